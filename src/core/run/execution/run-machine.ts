@@ -336,6 +336,11 @@ export class RunMachine {
     return this.#aggregate.lossOf(core);
   }
 
+  /** A lost core can make no more load, since this moment; null: nobody knows that it cannot. */
+  coreOver(core: number, at: number | null): void {
+    this.#aggregate.losses.over(core, at === null ? null : at - this.#options.beganAt);
+  }
+
   #onLost({ awaited = false, core, what, ...details }: Input<"coreLost">): void {
     this.#aggregate.coreLost(core, what, details);
     this.#message(what);
@@ -388,6 +393,7 @@ export class RunMachine {
     this.#stopped = true;
     this.#stopAsked = true;
     this.#phaseReached = "stopping";
+    this.#aggregate.losses.isCutShort = true;
     this.#giveUpAt = this.#now + this.#graceMs();
     this.#step({ kind: "stop" });
   }

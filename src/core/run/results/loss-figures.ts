@@ -9,6 +9,8 @@ export interface LossFigures {
   readonly requestsCounted: number;
   /** Since then, at most. */
   readonly requestsUnseen: number;
+  /** The most that it made in any second; earlier versions do not tell. */
+  readonly requestsPerSecondMax?: number | undefined;
   /** Of its last frame. */
   readonly measuredMs: number;
 }

@@ -19,6 +19,8 @@ interface LostCore {
   /** Milliseconds of the wall clock; not finite when the run does not know it. */
   readonly wallMs: number;
   readonly atSeconds: number;
+  /** Of the run. */
+  readonly lostAtMs: number;
 }
 
 interface Joined {
@@ -30,6 +32,10 @@ export class Losses {
   readonly #lost: LostCore[] = [];
   /** Who took the place of which lost core. */
   readonly #joined = new Map<number, Joined>();
+  /** Since when a lost core can make no more load. */
+  readonly #over = new Map<number, number>();
+  /** The run ended before its plan: what is cut off goes on with the plan. */
+  isCutShort = false;
 
   has(core: number): boolean {
     return this.#lost.some((one) => one.core === core);
@@ -48,22 +54,40 @@ export class Losses {
     this.#joined.set(instead, { core, worker });
   }
 
+  /** Null: it may go on unheard, as far as is known. */
+  over(core: number, atMs: number | null): void {
+    if (atMs === null) this.#over.delete(core);
+    else this.#over.set(core, atMs);
+  }
+
   /** `named`: a workflow, or the flows of a mix. */
-  list(named: (workflow: string) => readonly WorkflowAggregate[]): Loss[] {
+  list(named: (workflow: string) => readonly WorkflowAggregate[], nowMs: number): Loss[] {
     return this.#lost.map((lost) => {
       const { figures } = lost;
       const measured = figures.workflow === null ? [] : named(figures.workflow);
-      return this.#loss(lost, measured);
+      return this.#loss(lost, measured, nowMs);
     });
   }
 
-  #loss(lost: LostCore, ran: Measured): Loss {
+  /** What a worker that was only silent may have made since it was given up; null when nobody knows. */
+  #unheard({ core, figures, lostAtMs, worker }: LostCore, nowMs: number): number | null {
+    // A process of this machine that is lost has ended.
+    if (worker === null) return 0;
+    const overAtMs = this.#over.get(core);
+    if (overAtMs === undefined && this.isCutShort) return null;
+    const ms = Math.max(0, (overAtMs ?? nowMs) - lostAtMs);
+    return Math.ceil(((figures.requestsPerSecondMax ?? 0) * ms) / 1_000);
+  }
+
+  #loss(lost: LostCore, ran: Measured, nowMs: number): Loss {
     const { atSeconds, core, figures, wallMs, what, worker } = lost;
     const joined = this.#joined.get(core) ?? null;
     const held = ran.reduce((sum, one) => sum + one.requestsOf(core), 0);
     // What another driver of the run had counted may be in no figure of this one.
-    const uncounted = figures.requestsUnseen + Math.max(0, figures.requestsCounted - held);
-    const requestsNotCounted = lost.isUnknown && ran.length > 0 ? null : uncounted;
+    const unseen = figures.requestsUnseen + Math.max(0, figures.requestsCounted - held);
+    const unheard = ran.length === 0 ? 0 : this.#unheard(lost, nowMs);
+    const isUnknown = unheard === null || (lost.isUnknown && ran.length > 0);
+    const requestsNotCounted = isUnknown ? null : unseen + unheard;
     const resumedMs = joined === null ? null : firstOf(ran, joined.core);
     const untilMs = resumedMs ?? Math.max(0, ...ran.map(({ elapsedMs }) => elapsedMs));
     const missingMs = ran.length === 0 ? 0 : Math.max(0, untilMs - figures.measuredMs);
@@ -106,6 +130,7 @@ export function lossFigures(ran: Measured, core: number, nowMs: number): LossFig
     users: sum(({ users }) => users),
     requestsCounted: sum(({ requestsCounted }) => requestsCounted),
     requestsUnseen: sum(({ requestsUnseen }) => requestsUnseen),
+    requestsPerSecondMax: sum(({ requestsPerSecondMax = 0 }) => requestsPerSecondMax),
     measuredMs: Math.max(0, ...shares.map(({ measuredMs }) => measuredMs)),
   };
 }

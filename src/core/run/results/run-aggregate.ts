@@ -88,7 +88,7 @@ export class RunAggregate {
   readonly #options: RunAggregateOptions;
   readonly #workflows: ReadonlyMap<string, WorkflowAggregate>;
   readonly #judges: readonly ThresholdJudge[];
-  readonly #losses = new Losses();
+  readonly losses = new Losses();
   readonly #notes = new Set<string>();
   readonly #counted = new CountedNotes();
   /** Of the run (null) and of mixes, whose flows have their own. */
@@ -221,15 +221,15 @@ export class RunAggregate {
   coreLost(core: number, what: string, { figures: known, worker = null }: LossDetails = {}): void {
     const figures = known ?? this.lossOf(core);
     const wallMs = Date.parse(this.#options.startedAt) + this.#now;
-    const atSeconds = this.#sinceStart() / 1_000;
     for (const workflow of this.#runningOn(core)) workflow.coreLost(core);
     this.#event("core lost", what, figures.workflow);
-    this.#losses.add({ core, what, worker, figures, atSeconds, isUnknown: known === null, wallMs });
+    const at = { atSeconds: this.#sinceStart() / 1_000, lostAtMs: this.#now, wallMs };
+    this.losses.add({ ...at, core, what, worker, figures, isUnknown: known === null });
   }
 
   /** Another core has taken the place of a lost one. */
   coreJoined(core: number, instead: number, worker: string | null): void {
-    this.#losses.joined(core, instead, worker);
+    this.losses.joined(core, instead, worker);
   }
 
   note(text: string): void {
@@ -396,7 +396,7 @@ export class RunAggregate {
         this.#options.environment.cpus,
         missed,
       ),
-      lost: this.#losses.list((name) => this.#named(name)),
+      lost: this.losses.list((name) => this.#named(name), this.#now),
       notes: [
         ...this.#notes,
         ...this.#counted.texts,
@@ -441,7 +441,7 @@ export class RunAggregate {
 
   #coreHealth(overTime = false): CoreHealth[] {
     const atStart = Array.from({ length: this.#options.environment.cores }, (_, core) => core);
-    return [...atStart, ...this.#losses.joinedCores].map((core) => {
+    return [...atStart, ...this.losses.joinedCores].map((core) => {
       const aggregates = [...this.#workflows.values()].filter(
         (workflow) => workflow.vitalsOf(core) !== undefined,
       );
@@ -454,7 +454,7 @@ export class RunAggregate {
         lagMsP99: lag.p99,
         lagMsMax: lag.max,
         residentBytes: Math.max(0, ...vitals.map((one) => one?.residentBytes ?? 0)),
-        alive: !this.#losses.has(core),
+        alive: !this.losses.has(core),
         ...(overTime ? { series: this.#coreSeries(core) } : {}),
       };
     });

@@ -23,9 +23,18 @@ export class UnseenRequests {
 
   /** `users`: what each of them had under way comes on top. */
   most(nowMs: number, users: number): number {
-    const { measuredMs, requests, seenAtMs } = this.#last;
+    const sinceMs = Math.max(STRETCH_MS, nowMs - this.#last.seenAtMs);
+    return Math.ceil(this.#rate * sinceMs) + users;
+  }
+
+  get perSecondMax(): number {
+    return this.#rate * 1_000;
+  }
+
+  /** Per millisecond. */
+  get #rate(): number {
+    const { measuredMs, requests } = this.#last;
     const stretchMs = Math.max(STRETCH_MS, measuredMs - this.#from.measuredMs);
-    const rate = Math.max(this.#most, (requests - this.#from.requests) / stretchMs);
-    return Math.ceil(rate * Math.max(STRETCH_MS, nowMs - seenAtMs)) + users;
+    return Math.max(this.#most, (requests - this.#from.requests) / stretchMs);
   }
 }

@@ -130,8 +130,10 @@ export class WorkflowAggregate {
   shareOf(core: number, nowMs: number): Omit<LossFigures, "workflow"> {
     const { measuredMs, requests } = this.#merger.progressOf(core);
     const users = this.#vitals.get(core)?.activeUsers ?? 0;
-    const requestsUnseen = this.#unseen.get(core)?.most(nowMs, users) ?? 0;
-    return { users, measuredMs, requestsCounted: requests, requestsUnseen };
+    const unseen = this.#unseen.get(core);
+    const requestsUnseen = unseen?.most(nowMs, users) ?? 0;
+    const requestsPerSecondMax = unseen?.perSecondMax ?? 0;
+    return { users, measuredMs, requestsCounted: requests, requestsUnseen, requestsPerSecondMax };
   }
 
   /** The load of this core is over. */

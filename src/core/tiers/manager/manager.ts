@@ -89,6 +89,9 @@ export class Manager {
       case "heartbeat":
         this.#onHeartbeat(input);
         return;
+      case "workerClosed":
+        this.#context.workers.onClosed(input.worker, this.#context.now);
+        return;
       case "events":
         this.#onEvents(input.id, input.events);
         return;

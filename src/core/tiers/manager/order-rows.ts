@@ -76,6 +76,12 @@ export class OrderRows {
     return this.#rows.get(keyOf(life))?.orders.push(order) ?? false;
   }
 
+  /** A life that is heard has confirmed every order. */
+  hasTakenAll(life: Life): boolean {
+    const row = this.#rows.get(keyOf(life));
+    return row?.announced === true && row.orders.isEmpty && this.#isAlive(life);
+  }
+
   /** Sends what may be sent now. */
   send(): void {
     for (const row of this.#reachable()) {

@@ -76,6 +76,45 @@ describe("the share of a lost worker", () => {
     }
   });
 
+  it("is also made by a worker that is only silent: its bound says so until it has given its core back", () => {
+    for (const replaced of [false, true]) {
+      const { job, world } = running({ managers: 3 });
+      const [silent = -1] = loading(world, job);
+      world.worker(silent).cut = true;
+      world.run(5_000);
+      if (replaced) world.replaceLeader(job);
+      world.worker(silent).cut = false;
+      const { status, summary } = world.end(job);
+      const [loss] = summary?.lost ?? [];
+      const counted = summary?.totals?.requests ?? 0;
+      expect(status).toBe("COMPLETED");
+      // Its share was dealt again while it went on: for some seconds there were three.
+      expect(world.calls() - counted).toBeGreaterThan(30);
+      expect(world.calls()).toBeLessThanOrEqual(counted + (loss?.requestsNotCounted ?? 0));
+      // Not for the whole plan; a new leader has lost what was counted before as well.
+      if (!replaced) expect(loss?.requestsNotCounted).toBeLessThan(80);
+    }
+  });
+
+  it("is not thought to be made by one whose connection ended with it", () => {
+    const { job, world } = running();
+    const [lost = -1] = loading(world, job);
+    world.killWorker(lost);
+    const { summary } = world.end(job);
+    // For the three seconds in which it was not known, and not for the rest of the plan.
+    expect(summary?.lost[0]?.requestsNotCounted).toBeLessThan(40);
+  });
+
+  it("is of no known size when the run ends early and the worker has not come back", () => {
+    const { job, world } = running();
+    const [silent = -1] = loading(world, job);
+    world.worker(silent).cut = true;
+    world.run(5_000);
+    world.control(job, { kind: "cancel", reason: "enough" });
+    const { summary } = world.end(job);
+    expect(summary?.lost[0]).toMatchObject({ requestsNotCounted: null, exact: false });
+  });
+
   it("is lost with it where no core is free", () => {
     const { job, world } = running({ workers: 2 });
     const [lost = -1] = loading(world, job);

@@ -179,6 +179,7 @@ const isControl = variant({
 const figures = record({
   ...{ workflow: orNull(isText), users: isNumber, measuredMs: isNumber },
   ...{ requestsCounted: isNumber, requestsUnseen: isNumber },
+  requestsPerSecondMax: optional(isNumber),
 });
 const coreLost = { core: isWhole, what: isText, awaited: isBoolean, figures: orNull(figures) };
 const coreJoined = { core: isWhole, instead: isWhole };

@@ -7,8 +7,7 @@
  *
  * A new leader first commits `adopt`: when that comes out of the log, everything of its predecessors stands
  * before it and nothing of theirs can follow. It takes the decisions of the log again without sending anything,
- * proposes what its predecessor had not, and says again what cores may not have heard. It stops nothing
- * that runs. (FAIL-M5)
+ * proposes what its predecessor had not, and tells cores again. It stops nothing that runs. (FAIL-M5)
  */
 
 import type { LogEntry } from "../../ledger/group/messages.ts";
@@ -132,8 +131,8 @@ export class RunLeader {
   }
 
   live(detail: LiveDetail): LiveRun | null {
-    if (this.#phase !== "running") return null;
-    return this.machine?.live(this.#context.now, detail) ?? null;
+    const machine = this.#phase === "running" ? this.machine : null;
+    return machine?.live(this.#context.now, detail) ?? null;
   }
 
   /** Null before its executions begin. */
@@ -193,6 +192,7 @@ export class RunLeader {
   /** Cores of the datacenter or of the job may have changed hands, or figures have come. */
   onCoresChanged(): void {
     if (this.#phase === "running") this.#replacements.look();
+    this.#workers.noteOver(this.machine);
     this.#endHeardOut();
     this.#workers.send();
   }
@@ -281,9 +281,9 @@ export class RunLeader {
   }
 
   #loseUnlessAlive(core: number): void {
-    const { worker = "" } = this.#workers.lifeOf(core) ?? {};
+    const who = this.#workers.lifeOf(core)?.worker ?? "";
     if (!this.#workers.isAlive(core))
-      this.#coreLost(core, `worker ${worker} was lost with core ${core}`);
+      this.#coreLost(core, `worker ${who} was lost with core ${core}`);
   }
 
   #coreLost(core: number, what: string): void {

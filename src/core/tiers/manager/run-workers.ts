@@ -4,6 +4,7 @@
  * may not go on loading beside whoever makes up for it. (T1, T4)
  */
 
+import type { RunMachine } from "../../run/execution/run-machine.ts";
 import type { Announced, Order, Refusal, RunningCore, Submission, Taken } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import { keyOf, type Life, OrderRows } from "./order-rows.ts";
@@ -26,6 +27,8 @@ export class RunWorkers {
   readonly #toHear = new Map<string, { readonly life: Life; readonly events: number }>();
   /** Cores whose loss is on its way into the log. */
   readonly #losing = new Set<number>();
+  /** Lost cores that their workers have given back since, and when. */
+  readonly #givenBack = new Map<number, number>();
 
   constructor(
     job: string,
@@ -138,6 +141,20 @@ export class RunWorkers {
     if (this.#losing.has(core) || this.#state.lostCores.has(core)) return false;
     this.#losing.add(core);
     return true;
+  }
+
+  /** A worker that was only silent goes on with the load of a lost core until it hears of it. */
+  noteOver(machine: RunMachine | null): void {
+    for (const core of this.#state.lostCores) machine?.coreOver(core, this.#overAt(core));
+  }
+
+  /** Since when a lost core can make no more load; null: its worker may live, and has not given it back. */
+  #overAt(core: number): number | null {
+    const life = this.lifeOf(core);
+    if (life === null) return null;
+    if (!this.#givenBack.has(core) && this.#rows.hasTakenAll(life))
+      this.#givenBack.set(core, this.#context.now);
+    return this.#givenBack.get(core) ?? this.#context.workers.overAt(life);
   }
 
   /** False when its worker does not take orders any more. */

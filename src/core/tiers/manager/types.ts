@@ -93,6 +93,8 @@ export type ManagerInput =
   /** The answer to `propose`. */
   | { readonly kind: "proposed"; readonly token: number; readonly answer: LedgerAnswer }
   | { readonly kind: "heartbeat"; readonly heartbeat: WorkerHeartbeat }
+  /** It has ended its connection. */
+  | { readonly kind: "workerClosed"; readonly worker: string }
   /** Answered with the same id. */
   | { readonly kind: "events"; readonly id: number; readonly events: Events }
   | { readonly kind: "client"; readonly id: number; readonly request: ClientRequest }

@@ -10,6 +10,8 @@ interface Known {
   heartbeat: WorkerHeartbeat;
   heardAt: number;
   lost: boolean;
+  /** When it ended its connection without having said anything since. */
+  closedAt: number | null;
 }
 
 export class WorkerTable {
@@ -34,14 +36,29 @@ export class WorkerTable {
     if (known !== undefined && incarnation < known.heartbeat.incarnation) return false;
     if (known === undefined && this.#workers.size >= WORKERS_MAX) return false;
     const isNew = known === undefined || known.lost || incarnation > known.heartbeat.incarnation;
-    this.#workers.set(worker, { heartbeat, heardAt: now, lost: false });
+    this.#workers.set(worker, { heartbeat, heardAt: now, lost: false, closedAt: null });
     return isNew;
   }
 
   /** Any other word of it is a sign of life, too. */
   onHeard(worker: string, incarnation: number, now: number): void {
     const known = this.#workers.get(worker);
-    if (known !== undefined && known.heartbeat.incarnation === incarnation) known.heardAt = now;
+    if (known === undefined || known.heartbeat.incarnation !== incarnation) return;
+    known.heardAt = now;
+    known.closedAt = null;
+  }
+
+  /** Its end of the connection was closed: most likely its process has ended. */
+  onClosed(worker: string, now: number): void {
+    const known = this.#workers.get(worker);
+    if (known !== undefined) known.closedAt = now;
+  }
+
+  /** Since when this life of it is over; null: it may live, heard or not. */
+  overAt({ incarnation, worker }: { worker: string; incarnation: number }): number | null {
+    const known = this.#workers.get(worker);
+    if (known === undefined || known.heartbeat.incarnation < incarnation) return null;
+    return known.heartbeat.incarnation > incarnation ? known.heardAt : known.closedAt;
   }
 
   /** Those that have been silent for too long since the last call. Those that were lost long ago are forgotten. */

@@ -200,7 +200,7 @@ export class LedgerPeers {
     if (caller !== undefined && this.#heard.get(caller.name) === stream) {
       this.#heard.delete(caller.name);
     }
-    this.#handlers.emit({ kind: "callerGone", stream });
+    this.#handlers.emit({ kind: "callerGone", stream, byPeer: problem === null });
     if (problem !== null) this.#say("warn", "peer.refused", name, problem);
   }
 

@@ -254,7 +254,7 @@ export class ManagerProcess {
         this.#onCalled(effect);
         return;
       case "callerGone":
-        this.#onCallerGone(effect.stream);
+        this.#onCallerGone(effect.stream, effect.byPeer);
         return;
       default:
     }
@@ -363,12 +363,13 @@ export class ManagerProcess {
     this.#say(stream, { name: "opened", correlation, value });
   }
 
-  #onCallerGone(stream: StreamId): void {
+  #onCallerGone(stream: StreamId, byPeer: boolean): void {
     const caller = this.#callers.get(stream);
     this.#callers.delete(stream);
     if (caller !== undefined && this.#workers.get(caller.name) === stream) {
       this.#workers.delete(caller.name);
       this.#lives.delete(caller.name);
+      if (byPeer) this.#heard.push({ kind: "workerClosed", worker: caller.name });
     }
     for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
     this.#askers.forget(stream);

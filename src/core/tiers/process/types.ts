@@ -75,7 +75,8 @@ export type ProcessEffect =
     }
   /** To `askPeer`. */
   | { readonly kind: "peerAnswered"; readonly peer: NodeId; readonly message: StreamEnvelope }
-  | { readonly kind: "callerGone"; readonly stream: StreamId }
+  /** `byPeer`: it has ended the connection itself. */
+  | { readonly kind: "callerGone"; readonly stream: StreamId; readonly byPeer: boolean }
   | {
       readonly kind: "log";
       readonly level: LogLevel;

@@ -129,6 +129,14 @@ export class World {
     else this.#cut.delete(index);
   }
 
+  /** Its process ends, and with it its connections. */
+  killWorker(index: number): void {
+    const worker = this.worker(index);
+    worker.alive = false;
+    for (const manager of this.#reachable())
+      this.#push(manager, { kind: "workerClosed", worker: worker.name });
+  }
+
   worker(index: number): FakeWorker {
     const worker = this.workers[index];
     if (worker === undefined) throw new Error(`there is no worker ${index}`);
