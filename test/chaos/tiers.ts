@@ -1,0 +1,119 @@
+/**
+ * `npm run chaos:tiers`: gates, managers and workers as processes, and random faults while jobs run; exits non-zero
+ * on a violation. Every fault comes as often as any other, in an order and at moments that the seed gives.
+ *
+ *     npm run chaos:tiers -- --rounds 30 --seed 42 --duration 60 --away 20
+ *     npm run chaos:tiers -- --only "kill worker" --rounds 3
+ *
+ * As root it runs in namespaces of its own, so that a network can be cut and a disk filled.
+ */
+
+import { parseArgs } from "node:util";
+import { Random } from "../../src/core/base/random.ts";
+import { FAULTS, type Fault } from "./tiers/faults.ts";
+import { Nodes } from "./tiers/nodes.ts";
+import { type Outcome, playRound, type Stage } from "./tiers/round.ts";
+import { isApart, runApart, Sites } from "./tiers/sites.ts";
+import { SmallDisks } from "./tiers/small-disks.ts";
+import { CountingTarget } from "./tiers/target.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: String(FAULTS.length) },
+    seed: { type: "string" },
+    only: { type: "string" },
+    gates: { type: "string", default: "3" },
+    datacenters: { type: "string", default: "2" },
+    managers: { type: "string", default: "3" },
+    workers: { type: "string", default: "2" },
+    duration: { type: "string", default: "25" },
+    away: { type: "string", default: "8" },
+    profile: { type: "string", default: "dc" },
+  },
+});
+const numbers = [
+  ...[values.rounds, values.gates, values.datacenters, values.managers, values.workers],
+  ...[values.duration, values.away],
+].map(Number);
+const [rounds = 0, gates = 0, datacenterCount = 0, managers = 0, workers = 0] = numbers;
+const [durationSeconds = 0, awaySeconds = 0] = numbers.slice(5);
+const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed);
+const wanted = FAULTS.filter(({ name }) => values.only === undefined || name === values.only);
+if (numbers.some((one) => !(one > 0)) || !Number.isInteger(seed) || wanted.length === 0) {
+  const names = FAULTS.map(({ name }) => `"${name}"`).join(", ");
+  process.stderr.write(
+    "usage: npm run chaos:tiers -- --rounds 13 --seed 42 --duration 25 --away 8 --gates 3\n" +
+      "       --datacenters 2 --managers 3 --workers 2 --profile dc --only NAME\n" +
+      `faults: ${names}\n`,
+  );
+  process.exit(2);
+}
+if (!isApart()) {
+  const code = runApart();
+  if (code !== null) process.exit(code);
+}
+
+const started = performance.now();
+const say = (text: string): void => {
+  const at = ((performance.now() - started) / 1_000).toFixed(0).padStart(5);
+  process.stdout.write(`${at} s  ${text}\n`);
+};
+
+const datacenters = Array.from({ length: datacenterCount }, (_, at) => `dc${at + 1}`);
+const sites = Sites.create(datacenters);
+const disks = new SmallDisks();
+const possible = wanted.filter(({ hindrance, name }) => {
+  const problem = hindrance?.(sites) ?? null;
+  if (problem !== null) say(`left out: ${name} (${problem})`);
+  return problem === null;
+});
+const target = await CountingTarget.start(sites.home.host);
+const shape = { gates, datacenters, managers, workers, cores: 1, port: 7_700 };
+const nodes = await Nodes.start({ ...shape, profile: values.profile }, sites, (plan, dataDir) => {
+  const isSmall = plan.role === "manager" && plan.datacenter === datacenters[0];
+  if (isSmall && SmallDisks.isPossible) disks.mount(dataDir);
+});
+say(`${nodes.names().length} nodes are up; seed ${seed}`);
+const stage: Stage = {
+  ...{ nodes, sites, disks, target, datacenters },
+  ...{ durationMs: durationSeconds * 1_000, awayMs: awaySeconds * 1_000 },
+};
+const outcomes: Outcome[] = [];
+try {
+  const random = new Random(seed);
+  let deck: Fault[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    if (deck.length === 0) deck = random.shuffle([...possible]);
+    const fault = deck.pop();
+    if (fault === undefined) break;
+    const outcome = await playRound(stage, fault, random.fork(`round ${round}`));
+    outcomes.push(outcome);
+    say(`${round}. ${outcome.fault}: ${outcome.struck}; ${outcome.seen}`);
+    for (const problem of outcome.problems) say(`   VIOLATION ${problem}`);
+  }
+} finally {
+  await nodes.end();
+  disks.unmount();
+  nodes.remove();
+  target.close();
+}
+
+const rows = [
+  ["fault", "expected", "seen", "counted", "made", "at most not counted", "judgement"],
+  ...outcomes.map(({ counted, expected, fault, made, notCounted, problems, seen }) => [
+    ...[fault, expected, seen, String(counted), String(made), String(notCounted ?? "unknown")],
+    problems.length === 0 ? "holds" : "VIOLATED",
+  ]),
+];
+const widths = (rows[0] ?? []).map((_, at) =>
+  Math.max(...rows.map((row) => (row[at] ?? "").length)),
+);
+process.stdout.write("\n");
+for (const row of rows)
+  process.stdout.write(`${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ")}\n`);
+const violated = outcomes.filter(({ problems }) => problems.length > 0).length;
+process.stdout.write(
+  `\n${outcomes.length} rounds, ${violated} violated\n` +
+    `replay  npm run chaos:tiers -- --rounds ${rounds} --seed ${seed}\n`,
+);
+process.exit(violated === 0 ? 0 : 1);

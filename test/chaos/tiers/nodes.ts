@@ -1,0 +1,211 @@
+/**
+ * The nodes of a cluster with the configurations that `hyperscale cluster up` writes, each a process of its own that
+ * can be killed, stopped and started again from its data.
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  type ClusterShape,
+  type NodePlan,
+  prepareNodes,
+} from "../../../src/cli/commands/cluster-plan.ts";
+import { ClusterClient } from "../../../src/client/client.ts";
+import type { Site, Sites } from "./sites.ts";
+
+const cli = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
+/** A ceiling for a hang. */
+const READY_MS_MAX = 120_000;
+/** What SIGTERM has not ended by then is killed. */
+const END_MS_MAX = 30_000;
+
+interface Node extends NodePlan {
+  readonly site: Site;
+  child: ChildProcess | null;
+  errors: string;
+}
+
+export class Nodes {
+  readonly dir: string;
+  readonly #nodes: ReadonlyMap<string, Node>;
+
+  private constructor(dir: string, nodes: ReadonlyMap<string, Node>) {
+    this.dir = dir;
+    this.#nodes = nodes;
+  }
+
+  /** `prepared` sees every node's data directory before anything starts. */
+  static async start(
+    shape: ClusterShape,
+    sites: Sites,
+    prepared: (plan: NodePlan, dataDir: string) => void = () => undefined,
+  ): Promise<Nodes> {
+    const dir = mkdtempSync(join(tmpdir(), "hyperscale-chaos-"));
+    const plans = await prepareNodes(dir, shape);
+    for (const plan of plans) prepared(plan, join(dir, plan.name));
+    const placed = plans.map((plan) => ({ plan, site: sites.of(plan.datacenter) }));
+    // Every node is told where its peers are: what is on another machine has another host.
+    for (const { plan } of placed) {
+      const file = join(dir, `${plan.name}.json`);
+      let text = readFileSync(file, "utf8");
+      for (const { plan: other, site } of placed)
+        if (other.address !== null)
+          text = text.replaceAll(`"${other.address}"`, `"${hosted(other.address, site)}"`);
+      writeFileSync(file, text);
+    }
+    const nodes = new Map<string, Node>();
+    for (const { plan, site } of placed) {
+      const address = plan.address === null ? null : hosted(plan.address, site);
+      nodes.set(plan.name, { ...plan, address, site, child: null, errors: "" });
+    }
+    const all = new Nodes(dir, nodes);
+    await all.startAll();
+    return all;
+  }
+
+  /** All that do not run. */
+  async startAll(): Promise<void> {
+    const names = this.names().filter((name) => !this.isAlive(name));
+    await Promise.all(names.map((name) => this.start(name)));
+  }
+
+  names(role?: NodePlan["role"], datacenter?: string): readonly string[] {
+    return [...this.#nodes.values()]
+      .filter((one) => role === undefined || one.role === role)
+      .filter((one) => datacenter === undefined || one.datacenter === datacenter)
+      .map(({ name }) => name);
+  }
+
+  /** Resolves when it says that it is ready. */
+  async start(name: string): Promise<void> {
+    const node = this.#node(name);
+    const [command = "", ...args] = [...node.site.enter, process.execPath, cli, ...node.command];
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+    node.child = child;
+    node.errors = "";
+    child.stderr?.on("data", (text) => {
+      node.errors = (node.errors + String(text)).slice(-4_000);
+    });
+    const late = setTimeout(() => child.kill("SIGKILL"), READY_MS_MAX);
+    await Promise.race([
+      once(child.stdout as NodeJS.ReadableStream, "data"),
+      once(child, "exit").then(([code, signal]) => {
+        throw new Error(`${name} ended with ${signal ?? code}: ${node.errors.trim()}`);
+      }),
+    ]).finally(() => clearTimeout(late));
+  }
+
+  isAlive(name: string): boolean {
+    const { child } = this.#node(name);
+    return child !== null && child.exitCode === null && child.signalCode === null;
+  }
+
+  /** Its last words. */
+  errorsOf(name: string): string {
+    return this.#node(name).errors;
+  }
+
+  signal(name: string, signal: NodeJS.Signals): void {
+    this.#node(name).child?.kill(signal);
+  }
+
+  async kill(names: readonly string[]): Promise<void> {
+    const children = names.flatMap((name) => this.#node(name).child ?? []);
+    const gone = children.map((child) => exited(child));
+    for (const name of names) this.signal(name, "SIGKILL");
+    await Promise.all(gone);
+  }
+
+  async end(): Promise<void> {
+    for (const role of ["worker", "manager", "gate"] as const) {
+      const names = this.names(role).filter((name) => this.isAlive(name));
+      for (const name of names) {
+        this.signal(name, "SIGCONT");
+        this.signal(name, "SIGTERM");
+      }
+      const gone = names.map((name) => exited(this.#node(name).child));
+      const late = setTimeout(() => {
+        for (const name of names) this.signal(name, "SIGKILL");
+      }, END_MS_MAX);
+      await Promise.all(gone);
+      clearTimeout(late);
+    }
+  }
+
+  /** With what is left of them. */
+  remove(): void {
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  /** A client of the gates, or of the managers of one datacenter. */
+  client(datacenter = ""): ClusterClient {
+    const secret = readFileSync(this.credentials, "utf8").trim();
+    return ClusterClient.open({ managers: this.addresses(datacenter), secret });
+  }
+
+  get credentials(): string {
+    return join(this.dir, "client.key");
+  }
+
+  addresses(datacenter = ""): readonly string[] {
+    return [...this.#nodes.values()]
+      .filter((one) => one.datacenter === datacenter)
+      .flatMap(({ address }) => address ?? []);
+  }
+
+  /** Every process below a node, by number: the executor cores of workers. */
+  descendants(): ReadonlySet<number> {
+    const parents = parentsOfAll();
+    const nodes = new Set(
+      [...this.#nodes.values()].flatMap(({ child }) => (child?.pid === undefined ? [] : child.pid)),
+    );
+    const isBelow = (pid: number): boolean => {
+      for (let at = parents.get(pid); at !== undefined && at > 1; at = parents.get(at))
+        if (nodes.has(at)) return true;
+      return false;
+    };
+    return new Set([...parents.keys()].filter((pid) => !nodes.has(pid) && isBelow(pid)));
+  }
+
+  #node(name: string): Node {
+    const node = this.#nodes.get(name);
+    if (node === undefined) throw new Error(`no node ${name}`);
+    return node;
+  }
+}
+
+/** Those of `before` that live and belong to no node any more. */
+export function orphans(before: ReadonlySet<number>, now: ReadonlySet<number>): readonly number[] {
+  const alive = parentsOfAll();
+  return [...before].filter((pid) => alive.has(pid) && !now.has(pid));
+}
+
+function hosted(address: string, { host }: Site): string {
+  return `${host}:${address.slice(address.lastIndexOf(":") + 1)}`;
+}
+
+async function exited(child: ChildProcess | null): Promise<void> {
+  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+  await once(child, "exit");
+}
+
+/** By process: its parent; those that have ended and wait for theirs are left out. */
+function parentsOfAll(): ReadonlyMap<number, number> {
+  const parents = new Map<number, number>();
+  for (const entry of readdirSync("/proc")) {
+    const pid = Number(entry);
+    if (!Number.isInteger(pid)) continue;
+    try {
+      const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+      const [state = "", parent = ""] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+      if (state !== "Z") parents.set(pid, Number(parent));
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return parents;
+}
