@@ -62,6 +62,8 @@ export class QueueApi {
       get_task: (params) => this.#getTask(parseParams(oneTask, params).id),
       list_tasks: (params) => this.#listTasks(params),
       task_events: (params) => this.#taskEvents(params),
+      task_attempts: (params) => this.#taskAttempts(params),
+      task_log: (params) => this.#taskLog(params),
       cluster_status: () => this.clusterStatus(),
       set_role: async (params) => {
         const { role } = parseParams(z.object({ role: z.enum(ROLES) }), params);
@@ -198,6 +200,29 @@ export class QueueApi {
     if (events.length === 0 && (await this.#host.reader.tasks([id])).length === 0)
       throw unknownTask(id);
     return events;
+  }
+
+  async #taskAttempts(params: unknown): Promise<unknown> {
+    const { id } = parseParams(oneTask, params);
+    const attempts = await this.#host.reader.attempts(id);
+    if (attempts.length === 0) await this.#getTask(id);
+    return attempts;
+  }
+
+  async #taskLog(params: unknown): Promise<unknown> {
+    const number = z.int().min(0);
+    const schema = z.object({
+      attempt: number.optional(),
+      after: z
+        .strictObject({ attempt_id: number, line: number })
+        .default({ attempt_id: 0, line: 0 }),
+      limit: limit(QUEUE_LIMITS.logLinesListedMax, QUEUE_LIMITS.logLinesListedMax),
+    });
+    const { id } = parseParams(oneTask, params);
+    const { attempt = null, after, limit: most } = parseParams(schema, params);
+    const lines = await this.#host.reader.logLines(id, after, most, attempt);
+    if (lines.length === 0) await this.#getTask(id);
+    return lines;
   }
 
   async #submit(leader: Leader, params: unknown): Promise<Task> {

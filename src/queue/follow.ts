@@ -1,9 +1,10 @@
 /**
- * Following by server-sent events. Of one task: its history so far, every further transition, the
- * executor's words, and `end` once it is terminal. Of the whole queue: transitions as they happen.
+ * Following by server-sent events. Of one task: its history and the lines of its log so far, every further one, how
+ * far it is, and `end` once it is terminal. Of the whole queue: transitions as they happen.
  *
  * The feed of the leader is only a hint to look: what is sent comes from the committed history, so
- * nothing is sent twice, out of order, or before it is true. A node that does not lead listens to
+ * nothing is sent twice, out of order, or before it is true. Lines of the log come from the feed as well, because of a
+ * burst not all are kept; their numbers tell which were sent. A node that does not lead listens to
  * whoever does, and goes on with the next leader: nobody who waits here depends on one of them.
  */
 
@@ -14,7 +15,7 @@ import { readLines } from "../host/control/client.ts";
 import { EventStream, type EventStreamOptions } from "../host/control/event-stream.ts";
 import type { ControlRequest } from "../host/control/server.ts";
 import { RpcClient } from "./api/rpc-client.ts";
-import type { FeedMessage } from "./api/types.ts";
+import type { FeedMessage, LogLine, TaskEvent } from "./api/types.ts";
 import type { ServedNode } from "./served-node.ts";
 
 const LOOK_MS = 1_000;
@@ -40,51 +41,118 @@ export async function followTask(options: FollowOptions): Promise<void> {
   const [task] = await node.reader.tasks([Number(taskId)]);
   if (task === undefined) throw new QueueError("NOT_FOUND", `there is no task ${taskId}`);
   const stream = new EventStream(request.takeResponse(), STREAM);
-  let lastEvent = 0;
-  let looking = false;
-  let again = false;
-  const look = async (): Promise<void> => {
-    again = true;
-    if (looking) return;
-    looking = true;
-    try {
-      while (again && stream.open) {
-        again = false;
-        const events = await node.reader.events(
-          Number(taskId),
-          lastEvent,
-          QUEUE_LIMITS.eventsListedMax,
-        );
-        for (const event of events) {
-          stream.send("transition", JSON.stringify(event));
-          lastEvent = event.event_id;
-        }
-        const last = events.at(-1)?.new_state;
-        if (last !== undefined && last !== null && isTerminal(last)) {
-          const [ended] = await node.reader.tasks([Number(taskId)]);
-          stream.send("end", JSON.stringify(ended ?? null));
-          stream.end();
-        }
-      }
-    } catch {
-      // The database is away: the next look finds what was missed.
-    } finally {
-      looking = false;
-    }
-  };
-  const hear = (message: FeedMessage): void => {
-    if (message.kind === "transition") node.background.run(`follow ${taskId}`, look);
-    else stream.send(message.kind, JSON.stringify(message));
-  };
-  const leave = node.feed.follow(taskId, hear);
-  const stopListening = listenToLeader(options, hear);
-  const looks = node.background.every(`follow ${taskId}`, LOOK_MS, look);
+  const follower = new TaskFollower(node, taskId, stream);
+  const leave = node.feed.follow(taskId, (message) => follower.hear(message));
+  const stopListening = listenToLeader(options, (message) => follower.hear(message));
+  const looks = node.background.every(`follow ${taskId}`, LOOK_MS, () => follower.look());
   stream.onClose(() => {
     leave();
     stopListening();
     looks.cancel();
   });
-  await look();
+  await follower.begin();
+}
+
+/** What one follower of a task has been sent, and what comes next. */
+class TaskFollower {
+  readonly #node: ServedNode;
+  readonly #taskId: string;
+  readonly #stream: EventStream;
+  #lastEvent = 0;
+  #lastLine = { attempt_id: 0, line: 0 };
+  #looking = false;
+  #again = false;
+  #over = false;
+  /** Lines that came while what was there before is still being read. */
+  #early: FeedMessage[] | undefined = [];
+
+  constructor(node: ServedNode, taskId: string, stream: EventStream) {
+    this.#node = node;
+    this.#taskId = taskId;
+    this.#stream = stream;
+  }
+
+  async begin(): Promise<void> {
+    await this.look();
+    // A database that is away is asked again by the next look; only how far it was is not told.
+    const attempts = await this.#node.reader.attempts(Number(this.#taskId)).catch(() => []);
+    const { progress: message, outcome } = attempts.at(-1) ?? {};
+    if (outcome === "running" && message !== undefined && message !== null)
+      this.#send({ kind: "progress", task_id: this.#taskId, message });
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const line of early) this.hear(line);
+  }
+
+  hear(message: FeedMessage): void {
+    if (message.kind === "transition")
+      this.#node.background.run(`follow ${this.#taskId}`, () => this.look());
+    else if (this.#early !== undefined) {
+      if (this.#early.length < QUEUE_LIMITS.notesMax) this.#early.push(message);
+    } else this.#send(message);
+  }
+
+  /** Sends what was committed since the last look. */
+  async look(): Promise<void> {
+    this.#again = true;
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      while (this.#again && this.#stream.open) {
+        this.#again = false;
+        await this.#sendNews();
+      }
+    } catch {
+      // The database is away: the next look finds what was missed.
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  async #sendNews(): Promise<void> {
+    const { reader } = this.#node;
+    const id = Number(this.#taskId);
+    const events = await reader.events(id, this.#lastEvent, QUEUE_LIMITS.eventsListedMax);
+    // Read after the events: whatever was said before an end is there.
+    const lines = await reader.logLines(id, this.#lastLine, QUEUE_LIMITS.logLinesListedMax);
+    let next = 0;
+    for (const event of events) {
+      for (; next < lines.length && isBefore(lines[next], event); next++)
+        this.#sendLine(lines[next]);
+      this.#stream.send("transition", JSON.stringify(event));
+      this.#lastEvent = event.event_id;
+    }
+    for (const line of lines.slice(next)) this.#sendLine(line);
+    const more = lines.length === QUEUE_LIMITS.logLinesListedMax;
+    this.#again ||= more;
+    const last = events.at(-1)?.new_state ?? null;
+    this.#over ||= last !== null && isTerminal(last);
+    if (!this.#over || more) return;
+    const [ended] = await reader.tasks([id]);
+    this.#stream.send("end", JSON.stringify(ended ?? null));
+    this.#stream.end();
+  }
+
+  #sendLine(line: LogLine | undefined): void {
+    if (line === undefined) return;
+    const { attempt_id, line: number, text: message } = line;
+    this.#send({ kind: "log", task_id: this.#taskId, attempt_id, line: number, message });
+  }
+
+  #send(message: FeedMessage): void {
+    if (message.kind === "log") {
+      const { attempt_id, line } = message;
+      const last = this.#lastLine;
+      const known = attempt_id - last.attempt_id || line - last.line;
+      if (known <= 0) return;
+      this.#lastLine = { attempt_id, line };
+    }
+    this.#stream.send(message.kind, JSON.stringify(message));
+  }
+}
+
+function isBefore(line: LogLine | undefined, event: TaskEvent): boolean {
+  return line !== undefined && line.timestamp < event.timestamp;
 }
 
 function followAll(options: FollowOptions): void {

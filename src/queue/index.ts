@@ -23,10 +23,12 @@ export {
 export type {
   ClusterStatus,
   LeaderInfo,
+  LogLine,
   NodeInfo,
   QueueInfo,
   Schedule,
   Task,
+  TaskAttempt,
   TaskEvent,
   TaskFile,
 } from "./api/types.ts";

@@ -28,6 +28,8 @@ export type LeaderMethod = (
 
 /** Stack and causes of a failure, each. */
 const FAILURE_CHARACTERS_MAX = 8_192;
+/** Of one attempt: what the column holds. */
+const LINES_MAX = 2 ** 31 - 1;
 const nodeId = z.string().min(1).max(QUEUE_LIMITS.executorLengthMax);
 const run = z.uuid().default("00000000-0000-0000-0000-000000000000");
 const wait = z.number().min(0).max(QUEUE_LIMITS.claimWaitMsMax).default(0);
@@ -170,7 +172,11 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
     return { refused: lost };
   },
   async report_progress(leader, params) {
-    const message = lease.extend({ kind: z.enum(["progress", "log"]), message: z.unknown() });
+    const message = lease.extend({
+      kind: z.enum(["progress", "log"]),
+      message: z.unknown(),
+      line: z.int().min(1).max(LINES_MAX).optional(),
+    });
     const schema = z.object({
       node_id: nodeId,
       messages: z.array(message).max(QUEUE_LIMITS.claimTasksMax),

@@ -8,6 +8,7 @@ import { TASK_STATES } from "../../core/queue/states.ts";
 import type { SubmitRequest } from "../../queue/index.ts";
 import { variables } from "../option-values.ts";
 import { complain } from "../print.ts";
+import { registerAttempts } from "./queue-attempts.ts";
 import { registerBulk } from "./queue-bulk.ts";
 import {
   add,
@@ -76,6 +77,7 @@ export function registerQueueClient(queue: Command): void {
       );
     }),
   );
+  registerAttempts(queue);
   registerNodes(queue);
   registerSchedules(queue);
   registerLoadtests(queue);

@@ -2,16 +2,24 @@
 
 import { formatDuration } from "../../core/base/duration.ts";
 import { EXIT_TASK_FAILED } from "../../host/exit-codes.ts";
-import type { FollowMessage, QueueClient, Task, TaskEvent } from "../../queue/index.ts";
+import type { FollowMessage, LogLine, QueueClient, Task, TaskEvent } from "../../queue/index.ts";
 import { line, print, type Shared } from "./queue-command.ts";
 
 export async function follow(client: QueueClient, options: Shared, id: string): Promise<number> {
   let lastEvent = 0;
+  let lastLine = { attempt_id: 0, line: 0 };
   const ended = await client.wait(id, undefined, (message) => {
-    // After a gap the history comes again from its beginning.
-    const { event_id: event } = message.data as { readonly event_id?: number };
-    if (event !== undefined && event <= lastEvent) return;
-    lastEvent = event ?? lastEvent;
+    // After a gap history and log come again from their beginning.
+    if (message.event === "transition") {
+      const { event_id: event } = message.data as TaskEvent;
+      if (event <= lastEvent) return;
+      lastEvent = event;
+    } else if (message.event === "log") {
+      const { attempt_id, line: number } = message.data as LogLine;
+      const isNew = attempt_id - lastLine.attempt_id || number - lastLine.line;
+      if (isNew <= 0) return;
+      lastLine = { attempt_id, line: number };
+    }
     if (options.json) print(message);
     else line(followLine(message));
   });

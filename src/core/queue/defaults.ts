@@ -39,6 +39,11 @@ export const QUEUE_LIMITS = {
   noteBytesMax: 64 * 1024,
   /** Notes of one worker that wait to be sent; of what comes beyond, only the number is sent. */
   notesMax: 10_000,
+  /** One line of an executor's log. */
+  logLineCharactersMax: 8_192,
+  /** What is kept of the log of one attempt: its last lines. */
+  attemptLogLinesMax: 1_000,
+  attemptLogBytesMax: 256 * 1024,
   /** One file of a task, and all of them together. As in the migration that makes their tables. */
   fileBytesMax: 64 * 1024 * 1024,
   fileChunkBytes: 1024 * 1024,
@@ -80,6 +85,10 @@ export const QUEUE_LIMITS = {
   /** A text is looked for among so many of the newest tasks. */
   searchedTasksMax: 10_000,
   eventsListedMax: 1_000,
+  /** Events of one task; notes beyond it are not recorded, and transitions end long before. */
+  historyEventsMax: 10_000,
+  /** Lines of a log in one answer. */
+  logLinesListedMax: 1_000,
   /** Followers of one node. */
   followersMax: 1_000,
   /** How long a write waits for the database before its caller is told. */

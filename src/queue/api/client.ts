@@ -15,7 +15,16 @@ import { loadFile, storeFile } from "./files.ts";
 import { RemoteFiles } from "./remote-files.ts";
 import { RpcClients } from "./rpc-clients.ts";
 import type { SubmitRequest } from "./submit-request.ts";
-import type { ClusterStatus, QueueInfo, Schedule, Task, TaskEvent, TaskFile } from "./types.ts";
+import type {
+  ClusterStatus,
+  LogLine,
+  QueueInfo,
+  Schedule,
+  Task,
+  TaskAttempt,
+  TaskEvent,
+  TaskFile,
+} from "./types.ts";
 
 /** How long a waiting client bears a node that does not answer, and how often it asks. */
 const AWAY_MS_MAX = 60_000;
@@ -125,6 +134,24 @@ export class QueueClient {
 
   async events(id: string): Promise<readonly TaskEvent[]> {
     return (await this.#rpc.call("task_events", { task_id: id })) as readonly TaskEvent[];
+  }
+
+  /** How the executions of a task went: where, how long, with which error. */
+  async attempts(id: string): Promise<readonly TaskAttempt[]> {
+    return (await this.#rpc.call("task_attempts", { task_id: id })) as readonly TaskAttempt[];
+  }
+
+  /** The lines that executions of a task logged, oldest first; of one attempt, or of all. */
+  async *logs(id: string, attempt?: number): AsyncGenerator<LogLine> {
+    let after: Pick<LogLine, "attempt_id" | "line"> = { attempt_id: 0, line: 0 };
+    for (;;) {
+      const params = { task_id: id, after, ...(attempt === undefined ? {} : { attempt }) };
+      const lines = (await this.#rpc.call("task_log", params)) as readonly LogLine[];
+      yield* lines;
+      const last = lines.at(-1);
+      if (last === undefined) return;
+      after = { attempt_id: last.attempt_id, line: last.line };
+    }
   }
 
   async status(): Promise<ClusterStatus> {

@@ -1,5 +1,6 @@
 /** What travels between clients, nodes and the leader. Field names are those of the API. */
 
+import type { Attempt } from "../../core/queue/attempts.ts";
 import type { Placement } from "../../core/queue/placement.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
 
@@ -64,6 +65,24 @@ export interface TaskEvent {
   readonly details: unknown;
 }
 
+/** One execution of a task, with what is kept of its words. */
+export interface TaskAttempt extends Attempt {
+  readonly error: TaskFailure | null;
+  /** The last value it told; null for none. */
+  readonly progress: unknown;
+  /** How many lines of its log are kept: the last ones. */
+  readonly log_lines: number;
+}
+
+/** A line that an execution logged. A gap in the numbers is what was not kept. */
+export interface LogLine {
+  readonly attempt_id: number;
+  /** Counted from 1 in each attempt. */
+  readonly line: number;
+  readonly timestamp: string;
+  readonly text: string;
+}
+
 /** A submit after validation; payloads are JSON text. */
 export interface NewTask {
   readonly executor: string;
@@ -125,6 +144,8 @@ export interface Report extends LeaseRef {
 export interface Progress extends LeaseRef {
   readonly kind: "progress" | "log";
   readonly message: unknown;
+  /** Of a log: its number in the attempt. Numbered by the leader when the worker does not count. */
+  readonly line?: number | undefined;
 }
 
 export interface StoredFile {
@@ -217,7 +238,14 @@ export type FeedMessage =
       readonly node_id: string | null;
       readonly attempt_id: number;
     }
-  | { readonly kind: "progress" | "log"; readonly task_id: string; readonly message: unknown };
+  | { readonly kind: "progress"; readonly task_id: string; readonly message: unknown }
+  | {
+      readonly kind: "log";
+      readonly task_id: string;
+      readonly attempt_id: number;
+      readonly line: number;
+      readonly message: string;
+    };
 
 /** The leader, as a worker sees it: in the same process or over the network. */
 export interface LeaderPort {

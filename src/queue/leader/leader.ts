@@ -42,6 +42,7 @@ import { Housekeeping } from "./housekeeping.ts";
 import { type KnownNode, LeaderMemory, type Lease, readyTask } from "./memory.ts";
 import type { QueueMetrics } from "./metrics.ts";
 import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
+import { WordWriter } from "./word-writer.ts";
 
 /** What is recorded of a task whose node went away without a word. */
 const LOST = "ended while it ran this task";
@@ -81,6 +82,7 @@ export class Leader implements LeaderPort {
   readonly #results: FinishWriter;
   readonly #housekeeping: Housekeeping;
   readonly #arrivals: Arrivals;
+  readonly #words: WordWriter;
 
   constructor(options: LeaderOptions) {
     this.#options = options;
@@ -92,6 +94,7 @@ export class Leader implements LeaderPort {
     this.writer = writer;
     this.memory = memory;
     this.files = new FileWriter(writer);
+    this.#words = new WordWriter({ writer, memory, feed: options.feed });
     this.#grants = new GrantWriter({ writer, memory, metrics, taskLeaseMs });
     const onReady = (): void => this.#grants.dispatch();
     this.submits = new SubmitWriter({
@@ -368,11 +371,7 @@ export class Leader implements LeaderPort {
   }
 
   progress(_nodeId: string, messages: readonly Progress[]): Promise<void> {
-    for (const { lease_token: token, task_id: taskId, kind, message } of messages) {
-      if (this.memory.leases.has(token))
-        this.#options.feed.publish({ kind, task_id: taskId, message });
-    }
-    return Promise.resolve();
+    return this.#words.put(messages);
   }
 
   #node(nodeId: string, run: string): KnownNode {

@@ -8,7 +8,7 @@
 
 import { readFileSync } from "node:fs";
 
-export type ConnectionName = "control" | "submit" | "submit beside" | "grant" | "finish";
+export type ConnectionName = "control" | "submit" | "submit beside" | "grant" | "finish" | "words";
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Database {
@@ -61,6 +61,7 @@ const MIGRATIONS: readonly string[] = [
   "0004-execution-key",
   "0005-files",
   "0006-transactions",
+  "0007-attempts",
 ];
 
 export function loadMigrations(): readonly Migration[] {

@@ -1,6 +1,7 @@
 /** Reads of committed state, served by every node. */
 
 import { performance } from "node:perf_hooks";
+import { attemptsOf } from "../../core/queue/attempts.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import type { QueueLimits } from "../../core/queue/gates.ts";
 import { heartbeatAges, nodeStatus } from "../../core/queue/node-status.ts";
@@ -8,10 +9,12 @@ import type { Placement } from "../../core/queue/placement.ts";
 import { type EventType, isTerminal, type TaskState } from "../../core/queue/states.ts";
 import type {
   LeaderInfo,
+  LogLine,
   NodeInfo,
   QueueInfo,
   Schedule,
   Task,
+  TaskAttempt,
   TaskCounts,
   TaskEvent,
   TaskFailure,
@@ -100,6 +103,39 @@ export class Reader {
       epoch: Number(row["epoch"]),
       timestamp: time(row["timestamp"]) ?? "",
       details: row["details"] ?? null,
+    }));
+  }
+
+  /** How the executions of a task went, with their errors. */
+  async attempts(taskId: number): Promise<readonly TaskAttempt[]> {
+    const events = await this.events(taskId, 0, QUEUE_LIMITS.historyEventsMax);
+    const words = await this.#database.query("task-words", [taskId]);
+    const byAttempt = new Map(words.map((row) => [Number(row["attempt_id"]), row]));
+    return attemptsOf(events).map((attempt) => {
+      const said = byAttempt.get(attempt.attempt_id);
+      return {
+        ...attempt,
+        error: attempt.error as TaskFailure | null,
+        progress: said?.["progress"] ?? null,
+        log_lines: Number(said?.["lines"] ?? 0),
+      };
+    });
+  }
+
+  /** Lines that executions of a task logged, in order, after one of them. */
+  async logLines(
+    taskId: number,
+    after: Pick<LogLine, "attempt_id" | "line">,
+    limit: number,
+    attempt: number | null = null,
+  ): Promise<readonly LogLine[]> {
+    const place = [taskId, after.attempt_id, after.line, attempt, limit];
+    const rows = await this.#database.query("task-log", place);
+    return rows.map((row) => ({
+      attempt_id: Number(row["attempt_id"]),
+      line: Number(row["line"]),
+      timestamp: time(row["at"]) ?? "",
+      text: String(row["text"]),
     }));
   }
 

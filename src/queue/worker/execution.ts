@@ -5,9 +5,9 @@ import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
 import { startTimer, type Timer } from "../../host/timer.ts";
 import type { Grant, LeaseRef } from "../api/types.ts";
-import type { Startable } from "./note-sender.ts";
+import type { Speaker } from "./note-sender.ts";
 
-export class Execution implements Startable {
+export class Execution implements Speaker {
   readonly grant: Grant;
   readonly grantedAt = performance.now();
   startedAt = 0;
@@ -15,6 +15,8 @@ export class Execution implements Startable {
   /** The lease is lost: whatever comes of it is not reported. */
   lost = false;
   finished = false;
+  /** Lines that it logged so far. */
+  lines = 0;
   #abort: AbortController | undefined;
   /** Rejects when code of this execution left an error that nobody caught. */
   readonly crashed: Promise<never>;

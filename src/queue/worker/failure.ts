@@ -1,6 +1,7 @@
 /** An error as it is kept with the task: bounded, and in characters that the database takes. */
 
 import { errorText } from "../../core/base/error-text.ts";
+import { storable } from "../../core/queue/storable.ts";
 import type { TaskFailure } from "../api/types.ts";
 
 /** What is kept of an error: of its message, its stack and its causes each, and of its name. */
@@ -9,13 +10,13 @@ const NAME_CHARACTERS_MAX = 200;
 const CAUSES_MAX = 5;
 
 export function failureOf(error: unknown): TaskFailure {
-  if (!(error instanceof Error)) return { message: storable(String(error)) };
+  if (!(error instanceof Error)) return { message: storable(String(error), ERROR_CHARACTERS_MAX) };
   const retryable = "retryable" in error && error.retryable === false ? { retryable: false } : {};
   const cause = causesOf(error);
   return {
     name: storable(error.name, NAME_CHARACTERS_MAX),
-    message: storable(error.message),
-    ...(error.stack === undefined ? {} : { stack: storable(error.stack) }),
+    message: storable(error.message, ERROR_CHARACTERS_MAX),
+    ...(error.stack === undefined ? {} : { stack: storable(error.stack, ERROR_CHARACTERS_MAX) }),
     ...(cause === "" ? {} : { cause }),
     ...retryable,
   };
@@ -29,9 +30,5 @@ function causesOf(error: Error): string {
     texts.push(errorText(cause));
     cause = cause instanceof Error ? cause.cause : undefined;
   }
-  return storable(texts.join(": "));
-}
-
-function storable(text: string, charactersMax: number = ERROR_CHARACTERS_MAX): string {
-  return text.slice(0, charactersMax).replace(/\0|\p{Surrogate}/gu, "\uFFFD");
+  return storable(texts.join(": "), ERROR_CHARACTERS_MAX);
 }

@@ -1,14 +1,14 @@
 /**
- * What a worker tells the leader besides results: that executions began, and the words of executors for
- * whoever follows them. Words are not kept for a leader that does not answer; how many were left out is
- * said in their place.
+ * What a worker tells the leader besides results: that executions began, and their words, which are kept with the
+ * attempt. Words that a leader did not answer are sent again, as they are: their numbers tell a repeat. Of what comes
+ * faster than it is sent, only the number is said.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
 import { batchesOf, batchLength, textBytesBound } from "../../core/queue/batches.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import type { Background, Work } from "../../host/background.ts";
-import type { Grant, LeaseRef, Progress } from "../api/types.ts";
+import type { LeaseRef, Progress } from "../api/types.ts";
 
 /** An execution shorter than this is noted as started together with its result. */
 const NOTE_MS = 5;
@@ -23,52 +23,71 @@ interface Note extends Progress {
   readonly bytes: number;
 }
 
-/** An execution as far as its start is noted. */
-export interface Startable {
+/** An execution as far as it is noted. */
+export interface Speaker {
   readonly lease: LeaseRef;
   readonly over: boolean;
   startNoted: boolean;
+  lines: number;
 }
 
 interface NoteSenderOptions {
   readonly started: (leases: readonly LeaseRef[]) => Promise<unknown>;
-  readonly progress: (messages: readonly Progress[]) => Promise<unknown>;
+  /** False when they were not answered and are to be sent again. */
+  readonly progress: (messages: readonly Progress[]) => Promise<boolean>;
+  readonly stopped: () => boolean;
   readonly background: Background;
 }
 
 export class NoteSender {
   readonly #options: NoteSenderOptions;
-  #starts: Startable[] = [];
+  #starts: Speaker[] = [];
   #notes: Note[] = [];
   /** Words left out since the last message, by lease. */
-  readonly #leftOut = new Map<string, { readonly grant: Grant; count: number }>();
+  readonly #leftOut = new Map<string, { readonly speaker: Speaker; count: number }>();
+  /** Words on their way, by lease, and who waits until none is. */
+  readonly #unsent = new Map<string, { count: number; onSent?: () => void }>();
   #due: Work | undefined;
 
   constructor(options: NoteSenderOptions) {
     this.#options = options;
   }
 
-  began(execution: Startable): void {
+  began(execution: Speaker): void {
     this.#starts.push(execution);
     this.#soon();
   }
 
-  say(grant: Grant, kind: Progress["kind"], value: unknown): void {
+  say(speaker: Speaker, kind: Progress["kind"], value: unknown): void {
     if (this.#notes.length >= QUEUE_LIMITS.notesMax) {
-      const token = grant.lease_token;
-      const left = this.#leftOut.get(token) ?? { grant, count: 0 };
+      const token = speaker.lease.lease_token;
+      const left = this.#leftOut.get(token) ?? { speaker, count: 0 };
       left.count++;
+      speaker.lines++;
       this.#leftOut.set(token, left);
       return;
     }
-    this.#push(grant, kind, value);
+    this.#push(speaker, kind, value);
     this.#soon();
   }
 
-  #push(grant: Grant, kind: Progress["kind"], value: unknown): void {
+  /** Resolves when all that was said under a lease is with the leader; undefined when it is. */
+  told({ lease: { lease_token: token } }: Speaker): Promise<void> | undefined {
+    const unsent = this.#unsent.get(token);
+    if (unsent === undefined) return undefined;
+    return new Promise((resolve) => {
+      unsent.onSent = resolve;
+    });
+  }
+
+  #push(speaker: Speaker, kind: Progress["kind"], value: unknown): void {
     const { message, bytes } = bounded(value);
-    const { task_id, lease_token } = grant;
-    this.#notes.push({ task_id, lease_token, kind, message, bytes });
+    const numbered = kind === "log" ? { line: ++speaker.lines } : {};
+    this.#notes.push({ ...speaker.lease, ...numbered, kind, message, bytes });
+    const token = speaker.lease.lease_token;
+    const unsent = this.#unsent.get(token) ?? { count: 0 };
+    unsent.count++;
+    this.#unsent.set(token, unsent);
   }
 
   #soon(): void {
@@ -76,23 +95,35 @@ export class NoteSender {
   }
 
   async #send(): Promise<void> {
-    for (const { grant, count } of this.#leftOut.values())
-      this.#push(grant, "log", `${count} lines were left out: they came faster than they are sent`);
+    for (const { speaker, count } of this.#leftOut.values())
+      this.#push(
+        speaker,
+        "log",
+        `${count} lines were left out: they came faster than they are sent`,
+      );
     this.#leftOut.clear();
     const starts = this.#starts.filter((execution) => !execution.over);
     this.#starts = [];
     for (const execution of starts) execution.startNoted = true;
     for (const batch of batchesOf(starts, BOUNDS.countMax))
       await this.#options.started(batch.map(({ lease }) => lease));
-    while (this.#notes.length > 0) {
-      const batch = this.#notes.splice(
-        0,
-        batchLength(this.#notes, BOUNDS, ({ bytes }) => bytes),
-      );
-      await this.#options.progress(batch.map(({ bytes, ...note }) => note));
+    while (this.#notes.length > 0 && !this.#options.stopped()) {
+      const count = batchLength(this.#notes, BOUNDS, ({ bytes }) => bytes);
+      const batch = this.#notes.slice(0, count).map(({ bytes, ...note }) => note);
+      if (await this.#options.progress(batch)) this.#sent(this.#notes.splice(0, count));
     }
+    if (this.#options.stopped()) this.#sent(this.#notes.splice(0));
     this.#due = undefined;
     if (this.#starts.length > 0 || this.#leftOut.size > 0) this.#soon();
+  }
+
+  #sent(notes: readonly Note[]): void {
+    for (const { lease_token: token } of notes) {
+      const unsent = this.#unsent.get(token);
+      if (unsent === undefined || --unsent.count > 0 || this.#leftOut.has(token)) continue;
+      this.#unsent.delete(token);
+      unsent.onSent?.();
+    }
   }
 }
 

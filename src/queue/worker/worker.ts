@@ -78,7 +78,8 @@ export class Worker {
     });
     this.#notes = new NoteSender({
       started: (leases) => this.#try("started", (leader) => leader.started(nodeId, leases)),
-      progress: (notes) => this.#try("progress", (leader) => leader.progress(nodeId, notes)),
+      progress: (notes) => this.#tell(notes),
+      stopped: () => this.#stopped,
       background,
     });
   }
@@ -178,21 +179,41 @@ export class Worker {
       report = { status: "failed", result: null, error: failureOf(error) };
     }
     execution.finished = true;
-    this.#pace.finished(performance.now());
+    const endedAt = performance.now();
+    this.#pace.finished(endedAt);
     this.#running--;
+    this.#fill();
+    // Words are taken under a lease that stands, and a result ends it.
+    const told = execution.lost ? undefined : this.#notes.told(execution);
+    if (told !== undefined) await told;
     if (execution.lost) {
       this.#held.delete(execution.grant.lease_token);
-    } else {
-      this.#reports.add({
-        task_id: execution.grant.task_id,
-        lease_token: execution.grant.lease_token,
-        attempt_id: execution.grant.attempt_id,
-        ...report,
-        elapsed_ms: performance.now() - execution.startedAt,
-        start_noted: execution.startNoted,
-      });
+      return;
     }
-    this.#fill();
+    this.#reports.add({
+      task_id: execution.grant.task_id,
+      lease_token: execution.grant.lease_token,
+      attempt_id: execution.grant.attempt_id,
+      ...report,
+      elapsed_ms: endedAt - execution.startedAt,
+      start_noted: execution.startNoted,
+    });
+  }
+
+  /** Words for the leader; false when they are to be sent again. What it cannot take is dropped, loudly. */
+  async #tell(notes: readonly Progress[]): Promise<boolean> {
+    const { registration, log } = this.#options;
+    const taken = await this.#try("progress", async (leader) => {
+      try {
+        await leader.progress(registration.node_id, notes);
+      } catch (error) {
+        const known = error instanceof QueueError ? error : undefined;
+        if (known !== undefined && !known.final && known.code !== "INTERNAL") throw error;
+        log.event("error", "words.dropped", { count: notes.length, reason: errorText(error) });
+      }
+      return true;
+    });
+    return taken === true;
   }
 
   async #perform(execution: Execution): Promise<Pick<Report, "status" | "result" | "error">> {
@@ -217,7 +238,7 @@ export class Worker {
   #context(execution: Execution): ExecutionContext {
     const { grant } = execution;
     const say = (kind: Progress["kind"], message: unknown): void =>
-      this.#notes.say(grant, kind, message);
+      this.#notes.say(execution, kind, message);
     return {
       taskId: grant.task_id,
       attempt: grant.attempt_id,
@@ -225,7 +246,7 @@ export class Worker {
       get signal() {
         return execution.signal;
       },
-      log: (message) => say("log", String(message).slice(0, 8_192)),
+      log: (message) => say("log", String(message).slice(0, QUEUE_LIMITS.logLineCharactersMax)),
       progress: (value) => say("progress", value),
       file: (hash) => this.#insist(execution, (leader) => loadFile(leader.files, hash)),
       attach: (name, content, mediaType = "application/octet-stream") =>

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { QueueNode } from "../../../src/queue/index.ts";
+import { NotRetryable, type QueueNode } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
 import { calmSettings, eventually, startNode } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
@@ -44,6 +44,12 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     node = await startNode({
       database: await server.createDatabase(),
       nodeId: "cli",
+      executors: {
+        says(_: unknown, { log }: { log(text: string): void }) {
+          log("hello from the task");
+          throw new NotRetryable("no use", { cause: new Error("deeper") });
+        },
+      },
       settings: calmSettings,
     });
     at = { HYPERSCALE_QUEUE_URL: node.url };
@@ -78,6 +84,20 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
         .map((row) => row.split(/ +/)[1]),
     ).toEqual(["created", "assigned", "started", "completed"]);
     expect(status.stdout).toMatch(/leader +cli \(epoch 1\)/);
+  });
+
+  it("shows every attempt with its error and stack, and the lines that it logged", async () => {
+    const submitted = await hyperscale(["submit", "says", "--wait", "--json"], at);
+    const end = submitted.stdout.trim().split("\n").at(-1) ?? "";
+    const { id } = (JSON.parse(end) as { readonly data: { readonly id: string } }).data;
+    const [show, logs] = await Promise.all([
+      hyperscale(["show", id], at),
+      hyperscale(["logs", id, "--attempt", "1"], at),
+    ]);
+    expect(show.stdout).toMatch(/^attempt 1: failed after \d.* on cli, .*, 1 line$/m);
+    expect(show.stdout).toMatch(/^ {2}NotRetryable: no use\n {6}at .*cli\.test\.ts/m);
+    expect(show.stdout).toMatch(/^ {2}caused by deeper$/m);
+    expect(logs.stdout).toMatch(/^\d{4}-\d\d-\d\d [\d:]{8} {2}1 {2}hello from the task\n$/);
   });
 
   it("ends with 3 for a task that failed, 2 for wrong input, 1 when the node says no", async () => {

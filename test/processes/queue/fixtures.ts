@@ -37,7 +37,9 @@ export const calmSettings: Partial<QueueSettings> = {
 };
 
 interface TestNodeOptions {
-  readonly database: string;
+  /** PostgreSQL; without it the embedded store of `dataDirectory`. */
+  readonly database?: string;
+  readonly dataDirectory?: string;
   readonly nodeId?: string;
   readonly token?: string;
   readonly role?: Role;
@@ -54,7 +56,7 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
     role: options.role ?? "auto",
     listen: { host: "127.0.0.1", port: 0 },
     databaseUrl: options.database,
-    dataDirectory: ".",
+    dataDirectory: options.dataDirectory ?? ".",
     token: options.token,
     executors: {
       ...builtinExecutors({

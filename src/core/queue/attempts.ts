@@ -1,0 +1,66 @@
+/** The attempts of a task, told from its history: where each ran, how long, and how it ended. */
+
+import type { EventType } from "./states.ts";
+
+export interface AttemptEvent {
+  readonly event_type: EventType;
+  readonly node_id: string | null;
+  readonly attempt_id: number | null;
+  readonly timestamp: string;
+  readonly details: unknown;
+}
+
+export interface Attempt {
+  readonly attempt_id: number;
+  readonly node_id: string | null;
+  readonly assigned_at: string;
+  /** When its execution began; null when it never did. */
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly outcome: "running" | "completed" | "failed" | "returned" | "cancelled";
+  /** Why it did not complete, as recorded. */
+  readonly error: unknown;
+}
+
+const OUTCOMES: Readonly<Partial<Record<EventType, Attempt["outcome"]>>> = {
+  completed: "completed",
+  failed: "failed",
+  reassigned: "returned",
+  cancelled: "cancelled",
+};
+
+/** In order; attempts that were never handed out are not among them. */
+export function attemptsOf(events: readonly AttemptEvent[]): readonly Attempt[] {
+  const attempts = new Map<number, Attempt>();
+  for (const event of events) {
+    const { attempt_id: id, event_type: type, timestamp } = event;
+    if (id === null) continue;
+    const before = attempts.get(id);
+    if (type === "assigned") {
+      const { node_id } = event;
+      const begun = { attempt_id: id, node_id, assigned_at: timestamp, started_at: null };
+      attempts.set(id, { ...begun, ended_at: null, outcome: "running", error: null });
+      continue;
+    }
+    if (before === undefined || before.ended_at !== null) continue;
+    const outcome = OUTCOMES[type];
+    if (type === "started") attempts.set(id, { ...before, started_at: timestamp });
+    else if (outcome !== undefined)
+      attempts.set(id, { ...before, ended_at: timestamp, outcome, error: errorOf(event) });
+  }
+  return [...attempts.values()];
+}
+
+/** An end says its error as it is; a return says it among other things, or only in one word. */
+function errorOf({ event_type, details }: AttemptEvent): unknown {
+  if (event_type === "completed" || details === null || typeof details !== "object") return null;
+  if ("error" in details && details.error !== null) return details.error;
+  if ("message" in details) return details;
+  return {
+    message: "reason" in details ? (REASONS[String(details.reason)] ?? details.reason) : "",
+  };
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  released: "its node handed it back unfinished",
+};

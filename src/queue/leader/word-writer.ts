@@ -1,0 +1,72 @@
+/**
+ * The leader's writer of what executions say: their last lines and how far they are are kept with the attempt, and
+ * then told to whoever follows the task. Only words under a lease that stands are taken.
+ */
+
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { encodePayload } from "../../core/queue/payload.ts";
+import { storable } from "../../core/queue/storable.ts";
+import type { Progress } from "../api/types.ts";
+import { sqlArray, sqlColumn } from "../store/database.ts";
+import type { FencedWriter } from "../store/fenced-writer.ts";
+import type { Feed } from "./feed.ts";
+import type { LeaderMemory } from "./memory.ts";
+
+interface WordWriterOptions {
+  readonly writer: FencedWriter;
+  readonly memory: LeaderMemory;
+  readonly feed: Feed;
+}
+
+interface Line extends Progress {
+  readonly text: string;
+}
+
+export class WordWriter {
+  readonly #options: WordWriterOptions;
+
+  constructor(options: WordWriterOptions) {
+    this.#options = options;
+  }
+
+  async put(messages: readonly Progress[]): Promise<void> {
+    const { writer, memory, feed } = this.#options;
+    const words = messages.filter(({ lease_token: token }) => memory.leases.has(token));
+    if (words.length === 0) return;
+    const lines = words.filter(({ kind }) => kind === "log").map(asLine);
+    const told = words.filter(({ kind }) => kind === "progress");
+    const { row } = await writer.write("words", "words-put", [
+      ...[sqlColumn(lines, (one) => one.task_id), sqlColumn(lines, (one) => one.lease_token)],
+      ...[sqlColumn(lines, (one) => one.line), sqlColumn(lines, (one) => one.text)],
+      ...[QUEUE_LIMITS.attemptLogLinesMax, QUEUE_LIMITS.attemptLogBytesMax],
+      ...progressColumns(told),
+    ]);
+    for (const { place, line } of row["taken"] as readonly { place: number; line: number }[]) {
+      const said = lines[place - 1];
+      const lease = said === undefined ? undefined : memory.leases.get(said.lease_token);
+      if (said === undefined || lease === undefined) continue;
+      const { task_id, text: message } = said;
+      feed.publish({ kind: "log", task_id, attempt_id: lease.attempt, line, message });
+    }
+    for (const { task_id, message } of told) feed.publish({ kind: "progress", task_id, message });
+  }
+}
+
+function asLine(said: Progress): Line {
+  const { message } = said;
+  const text = typeof message === "string" ? message : (JSON.stringify(message) ?? "");
+  return { ...said, text: storable(text, QUEUE_LIMITS.logLineCharactersMax) };
+}
+
+/** Of every execution the last value: only that is kept. */
+function progressColumns(told: readonly Progress[]): readonly string[] {
+  const last = [...new Map(told.map((one) => [one.lease_token, one])).values()].map((one) => ({
+    ...one,
+    value: encodePayload(one.message, "progress"),
+  }));
+  return [
+    sqlArray(last.map((one) => one.task_id)),
+    sqlArray(last.map((one) => one.lease_token)),
+    sqlArray(last.map(({ value }) => (value.ok ? value.text : JSON.stringify(value.problem)))),
+  ];
+}
