@@ -359,6 +359,10 @@ const table = {
     path: "src/protocols/grpc/",
     imports: ["core/base", "protocols", "protocols/http2", "protocols/target"],
   },
+  "protocols/browser": {
+    path: "src/protocols/browser/",
+    imports: ["core/base", "protocols/net", "protocols", "protocols/target"],
+  },
   "protocols/sse": {
     path: "src/protocols/sse/",
     imports: ["core/base", "protocols", "protocols/http1", "protocols/target"],

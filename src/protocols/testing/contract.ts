@@ -34,6 +34,8 @@ interface RealSubject {
   readonly absent: string;
   /** Virtual users at once. */
   readonly users: number;
+  /** Calls that must leave nothing behind; `LEAK_CALLS` by default. */
+  readonly leakCalls?: number;
 }
 
 export interface CountingServer {
@@ -56,6 +58,8 @@ interface HostileSubject {
   readonly rubbish: readonly Buffer[];
   /** More than 64 KiB, or says so; null where it cannot be. */
   readonly oversize: Buffer | null;
+  /** Enough to open a connection and call; `TIMEOUT_MS` by default. */
+  readonly timeoutMs?: number;
 }
 
 const NO_BYTES = Buffer.alloc(0);
@@ -92,7 +96,7 @@ function realCases({ calls: callsTo, real }: Subject): void {
       return running;
     };
     singleCases(given);
-    manyCases(real.users, given);
+    manyCases(real, given);
   });
 }
 
@@ -136,7 +140,7 @@ function singleCases(given: () => Running): void {
   });
 }
 
-function manyCases(users: number, given: () => Running): void {
+function manyCases({ leakCalls = LEAK_CALLS, users }: RealSubject, given: () => Running): void {
   it(`counts what the server counts, with ${users} users at once`, async () => {
     const { calls, server } = given();
     const before = await server.served();
@@ -172,9 +176,9 @@ function manyCases(users: number, given: () => Running): void {
     const sockets = openSockets();
     const session = new TestSession();
     const run = await runner(given().calls.success, session);
-    for (let i = 0; i < LEAK_CALLS / 3; i++) await run();
+    for (let i = 0; i < leakCalls / 3; i++) await run();
     const before = heapBytes();
-    for (let i = 0; i < LEAK_CALLS; i++) await run();
+    for (let i = 0; i < leakCalls; i++) await run();
     expect(heapBytes() - before).toBeLessThan(LEAK_BYTES_MAX);
     session.close();
     await expect.poll(openSockets).toBeLessThanOrEqual(sockets);
@@ -204,6 +208,7 @@ async function against(
 
 function lossCases(subject: Subject): void {
   const { calls, hostile } = subject;
+  const { timeoutMs = TIMEOUT_MS } = hostile;
   const nothing = (): void => undefined;
 
   it("refused: nobody listens", async () => {
@@ -214,7 +219,7 @@ function lossCases(subject: Subject): void {
 
   it("time-out: the server says nothing, again and again", () =>
     against(subject, nothing, async (call, server) => {
-      const session = new TestSession({ timeoutMs: TIMEOUT_MS });
+      const session = new TestSession({ timeoutMs });
       const run = await runner(call, session);
       for (let i = 0; i < 2; i++) expect((await run()).record.errorKind).toBe("timeout");
       expect(server.accepted()).toBeGreaterThan(0);
@@ -225,7 +230,7 @@ function lossCases(subject: Subject): void {
   where(hostile.mute !== null)("time-out: a server that lets nobody in", async () => {
     const server = await hostile.mute?.();
     if (server === undefined) return;
-    const { record } = await once(calls(server.port).success, { timeoutMs: TIMEOUT_MS });
+    const { record } = await once(calls(server.port).success, { timeoutMs });
     expect(record.errorKind).toBe("timeout");
     await expect.poll(server.open).toBe(0);
     await server.close();
