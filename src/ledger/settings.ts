@@ -80,6 +80,18 @@ export const SETTINGS = {
     ...{ roles: ["manager"], unit: "count", value: 4, least: 1, most: 8 },
     about: "Executor processes per core of a worker, for workflows that run side by side.",
   },
+  coresPerTenant: {
+    ...{ roles: ["manager"], unit: "count", value: 0, least: 0, most: 65_536 },
+    about: "Cores that jobs of one tenant may hold at once; 0: as many as there are.",
+  },
+  coresPerJob: {
+    ...{ roles: ["manager"], unit: "count", value: 0, least: 0, most: 65_536 },
+    about: "Cores that one job may hold; 0: as many as there are.",
+  },
+  waitingPerTenant: {
+    ...{ roles: ["manager"], unit: "count", value: 0, least: 0, most: 1_000 },
+    about: "Jobs of one tenant that may wait for cores; 0: as many as the queue holds.",
+  },
   askTimeout: {
     ...{ roles: ["gate"], unit: "duration", value: 3 * SECOND, least: 100, most: 5 * MINUTE },
     about: "A manager that has not answered is asked again, or another, after this.",

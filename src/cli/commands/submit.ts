@@ -21,6 +21,7 @@ import { LoggedView } from "./run-log.ts";
 
 interface SubmitFlags extends RunFlags, PlaceFlags, RoutingFlags {
   readonly idempotencyKey?: string;
+  readonly tenant?: string;
   readonly detach?: true;
 }
 
@@ -45,6 +46,7 @@ export function registerSubmit(program: Command): void {
     .description("Runs a workflow file or loads one URL on a cluster, with the meaning of run.");
   withRouting(withLogFile(withPlace(withRunFlags(command))))
     .option("--idempotency-key <key>", "submitted once, however often it is sent with this key")
+    .option("--tenant <name>", "whose turn it takes in the queue, and whose quota")
     .option("--detach", "print the job's id and end")
     .addHelpText("after", EXAMPLES)
     .action(async (target: string, flags: SubmitFlags) => {
@@ -73,7 +75,8 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
   const client = openCluster(flags);
   try {
     const options = optionsOf(flags);
-    const { files, reports, submission } = await prepareJob(target, options, complain);
+    const { files, reports, ...prepared } = await prepareJob(target, options, complain);
+    const submission = { ...prepared.submission, tenant: flags.tenant ?? null };
     const wanted = [...reportsOf(flags), ...reports];
     const routing = routingOf(flags);
     const submitted = (): Promise<string> =>

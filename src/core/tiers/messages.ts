@@ -354,6 +354,8 @@ export interface Submission {
   readonly timeoutMs: number | null;
   /** CPU cores that it needs; null: as many as are free and of use. */
   readonly cores: number | null;
+  /** Whose turn it takes in the queue; null or left out: that of all who name none. */
+  readonly tenant?: string | null;
   /** It loads its cores and waits for a `start`: a gate begins it in several datacenters at once. */
   readonly held: boolean;
   /** As it was typed. */

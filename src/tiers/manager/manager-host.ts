@@ -151,5 +151,10 @@ export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerC
     orderRetryMs: settings.orderRetry,
     proposeRetryMs: settings.proposeRetry,
     processesPerCoreMax: settings.processesPerCore,
+    quotas: {
+      coresPerTenantMax: settings.coresPerTenant,
+      coresPerJobMax: settings.coresPerJob,
+      waitingPerTenantMax: settings.waitingPerTenant,
+    },
   };
 }

@@ -75,6 +75,7 @@ const submission = struct<Submission>("Submission", {
   command: required(13, line),
   version: required(14, text(ID_BYTES_MAX)),
   held: optional(15, bool, false),
+  tenant: optional(16, nullable(text(ID_BYTES_MAX)), null),
 });
 
 const datacenter = text(ID_BYTES_MAX, 1);

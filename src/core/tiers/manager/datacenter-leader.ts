@@ -1,6 +1,6 @@
 /**
- * The manager that leads the datacenter: it gives cores to the job that has waited longest, all that it needs
- * or none, and has the group of an admitted job founded.
+ * The manager that leads the datacenter: it gives cores to the tenant that holds the fewest, there to the job that
+ * has waited longest, all that it needs or none, and has the group of an admitted job founded.
  */
 
 import { formatDuration } from "../../base/duration.ts";
@@ -17,6 +17,7 @@ import {
 import { freeCores, spread } from "./free-cores.ts";
 import type { Proposed } from "./proposals.ts";
 import { encodeRunEntry } from "./run-entries.ts";
+import { allowed, coresHeld, inTurn, tenantOf } from "./tenants.ts";
 
 /** How often jobs that wait are looked through for those that have waited too long. */
 const LOOK_MS = 1_000;
@@ -38,11 +39,12 @@ export class DatacenterLeader {
   /** Why a job waits, with its place in the queue; null when it does not. */
   reasonOf(job: string): string | null {
     const queued = this.#queued();
-    const place = queued.findIndex((one) => one.job === job);
-    const one = queued[place];
+    const one = queued.find((other) => other.job === job);
     if (one === undefined) return null;
-    const before = queued.slice(0, place).filter((other) => !this.#exceeds(other)).length;
-    if (before > 0 && !this.#exceeds(one)) return `${before} jobs are before it`;
+    if (!this.#waitsAlone(one)) {
+      const before = queued.filter((other) => !this.#waitsAlone(other)).indexOf(one);
+      if (before > 0) return before === 1 ? "1 job is before it" : `${before} jobs are before it`;
+    }
     return this.#offer(one.needs).reason;
   }
 
@@ -61,30 +63,39 @@ export class DatacenterLeader {
     this.#lookAt = queued.length === 0 ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
     // One at a time: what it gets is not free for the next.
     if (queued.some(({ job }) => this.#underWay.has(job))) return;
-    // What the datacenter could not bear if it were empty keeps nobody else waiting.
-    const first = queued.find((job) => !this.#exceeds(job));
+    const first = queued.find((job) => !this.#waitsAlone(job));
     if (first === undefined) return;
     const { grants } = this.#offer(first.needs);
     if (grants.length > 0) this.#admit(first, grants);
   }
 
-  #queued(): DatacenterJob[] {
-    return [...this.#state.jobs.values()].filter(({ phase }) => phase === "queued");
+  #queued(): readonly DatacenterJob[] {
+    const queued = [...this.#state.jobs.values()].filter(({ phase }) => phase === "queued");
+    return inTurn(queued, (tenant) => coresHeld(this.#state, tenant));
   }
 
-  #exceeds({ needs }: DatacenterJob): boolean {
+  /** What the datacenter could not bear if it were empty, or its tenant may not have now, keeps nobody waiting. */
+  #waitsAlone({ needs }: DatacenterJob): boolean {
     const all = this.#context.workers.available().reduce((sum, { cores }) => sum + cores, 0);
-    return Math.min(needs.cores ?? 1, needs.usefulCores) > all;
+    return Math.min(needs.cores ?? 1, needs.usefulCores) > all || this.#allowed(needs).cores === 0;
   }
 
-  #offer({ cores, usefulCores }: JobNeeds): {
+  #allowed(needs: JobNeeds): ReturnType<typeof allowed> {
+    const held = coresHeld(this.#state, tenantOf(needs));
+    return allowed(this.#context.options.config.quotas, needs, held);
+  }
+
+  #offer(needs: JobNeeds): {
     readonly grants: readonly Grant[];
     readonly reason: string | null;
   } {
+    const { cores, usefulCores } = needs;
+    const may = this.#allowed(needs);
+    if (may.cores === 0) return { grants: [], reason: may.reason };
     const workers = freeCores(this.#context, this.#state);
     const free = workers.reduce((sum, one) => sum + one.free, 0);
     const all = workers.reduce((sum, one) => sum + one.capacity, 0);
-    const wanted = Math.max(1, Math.min(cores ?? Math.max(1, free), usefulCores));
+    const wanted = Math.max(1, Math.min(cores ?? Math.max(1, free), usefulCores, may.cores));
     if (wanted > free) return { grants: [], reason: waitsFor(wanted, free, all) };
     return { grants: spread(workers, wanted), reason: null };
   }

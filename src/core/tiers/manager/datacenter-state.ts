@@ -61,6 +61,8 @@ export interface JobNeeds {
   readonly usefulCores: number;
   /** Of its waiting and its run together; null for no limit. */
   readonly timeoutMs: number | null;
+  /** Whose turn it takes; null or left out by who names none. */
+  readonly tenant?: string | null;
 }
 
 export interface DatacenterJob {
@@ -130,7 +132,10 @@ export type DatacenterEntry =
 
 const grant = record({ worker: isText, incarnation: isWhole, capacity: isWhole, cores: isWhole });
 
-const needs = record({ cores: orNull(isWhole), usefulCores: isWhole, timeoutMs: orNull(isNumber) });
+const needs = record({
+  ...{ cores: orNull(isWhole), usefulCores: isWhole, timeoutMs: orNull(isNumber) },
+  tenant: optional(orNull(isText)),
+});
 
 const isEntry = variant({
   submit: record({
@@ -197,6 +202,11 @@ export class DatacenterState implements Application {
 
   get jobs(): ReadonlyMap<string, DatacenterJob> {
     return this.#jobs;
+  }
+
+  /** A job came with this key, and is remembered. */
+  knows(key: string): boolean {
+    return this.#byKey.has(key);
   }
 
   /** Cores of a worker that jobs hold. */

@@ -105,7 +105,7 @@ describe("a job on one manager and one worker", () => {
       status: "QUEUED",
       reason: "it needs 2 cores, 0 are free",
     });
-    expect(world.progress(third)?.reason).toBe("1 jobs are before it");
+    expect(world.progress(third)?.reason).toBe("1 job is before it");
     expect(world.end(first).status).toBe("COMPLETED");
     expect(world.end(second).status).toBe("COMPLETED");
     expect(world.end(third).status).toBe("COMPLETED");

@@ -27,6 +27,7 @@ import {
   type Shape,
   variant,
 } from "./shapes.ts";
+import { tenantProblem } from "./tenants.ts";
 
 const isPositive: Shape = (value) => isFiniteNumber(value) && Number(value) > 0;
 
@@ -114,6 +115,7 @@ const isSubmission: Shape = record({
     cores: orNull(isWhole),
     held: isBoolean,
   },
+  tenant: optional(orNull(isText)),
 });
 
 export function encodeSubmission(submission: Submission): Uint8Array {
@@ -129,8 +131,10 @@ export function decodeSubmission(bytes: Uint8Array): Submission | null {
  * the command line, the path as it was typed, the client's version, the order of flags.
  */
 export function identityOf(submission: Submission): unknown {
-  const { command: _command, name: _name, version: _version, ...job } = submission;
-  return inOrder({ ...job, thresholds: [...job.thresholds].sort() });
+  const { command: _command, name: _name, tenant, version: _version, ...job } = submission;
+  // Jobs of nobody in particular are what they were before there were tenants.
+  const of = tenant === null || tenant === undefined ? {} : { tenant };
+  return inOrder({ ...job, ...of, thresholds: [...job.thresholds].sort() });
 }
 
 /** The same fields in whatever order they were given. */
@@ -141,17 +145,19 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, one]) => [name, inOrder(one)]));
 }
 
-export function needsOf({ cores, manifests, timeoutMs }: Submission): JobNeeds {
+export function needsOf({ cores, manifests, tenant = null, timeoutMs }: Submission): JobNeeds {
   const users = manifests.map(({ isTest, load: plan }) => (isTest ? planVusMax(plan) : 1));
   const usefulCores = users.reduce((sum, count) => sum + Math.ceil(count), 0);
-  return { cores, usefulCores, timeoutMs };
+  return { cores, usefulCores, timeoutMs, tenant };
 }
 
 /** Why a submission cannot be taken, for its sender. */
 export function submissionProblem(submission: Submission): string | null {
   if (plainProblem(submission) !== null || !isSubmission(submission))
     return "the submission lacks something or is of another version";
-  const { entry, files, manifests } = submission;
+  const { entry, files, manifests, tenant = null } = submission;
+  const unnamed = tenantProblem(tenant);
+  if (unnamed !== null) return unnamed;
   if (manifests.length === 0) return "the job has no workflow";
   if (files.length > JOB_FILES_MAX)
     return `the job has ${files.length} files; at most ${JOB_FILES_MAX} are allowed`;

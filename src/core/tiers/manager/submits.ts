@@ -22,12 +22,15 @@ import type { ManagerContext } from "./context.ts";
 import { encodeDatacenterEntry, SUBMISSION_BYTES_MAX } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
 import { encodeSubmission, identityOf, needsOf, submissionProblem } from "./submission.ts";
+import { queueProblem, quotaProblem, tenantOf } from "./tenants.ts";
 
 const KEY_CHARACTERS_MAX = 128;
 /** Submissions whose files are on their way; each has `SUBMISSION_BYTES_MAX` at most. */
 const WAITING_MAX = 100;
 /** Shorter than a client waits for one answer, so that it hears why it has to ask again. */
 const WAIT_MS_MAX = 4_000;
+/** Jobs of its tenant have to begin first. */
+const FULL_RETRY_MS = 2_000;
 
 interface Waiting {
   /** Not on a quorum yet. */
@@ -47,9 +50,14 @@ export class Submits {
   }
 
   take(id: number, { key, submission }: Submit): void {
-    const problem = keyProblem(key) ?? submissionProblem(submission);
+    const problem = keyProblem(key) ?? submissionProblem(submission) ?? this.#quota(submission);
     if (problem !== null) {
       this.#answer(id, refusal("invalid", problem));
+      return;
+    }
+    const full = this.#queue(key, submission);
+    if (full !== null) {
+      this.#answer(id, { ...refusal("retry", full), retryAfterMs: FULL_RETRY_MS });
       return;
     }
     const data = encodeSubmission(submission);
@@ -68,6 +76,17 @@ export class Submits {
     this.#waiting.set(id, { unready, absent: [], propose });
     this.#deadlines.set(id, this.#context.now + WAIT_MS_MAX);
     this.#context.emit({ kind: "replicateBlobs", hashes: [...unready] });
+  }
+
+  #quota(submission: Submission): string | null {
+    return quotaProblem(this.#context.options.config.quotas, needsOf(submission));
+  }
+
+  /** A job that is there already is not counted again. */
+  #queue(key: string, submission: Submission): string | null {
+    const state = this.#context.datacenter();
+    if (state === null || state.knows(key)) return null;
+    return queueProblem(this.#context.options.config.quotas, state, tenantOf(submission));
   }
 
   onReady(hashes: readonly BlobHash[]): void {

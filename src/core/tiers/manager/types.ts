@@ -23,6 +23,7 @@ import type {
   WorkerHeartbeat,
 } from "../messages.ts";
 import type { ManagerRules } from "./rules.ts";
+import { NO_QUOTAS, type Quotas } from "./tenants.ts";
 
 export interface ManagerOptions {
   readonly self: NodeId;
@@ -64,6 +65,7 @@ export interface ManagerConfig {
   readonly proposeRetryMs: number;
   /** Executor processes per core of a worker: more when workflows of a job need them side by side. */
   readonly processesPerCoreMax: number;
+  readonly quotas: Quotas;
 }
 
 export const MANAGER_DEFAULTS: ManagerConfig = {
@@ -73,6 +75,7 @@ export const MANAGER_DEFAULTS: ManagerConfig = {
   orderRetryMs: 1_000,
   proposeRetryMs: 500,
   processesPerCoreMax: 4,
+  quotas: NO_QUOTAS,
 };
 
 export type ManagerInput =

@@ -20,6 +20,7 @@ import { DATACENTER_KIND } from "../datacenter-state.ts";
 import { Manager } from "../manager.ts";
 import { decodeRunEntry, type RunEntry } from "../run-entries.ts";
 import { RUN_KIND, RUN_PREFIX } from "../run-state.ts";
+import { NO_QUOTAS, type Quotas } from "../tenants.ts";
 import {
   type GroupLookup,
   MANAGER_DEFAULTS,
@@ -34,6 +35,7 @@ const NOTHING = { data: new Uint8Array(), group: "" };
 export const BUNDLE = "ab".repeat(32);
 
 interface WorldOptions {
+  readonly quotas?: Quotas;
   readonly datacenter?: string;
   readonly managers?: number;
   readonly workers?: number;
@@ -65,6 +67,7 @@ export class World {
   readonly #queue: { readonly manager: number; readonly input: ManagerInput }[] = [];
   readonly #events = new Map<number, { readonly worker: FakeWorker; readonly job: string }>();
   readonly #wallMs: readonly number[];
+  readonly #quotas: Quotas;
   /** Managers that nobody reaches and that reach nobody. */
   readonly #cut = new Set<number>();
   #ids = 0;
@@ -74,6 +77,7 @@ export class World {
     const { cores = 2, loadMs = 1_000, managers = 1, wallMs = [], workers = 1 } = options;
     this.#datacenter = options.datacenter ?? "dc1";
     this.#wallMs = wallMs;
+    this.#quotas = options.quotas ?? NO_QUOTAS;
     const kinds = [DATACENTER_KIND, RUN_KIND];
     this.cluster = new TestCluster(Array(managers).fill("here"), {}, [0], managers, kinds);
     this.cluster.onSaid = (index, effect) => this.#push(index, effect);
@@ -106,7 +110,7 @@ export class World {
         errorKinds: ERROR_KINDS,
         version: "1.0.0",
         machine: { node: "", platform: "", cpuModel: "" },
-        config: MANAGER_DEFAULTS,
+        config: { ...MANAGER_DEFAULTS, quotas: this.#quotas },
       },
       lookup,
     );

@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import type { DatacenterJob } from "./datacenter-state.ts";
+import { allowed, inTurn, NO_QUOTAS, quotaProblem, tenantProblem } from "./tenants.ts";
+import { World } from "./testing/world.ts";
+
+const job = (name: string, tenant: string, cores: number | null = 1) =>
+  ({ job: name, needs: { cores, usefulCores: 100, timeoutMs: null, tenant } }) as DatacenterJob;
+
+describe("the turn of tenants", () => {
+  it("is that of whoever holds the fewest cores, each with its jobs in order", () => {
+    const queued = [job("a1", "a"), job("a2", "a"), job("b1", "b"), job("a3", "a"), job("b2", "b")];
+    const turn = (held: Readonly<Record<string, number>>) =>
+      inTurn(queued, (tenant) => held[tenant] ?? 0).map((one) => one.job);
+    expect(turn({})).toEqual(["a1", "b1", "a2", "b2", "a3"]);
+    expect(turn({ a: 1 })).toEqual(["b1", "a1", "b2", "a2", "a3"]);
+    expect(turn({ a: 5, b: 1 })).toEqual(["b1", "b2", "a1", "a2", "a3"]);
+  });
+
+  it("counts cores, not jobs", () => {
+    const queued = [job("a1", "a", 4), job("a2", "a", 4), job("b1", "b"), job("b2", "b")];
+    expect(inTurn(queued, () => 0).map((one) => one.job)).toEqual(["a1", "b1", "b2", "a2"]);
+  });
+
+  it("is the order of submission where nobody names a tenant", () => {
+    const queued = ["1", "2", "3"].map((name) => job(name, "default", null));
+    expect(inTurn(queued, () => 7)).toEqual(queued);
+  });
+});
+
+describe("quotas", () => {
+  const quotas = { ...NO_QUOTAS, coresPerTenantMax: 8, coresPerJobMax: 4 };
+  const needs = { usefulCores: 100, tenant: "a" };
+
+  it.each([
+    ["takes what the quota of a job leaves", null, 0, 4],
+    ["takes what the quota of its tenant leaves", null, 6, 2],
+    ["waits when nothing is left", null, 8, 0],
+    ["waits until all that it asks for is left", 3, 6, 0],
+    ["gets no more than it asks for elsewhere", 3, 5, 3],
+  ])("a job %s", (_what, cores, held, got) => {
+    expect(allowed(quotas, { ...needs, cores }, held).cores).toBe(got);
+  });
+
+  it("say what is held and what may be", () => {
+    expect(allowed(quotas, { ...needs, cores: 3 }, 6).reason).toBe(
+      "it needs 3 cores, tenant a holds 6 of the 8 cores that it may have",
+    );
+    expect(quotaProblem(quotas, { ...needs, cores: 5 })).toContain("one job may have 4");
+    expect(quotaProblem({ ...quotas, coresPerJobMax: 0 }, { ...needs, cores: 9 })).toContain(
+      "one tenant may have 8",
+    );
+    expect(quotaProblem(quotas, { ...needs, cores: 5, usefulCores: 2 })).toBe(null);
+  });
+
+  it.each(["", "a b", "-x", "x".repeat(65), "ä"])("do not know %j for a tenant", (name) => {
+    expect(tenantProblem(name)).toContain("names no tenant");
+  });
+});
+
+describe("a datacenter of several tenants", () => {
+  it("lets a newcomer have its turn before the hundred jobs of another", () => {
+    const world = new World({ workers: 1, cores: 2 });
+    const flood = Array.from({ length: 12 }, (_, at) =>
+      world.submit({ cores: 1, tenant: "many" }, `many-${at}`),
+    );
+    const waiting = () => flood.filter((id) => world.progress(id)?.status === "QUEUED").length;
+    const one = world.submit({ cores: 1, tenant: "one" }, "one");
+    const before = waiting();
+    world.until(() => world.progress(one)?.status !== "QUEUED");
+    // One of theirs may have begun in the same moment.
+    expect(before).toBeGreaterThan(5);
+    expect(before - waiting()).toBeLessThanOrEqual(1);
+    for (const id of flood) expect(world.end(id).status).toBe("COMPLETED");
+  });
+
+  it("keeps cores for others, and says what a job waits for", () => {
+    const world = new World({
+      workers: 1,
+      cores: 4,
+      quotas: { ...NO_QUOTAS, coresPerTenantMax: 2 },
+    });
+    const first = world.submit({ cores: 2, tenant: "a" }, "1");
+    const second = world.submit({ cores: 1, tenant: "a" }, "2");
+    const other = world.submit({ cores: 2, tenant: "b" }, "3");
+    expect(world.progress(second)).toMatchObject({
+      status: "QUEUED",
+      reason: "it needs 1 core, tenant a holds 2 of the 2 cores that it may have",
+    });
+    expect(world.progress(other)?.status).not.toBe("QUEUED");
+    for (const id of [first, second, other]) expect(world.end(id).status).toBe("COMPLETED");
+  });
+
+  it("refuses what can never run, and more waiting jobs than it may have", () => {
+    const world = new World({
+      ...{ workers: 1, cores: 1 },
+      quotas: { ...NO_QUOTAS, coresPerJobMax: 1, waitingPerTenantMax: 1 },
+    });
+    expect(() => world.submit({ cores: 2 }, "0")).toThrow("one job may have 1 (coresPerJob)");
+    world.submit({ tenant: "a" }, "1");
+    world.submit({ tenant: "a" }, "2");
+    expect(() => world.submit({ tenant: "a" }, "3")).toThrow("one of them has to begin");
+    // The same submission again is no further job, and another tenant has a queue of its own.
+    world.submit({ tenant: "a" }, "2");
+    world.submit({ tenant: "b" }, "4");
+  });
+});

@@ -1,0 +1,117 @@
+/**
+ * Jobs of several tenants in one queue: whoever holds the fewest cores is next, each with its jobs in the order of
+ * submission, so that a hundred jobs of one keep nobody else waiting for a hundred.
+ *
+ * A tenant is what a submission says it is: fairness between teams that mean well, no border between them.
+ */
+
+import { clipText } from "../../base/text.ts";
+import type { DatacenterJob, DatacenterState, JobNeeds } from "./datacenter-state.ts";
+
+/** What one of them may have at once; 0: as much as there is. */
+export interface Quotas {
+  readonly coresPerTenantMax: number;
+  readonly coresPerJobMax: number;
+  /** Jobs of one tenant that may wait. */
+  readonly waitingPerTenantMax: number;
+}
+
+export const NO_QUOTAS: Quotas = {
+  coresPerTenantMax: 0,
+  coresPerJobMax: 0,
+  waitingPerTenantMax: 0,
+};
+
+const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Whoever names none. */
+const DEFAULT_TENANT = "default";
+
+type Needs = Pick<JobNeeds, "cores" | "usefulCores" | "tenant">;
+
+export function tenantOf({ tenant }: Pick<JobNeeds, "tenant">): string {
+  return tenant ?? DEFAULT_TENANT;
+}
+
+export function tenantProblem(tenant: string | null): string | null {
+  if (tenant === null || TENANT.test(tenant)) return null;
+  return `"${clipText(tenant, 64)}" names no tenant: 1 to 64 letters, digits, dots, dashes and underscores`;
+}
+
+/** Cores that jobs of a tenant hold. */
+export function coresHeld(state: DatacenterState, tenant: string): number {
+  let held = 0;
+  for (const { grants, needs, phase } of state.jobs.values())
+    if (phase === "admitted" && tenantOf(needs) === tenant)
+      for (const { cores } of grants) held += cores;
+  return held;
+}
+
+/** In the order in which they would be served if each ended at once: fewest cores first, one of each in turn. */
+export function inTurn(
+  queued: readonly DatacenterJob[],
+  held: (tenant: string) => number,
+): readonly DatacenterJob[] {
+  const rows = new Map<string, DatacenterJob[]>();
+  for (const job of queued) {
+    const tenant = tenantOf(job.needs);
+    rows.set(tenant, [...(rows.get(tenant) ?? []), job]);
+  }
+  const shares = [...rows].map(([tenant, row]) => ({ cores: held(tenant), row }));
+  const turns = shares.flatMap(({ cores, row }) =>
+    row.map((job, at) => {
+      const before = row.slice(0, at).reduce((sum, { needs }) => sum + coresOf(needs), 0);
+      return { job, cores: cores + before };
+    }),
+  );
+  // Sorting is stable: among equals the first submitted comes first.
+  const order = new Map(queued.map((job, at) => [job, at]));
+  return turns
+    .sort((a, b) => a.cores - b.cores || (order.get(a.job) ?? 0) - (order.get(b.job) ?? 0))
+    .map(({ job }) => job);
+}
+
+/** A job that names none takes what is free; it counts as one, which it takes at least. */
+function coresOf({ cores, usefulCores }: Needs): number {
+  return Math.max(1, Math.min(cores ?? 1, usefulCores));
+}
+
+/** Cores that a job may get now; with the reason when these are fewer than it asks for. */
+export function allowed(
+  quotas: Quotas,
+  { cores, tenant, usefulCores }: Needs,
+  held: number,
+): { readonly cores: number; readonly reason: string | null } {
+  const { coresPerJobMax, coresPerTenantMax } = quotas;
+  const perJob = coresPerJobMax === 0 ? Number.POSITIVE_INFINITY : coresPerJobMax;
+  const left = coresPerTenantMax === 0 ? perJob : Math.max(0, coresPerTenantMax - held);
+  const most = Math.min(perJob, left);
+  const least = cores === null ? 1 : Math.min(cores, usefulCores);
+  if (least <= most) return { cores: most, reason: null };
+  const holds = `tenant ${tenant ?? DEFAULT_TENANT} holds ${held} of the ${coresPerTenantMax} cores that it may have`;
+  return { cores: 0, reason: `it needs ${least} ${least === 1 ? "core" : "cores"}, ${holds}` };
+}
+
+/** Why a job can never run under these quotas, whatever is free. */
+export function quotaProblem(quotas: Quotas, { cores, usefulCores }: Needs): string | null {
+  const least = cores === null ? 1 : Math.min(cores, usefulCores);
+  const { coresPerJobMax, coresPerTenantMax } = quotas;
+  if (coresPerJobMax > 0 && least > coresPerJobMax)
+    return `it asks for ${least} cores; one job may have ${coresPerJobMax} (coresPerJob)`;
+  if (coresPerTenantMax > 0 && least > coresPerTenantMax)
+    return `it asks for ${least} cores; one tenant may have ${coresPerTenantMax} (coresPerTenant)`;
+  return null;
+}
+
+/** Why a tenant must wait before it submits more. */
+export function queueProblem(
+  { waitingPerTenantMax }: Quotas,
+  state: DatacenterState,
+  tenant: string,
+): string | null {
+  if (waitingPerTenantMax === 0) return null;
+  let waiting = 0;
+  for (const { needs, phase } of state.jobs.values())
+    if (phase === "queued" && tenantOf(needs) === tenant) waiting++;
+  if (waiting < waitingPerTenantMax) return null;
+  return `${waiting} jobs of tenant ${tenant} wait, as many as may (waitingPerTenant): one of them has to begin`;
+}
