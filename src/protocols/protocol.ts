@@ -169,6 +169,18 @@ export interface BoundCall {
   readonly sent?: number;
 }
 
+/** A call that a function makes by a client. */
+export interface ClientCall {
+  readonly protocol: string;
+  /** "GET" and "/path", or "ws" and "request". */
+  readonly verb: string;
+  readonly path: string;
+  /** What is called: "GET https://shop.test/cart". */
+  readonly title: string;
+  /** Requests on the wire so far. */
+  readonly sent: number;
+}
+
 /** What a call may use of its executor core, and the settings of the workflow it belongs to. */
 export interface CallEnvironment {
   readonly settings: CallSettings;
@@ -227,8 +239,10 @@ export interface Session {
   state<State extends SessionState>(key: SessionKey<State>): State;
   /** The user has ended: nothing new may be started, and what still finishes is not heard. */
   readonly closed: boolean;
-  /** A call that a function made by a client has ended: "GET", "/path", or "ws", "request". */
-  called?(result: CallResult, verb: string, path: string): void;
+  /** A function begins a call by a client. */
+  calling?(call: ClientCall): void;
+  /** It has ended. */
+  called?(call: ClientCall, result: CallResult): void;
   /** There where a share of the iterations is traced. */
   readonly trace?: TraceContext | null;
   /** There for who wants to see HTTP requests as they go out. */

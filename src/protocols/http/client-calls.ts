@@ -1,7 +1,7 @@
 /** The calls that functions of one virtual user make, for every version of HTTP. */
 
 import { clock } from "../call.ts";
-import type { CallRecord, CallResult, CallSink, Session } from "../protocol.ts";
+import type { CallRecord, CallResult, CallSink, ClientCall, Session } from "../protocol.ts";
 import type { HttpExchange, HttpMessage, HttpVersion } from "./message.ts";
 import { PreparedRequest } from "./prepared-request.ts";
 import type { Method, RequestOptions } from "./request.ts";
@@ -39,7 +39,7 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
   readonly #version: HttpVersion<Sent>;
   readonly #plain: PlainRequests<Sent>;
   readonly #session: Session;
-  readonly #spare: ClientCall<Sent, Response>[] = [];
+  readonly #spare: HttpCall<Sent, Response>[] = [];
 
   constructor(version: HttpVersion<Sent>, plain: PlainRequests<Sent>, session: Session) {
     this.#version = version;
@@ -61,10 +61,11 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
     return this.#call(message).start(message, clock());
   }
 
-  #call(message: HttpMessage<Sent>): ClientCall<Sent, Response> {
+  #call(message: HttpMessage<Sent>): HttpCall<Sent, Response> {
+    const { protocol } = this.#version;
     return (
       this.#spare.pop() ??
-      new ClientCall(this.#spare, this.#session, (sink) =>
+      new HttpCall(protocol, this.#spare, this.#session, (sink) =>
         this.#version.exchange(message, this.#session, true, sink),
       )
     );
@@ -72,9 +73,10 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
 }
 
 /** One call of a client, used again when it is done: a user rarely has more than one or two at once. */
-class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
+class HttpCall<Sent, Response extends HttpResponse> implements CallSink, ClientCall {
+  readonly protocol: string;
   readonly #exchange: HttpExchange<Sent>;
-  readonly #spare: ClientCall<Sent, Response>[];
+  readonly #spare: HttpCall<Sent, Response>[];
   readonly #session: Session;
   #message: HttpMessage<Sent> | undefined;
   #resolve: (response: Response) => void = unasked;
@@ -83,19 +85,35 @@ class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
   };
 
   constructor(
-    spare: ClientCall<Sent, Response>[],
+    protocol: string,
+    spare: HttpCall<Sent, Response>[],
     session: Session,
     exchangeFor: (sink: CallSink) => HttpExchange<Sent>,
   ) {
+    this.protocol = protocol;
     this.#spare = spare;
     this.#session = session;
     this.#exchange = exchangeFor(this);
+  }
+
+  get verb(): string {
+    return this.#message?.method ?? "";
+  }
+  get path(): string {
+    return this.#message?.path ?? "";
+  }
+  get title(): string {
+    return this.#message?.title ?? "";
+  }
+  get sent(): number {
+    return this.#exchange.sent ?? 0;
   }
 
   start(message: HttpMessage<Sent>, now: number): Promise<Response> {
     const answered = new Promise(this.#executor);
     this.#message = message;
     this.#exchange.aim(message);
+    this.#session.calling?.(this);
     this.#exchange.start(now);
     return answered;
   }
@@ -103,8 +121,7 @@ class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
   callFinished(_record: CallRecord, result: CallResult | undefined): void {
     const resolve = this.#resolve;
     this.#resolve = unasked;
-    const { method = "", path = "" } = this.#message ?? {};
-    if (result !== undefined) this.#session.called?.(result, method, path);
+    if (result !== undefined) this.#session.called?.(this, result);
     this.#spare.push(this);
     resolve(result as Response);
   }

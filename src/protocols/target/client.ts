@@ -1,7 +1,7 @@
 /** One virtual user's client of a protocol, for functions: it performs what targets describe. */
 
 import { clock } from "../call.ts";
-import type { CallResult, Session } from "../protocol.ts";
+import type { CallResult, ClientCall, Session } from "../protocol.ts";
 import type { DescribedCall } from "./described-call.ts";
 import type { TargetResult } from "./result.ts";
 
@@ -14,11 +14,22 @@ export class TargetClient<Command> {
 
   /** Ends with the result, also when the call failed. */
   send = async <Value>(call: DescribedCall<Command, Value>): Promise<TargetResult<Value>> => {
-    const result = await new Promise<CallResult | undefined>((resolve) => {
-      const sink = { callFinished: (_: unknown, end: CallResult | undefined) => resolve(end) };
-      call.bind(this.#session, true, sink).start(clock());
+    const { protocol, title } = call;
+    let end: (result: CallResult | undefined) => void;
+    const ended = new Promise<CallResult | undefined>((resolve) => {
+      end = resolve;
     });
-    this.#session.called?.(result as TargetResult<Value>, call.protocol, call.title);
-    return result as TargetResult<Value>;
+    const bound = call.bind(this.#session, true, { callFinished: (_, result) => end(result) });
+    const told: ClientCall = {
+      ...{ protocol, title, verb: protocol, path: title },
+      get sent() {
+        return bound.sent ?? 0;
+      },
+    };
+    this.#session.calling?.(told);
+    bound.start(clock());
+    const result = (await ended) as TargetResult<Value>;
+    this.#session.called?.(told, result);
+    return result;
   };
 }

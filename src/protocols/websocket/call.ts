@@ -15,6 +15,9 @@ export interface WaitedSocket extends WebsocketSocket {
   account(measure: { bytesIn: number; bytesOut: number }): void;
 }
 
+/** Hears of a call that has begun. */
+export type CallBegan = (call: WebsocketCall) => void;
+
 export class WebsocketCall implements CallOwner {
   readonly measure: MeasuredCall;
   /** What a time-out would mean: "no connection", "no answer". */

@@ -23,10 +23,11 @@ import type {
   CallEnvironment,
   CallSettings,
   CallSink,
+  ClientCall,
   PreparedCall,
   Session,
 } from "../protocol.ts";
-import { WebsocketCall } from "./call.ts";
+import { type CallBegan, WebsocketCall } from "./call.ts";
 import { type ConnectOptions, Handshake, timeoutsFor } from "./handshake.ts";
 import {
   encodeMessage,
@@ -118,6 +119,10 @@ class BoundExchange implements BoundCall {
     socket.exchange(this.#call, payload, matches, now);
   }
 
+  get sent(): number {
+    return this.#call.measure.sent;
+  }
+
   /** Connections are not to be kept: each call gets its own. */
   #closingSink(sink: CallSink): CallSink {
     return {
@@ -146,31 +151,50 @@ export class WebsocketClient {
   ): Promise<WebsocketResponse> => {
     const prepared = new Handshake(target, options);
     const timeouts = timeoutsFor(options.timeout, this.#user.settings);
-    const connected = new Promise<WebsocketResponse>((resolve, reject) => {
-      const call = new WebsocketCall(this.#user, true, {
-        callFinished: (_record, result) => resolve(result as WebsocketResponse),
-      });
-      const open = (now: number): void => {
-        try {
-          this.#open(prepared, call, now);
-        } catch (error) {
-          call.cancel();
-          reject(error);
-        }
-      };
-      const now = clock();
-      call.begin(now, timeouts);
-      if (prepared.origin.address !== undefined) open(now);
-      else call.lookUp(prepared.origin, now, open);
-    });
-    return this.#told("connect", connected);
+    return this.#told(
+      "connect",
+      (began) =>
+        new Promise<WebsocketResponse>((resolve, reject) => {
+          const call = new WebsocketCall(this.#user, true, {
+            callFinished: (_record, result) => resolve(result as WebsocketResponse),
+          });
+          const open = (now: number): void => {
+            try {
+              this.#open(prepared, call, now);
+            } catch (error) {
+              call.cancel();
+              reject(error);
+            }
+          };
+          const now = clock();
+          call.begin(now, timeouts);
+          began(call);
+          if (prepared.origin.address !== undefined) open(now);
+          else call.lookUp(prepared.origin, now, open);
+        }),
+    );
   };
 
-  /** Whoever made the call may not return it. */
-  async #told(verb: string, call: Promise<WebsocketResponse>): Promise<WebsocketResponse> {
-    const response = await call;
-    this.#session.called?.(response, "ws", verb);
-    return response;
+  /** Whoever makes the call may not return it, or be cut off while it is under way. */
+  #told(
+    verb: string,
+    make: (began: CallBegan) => Promise<WebsocketResponse>,
+  ): Promise<WebsocketResponse> {
+    let measure: { readonly sent: number } | null = null;
+    const told: ClientCall = {
+      ...{ protocol: "websocket", verb: "ws", path: verb, title: `ws ${verb}` },
+      get sent() {
+        return measure?.sent ?? 0;
+      },
+    };
+    const made = make((call) => {
+      measure = call.measure;
+      this.#session.calling?.(told);
+    });
+    return made.then((response) => {
+      this.#session.called?.(told, response);
+      return response;
+    });
   }
 
   #open(handshake: Handshake, call: WebsocketCall, now: number): void {
@@ -185,19 +209,20 @@ export class WebsocketClient {
 
   /** Sends a message and waits for its answer. */
   request = (message: OutgoingMessage, options?: WaitOptions): Promise<WebsocketResponse> =>
-    this.#told("request", this.#latest("request").request(message, options));
+    this.#told("request", (began) => this.#latest("request").request(message, options, began));
 
   send = (
     message: OutgoingMessage,
     options?: Pick<WaitOptions, "timeout">,
-  ): Promise<WebsocketResponse> => this.#told("send", this.#latest("send").send(message, options));
+  ): Promise<WebsocketResponse> =>
+    this.#told("send", (began) => this.#latest("send").send(message, options, began));
 
   /** Waits for a message: one that came already and was not taken, or the next. */
   receive = (options?: WaitOptions): Promise<WebsocketResponse> =>
-    this.#told("receive", this.#latest("receive").receive(options));
+    this.#told("receive", (began) => this.#latest("receive").receive(options, began));
 
   close = (code?: number, reason?: string): Promise<WebsocketResponse> =>
-    this.#told("close", this.#latest("close").close(code, reason));
+    this.#told("close", (began) => this.#latest("close").close(code, reason, began));
 
   #latest(verb: string): UserSocket {
     const socket = this.#user.latest;

@@ -21,7 +21,7 @@ import { openSocket, secure } from "../net/open-socket.ts";
 import { openTunnel } from "../net/tunnel.ts";
 import type { CallSettings } from "../protocol.ts";
 import { TRACEPARENT, type TraceContext } from "../trace-context.ts";
-import { type WaitedSocket, WebsocketCall } from "./call.ts";
+import { type CallBegan, type WaitedSocket, WebsocketCall } from "./call.ts";
 import { failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
 import { type Handshake, timeoutsFor } from "./handshake.ts";
 import { CLOSE_TIMEOUT_MS, SEND_BUFFER_BYTES_MAX, WAITING_CALLS_MAX } from "./limits.ts";
@@ -122,10 +122,15 @@ export class UserSocket implements WaitedSocket {
     return this.#queue?.dropped ?? 0;
   }
 
-  request(message: OutgoingMessage, options: WaitOptions = {}): Promise<WebsocketResponse> {
+  /** Like all below, it tells `began` of the call, for whoever wants to know what was sent of it. */
+  request(
+    message: OutgoingMessage,
+    options: WaitOptions = {},
+    began: CallBegan = nobody,
+  ): Promise<WebsocketResponse> {
     const payload = encodeMessage(message);
     const matches = matcherOf(options.match);
-    return this.#measured(options.timeout, (call, now) =>
+    return this.#measured(options.timeout, began, (call, now) =>
       this.exchange(call, payload, matches, now),
     );
   }
@@ -133,9 +138,10 @@ export class UserSocket implements WaitedSocket {
   send(
     message: OutgoingMessage,
     options: Pick<WaitOptions, "timeout"> = {},
+    began: CallBegan = nobody,
   ): Promise<WebsocketResponse> {
     const payload = encodeMessage(message);
-    return this.#measured(options.timeout, (call, now) => this.deliver(call, payload, now));
+    return this.#measured(options.timeout, began, (call, now) => this.deliver(call, payload, now));
   }
 
   /** Sends the payload as soon as the connection is open; the call ends when its bytes have left. */
@@ -147,9 +153,9 @@ export class UserSocket implements WaitedSocket {
     });
   }
 
-  receive(options: WaitOptions = {}): Promise<WebsocketResponse> {
+  receive(options: WaitOptions = {}, began: CallBegan = nobody): Promise<WebsocketResponse> {
     const matches = matcherOf(options.match);
-    return this.#measured(options.timeout, (call, now) => this.await(call, matches, now));
+    return this.#measured(options.timeout, began, (call, now) => this.await(call, matches, now));
   }
 
   /** The call ends with a message that came already and was not taken, or the next that matches. */
@@ -174,8 +180,10 @@ export class UserSocket implements WaitedSocket {
     return true;
   }
 
-  close(code = NORMAL_CLOSURE, reason = ""): Promise<WebsocketResponse> {
-    return this.#measured(CLOSE_TIMEOUT_MS, (call, now) => this.finish(call, code, reason, now));
+  close(code = NORMAL_CLOSURE, reason = "", began: CallBegan = nobody): Promise<WebsocketResponse> {
+    return this.#measured(CLOSE_TIMEOUT_MS, began, (call, now) =>
+      this.finish(call, code, reason, now),
+    );
   }
 
   /** Closes in order; the call ends when the server has agreed. */
@@ -408,6 +416,7 @@ export class UserSocket implements WaitedSocket {
 
   #measured(
     timeout: Duration | undefined,
+    began: CallBegan,
     start: (call: WebsocketCall, now: number) => void,
   ): Promise<WebsocketResponse> {
     const timeouts = timeoutsFor(timeout, this.#settings);
@@ -417,7 +426,10 @@ export class UserSocket implements WaitedSocket {
         callFinished: (_record, result) => resolve(result as WebsocketResponse),
       });
       call.begin(now, timeouts);
+      began(call);
       start(call, now);
     });
   }
 }
+
+function nobody(): void {}
