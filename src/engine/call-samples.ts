@@ -25,11 +25,17 @@ export class CallSamples {
   readonly #stepName: (index: number) => string;
   #lines: string[] = [];
   #dropped = 0;
+  /** Of results that do not say what was called. */
+  readonly #titles = new WeakMap<CallRecord, string>();
 
   constructor(share: number, workflow: string, stepName: (index: number) => string) {
     this.#share = share;
     this.#workflow = workflow;
     this.#stepName = stepName;
+  }
+
+  entitle(record: CallRecord, title: string): void {
+    this.#titles.set(record, title);
   }
 
   /** `lateMs`: how long after its intended start it began. */
@@ -41,6 +47,7 @@ export class CallSamples {
     }
     const { bytesIn, bytesOut, connectMs, endedAt, errorKind, firstByteAt, startedAt } = record;
     const service = endedAt - startedAt;
+    const call = sampledCall(this.#titles.get(record) ?? record.title ?? "");
     const line = {
       ...{ at: new Date().toISOString(), workflow: this.#workflow, step: this.#stepName(index) },
       ...{ ok: errorKind === null, status: record.status, error: errorKind },
@@ -49,7 +56,7 @@ export class CallSamples {
       ...(connectMs < 0 ? {} : { connect_ms: rounded(connectMs) }),
       ...(record.tlsMs < 0 ? {} : { tls_ms: rounded(record.tlsMs) }),
       ...tracedBy(record),
-      ...{ bytes_in: bytesIn, bytes_out: bytesOut, call: sampledCall(record.title ?? "") },
+      ...{ bytes_in: bytesIn, bytes_out: bytesOut, call },
     };
     this.#lines.push(`${JSON.stringify(line)}\n`);
   }

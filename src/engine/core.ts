@@ -21,6 +21,7 @@ import { setMetricSink } from "../workflow/metrics.ts";
 import { workflowsOf } from "../workflow/module.ts";
 import { overrideManifest } from "../workflow/overrides.ts";
 import { setSharedPort } from "../workflow/shared.ts";
+import { AsideCalls } from "./aside-calls.ts";
 import { compile } from "./compiled.ts";
 import { setupContext } from "./context.ts";
 import { Execution } from "./execution.ts";
@@ -378,15 +379,17 @@ export class Core {
     const session = new UserSession(settings);
     this.#aside = limit;
     const abort = (reason: string): void => this.#abort(id, reason);
+    const runner = flow === null ? null : new FlowRunner(aloneWith(execution, session), flow);
+    const calls = new AsideCalls(execution, what);
+    if (runner === null) session.listener = calls;
     try {
-      if (flow !== null) {
-        const runner = new FlowRunner(aloneWith(execution, session), flow);
-        return await limit.run(() => runner.beside(what, limit));
-      }
+      if (runner !== null) return await limit.run(() => runner.beside(what, limit));
       const context = setupContext(session, { limit, abort }, setup);
       return await limit.run(() => definition[what]?.(context));
     } finally {
       this.#aside = undefined;
+      runner?.cut();
+      calls.cut(session.takeUnderWay());
       session.close();
     }
   }

@@ -281,6 +281,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#sleeper.wakeAll();
     for (const user of [...this.#users]) {
       if (user.settingUp) user.iteration.neverBegan(clock());
+      if (this.workflow.tearsUsersDown) this.findings.notTornDown(user.doing);
       user.abort();
       this.#users.delete(user);
     }
@@ -415,8 +416,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   }
 
   #removeUser(user: VirtualUser): void {
-    user.running = false;
-    user.session.close();
+    user.leave();
     if (this.#users.delete(user)) this.#ids.giveBack(user.id);
     this.#checkEnd();
   }

@@ -1,6 +1,6 @@
 /**
  * What the reader of the results must know besides the figures, collected while an execution runs:
- * remarks, broken rules, and calls that are in no figure or that nobody waited for.
+ * remarks, broken rules, and calls that nobody waited for.
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -53,18 +53,22 @@ export class Findings {
     this.#faults.failed(what, error);
   }
 
-  /** The body of a flow threw: the iteration failed, without a call of its own to count it under. */
-  bodyThrew(error: unknown): void {
+  /**
+   * The body of a flow threw: the iteration failed, without a call of its own to count it under. One of
+   * the warm-up is shown and breaks no rule, like a call of it that failed.
+   */
+  bodyThrew(error: unknown, measured: boolean): void {
     const location = locationOf(error);
     const where = location === null ? "" : ` (${location})`;
     this.#complaints.add("the body threw", error);
+    if (!measured) return;
     const text = `${errorText(error)}${where}`;
     this.#faults.add({ gate: "no body of a flow threw", text, count: 1 });
   }
 
-  /** Code beside the steps made a call that no step returned. */
-  unreturned(title: string): void {
-    this.#count("unreturned", title);
+  /** A user was cut off before it was torn down: in an iteration, say. */
+  notTornDown(cutOffIn: string): void {
+    this.#count("notTornDown", cutOffIn);
   }
 
   /** A body ended while a call of this step was under way. */

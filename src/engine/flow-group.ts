@@ -21,6 +21,7 @@ export class FlowGroup implements Place {
   readonly parent: Place;
   readonly number: number;
   readonly dueAt: number;
+  readonly beganAt: number;
   /** Pauses made in it; those made beside it are no rest of its own. */
   readonly paused = new PausedTime();
   failed = false;
@@ -34,14 +35,12 @@ export class FlowGroup implements Place {
   /** Calls in it that are under way. */
   calls = 0;
 
-  constructor(
-    at: { readonly path: string; readonly parent: Place; readonly number: number },
-    dueAt: number,
-  ) {
+  constructor(at: Pick<FlowGroup, "path" | "parent" | "number" | "dueAt" | "beganAt">) {
     this.path = at.path;
     this.parent = at.parent;
     this.number = at.number;
-    this.dueAt = dueAt;
+    this.dueAt = at.dueAt;
+    this.beganAt = at.beganAt;
     at.parent.open.push(this);
     // Before anything that its body may wait for.
     queueMicrotask(() => {

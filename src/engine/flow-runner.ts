@@ -277,7 +277,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     }
     this.#host.observer?.checked(name, passed);
     if (scope.iteration === this.#iteration && scope.phase === null)
-      iteration.check(this.#host.recorder.checkNumber(name), passed, iteration.dueOf(clock()));
+      iteration.check(this.#host.recorder.checkNumber(name), passed);
     return passed;
   }
 
@@ -308,16 +308,17 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
   #open(scope: FlowScope, name: string): FlowGroup {
     const parent = this.#placeOf(scope.place);
     const path = parent.group === null ? name : `${parent.group.path}/${name}`;
-    const { iteration } = this.#user;
+    const beganAt = clock();
+    const dueAt = this.#user.iteration.dueOf(beganAt);
     const number = this.#host.recorder.groupNumber(path);
-    return new FlowGroup({ path, parent, number }, iteration.dueOf(clock()));
+    return new FlowGroup({ path, parent, number, dueAt, beganAt });
   }
 
   #close(group: FlowGroup): void {
     const { iteration } = this.#user;
     const now = clock();
     if (group.interrupted) return;
-    iteration.group(group.number, group.failed, group.dueAt, now, group.paused.upTo(now));
+    iteration.group(group.number, group.failed, group, now, group.paused.upTo(now));
   }
 
   poll(
@@ -405,7 +406,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     }
     // What a body does with a call that was cut off is no mistake of its own.
     if (this.#end?.outcome === "interrupted") return "interrupted";
-    this.#host.findings.bodyThrew(error);
+    this.#host.findings.bodyThrew(error, this.#user.iteration.measured);
     this.#host.observer?.bodyThrew(error);
     return "failed";
   }
@@ -415,13 +416,14 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     this.#bodyDone = true;
     this.#outcome = outcome;
     if (this.#calls.none) this.#done(clock());
-    else for (const call of this.#calls.underWay()) this.#host.findings.unawaited(call.name);
+    else if (this.#user.iteration.measured)
+      for (const call of this.#calls.underWay()) this.#host.findings.unawaited(call.name);
   }
 
   #done(now: number): void {
     this.#iteration++;
     const by = this.#outcome === "ended" ? (this.#end?.by ?? "") : null;
-    if (by !== null) this.#host.findings.endedBy(by);
+    if (by !== null && this.#user.iteration.measured) this.#host.findings.endedBy(by);
     if (by !== null) this.#host.observer?.endedBy(by);
     this.#user.done(this.#outcome, now);
   }
@@ -434,7 +436,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     this.#bodyDone = true;
     this.#end = new IterationEnd("interrupted", "the graceful stop is over");
     for (const call of underWay) {
-      if (!call.aside) this.#user.iteration.cutOff(call.step, call.dueAt, call.sent);
+      if (call.aside) this.#user.iteration.asideCutOff(call.step, call.sent);
+      else this.#user.iteration.cutOff(call.step, call.dueAt, call.sent);
       call.reject(this.#end);
     }
     this.#calls.forgetAll();

@@ -1,6 +1,6 @@
 /** The steps of one flow on this core: their names, their numbers, and which tags tell them apart. */
 
-import type { PreparedCall } from "../protocols/protocol.ts";
+import type { ClientCall, PreparedCall } from "../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -9,6 +9,14 @@ const UNNAMED_MAX = 200;
 const OTHER = "(other)";
 
 type Tags = Readonly<Record<string, string>>;
+
+type NamedCall = Pick<ClientCall, "path" | "protocol" | "verb">;
+
+/** "GET /items", whatever it asked for there. */
+export function nameOfCall({ path, verb }: NamedCall): string {
+  const query = path.indexOf("?");
+  return `${verb} ${query < 0 ? path : path.slice(0, query)}`;
+}
 
 export class FlowSteps {
   readonly #recorder: Recorder;
@@ -48,9 +56,18 @@ export class FlowSteps {
     return this.#tagged(name, protocol, { phase });
   }
 
+  /** The same of a call that a function made by a client. */
+  asideCall(call: NamedCall, phase: string): number {
+    return this.asideNumber(this.#bounded(nameOfCall(call)), call.protocol, phase);
+  }
+
   /** The name of a step that was given none. */
   title(call: PreparedCall): string {
-    const title = call.title ?? call.protocol;
+    return this.#bounded(call.title ?? call.protocol);
+  }
+
+  /** A name made of an address. */
+  #bounded(title: string): string {
     if (this.#titles.has(title)) return title;
     if (this.#titles.size >= UNNAMED_MAX) return OTHER;
     this.#titles.add(title);

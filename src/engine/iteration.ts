@@ -28,6 +28,8 @@ export class Iteration {
   /** Declared pauses before that, as pairs of beginning and end that do not overlap. */
   #pauses: number[] | null = null;
   #earlierPausesMs = 0;
+  /** When the call was due that ended last; before the first, the iteration itself. */
+  #lastDueAt = 0;
   /** Null until the user rests: most never do. */
   #paused: PausedTime | null = null;
   #began = false;
@@ -53,6 +55,12 @@ export class Iteration {
     this.#began = true;
     this.#paused?.begin(now);
     if (!this.#planned) this.dueAt = now;
+    this.#lastDueAt = this.dueAt;
+  }
+
+  /** It was due in the measured time, and not in the warm-up. */
+  get measured(): boolean {
+    return this.#recorder.measures(this.dueAt);
   }
 
   /** The user rests for so long because its author wrote so: nobody is late by that. */
@@ -99,6 +107,7 @@ export class Iteration {
 
   /** A call ended at `endedAt` that began at `startedAt` and was due at `dueAt`. */
   call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
+    this.#lastDueAt = dueAt;
     this.#recorder.call(index, record, startedAt, dueAt, endedAt);
   }
 
@@ -107,8 +116,14 @@ export class Iteration {
     this.#recorder.exception(index, dueAt, now, errorText(error));
   }
 
-  check(index: number, passed: boolean, dueAt: number): void {
-    if (this.#recorder.measures(dueAt)) this.#recorder.check(index, passed);
+  /** A check is about what was answered last, and counts where that does. */
+  check(index: number, passed: boolean, dueAt = this.#lastDueAt): void {
+    this.#recorder.check(index, passed, dueAt);
+  }
+
+  /** A call beside the iterations was cut off. */
+  asideCutOff(index: number, sent: number): void {
+    this.#recorder.sent(index, sent);
   }
 
   /** A call was cut off at the end of the graceful stop. */
@@ -130,12 +145,19 @@ export class Iteration {
     // Nearly always; a field that is named costs V8 less than one that is looked for.
     if (outcome === "completed") counts.completed++;
     else counts[outcome]++;
-    if (this.#began)
-      this.#recorder.wholeIteration(outcome, this.dueAt, now, this.#paused?.upTo(now) ?? 0);
+    if (!this.#began) return;
+    const pausedMs = this.#paused?.upTo(now) ?? 0;
+    this.#recorder.wholeIteration(outcome, this.dueAt, this.beganAt, now, pausedMs);
   }
 
-  group(index: number, failed: boolean, dueAt: number, endedAt: number, pausedMs: number): void {
-    this.#recorder.group(index, failed, dueAt, endedAt, pausedMs);
+  group(
+    index: number,
+    failed: boolean,
+    { beganAt, dueAt }: { readonly beganAt: number; readonly dueAt: number },
+    endedAt: number,
+    pausedMs: number,
+  ): void {
+    this.#recorder.group(index, failed, dueAt, beganAt, endedAt, pausedMs);
   }
 
   /** A call beside the iterations ended: in userSetup, say. */

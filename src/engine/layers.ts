@@ -12,11 +12,13 @@ import {
   type CallRecord,
   CallResult,
   type CallSink,
+  type ClientCall,
 } from "../protocols/protocol.ts";
 import { CustomResult } from "../workflow/custom-result.ts";
 import type { CheckDefinition } from "../workflow/definition.ts";
 import type { CompiledStep } from "./compiled.ts";
 import { stepContext, type UserContext, userContext } from "./context.ts";
+import { nameOfCall } from "./flow-steps.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
 import { FunctionSession, type SessionListener } from "./session.ts";
@@ -24,13 +26,15 @@ import { FunctionSession, type SessionListener } from "./session.ts";
 /** Calls of one iteration that may wait for a step to return them. */
 const CALLS_HEARD_MAX = 256;
 
-/** A call that a function made by a client. */
+/** A call that a function made by a client, and its end. */
 interface HeardCall {
   /** Whose function made it; null for userSetup and its kin. */
   readonly step: CompiledStep | null;
   readonly result: CallResult;
   readonly verb: string;
   readonly path: string;
+  /** Empty unless somebody looks at single calls. */
+  readonly title: string;
 }
 
 export class LayersRunner implements Runner, SessionListener {
@@ -38,6 +42,8 @@ export class LayersRunner implements Runner, SessionListener {
   readonly #user: RunnerUser;
   readonly #host: RunnerHost;
   readonly #slots: (StepSlot | undefined)[];
+  /** Whose calls those of no step are. */
+  #phase: "userSetup" | "userTeardown" = "userSetup";
   /** Calls of functions that no step has returned so far; null until there was one. */
   #calls: HeardCall[] | null = null;
   #layer = 0;
@@ -59,6 +65,7 @@ export class LayersRunner implements Runner, SessionListener {
   }
 
   tearDown(): unknown {
+    this.#phase = "userTeardown";
     return this.#host.workflow.definition.userTeardown?.(this.context);
   }
 
@@ -106,40 +113,48 @@ export class LayersRunner implements Runner, SessionListener {
   }
 
   /** The function of a step with what it is given: clients whose calls are known as this step's. */
-  functionOf(step: CompiledStep): (() => unknown) | null {
+  functionOf(step: CompiledStep): StepFunction | null {
     const { run } = step;
     if (run === null) return null;
-    const called = (result: CallResult, verb: string, path: string): void =>
-      this.#heard({ step, result, verb, path });
-    const context = stepContext(this.context, new FunctionSession(this.#user.session, called));
-    return () => run(context);
+    const session = new FunctionSession(this.#user.session, (call, result) =>
+      this.#heard(step, call, result),
+    );
+    const context = stepContext(this.context, session);
+    return { session, run: () => run(context) };
   }
 
-  heard(result: CallResult, verb: string, path: string): void {
-    this.#heard({ step: null, result, verb, path });
+  heard(call: ClientCall, result: CallResult): void {
+    this.#heard(null, call, result);
   }
 
-  #heard(call: HeardCall): void {
-    if (call.step !== null) this.#user.iteration.answered(call.result.endedAt);
+  #heard(step: CompiledStep | null, call: ClientCall, result: CallResult): void {
+    if (step !== null) this.#user.iteration.answered(result.endedAt);
+    const { path, verb } = call;
+    const title = this.#host.recorder.samplesCalls ? call.title : "";
     this.#calls ??= [];
-    this.#calls.push(call);
+    this.#calls.push({ step, result, verb, path, title });
     if (this.#calls.length <= CALLS_HEARD_MAX) return;
     const oldest = this.#calls.shift();
     if (oldest !== undefined) this.#unreturned(oldest);
   }
 
-  /** No step returned it: it is a step of its own beside that which made it. */
-  #unreturned({ path, result, step, verb }: HeardCall): void {
-    const query = path.indexOf("?");
-    const title = `${verb} ${query < 0 ? path : path.slice(0, query)}`;
-    if (step === null || step.index < 0) {
-      this.#host.findings.unreturned(title);
-      return;
-    }
+  /** No step returned it: it is a step of its own, beside that which made it or beside the iterations. */
+  #unreturned({ path, result, step, title, verb }: HeardCall): void {
     const { iteration } = this.#user;
     const { endedAt, protocol, startedAt } = result;
-    const number = this.#host.flowSteps.number(`${step.name} > ${title}`, protocol, undefined);
+    const call = { verb, path, protocol };
+    if (step === null || step.index < 0) {
+      iteration.aside(this.#asideNumber(step, call), result);
+      return;
+    }
+    const name = `${step.name} > ${nameOfCall(call)}`;
+    const number = this.#host.flowSteps.number(name, protocol, undefined);
+    this.#host.recorder.entitle(result, title);
     iteration.call(number, result, startedAt, iteration.dueOf(startedAt), endedAt);
+  }
+
+  #asideNumber(step: CompiledStep | null, call: Omit<ClientCall, "sent" | "title">): number {
+    return this.#host.flowSteps.asideCall(call, step === null ? this.#phase : "action");
   }
 
   #countUnreturned(): void {
@@ -149,13 +164,15 @@ export class LayersRunner implements Runner, SessionListener {
   }
 
   /** A result may wrap that of the call which carried it: its times are the same. */
-  #returned({ endedAt, startedAt }: CallResult): void {
+  #returned(result: CallResult): void {
     const calls = this.#calls;
     if (calls === null) return;
+    const { endedAt, startedAt } = result;
     // Backwards: nearly always it is the last one.
     for (let at = calls.length - 1; at >= 0; at--) {
-      const { result } = calls[at] as HeardCall;
-      if (result.endedAt !== endedAt || result.startedAt !== startedAt) continue;
+      const heard = calls[at] as HeardCall;
+      if (heard.result.endedAt !== endedAt || heard.result.startedAt !== startedAt) continue;
+      this.#host.recorder.entitle(result, heard.title);
       if (at === calls.length - 1) calls.pop();
       else calls.splice(at, 1);
       return;
@@ -238,7 +255,7 @@ export class LayersRunner implements Runner, SessionListener {
 
   #done(now: number, outcome: Outcome): void {
     const host = this.#host;
-    if (outcome === "completed")
+    if (outcome === "completed" && this.#user.iteration.measured)
       for (let at = 0; at < host.workflow.metrics.length; at++) host.recordMetric(at, this.context);
     this.#countUnreturned();
     this.#user.done(outcome, now);
@@ -247,14 +264,33 @@ export class LayersRunner implements Runner, SessionListener {
   cut(): number {
     let cut = 0;
     this.#countUnreturned();
+    this.#cutCalls(null, this.#user.session.takeUnderWay());
     for (const slot of this.#slots) {
-      if (slot?.cut() !== true) continue;
+      if (slot === undefined) continue;
+      // Calls that a function did not wait for may be under way without it.
+      this.#cutCalls(slot.step, slot.takeUnderWay());
+      if (!slot.cut()) continue;
       cut++;
       if (slot.step.index >= 0)
         this.#user.iteration.cutOff(slot.step.index, this.#layerDueAt, slot.sent);
     }
     return cut;
   }
+
+  /** What they sent is counted under the step that made them: nobody knows which it would return. */
+  #cutCalls(step: CompiledStep | null, calls: readonly ClientCall[]): void {
+    for (const call of calls) {
+      if (call.sent === 0) continue;
+      const number = step !== null && step.index >= 0 ? step.index : this.#asideNumber(step, call);
+      this.#host.recorder.sent(number, call.sent);
+    }
+  }
+}
+
+/** The function of a step, and what it calls by. */
+interface StepFunction {
+  readonly session: FunctionSession;
+  run(): unknown;
 }
 
 /** One step of one user: its bound call or function, and whether it is under way. */
@@ -262,7 +298,7 @@ class StepSlot implements CallSink {
   readonly step: CompiledStep;
   readonly #user: LayersRunner;
   readonly #call: BoundCall | null;
-  readonly #run: (() => unknown) | null;
+  readonly #function: StepFunction | null;
   readonly #resolved: ((value: unknown) => void) | null;
   readonly #rejected: ((error: unknown) => void) | null;
   #running = false;
@@ -273,8 +309,8 @@ class StepSlot implements CallSink {
     this.#user = user;
     this.step = step;
     this.#call = user.bind(step, this);
-    this.#run = user.functionOf(step);
-    const isFunction = this.#run !== null;
+    this.#function = user.functionOf(step);
+    const isFunction = this.#function !== null;
     this.#resolved = isFunction ? (value) => this.#returned(value) : null;
     this.#rejected = isFunction ? (error) => this.#threw(error) : null;
   }
@@ -287,7 +323,7 @@ class StepSlot implements CallSink {
       return;
     }
     try {
-      const value = this.#run?.();
+      const value = this.#function?.run();
       // Values and promises take the same way, one turn of the microtask queue later.
       Promise.resolve(value).then(this.#resolved, this.#rejected);
     } catch (error) {
@@ -301,9 +337,13 @@ class StepSlot implements CallSink {
     this.#user.callFinished(this, record, result);
   }
 
-  /** Requests of the call under way. */
+  /** Requests of the prepared call under way. */
   get sent(): number {
     return this.#call?.sent ?? 0;
+  }
+
+  takeUnderWay(): readonly ClientCall[] {
+    return this.#function?.session.takeUnderWay() ?? [];
   }
 
   cut(): boolean {

@@ -200,7 +200,7 @@ describe("warm-up", () => {
     expect(ok).toBeGreaterThan(0);
     expect(all).toBeGreaterThan(late);
     expect(run.workflow("w").iterations).toBe(ok);
-    expect(checks).toEqual([{ name: "c", passed: ok, failed: 0 }]);
+    expect(checks).toEqual([{ name: "c", passed: ok, failed: 0, warmup: expect.any(Number) }]);
     const counted = findMetric([metrics], "load_test_tally")?.count;
     expect(counted).toBeGreaterThanOrEqual(ok);
     expect(counted).toBeLessThan(all);

@@ -78,7 +78,7 @@ export function once(flow: Flow, options: OnceOptions = {}): Promise<OnceResult>
   return new Rehearsal(compile(flow.definition, {}), part, options).run();
 }
 
-/** No time of a plan passes, and nothing is recorded in it. */
+/** No time of a plan passes, and nobody asks what was recorded in it. */
 const NO_PLAN: RecorderHost = {
   measuredMs: () => 0,
   clockAtMeasured: () => Number.POSITIVE_INFINITY,
@@ -122,6 +122,8 @@ export class Rehearsal implements RunnerHost, CallObserver {
     this.#options = options;
     this.#show = show;
     this.seed = options.seed ?? "";
+    // Its iteration is none of a warm-up: what a run would note of it is noted.
+    this.recorder.measureFrom(Number.NEGATIVE_INFINITY);
     this.findings = new Findings(workflow.definition.name, () => undefined);
     this.flowSteps = new FlowSteps(this.recorder, workflow.definition);
   }

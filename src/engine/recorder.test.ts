@@ -5,6 +5,8 @@ import { FrameMerger } from "../core/run/stats/frame-merger.ts";
 import type { StepTotals } from "../core/run/stats/step-stats.ts";
 import type { WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
+import { CustomResult } from "../workflow/custom-result.ts";
+import { Iteration } from "./iteration.ts";
 import { type FrameOver, Recorder } from "./recorder.ts";
 import { recorderHost } from "./testing/recorder-host.ts";
 
@@ -98,9 +100,9 @@ it("a frame tells iterations, checks, groups and metrics as far as it tells thei
   };
   const iterate = (startedAt: number, endedAt: number) => {
     call(startedAt, endedAt);
-    recorder.check(check, true);
+    recorder.check(check, true, startedAt);
     recorder.counts.completed++;
-    recorder.wholeIteration("completed", startedAt, endedAt, 0);
+    recorder.wholeIteration("completed", startedAt, startedAt, endedAt, 0);
     recorder.add("orders", "counter", 1, {});
   };
   iterate(1_000, 1_050);
@@ -119,4 +121,33 @@ it("a call that failed before a byte had come has no first byte", () => {
   call(1_100, 1_300, "reset", 10);
   const { firstByte, latency } = totals();
   expect([latency.count, firstByte.count, firstByte.sum]).toEqual([3, 2, 300_000]);
+});
+
+it("an iteration that timers begin a hair before it is due lasts from its beginning", () => {
+  const recorder = new Recorder(true, recorderHost());
+  recorder.measureFrom(1_000);
+  const iteration = new Iteration(recorder, true);
+  iteration.arrive(1_000, 999.5);
+  iteration.begin(999.5);
+  iteration.end("completed", 999.75);
+  const merger = new FrameMerger({ errorKinds: ERROR_KINDS.length, corrected: true });
+  merger.receive(0, recorder.frame(MOMENT, 1_100, "load"));
+  const { duration } = merger.stats.group(0);
+  expect([duration.count, duration.min, duration.max]).toEqual([1, 250, 250]);
+});
+
+it("lines of single calls tell what threw, and what a function called by a client", () => {
+  const recorder = new Recorder(false, recorderHost());
+  recorder.measureFrom(0);
+  recorder.sampleCalls(1, "w");
+  const step = recorder.stepNumber("buy", "http");
+  recorder.exception(step, 1_000, 1_010, "as planned");
+  const result = new CustomResult("x", { startedAt: 1_020, endedAt: 1_030 });
+  recorder.entitle(result, "GET https://shop.test/cart");
+  recorder.call(step, result, 1_020, 1_020, 1_030);
+  const lines = recorder.sampledCalls()?.text.trim().split("\n") ?? [];
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { step: "buy", ok: false, error: "exception", latency_ms: null, call: "" },
+    { step: "buy", ok: true, error: null, latency_ms: 10, call: "GET https://shop.test/cart" },
+  ]);
 });

@@ -34,6 +34,12 @@ const NEVER_SENT: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   "exception",
 ]);
 
+/** For those who look at single calls: there was none. */
+const THREW: CallRecord = {
+  ...{ errorKind: "exception", status: 0, connectMs: -1, tlsMs: -1, bytesIn: 0, bytesOut: 0 },
+  ...{ startedAt: Number.NaN, firstByteAt: Number.NaN, endedAt: Number.NaN },
+};
+
 /** Moments are sums of doubles: what is due at the very moment measuring begins is measured. */
 export const MOMENT_SLACK_MS = 1e-4;
 /** How the execution's time passes, and what its load is. */
@@ -101,6 +107,16 @@ export class Recorder implements MetricSink {
   /** Single calls are told, too. */
   sampleCalls(share: number, workflow: string): void {
     this.#calls = new CallSamples(share, workflow, (index) => this.#stats.stepName(index));
+  }
+
+  /** Somebody looks at single calls. */
+  get samplesCalls(): boolean {
+    return this.#calls !== null;
+  }
+
+  /** What a function called by a client: its result does not say it. */
+  entitle(result: CallResult, title: string): void {
+    this.#calls?.entitle(result, title);
   }
 
   sampledCalls(): SampledCalls | null {
@@ -195,6 +211,7 @@ export class Recorder implements MetricSink {
       return;
     }
     step.record(EXCEPTION, 0, -1, -1, -1, -1, -1, 0, 0);
+    this.#calls?.offer(index, THREW, 0);
     if (this.#stats.samples.wants(index, EXCEPTION, 0))
       this.#stats.samples.add({
         step: index,
@@ -216,20 +233,38 @@ export class Recorder implements MetricSink {
     this.#stats.step(index).sent(count);
   }
 
-  check(index: number, passed: boolean): void {
-    this.#stats.check(index, passed);
+  /** A check of what was due at `dueAt`. */
+  check(index: number, passed: boolean, dueAt: number): void {
+    if (this.measures(dueAt)) this.#stats.check(index, passed);
+    else this.#stats.checkedEarly(index);
   }
 
-  /** A group ended that was due at `dueAt`; `pausedMs` of it its author wanted nothing to happen. */
-  group(index: number, failed: boolean, dueAt: number, endedAt: number, pausedMs: number): void {
+  /**
+   * A group ended that was due at `dueAt`; `pausedMs` of it its author wanted nothing to happen. Timers
+   * may begin it a hair before it is due: it lasts from the earlier of the two.
+   */
+  group(
+    index: number,
+    failed: boolean,
+    dueAt: number,
+    beganAt: number,
+    endedAt: number,
+    pausedMs: number,
+  ): void {
     if (!this.measures(dueAt)) return;
-    const duration = Math.max(0, endedAt - dueAt) * 1_000;
+    const duration = (endedAt - Math.min(dueAt, beganAt)) * 1_000;
     this.#stats.group(index).record(failed, duration, Math.max(0, duration - pausedMs * 1_000));
   }
 
   /** The same of a whole iteration. */
-  wholeIteration(outcome: Outcome, dueAt: number, endedAt: number, pausedMs: number): void {
-    this.group(this.#wholeIteration, outcome !== "completed", dueAt, endedAt, pausedMs);
+  wholeIteration(
+    outcome: Outcome,
+    dueAt: number,
+    beganAt: number,
+    endedAt: number,
+    pausedMs: number,
+  ): void {
+    this.group(this.#wholeIteration, outcome !== "completed", dueAt, beganAt, endedAt, pausedMs);
   }
 
   /** A call of userSetup or its kin: it belongs to no measured time, and is always recorded. */

@@ -3,6 +3,7 @@
 import type {
   CallResult,
   CallSettings,
+  ClientCall,
   Session,
   SessionKey,
   SessionState,
@@ -17,8 +18,8 @@ interface HeldState {
 
 /** Who runs the user's iterations; an object, since functions would cost every idle user more. */
 export interface SessionListener {
-  /** A function made a call by a client. */
-  heard?(result: CallResult, verb: string, path: string): void;
+  /** A call ended that a function made by a client. */
+  heard?(call: ClientCall, result: CallResult): void;
   /** A message came that nobody asked for. */
   unasked?(name: string, result: CallResult): void;
 }
@@ -34,6 +35,8 @@ export class UserSession implements Session {
   #held: HeldState | null = null;
   /** Those of them that end something with the iteration. */
   #resetting: HeldState | null = null;
+  /** Null until a function makes a call: most users have prepared ones only. */
+  #underWay: ClientCall[] | null = null;
 
   constructor(settings: CallSettings, user = 0) {
     this.user = user;
@@ -50,8 +53,21 @@ export class UserSession implements Session {
     return state;
   }
 
-  called(result: CallResult, verb: string, path: string): void {
-    this.listener?.heard?.(result, verb, path);
+  calling(call: ClientCall): void {
+    this.#underWay ??= [];
+    this.#underWay.push(call);
+  }
+
+  called(call: ClientCall, result: CallResult): void {
+    remove(this.#underWay, call);
+    this.listener?.heard?.(call, result);
+  }
+
+  /** Calls that have no end yet; nobody waits for it any more. */
+  takeUnderWay(): readonly ClientCall[] {
+    const calls = this.#underWay ?? [];
+    this.#underWay = null;
+    return calls;
   }
 
   unasked(name: string, result: CallResult): void {
@@ -74,11 +90,28 @@ export class UserSession implements Session {
  */
 export class FunctionSession implements Session {
   readonly #session: UserSession;
-  readonly called: NonNullable<Session["called"]>;
+  readonly #heard: NonNullable<SessionListener["heard"]>;
+  #underWay: ClientCall[] = [];
 
-  constructor(session: UserSession, called: NonNullable<Session["called"]>) {
+  constructor(session: UserSession, heard: NonNullable<SessionListener["heard"]>) {
     this.#session = session;
-    this.called = called;
+    this.#heard = heard;
+  }
+
+  calling(call: ClientCall): void {
+    this.#underWay.push(call);
+  }
+
+  called(call: ClientCall, result: CallResult): void {
+    remove(this.#underWay, call);
+    this.#heard(call, result);
+  }
+
+  /** Calls that have no end yet; nobody waits for it any more. */
+  takeUnderWay(): readonly ClientCall[] {
+    const calls = this.#underWay;
+    this.#underWay = [];
+    return calls;
   }
 
   get settings(): CallSettings {
@@ -96,5 +129,15 @@ export class FunctionSession implements Session {
 
   state<State extends SessionState>(key: SessionKey<State>): State {
     return this.#session.state(key);
+  }
+}
+
+/** Nearly always it is the last one. */
+function remove(calls: ClientCall[] | null, call: ClientCall): void {
+  if (calls === null) return;
+  if (calls.at(-1) === call) calls.pop();
+  else {
+    const at = calls.indexOf(call);
+    if (at >= 0) calls.splice(at, 1);
   }
 }

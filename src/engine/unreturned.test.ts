@@ -76,7 +76,7 @@ describe("calls that a step does not return", () => {
     expect(run.workflow("w").steps.length).toBe(3);
   });
 
-  it("over a WebSocket or GraphQL are counted, too; those of actions are only named", async () => {
+  it("over a WebSocket or GraphQL are counted, too; those of actions beside the iterations", async () => {
     const url = demo.url.replace("http", "ws");
     const flow = workflow("w", single)
       .action("log in", ({ http }) => http.get(demo.url))
@@ -90,7 +90,9 @@ describe("calls that a step does not return", () => {
     for (const name of ["POST /graphql", "ws connect", "ws request"])
       expect(run.step("w", `talk > ${name}`).ok).toBe(1);
     expect(run.step("w", "talk").ok).toBe(1);
-    expect(run.notes.join()).toMatch(/1 calls were made by userSetup or actions.*GET \/ \(1\)/);
+    const [aside] = run.workflow("w").data().aside;
+    expect([aside?.name, aside?.tags, aside?.totals.ok]).toEqual(["GET /", { phase: "action" }, 1]);
+    expect(run.notes).toEqual([]);
   });
 
   it("have at most 500 names, and none is lost beyond", async () => {

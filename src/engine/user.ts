@@ -57,6 +57,12 @@ export class VirtualUser implements RunnerUser {
     return this.#runner.context;
   }
 
+  /** For people: what it is in. */
+  get doing(): string {
+    if (this.settingUp) return "in userSetup";
+    return this.leaving ? "in userTeardown" : "in an iteration";
+  }
+
   setUp(): unknown {
     return this.#runner.setUp();
   }
@@ -87,6 +93,13 @@ export class VirtualUser implements RunnerUser {
   abort(): void {
     clearTimeout(this.timer);
     if (this.#runner.cut() > 0) this.iteration.end("interrupted", clock());
+    this.session.close();
+  }
+
+  /** It has no iteration under way; calls that it did not wait for may be. */
+  leave(): void {
+    this.running = false;
+    this.#runner.cut();
     this.session.close();
   }
 }

@@ -3,6 +3,7 @@
 import { clean, wrap } from "../core/base/terminal-text.ts";
 import {
   formatBytes,
+  formatChecked,
   formatCount,
   formatMs,
   formatPercent,
@@ -297,7 +298,8 @@ function errorSection({ workflows }: RunSummary, width: number): Line[] {
 
 function checkSection({ workflows }: RunSummary, width: number): Line[] {
   const rows = workflows.flatMap(({ name: workflow, checks }) =>
-    checks.map(({ name, passed, failed }): readonly Cell[] => {
+    checks.map((check): readonly Cell[] => {
+      const { failed, name, passed } = check;
       const ran = passed + failed;
       const style = failed > 0 ? Style.bad : ran === 0 ? Style.dim : Style.good;
       const mark = failed > 0 ? "✗" : ran === 0 ? "·" : "✓";
@@ -305,7 +307,7 @@ function checkSection({ workflows }: RunSummary, width: number): Line[] {
         span(`${mark} ${workflows.length > 1 ? `${workflow} › ` : ""}${name}`, style),
         formatCount(passed),
         span(formatCount(failed), failed > 0 ? Style.bad : Style.dim),
-        ran === 0 ? "never ran" : formatPercent(passed / ran),
+        formatChecked(check),
       ];
     }),
   );

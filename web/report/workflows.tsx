@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import {
+  formatChecked,
   formatCount,
   formatMs,
   formatNumber,
@@ -13,6 +14,7 @@ import { metricFigures } from "../../src/core/run/results/metric-figures.ts";
 import type {
   ArrivalSummary,
   BreakpointSummary,
+  CheckSummary,
   Distribution,
   GroupSummary,
   IterationCounts,
@@ -229,27 +231,29 @@ function Checks({ workflow }: { readonly workflow: WorkflowSummary }) {
     { title: "Failed", numeric: true },
     { title: "Share passed" },
   ];
-  const rows = workflow.checks.map(({ name, passed, failed }) => ({
-    key: name,
-    cells: [
-      { text: `${failed > 0 ? "✗" : "✓"} ${name}` },
-      { text: formatCount(passed) },
-      {
-        text:
-          failed > 0 ? <b class="bad-text">{formatCount(failed)}</b> : <span class="quiet">0</span>,
-      },
-      {
-        text: (
-          <Share
-            share={passed + failed === 0 ? 0 : passed / (passed + failed)}
-            tone={failed > 0 ? "bad" : "good"}
-          />
-        ),
-      },
-    ],
-  }));
+  const rows = workflow.checks.map((check) => ({ key: check.name, cells: checkCells(check) }));
   const caption = `Checks of ${workflow.name}`;
   return <Table {...{ caption, columns, rows }} captioned stacked />;
+}
+
+function checkCells(check: CheckSummary) {
+  const { failed, name, passed } = check;
+  const ran = passed + failed;
+  const share =
+    ran === 0 ? (
+      <span class="quiet">{formatChecked(check)}</span>
+    ) : (
+      <Share share={passed / ran} tone={failed > 0 ? "bad" : "good"} />
+    );
+  return [
+    { text: `${failed > 0 ? "✗" : ran === 0 ? "·" : "✓"} ${name}` },
+    { text: formatCount(passed) },
+    {
+      text:
+        failed > 0 ? <b class="bad-text">{formatCount(failed)}</b> : <span class="quiet">0</span>,
+    },
+    { text: share },
+  ];
 }
 
 function Metrics({

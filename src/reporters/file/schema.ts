@@ -184,7 +184,12 @@ const breakpointSchema = z
   .meta({ id: "Breakpoint", description: "The highest load that the thresholds bore." });
 
 const checkSchema = z
-  .looseObject({ name: z.string(), passed: count, failed: count })
+  .looseObject({
+    name: z.string(),
+    passed: count,
+    failed: count,
+    warmup: count.optional().describe("Runs of it in the warm-up, which are in neither count."),
+  })
   .meta({ id: "Check" });
 
 const metricSchema = z
@@ -250,7 +255,7 @@ const workflowSchema = z
     aside: z
       .array(stepSchema)
       .optional()
-      .describe("Calls of setup, userSetup and teardown: in no figure of the workflow."),
+      .describe("Calls of setup, teardown and the like: of the workflow's figures only in sent."),
   })
   .meta({ id: "Workflow" });
 

@@ -3,8 +3,8 @@
 import { NameCounts } from "./name-counts.ts";
 
 const TEXTS = {
-  unreturned: (total: number, names: string) =>
-    `${total} calls were made by userSetup or actions, and are in no figure: ${names}`,
+  notTornDown: (total: number, names: string) =>
+    `userTeardown of ${total} users did not run to its end: they were cut off ${names}`,
   unawaited: (total: number, names: string) =>
     `${total} calls were under way when the body of their iteration ended, which waited for ` +
     `them: ${names}. Write await before step(…)`,
@@ -14,7 +14,7 @@ const TEXTS = {
 type Topic = keyof typeof TEXTS;
 /** In the order of their numbers on the wire. */
 export const COUNTED_TOPICS = [
-  "unreturned",
+  "notTornDown",
   "unawaited",
   "ended",
 ] as const satisfies readonly Topic[];

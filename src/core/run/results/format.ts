@@ -13,6 +13,8 @@
  * are written by `formatDuration` of core/base, in the notation in which users write them.
  */
 
+import type { CheckSummary } from "./model.ts";
+
 const NONE = "–";
 /** Beyond a year the minutes are left out. */
 const HOURS_EXACT_MAX = 9_999;
@@ -110,6 +112,12 @@ export function formatPercent(share: number): string {
   if (percent >= 99) return `${formatCompact(percent)} %`;
   if (percent < 0.995) return `${Number(percent.toPrecision(2))} %`;
   return `${Number(percent.toFixed(percent < 9.995 ? 2 : 1))} %`;
+}
+
+/** How large a share of a check's runs passed, where any of them counts. */
+export function formatChecked({ failed, passed, warmup = 0 }: CheckSummary): string {
+  if (passed + failed > 0) return formatPercent(passed / (passed + failed));
+  return warmup > 0 ? "only in the warm-up" : "never ran";
 }
 
 /** The same in a narrow place, whole: 0 %, <1 %, 42 %, >99 %, 100 %, 251 %. */

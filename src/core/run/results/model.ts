@@ -311,6 +311,8 @@ export interface CheckSummary {
   readonly name: string;
   readonly passed: number;
   readonly failed: number;
+  /** How often it ran in the warm-up, which is in neither; left out where it did not. */
+  readonly warmup?: number | undefined;
 }
 
 export interface MetricSummary {

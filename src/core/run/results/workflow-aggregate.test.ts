@@ -39,16 +39,16 @@ it("steps, checks and groups that cores saw in another order are merged by name"
   );
   const [one, two] = [core(), core()];
   call(one, "pay");
-  one.check(one.checkNumber("late"), false);
+  one.check(one.checkNumber("late"), false, 0);
   call(two, "search");
   call(two, "pay");
   expect(send(one, workflow, 0) && send(two, workflow, 1)).toBe(true);
   // Names of before are not told again.
   call(one, "search");
   call(one, "pay", { size: "big" });
-  two.check(two.checkNumber("fine"), true);
-  two.check(two.checkNumber("late"), true);
-  two.group(two.groupNumber("cart"), true, 0, 7, 0);
+  two.check(two.checkNumber("fine"), true, 0);
+  two.check(two.checkNumber("late"), true, 0);
+  two.group(two.groupNumber("cart"), true, 0, 0, 7, 0);
   expect(send(one, workflow, 0) && send(two, workflow, 1)).toBe(true);
   const { checks, groups, namesOverflowed, steps } = workflow.data();
   expect(steps.map(({ name, tags, totals }) => [name, tags, totals.requests])).toEqual([

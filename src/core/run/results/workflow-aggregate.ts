@@ -250,8 +250,8 @@ export class WorkflowAggregate {
       ),
       measures: this.manifest.isTest,
       checks: checkNames.list.map(({ name }, at) => {
-        const [passed = 0, failed = 0] = stats.check(at).counts;
-        return { name, passed, failed };
+        const [passed = 0, failed = 0, warmup = 0] = stats.check(at).counts;
+        return { name, passed, failed, ...(warmup > 0 ? { warmup } : {}) };
       }),
       groups: groupNames.list.map(({ name }, at) => ({ name, totals: stats.group(at) })),
       namesOverflowed: [stepNames, checkNames, groupNames].some((one) => one.overflowed),

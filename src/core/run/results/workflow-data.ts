@@ -7,6 +7,7 @@ import type { MetricTotals } from "../stats/metrics.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
 import type { WindowStore } from "../stats/window-store.ts";
 import type { StepWindow } from "../stats/windows.ts";
+import type { CheckSummary } from "./model.ts";
 
 /** What was measured of one workflow, merged over its cores. */
 export interface WorkflowData {
@@ -23,11 +24,7 @@ export interface WorkflowData {
   readonly measures: boolean;
   /** Calls of setup, userSetup and teardown. */
   readonly aside: readonly StepData[];
-  readonly checks: readonly {
-    readonly name: string;
-    readonly passed: number;
-    readonly failed: number;
-  }[];
+  readonly checks: readonly CheckSummary[];
   /** Whole iterations (`WHOLE_ITERATION`) and the groups that their author named. */
   readonly groups: readonly { readonly name: string; readonly totals: GroupTotals }[];
   /** More names were seen than are kept apart; what they counted is under one. */

@@ -39,7 +39,7 @@ import {
   type WorkflowStats,
 } from "./workflow-stats.ts";
 
-const FRAME_VERSION = 4;
+const FRAME_VERSION = 5;
 /** Frames that may wait for an acknowledgement, 100 s of them; behind more, the next one is full. */
 const UNACKNOWLEDGED_MAX = 1_000;
 /** Windows of one step in one frame: all folded ones and all recent ones. */

@@ -15,6 +15,9 @@ import type { Tally } from "./tally.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
 import { WINDOW_MS } from "./window-store.ts";
 import {
+  CHECK_EARLY,
+  CHECK_FAILED,
+  CHECK_PASSED,
   CHECK_SHAPE,
   type Moment,
   RUN_COUNTS,
@@ -102,8 +105,17 @@ export class StatsRecorder {
   }
 
   check(number: number, passed: boolean): void {
+    this.#check(number).record(passed ? CHECK_PASSED : CHECK_FAILED);
+  }
+
+  /** It ran before the measured time. */
+  checkedEarly(number: number): void {
+    this.#check(number).record(CHECK_EARLY);
+  }
+
+  #check(number: number): CheckRecorder {
     while (this.#checks.length <= number) this.#checks.push(new CheckRecorder());
-    this.#checks[number]?.record(passed);
+    return this.#checks[number] as CheckRecorder;
   }
 
   /** What some failures looked like. */
@@ -182,8 +194,7 @@ class CheckRecorder {
   readonly #counts = new Float64Array(CHECK_SHAPE.counts);
   #changed = false;
 
-  record(passed: boolean): void {
-    const at = passed ? 0 : 1;
+  record(at: number): void {
     this.#counts[at] = (this.#counts[at] as number) + 1;
     this.#changed = true;
   }

@@ -55,7 +55,11 @@ export const RUN_SHAPE: TallyShape = {
   keysMax: 0,
   keyMax: 0,
 };
-export const CHECK_SHAPE: TallyShape = { counts: 2, histograms: 0, keysMax: 0, keyMax: 0 };
+/** Counts of a check; early: in the warm-up, however it came out. */
+export const CHECK_PASSED = 0;
+export const CHECK_FAILED = 1;
+export const CHECK_EARLY = 2;
+export const CHECK_SHAPE: TallyShape = { counts: 3, histograms: 0, keysMax: 0, keyMax: 0 };
 
 /** What all parts of a workflow have in common. */
 export interface StatsShape {
@@ -105,7 +109,7 @@ export class WorkflowStats {
     return at(this.#steps, number, () => new StepTotals(errorKinds, corrected));
   }
 
-  /** Counts of passed and failed. */
+  /** Counts of passed, failed and early. */
   check(number: number): Tally {
     return at(this.#checks, number, () => new Tally(CHECK_SHAPE));
   }

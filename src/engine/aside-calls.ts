@@ -1,0 +1,25 @@
+/** Calls that setup or teardown of a workflow makes by clients: recorded beside the iterations. */
+
+import type { CallResult, ClientCall } from "../protocols/protocol.ts";
+import type { RunnerHost } from "./runner.ts";
+import type { SessionListener } from "./session.ts";
+
+export class AsideCalls implements SessionListener {
+  readonly #host: Pick<RunnerHost, "flowSteps" | "recorder">;
+  readonly #phase: "setup" | "teardown";
+
+  constructor(host: Pick<RunnerHost, "flowSteps" | "recorder">, phase: "setup" | "teardown") {
+    this.#host = host;
+    this.#phase = phase;
+  }
+
+  heard(call: ClientCall, result: CallResult): void {
+    this.#host.recorder.aside(this.#host.flowSteps.asideCall(call, this.#phase), result);
+  }
+
+  /** Nobody waits for their end. */
+  cut(calls: readonly ClientCall[]): void {
+    for (const call of calls)
+      this.#host.recorder.sent(this.#host.flowSteps.asideCall(call, this.#phase), call.sent);
+  }
+}
