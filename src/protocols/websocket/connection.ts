@@ -17,6 +17,7 @@ import {
   type Session,
 } from "../protocol.ts";
 import { WebsocketCall } from "./call.ts";
+import type { Listener } from "./channel.ts";
 import { timeoutsFor } from "./handshake.ts";
 import { LaterSink } from "./later-sink.ts";
 import { CLOSE_TIMEOUT_MS } from "./limits.ts";
@@ -28,7 +29,7 @@ import {
   WebsocketMessage,
 } from "./message.ts";
 import { WebsocketResponse } from "./response.ts";
-import type { Listener, UserSocket } from "./socket.ts";
+import type { UserSocket } from "./socket.ts";
 import { websocketSessions } from "./user.ts";
 
 export interface SocketWaitOptions {

@@ -5,6 +5,8 @@ export const QUEUE_MESSAGES_MAX = 1_024;
 export const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 /** Calls of one virtual user that wait on one connection. */
 export const WAITING_CALLS_MAX = 1_024;
+/** Conversations on one connection, such as subscriptions of GraphQL. */
+export const CHANNELS_MAX = 1_024;
 /** What may wait to be sent before a send fails for want of resources. */
 export const SEND_BUFFER_BYTES_MAX = 16 * 1024 * 1024;
 /** After our close frame, how long to wait for the server's. */

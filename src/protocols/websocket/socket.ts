@@ -1,30 +1,26 @@
 /**
- * One WebSocket connection of one virtual user, on the ws package.
+ * One WebSocket connection of one virtual user, and the calls on it.
  *
  *   connecting ──handshake──▶ open ──close, error, lost step──▶ closed
- *
- * Each message that comes is offered to the waiting calls in their order; the first one that it
- * matches ends. What nobody waits for is queued for `receive`, within bounds.
  *
  * A request without `match` takes the next message as its answer. When it times out, its answer may
  * still come and would be taken for the next one's: the connection has lost step and is closed.
  */
 
-import type { ClientRequest, IncomingMessage } from "node:http";
-import type net from "node:net";
-import WebSocket from "ws";
 import type { Duration } from "../../core/base/duration.ts";
-import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import type { Failure } from "../errors.ts";
-import { openSocket, secure } from "../net/open-socket.ts";
-import { openTunnel } from "../net/tunnel.ts";
 import type { CallSettings } from "../protocol.ts";
-import { TRACEPARENT, type TraceContext } from "../trace-context.ts";
+import type { TraceContext } from "../trace-context.ts";
 import { type CallBegan, type WaitedSocket, WebsocketCall } from "./call.ts";
-import { failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
+import { Channel, type Listener } from "./channel.ts";
 import { type Handshake, timeoutsFor } from "./handshake.ts";
-import { CLOSE_TIMEOUT_MS, SEND_BUFFER_BYTES_MAX, WAITING_CALLS_MAX } from "./limits.ts";
+import {
+  CHANNELS_MAX,
+  CLOSE_TIMEOUT_MS,
+  SEND_BUFFER_BYTES_MAX,
+  WAITING_CALLS_MAX,
+} from "./limits.ts";
 import {
   encodeMessage,
   type Matcher,
@@ -33,30 +29,14 @@ import {
   type WaitOptions,
   WebsocketMessage,
 } from "./message.ts";
-import type { MessageQueue } from "./message-queue.ts";
+import { MessageQueue } from "./message-queue.ts";
 import type { WebsocketResponse } from "./response.ts";
-
-interface Waiting {
-  readonly call: WebsocketCall;
-  readonly matches: Matcher | null;
-  /** It waits for the answer to something that was sent. */
-  readonly answer: boolean;
-}
+import { type MessageReader, type StreamEnd, WebsocketStream } from "./stream.ts";
 
 const NEVER: Matcher = () => false;
 const NORMAL_CLOSURE = 1000;
 const LEFT =
   'the connection was closed when its iteration ended: connect with keep: "user" to keep it';
-
-/** How Node hears of a socket that takes its time. */
-type SocketCallback = (error: Error | null, socket?: net.Socket) => void;
-
-/** Hears the messages that no call waits for. */
-export interface Listener {
-  heard(message: WebsocketMessage): void;
-  /** The connection ended, and not because its user wanted that. */
-  lost(failure: Failure, now: number): void;
-}
 
 /** The virtual user it belongs to. */
 export interface SocketOwner {
@@ -68,26 +48,25 @@ export interface SocketOwner {
   gone(socket: UserSocket): void;
 }
 
-export class UserSocket implements WaitedSocket {
+/** Whose a message is, where a connection carries several conversations; null: it has been dealt with. */
+export type Dispatch = (message: WebsocketMessage) => Channel | null;
+
+export class UserSocket implements WaitedSocket, MessageReader {
   readonly handshake: Handshake;
   readonly #owner: SocketOwner;
   readonly #settings: CallSettings;
-  /** Null where nobody can receive, as with prepared exchanges. */
-  readonly #queue: MessageQueue | null;
-  readonly #startedAt = clock();
   /** Of its handshake; "" for none. */
   readonly #traceparent: string;
-  readonly #ws: WebSocket;
-  #raw: net.Socket | null = null;
-  #tcpConnectedAt = 0;
-  #secureAt = 0;
+  readonly #stream: WebsocketStream;
   #open = false;
   #closed = false;
   /** Calls that go on when the connection is open. */
   readonly #opening = new Map<WebsocketCall, (now: number) => void>();
-  readonly #waiting: Waiting[] = [];
+  readonly #main: Channel;
+  /** Those of conversations, besides the main one. */
+  readonly #channels = new Set<Channel>();
+  #dispatch: Dispatch | null = null;
   #closing: WebsocketCall | null = null;
-  #listener: Listener | null = null;
   /** Its iteration is over, and it closes: how long it may take for that. */
   #leaving: NodeJS.Timeout | null = null;
   #readBefore = 0;
@@ -97,9 +76,11 @@ export class UserSocket implements WaitedSocket {
     this.handshake = handshake;
     this.#owner = owner;
     this.#settings = owner.settings;
-    this.#queue = queue;
+    this.#main = new Channel(queue);
+    const { bodyBytesMax, insecure } = owner.settings;
     this.#traceparent = owner.trace?.next() ?? "";
-    this.#ws = this.#connect();
+    const options = { bodyBytesMax, insecure, user: owner.user, traceparent: this.#traceparent };
+    this.#stream = new WebsocketStream(handshake, options, this, clock());
   }
 
   get open(): boolean {
@@ -115,11 +96,11 @@ export class UserSocket implements WaitedSocket {
   }
 
   get protocol(): string {
-    return this.#ws.protocol;
+    return this.#stream.protocol;
   }
 
   get dropped(): number {
-    return this.#queue?.dropped ?? 0;
+    return this.#main.dropped;
   }
 
   /** Like all below, it tells `began` of the call, for whoever wants to know what was sent of it. */
@@ -148,7 +129,7 @@ export class UserSocket implements WaitedSocket {
   deliver(call: WebsocketCall, payload: string | Buffer, now: number): void {
     call.awaited = "not sent";
     this.whenOpen(call, now, () => {
-      this.#waiting.push({ call, matches: NEVER, answer: false });
+      this.#main.wait({ call, matches: NEVER, answer: false });
       this.#write(payload, call, true);
     });
   }
@@ -159,25 +140,18 @@ export class UserSocket implements WaitedSocket {
   }
 
   /** The call ends with a message that came already and was not taken, or the next that matches. */
-  await(call: WebsocketCall, matches: Matcher | null, now: number): void {
+  await(
+    call: WebsocketCall,
+    matches: Matcher | null,
+    now: number,
+    channel: Channel = this.#main,
+  ): void {
     // What came before the connection closed can still be received.
-    if (this.#takeQueued(call, matches, now)) return;
+    if (channel.takeQueued(call, matches, now)) return;
     this.whenOpen(call, now, () => {
       call.awaited = "no message";
-      this.#waiting.push({ call, matches, answer: false });
+      channel.wait({ call, matches, answer: false });
     });
-  }
-
-  /** True when the call has ended. */
-  #takeQueued(call: WebsocketCall, matches: Matcher | null, now: number): boolean {
-    try {
-      const queued = this.#queue?.take(matches) ?? null;
-      if (queued === null) return false;
-      call.succeed(queued, now);
-    } catch (error) {
-      call.fail("exception", `match threw: ${errorText(error)}`, now);
-    }
-    return true;
   }
 
   close(code = NORMAL_CLOSURE, reason = "", began: CallBegan = nobody): Promise<WebsocketResponse> {
@@ -191,17 +165,39 @@ export class UserSocket implements WaitedSocket {
     this.whenOpen(call, now, () => {
       call.awaited = "no close";
       this.#closing = call;
-      this.#waiting.push({ call, matches: NEVER, answer: false });
-      this.#ws.close(code, reason);
+      this.#main.wait({ call, matches: NEVER, answer: false });
+      this.#stream.close(code, reason);
     });
   }
 
   /** From now on, and for what came already, messages that no call waits for are this one's. */
   listen(listener: Listener): void {
-    if (this.#listener !== null) throw new Error("this connection is listened to already");
-    this.#listener = listener;
-    for (let message = this.#queue?.take(null); message; message = this.#queue?.take(null))
-      listener.heard(message);
+    this.#main.listen(listener);
+  }
+
+  /** From now on the connection carries conversations, told apart by this. */
+  dispatch(dispatch: Dispatch): void {
+    this.#dispatch = dispatch;
+  }
+
+  /** For one more conversation; null when there are too many. */
+  openChannel(): Channel | null {
+    if (this.#channels.size >= CHANNELS_MAX) return null;
+    const channel = new Channel(new MessageQueue());
+    this.#channels.add(channel);
+    return channel;
+  }
+
+  /** Nobody will ask for its messages any more. */
+  closeChannel(channel: Channel): void {
+    this.#channels.delete(channel);
+  }
+
+  /** Outside of all calls: an answer that the subprotocol owes. */
+  say(payload: string): void {
+    if (this.#stream.waitingBytes > SEND_BUFFER_BYTES_MAX)
+      this.fail({ kind: "resources", text: "too much waits to be sent on this connection" });
+    else this.#stream.send(payload);
   }
 
   /** Its iteration is over: closes in order, which nobody waits for. */
@@ -212,7 +208,7 @@ export class UserSocket implements WaitedSocket {
       return;
     }
     this.#leaving = setTimeout(() => this.terminate(), CLOSE_TIMEOUT_MS).unref();
-    this.#ws.close(NORMAL_CLOSURE);
+    this.#stream.close(NORMAL_CLOSURE);
   }
 
   /** Sends the payload as soon as the connection is open; the call ends with the matching message. */
@@ -225,7 +221,7 @@ export class UserSocket implements WaitedSocket {
     this.whenOpen(call, now, (openNow) => {
       call.awaited = "no answer";
       call.measure.awaitFirstByte(openNow);
-      this.#waiting.push({ call, matches, answer: true });
+      this.#main.wait({ call, matches, answer: true });
       this.#write(payload, call, false);
     });
   }
@@ -234,11 +230,11 @@ export class UserSocket implements WaitedSocket {
     call.waitOn(this);
     if (this.#leaving !== null) call.fail("reset", LEFT, now);
     else if (this.#closed) call.fail("reset", "the connection is closed", now);
-    else if (this.#opening.size + this.#waiting.length >= WAITING_CALLS_MAX)
+    else if (this.#opening.size + this.#waitingCalls >= WAITING_CALLS_MAX)
       call.fail("resources", `more than ${WAITING_CALLS_MAX} calls wait on one connection`, now);
     else if (this.#open) then(now);
     else {
-      call.connecting(this.#startedAt);
+      call.connecting(this.#stream.startedAt);
       call.measure.traceparent = this.#traceparent;
       this.#opening.set(call, then);
     }
@@ -249,168 +245,99 @@ export class UserSocket implements WaitedSocket {
     const waiting = this.#forget(call);
     const lostStep = waiting?.answer === true && waiting.matches === null;
     if (lostStep || this.#closing === call) {
-      this.#fail({ kind: "reset", text: "closed, because an answer came too late" });
+      this.fail({ kind: "reset", text: "closed, because an answer came too late" });
     } else if (wasOpening && !this.#open && this.#opening.size === 0) this.terminate();
   }
 
   /** Closes at once; what is under way ends without a word. */
   terminate(): void {
-    for (const call of [...this.#opening.keys(), ...this.#waiting.map(({ call }) => call)]) {
-      call.cancel();
-    }
-    this.#opening.clear();
-    this.#waiting.length = 0;
+    for (const call of this.#endCalls()) call.cancel();
     this.#end();
   }
 
   account(measure: { bytesIn: number; bytesOut: number }): void {
-    const raw = this.#raw;
-    if (raw === null) return;
-    measure.bytesIn = raw.bytesRead - this.#readBefore;
-    measure.bytesOut = raw.bytesWritten - this.#writtenBefore;
-    this.#readBefore = raw.bytesRead;
-    this.#writtenBefore = raw.bytesWritten;
+    const { bytesRead, bytesWritten } = this.#stream;
+    measure.bytesIn = bytesRead - this.#readBefore;
+    measure.bytesOut = bytesWritten - this.#writtenBefore;
+    this.#readBefore = bytesRead;
+    this.#writtenBefore = bytesWritten;
   }
 
-  #connect(): WebSocket {
-    const { compress, headers, href, protocols } = this.handshake;
-    const traced = this.#traceparent === "" ? {} : { [TRACEPARENT]: this.#traceparent };
-    const ws = new WebSocket(href, [...protocols], {
-      // What the author wrote comes last, and wins.
-      headers: { ...traced, ...headers },
-      perMessageDeflate: compress,
-      maxPayload: this.#settings.bodyBytesMax,
-      createConnection: ((_: unknown, done: SocketCallback) =>
-        this.#connectRaw(done)) as unknown as typeof net.createConnection,
-    });
-    ws.on("open", () => this.#onOpen());
-    ws.on("message", (data: Buffer, isBinary) => this.#onMessage(data, isBinary));
-    ws.on("unexpected-response", (request, response) => this.#onRefusal(request, response));
-    ws.on("error", (error) => this.#fail(failureOfError(error, this.#inTls)));
-    ws.on("close", (code, reason) => this.#onClose(code, reason.toString()));
-    return ws;
-  }
-
-  /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
-  #connectRaw(done: SocketCallback): net.Socket | undefined {
-    const { origin } = this.handshake;
-    const options = { insecure: this.#settings.insecure, user: this.#owner.user };
-    if (origin.proxy === null) {
-      const raw = openSocket(origin, options);
-      raw.once("connect", () => {
-        this.#tcpConnectedAt = clock();
-      });
-      return this.#timed(raw);
-    }
-    this.#raw = openTunnel(origin, {
-      tunnelOpen: (tunnel) => {
-        this.#tcpConnectedAt = clock();
-        done(null, this.#timed(secure(tunnel, origin, options)));
-      },
-      tunnelFailed: (error) => done(error),
-    });
-    return undefined;
-  }
-
-  #timed(raw: net.Socket): net.Socket {
-    raw.once("secureConnect", () => {
-      this.#secureAt = clock();
-    });
-    this.#raw = raw;
-    return raw;
-  }
-
-  get #inTls(): boolean {
-    return this.handshake.origin.secure && this.#tcpConnectedAt > 0 && this.#secureAt === 0;
-  }
-
-  #onOpen(): void {
-    if (this.#closed) return;
-    const now = clock();
+  streamOpen(now: number): void {
     this.#open = true;
     const opening = [...this.#opening];
     this.#opening.clear();
     // The handshake is one request, whoever else waited for it.
     const [first] = opening;
     if (first !== undefined) first[0].measure.sent++;
+    const { connectMs, tlsMs } = this.#stream;
     for (const [call, then] of opening) {
-      const tlsMs = Math.max(this.#secureAt - this.#tcpConnectedAt, -1);
-      call.measure.opened(this.#tcpConnectedAt - this.#startedAt, tlsMs);
+      call.measure.opened(connectMs, tlsMs);
       then(now);
     }
   }
 
-  #onMessage(data: Buffer, isBinary: boolean): void {
-    const now = clock();
+  streamMessage(data: Buffer, isBinary: boolean, now: number): void {
     const message = new WebsocketMessage(data, isBinary, now);
-    for (const { call, matches } of [...this.#waiting]) {
-      try {
-        if (matches !== null && !matches(message)) continue;
-      } catch (error) {
-        if (this.#forget(call) !== null)
-          call.fail("exception", `match threw: ${errorText(error)}`, now);
-        continue;
-      }
-      if (this.#forget(call) === null) continue;
-      call.succeed(message, now);
-      return;
-    }
-    if (this.#listener === null) this.#queue?.add(message);
-    else if (this.#leaving === null) this.#listener.heard(message);
+    const channel = this.#dispatch === null ? this.#main : this.#dispatch(message);
+    channel?.offer(message, this.#leaving !== null);
   }
 
-  #onRefusal(request: ClientRequest, response: IncomingMessage): void {
-    const status = response.statusCode ?? 0;
-    for (const { measure } of this.#opening.keys()) measure.status = status;
-    this.#fail(failureOfStatus(status));
-    request.destroy();
-  }
-
-  #onClose(code: number, reason: string): void {
-    const closing = this.#closing;
+  streamEnded(end: StreamEnd, now: number): void {
+    for (const { measure } of this.#opening.keys()) measure.status = end.status;
+    const closing = end.closed ? this.#closing : null;
     if (closing !== null && this.#forget(closing) !== null) {
       this.#end();
-      closing.succeed(null, clock());
+      closing.succeed(null, now);
     }
-    this.#fail(failureOfClose(code, reason));
+    this.fail(end);
   }
 
   #write(payload: string | Buffer, call: WebsocketCall, endsCall: boolean): void {
-    if (this.#ws.bufferedAmount > SEND_BUFFER_BYTES_MAX) {
+    if (this.#stream.waitingBytes > SEND_BUFFER_BYTES_MAX) {
       if (this.#forget(call) !== null)
         call.fail("resources", "too much waits to be sent on this connection", clock());
       return;
     }
     call.measure.sent++;
-    this.#ws.send(payload, (error) => {
-      // An error that ended the connection has been told already.
-      if (error) this.#fail(failureOfError(error, false));
-      else if (endsCall && this.#forget(call) !== null) call.succeed(null, clock());
+    this.#stream.send(payload, () => {
+      if (endsCall && this.#forget(call) !== null) call.succeed(null, clock());
     });
   }
 
-  #forget(call: WebsocketCall): Waiting | null {
-    const at = this.#waiting.findIndex((waiting) => waiting.call === call);
-    return at < 0 ? null : (this.#waiting.splice(at, 1)[0] ?? null);
+  get #waitingCalls(): number {
+    let count = this.#main.waiting;
+    for (const channel of this.#channels) count += channel.waiting;
+    return count;
+  }
+
+  #forget(call: WebsocketCall): ReturnType<Channel["forget"]> {
+    let waiting = this.#main.forget(call);
+    for (const channel of this.#channels) waiting ??= channel.forget(call);
+    return waiting;
+  }
+
+  #endCalls(): readonly WebsocketCall[] {
+    const opening = [...this.#opening.keys()];
+    this.#opening.clear();
+    return [...opening, ...this.#main.end(), ...[...this.#channels].flatMap((one) => one.end())];
   }
 
   /** Ends the connection and all that waits on it. */
-  #fail(failure: Failure): void {
-    const calls = [...this.#opening.keys(), ...this.#waiting.map(({ call }) => call)];
-    this.#opening.clear();
-    this.#waiting.length = 0;
-    const listener = this.#closed || this.#leaving !== null ? null : this.#listener;
+  fail(failure: Failure): void {
+    const calls = this.#endCalls();
+    const heard = this.#closed || this.#leaving !== null ? [] : [this.#main, ...this.#channels];
     this.#end();
     const now = clock();
     for (const call of calls) call.fail(failure.kind, failure.text, now);
-    listener?.lost(failure, now);
+    for (const { listener } of heard) listener?.lost(failure, now);
   }
 
   #end(): void {
     if (this.#closed) return;
     this.#closed = true;
     if (this.#leaving !== null) clearTimeout(this.#leaving);
-    this.#ws.terminate();
+    this.#stream.destroy();
     this.#owner.gone(this);
   }
 

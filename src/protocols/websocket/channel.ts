@@ -1,0 +1,103 @@
+/**
+ * The messages of a connection, or of one of several conversations on it. Each that comes is offered
+ * to the waiting calls in their order; the first one that it matches ends. What nobody waits for is
+ * the listener's, else queued for whoever asks next, within bounds.
+ */
+
+import { errorText } from "../../core/base/error-text.ts";
+import type { Failure } from "../errors.ts";
+import type { WebsocketCall } from "./call.ts";
+import type { Matcher, WebsocketMessage } from "./message.ts";
+import type { MessageQueue } from "./message-queue.ts";
+
+/** Hears the messages that no call waits for. */
+export interface Listener {
+  heard(message: WebsocketMessage): void;
+  /** The connection ended, and not because its user wanted that. */
+  lost(failure: Failure, now: number): void;
+}
+
+interface Waiting {
+  readonly call: WebsocketCall;
+  /** Null takes any message. */
+  readonly matches: Matcher | null;
+  /** It waits for the answer to something that was sent. */
+  readonly answer: boolean;
+}
+
+export class Channel {
+  /** Null where nobody can receive, as with prepared exchanges. */
+  readonly #queue: MessageQueue | null;
+  readonly #waiting: Waiting[] = [];
+  #listener: Listener | null = null;
+
+  constructor(queue: MessageQueue | null) {
+    this.#queue = queue;
+  }
+
+  /** Calls that wait. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get dropped(): number {
+    return this.#queue?.dropped ?? 0;
+  }
+
+  wait(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+  }
+
+  /** A message came. While its connection leaves, nobody listens any more. */
+  offer(message: WebsocketMessage, leaving: boolean): void {
+    for (const { call, matches } of [...this.#waiting]) {
+      try {
+        if (matches !== null && !matches(message)) continue;
+      } catch (error) {
+        if (this.forget(call) !== null)
+          call.fail("exception", `match threw: ${errorText(error)}`, message.arrivedAt);
+        continue;
+      }
+      if (this.forget(call) === null) continue;
+      call.succeed(message, message.arrivedAt);
+      return;
+    }
+    if (this.#listener === null) this.#queue?.add(message);
+    else if (!leaving) this.#listener.heard(message);
+  }
+
+  /** Ends the call with a message that came already and was not taken; false when there is none. */
+  takeQueued(call: WebsocketCall, matches: Matcher | null, now: number): boolean {
+    try {
+      const queued = this.#queue?.take(matches) ?? null;
+      if (queued === null) return false;
+      call.succeed(queued, now);
+    } catch (error) {
+      call.fail("exception", `match threw: ${errorText(error)}`, now);
+    }
+    return true;
+  }
+
+  /** From now on, and for what came already, messages that no call waits for are this one's. */
+  listen(listener: Listener): void {
+    if (this.#listener !== null) throw new Error("this connection is listened to already");
+    this.#listener = listener;
+    for (let message = this.#queue?.take(null); message; message = this.#queue?.take(null))
+      listener.heard(message);
+  }
+
+  get listener(): Listener | null {
+    return this.#listener;
+  }
+
+  /** Null when it does not wait here. */
+  forget(call: WebsocketCall): Waiting | null {
+    const at = this.#waiting.findIndex((waiting) => waiting.call === call);
+    return at < 0 ? null : (this.#waiting.splice(at, 1)[0] ?? null);
+  }
+
+  /** Nothing more comes: gives the calls that waited. */
+  end(): readonly WebsocketCall[] {
+    return this.#waiting.splice(0).map(({ call }) => call);
+  }
+}
