@@ -11,6 +11,8 @@ export {
 export { type OnceCall, type OnceOptions, type OnceResult, once } from "./engine/once.ts";
 export {
   type GraphqlClient,
+  type GraphqlConnection,
+  type GraphqlConnectOptions,
   type GraphqlError,
   type GraphqlOptions,
   GraphqlRequest,
@@ -18,6 +20,10 @@ export {
   type GraphqlTarget,
   type GraphqlTargetOptions,
   graphql,
+  type NextOptions,
+  type SubscribeOptions,
+  type Subscription,
+  type SubscriptionMessage,
   type TypedDocument,
 } from "./protocols/graphql/index.ts";
 export {

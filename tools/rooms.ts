@@ -343,7 +343,14 @@ const table = {
   },
   "protocols/graphql": {
     path: "src/protocols/graphql/",
-    imports: ["core/base", "protocols", "protocols/http", "protocols/http1", "protocols/http2"],
+    imports: [
+      "core/base",
+      "protocols",
+      "protocols/http",
+      "protocols/http1",
+      "protocols/http2",
+      "protocols/websocket",
+    ],
   },
   "protocols/websocket": {
     path: "src/protocols/websocket/",

@@ -1,4 +1,4 @@
-/** GraphQL over HTTP: its door. */
+/** GraphQL over HTTP, and its subscriptions over WebSocket: their door. */
 
 import { registerProtocol } from "../protocol.ts";
 import { GraphqlClient } from "./client.ts";
@@ -6,6 +6,16 @@ import { GraphqlClient } from "./client.ts";
 export { GraphqlClient, graphql } from "./client.ts";
 export { type GraphqlOptions, GraphqlRequest } from "./request.ts";
 export { type GraphqlError, GraphqlResponse } from "./response.ts";
+export type {
+  GraphqlConnection,
+  GraphqlConnectOptions,
+  SubscribeOptions,
+} from "./subscription/connection.ts";
+export type {
+  NextOptions,
+  Subscription,
+  SubscriptionMessage,
+} from "./subscription/subscription.ts";
 export type { GraphqlTarget, GraphqlTargetOptions } from "./target.ts";
 export type { TypedDocument } from "./typed-document.ts";
 

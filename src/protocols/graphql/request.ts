@@ -36,6 +36,9 @@ export interface GraphqlOptions
 
 export type OperationKind = "query" | "mutation";
 
+/** What one request says, whatever carries it. */
+type Said = Pick<GraphqlOptions, "extensions" | "operationName" | "variables">;
+
 type Carrier = HttpRequest | Http2Request;
 
 /** Makes the HTTP request that carries a GraphQL one. */
@@ -56,8 +59,9 @@ export class GraphqlRequest<Data = unknown, Answered = Data | null>
 
   constructor(kind: OperationKind, document: string, options: GraphqlOptions, carry: Carry) {
     const { variables, operationName, extensions, method = "POST", over: _, ...rest } = options;
-    const operation = chosenOperation(operationsOf(document), operationName);
-    checkRequest(kind, operation, variables, method);
+    const operation = checkedOperation(kind, document, options);
+    if (kind === "mutation" && method === "GET")
+      throw new TypeError("a mutation cannot be sent with GET");
     const payload = { query: document, operationName, variables, extensions };
     const carried =
       method === "POST" ? { json: payload } : { params: mapValues(payload, asParameter) };
@@ -153,26 +157,26 @@ function chosenOperation(operations: readonly Operation[], name: string | undefi
   return found;
 }
 
-function checkRequest(
-  kind: OperationKind,
-  operation: Operation,
-  variables: Readonly<Record<string, unknown>> | undefined,
-  method: "POST" | "GET",
-): void {
+/** The operation that is asked for; throws when there is none of that kind, or a variable is missing. */
+export function checkedOperation(
+  kind: Operation["kind"],
+  document: string,
+  { operationName, variables }: Said,
+): Operation {
+  const operation = chosenOperation(operationsOf(document), operationName);
   if (operation.kind !== kind) {
     const hint =
       operation.kind === "subscription"
-        ? "subscriptions need a WebSocket"
+        ? "subscriptions need a WebSocket: connect() of a target, then subscribe()"
         : `use graphql.${operation.kind}`;
     throw new TypeError(`graphql.${kind} got a ${operation.kind}: ${hint}`);
   }
-  if (kind === "mutation" && method === "GET")
-    throw new TypeError("a mutation cannot be sent with GET");
   const missing = operation.variables.find(
     ({ name, required }) => required && (variables?.[name] ?? null) === null,
   );
   if (missing !== undefined)
     throw new TypeError(`the variable "$${missing.name}" is required: put it into variables`);
+  return operation;
 }
 
 /** Names are the same whatever their case. */

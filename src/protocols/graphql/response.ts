@@ -13,7 +13,7 @@ export interface GraphqlError {
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
-interface Answer {
+export interface Answer {
   readonly data: unknown;
   readonly errors: readonly GraphqlError[];
 }
@@ -78,9 +78,14 @@ function judge(http: HttpResponse): Verdict {
   if (first === undefined && answer.data === null && http.errorKind === null)
     return verdict(http, "protocol", 'no GraphQL answer: "data" is null without "errors"', answer);
   if (first === undefined) return verdict(http, http.errorKind, http.error, answer);
-  const more = answer.errors.length > 1 ? ` (and ${answer.errors.length - 1} more)` : "";
   const kind = http.errorKind ?? "application";
-  return verdict(http, kind, `${http.error ?? "GraphQL error"}: ${first.message}${more}`, answer);
+  return verdict(http, kind, errorsText(answer.errors, http.error ?? "GraphQL error"), answer);
+}
+
+/** For people. */
+export function errorsText(errors: readonly GraphqlError[], what = "GraphQL error"): string {
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  return `${what}: ${errors[0]?.message ?? "none was named"}${more}`;
 }
 
 function verdict(
@@ -95,7 +100,8 @@ function verdict(
   return { ...times, status, bytesIn, bytesOut, sent, errorKind, error, answer };
 }
 
-function answerOf(body: unknown): Answer {
+/** Throws when it is none. */
+export function answerOf(body: unknown): Answer {
   if (typeof body !== "object" || body === null || !("data" in body || "errors" in body))
     throw new Error('the body is JSON, but has neither "data" nor "errors"');
   const errors = "errors" in body ? body.errors : undefined;
@@ -104,7 +110,7 @@ function answerOf(body: unknown): Answer {
   return { data: "data" in body ? body.data : null, errors: (errors ?? []).map(errorOf) };
 }
 
-function errorOf(value: unknown): GraphqlError {
+export function errorOf(value: unknown): GraphqlError {
   const proper =
     typeof value === "object" &&
     value !== null &&

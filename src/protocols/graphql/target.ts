@@ -10,12 +10,17 @@
 import type { HttpTarget, TargetOptions } from "../http/target.ts";
 import { http } from "../http1/index.ts";
 import { http2 } from "../http2/index.ts";
+import type { WebsocketConnect } from "../websocket/target.ts";
 import { type GraphqlOptions, GraphqlRequest, type OperationKind, withAccept } from "./request.ts";
+import type { GraphqlConnection, GraphqlConnectOptions } from "./subscription/connection.ts";
+import { SubscriptionSockets } from "./subscription/sockets.ts";
 import { type TypedDocument, textOf } from "./typed-document.ts";
 
 export interface GraphqlTargetOptions extends Omit<TargetOptions, "readBody"> {
   /** What carries the requests; HTTP/1.1 by default. */
   readonly over?: "http1" | "http2";
+  /** Where connections for subscriptions go; the target's own address, by WebSocket, by default. */
+  readonly subscriptionUrl?: string;
 }
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -34,18 +39,26 @@ type Described<Data> = GraphqlRequest<Data, Data>;
 
 export class GraphqlTarget {
   readonly #carriers: HttpTarget<"http1"> | HttpTarget<"http2">;
+  readonly #sockets: SubscriptionSockets;
 
   constructor(
     url: string,
     options: GraphqlTargetOptions = {},
-    carriers?: HttpTarget<"http1"> | HttpTarget<"http2">,
+    like?: readonly [HttpTarget<"http1"> | HttpTarget<"http2">, SubscriptionSockets],
   ) {
-    const { over, ...rest } = options;
+    const { over, subscriptionUrl = url, ...rest } = options;
     if (over !== undefined && over !== "http1" && over !== "http2")
       throw new TypeError(`over: "http1" or "http2", not ${JSON.stringify(over)}`);
     const all = { ...rest, headers: withAccept(rest.headers) };
+    const [carriers, sockets] = like ?? [];
     this.#carriers =
       carriers ?? (over === "http2" ? http2.target(url, all) : http.target(url, all));
+    this.#sockets = sockets ?? new SubscriptionSockets(subscriptionUrl, rest, { made: null });
+  }
+
+  /** Describes a connection for subscriptions (graphql-transport-ws); its result subscribes on it. */
+  connect(options: GraphqlConnectOptions = {}): WebsocketConnect<GraphqlConnection> {
+    return this.#sockets.connect(options);
   }
 
   query<Data = unknown>(
@@ -86,7 +99,7 @@ export class GraphqlTarget {
   }
 
   /** The same target with other options; the same connections where only headers differ. */
-  with(options: Omit<GraphqlTargetOptions, "over">): GraphqlTarget {
-    return new GraphqlTarget("", {}, this.#carriers.with(options));
+  with(options: Omit<GraphqlTargetOptions, "over" | "subscriptionUrl">): GraphqlTarget {
+    return new GraphqlTarget("", {}, [this.#carriers.with(options), this.#sockets.with(options)]);
   }
 }

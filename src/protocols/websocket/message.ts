@@ -21,6 +21,7 @@ export class WebsocketMessage {
   /** When it came, by the clock of calls. */
   readonly arrivedAt: number;
   #text: string | undefined;
+  #json: { readonly value: unknown } | undefined;
 
   constructor(bytes: Buffer, isBinary: boolean, arrivedAt: number) {
     this.bytes = bytes;
@@ -33,9 +34,10 @@ export class WebsocketMessage {
     return this.#text;
   }
 
-  /** Throws when the message is not JSON. */
+  /** Throws when the message is not JSON. Read once, however many calls look whether it is theirs. */
   json<Value = unknown>(): Value {
-    return parseJsonBody(this.text(), "the message");
+    this.#json ??= { value: parseJsonBody(this.text(), "the message") };
+    return this.#json.value as Value;
   }
 }
 

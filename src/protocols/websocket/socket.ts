@@ -9,7 +9,7 @@
 
 import type { Duration } from "../../core/base/duration.ts";
 import { clock } from "../call.ts";
-import type { Failure } from "../errors.ts";
+import type { ErrorKind, Failure } from "../errors.ts";
 import type { CallSettings } from "../protocol.ts";
 import type { TraceContext } from "../trace-context.ts";
 import { type CallBegan, type WaitedSocket, WebsocketCall } from "./call.ts";
@@ -48,8 +48,13 @@ export interface SocketOwner {
   gone(socket: UserSocket): void;
 }
 
-/** Whose a message is, where a connection carries several conversations; null: it has been dealt with. */
-export type Dispatch = (message: WebsocketMessage) => Channel | null;
+/** What is spoken on a connection that carries several conversations. */
+export interface Subprotocol {
+  /** Whose a message is; null: it has been dealt with. */
+  dispatch(message: WebsocketMessage): Channel | null;
+  /** What a close code of its own means; null for those of all WebSockets. */
+  failureOfClose(code: number): ErrorKind | null;
+}
 
 export class UserSocket implements WaitedSocket, MessageReader {
   readonly handshake: Handshake;
@@ -62,10 +67,11 @@ export class UserSocket implements WaitedSocket, MessageReader {
   #closed = false;
   /** Calls that go on when the connection is open. */
   readonly #opening = new Map<WebsocketCall, (now: number) => void>();
-  readonly #main: Channel;
-  /** Those of conversations, besides the main one. */
+  /** What everything comes to, unless a subprotocol knows better. */
+  readonly main: Channel;
+  /** Those of its conversations. */
   readonly #channels = new Set<Channel>();
-  #dispatch: Dispatch | null = null;
+  #subprotocol: Subprotocol | null = null;
   #closing: WebsocketCall | null = null;
   /** Its iteration is over, and it closes: how long it may take for that. */
   #leaving: NodeJS.Timeout | null = null;
@@ -76,7 +82,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     this.handshake = handshake;
     this.#owner = owner;
     this.#settings = owner.settings;
-    this.#main = new Channel(queue);
+    this.main = new Channel(queue);
     const { bodyBytesMax, insecure } = owner.settings;
     this.#traceparent = owner.trace?.next() ?? "";
     const options = { bodyBytesMax, insecure, user: owner.user, traceparent: this.#traceparent };
@@ -100,7 +106,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
   }
 
   get dropped(): number {
-    return this.#main.dropped;
+    return this.main.dropped;
   }
 
   /** Like all below, it tells `began` of the call, for whoever wants to know what was sent of it. */
@@ -129,7 +135,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
   deliver(call: WebsocketCall, payload: string | Buffer, now: number): void {
     call.awaited = "not sent";
     this.whenOpen(call, now, () => {
-      this.#main.wait({ call, matches: NEVER, answer: false });
+      this.main.wait({ call, matches: NEVER, answer: false });
       this.#write(payload, call, true);
     });
   }
@@ -144,7 +150,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     call: WebsocketCall,
     matches: Matcher | null,
     now: number,
-    channel: Channel = this.#main,
+    channel: Channel = this.main,
   ): void {
     // What came before the connection closed can still be received.
     if (channel.takeQueued(call, matches, now)) return;
@@ -165,19 +171,19 @@ export class UserSocket implements WaitedSocket, MessageReader {
     this.whenOpen(call, now, () => {
       call.awaited = "no close";
       this.#closing = call;
-      this.#main.wait({ call, matches: NEVER, answer: false });
+      this.main.wait({ call, matches: NEVER, answer: false });
       this.#stream.close(code, reason);
     });
   }
 
   /** From now on, and for what came already, messages that no call waits for are this one's. */
   listen(listener: Listener): void {
-    this.#main.listen(listener);
+    this.main.listen(listener);
   }
 
   /** From now on the connection carries conversations, told apart by this. */
-  dispatch(dispatch: Dispatch): void {
-    this.#dispatch = dispatch;
+  speak(subprotocol: Subprotocol): void {
+    this.#subprotocol = subprotocol;
   }
 
   /** For one more conversation; null when there are too many. */
@@ -221,7 +227,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     this.whenOpen(call, now, (openNow) => {
       call.awaited = "no answer";
       call.measure.awaitFirstByte(openNow);
-      this.#main.wait({ call, matches, answer: true });
+      this.main.wait({ call, matches, answer: true });
       this.#write(payload, call, false);
     });
   }
@@ -279,18 +285,19 @@ export class UserSocket implements WaitedSocket, MessageReader {
 
   streamMessage(data: Buffer, isBinary: boolean, now: number): void {
     const message = new WebsocketMessage(data, isBinary, now);
-    const channel = this.#dispatch === null ? this.#main : this.#dispatch(message);
+    const subprotocol = this.#subprotocol;
+    const channel = subprotocol === null ? this.main : subprotocol.dispatch(message);
     channel?.offer(message, this.#leaving !== null);
   }
 
   streamEnded(end: StreamEnd, now: number): void {
     for (const { measure } of this.#opening.keys()) measure.status = end.status;
-    const closing = end.closed ? this.#closing : null;
+    const closing = end.code !== 0 ? this.#closing : null;
     if (closing !== null && this.#forget(closing) !== null) {
       this.#end();
       closing.succeed(null, now);
     }
-    this.fail(end);
+    this.fail({ ...end, kind: this.#subprotocol?.failureOfClose(end.code) ?? end.kind });
   }
 
   #write(payload: string | Buffer, call: WebsocketCall, endsCall: boolean): void {
@@ -306,13 +313,13 @@ export class UserSocket implements WaitedSocket, MessageReader {
   }
 
   get #waitingCalls(): number {
-    let count = this.#main.waiting;
+    let count = this.main.waiting;
     for (const channel of this.#channels) count += channel.waiting;
     return count;
   }
 
   #forget(call: WebsocketCall): ReturnType<Channel["forget"]> {
-    let waiting = this.#main.forget(call);
+    let waiting = this.main.forget(call);
     for (const channel of this.#channels) waiting ??= channel.forget(call);
     return waiting;
   }
@@ -320,13 +327,13 @@ export class UserSocket implements WaitedSocket, MessageReader {
   #endCalls(): readonly WebsocketCall[] {
     const opening = [...this.#opening.keys()];
     this.#opening.clear();
-    return [...opening, ...this.#main.end(), ...[...this.#channels].flatMap((one) => one.end())];
+    return [...opening, ...this.main.end(), ...[...this.#channels].flatMap((one) => one.end())];
   }
 
   /** Ends the connection and all that waits on it. */
   fail(failure: Failure): void {
     const calls = this.#endCalls();
-    const heard = this.#closed || this.#leaving !== null ? [] : [this.#main, ...this.#channels];
+    const heard = this.#closed || this.#leaving !== null ? [] : [this.main, ...this.#channels];
     this.#end();
     const now = clock();
     for (const call of calls) call.fail(failure.kind, failure.text, now);

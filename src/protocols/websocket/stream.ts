@@ -17,8 +17,8 @@ import type { Handshake } from "./handshake.ts";
 export interface StreamEnd extends Failure {
   /** Of an answer that refused the handshake; 0 otherwise. */
   readonly status: number;
-  /** It was open, and closed without an error of the socket or of the rules. */
-  readonly closed: boolean;
+  /** Closed by one side's word, with this code (RFC 6455 §7.4); 0 after errors. */
+  readonly code: number;
 }
 
 export interface MessageReader {
@@ -90,7 +90,7 @@ export class WebsocketStream {
   /** `sent` hears that the message was handed to the network; not after the end. */
   send(payload: string | Buffer, sent?: () => void): void {
     this.#ws.send(payload, (error) => {
-      if (error) this.#end({ ...failureOfError(error, false), status: 0, closed: false });
+      if (error) this.#end({ ...failureOfError(error, false), status: 0, code: 0 });
       else if (!this.#over) sent?.();
     });
   }
@@ -125,14 +125,14 @@ export class WebsocketStream {
       if (!this.#over) this.#reader.streamMessage(data, isBinary, clock());
     });
     ws.on("unexpected-response", (request, { statusCode: status = 0 }) => {
-      this.#end({ ...failureOfStatus(status), status, closed: false });
+      this.#end({ ...failureOfStatus(status), status, code: 0 });
       request.destroy();
     });
     ws.on("error", (error) => {
-      this.#end({ ...failureOfError(error, this.#inTls), status: 0, closed: false });
+      this.#end({ ...failureOfError(error, this.#inTls), status: 0, code: 0 });
     });
     ws.on("close", (code, reason) => {
-      this.#end({ ...failureOfClose(code, reason.toString()), status: 0, closed: true });
+      this.#end({ ...failureOfClose(code, reason.toString()), status: 0, code });
     });
     return ws;
   }

@@ -22,6 +22,7 @@ import {
   type BoundCall,
   type CallEnvironment,
   type CallRecord,
+  type CallResult,
   type CallSink,
   type CannedAnswer,
   type PreparedCall,
@@ -30,11 +31,12 @@ import {
   workflowFolder,
 } from "../protocol.ts";
 import { WebsocketCall } from "./call.ts";
-import { answeredRecord, Connection } from "./connection.ts";
+import { Connection } from "./connection.ts";
 import { type ConnectOptions, endpointOf, Handshake, timeoutsFor } from "./handshake.ts";
 import { LaterSink } from "./later-sink.ts";
 import type { WebsocketResponse } from "./response.ts";
 import type { UserSocket } from "./socket.ts";
+import { type Act, answeredRecord, type Speaking } from "./socket-call.ts";
 import { type WebsocketUser, websocketSessions } from "./user.ts";
 
 export interface WebsocketTargetOptions extends Omit<ConnectOptions, "params">, ConnectionOptions {}
@@ -50,6 +52,20 @@ export interface TargetConnectOptions extends ConnectOptions {
 }
 
 export const SWITCHING_PROTOCOLS = 101;
+
+/** What is said on a new connection before it is anybody's, and what it then is to its step. */
+export interface Greeting<Result extends CallResult> {
+  readonly protocol: string;
+  /** Ends the call, at once or when the server has agreed. */
+  readonly greet: Act;
+  result(record: CallRecord, error: string | null, speaking: Speaking | null): Result;
+}
+
+const PLAIN: Greeting<Connection> = {
+  protocol: "websocket",
+  greet: (_, call, now) => call.succeed(null, now),
+  result: (record, error, speaking) => new Connection(record, error, speaking),
+};
 
 export class WebsocketTarget {
   readonly #url: UrlPart;
@@ -69,32 +85,46 @@ export class WebsocketTarget {
   }
 
   /** Describes a connection; performed by a step, its result speaks on it. */
-  connect(options: TargetConnectOptions = {}): WebsocketConnect {
-    const headers = { ...valuesOf(this.#options.headers), ...valuesOf(options.headers) };
-    return new WebsocketConnect(this.#url, { ...this.#options, ...options, headers });
+  connect(options: TargetConnectOptions = {}): WebsocketConnect<Connection> {
+    return this.connectAs(PLAIN, options);
+  }
+
+  /** The same for a subprotocol. */
+  connectAs<Result extends CallResult>(
+    greeting: Greeting<Result>,
+    options: TargetConnectOptions,
+  ): WebsocketConnect<Result> {
+    const headers = {
+      ...headerValuesOf(this.#options.headers),
+      ...headerValuesOf(options.headers),
+    };
+    return new WebsocketConnect(this.#url, { ...this.#options, ...options, headers }, greeting);
   }
 }
 
 /** Names are the same whatever their case. */
-function valuesOf(headers: HeaderValues | HeadersPart | undefined): HeaderValues {
+export function headerValuesOf(headers: HeaderValues | HeadersPart | undefined): HeaderValues {
   const entries = headers instanceof HeadersPart ? headers.entries : Object.entries(headers ?? {});
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 /** One opening handshake that a step performs. */
-class WebsocketConnect implements PreparedCall<Connection> {
-  declare readonly resultType?: Connection;
-  readonly protocol = "websocket";
+export class WebsocketConnect<Result extends CallResult> implements PreparedCall<Result> {
+  declare readonly resultType?: Result;
+  readonly protocol: string;
   readonly title: string;
   readonly #handshake: Handshake;
   readonly #options: TargetConnectOptions;
+  readonly #greeting: Greeting<Result>;
 
-  constructor(url: UrlPart, options: TargetConnectOptions) {
+  constructor(url: UrlPart, options: TargetConnectOptions, greeting: Greeting<Result>) {
     const { keep = "iteration" } = options;
     if (keep !== "user" && keep !== "iteration")
       throw new TypeError(`keep: "user" or "iteration", not ${JSON.stringify(keep)}`);
     this.#handshake = new Handshake(url, options);
     this.#options = options;
+    this.#greeting = greeting;
+    this.protocol = greeting.protocol;
     this.title = `connect ${new URL(this.#handshake.href).pathname}`;
   }
 
@@ -108,12 +138,13 @@ class WebsocketConnect implements PreparedCall<Connection> {
   }
 
   bind(session: Session, _keep: boolean, sink: CallSink): BoundCall {
-    return new BoundConnect(session, this.#handshake, this.#options, sink);
+    const call = { handshake: this.#handshake, options: this.#options, greeting: this.#greeting };
+    return new BoundConnect(session, call, sink);
   }
 
-  answered(answer: CannedAnswer): Connection {
+  answered(answer: CannedAnswer): Result {
     const record = answeredRecord(answer.status ?? SWITCHING_PROTOCOLS);
-    return new Connection(record, null, null);
+    return this.#greeting.result(record, null, null);
   }
 
   shown(): { readonly request: string; readonly prepared: string } {
@@ -126,39 +157,46 @@ class WebsocketConnect implements PreparedCall<Connection> {
   }
 }
 
-class BoundConnect implements BoundCall {
-  readonly #session: Session;
+interface ConnectCall<Result extends CallResult> {
+  readonly handshake: Handshake;
+  readonly options: TargetConnectOptions;
+  readonly greeting: Greeting<Result>;
+}
+
+class BoundConnect<Result extends CallResult> implements BoundCall {
   readonly #user: WebsocketUser;
   readonly #handshake: Handshake;
+  readonly #greet: Act;
   readonly #keeps: boolean;
   readonly #timeouts: CallTimeouts;
   readonly #sink: LaterSink;
   readonly #call: WebsocketCall;
   #socket: UserSocket | null = null;
 
-  constructor(
-    session: Session,
-    handshake: Handshake,
-    { keep, timeout }: TargetConnectOptions,
-    sink: CallSink,
-  ) {
-    this.#session = session;
+  constructor(session: Session, connect: ConnectCall<Result>, sink: CallSink) {
+    const { greeting, handshake, options } = connect;
     this.#user = session.state(websocketSessions);
     this.#handshake = handshake;
-    this.#keeps = keep === "user";
-    this.#timeouts = timeoutsFor(timeout, session.settings);
+    this.#greet = greeting.greet;
+    this.#keeps = options.keep === "user";
+    this.#timeouts = timeoutsFor(options.timeout, session.settings);
     this.#sink = new LaterSink({
-      callFinished: (record, result) => {
-        const connection = this.#connection(record, result as WebsocketResponse);
-        sink.callFinished(connection, connection);
+      callFinished: (record, response) => {
+        const socket = this.#opened(record);
+        const { error } = response as WebsocketResponse;
+        const speaking = socket === null ? null : ([session, socket] as const);
+        const result = greeting.result(record, error, speaking);
+        sink.callFinished(result, result);
       },
     });
     this.#call = new WebsocketCall(this.#user, true, this.#sink);
   }
 
-  #connection(record: CallRecord, { error }: WebsocketResponse): Connection {
-    const socket = record.errorKind === null ? this.#socket : null;
-    return new Connection(record, error, socket === null ? null : [this.#session, socket]);
+  /** A connection that nobody can speak on is not left open. */
+  #opened({ errorKind }: CallRecord): UserSocket | null {
+    if (errorKind === null) return this.#socket;
+    this.#socket?.terminate();
+    return null;
   }
 
   get sent(): number {
@@ -168,6 +206,7 @@ class BoundConnect implements BoundCall {
   start(now: number): void {
     // What goes on after its virtual user has ended makes no more load.
     if (this.#user.closed) return;
+    this.#socket = null;
     this.#sink.during(() => {
       this.#call.begin(now, this.#timeouts);
       const { origin } = this.#handshake;
@@ -177,17 +216,19 @@ class BoundConnect implements BoundCall {
   }
 
   #open(now: number): void {
+    let socket: UserSocket;
     try {
-      this.#socket = this.#keeps
+      socket = this.#keeps
         ? this.#user.open(this.#handshake)
         : this.#user.openForIteration(this.#handshake);
     } catch (error) {
       this.#call.fail("resources", errorText(error), clock());
       return;
     }
-    this.#socket.whenOpen(this.#call, now, (openNow) => {
+    this.#socket = socket;
+    socket.whenOpen(this.#call, now, (openNow) => {
       this.#call.measure.status = SWITCHING_PROTOCOLS;
-      this.#call.succeed(null, openNow);
+      this.#greet(socket, this.#call, openNow);
     });
   }
 }

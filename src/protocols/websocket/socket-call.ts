@@ -1,0 +1,196 @@
+/** A call on a connection that is there, as a step performs it; and messages that no call waits for. */
+
+import type { Duration } from "../../core/base/duration.ts";
+import { errorText } from "../../core/base/error-text.ts";
+import { type CallTimeouts, clock } from "../call.ts";
+import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
+import type { ErrorKind, Failure } from "../errors.ts";
+import type {
+  BoundCall,
+  CallRecord,
+  CallResult,
+  CallSink,
+  CannedAnswer,
+  PreparedCall,
+  Session,
+} from "../protocol.ts";
+import { WebsocketCall } from "./call.ts";
+import type { Listener } from "./channel.ts";
+import { timeoutsFor } from "./handshake.ts";
+import { LaterSink } from "./later-sink.ts";
+import type { WebsocketMessage } from "./message.ts";
+import { WebsocketResponse } from "./response.ts";
+import type { UserSocket } from "./socket.ts";
+import { websocketSessions } from "./user.ts";
+
+/** A connection, and the user whose it is. */
+export type Speaking = readonly [session: Session, socket: UserSocket];
+
+/** Performs its call on the connection. */
+export type Act<Made = void> = (socket: UserSocket, call: WebsocketCall, now: number) => Made;
+
+/** `Made` is what performing it leaves besides its answer. */
+interface Spoken<Result extends CallResult, Made = void> {
+  readonly protocol: string;
+  readonly title: string;
+  readonly within: Duration | undefined;
+  /** What goes out, for people. */
+  readonly payload: string | Buffer;
+  readonly act: Act<Made>;
+  /** What its end is to its step. */
+  result(response: WebsocketResponse, made: Made): Result;
+  /** The result that this answer would have. */
+  answered(answer: CannedAnswer): Result;
+}
+
+export class SocketCall<Result extends CallResult, Made = void> implements PreparedCall<Result> {
+  declare readonly resultType?: Result;
+  readonly protocol: string;
+  readonly title: string;
+  readonly #spoken: Spoken<Result, Made>;
+  /** Null when the answer that made the connection was made up. */
+  readonly #speaking: Speaking | null;
+
+  constructor(spoken: Spoken<Result, Made>, speaking: Speaking | null) {
+    this.protocol = spoken.protocol;
+    this.title = spoken.title;
+    this.#spoken = spoken;
+    this.#speaking = speaking;
+  }
+
+  async prepare(): Promise<void> {}
+
+  bind(session: Session, _keep: boolean, sink: CallSink): BoundCall {
+    if (this.#speaking === null)
+      throw new Error(`${this.title}: its connection was made up and has nobody to speak to`);
+    const [owner, socket] = this.#speaking;
+    if (owner.state(websocketSessions) !== session.state(websocketSessions))
+      throw new Error(`${this.title}: the connection is another user's; keep it in state`);
+    return new BoundSocketCall(socket, this.#spoken, session, sink);
+  }
+
+  answered(answer: CannedAnswer): Result {
+    return this.#spoken.answered(answer);
+  }
+
+  /** A message is a body without a head. */
+  shown(): { readonly request: string; readonly prepared: string } {
+    return { request: `\r\n\r\n${this.#spoken.payload.toString()}`, prepared: "composed anew" };
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
+  get then(): NotAwaitable {
+    throw new DescriptionAwaited(this.title, "return ws.request(…) in a step");
+  }
+}
+
+class BoundSocketCall<Result extends CallResult, Made> implements BoundCall {
+  readonly #socket: UserSocket;
+  readonly #act: Act<Made>;
+  #made: Made | null = null;
+  readonly #timeouts: CallTimeouts;
+  readonly #sink: LaterSink;
+  readonly #call: WebsocketCall;
+
+  constructor(socket: UserSocket, spoken: Spoken<Result, Made>, session: Session, sink: CallSink) {
+    this.#socket = socket;
+    this.#act = spoken.act;
+    this.#timeouts = timeoutsFor(spoken.within, session.settings);
+    this.#sink = new LaterSink({
+      callFinished: (_, response) => {
+        const result = spoken.result(response as WebsocketResponse, this.#made as Made);
+        sink.callFinished(result, result);
+      },
+    });
+    this.#call = new WebsocketCall(session, true, this.#sink);
+  }
+
+  get sent(): number {
+    return this.#call.measure.sent;
+  }
+
+  start(now: number): void {
+    this.#sink.during(() => {
+      this.#call.begin(now, this.#timeouts);
+      this.#made = this.#act(this.#socket, this.#call, now);
+    });
+  }
+}
+
+/** The moment that a message names, in milliseconds since 1970: when it was sent, say. */
+export type NamedMoment<Message> = (message: Message) => number | Date;
+
+interface Heard {
+  readonly name: string;
+  /** Without it, messages have no latency. */
+  readonly at: NamedMoment<WebsocketMessage> | undefined;
+  /** A message that says no; null for others. */
+  refusal?(message: WebsocketMessage): Failure | null;
+}
+
+/** Throws for a name that steps cannot have. */
+export function checkListenName(name: unknown): void {
+  if (typeof name !== "string" || name === "") throw new TypeError("listen(name) needs a name");
+}
+
+/** Tells the session of every message that no call waits for. */
+export class MeasuredMessages implements Listener {
+  readonly #session: Session;
+  readonly #socket: UserSocket;
+  readonly #heard: Heard;
+
+  constructor([session, socket]: Speaking, heard: Heard) {
+    this.#session = session;
+    this.#socket = socket;
+    this.#heard = heard;
+  }
+
+  heard(message: WebsocketMessage): void {
+    const { arrivedAt } = message;
+    const { at, name } = this.#heard;
+    let startedAt = Number.NaN;
+    let failure = this.#heard.refusal?.(message) ?? null;
+    try {
+      if (failure === null && at !== undefined) startedAt = momentOf(at(message), arrivedAt);
+    } catch (error) {
+      failure = { kind: "exception", text: `listen("${name}"): ${errorText(error)}` };
+    }
+    this.#tell(startedAt, arrivedAt, failure, message);
+  }
+
+  lost(failure: Failure, now: number): void {
+    this.#tell(now, now, failure, null);
+  }
+
+  #tell(
+    startedAt: number,
+    endedAt: number,
+    failure: Failure | null,
+    message: WebsocketMessage | null,
+  ): void {
+    if (this.#session.closed) return;
+    const record = recordOf(failure?.kind ?? null, startedAt, endedAt);
+    this.#socket.account(record);
+    const result = new WebsocketResponse(record, failure?.text ?? null, message, null);
+    this.#session.unasked?.(this.#heard.name, result);
+  }
+}
+
+/** By the clock of calls. Clocks of two machines differ: no message comes before it was sent. */
+function momentOf(named: number | Date, arrivedAt: number): number {
+  const at = typeof named === "number" ? named : Number(named);
+  if (!Number.isFinite(at))
+    throw new TypeError(`the message names no moment, but ${String(named)}`);
+  return Math.min(arrivedAt, at - Date.now() + clock());
+}
+
+function recordOf(errorKind: ErrorKind | null, startedAt: number, endedAt: number) {
+  const nothing = { status: 0, connectMs: -1, tlsMs: -1, bytesIn: 0, bytesOut: 0, sent: 0 };
+  return { ...nothing, errorKind, startedAt, firstByteAt: endedAt, endedAt };
+}
+
+/** Of an answer that somebody made up. */
+export function answeredRecord(status: number): CallRecord {
+  const now = clock();
+  return { ...recordOf(null, now, now), status };
+}
