@@ -374,6 +374,16 @@ const table = {
     path: "src/protocols/sse/",
     imports: ["core/base", "protocols", "protocols/http1", "protocols/target"],
   },
+  "protocols/socketio": {
+    path: "src/protocols/socketio/",
+    imports: [
+      "core/base",
+      "protocols",
+      "protocols/http",
+      "protocols/websocket",
+      "protocols/target",
+    ],
+  },
   /** Each of those protocols; none knows another. */
   "protocols/*": {
     path: "src/protocols/*/",

@@ -1,0 +1,138 @@
+/** What is Socket.IO's own: namespaces, auth, events, bytes; and how flows use it. */
+
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { flow, once } from "../../index.ts";
+import { runExample } from "../testing/example.ts";
+import { perform, TestSession } from "../testing/session.ts";
+import { socketio } from "./index.ts";
+import { encodeArguments, PACKET, packetText, readPacket, withBytes } from "./packet.ts";
+import { type ChatServer, startChat } from "./testing/server.ts";
+
+describe("packets", () => {
+  it.each([
+    { namespace: "/", id: null },
+    { namespace: "/rooms", id: 0 },
+    { namespace: "/a/b", id: 123 },
+  ])("are read as they were written, in $namespace with $id", ({ id, namespace }) => {
+    const when = new Date(0);
+    const args = ["put", { bytes: Buffer.from("ä"), list: [1, null, Buffer.of(0)] }, when];
+    const encoded = encodeArguments(args);
+    const text = packetText(PACKET.binaryEvent, namespace, { id, encoded });
+    const packet = readPacket(text.slice(1));
+    expect(packet).toMatchObject({ type: 5, namespace, id, attachments: 2 });
+    const [event, value, moment] = withBytes(packet?.data, encoded.attachments) as unknown[];
+    expect([event, moment]).toEqual(["put", when.toJSON()]);
+    expect(value).toEqual(args[1]);
+  });
+});
+
+it.each([
+  [() => socketio.target("http://chat.test").emit(""), "has a name"],
+  [() => socketio.target("http://chat.test").emit("x", "y" as unknown as string[]), "list"],
+  [() => socketio.target("http://chat.test/a,b"), "comma"],
+  [() => socketio.target("http://chat.test", { path: "x" }), "slash"],
+  [() => socketio.target("redis://chat.test"), "takes an address"],
+])("refuses what cannot be before the run: %s", (make, problem) => {
+  expect(make).toThrow(problem);
+});
+
+describe("a server", () => {
+  let server: ChatServer;
+  beforeAll(async () => {
+    server = await startChat();
+  });
+  afterAll(() => server.stop());
+  const rooms = (token = "secret") =>
+    socketio.target(`http://127.0.0.1:${server.port}/rooms`, { auth: { token } });
+  function userSession(): TestSession {
+    const session = new TestSession();
+    onTestFinished(() => session.close());
+    return session;
+  }
+
+  it("answers a request with what it was given, bytes too", async () => {
+    const session = userSession();
+    const given = ["hello", { bytes: Buffer.from([0, 255]) }];
+    const answer = await perform(rooms().request("echo", given), session);
+    expect(answer).toMatchObject({ ok: true, protocol: "socketio", sent: 1 });
+    expect(answer.value).toEqual(given);
+    expect(answer.loginMs).toBeGreaterThanOrEqual(0);
+    expect(answer.bytesIn).toBeGreaterThan(0);
+  });
+
+  it("does not let in who is not known, and says so by its own words", async () => {
+    const refused = await perform(rooms("guess").request("echo"), userSession());
+    expect(refused).toMatchObject({ errorKind: "application", errorCode: "CONNECT_ERROR" });
+    expect(refused.error).toBe("who are you?");
+    const nowhere = socketio.target(`http://127.0.0.1:${server.port}/nowhere`);
+    const lost = await perform(nowhere.request("echo"), userSession());
+    expect(lost).toMatchObject({ errorCode: "CONNECT_ERROR", error: "Invalid namespace" });
+  });
+
+  it("sends events, which wait for who receives them by name", async () => {
+    const session = userSession();
+    const chat = rooms();
+    await perform(chat.emit("tell", ["one"]), session);
+    await perform(chat.emit("tell", ["two"]), session);
+    const early = perform(chat.receive("news"), session);
+    const told = await perform(chat.receive("told"), session);
+    expect(told.value).toMatchObject({ event: "told", args: ["one"] });
+    expect((await perform(chat.receive("told"), session)).value.args).toEqual(["two"]);
+    server.say("news", { cents: 7 }, Buffer.of(1));
+    expect((await early).value.args).toEqual([{ cents: 7 }, Buffer.of(1)]);
+    const late = await perform(chat.receive("never", { timeout: "50ms" }), session);
+    expect(late.errorKind).toBe("timeout");
+  });
+
+  it("that never answers costs a time-out, and its connection goes on", async () => {
+    const session = userSession();
+    const chat = rooms();
+    const silent = await perform(chat.request("silence", [], { timeout: "50ms" }), session);
+    expect(silent.errorKind).toBe("timeout");
+    const next = await perform(chat.request("echo"), session);
+    expect(next.connectMs).toBeLessThan(0);
+  });
+
+  it("may throw its clients out: what waits ends as reset", async () => {
+    const session = userSession();
+    const chat = rooms();
+    await perform(chat.request("echo"), session);
+    const waiting = perform(chat.receive("news"), session);
+    server.kick();
+    expect(await waiting).toMatchObject({ errorKind: "reset" });
+    expect((await perform(chat.request("echo"), session)).ok).toBe(true);
+  });
+
+  it("is left in order, and connected to again by the next call", async () => {
+    const session = userSession();
+    const chat = rooms();
+    await perform(chat.request("echo"), session);
+    expect(await perform(chat.disconnect(), session)).toMatchObject({ ok: true, sent: 1 });
+    await expect.poll(server.open).toBe(0);
+    expect((await perform(chat.request("echo"), session)).connectMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it("carries calls of a flow side by side on one connection", async () => {
+    const chat = rooms();
+    const talk = flow("talk", async ({ check, step }) => {
+      await step("join", chat.request("echo"), { required: true });
+      const [told, echoed] = await Promise.all([
+        step("hear", chat.receive("told")),
+        step("ask", chat.request<[number]>("echo", [7])),
+        step("say", chat.emit("tell", ["hello"])),
+      ]);
+      check("both", () => told.value.args[0] === "hello" && echoed.value[0] === 7);
+    });
+    const { calls, checks } = await once(talk);
+    expect(checks).toEqual([{ name: "both", passed: true }]);
+    expect(calls.filter(({ result }) => result.connectMs >= 0)).toHaveLength(1);
+  });
+
+  it("counts what we count in a whole run of the example", async () => {
+    const before = await server.served();
+    const url = `http://127.0.0.1:${server.port}/rooms`;
+    const steps = await runExample("socketio.ts", { SOCKETIO_URL: url, SOCKETIO_TOKEN: "secret" });
+    const sent = (steps.get("ask")?.sent ?? 0) + (steps.get("tell")?.sent ?? 0);
+    expect((await server.served()) - before).toBe(sent);
+  });
+});
