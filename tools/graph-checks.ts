@@ -22,6 +22,7 @@ const ENTRIES: readonly string[] = [
   "src/engine/core-main.ts",
   "src/index.ts",
   "src/queue/index.ts",
+  "src/queue/isolation/child-main.ts",
 ];
 /** Protocols that are part of "hyperscale" itself; each of the others is "hyperscale/<folder>". */
 const INSIDE = /^src\/protocols\/(?:graphql|http|http1|http2|websocket)\//;

@@ -1,6 +1,8 @@
 /** The import table: which room may import which, as ARCHITECTURE.md shows it. A new edge is reviewed. */
 
-interface Room {
+import { PROTOCOL_ROOMS } from "./protocol-rooms.ts";
+
+export interface Room {
   /** Path prefix; the longest match decides. A `*` stands for one folder: each is a room of its own. */
   readonly path: string;
   readonly imports: readonly string[];
@@ -305,6 +307,11 @@ const table = {
     path: "src/queue/worker/",
     imports: ["core/base", "core/queue", "host/ports", "host", "queue/api"],
   },
+  /** Executors in processes of their own. */
+  "queue/isolation": {
+    path: "src/queue/isolation/",
+    imports: ["core/base", "core/queue", "host", "queue/api", "queue/worker", "queue/executors"],
+  },
   "queue/executors": {
     path: "src/queue/executors/",
     imports: ["core/base", "core/queue", "host", "queue/worker"],
@@ -322,73 +329,11 @@ const table = {
       "queue/leader",
       "queue/worker",
       "queue/executors",
+      "queue/isolation",
       "runner",
     ],
   },
-  "protocols/net": { path: "src/protocols/net/", imports: [] },
-  /** What protocols have in common, and all that the engine knows of them. */
-  protocols: { path: "src/protocols/", imports: ["core/base", "protocols/net"] },
-  /** Parts of HTTP that its versions, GraphQL and WebSocket share. */
-  "protocols/http": {
-    path: "src/protocols/http/",
-    imports: ["core/base", "protocols/net", "protocols"],
-  },
-  "protocols/http1": {
-    path: "src/protocols/http1/",
-    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
-  },
-  "protocols/http2": {
-    path: "src/protocols/http2/",
-    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
-  },
-  "protocols/graphql": {
-    path: "src/protocols/graphql/",
-    imports: [
-      "core/base",
-      "protocols",
-      "protocols/http",
-      "protocols/http1",
-      "protocols/http2",
-      "protocols/websocket",
-    ],
-  },
-  "protocols/websocket": {
-    path: "src/protocols/websocket/",
-    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
-  },
-  /** Targets of every protocol that is imported by its own name: pools, calls, results, sockets. */
-  "protocols/target": {
-    path: "src/protocols/target/",
-    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
-  },
-  /** Rides on the framing of HTTP/2. */
-  "protocols/grpc": {
-    path: "src/protocols/grpc/",
-    imports: ["core/base", "protocols", "protocols/http2", "protocols/target"],
-  },
-  "protocols/browser": {
-    path: "src/protocols/browser/",
-    imports: ["core/base", "protocols/net", "protocols", "protocols/target"],
-  },
-  "protocols/sse": {
-    path: "src/protocols/sse/",
-    imports: ["core/base", "protocols", "protocols/http1", "protocols/target"],
-  },
-  "protocols/socketio": {
-    path: "src/protocols/socketio/",
-    imports: [
-      "core/base",
-      "protocols",
-      "protocols/http",
-      "protocols/websocket",
-      "protocols/target",
-    ],
-  },
-  /** Each of those protocols; none knows another. */
-  "protocols/*": {
-    path: "src/protocols/*/",
-    imports: ["core/base", "protocols", "protocols/target"],
-  },
+  ...PROTOCOL_ROOMS,
   workflow: {
     path: "src/workflow/",
     imports: ["core/base", "core/run/plan", "core/run/job", "core/run/results", "protocols"],
@@ -453,6 +398,7 @@ const table = {
       "audit",
       "ledger",
       "queue/executors",
+      "queue/isolation",
       "queue",
       "protocols",
       "runner",

@@ -33,6 +33,11 @@ export type {
   TaskFile,
 } from "./api/types.ts";
 export { type BuiltinOptions, builtinExecutors } from "./executors/builtin.ts";
+export {
+  type IsolatedExecutors,
+  type IsolationOptions,
+  isolateExecutors,
+} from "./isolation/isolate.ts";
 export { type NodeOptions, QueueNode } from "./node.ts";
 export { type LoadtestOptions, loadtestRequest, submitLoadtest } from "./submit-loadtest.ts";
 export {

@@ -259,6 +259,14 @@ export class QueueNode implements ApiHost {
     const { listen, log } = this.#options;
     const applied = await this.#database.migrate(loadMigrations());
     if (applied.length > 0) log.event("info", "database.migrated", { applied });
+    const inline = Object.entries(this.#options.executors).filter(
+      ([, { runs }]) => runs === undefined,
+    );
+    if (inline.length > 0) {
+      const why =
+        "functions of this program share its loop and memory; isolateExecutors(file) does not";
+      log.event("info", "executors.inline", { executors: inline.map(([name]) => name), why });
+    }
     // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     if (this.#token === undefined && this.#options.tokenFile !== undefined)

@@ -23,6 +23,7 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly nodeId?: string;
   readonly role: "auto" | "leader" | "worker" | "observer";
   readonly executors?: string;
+  readonly executorMemory?: number;
   readonly allowCommand?: readonly string[];
   readonly workflows?: string;
   readonly bundles: boolean;
@@ -96,7 +97,11 @@ function registerStart(queue: Command): void {
         .default("auto")
         .env("HYPERSCALE_NODE_ROLE"),
     )
-    .option("--executors <file>", "TypeScript or JavaScript file whose exports are executors")
+    .option(
+      "--executors <file>",
+      "TypeScript or JavaScript file whose exports are executors; each execution has its own process",
+    )
+    .option("--executor-memory <MiB>", "that one execution may hold (default: 512)", parseCount)
     .option(
       "--allow-command <program...>",
       "programs the command executor may start (default: executor off)",
@@ -178,10 +183,16 @@ async function startNode(options: StartOptions): Promise<void> {
   });
   onSignals(service);
   try {
-    const node = await QueueNode.start(await nodeOptions(options, nodeId, service));
+    const isolated = options.executors === undefined ? undefined : await isolate(options);
+    const own = isolated?.executors ?? {};
+    const node = await QueueNode.start(await nodeOptions(options, nodeId, service, own));
     const { gracePeriodMs } = node.settings;
     service.serve({
-      stop: async (requester) => ({ returned: await node.stop(gracePeriodMs, requester) }),
+      stop: async (requester) => {
+        const returned = await node.stop(gracePeriodMs, requester);
+        await isolated?.close();
+        return { returned };
+      },
       stopMsMax: gracePeriodMs + STOP_MARGIN_MS,
     });
     if (node.storage === "embedded") {
@@ -203,6 +214,7 @@ async function nodeOptions(
   options: StartOptions,
   nodeId: string,
   { log, background }: ServiceProcess,
+  own: NodeOptions["executors"],
 ): Promise<NodeOptions> {
   const { AuditLog } = await import("../../audit/audit-log.ts");
   const { nodeClock: clock } = await import("../../host/node-clock.ts");
@@ -217,7 +229,6 @@ async function nodeOptions(
     gracePeriodMs: options.grace,
     retentionMs: options.retention,
   });
-  const own = options.executors === undefined ? {} : await loadOwn(options.executors);
   const cluster = clusterOf(options);
   const builtin = builtinExecutors({
     commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
@@ -269,9 +280,12 @@ function tokenFileOf(options: StartOptions): string | undefined {
   return join(options.dataDir, TOKEN_FILE);
 }
 
-async function loadOwn(file: string) {
-  const { loadExecutors } = await import("../../queue/executors/load.ts");
-  return loadExecutors(file);
+async function isolate({ executors = "", executorMemory }: StartOptions) {
+  const { isolateExecutors } = await import("../../queue/isolation/isolate.ts");
+  return isolateExecutors(
+    executors,
+    executorMemory === undefined ? {} : { memoryMb: executorMemory },
+  );
 }
 
 function parseListen(text: string): { host: string; port: number } {

@@ -1,6 +1,6 @@
 /** The executors every node has. `command` only runs what the node's configuration allows. */
 
-import type { Executors } from "../worker/executor.ts";
+import type { Executor, Executors } from "../worker/executor.ts";
 import { type CommandPolicy, commandExecutor } from "./command.ts";
 import { httpExecutor } from "./http.ts";
 import { type LoadtestPolicy, loadtestExecutor } from "./loadtest.ts";
@@ -13,10 +13,16 @@ export interface BuiltinOptions {
 }
 
 export function builtinExecutors(options: BuiltinOptions): Executors {
+  const { commands, loadtest } = options;
   return {
-    sleep: sleepExecutor,
-    http: httpExecutor,
-    loadtest: loadtestExecutor(options.loadtest),
-    ...(options.commands === undefined ? {} : { command: commandExecutor(options.commands) }),
+    sleep: builtIn(sleepExecutor),
+    http: builtIn(httpExecutor),
+    loadtest: builtIn(loadtestExecutor(loadtest)),
+    ...(commands === undefined ? {} : { command: builtIn(commandExecutor(commands)) }),
   };
+}
+
+function builtIn(executor: Executor): Executor {
+  const run: Executor = (input, context) => executor(input, context);
+  return Object.assign(run, { runs: "built-in" } as const);
 }

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { commandExecutor } from "./command.ts";
 import { httpExecutor } from "./http.ts";
-import { loadExecutors } from "./load.ts";
 import { loadtestExecutor } from "./loadtest.ts";
 import { sleepExecutor } from "./sleep.ts";
 
@@ -249,29 +248,5 @@ describe("loadtest", () => {
       server.closeAllConnections();
       server.close();
     }
-  });
-});
-
-describe("executors file", () => {
-  it("loads TypeScript that uses this package", async () => {
-    const file = join(folder, "executors.ts");
-    writeFileSync(
-      file,
-      'import { readFileSync } from "node:fs";\nimport { defineExecutors, NotRetryable } from "hyperscale/queue";\n' +
-        "export default defineExecutors({\n  size: (input: unknown) => readFileSync(String(input)).length,\n" +
-        "  no: () => { throw new NotRetryable('x'); },\n});\n",
-    );
-    const executors = await loadExecutors(file);
-    expect(Object.keys(executors)).toEqual(["size", "no"]);
-    expect(executors["size"]?.(file, context())).toBeGreaterThan(100);
-  });
-
-  it.each([
-    ["export const nothing = 1;", /exports no executors/],
-    ["export default {", /cannot load executors from/],
-  ])("refuses %s", async (text, message) => {
-    const file = join(folder, "broken.ts");
-    writeFileSync(file, text);
-    await expect(loadExecutors(file)).rejects.toThrow(message);
   });
 });

@@ -19,7 +19,20 @@ export interface ExecutionContext {
 }
 
 /** Results are stored as JSON. A thrown error is retried while attempts are left, unless it says otherwise. */
-export type Executor = (input: unknown, context: ExecutionContext) => unknown;
+export interface Executor {
+  (input: unknown, context: ExecutionContext): unknown;
+  /** Where it runs, when that is not the loop of the node with code of the user's. */
+  readonly runs?: "isolated" | "built-in";
+}
+
+/** The result of an execution that is JSON text already. */
+export class EncodedResult {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
 
 export type Executors = Readonly<Record<string, Executor>>;
 

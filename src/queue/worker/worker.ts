@@ -21,7 +21,7 @@ import { startTimer } from "../../host/timer.ts";
 import { loadFile, storeFile } from "../api/files.ts";
 import type { LeaderPort, NodeRegistration, Progress, Report } from "../api/types.ts";
 import { Execution, executing } from "./execution.ts";
-import type { ExecutionContext, Executors } from "./executor.ts";
+import { EncodedResult, type ExecutionContext, type Executors } from "./executor.ts";
 import { failureOf } from "./failure.ts";
 import { NoteSender } from "./note-sender.ts";
 import { ReportSender } from "./report-sender.ts";
@@ -226,6 +226,8 @@ export class Worker {
       executing.run(execution, () => executor(input, this.#context(execution))),
       execution.crashed,
     ]).finally(() => limit?.cancel());
+    if (result instanceof EncodedResult)
+      return { status: "completed", result: result.text, error: null };
     const payload = encodePayload(result, "the result");
     if (payload.ok) return { status: "completed", result: payload.text, error: null };
     return {

@@ -79,6 +79,41 @@ describe("what a node keeps to itself", () => {
     client.close();
   });
 
+  it("goes on beside an endless loop and a lack of memory, and leaves no process when it is killed", async () => {
+    const file = join(directory, "executors.ts");
+    const pids = join(directory, "pids");
+    writeFileSync(
+      file,
+      `import { appendFileSync } from "node:fs";
+       export default {
+         loops: () => { appendFileSync(${JSON.stringify(pids)}, process.pid + "\\n"); for (;;); },
+         eats: () => { const all = []; for (;;) all.push(new Array(10_000).fill(all.length)); },
+         calm: () => "calm",
+       };`,
+    );
+    const { url, node } = await start(["--executors", file, "--executor-memory", "64"]);
+    const client = new QueueClient(url);
+    await client.submit({ executor: "loops" });
+    const eats = await client.submit({ executor: "eats", max_attempts: 2 });
+    expect(await client.wait(eats.id)).toMatchObject({
+      ...{ state: "FAILED", attempt_id: 2 },
+      error: { message: "it needed more memory than its process may have (64 MiB)" },
+    });
+    const calm = await client.submit({ executor: "calm" });
+    expect(await client.wait(calm.id)).toMatchObject({ result: "calm", attempt_id: 1 });
+    client.close();
+    await node.end("SIGKILL");
+    const pid = Number(readFileSync(pids, "utf8").trim());
+    await eventually("the loop ends", async () => {
+      try {
+        process.kill(pid, 0);
+        return false;
+      } catch {
+        return true;
+      }
+    });
+  });
+
   it("ends the load of a test whose node was killed", async () => {
     let requests = 0;
     const target = createServer((_, response) => {

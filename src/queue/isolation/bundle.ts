@@ -1,0 +1,65 @@
+/** A user's executors file, TypeScript or JavaScript, as one module that processes load. */
+
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Plugin } from "esbuild";
+import { errorText } from "../../core/base/error-text.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+
+export interface ExecutorsBundle {
+  readonly module: string;
+  /** Takes it from the disk. */
+  readonly remove: () => void;
+}
+
+export async function bundleExecutors(file: string): Promise<ExecutorsBundle> {
+  const path = resolve(file);
+  const folder = mkdtempSync(join(tmpdir(), "hyperscale-executors-"));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  const module = join(folder, "executors.mjs");
+  try {
+    const { build } = await import("esbuild");
+    await build({
+      entryPoints: [path],
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      target: "node20",
+      outfile: module,
+      sourcemap: "inline",
+      logLevel: "silent",
+      // Packages written as CommonJS ask for Node's modules by `require`, as from the source file.
+      banner: {
+        js: `import { createRequire as __from } from "node:module"; const require = __from(${JSON.stringify(path)});`,
+      },
+      plugins: [ownPackage],
+    });
+    return { module, remove };
+  } catch (error) {
+    remove();
+    const reason = errorText(error);
+    throw new QueueError("INVALID_PARAMS", `cannot load executors from ${path}: ${reason}`, {
+      cause: error,
+    });
+  }
+}
+
+/** A built file of this room or of the one above it: beside this one, or in dist/ when run from source. */
+export function builtFile(path: string): URL {
+  const here = new URL(path, import.meta.url);
+  if (existsSync(fileURLToPath(here))) return here;
+  return new URL(here.href.replace(/\/src\/queue\//, "/dist/queue/"));
+}
+
+/** `hyperscale/queue` means this very program, wherever the file lies. */
+const ownPackage: Plugin = {
+  name: "own-package",
+  setup(build) {
+    build.onResolve({ filter: /^hyperscale\/queue$/ }, () => ({
+      path: builtFile("../index.js").href,
+      external: true,
+    }));
+  },
+};

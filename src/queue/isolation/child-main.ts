@@ -1,0 +1,164 @@
+/**
+ * The process of isolated executors: runs one execution at a time for its node. When the node is gone the pipe
+ * closes and the process ends; one that is busy in an endless loop does not hear that, so a thread looks as well.
+ */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { pathToFileURL } from "node:url";
+import { format } from "node:util";
+import { Worker } from "node:worker_threads";
+import { errorText } from "../../core/base/error-text.ts";
+import { encodePayload } from "../../core/queue/payload.ts";
+import { executorsOf } from "../executors/exports.ts";
+import { type ExecutionContext, type Executors, NotRetryable } from "../worker/executor.ts";
+import { failureOf } from "../worker/failure.ts";
+import type { ChildCommand, ChildEvent, RunCommand } from "./messages.ts";
+
+/** One execution; code that it left behind still belongs to it. */
+interface Current {
+  readonly abort: AbortController;
+  readonly fail: (error: unknown) => void;
+}
+
+type Settle = { readonly resolve: (value: unknown) => void; readonly reject: (e: Error) => void };
+
+const running = new AsyncLocalStorage<Current>();
+const calls = new Map<number, Settle>();
+let executors: Executors = {};
+let current: Current | undefined;
+let lastCall = 0;
+
+const send = (event: ChildEvent): void => {
+  if (process.connected) process.send?.(event);
+};
+
+process.on("message", (command: ChildCommand) => handle(command));
+process.on("disconnect", () => process.exit(1));
+// Ctrl-C reaches the whole process group; the node decides when an execution ends.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+process.on("uncaughtException", blame);
+process.on("unhandledRejection", blame);
+endWithParent();
+
+for (const level of ["log", "info", "warn", "error", "debug"] as const) {
+  console[level] = (...values: unknown[]) => {
+    if (running.getStore() === current) send({ kind: "log", text: format(...values) });
+  };
+}
+
+function handle(command: ChildCommand): void {
+  switch (command.kind) {
+    case "load":
+      load(command.module, command.source);
+      return;
+    case "run":
+      run(command);
+      return;
+    case "abort":
+      current?.abort.abort(new Error(command.reason));
+      return;
+    case "answer":
+      settle(command.call)?.resolve(command.value);
+      return;
+    case "refusal":
+      settle(command.call)?.reject(new Error(command.message));
+  }
+}
+
+function load(module: string, source: string): void {
+  import(pathToFileURL(module).href)
+    .then(
+      (loaded: Readonly<Record<string, unknown>>) => {
+        executors = executorsOf(loaded, source);
+        send({ kind: "loaded", executors: Object.keys(executors) });
+      },
+      (error: unknown) => send({ kind: "unloadable", message: errorText(error) }),
+    )
+    .catch((error: unknown) => send({ kind: "unloadable", message: errorText(error) }));
+}
+
+function run(command: RunCommand): void {
+  const abort = new AbortController();
+  const outcome = new Promise<unknown>((resolve, reject) => {
+    const mine: Current = { abort, fail: reject };
+    current = mine;
+    running.run(mine, () => perform(command, abort.signal).then(resolve, reject));
+  });
+  outcome.then(
+    (result) => {
+      const payload = encodePayload(result, "the result");
+      if (payload.ok) end({ kind: "completed", result: payload.text });
+      else fail(new NotRetryable(payload.problem), false);
+    },
+    (error: unknown) => fail(error, abort.signal.aborted),
+  );
+}
+
+async function perform(command: RunCommand, signal: AbortSignal): Promise<unknown> {
+  const executor = executors[command.executor];
+  if (executor === undefined) throw new Error(`there is no executor "${command.executor}"`);
+  return executor(command.input, contextOf(command, signal));
+}
+
+function fail(error: unknown, spoiled: boolean): void {
+  end({ kind: "failed", failure: failureOf(error), spoiled });
+}
+
+function end(event: ChildEvent): void {
+  current = undefined;
+  send(event);
+}
+
+function contextOf(command: RunCommand, signal: AbortSignal): ExecutionContext {
+  const { taskId, attempt, idempotencyKey } = command;
+  return {
+    taskId,
+    attempt,
+    idempotencyKey,
+    signal,
+    log: (message) => send({ kind: "log", text: String(message) }),
+    progress: (value) => send({ kind: "progress", value: plain(value) }),
+    file: (hash) => ask("file", [hash]) as Promise<Buffer>,
+    attach: async (name, content, mediaType) => {
+      await ask("attach", [name, content, mediaType]);
+    },
+  };
+}
+
+/** As JSON would have it: what the pipe cannot carry would end the process. */
+function plain(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value) ?? "null");
+  } catch (error) {
+    return `left out, as it cannot be written as JSON: ${errorText(error)}`;
+  }
+}
+
+function ask(method: "file" | "attach", parameters: readonly unknown[]): Promise<unknown> {
+  const call = ++lastCall;
+  return new Promise((resolve, reject) => {
+    calls.set(call, { resolve, reject });
+    send({ kind: "call", call, method, parameters });
+  });
+}
+
+function settle(call: number): Settle | undefined {
+  const waiting = calls.get(call);
+  calls.delete(call);
+  return waiting;
+}
+
+/** An error that nobody caught fails the execution whose code left it; one of an earlier execution nobody. */
+function blame(error: unknown): void {
+  const owner = running.getStore();
+  if (owner === undefined || owner !== current) return;
+  const words = `the executor left an error that nobody caught: ${errorText(error)}`;
+  owner.abort.abort(error);
+  owner.fail(new Error(words, { cause: error }));
+}
+
+function endWithParent(): void {
+  const file = new URL("../../../bin/watch-parent.mjs", import.meta.url);
+  const resourceLimits = { maxOldGenerationSizeMb: 16 };
+  new Worker(file, { workerData: process.ppid, resourceLimits }).unref();
+}

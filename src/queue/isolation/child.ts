@@ -1,0 +1,184 @@
+/** One process for executions, one at a time. Whatever ends it fails the execution that it runs, and no other. */
+
+import { type ChildProcess, fork } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { errorText } from "../../core/base/error-text.ts";
+import { startTimer } from "../../host/timer.ts";
+import type { TaskFailure } from "../api/types.ts";
+import { EncodedResult, type ExecutionContext } from "../worker/executor.ts";
+import { builtFile } from "./bundle.ts";
+import type { ChildCall, ChildCommand, ChildEvent } from "./messages.ts";
+
+export interface ChildOptions {
+  readonly module: string;
+  /** The file that the module was made from, for people. */
+  readonly source: string;
+  readonly memoryMb: number;
+}
+
+interface Running {
+  readonly context: ExecutionContext;
+  readonly resolve: (result: EncodedResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** What an execution that was aborted may take to end before its process is killed. */
+const ABORT_GRACE_MS = 5_000;
+/** The program itself, beside what the limit is for. */
+const OWN_MEMORY_MB = 128;
+const PAGE_BYTES = 4_096;
+
+export class Child {
+  readonly #process: ChildProcess;
+  readonly #options: ChildOptions;
+  /** The executors of the module; rejects when it cannot be loaded. */
+  readonly loaded: Promise<readonly string[]>;
+  readonly ended: Promise<void>;
+  #running: Running | undefined;
+  #stderr = "";
+  #overMemory = false;
+  #alive = true;
+  #load: { resolve(names: readonly string[]): void; reject(error: Error): void } | undefined;
+
+  constructor(options: ChildOptions) {
+    this.#options = options;
+    this.#process = fork(fileURLToPath(builtFile("./child-main.js")), [], {
+      serialization: "advanced",
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      execArgv: ["--enable-source-maps", `--max-old-space-size=${options.memoryMb}`],
+    });
+    this.loaded = new Promise((resolve, reject) => {
+      this.#load = { resolve, reject };
+    });
+    this.loaded.catch(() => undefined);
+    this.ended = new Promise((resolve) => this.#process.once("exit", () => resolve()));
+    this.#process.on("message", (event) => this.#hear(event as ChildEvent));
+    this.#process.on("error", () => undefined);
+    for (const stream of [this.#process.stdout, this.#process.stderr])
+      stream?.setEncoding("utf8").on("data", (text: string) => this.#print(text));
+    this.#process.once("exit", (code, signal) => this.#end(code, signal));
+    this.#send({ kind: "load", module: options.module, source: options.source });
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** Runs one execution; rejects with its failure, or with what ended the process. */
+  run(executor: string, input: unknown, context: ExecutionContext): Promise<EncodedResult> {
+    const { taskId, attempt, idempotencyKey, signal } = context;
+    return new Promise<EncodedResult>((resolve, reject) => {
+      this.#running = { context, resolve, reject };
+      const abort = (): void => this.#abort(errorText(signal.reason));
+      signal.addEventListener("abort", abort, { once: true });
+      this.#send({ kind: "run", executor, input, taskId, attempt, idempotencyKey });
+      if (signal.aborted) abort();
+    });
+  }
+
+  /** It is not used again. */
+  kill(): void {
+    this.#alive = false;
+    this.#process.kill("SIGKILL");
+  }
+
+  /** Ends the process when it holds more than its limit, also outside the heap, where V8 does not look. */
+  checkMemory(): void {
+    const residentMb = residentBytes(this.#process.pid ?? 0) / 1024 / 1024;
+    if (residentMb <= this.#options.memoryMb + OWN_MEMORY_MB) return;
+    this.#overMemory = true;
+    this.kill();
+  }
+
+  #abort(reason: string): void {
+    const aborted = this.#running;
+    this.#send({ kind: "abort", reason });
+    startTimer(ABORT_GRACE_MS, () => {
+      if (this.#running === aborted && aborted !== undefined) this.kill();
+    });
+  }
+
+  #hear(event: ChildEvent): void {
+    const running = this.#running;
+    switch (event.kind) {
+      case "loaded":
+        this.#load?.resolve(event.executors);
+        return;
+      case "unloadable":
+        this.#load?.reject(new Error(event.message));
+        return;
+      case "log":
+        running?.context.log(event.text);
+        return;
+      case "progress":
+        running?.context.progress(event.value);
+        return;
+      case "call":
+        if (running !== undefined) this.#answer(event, running.context);
+        return;
+      case "completed":
+        this.#running = undefined;
+        running?.resolve(new EncodedResult(event.result));
+        return;
+      case "failed":
+        this.#running = undefined;
+        if (event.spoiled) this.kill();
+        running?.reject(asError(event.failure));
+    }
+  }
+
+  #answer({ call, method, parameters }: ChildCall, context: ExecutionContext): void {
+    const [first, content, mediaType] = parameters as [string, Uint8Array | string, string?];
+    const work =
+      method === "file" ? context.file(first) : context.attach(first, content, mediaType);
+    work.then(
+      (value) => this.#send({ kind: "answer", call, value }),
+      (error: unknown) => this.#send({ kind: "refusal", call, message: errorText(error) }),
+    );
+  }
+
+  #print(text: string): void {
+    this.#stderr = (this.#stderr + text).slice(-2_000);
+  }
+
+  #end(code: number | null, signal: NodeJS.Signals | null): void {
+    this.#alive = false;
+    const problem = new Error(this.#lastWords(code, signal));
+    this.#load?.reject(problem);
+    const running = this.#running;
+    this.#running = undefined;
+    running?.reject(problem);
+  }
+
+  #lastWords(code: number | null, signal: NodeJS.Signals | null): string {
+    const { memoryMb } = this.#options;
+    if (this.#overMemory || /heap out of memory|Reached heap limit/i.test(this.#stderr))
+      return `it needed more memory than its process may have (${memoryMb} MiB)`;
+    const how = signal === null ? `exit code ${code}` : signal;
+    const words = this.#stderr.trim().split("\n").at(-1) ?? "";
+    return `the process of its executor ended with ${how}${words === "" ? "" : `: ${words}`}`;
+  }
+
+  #send(command: ChildCommand): void {
+    if (this.#process.connected) this.#process.send(command, () => undefined);
+  }
+}
+
+/** What the process of an executor said of its failure, as the error that it was. */
+function asError(failure: TaskFailure): Error {
+  const { message, name, stack, cause, retryable } = failure;
+  const error = new Error(message, cause === undefined ? undefined : { cause });
+  if (name !== undefined) error.name = name;
+  if (stack !== undefined) error.stack = stack;
+  return retryable === false ? Object.assign(error, { retryable }) : error;
+}
+
+/** Of a process, where the system tells it; 0 elsewhere, and then only its heap is limited. */
+function residentBytes(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Executors of a file, each execution in a process of its own: a crash, an endless loop or a lack of memory costs its
+ * own task, and the loop of the node never waits for them (docs/decisions/0076-a-process-per-execution.md).
+ *
+ *     execution ──► idle process? ──► it runs there ──► idle again, or ended and replaced
+ *                   none: waits for one; a further process is started when that takes longer than a moment
+ *
+ * There are as many processes as executions at once, and fewer when they are short.
+ */
+
+import { errorText } from "../../core/base/error-text.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+import { startTimer, type Timer } from "../../host/timer.ts";
+import type { EncodedResult, ExecutionContext, Executor, Executors } from "../worker/executor.ts";
+import { bundleExecutors, type ExecutorsBundle } from "./bundle.ts";
+import { Child, type ChildOptions } from "./child.ts";
+
+export interface IsolationOptions {
+  /** What one execution may hold in memory, in MiB; more ends its process. Default 512. */
+  readonly memoryMb?: number;
+}
+
+export interface IsolatedExecutors {
+  readonly executors: Executors;
+  /** Ends all processes. */
+  close(): Promise<void>;
+}
+
+const MEMORY_MB = 512;
+/** An execution that found no idle process waits so long before a further one is started. */
+const START_AFTER_MS = 25;
+const LOOK_MS = 500;
+/** A process that had nothing to do for so long is ended; one is kept. */
+const IDLE_LOOKS_MAX = 120;
+
+/** The executors of a module, run in processes of their own. */
+export async function isolateExecutors(
+  file: string,
+  { memoryMb = MEMORY_MB }: IsolationOptions = {},
+): Promise<IsolatedExecutors> {
+  const bundle = await bundleExecutors(file);
+  const pool = new ChildPool(bundle, { module: bundle.module, source: file, memoryMb });
+  try {
+    const names = await pool.begin();
+    const executors: Record<string, Executor> = {};
+    for (const name of names) {
+      const run: Executor = (input, context) => pool.run(name, input, context);
+      executors[name] = Object.assign(run, { runs: "isolated" } as const);
+    }
+    return { executors, close: () => pool.close() };
+  } catch (error) {
+    await pool.close();
+    const problem = `cannot load executors from ${file}: ${errorText(error)}`;
+    throw new QueueError("INVALID_PARAMS", problem, { cause: error });
+  }
+}
+
+class ChildPool {
+  readonly #bundle: ExecutorsBundle;
+  readonly #options: ChildOptions;
+  readonly #all = new Set<Child>();
+  /** The one that ran last is used next: the others become idle, and end. */
+  readonly #idle: Child[] = [];
+  readonly #waiting: ((child: Child) => void)[] = [];
+  #starting = 0;
+  #start: Timer | undefined;
+  #look: Timer | undefined;
+  #idleLooks = 0;
+  #closed = false;
+
+  constructor(bundle: ExecutorsBundle, options: ChildOptions) {
+    this.#bundle = bundle;
+    this.#options = options;
+  }
+
+  /** The first process tells which executors there are. */
+  async begin(): Promise<readonly string[]> {
+    const child = this.#open();
+    const names = await child.loaded;
+    this.#free(child);
+    this.#watch();
+    return names;
+  }
+
+  async run(executor: string, input: unknown, context: ExecutionContext): Promise<EncodedResult> {
+    const child = await this.#take();
+    try {
+      return await child.run(executor, input, context);
+    } finally {
+      this.#free(child);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#start?.cancel();
+    this.#look?.cancel();
+    const ends = [...this.#all].map((child) => {
+      child.kill();
+      return child.ended;
+    });
+    await Promise.all(ends);
+    this.#bundle.remove();
+  }
+
+  #open(): Child {
+    const child = new Child(this.#options);
+    this.#all.add(child);
+    child.ended.then(
+      () => this.#gone(child),
+      () => undefined,
+    );
+    return child;
+  }
+
+  #gone(child: Child): void {
+    this.#all.delete(child);
+    const at = this.#idle.indexOf(child);
+    if (at >= 0) this.#idle.splice(at, 1);
+    if (this.#waiting.length > 0) this.#startSoon();
+  }
+
+  #take(): Promise<Child> {
+    for (let child = this.#idle.pop(); child !== undefined; child = this.#idle.pop())
+      if (child.alive) return Promise.resolve(child);
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#startSoon();
+    });
+  }
+
+  #free(child: Child): void {
+    if (!child.alive || this.#closed) return;
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#idle.push(child);
+    else next(child);
+  }
+
+  #startSoon(): void {
+    if (this.#closed) return;
+    this.#start ??= startTimer(START_AFTER_MS, () => {
+      this.#start = undefined;
+      if (this.#waiting.length <= this.#starting) return;
+      this.#starting++;
+      const child = this.#open();
+      child.loaded.then(
+        () => {
+          this.#starting--;
+          this.#free(child);
+        },
+        // It ended before it was of use: the next one is started while somebody waits.
+        () => {
+          this.#starting--;
+        },
+      );
+      this.#startSoon();
+    });
+  }
+
+  #watch(): void {
+    this.#look = startTimer(LOOK_MS, () => {
+      for (const child of this.#all) child.checkMemory();
+      this.#idleLooks = this.#idle.length > 1 ? this.#idleLooks + 1 : 0;
+      if (this.#idleLooks > IDLE_LOOKS_MAX) {
+        this.#idleLooks = 0;
+        this.#idle.shift()?.kill();
+      }
+      this.#watch();
+    });
+  }
+}

@@ -1,0 +1,38 @@
+/** What a node and the process of one execution at a time say to each other, over Node's pipe. */
+
+import type { TaskFailure } from "../api/types.ts";
+
+export interface RunCommand {
+  readonly kind: "run";
+  readonly executor: string;
+  readonly input: unknown;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+}
+
+export type ChildCommand =
+  | RunCommand
+  | { readonly kind: "load"; readonly module: string; readonly source: string }
+  | { readonly kind: "abort"; readonly reason: string }
+  | { readonly kind: "answer"; readonly call: number; readonly value: unknown }
+  | { readonly kind: "refusal"; readonly call: number; readonly message: string };
+
+/** What only the node can do for an execution: files go by the leader. */
+export interface ChildCall {
+  readonly kind: "call";
+  readonly call: number;
+  readonly method: "file" | "attach";
+  readonly parameters: readonly unknown[];
+}
+
+export type ChildEvent =
+  | ChildCall
+  | { readonly kind: "loaded"; readonly executors: readonly string[] }
+  | { readonly kind: "unloadable"; readonly message: string }
+  | { readonly kind: "log"; readonly text: string }
+  | { readonly kind: "progress"; readonly value: unknown }
+  /** `result` is JSON text. */
+  | { readonly kind: "completed"; readonly result: string }
+  /** `spoiled`: code of it may still be at work, so the process is not used again. */
+  | { readonly kind: "failed"; readonly failure: TaskFailure; readonly spoiled: boolean };
