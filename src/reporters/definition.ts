@@ -1,10 +1,11 @@
 /** What there is to know of a back-end before it is used: `hyperscale reporters` shows it, and opens by it. */
 
+import type { RunSummary } from "../core/run/results/model.ts";
 import { summaryFrame } from "./frame.ts";
 import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, INTERVAL_MS_MAX, INTERVAL_MS_MIN } from "./limits.ts";
 import { Delivery, type Transport } from "./pipeline/delivery.ts";
 import type { Payload } from "./pipeline/payload-queue.ts";
-import type { Frame, Reporter } from "./reporter.ts";
+import type { Frame, Reporter, WorkflowPhase } from "./reporter.ts";
 import {
   ReporterError,
   type ReportSpec,
@@ -106,10 +107,22 @@ const PUSH_SETTINGS = {
   deadline: DEADLINE,
 } as const satisfies Settings;
 
+/** A run that is over. */
+interface RunEnd {
+  readonly summary: RunSummary;
+  readonly labels: Frame["labels"];
+  readonly phases: readonly WorkflowPhase[];
+}
+
 interface Push<Described extends Settings> extends About<Described> {
   readonly transport: (opened: Opened<Described & typeof PUSH_SETTINGS>) => Transport;
   /** A frame as payloads of at most what the back-end takes at once. */
   readonly encode: (frame: Frame, settings: SettingValues<Described>) => readonly Payload[];
+  /** What else it gets when the run is over; `labels` are those of the run. */
+  readonly atEnd?: (
+    end: RunEnd,
+    settings: SettingValues<Described>,
+  ) => { readonly payloads: readonly Payload[]; readonly leftOut: number };
   /** Payloads may be put behind each other: lines. */
   readonly joins?: boolean;
   /** The summary says nothing to it that the last interval did not. */
@@ -120,7 +133,7 @@ interface Push<Described extends Settings> extends About<Described> {
 export function definePush<const Described extends Settings>(
   push: Push<Described>,
 ): ReporterDefinition {
-  const { encode, intervalsOnly = false, joins = false, transport, ...about } = push;
+  const { atEnd, encode, intervalsOnly = false, joins = false, transport, ...about } = push;
   const settings: Described & typeof PUSH_SETTINGS = { ...about.settings, ...PUSH_SETTINGS };
   return defineReporter({ ...about, settings }, (opened) => {
     // The compiler cannot see that the common settings are among those of an unknown type.
@@ -142,8 +155,13 @@ export function definePush<const Described extends Settings>(
       everyMs,
       start: async () => way.prepare?.(),
       interval: offer,
-      finish: async (summary) => {
-        if (!intervalsOnly) offer(summaryFrame(summary));
+      finish: async (summary, _, phases = []) => {
+        const frame = summaryFrame(summary);
+        if (!intervalsOnly) offer(frame);
+        const more = atEnd?.({ summary, labels: frame.labels, phases }, values);
+        if (more === undefined) return;
+        delivery.leftOut(more.leftOut, "there are more spans than are sent (2,000)");
+        for (const payload of more.payloads) delivery.offer(payload);
       },
       close: () => delivery.close(),
       counts: () => delivery.counts(),

@@ -30,11 +30,28 @@ export interface Reporter {
   readonly sampledShare?: number | undefined;
   /** Returns at once. */
   calls?(sampled: SampledCalls): void;
-  finish(summary: RunSummary, verdict: Verdict): Promise<void>;
+  /** `phases` are only known of a run on this machine. */
+  finish(summary: RunSummary, verdict: Verdict, phases?: readonly WorkflowPhase[]): Promise<void>;
   /** Sends what is left within its time; called again it does nothing. (REP-2) */
   close(): Promise<void>;
   /** What became of the points it was given. */
   counts?(): DeliveryCounts;
+}
+
+/** When something was done for a workflow; milliseconds since the epoch. */
+export interface WorkflowPhase {
+  readonly workflow: string;
+  readonly name: "prepare" | "set-up" | "load" | "tear-down";
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Why it failed; null when it did not. */
+  readonly problem: string | null;
+  /** Of the load, as it was planned. */
+  readonly stages: readonly {
+    readonly name: string;
+    readonly fromMs: number;
+    readonly toMs: number;
+  }[];
 }
 
 /** Single calls of one executor core, chosen by chance. */

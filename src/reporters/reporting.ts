@@ -8,7 +8,7 @@ import type { LiveRun } from "../core/run/results/live.ts";
 import type { ReportOutcome, RunSummary } from "../core/run/results/model.ts";
 import { FrameBuilder } from "./frame.ts";
 import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, START_MS_MAX } from "./limits.ts";
-import type { Frame, Reporter, RunInfo, SampledCalls } from "./reporter.ts";
+import type { Frame, Reporter, RunInfo, SampledCalls, WorkflowPhase } from "./reporter.ts";
 import { ReporterError } from "./settings.ts";
 
 /** Beyond the deadline of its own pipeline a reporter may take so long to notice it. */
@@ -93,12 +93,12 @@ export class Reporting {
   }
 
   /** The summary with what became of it; called again it is the same. */
-  finish(summary: RunSummary): Promise<RunSummary> {
-    this.#finished ??= this.#finish(summary);
+  finish(summary: RunSummary, phases: readonly WorkflowPhase[] = []): Promise<RunSummary> {
+    this.#finished ??= this.#finish(summary, phases);
     return this.#finished;
   }
 
-  async #finish(summary: RunSummary): Promise<RunSummary> {
+  async #finish(summary: RunSummary, phases: readonly WorkflowPhase[]): Promise<RunSummary> {
     if (this.#members.length === 0) return summary;
     const endMs = Date.parse(summary.startedAt) + Math.round(summary.durationSeconds * 1_000);
     for (const group of this.#groups) {
@@ -108,9 +108,9 @@ export class Reporting {
     const [last, first] = [true, false].map((wanted) =>
       this.#members.filter(({ reporter }) => (reporter.last ?? false) === wanted),
     );
-    await Promise.all((first ?? []).map((member) => end(member, summary)));
+    await Promise.all((first ?? []).map((member) => end(member, summary, phases)));
     const told = { ...summary, reports: (first ?? []).map(outcomeOf) };
-    await Promise.all((last ?? []).map((member) => end(member, told)));
+    await Promise.all((last ?? []).map((member) => end(member, told, phases)));
     this.#end.abort();
     return { ...summary, reports: this.#members.map(outcomeOf) };
   }
@@ -132,10 +132,14 @@ function give(member: Member, frame: Frame): void {
   }
 }
 
-async function end(member: Member, summary: RunSummary): Promise<void> {
+async function end(
+  member: Member,
+  summary: RunSummary,
+  phases: readonly WorkflowPhase[],
+): Promise<void> {
   const { reporter } = member;
   try {
-    await within(CLOSE_MS_MAX + GRACE_MS, reporter.finish(summary, summary.verdict));
+    await within(CLOSE_MS_MAX + GRACE_MS, reporter.finish(summary, summary.verdict, phases));
   } catch (error) {
     member.problem = errorText(error);
   }

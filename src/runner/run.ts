@@ -34,6 +34,7 @@ import {
 import { RunError } from "./errors.ts";
 import { checkDescriptors, checkPorts } from "./limits.ts";
 import { cpuModel } from "./machine.ts";
+import { WorkflowPhases } from "./workflow-phases.ts";
 import { writtenTexts } from "./written-texts.ts";
 
 /** What happens, for whoever watches. */
@@ -86,6 +87,8 @@ export class LocalRun {
   /** Where the file wants its results sent. */
   #reports: readonly string[] = [];
   #reporting: Reporting | null = null;
+  /** For reporters; null without. */
+  #phases: WorkflowPhases | null = null;
   #machine: RunMachine | undefined;
   #timer: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
@@ -197,6 +200,7 @@ export class LocalRun {
     });
     const reporting = await this.#options.startReports(this.#reports);
     this.#reporting = reporting;
+    if (reporting !== null) this.#phases = new WorkflowPhases(manifests);
     const share = reporting?.sampledShare ?? 0;
     if (share > 0) for (const core of this.#cores) core.send({ kind: "sampleCalls", share });
     this.#machine = machine;
@@ -220,7 +224,7 @@ export class LocalRun {
       throw new RunError(placed(machine.mistake), 2);
     }
     const summary = machine.summary();
-    return reporting === null ? summary : reporting.finish(summary);
+    return reporting?.finish(summary, this.#phases?.list(Date.now())) ?? summary;
   }
 
   /** Tells reporters when they are due. */
@@ -247,6 +251,7 @@ export class LocalRun {
   #perform(effect: RunEffect): void {
     switch (effect.kind) {
       case "send":
+        this.#phases?.told(effect.command, Date.now());
         this.#cores[effect.core]?.send(effect.command);
         return;
       case "kill":
@@ -270,7 +275,10 @@ export class LocalRun {
   #onEvent(core: number, event: CoreEvent): void {
     if (event.kind === "calls") this.#reporting?.calls(event);
     else if (this.#machine === undefined) this.#loading?.(core, event);
-    else this.#take({ kind: "event", core, event });
+    else {
+      this.#phases?.heard(event, Date.now());
+      this.#take({ kind: "event", core, event });
+    }
   }
 
   #environment(cores: number): RunSummary["environment"] {

@@ -3,6 +3,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readOtlp } from "../../src/reporters/testing/otlp-reader.ts";
 import { StubServer } from "../../src/reporters/testing/stub-server.ts";
 import { Scratch } from "./cli.ts";
 
@@ -84,6 +85,35 @@ describe("a run with reports", () => {
     const counted = latencies.reduce((all, { values }) => all + (values["count"] ?? 0), 0);
     expect(counted).toBe(totals?.latencyMs.count);
     expect(backEnd.text).toContain("hyperscale_summary_run,branch=main,run=nightly,run_id=");
+  });
+
+  it("tells a collector of OpenTelemetry when what was done, as a trace", async () => {
+    here.write(
+      "phases.ts",
+      `import { http, workflow } from "hyperscale";
+       const stages = [{ duration: "300ms", vus: 1 }, { duration: "300ms", vus: 2 }];
+       export default workflow("shop", { stages, pacing: "20ms" })
+         .setup(() => new Promise((resolve) => setTimeout(resolve, 50)))
+         .teardown(() => undefined)
+         .step("home", http.get("${url}/"));`,
+    );
+    const collector = await StubServer.start();
+    try {
+      const report = `otlp=${collector.url},spans=true`;
+      const { code } = await here.run("run", "phases.ts", "--out", "traced", "--report", report);
+      expect(code).toBe(0);
+      const sent = collector.requests.find(({ path }) => path === "/v1/traces");
+      const read = JSON.stringify(readOtlp("Trace", sent?.body.toString("utf8") ?? ""));
+      const names = [...read.matchAll(/"name":"([^"]+)","kind"/g)].map(([, name]) => name);
+      expect(names).toEqual([
+        ...["run", "workflow shop", "prepare", "set-up", "load"],
+        ...["stage from 0 to 1", "stage from 1 to 2", "tear-down"],
+      ]);
+      for (const { path } of collector.requests)
+        expect(["/v1/metrics", "/v1/traces"]).toContain(path);
+    } finally {
+      await collector.stop();
+    }
   });
 
   it("ends as it would have without a back-end that is not there", async () => {

@@ -77,10 +77,10 @@ function metricsOf(frame: Frame, point: Point): unknown[] {
   });
 }
 
-function attributesOf(labels: Readonly<Record<string, string>>): unknown[] {
+export function attributesOf(labels: Readonly<Record<string, string>>): unknown[] {
   return Object.entries(labels).map(([key, value]) => ({ key, value: { stringValue: value } }));
 }
 
-function nanos(ms: number): string {
+export function nanos(ms: number): string {
   return `${Math.round(ms)}000000`;
 }

@@ -2,11 +2,13 @@
 
 import { chunks, definePush, httpTarget } from "../definition.ts";
 import { otlpRequest } from "../encoders/otlp.ts";
+import { spansRequest } from "../encoders/otlp-spans.ts";
 import { framePoints } from "../encoders/point-json.ts";
 import { groupsOf, valuesOf } from "../encoders/values.ts";
 import { HttpTransport } from "../pipeline/http.ts";
 import type { Payload } from "../pipeline/payload-queue.ts";
 import type { Frame, Point } from "../reporter.ts";
+import { ReporterError } from "../settings.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -14,7 +16,10 @@ function jsonTransport(url: URL, headers: Headers, gzip = true): HttpTransport {
   const all = { "content-type": "application/json", ...headers };
   return new HttpTransport({
     gzip,
-    request: ({ body }) => ({ method: "POST", url, headers: all, body }),
+    request: ({ body, to }) => ({
+      ...{ method: "POST", headers: all, body },
+      url: to === undefined ? url : new URL(to, url),
+    }),
   });
 }
 
@@ -38,6 +43,8 @@ function dotted(frame: Frame, point: Point, name: string): string {
 }
 
 const POINTS_MAX = 500;
+/** That of traces stands beside it. */
+const METRICS_PATH = "/v1/metrics";
 
 export const otlp = definePush({
   name: "otlp",
@@ -49,13 +56,30 @@ export const otlp = definePush({
       about: 'one more header, such as "authorization: Bearer …"',
       optional: true,
     },
+    spans: {
+      kind: "switch",
+      about: "also what the run did and when, as a trace, when it is over",
+      default: "false",
+    },
   },
   evidence: "own stub",
-  testedWith: "its answers by a stub; histograms read back as the protocol says",
+  testedWith:
+    "its answers by a stub; metrics and spans read by protobufjs with the published schema",
   transport: ({ settings, target }) => {
     const [, name, value] = /^([^:]+):\s*(.*)$/s.exec(settings.header ?? "") ?? [];
     const more = name === undefined || value === undefined ? {} : { [name.trim()]: value };
-    return jsonTransport(httpTarget("otlp", target, "/v1/metrics"), more);
+    const url = httpTarget("otlp", target, METRICS_PATH);
+    if (settings.spans && !url.pathname.endsWith(METRICS_PATH))
+      throw new ReporterError(
+        `report otlp: with spans the address has no path, or ${METRICS_PATH}`,
+      );
+    return jsonTransport(url, more);
+  },
+  atEnd: ({ labels, phases, summary }, { spans: wanted }) => {
+    if (!wanted) return { payloads: [], leftOut: 0 };
+    const { body, leftOut, spans } = spansRequest(summary, labels, phases);
+    const payload = { body: Buffer.from(JSON.stringify(body)), points: spans, to: "traces" };
+    return { payloads: [payload], leftOut };
   },
   encode: (frame) => payloads(frame.points, POINTS_MAX, (points) => otlpRequest(frame, points)),
 });
