@@ -154,7 +154,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   #tick(): void {
     const now = clock();
     this.#driver.tick(now);
-    this.#host.frame();
+    if (this.recorder.isFrameDue()) this.#host.frame();
   }
 
   #armEnd(): void {

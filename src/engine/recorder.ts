@@ -302,6 +302,11 @@ export class Recorder implements MetricSink {
     this.#stats.acknowledged(frame);
   }
 
+  /** Whether the receiver is to get one more. */
+  isFrameDue(): boolean {
+    return this.#stats.isFrameDue();
+  }
+
   frame(moment: Moment, now: number, over: FrameOver): Uint8Array {
     this.#advance(now);
     if (over !== "window") this.#seal(this.#stats.window + 1);

@@ -385,3 +385,34 @@ function sample(random: Random, executor: number): number {
       return Math.floor(scale / (1 - random.float()) ** 0.5);
   }
 }
+
+describe("a receiver that is late", () => {
+  /** Ticks of ten a second; `holds` is what the receiver acknowledges after each. */
+  function told(ticks: number, holds: (sent: number) => number | null): number[] {
+    const recorder = new StatsRecorder(SHAPE);
+    const sent: number[] = [];
+    for (let tick = 0; tick < ticks; tick++) {
+      if (!recorder.isFrameDue()) continue;
+      recorder.frame(moment(tick), false);
+      sent.push(tick);
+      const held = holds(sent.length);
+      if (held !== null) recorder.acknowledged(held);
+    }
+    return sent;
+  }
+
+  it("gets one frame a second instead of ten, which would grow while they wait", () => {
+    expect(told(100, (sent) => sent)).toHaveLength(100);
+    expect(told(100, (sent) => Math.max(0, sent - 5))).toHaveLength(100);
+    const silent = told(111, () => null);
+    expect(silent.slice(0, 12)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20]);
+    expect(silent).toHaveLength(21);
+  });
+
+  it("gets ten again when it has caught up, and when it holds nothing but is there", () => {
+    const caughtUp = told(60, (sent) => (sent < 13 ? null : sent));
+    expect(caughtUp.slice(-5)).toEqual([55, 56, 57, 58, 59]);
+    const another = told(60, (sent) => (sent < 13 ? null : 0));
+    expect(another.slice(-5)).toEqual([55, 56, 57, 58, 59]);
+  });
+});

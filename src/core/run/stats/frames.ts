@@ -42,6 +42,12 @@ import {
 const FRAME_VERSION = 5;
 /** Frames that may wait for an acknowledgement, 100 s of them; behind more, the next one is full. */
 const UNACKNOWLEDGED_MAX = 1_000;
+/**
+ * Frames under way, a second of them, behind which a receiver is late; it then gets one a second. What it has not
+ * acknowledged is told again in each, so ten a second would grow, in the memory of the sender, faster than it reads.
+ */
+const UNDER_WAY_MAX = 10;
+const LATE_EVERY = 10;
 /** Windows of one step in one frame: all folded ones and all recent ones. */
 const WINDOWS_TOLD_MAX = WINDOWS_MAX + 1_000;
 
@@ -61,6 +67,9 @@ export class FrameWriter {
   readonly #writer = new ByteWriter(4_096);
   #marks: Mark[] = [];
   #held = 0;
+  /** Frames that the receiver has said nothing about. */
+  #underWay = 0;
+  #passedOver = 0;
 
   constructor(stats: WorkflowStats) {
     this.#stats = stats;
@@ -69,6 +78,17 @@ export class FrameWriter {
   /** The receiver says which frame it holds; 0 for none. A late word only makes a frame longer. */
   acknowledged(frame: number): void {
     this.#held = frame;
+    // Whoever holds nothing has heard of us all the same.
+    this.#underWay = frame === 0 ? 0 : Math.max(0, this.#stats.nextFrame - 1 - frame);
+  }
+
+  /** Asked when one could be written, ten times a second: not always while the receiver is late. */
+  isDue(): boolean {
+    if (this.#underWay <= UNDER_WAY_MAX || ++this.#passedOver >= LATE_EVERY) {
+      this.#passedOver = 0;
+      return true;
+    }
+    return false;
   }
 
   /** `full`: against nothing, whatever the receiver holds. */
@@ -132,6 +152,7 @@ export class FrameWriter {
     this.#marks = this.#marks.filter((mark) => mark.frame >= this.#held).slice(-UNACKNOWLEDGED_MAX);
     this.#marks.push({ frame, names: [steps, checks, groups], samples, horizonMs });
     this.#stats.nextFrame++;
+    this.#underWay++;
   }
 }
 

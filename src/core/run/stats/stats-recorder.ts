@@ -180,6 +180,11 @@ export class StatsRecorder {
     this.#frames.acknowledged(frame);
   }
 
+  /** Whether the receiver is to get one more. */
+  isFrameDue(): boolean {
+    return this.#frames.isDue();
+  }
+
   /** All up to the last window that is over; `full` tells it all again. */
   frame(moment: Moment, full: boolean): Uint8Array {
     const { nextFrame, run } = this.#stats;
