@@ -20,7 +20,7 @@ export class ManagerContext {
   now = 0;
   wall = 0;
   readonly #lookup: GroupLookup;
-  #heardAllAt: number | null = null;
+  #beganAt: number | null = null;
   #requests = 0;
   #events = 0;
   #effects: ManagerEffect[] = [];
@@ -38,12 +38,18 @@ export class ManagerContext {
   setTime(now: number, wall: number): void {
     this.now = now;
     this.wall = wall;
-    this.#heardAllAt ??= now + this.options.config.workerTimeoutMs;
+    this.#beganAt ??= now;
   }
 
-  /** By then every worker that lives has been heard by this process. */
+  /**
+   * By then every worker that lives has been heard by this process. After a power cut workers may be back later
+   * than managers: as long as there are none at all, a job could only fail for want of them.
+   */
   get heardAllAt(): number {
-    return this.#heardAllAt ?? 0;
+    const { loadTimeoutMs, workerTimeoutMs } = this.options.config;
+    const beganAt = this.#beganAt ?? 0;
+    const firstAt = this.workers.firstHeardAt ?? beganAt + loadTimeoutMs;
+    return Math.max(beganAt, firstAt) + workerTimeoutMs;
   }
 
   emit(effect: ManagerEffect): void {

@@ -133,6 +133,22 @@ describe("the share of a lost worker", () => {
     expect(summary?.lost).toMatchObject([{ worker: `w${lost}`, dealtAgainTo: `w${lost}` }]);
   });
 
+  it("goes on after a power cut, also when workers are back later than managers", () => {
+    const { job, world } = running({ managers: 3, workers: 2 });
+    for (const at of [0, 1, 2]) world.kill(at);
+    for (const worker of world.workers) worker.alive = false;
+    world.run(500);
+    for (const at of [0, 1, 2]) world.start(at);
+    world.run(5_000);
+    for (const worker of world.workers) worker.restart();
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    // Nobody is left who knows what they had made.
+    const unknown = { requestsNotCounted: null, dealtAgainTo: expect.stringMatching(/^w[01]$/) };
+    expect(summary?.lost).toMatchObject([unknown, unknown]);
+    expect(summary?.totals?.requests).toBeGreaterThan(0);
+  });
+
   it("goes on when the worker that took it is lost as well", () => {
     const { job, world } = running({ workers: 4 });
     const [lost = -1] = loading(world, job);

@@ -177,6 +177,9 @@ export class RunDriver {
   }
 
   #replay(decision: Decision): void {
+    // What begins is prepared; where another datacenter has set it up, nothing else says so.
+    if (decision.kind === "control" && decision.control.kind === "begin")
+      this.#replayPrepared(decision.control.workflow);
     if (decision.kind === "step") {
       const { step } = decision;
       // Set-up begins when all cores are prepared.

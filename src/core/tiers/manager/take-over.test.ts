@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { GroupId } from "../../ledger/group/messages.ts";
+import { WALL } from "../../ledger/node/testing/cluster.ts";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import type { RunState } from "./run-state.ts";
 import { BLOCK, type FakeCore } from "./testing/fake-core.ts";
@@ -40,6 +41,25 @@ describe("a new leader", () => {
     world.cluster.isLost = () => false;
     expect(world.end(job).status).toBe("COMPLETED");
     expect(held(world, job)).toBe(0);
+  });
+
+  it("knows what has ended of a workflow that another datacenter has set up", () => {
+    const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 1_000 });
+    world.run(600);
+    const job = world.submit({ manifests: [manifest("shop", { joint: "other" })], cores: 2 });
+    world.run(500);
+    // The leader is cut off before it can report what all its cores have finished.
+    let old = -1;
+    world.onEntry = (entry) => {
+      if (old >= 0 || entry.kind !== "step" || entry.step.kind !== "report") return;
+      old = world.leaderOf(job);
+      world.cut(old, true);
+    };
+    const atMs = WALL + world.now + 250;
+    world.control(job, { kind: "begin", workflow: "shop", atMs, value: undefined });
+    world.until(() => old >= 0);
+    const { status, summary } = world.end(job);
+    expect([status, summary?.totals?.requests]).toEqual(["COMPLETED", world.calls()]);
   });
 
   it("begins nothing a second time that began after a delay", () => {

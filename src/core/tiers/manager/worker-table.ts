@@ -19,6 +19,7 @@ export class WorkerTable {
   readonly #lostMs: number;
   readonly #rules: ManagerRules;
   readonly #workers = new Map<string, Known>();
+  #firstHeardAt: number | null = null;
 
   constructor(
     config: { readonly workerTimeoutMs: number; readonly lostWorkerMs: number },
@@ -29,10 +30,16 @@ export class WorkerTable {
     this.#lostMs = config.lostWorkerMs;
   }
 
+  /** When the first worker was heard of all; null before. */
+  get firstHeardAt(): number | null {
+    return this.#firstHeardAt;
+  }
+
   /** True when it is new, has started again, or was lost. */
   onHeartbeat(heartbeat: WorkerHeartbeat, now: number): boolean {
     const { incarnation, worker } = heartbeat;
     const known = this.#workers.get(worker);
+    this.#firstHeardAt ??= now;
     if (known !== undefined && incarnation < known.heartbeat.incarnation) return false;
     if (known === undefined && this.#workers.size >= WORKERS_MAX) return false;
     const isNew = known === undefined || known.lost || incarnation > known.heartbeat.incarnation;
