@@ -46,7 +46,11 @@ export class LocalCluster {
   }
 
   static async start(...flags: readonly string[]): Promise<LocalCluster> {
-    const dir = await mkdtemp(join(tmpdir(), "hyperscale-cluster-"));
+    return LocalCluster.startIn(await mkdtemp(join(tmpdir(), "hyperscale-cluster-")), ...flags);
+  }
+
+  /** With what is in the directory from before. */
+  static async startIn(dir: string, ...flags: readonly string[]): Promise<LocalCluster> {
     const port = String(await freePort());
     const up = start(["cluster", "up", "--dir", dir, "--port", port, "--json", ...flags]);
     const errors = textOf(up.stderr);

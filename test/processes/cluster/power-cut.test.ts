@@ -1,0 +1,82 @@
+/**
+ * Everything loses power in the middle of a job, and starts again from its disks: every job that was acknowledged
+ * is there, and the one that ran goes on or ends, but is never forgotten.
+ */
+
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasEnded } from "../../../src/client/client.ts";
+import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
+import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
+
+const SHAPE = ["--gates", "1", "--managers", "3", "--workers", "2"];
+
+describe("a power cut", () => {
+  let cluster: LocalCluster;
+  let target: DemoTarget;
+
+  beforeAll(async () => {
+    target = await startDemoTarget({ port: 0 });
+    cluster = await LocalCluster.start(...SHAPE);
+  }, MS_MAX);
+
+  afterAll(async () => {
+    await cluster?.stop();
+    await target.close();
+  }, MS_MAX);
+
+  const submitted = async (...flags: readonly string[]): Promise<string> => {
+    const file = ["submit", "examples/quickstart.ts", "--only", "quickstart", "--detach"];
+    const env = ["-e", `HYPERSCALE_TARGET=${target.url}`, "--graceful-stop", "60s"];
+    const { code, stderr, stdout } = await ended(
+      start([...file, ...env, ...flags, "--dir", cluster.dir]),
+    );
+    expect(code, stderr).toBe(0);
+    return stdout.trim();
+  };
+
+  it(
+    "forgets no acknowledged job: what ended, what ran and what waited",
+    async () => {
+      const before = await cluster.client();
+      const over = await submitted("--duration", "1s");
+      await until(async () => (hasEnded((await before.status(over)).status) ? true : null));
+      const { summary } = await before.progress(over, 0, false);
+      const ran = await submitted("--duration", "60s", "--cores", "2");
+      const made = target.stats().requests;
+      await until(async () => (target.stats().requests - made > 50 ? true : null));
+      const waited = await submitted("--duration", "1s", "--cores", "2");
+      expect((await before.status(waited)).status).toBe("QUEUED");
+      await before.close();
+
+      cluster.up.kill("SIGKILL");
+      for (const { pid } of cluster.left()) process.kill(pid, "SIGKILL");
+      if (cluster.up.exitCode === null && cluster.up.signalCode === null)
+        await once(cluster.up, "exit");
+      cluster = await LocalCluster.startIn(cluster.dir, ...SHAPE);
+
+      const client = await cluster.client();
+      const jobs = await until(async () => {
+        const known = await client.jobs();
+        return known.length < 3 ? null : known;
+      });
+      expect(jobs.map(({ id }) => id).sort()).toEqual([over, ran, waited].sort());
+      expect((await client.progress(over, 0, false)).summary).toEqual(summary);
+      // Workers that have started again run nothing of it: its load goes on there, and the result says what is lost.
+      const ends = await until(async () => {
+        const views = [
+          await client.progress(ran, 0, false),
+          await client.progress(waited, 0, false),
+        ];
+        return views.every(({ status }) => hasEnded(status)) ? views : null;
+      });
+      expect(ends.map(({ status }) => status)).toEqual(["COMPLETED", "COMPLETED"]);
+      const [lossy] = ends;
+      expect(lossy?.summary?.lost.length).toBeGreaterThan(0);
+      const { nodes } = JSON.parse((await cluster.command("nodes", "--json")).stdout);
+      expect(nodes.every(({ coresUsed }: { coresUsed: number }) => coresUsed === 0)).toBe(true);
+      await client.close();
+    },
+    MS_MAX,
+  );
+});
