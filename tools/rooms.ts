@@ -158,7 +158,7 @@ const table = {
       "host/ports",
     ],
   },
-  "core/queue": { path: "src/core/queue/", imports: ["core/base"] },
+  "core/queue": { path: "src/core/queue/", imports: ["core/base", "core/run/stats"] },
   /** Codec, framing, sealing layout, limits. Encryption itself is the `aead` port. */
   wire: {
     path: "src/wire/",

@@ -12,12 +12,13 @@ import type { AuditEvent } from "../host/ports/audit.ts";
 import { within } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { parseParams, parseSubmit, queueName, submitSchema, taskId } from "./api/submit-request.ts";
-import type { ClusterStatus, Task } from "./api/types.ts";
+import type { ClusterStatus, QueueActivity, Task } from "./api/types.ts";
 import { isSteering, steeringEntry } from "./audit-entries.ts";
 import { bulkMethods, taskFilter } from "./bulk-api.ts";
 import { fileMethods, listFiles } from "./file-api.ts";
 import { putLimits } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
+import type { QueueMetrics } from "./leader/metrics.ts";
 import type { LeaderRow, Reader } from "./store/reader.ts";
 import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
 
@@ -32,6 +33,7 @@ export interface ApiHost {
   /** Into the audit log. */
   note(event: AuditEvent): void;
   readonly nodeId: string;
+  readonly metrics: QueueMetrics;
   become(role: Role): Promise<void>;
 }
 
@@ -71,6 +73,7 @@ export class QueueApi {
         return { role };
       },
       list_queues: () => host.reader.queues(),
+      queue_activity: (params, context) => this.#activity(params, context),
       list_schedules: () => host.reader.schedules(),
       task_files: (params) => listFiles(host.reader, params),
     };
@@ -187,6 +190,20 @@ export class QueueApi {
     const filter = parseParams(page, params);
     const states = filter.states ?? (filter.state === undefined ? undefined : [filter.state]);
     return this.#host.reader.list({ ...filter, states });
+  }
+
+  /** What the leader did: another node asks it, also one that takes no writes. */
+  async #activity(params: unknown, context: CallContext): Promise<QueueActivity> {
+    const schema = z.object({ span: z.enum(["hour", "day"]).default("hour") });
+    const { span } = parseParams(schema, params);
+    if (this.#host.leader() !== undefined)
+      return { node_id: this.#host.nodeId, windows: this.#host.metrics.activity.windows(span) };
+    if (context.forwarded) throw new QueueError("NOT_LEADER", "this node does not lead (any more)");
+    const answer = await this.#host.forward(
+      { method: "queue_activity", params: { span } },
+      context,
+    );
+    return answer as QueueActivity;
   }
 
   async #taskEvents(params: unknown): Promise<unknown> {

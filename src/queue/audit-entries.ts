@@ -15,7 +15,7 @@ interface Steering {
 }
 
 /** Which tasks, of a call that names many. */
-const BULK = ["state", "executor", "node", "schedule", "search", "before"];
+const BULK = ["state", "executor", "node", "schedule", "queue", "search", "before"];
 
 const STEERING: ReadonlyMap<string, Steering> = new Map([
   ["cancel_task", { kind: "queue.cancelled", subject: ["id", "task_id"], detail: ["reason"] }],

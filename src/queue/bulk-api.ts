@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { isTerminal, TASK_STATES, type TaskState } from "../core/queue/states.ts";
-import { parseParams, taskId } from "./api/submit-request.ts";
+import { parseParams, queueName, taskId } from "./api/submit-request.ts";
 import { removeTasks } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { Reader } from "./store/reader.ts";
@@ -18,12 +18,17 @@ export const taskFilter = z.strictObject({
   executor: z.string().optional(),
   node: z.string().optional(),
   schedule: z.string().optional(),
+  queue: queueName.optional(),
   search: z.string().max(200).optional(),
   before: taskId.optional(),
 });
 
-const bulk = taskFilter.extend({ reason: z.string().max(1_000).optional() });
-type Bulk = z.output<typeof bulk>;
+const reason = z.string().max(1_000).optional();
+const ids = z.array(taskId).min(1).max(QUEUE_LIMITS.listTasksMax);
+/** Tasks by name, or all that fit a filter. */
+const named = z.strictObject({ ids, reason });
+const filtered = taskFilter.extend({ reason });
+type Bulk = z.output<typeof named> | z.output<typeof filtered>;
 
 interface BulkAction {
   readonly applies: (state: TaskState) => boolean;
@@ -44,19 +49,41 @@ const ACTIONS: Readonly<Record<string, BulkAction>> = {
   delete_tasks: { applies: isTerminal, perform: removeTasks },
 };
 
+function parseBulk(params: unknown): Bulk {
+  const byName = typeof params === "object" && params !== null && "ids" in params;
+  return byName ? parseParams(named, params) : parseParams(filtered, params);
+}
+
+interface Found {
+  readonly ids: readonly number[];
+  /** The walk goes on below it, also past those that could not be changed. */
+  readonly next: string | null;
+}
+
+async function taskIds(
+  reader: Reader,
+  asked: Bulk,
+  applies: BulkAction["applies"],
+): Promise<Found> {
+  if ("ids" in asked) {
+    const tasks = (await reader.briefs(asked.ids)).filter((task) => applies(task.state));
+    return { ids: tasks.map(({ id }) => Number(id)), next: null };
+  }
+  const wanted = asked.states ?? (asked.state === undefined ? TASK_STATES : [asked.state]);
+  const states = wanted.filter(applies);
+  if (states.length === 0) return { ids: [], next: null };
+  const limit = QUEUE_LIMITS.listTasksMax;
+  const found = await reader.ids({ ...asked, states, limit });
+  return { ids: found, next: found.length < limit ? null : String(found.at(-1)) };
+}
+
 export function bulkMethods(reader: Reader): Readonly<Record<string, LeaderMethod>> {
   const method =
     ({ applies, perform }: BulkAction): LeaderMethod =>
     async (leader, params) => {
-      const filter = parseParams(bulk, params);
-      const asked = filter.states ?? (filter.state === undefined ? TASK_STATES : [filter.state]);
-      const states = asked.filter(applies);
-      if (states.length === 0) return { changed: 0, next: null };
-      const limit = QUEUE_LIMITS.listTasksMax;
-      const ids = await reader.ids({ ...filter, states, limit });
-      const changed = ids.length === 0 ? 0 : await perform(leader, ids, filter);
-      // The walk goes on below the last id, also past those that could not be changed.
-      const next = ids.length < limit ? null : String(ids.at(-1));
+      const asked = parseBulk(params);
+      const { ids: found, next } = await taskIds(reader, asked, applies);
+      const changed = found.length === 0 ? 0 : await perform(leader, found, asked);
       return { changed, next };
     };
   return Object.fromEntries(

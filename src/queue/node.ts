@@ -21,6 +21,7 @@ import type { RpcCall } from "./api/rpc.ts";
 import { RpcClient, wasNeverSent } from "./api/rpc-client.ts";
 import type { LeaderPort, NodeRegistration } from "./api/types.ts";
 import { type ApiHost, QueueApi } from "./api.ts";
+import { tickActivity } from "./leader/activity-ticks.ts";
 import { Feed } from "./leader/feed.ts";
 import { Leader } from "./leader/leader.ts";
 import { QueueMetrics } from "./leader/metrics.ts";
@@ -411,7 +412,9 @@ export class QueueNode implements ApiHost {
     this.#candidate = leader;
     this.#beginning = leader.begin().then(
       () => {
-        if (this.#candidate === leader) this.#leader = leader;
+        if (this.#candidate !== leader) return;
+        this.#leader = leader;
+        tickActivity(this, leader);
       },
       (error: unknown) => {
         if (this.#candidate !== leader) return;

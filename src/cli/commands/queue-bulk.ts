@@ -13,6 +13,7 @@ interface BulkFlags extends Shared {
   readonly executor?: string;
   readonly node?: string;
   readonly schedule?: string;
+  readonly queue?: string;
   readonly search?: string;
   readonly reason?: string;
 }
@@ -56,6 +57,7 @@ export function registerBulk(queue: Command): void {
       .option("--executor <name>", "only of this executor")
       .option("--node <id>", "only last assigned to this node")
       .option("--schedule <id>", "only of this schedule")
+      .option("--queue <name>", "only of this queue")
       .option("--search <text>", "in id, executor, key or input");
     if (one.name === "cancel") command.option("--reason <text>", "kept in the task's history");
     command.action(run((client, flags: BulkFlags, id?: string) => perform(client, one, flags, id)));
@@ -72,12 +74,13 @@ async function perform(
     return showTask(await command.one(client, id, flags), flags);
   if (flags.all !== true)
     throw new QueueError("INVALID_PARAMS", "name a task, or give --all and filters");
-  const { state, executor, node, schedule, search } = flags;
+  const { state, executor, node, schedule, queue, search } = flags;
   const filter: BulkFilter = {
     ...(state === undefined ? {} : { states: state }),
     ...(executor === undefined ? {} : { executor }),
     ...(node === undefined ? {} : { node }),
     ...(schedule === undefined ? {} : { schedule }),
+    ...(queue === undefined ? {} : { queue }),
     ...(search === undefined ? {} : { search }),
   };
   const changed = await command.many(client, filter, flags);

@@ -191,6 +191,7 @@ function registerList(queue: Command): void {
     .addOption(new Option("--state <state...>", "only these states").choices(TASK_STATES))
     .option("--executor <name>", "only of this executor")
     .option("--node <id>", "only last assigned to this node")
+    .option("--queue <name>", "only of this queue")
     .option("--search <text>", "in id, executor, key or input")
     .option("--before <id>", "only older ones: the next page")
     .option("--limit <n>", "how many (default: 20)", parseWhole)
@@ -198,7 +199,7 @@ function registerList(queue: Command): void {
       run(async (client, options: Shared & Record<string, unknown>) => {
         const filter: Record<string, unknown> = { limit: options["limit"] ?? 20 };
         if (options["state"] !== undefined) filter["states"] = options["state"];
-        for (const name of ["executor", "node", "search", "before"]) {
+        for (const name of ["executor", "node", "queue", "search", "before"]) {
           if (options[name] !== undefined) filter[name] = options[name];
         }
         const tasks = await client.list(filter);

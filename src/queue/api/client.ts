@@ -18,7 +18,9 @@ import type { SubmitRequest } from "./submit-request.ts";
 import type {
   ClusterStatus,
   LogLine,
+  QueueActivity,
   QueueInfo,
+  QueueLimitsInfo,
   Schedule,
   Task,
   TaskAttempt,
@@ -40,6 +42,7 @@ export interface TaskListFilter {
   readonly executor?: string;
   readonly node?: string;
   readonly schedule?: string;
+  readonly queue?: string;
   /** Text in id, executor, key or input. */
   readonly search?: string;
   /** Only tasks with smaller ids: the way to the next page. */
@@ -158,6 +161,11 @@ export class QueueClient {
     return (await this.#rpc.call("cluster_status", {})) as ClusterStatus;
   }
 
+  /** Throughput, waiting times and depth over time, as the leader keeps them. */
+  async activity(span: "hour" | "day" = "hour"): Promise<QueueActivity> {
+    return (await this.#rpc.call("queue_activity", { span })) as QueueActivity;
+  }
+
   async putSchedule(id: string, cron: string, task: SubmitRequest): Promise<void> {
     await this.#rpc.call("put_schedule", { schedule_id: id, cron, task });
   }
@@ -167,11 +175,11 @@ export class QueueClient {
   }
 
   /** Limits of a named queue; what is not named stays, null takes a limit away. */
-  async limitQueue(queue: string, limits: Partial<Omit<QueueInfo, "queue">>): Promise<void> {
+  async limitQueue(queue: string, limits: Partial<QueueLimitsInfo>): Promise<void> {
     await this.#rpc.call("put_queue", { queue, ...limits });
   }
 
-  /** The queues that have limits. */
+  /** The queues that have limits or live tasks, and the one without a name. */
   async queues(): Promise<readonly QueueInfo[]> {
     return (await this.#rpc.call("list_queues", {})) as readonly QueueInfo[];
   }

@@ -1,5 +1,6 @@
 /** What travels between clients, nodes and the leader. Field names are those of the API. */
 
+import type { ActivityWindow } from "../../core/queue/activity.ts";
 import type { Attempt } from "../../core/queue/attempts.ts";
 import type { Placement } from "../../core/queue/placement.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
@@ -209,13 +210,24 @@ export interface ClusterStatus {
   readonly counts: TaskCounts;
 }
 
-/** A named queue that has limits. */
-export interface QueueInfo {
-  readonly queue: string;
+export interface QueueLimitsInfo {
   readonly paused: boolean;
   /** Tasks that may run at once over all nodes. */
   readonly concurrency: number | null;
   readonly rate: { readonly count: number; readonly seconds: number } | null;
+}
+
+export interface QueueInfo extends QueueLimitsInfo {
+  readonly queue: string;
+  /** Tasks of it that have not ended. */
+  readonly queued: number;
+  readonly running: number;
+}
+
+/** What the leader did over the last hour or day; windows are missing where it did not lead. */
+export interface QueueActivity {
+  readonly node_id: string;
+  readonly windows: readonly ActivityWindow[];
 }
 
 export interface Schedule {

@@ -268,7 +268,7 @@ export class GrantWriter {
           nodeId,
           attempt: task.attempt,
         });
-        metrics.queueDelay.add((now - task.readyAt) / 1_000);
+        metrics.waited(now - task.readyAt);
         grants.push({
           task_id: String(task.id),
           executor: task.executor,

@@ -134,7 +134,7 @@ export class LeaderMemory {
 
   /** A committed transition: logged and told to followers. */
   moved(transition: Transition): void {
-    this.#metrics.transition(transition.eventType);
+    this.#metrics.transition(transition.eventType, transition.to);
     if (this.#log.enabled("info")) {
       this.#log.event("info", `task.${transition.eventType}`, {
         task_id: String(transition.taskId),

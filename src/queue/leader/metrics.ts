@@ -1,6 +1,7 @@
 /** What a node counts, as metrics. (TQ-44) */
 
-import type { EventType } from "../../core/queue/states.ts";
+import { Activity } from "../../core/queue/activity.ts";
+import type { EventType, TaskState } from "../../core/queue/states.ts";
 import { Histogram, type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import type { AuditCounts } from "../../host/ports/audit.ts";
 import type { ClusterStatus } from "../api/types.ts";
@@ -13,14 +14,23 @@ const { counter, gauge, histogram, labelled, audit } = metricFamily("hyperscale_
 
 export class QueueMetrics {
   readonly #transitions = new Map<EventType, number>();
+  /** What the page draws; the others are for Prometheus. */
+  readonly activity = new Activity();
   readonly queueDelay = new Histogram(SECONDS_BUCKETS);
   readonly runTime = new Histogram(SECONDS_BUCKETS);
   retries = 0;
   lateResults = 0;
   leaderChanges = 0;
 
-  transition(eventType: EventType): void {
+  transition(eventType: EventType, to: TaskState): void {
+    this.activity.moved(eventType, to);
     this.#transitions.set(eventType, (this.#transitions.get(eventType) ?? 0) + 1);
+  }
+
+  /** From ready to assigned. */
+  waited(ms: number): void {
+    this.queueDelay.add(ms / 1_000);
+    this.activity.waited(ms);
   }
 
   all(status: ClusterStatus, audited: AuditCounts): readonly Metric[] {

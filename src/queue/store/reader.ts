@@ -28,6 +28,7 @@ interface TaskFilter {
   readonly executor?: string | undefined;
   readonly node?: string | undefined;
   readonly schedule?: string | undefined;
+  readonly queue?: string | undefined;
   readonly search?: string | undefined;
   readonly limit: number;
 }
@@ -35,6 +36,14 @@ interface TaskFilter {
 /** A count is used for this many times as long as it took. */
 const COUNTS_KEPT_TIMES = 10;
 const COUNTS_KEPT_MS_MIN = 100;
+
+/** Tasks by state, and of each queue those that have not ended. */
+interface Tally {
+  readonly counts: TaskCounts;
+  readonly live: ReadonlyMap<string, { readonly QUEUED: number; readonly RUNNING: number }>;
+}
+
+const NO_LIMITS: QueueLimits = { paused: false, concurrency: null, rate: null };
 
 export interface LeaderRow extends LeaderInfo {
   readonly run: string;
@@ -44,7 +53,7 @@ export interface LeaderRow extends LeaderInfo {
 export class Reader {
   readonly #database: Database;
   readonly #heartbeatMs: number;
-  #counts: { readonly until: number; readonly value: Promise<TaskCounts> } | undefined;
+  #tally: { readonly until: number; readonly value: Promise<Tally> } | undefined;
 
   constructor(database: Database, heartbeatMs: number) {
     this.#database = database;
@@ -59,7 +68,11 @@ export class Reader {
 
   /** Newest first, as a list shows them: without payloads that are large. */
   async list(filter: TaskFilter): Promise<readonly Task[]> {
-    const ids = await this.ids(filter);
+    return this.briefs(await this.ids(filter));
+  }
+
+  /** These tasks, as a list shows them. */
+  async briefs(ids: readonly number[]): Promise<readonly Task[]> {
     if (ids.length === 0) return [];
     const { listedBytesMax } = QUEUE_LIMITS;
     const rows = await this.#database.query("task-brief", [sqlArray(ids), listedBytesMax]);
@@ -72,16 +85,16 @@ export class Reader {
   }
 
   #pageOf(filter: TaskFilter): Promise<readonly Row[]> {
-    const { before, states, executor, node, schedule, search, limit } = filter;
+    const { before, states, executor, node, schedule, queue, search, limit } = filter;
     const wanted = states === undefined ? null : sqlArray(states);
-    const filters = [before ?? null, wanted, executor ?? null, node ?? null, schedule ?? null];
+    const others = [executor, node, schedule, queue];
+    const filters = [before ?? null, wanted, ...others.map((one) => one ?? null)];
     if (search !== undefined) {
       const pattern = `%${search.replace(/[\\%_]/g, "\\$&")}%`;
       const { searchedTasksMax } = QUEUE_LIMITS;
       const found = [...filters, pattern, search, searchedTasksMax, limit];
       return this.#database.query("list-search", found);
     }
-    const others = [executor, node, schedule];
     const narrow = states !== undefined && others.every((one) => one === undefined);
     if (narrow && states.every((state) => !isTerminal(state)))
       return this.#database.query("list-live", [wanted, before ?? null, limit]);
@@ -193,33 +206,51 @@ export class Reader {
     }));
   }
 
+  async counts(): Promise<TaskCounts> {
+    return (await this.#tallied()).counts;
+  }
+
   /** Counted in the database; an answer is used for a while that grows with what it took. */
-  counts(): Promise<TaskCounts> {
+  #tallied(): Promise<Tally> {
     const begun = performance.now();
-    if (this.#counts !== undefined && begun < this.#counts.until) return this.#counts.value;
+    if (this.#tally !== undefined && begun < this.#tally.until) return this.#tally.value;
     const value = this.#count().finally(() => {
       const now = performance.now();
       const keptMs = Math.max(COUNTS_KEPT_MS_MIN, (now - begun) * COUNTS_KEPT_TIMES);
-      this.#counts = { until: now + keptMs, value };
+      this.#tally = { until: now + keptMs, value };
     });
-    this.#counts = { until: Number.POSITIVE_INFINITY, value };
+    this.#tally = { until: Number.POSITIVE_INFINITY, value };
     return value;
   }
 
-  async #count(): Promise<TaskCounts> {
+  async #count(): Promise<Tally> {
     const counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
+    const live = new Map<string, { QUEUED: number; RUNNING: number }>();
     for (const row of await this.#database.query("counts", [])) {
-      counts[row["state"] as TaskState] += Number(row["count"]);
+      const [state, count] = [row["state"] as TaskState, Number(row["count"])];
+      counts[state] += count;
+      if (state !== "QUEUED" && state !== "RUNNING") continue;
+      const name = String(row["queue"]);
+      const ofQueue = live.get(name) ?? { QUEUED: 0, RUNNING: 0 };
+      ofQueue[state] += count;
+      live.set(name, ofQueue);
     }
-    return counts;
+    return { counts, live };
   }
 
+  /** Those with limits, those with live tasks, and the one without a name. */
   async queues(): Promise<readonly QueueInfo[]> {
-    const rows = await this.#database.query("queue-list", []);
-    return rows.map((row) => {
-      const { paused, concurrency, rate } = limitsOf(row);
+    const [rows, { live }] = await Promise.all([
+      this.#database.query("queue-list", []),
+      this.#tallied(),
+    ]);
+    const limits = new Map(rows.map((row) => [String(row["queue"]), limitsOf(row)]));
+    const names = [...new Set(["default", ...limits.keys(), ...live.keys()])].sort();
+    return names.map((queue) => {
+      const { paused, concurrency, rate } = limits.get(queue) ?? NO_LIMITS;
       const perSecond = rate === null ? null : { count: rate.count, seconds: rate.perMs / 1_000 };
-      return { queue: String(row["queue"]), paused, concurrency, rate: perSecond };
+      const { QUEUED: queued = 0, RUNNING: running = 0 } = live.get(queue) ?? {};
+      return { queue, paused, concurrency, rate: perSecond, queued, running };
     });
   }
 

@@ -60,7 +60,10 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     await client.submitMany(tasks);
     const free = await client.submit({ executor: "work" });
     expect((await client.wait(free.id)).state).toBe("SUCCEEDED");
-    const [waiting] = await client.list({ state: "QUEUED", limit: 1 });
+    const [waiting] = await client.list({ queue: "mail", limit: 1 });
+    expect(waiting).toMatchObject({ queue: "mail", state: "QUEUED" });
+    const [, mail] = await client.queues();
+    expect(mail).toMatchObject({ queue: "mail", paused: true, queued: tasks.length, running: 0 });
     expect((await client.get(waiting?.id ?? "")).waiting_reason).toMatch(/"mail" is paused/);
     most = 0;
     await client.limitQueue("mail", { paused: false });
@@ -69,8 +72,10 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     await eventually("all ran", async () => (await client.status()).counts.SUCCEEDED === 61);
     expect(most).toBeLessThanOrEqual(3);
     expect(most).toBeGreaterThan(1);
+    const idle = { paused: false, rate: null, queued: 0, running: 0 };
     expect(await client.queues()).toEqual([
-      { queue: "mail", paused: false, concurrency: 3, rate: null },
+      { queue: "default", concurrency: null, ...idle },
+      { queue: "mail", concurrency: 3, ...idle },
     ]);
   });
 
@@ -99,5 +104,10 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     await eventually("they wait", async () => (await client.status()).counts.QUEUED === 2_499);
     expect(await client.deleteAll({ executor: "none" })).toBe(1);
     await eventually("they are gone", async () => (await client.status()).counts.CANCELED === 0);
+    const ids = (await client.list({ executor: "none", limit: 3 })).map(({ id }) => id);
+    const named = [...ids, other.id, "999999999"];
+    expect(await client.call("cancel_tasks", { ids: named })).toEqual({ changed: 3, next: null });
+    expect(await client.call("delete_tasks", { ids: named })).toEqual({ changed: 4, next: null });
+    await expect(client.call("cancel_tasks", { ids, state: "QUEUED" })).rejects.toThrow(/state/);
   });
 });

@@ -118,6 +118,26 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
     expect((await client.list({ search: "%" })).map(({ id }) => id)).toEqual([half.id]);
     expect((await client.list({ search: "50% OF" })).map(({ id }) => id)).toEqual([half.id]);
     expect(await client.list({ search: "n_thing" })).toEqual([]);
+    await client.cancel(half.id, "the customer left");
+    const found = await client.list({ search: "customer left" });
+    expect(found.map(({ id }) => id)).toEqual([half.id]);
+  });
+
+  it("tells what the leader did over time, through a node that takes no writes too", async () => {
+    const { client, database } = await queue();
+    const observer = await startNode({ database, role: "observer", settings: calmSettings });
+    const reading = new QueueClient(observer.url);
+    open.push(observer, reading);
+    const task = await client.submit({ executor: "sleep", input: { ms: 1 } });
+    await client.wait(task.id);
+    const activity = await eventually("a window closes", async () => {
+      const found = await reading.activity();
+      return found.windows.some(({ succeeded }) => succeeded > 0) && found;
+    });
+    expect(activity.node_id).not.toBe(observer.nodeId);
+    const [window] = activity.windows.filter(({ submitted }) => submitted > 0);
+    expect(window).toMatchObject({ submitted: 1, assigned: 1, failed: 0, queued: 0, running: 0 });
+    expect(window?.wait_p95_ms).toBeGreaterThan(0);
   });
 
   it("sends back a dependent that was cancelled with its dependency, once that is saved", async () => {

@@ -1,6 +1,6 @@
--- Tasks by state: the live ones counted through their indexes, the finished ones as they were kept.
-select state, count(*) as count from tasks where finished_at is null and ready group by state
+-- Tasks by state: the live ones by queue, counted through their indexes, the finished ones as they were kept.
+select state, queue, count(*) as count from tasks where finished_at is null and ready group by state, queue
 union all
-select state, count(*) from tasks where finished_at is null and not ready group by state
+select state, queue, count(*) from tasks where finished_at is null and not ready group by state, queue
 union all
-select state, count from task_totals
+select state, null, count from task_totals

@@ -5,4 +5,5 @@ select id from tasks
    and ($3::text is null or executor = $3)
    and ($4::text is null or last_assigned_node = $4)
    and ($5::text is null or schedule_id = $5)
- order by id desc limit $6
+   and ($6::text is null or queue = $6)
+ order by id desc limit $7

@@ -1,0 +1,25 @@
+/** Closes the windows of what a leader did, for as long as it leads. */
+
+import { ACTIVITY_TICK_MS } from "../../core/queue/activity.ts";
+import type { Background } from "../../host/background.ts";
+import type { Reader } from "../store/reader.ts";
+import type { Leader } from "./leader.ts";
+import type { QueueMetrics } from "./metrics.ts";
+
+interface ActivityHost {
+  readonly reader: Reader;
+  readonly metrics: QueueMetrics;
+  readonly background: Background;
+}
+
+export function tickActivity({ reader, metrics, background }: ActivityHost, leader: Leader): void {
+  const { activity } = metrics;
+  activity.begin(Date.now());
+  const ticks = background.every("count what the queue did", ACTIVITY_TICK_MS, async () => {
+    const counts = await reader.counts().catch(() => null);
+    // Counted by the next leader from here on, which may be this node again.
+    if (leader.writer.ended) return void ticks.cancel();
+    const depth = counts === null ? null : { queued: counts.QUEUED, running: counts.RUNNING };
+    activity.tick(Date.now(), depth);
+  });
+}
