@@ -1,8 +1,12 @@
-/** Calls to the node this page came from. */
+/** Calls to the node this page came from, and whether it answers. */
 
 const TOKEN = "hyperscale-queue-token";
-let lastId = 0;
+/** A node that has not answered by then does not answer. */
+const ANSWER_MS_MAX = 8_000;
+/** Clocks that differ by less are taken for one: the answer tells whole seconds. */
+const CLOCKS_APART_MS_MIN = 2_000;
 
+/** The node answered, and refused. */
 export class ApiError extends Error {
   readonly status: number;
 
@@ -12,8 +16,41 @@ export class ApiError extends Error {
   }
 }
 
+/** What the page knows of its node. */
+export interface NodeLink {
+  /** On this browser's clock. */
+  readonly answeredAtMs: number | null;
+  readonly silentSinceMs: number | null;
+  readonly locked: boolean;
+}
+
+let link: NodeLink = { answeredAtMs: null, silentSinceMs: null, locked: false };
+let clockOffsetMs = 0;
+let lastId = 0;
+const listeners = new Set<(now: NodeLink) => void>();
+
+export function nodeLink(): NodeLink {
+  return link;
+}
+
+export function onLink(listener: (now: NodeLink) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function setLink(next: Partial<NodeLink>): void {
+  link = { ...link, ...next };
+  for (const listener of listeners) listener(link);
+}
+
+/** The node's clock, which the times of tasks are told by. */
+export function nodeNow(): number {
+  return Date.now() + clockOffsetMs;
+}
+
 export function setToken(token: string): void {
   sessionStorage.setItem(TOKEN, token);
+  setLink({ locked: false });
 }
 
 function headers(): Record<string, string> {
@@ -21,11 +58,35 @@ function headers(): Record<string, string> {
   return token === null ? {} : { authorization: `Bearer ${token}` };
 }
 
-export async function call<Result>(method: string, params: unknown): Promise<Result> {
-  const response = await fetch("/", {
+async function ask(path: string, init: RequestInit): Promise<Response> {
+  try {
+    const response = await fetch(path, { ...init, headers: { ...headers(), ...init.headers } });
+    heard(response);
+    return response;
+  } catch (error) {
+    if (init.signal?.aborted !== true || isTimeout(init.signal))
+      setLink({ silentSinceMs: link.silentSinceMs ?? Date.now() });
+    throw error;
+  }
+}
+
+function isTimeout(signal: AbortSignal): boolean {
+  return signal.reason instanceof DOMException && signal.reason.name === "TimeoutError";
+}
+
+function heard(response: Response): void {
+  const apartMs = Date.parse(response.headers.get("date") ?? "") - Date.now();
+  clockOffsetMs = Math.abs(apartMs) >= CLOCKS_APART_MS_MIN ? apartMs : 0;
+  const locked = response.status === 401;
+  setLink({ answeredAtMs: Date.now(), silentSinceMs: null, locked });
+}
+
+export async function call<Result>(method: string, params: object): Promise<Result> {
+  const response = await ask("/", {
     method: "POST",
-    headers: { "content-type": "application/json", ...headers() },
+    headers: { "content-type": "application/json" },
     body: JSON.stringify({ jsonrpc: "2.0", id: ++lastId, method, params }),
+    signal: AbortSignal.timeout(ANSWER_MS_MAX),
   });
   const body = (await response.json()) as { result?: Result; error?: { message: string } };
   if (body.error !== undefined) throw new ApiError(body.error.message, response.status);
@@ -38,9 +99,10 @@ export async function follow(
   signal: AbortSignal,
   onMessage: (event: string, data: unknown) => void,
 ): Promise<void> {
-  const response = await fetch(`/tasks/${id}/follow`, { headers: headers(), signal });
+  const response = await ask(`/tasks/${id}/follow`, { signal });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  if (!response.ok || reader === undefined) return;
+  if (!response.ok || reader === undefined)
+    throw new ApiError(`cannot follow task ${id}: ${response.status}`, response.status);
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
@@ -53,4 +115,15 @@ export async function follow(
       if (event !== undefined && data !== undefined) onMessage(event, JSON.parse(data));
     }
   }
+}
+
+/** Keeps a file of a task on the reader's disk: a link could not carry the token. */
+export async function download(id: string, name: string): Promise<void> {
+  const response = await ask(`/tasks/${id}/files/${encodeURIComponent(name)}`, {});
+  if (!response.ok) throw new ApiError(`cannot read ${name}`, response.status);
+  const anchor = document.createElement("a");
+  anchor.href = URL.createObjectURL(await response.blob());
+  anchor.download = `task-${id}-${name}`;
+  anchor.click();
+  URL.revokeObjectURL(anchor.href);
 }

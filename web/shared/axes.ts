@@ -19,6 +19,7 @@ export const RIGHT_PADDING = 26;
 export function axesOf(
   formatTick: (value: number) => string,
   logarithmic: boolean,
+  momentText?: (seconds: number) => string,
 ): readonly uPlot.Axis[] {
   const axis = {
     stroke: cssColor("--muted"),
@@ -33,7 +34,9 @@ export function axesOf(
       space: 64,
       size: 30,
       values: (_, values, __, ___, step) =>
-        values.map((value) => (value === null ? "" : clockText(value, step < 1 ? 1 : 0))),
+        values.map((value) =>
+          value === null ? "" : (momentText?.(value) ?? clockText(value, step < 1 ? 1 : 0)),
+        ),
     },
     {
       ...axis,

@@ -27,6 +27,8 @@ export interface ChartsState {
   /** Of latencies; other axes begin at zero. */
   readonly scale: Scale;
   readonly events: readonly ChartEvent[];
+  /** How a moment is told; by default as time since the beginning. */
+  readonly momentText?: (seconds: number) => string;
 }
 
 const NONE: ChartsState = {

@@ -1,7 +1,7 @@
 /** The frame of every page: brand, colours, a rail of sections (a bar at the bottom of a phone). */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useFragment } from "./fragment.ts";
 import { Segments } from "./parts.tsx";
 import type { Choice } from "./theme.ts";
@@ -11,11 +11,15 @@ export interface FrameSection {
   readonly title: string;
   /** Worth a look: shown beside the title. */
   readonly mark?: string;
+  /** Where it is, when it is not a section of this page. */
+  readonly href?: string;
 }
 
 interface FrameProps {
   readonly sections: readonly FrameSection[];
   readonly theme: { readonly choice: Choice; readonly choose: (choice: Choice) => void };
+  /** The one that is shown, where only one is. */
+  readonly current?: string;
   /** Stays at the top while the page scrolls. */
   readonly bar?: ComponentChildren;
   readonly children: ComponentChildren;
@@ -23,14 +27,18 @@ interface FrameProps {
 
 const CHOICES: readonly Choice[] = ["auto", "light", "dark"];
 
-export function Frame({ bar, children, sections, theme }: FrameProps) {
+export function Frame({ bar, children, current: shown, sections, theme }: FrameProps) {
   const { link } = useFragment();
-  const current = useCurrentSection(sections);
+  const scrolledTo = useCurrentSection(sections);
+  const current = shown ?? scrolledTo;
+  const main = useRef<HTMLElement>(null);
+  // The address is the state of the page, not a place in it: focus moves without it.
+  const skip = () => main.current?.focus();
   return (
     <>
-      <a class="skip" href={link({}, sections[0]?.id ?? "")}>
+      <button type="button" class="skip" onClick={skip}>
         Skip to the content
-      </a>
+      </button>
       <header class="top">
         <span class="brand">
           <Mark />
@@ -41,14 +49,20 @@ export function Frame({ bar, children, sections, theme }: FrameProps) {
       </header>
       <div class="frame">
         <nav class="rail" aria-label="Sections">
-          {sections.map(({ id, mark, title }) => (
-            <a key={id} href={link({}, id)} aria-current={current === id ? "location" : undefined}>
+          {sections.map(({ href, id, mark, title }) => (
+            <a
+              key={id}
+              href={href ?? link({}, id)}
+              aria-current={current === id ? "location" : undefined}
+            >
               {title}
               {mark !== undefined && <span class="rail-mark">{mark}</span>}
             </a>
           ))}
         </nav>
-        <main>{children}</main>
+        <main tabIndex={-1} ref={main}>
+          {children}
+        </main>
       </div>
     </>
   );

@@ -49,7 +49,7 @@ interface Handlers {
 const SYNC_KEY = "time";
 
 export function newPlot(element: HTMLElement, props: PlotProps, handlers: Handlers): uPlot {
-  const { full, range } = handlers.charts();
+  const { full, momentText, range } = handlers.charts();
   const [min, max] = range ?? full;
   const options: uPlot.Options = {
     width: Math.max(element.clientWidth, 1),
@@ -75,7 +75,7 @@ export function newPlot(element: HTMLElement, props: PlotProps, handlers: Handle
         range: (_, low, high) => yRange(props, low, high),
       },
     },
-    axes: [...axesOf(props.formatTick, props.logarithmic)],
+    axes: [...axesOf(props.formatTick, props.logarithmic, momentText)],
     series: [{}, ...props.lines.map(seriesOf)],
     hooks: {
       setCursor: [(chart) => handlers.onIndex(chart.cursor.idx ?? null, chart.cursor.left ?? -1)],

@@ -7,7 +7,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import { RIGHT_PADDING } from "./axes.ts";
-import { moved, useCharts, zoomed } from "./charts.ts";
+import { type ChartsState, moved, useCharts, zoomed } from "./charts.ts";
 import { clockAt } from "./clock.ts";
 import { useFragment } from "./fragment.ts";
 import { useNear } from "./near.ts";
@@ -49,7 +49,9 @@ const NO_LIMITS: readonly Limit[] = [];
 export function TimeChart(props: TimeChartProps) {
   const { atSeconds, description, format, id, lines, note, title, windowSeconds } = props;
   const fragment = useFragment();
-  const { range } = useCharts();
+  const charts = useCharts();
+  const { range } = charts;
+  const moment = (at: number) => momentAt(charts, startOf(props, at), windowSeconds);
   const [pointed, setPointed] = useState<{ index: number; left: number } | null>(null);
   const [asTable, setAsTable] = useState(false);
   const only = fragment.get(`only.${id}`);
@@ -86,17 +88,21 @@ export function TimeChart(props: TimeChartProps) {
           {...{ holder, plot, atSeconds }}
           label={`${title}. ${description}`}
           index={index}
-          text={(at) => spoken(lines, at, clockAt(startOf(props, at), windowSeconds), format)}
+          text={(at) => spoken(lines, at, moment(at), format)}
         />
         {pointed !== null && (
           <span class="cursor-time" style={{ left: `${tipLeft(plot.current, pointed.left)}px` }}>
-            {clockAt(startOf(props, pointed.index), windowSeconds)}
+            {moment(pointed.index)}
           </span>
         )}
       </div>
       {asTable && <ChartTable {...props} />}
     </figure>
   );
+}
+
+function momentAt({ momentText }: ChartsState, seconds: number, windowSeconds: number): string {
+  return momentText?.(seconds) ?? clockAt(seconds, windowSeconds);
 }
 
 function startOf({ atSeconds, windowSeconds }: TimeChartProps, index: number): number {
@@ -291,8 +297,8 @@ const TABLE_ROWS_MAX = 120;
 
 function ChartTable(props: TimeChartProps) {
   const { atSeconds, format, lines, title, windowSeconds } = props;
-  const { full, range } = useCharts();
-  const [from, to] = range ?? full;
+  const charts = useCharts();
+  const [from, to] = charts.range ?? charts.full;
   const inside = atSeconds.flatMap((at, index) => (at >= from && at <= to ? [index] : []));
   const every = Math.max(1, Math.ceil(inside.length / TABLE_ROWS_MAX));
   const rows = inside.filter((_, at) => at % every === 0);
@@ -307,7 +313,7 @@ function ChartTable(props: TimeChartProps) {
         rows={rows.map((index) => ({
           key: String(index),
           cells: [
-            { text: clockAt(startOf(props, index), windowSeconds) },
+            { text: momentAt(charts, startOf(props, index), windowSeconds) },
             ...lines.map((line) => ({ text: textAt(line, index, format) })),
           ],
         }))}

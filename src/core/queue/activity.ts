@@ -37,7 +37,7 @@ export interface ActivityWindow {
   readonly running: number | null;
 }
 
-export interface QueueDepth {
+interface QueueDepth {
   readonly queued: number;
   readonly running: number;
 }

@@ -18,7 +18,10 @@ export function tickActivity({ reader, metrics, background }: ActivityHost, lead
   const ticks = background.every("count what the queue did", ACTIVITY_TICK_MS, async () => {
     const counts = await reader.counts().catch(() => null);
     // Counted by the next leader from here on, which may be this node again.
-    if (leader.writer.ended) return void ticks.cancel();
+    if (leader.writer.ended) {
+      ticks.cancel();
+      return;
+    }
     const depth = counts === null ? null : { queued: counts.QUEUED, running: counts.RUNNING };
     activity.tick(Date.now(), depth);
   });

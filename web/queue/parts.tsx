@@ -1,0 +1,63 @@
+/** Pieces of the queue's page: states, times, texts of tasks. */
+
+import type { ComponentChildren } from "preact";
+import type { TaskState } from "../../src/core/queue/states.ts";
+import { formatMs } from "../../src/core/run/results/format.ts";
+import type { Task } from "../../src/queue/api/types.ts";
+import { place } from "./address.ts";
+import { nodeNow } from "./api.ts";
+
+/** A mark beside the word: colours alone do not tell them apart for everybody. */
+const MARKS: Readonly<Record<TaskState, string>> = {
+  QUEUED: "○",
+  RUNNING: "▶",
+  SUCCEEDED: "✓",
+  FAILED: "✗",
+  CANCELED: "–",
+};
+
+export function StateChip({ state }: { readonly state: TaskState }) {
+  return (
+    <span class={`chip state-${state}`}>
+      <span aria-hidden="true">{MARKS[state]}</span> {state.toLowerCase()}
+    </span>
+  );
+}
+
+/** The time of a day, with the date where it is another day. */
+export function Moment({ at }: { readonly at: string | number | null }) {
+  if (at === null) return <span class="quiet">–</span>;
+  const date = new Date(at);
+  const clock = date.toLocaleTimeString("en-GB");
+  const sameDay = date.toDateString() === new Date(nodeNow()).toDateString();
+  const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  return (
+    <time dateTime={date.toISOString()} title={date.toISOString()}>
+      {sameDay ? clock : `${day} ${clock.slice(0, 5)}`}
+    </time>
+  );
+}
+
+/** How long from one moment to another, or until now; two digits are enough for what goes on. */
+export function spanText(from: string | null, to: string | null): string {
+  if (from === null) return "–";
+  const ms = (to === null ? nodeNow() : Date.parse(to)) - Date.parse(from);
+  return to === null ? formatMs(Math.max(0, Math.round(ms / 1_000) * 1_000), 2) : formatMs(ms);
+}
+
+/** What the time of a task went to last. */
+export function timeText(task: Task): string {
+  if (task.state === "QUEUED") return `waits ${spanText(task.created_at, null)}`;
+  if (task.state === "RUNNING") return `runs ${spanText(task.started_at, null)}`;
+  return task.started_at === null ? "–" : spanText(task.started_at, task.finished_at);
+}
+
+/** Attempts begun of those allowed: one that waits for its first has begun none. */
+export function attemptText({ attempt_id, attempts_forgiven, max_attempts, state }: Task): string {
+  const begun = state === "QUEUED" ? attempt_id - 1 : attempt_id;
+  return `${begun}/${max_attempts + attempts_forgiven}`;
+}
+
+export function TaskLink({ id, children }: { id: string; children?: ComponentChildren }) {
+  return <a href={place("task", { id })}>{children ?? id}</a>;
+}

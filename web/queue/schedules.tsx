@@ -1,0 +1,102 @@
+/** Schedules: when each ticks next, what it submits, what became of its last task. */
+
+import type { Schedule, Task } from "../../src/queue/api/types.ts";
+import { Table } from "../shared/table.tsx";
+import { place } from "./address.ts";
+import { call } from "./api.ts";
+import { useDeeds } from "./confirm.tsx";
+import { usePolled } from "./live.ts";
+import { Moment, TaskLink } from "./parts.tsx";
+
+const SCHEDULES_EVERY_MS = 5_000;
+
+export function SchedulesView() {
+  const schedules = usePolled("schedules", SCHEDULES_EVERY_MS, () =>
+    call<readonly Schedule[]>("list_schedules", {}),
+  );
+  return (
+    <>
+      <h1 class="page-title">Schedules</h1>
+      {schedules.problem !== undefined && <p class="bad-text">{schedules.problem}</p>}
+      {schedules.value === undefined ? (
+        <p class="empty">Loading …</p>
+      ) : schedules.value.length === 0 ? (
+        <p class="empty">
+          No schedules. One is made with{" "}
+          <code>hyperscale queue schedule put nightly "0 3 * * *" EXECUTOR</code>.
+        </p>
+      ) : (
+        <Table
+          caption="Schedules"
+          stacked
+          columns={[
+            { title: "Schedule" },
+            { title: "Cron" },
+            { title: "Submits" },
+            { title: "Next" },
+            { title: "Last" },
+            { title: "Last task" },
+            { title: "Run or remove", hidden: true },
+          ]}
+          rows={schedules.value.map((one) => ({
+            key: one.schedule_id,
+            cells: [
+              {
+                text: <a href={place("tasks", { schedule: one.schedule_id })}>{one.schedule_id}</a>,
+              },
+              { text: <code>{one.cron}</code> },
+              { text: executorOf(one) },
+              { text: <Moment at={one.next_tick} /> },
+              { text: <Moment at={one.last_tick} /> },
+              { text: one.last_task === null ? "–" : <TaskLink id={one.last_task} /> },
+              { text: <Actions schedule={one} done={schedules.again} /> },
+            ],
+          }))}
+        />
+      )}
+    </>
+  );
+}
+
+function executorOf({ task }: Schedule): string {
+  const { executor } = Object(task) as { readonly executor?: unknown };
+  return String(executor ?? "");
+}
+
+function Actions({ schedule, done }: { readonly schedule: Schedule; readonly done: () => void }) {
+  const { ask, perform } = useDeeds();
+  const id = schedule.schedule_id;
+  const runNow = async (): Promise<string> => {
+    const task = await call<Task>("submit_task", schedule.task as object);
+    done();
+    return task.created === false
+      ? `Task ${task.id} has its key and has not ended; nothing was added.`
+      : `Task ${task.id} submitted.`;
+  };
+  const remove = async (): Promise<string> => {
+    await call("remove_schedule", { schedule_id: id });
+    done();
+    return `${id} removed.`;
+  };
+  return (
+    <span class="row-buttons">
+      <button type="button" class="button" onClick={() => perform(runNow)}>
+        Run now<span class="hidden"> {id}</span>
+      </button>
+      <button
+        type="button"
+        class="button danger"
+        onClick={() =>
+          ask({
+            question: `Remove the schedule ${id}? Tasks that it submitted stay.`,
+            button: "Remove",
+            danger: true,
+            perform: remove,
+          })
+        }
+      >
+        Remove<span class="hidden"> {id}</span>
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,89 @@
+/** One task and its history, kept up to date by following it; a follow that breaks is begun anew. */
+
+import { useEffect, useState } from "preact/hooks";
+import { errorText } from "../../src/core/base/error-text.ts";
+import type { Task, TaskEvent, TaskFile } from "../../src/queue/api/types.ts";
+import { ApiError, call, follow } from "./api.ts";
+
+const FOLLOW_AGAIN_MS = 1_000;
+/** Words of the executor that are shown; older ones make room. */
+const WORDS_MAX = 200;
+
+export interface Words {
+  readonly kind: string;
+  readonly message: unknown;
+}
+
+interface Followed {
+  readonly task: Task | undefined;
+  readonly events: readonly TaskEvent[];
+  readonly words: readonly Words[];
+  readonly files: readonly TaskFile[];
+  readonly problem: string | undefined;
+}
+
+const NOTHING: Followed = {
+  task: undefined,
+  events: [],
+  words: [],
+  files: [],
+  problem: undefined,
+};
+
+export function useTask(id: string) {
+  const [known, setKnown] = useState<Followed>(NOTHING);
+  const [round, setRound] = useState(0);
+
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer = 0;
+    const change = (next: (before: Followed) => Partial<Followed>): void => {
+      if (!abort.signal.aborted) setKnown((before) => ({ ...before, ...next(before) }));
+    };
+    const load = async (): Promise<void> => {
+      const [task, files] = await Promise.all([
+        call<Task>("get_task", { task_id: id }),
+        call<readonly TaskFile[]>("task_files", { task_id: id }),
+      ]);
+      change(() => ({ task, files, problem: undefined }));
+    };
+    const hear = (event: string, data: unknown): void => {
+      if (event === "transition") {
+        const { event_id: eventId } = data as TaskEvent;
+        // A follow that was begun anew tells all from the beginning.
+        change(({ events }) =>
+          events.some((one) => one.event_id === eventId)
+            ? {}
+            : { events: [...events, data as TaskEvent] },
+        );
+        load().catch(() => undefined);
+      } else if (event !== "end") {
+        const { message } = data as { readonly message: unknown };
+        change(({ words }) => ({ words: [...words, { kind: event, message }].slice(-WORDS_MAX) }));
+      }
+    };
+    const watch = async (): Promise<void> => {
+      let isOver = false;
+      try {
+        await load();
+        await follow(id, abort.signal, (event, data) => {
+          isOver ||= event === "end";
+          hear(event, data);
+        });
+      } catch (error) {
+        // Refused for good; silence is told above the page, and ends.
+        isOver = error instanceof ApiError && error.status !== 401 && error.status < 500;
+        if (error instanceof ApiError) change(() => ({ problem: errorText(error) }));
+      }
+      if (!isOver && !abort.signal.aborted)
+        timer = window.setTimeout(() => void watch(), FOLLOW_AGAIN_MS);
+    };
+    void watch();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [id, round]);
+
+  return { ...known, followAnew: () => setRound((before) => before + 1) };
+}
