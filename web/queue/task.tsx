@@ -2,25 +2,30 @@
 
 import { useState } from "preact/hooks";
 import { formatBytes, formatCount, formatMs } from "../../src/core/run/results/format.ts";
-import type { Task, TaskEvent, TaskFailure, TaskFile } from "../../src/queue/api/types.ts";
+import type {
+  Task,
+  TaskAttempt,
+  TaskEvent,
+  TaskFailure,
+  TaskFile,
+} from "../../src/queue/api/types.ts";
 import { Alert, Facts, Folded, Section } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";
 import { place } from "./address.ts";
 import { call, download } from "./api.ts";
-import { type Attempt, attemptsOf, errorOf } from "./attempts.ts";
+import { AttemptLog } from "./attempt-log.tsx";
 import { useDeeds } from "./confirm.tsx";
 import { useBeat } from "./live.ts";
 import { attemptText, Moment, StateChip, spanText, TaskLink } from "./parts.tsx";
-import { useTask, type Words } from "./use-task.ts";
+import { useTask } from "./use-task.ts";
 
 /** Of a payload that is shown before all of it is asked for. */
 const PAYLOAD_CHARACTERS_MAX = 4_000;
 
 export function TaskView({ id }: { readonly id: string }) {
-  const { task, events, words, files, problem, followAnew } = useTask(id);
+  const { task, attempts, events, progress, files, problem, followAnew } = useTask(id);
   useBeat(1_000);
   if (task === undefined) return <p class="empty">{problem ?? `Loading task ${id} …`}</p>;
-  const attempts = attemptsOf(events);
   return (
     <div data-panel={task.id}>
       <p>
@@ -52,8 +57,9 @@ export function TaskView({ id }: { readonly id: string }) {
         </Alert>
       )}
       {task.error !== null && <ErrorBox error={task.error} state={task.state} />}
-      <WordsSection words={words} />
-      <Attempts attempts={attempts} />
+      <Progress value={progress ?? attempts.at(-1)?.progress ?? null} />
+      <Attempts attempts={attempts} id={task.id} />
+      <AttemptLog id={task.id} attempts={attempts} />
       <Section id="payloads" title="Input and result">
         <Payload name="Input" value={task.input} />
         {task.result !== null && <Payload name="Result" value={task.result} />}
@@ -192,7 +198,12 @@ function ErrorText({ error }: { readonly error: TaskFailure }) {
   );
 }
 
-function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }) {
+interface AttemptsProps {
+  readonly attempts: readonly TaskAttempt[];
+  readonly id: string;
+}
+
+function Attempts({ attempts, id }: AttemptsProps) {
   return (
     <Section id="attempts" title="Attempts">
       {attempts.length === 0 ? (
@@ -207,16 +218,18 @@ function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }) {
             { title: "Node" },
             { title: "Began" },
             { title: "Took", numeric: true },
+            { title: "Log", numeric: true },
             { title: "Error" },
           ]}
           rows={attempts.toReversed().map((one) => ({
-            key: String(one.attempt),
+            key: String(one.attempt_id),
             cells: [
-              { text: `attempt ${one.attempt}` },
-              { text: one.outcome ?? "goes on" },
-              { text: one.node ?? "" },
-              { text: <Moment at={one.startedAt ?? one.assignedAt} /> },
-              { text: spanText(one.startedAt ?? one.assignedAt, one.endedAt) },
+              { text: `attempt ${one.attempt_id}` },
+              { text: one.outcome },
+              { text: one.node_id ?? "" },
+              { text: <Moment at={one.started_at ?? one.assigned_at} /> },
+              { text: spanText(one.started_at ?? one.assigned_at, one.ended_at) },
+              { text: <LogLink attempt={one} id={id} /> },
               { text: one.error === null ? null : <ErrorText error={one.error} /> },
             ],
           }))}
@@ -226,26 +239,24 @@ function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }) {
   );
 }
 
-/** What the executor says while somebody looks. */
-function WordsSection({ words }: { readonly words: readonly Words[] }) {
-  if (words.length === 0) return null;
-  const progress = words.findLast(({ kind }) => kind === "progress");
-  const lines = words.filter(({ kind }) => kind === "log");
+function LogLink({ attempt, id }: { readonly attempt: TaskAttempt; readonly id: string }) {
+  const { attempt_id: number, log_lines: lines } = attempt;
+  if (lines === 0) return <span class="quiet">–</span>;
   return (
-    <Section id="words" title="From the executor">
-      {progress !== undefined && <Payload name="Progress" value={progress.message} />}
-      {lines.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
-        <pre class="card log" tabIndex={0}>
-          {lines.map(({ message }) => plainText(message)).join("\n")}
-        </pre>
-      )}
-    </Section>
+    <a href={place("task", { id, attempt: String(number) })}>
+      {formatCount(lines)} {lines === 1 ? "line" : "lines"}
+    </a>
   );
 }
 
-function plainText(message: unknown): string {
-  return typeof message === "string" ? message : (JSON.stringify(message) ?? "");
+/** What the execution told last of how far it is. */
+function Progress({ value }: { readonly value: unknown }) {
+  if (value === null || value === undefined) return null;
+  return (
+    <Section id="progress" title="Progress">
+      <Payload name="Last told" value={value} />
+    </Section>
+  );
 }
 
 function Payload({ name, value }: { readonly name: string; readonly value: unknown }) {
@@ -333,14 +344,19 @@ function History({ events }: { readonly events: readonly TaskEvent[] }) {
               {event.attempt_id === null ? "" : ` · attempt ${event.attempt_id}`}
               {` · epoch ${event.epoch}`}
             </div>
-            {errorOf(event.details) !== null && (
-              <div class="said bad-text">{errorOf(event.details)?.message}</div>
-            )}
+            <Cause details={event.details} />
           </li>
         ))}
       </ol>
     </Section>
   );
+}
+
+/** An end holds the error itself, a try that is followed by another holds it beside its reason. */
+function Cause({ details }: { readonly details: unknown }) {
+  const { error, message } = Object(details) as { error?: TaskFailure; message?: unknown };
+  const text = error?.message ?? message;
+  return typeof text === "string" ? <div class="said bad-text">{text}</div> : null;
 }
 
 function moveText(event: TaskEvent): string {

@@ -2,22 +2,17 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { errorText } from "../../src/core/base/error-text.ts";
-import type { Task, TaskEvent, TaskFile } from "../../src/queue/api/types.ts";
+import type { Task, TaskAttempt, TaskEvent, TaskFile } from "../../src/queue/api/types.ts";
 import { ApiError, call, follow } from "./api.ts";
 
 const FOLLOW_AGAIN_MS = 1_000;
-/** Words of the executor that are shown; older ones make room. */
-const WORDS_MAX = 200;
-
-export interface Words {
-  readonly kind: string;
-  readonly message: unknown;
-}
 
 interface Followed {
   readonly task: Task | undefined;
   readonly events: readonly TaskEvent[];
-  readonly words: readonly Words[];
+  /** The last value that the executor told while somebody looked. */
+  readonly progress: unknown;
+  readonly attempts: readonly TaskAttempt[];
   readonly files: readonly TaskFile[];
   readonly problem: string | undefined;
 }
@@ -25,7 +20,8 @@ interface Followed {
 const NOTHING: Followed = {
   task: undefined,
   events: [],
-  words: [],
+  progress: undefined,
+  attempts: [],
   files: [],
   problem: undefined,
 };
@@ -41,11 +37,12 @@ export function useTask(id: string) {
       if (!abort.signal.aborted) setKnown((before) => ({ ...before, ...next(before) }));
     };
     const load = async (): Promise<void> => {
-      const [task, files] = await Promise.all([
+      const [task, attempts, files] = await Promise.all([
         call<Task>("get_task", { task_id: id }),
+        call<readonly TaskAttempt[]>("task_attempts", { task_id: id }),
         call<readonly TaskFile[]>("task_files", { task_id: id }),
       ]);
-      change(() => ({ task, files, problem: undefined }));
+      change(() => ({ task, attempts, files, problem: undefined }));
     };
     const hear = (event: string, data: unknown): void => {
       if (event === "transition") {
@@ -57,9 +54,9 @@ export function useTask(id: string) {
             : { events: [...events, data as TaskEvent] },
         );
         load().catch(() => undefined);
-      } else if (event !== "end") {
+      } else if (event === "progress") {
         const { message } = data as { readonly message: unknown };
-        change(({ words }) => ({ words: [...words, { kind: event, message }].slice(-WORDS_MAX) }));
+        change(() => ({ progress: message }));
       }
     };
     const watch = async (): Promise<void> => {

@@ -35,7 +35,8 @@ describe(
         nodeId: "paris-1",
         settings: calmSettings,
         executors: {
-          refuse: () => {
+          refuse: (_, { log }) => {
+            log("looking for the bucket");
             throw new NotRetryable("the bucket is gone", { cause: new Error("no route to it") });
           },
         },
@@ -91,7 +92,7 @@ describe(
       expect(hash(page)).toBe("#tasks?state=RUNNING");
       await rows(page).getByRole("link").first().click();
       expect(hash(page)).toBe(`#task?id=${long.id}`);
-      await page.locator("#words").getByText("Progress").waitFor();
+      await page.locator("#progress").waitFor();
       await shot(page, "running");
       await press(page, "Cancel task");
       await confirm(page, "Back");
@@ -121,6 +122,9 @@ describe(
       await page.locator("#attempts tbody tr").nth(1).waitFor();
       expect(await page.textContent("#attempts")).toContain("because of no route to it");
       expect(await page.textContent("#attempts")).toContain("Stack");
+      await page.locator("#log", { hasText: "attempt 2" }).getByText("the bucket").waitFor();
+      await page.locator("#attempts").getByRole("link", { name: "1 line" }).last().click();
+      await page.locator("#log", { hasText: "attempt 1" }).waitFor();
       await page.goto(`${node.url}/#tasks?executor=refuse`);
       await page.getByRole("searchbox", { name: "Search" }).fill('"box": 8');
       await expect.poll(() => rows(page).count()).toBe(1);
