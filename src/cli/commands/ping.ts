@@ -127,7 +127,12 @@ async function pingProtocol(scheme: string, text: string, flags: PingFlags): Pro
   }
   const url = new URL(text);
   if (flags.json !== true) process.stdout.write(`${withoutPassword(url)}\n\n`);
-  await warmUpProtocol(protocol, url);
+  try {
+    await warmUpProtocol(protocol, url);
+  } catch (error) {
+    complain(`hyperscale ping: ${maskCredentials(errorText(error))}`);
+    return EXIT_FAILURE;
+  }
   const options = {
     protocol,
     url,

@@ -134,8 +134,7 @@ function outcomeOf(result: CallResult, { address, dns, port }: Place): PingOutco
       kind: kinds[errorKind] ?? "other",
       phase: phases[errorKind] ?? (connectMs < 0 ? "connect" : "first byte"),
       code,
-      message: result.error ?? "",
-      hint: "",
+      ...explained(result, `${address}:${port}`),
       totalMs,
     };
   }
@@ -164,12 +163,26 @@ function outcomeOf(result: CallResult, { address, dns, port }: Place): PingOutco
   };
 }
 
+function explained(result: CallResult, place: string): { message: string; hint: string } {
+  if (result.errorKind !== "refused") return { message: result.error ?? "", hint: "" };
+  const hint = "Is the server started, and is the port right?";
+  return { message: `nothing listens on ${place}`, hint };
+}
+
 function textOf(result: CallResult): string {
   return "text" in result && typeof result.text === "function" ? String(result.text()) : "";
 }
 
-/** The first call of a process pays for compiling: one to a server on loopback, an echo, pays it instead. */
+/**
+ * Loads what the protocol needs, and throws the line to install it with where it is absent. The first
+ * call of a process pays for compiling: one to a server on loopback, an echo, pays it instead.
+ */
 export async function warmUpProtocol(protocol: ProtocolPing, target: URL): Promise<void> {
+  const local = new URL(target);
+  // No host is looked up here: that is measured.
+  local.hostname = "127.0.0.1";
+  const settings = DEFAULT_CALL_SETTINGS;
+  await protocol.call(local.href, { insecure: true }).prepare({ settings, folder: process.cwd() });
   const server = createServer((socket) => {
     socket.on("error", () => socket.destroy());
     socket.pipe(socket);

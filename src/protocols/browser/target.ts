@@ -167,8 +167,15 @@ export class BrowserTarget {
     });
   }
 
-  ping(): BrowserCall<LoadedPage> {
-    return this.goto(this.#target.url.href);
+  /** Opens the page of the address, and says in a line what it took. */
+  ping(): BrowserCall<string> {
+    const { href } = this.#target.url;
+    const command = { kind: "goto", address: href, waitUntil: "load", expect: [] } as const;
+    return new DescribedCall(this.#target, {
+      command,
+      title: "goto",
+      decode: (value) => summaryOf(value as LoadedPage),
+    });
   }
 
   #call<Value>(command: BrowserCommand, decode: (value: unknown) => Value): BrowserCall<Value> {
@@ -192,6 +199,13 @@ function contextOf(options: BrowserOptions): ContextOptions {
   const elementMs =
     elementTimeout === undefined ? ELEMENT_MS : millisecondsOf(elementTimeout, "elementTimeout");
   return { viewport, userAgent, headers, perIteration, elementMs };
+}
+
+function summaryOf({ address, requests, timings, vitals }: LoadedPage): string {
+  const ms = (figure: number | null | undefined): string => `${Math.round(figure ?? 0)} ms`;
+  const paint = vitals?.lcpMs === null ? "nothing painted" : `LCP ${ms(vitals?.lcpMs)}`;
+  const count = `${requests} request${requests === 1 ? "" : "s"}`;
+  return `${address}: loaded in ${ms(timings?.loadMs)}, ${paint}, ${count}`;
 }
 
 function checkText(text: unknown): string {

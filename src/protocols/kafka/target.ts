@@ -156,11 +156,11 @@ export class KafkaTarget {
   }
 
   /** Asks for the brokers of the cluster; `value` is how many there are. */
-  ping(): KafkaCall<number> {
+  ping(): KafkaCall<string> {
     return new DescribedCall(this.#target, {
       command: { kind: "ping" },
       title: "describe cluster",
-      decode: Number,
+      decode: (brokers) => `${Number(brokers)} broker${brokers === 1 ? "" : "s"}`,
     });
   }
 }
