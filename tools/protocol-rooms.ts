@@ -44,10 +44,6 @@ export const PROTOCOL_ROOMS = {
     path: "src/protocols/grpc/",
     imports: ["core/base", "protocols", "protocols/http2", "protocols/target"],
   },
-  "protocols/browser": {
-    path: "src/protocols/browser/",
-    imports: ["core/base", "protocols/net", "protocols", "protocols/target"],
-  },
   "protocols/sse": {
     path: "src/protocols/sse/",
     imports: ["core/base", "protocols", "protocols/http1", "protocols/target"],
@@ -65,6 +61,6 @@ export const PROTOCOL_ROOMS = {
   /** Each of those protocols; none knows another. */
   "protocols/*": {
     path: "src/protocols/*/",
-    imports: ["core/base", "protocols", "protocols/target"],
+    imports: ["core/base", "protocols/net", "protocols", "protocols/target"],
   },
 } satisfies Record<string, Room>;

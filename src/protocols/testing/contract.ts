@@ -7,6 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { needs } from "../../../test/needs.ts";
+import type { ErrorKind } from "../errors.ts";
 import { clock } from "../net/clock.ts";
 import type { CallSettings, PreparedCall } from "../protocol.ts";
 import { freePort } from "./real-server.ts";
@@ -58,6 +59,8 @@ interface HostileSubject {
   readonly rubbish: readonly Buffer[];
   /** More than 64 KiB, or says so; null where it cannot be. */
   readonly oversize: Buffer | null;
+  /** What nobody at the port is heard as; "refused" by default. */
+  readonly nobody?: ErrorKind;
   /** Enough to open a connection and call; `TIMEOUT_MS` by default. */
   readonly timeoutMs?: number;
 }
@@ -208,12 +211,13 @@ async function against(
 
 function lossCases(subject: Subject): void {
   const { calls, hostile } = subject;
-  const { timeoutMs = TIMEOUT_MS } = hostile;
+  const { nobody = "refused", timeoutMs = TIMEOUT_MS } = hostile;
   const nothing = (): void => undefined;
 
-  it("refused: nobody listens", async () => {
-    const { record, result } = await once(calls(await freePort()).success);
-    expect(record.errorKind).toBe("refused");
+  it(`${nobody}: nobody listens`, async () => {
+    const settings = nobody === "timeout" ? { timeoutMs } : {};
+    const { record, result } = await once(calls(await freePort()).success, settings);
+    expect(record.errorKind).toBe(nobody);
     expect(result?.ok).toBe(false);
   });
 

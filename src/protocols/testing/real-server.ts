@@ -68,6 +68,21 @@ export function findPythonModule(wanted: ServerPackage): Program | null {
   return { path: PYTHON, environment: { ...process.env, PYTHONPATH: modules } };
 }
 
+/** A folder whose node_modules have the package; null where it was not fetched, or cannot be. */
+export function findNpmPackage(name: string, version: string): string | null {
+  const folder = join(cacheFolder(), `npm-${name.replaceAll(/[@/]/g, "-")}-${version}`);
+  const isThere = (): boolean => existsSync(join(folder, "node_modules", name, "package.json"));
+  if (!isThere() && FETCH) {
+    const options = ["--ignore-scripts", "--engine-strict=false", "--no-audit", "--no-fund"];
+    mkdirSync(folder, { recursive: true });
+    spawnSync("npm", ["install", "--prefix", folder, ...options, `${name}@${version}`], {
+      stdio: "ignore",
+      timeout: FETCH_MS_MAX,
+    });
+  }
+  return isThere() ? folder : null;
+}
+
 /** For skipped tests. */
 export function absent({ package: name, program }: ServerPackage): string {
   return `no ${program} (package ${name}; npm run test:protocols fetches it)`;
