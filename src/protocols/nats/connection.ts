@@ -35,6 +35,18 @@ export interface NatsLogin {
   readonly auth_token?: string;
 }
 
+interface NatsAccess {
+  readonly login: NatsLogin;
+  /** From the greeting on; else only where the server asks for it. */
+  readonly tls: boolean;
+}
+
+/** What of INFO matters here. */
+interface NatsGreeting {
+  readonly tls_required?: boolean;
+  readonly tls_available?: boolean;
+}
+
 type Call = CarriedCall<NatsCommand>;
 
 const PING = Buffer.from("PING\r\n");
@@ -48,10 +60,12 @@ const SUBSCRIPTIONS_MAX = 1_024;
 export class NatsConnection implements Connection<NatsCommand> {
   readonly #host: ConnectionHost;
   readonly #login: NatsLogin;
+  /** TLS is wanted whatever the server says. */
+  readonly #wantsTls: boolean;
+  #greeting: NatsGreeting | null = null;
   readonly #socket: StreamSocket;
   readonly #parser: NatsParser;
   readonly #buffer: StreamBuffer;
-  #open = false;
   /** What ends with the next PONGs, in their order: the login, a call, or one that has ended before. */
   readonly #pongs: (Call | "login" | "ended")[] = [];
   readonly #requests = new Map<string, Call>();
@@ -64,9 +78,10 @@ export class NatsConnection implements Connection<NatsCommand> {
   readonly #inbox = new Inbox<NatsMessage>();
   #now = 0;
 
-  constructor(host: ConnectionHost, login: NatsLogin, now: number) {
+  constructor(host: ConnectionHost, { login, tls }: NatsAccess, now: number) {
     this.#host = host;
     this.#login = login;
+    this.#wantsTls = tls;
     this.#parser = new NatsParser(this, host.settings.bodyBytesMax, (bytes) => {
       this.#buffer.wanted = bytes;
     });
@@ -74,15 +89,27 @@ export class NatsConnection implements Connection<NatsCommand> {
     this.#socket = new StreamSocket(host, this, now);
   }
 
-  /** The server speaks first. */
-  streamOpen(): void {}
+  /** The server speaks first, in plain; TLS begins behind its greeting. */
+  streamOpen(): void {
+    if (this.#greeting !== null) this.#logIn();
+  }
 
   info(text: string): void {
-    if (this.#open || this.#pongs.length > 0) return;
-    if (!text.trim().startsWith("{")) {
+    if (this.#greeting !== null) return;
+    const greeting = greetingOf(text);
+    if (greeting === null) {
       this.#parser.problem = "the greeting is malformed";
       return;
     }
+    this.#greeting = greeting;
+    if (greeting.tls_required === true || (this.#wantsTls && greeting.tls_available === true))
+      this.#socket.secure();
+    else if (this.#wantsTls)
+      this.#lost({ kind: "tls", text: "the server does not speak TLS" }, this.#now);
+    else this.#logIn();
+  }
+
+  #logIn(): void {
     const options = {
       verbose: false,
       pedantic: false,
@@ -234,7 +261,6 @@ export class NatsConnection implements Connection<NatsCommand> {
     if (call === undefined)
       this.#lost({ kind: "protocol", text: "a PONG without PING" }, this.#now);
     else if (call === "login") {
-      this.#open = true;
       this.#host.opened(this.#socket.times(this.#now), this.#now);
     } else if (call !== "ended") {
       call.read(PONG.length, this.#now);
@@ -259,6 +285,16 @@ export class NatsConnection implements Connection<NatsCommand> {
       return;
     }
     this.#lost({ kind: "application", code, text }, this.#now);
+  }
+}
+
+/** Null for what is no greeting. */
+function greetingOf(text: string): NatsGreeting | null {
+  try {
+    const greeting: unknown = JSON.parse(text);
+    return typeof greeting === "object" ? greeting : null;
+  } catch {
+    return null;
   }
 }
 

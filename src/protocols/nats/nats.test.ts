@@ -1,12 +1,16 @@
 /** What is NATS's own: requests, subscriptions, logins; and how flows use it. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { needs } from "../../../test/needs.ts";
+import { makeCertificate } from "../../demo/certificate.ts";
 import { flow, once } from "../../index.ts";
 import type { CountingServer } from "../testing/contract.ts";
 import { runExample } from "../testing/example.ts";
 import { absent } from "../testing/real-server.ts";
-import { perform, TestSession } from "../testing/session.ts";
+import { answersTo, perform, TestSession } from "../testing/session.ts";
 import { nats } from "./index.ts";
 import { NATS_SERVER, natsProgram, startNats } from "./testing/server.ts";
 
@@ -109,5 +113,47 @@ describe("logins", present, () => {
       errorKind: "application",
       errorCode: "AUTHORIZATION_VIOLATION",
     });
+  });
+});
+
+describe("TLS", present, () => {
+  const certificate = makeCertificate({ hosts: ["127.0.0.1"] });
+  let folder: string;
+  let server: CountingServer;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "hyperscale-nats-"));
+    const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+    writeFileSync(cert, certificate.cert);
+    writeFileSync(key, certificate.key);
+    server = await startNats(`tls { cert_file: "${cert}", key_file: "${key}", timeout: 60 }`);
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each(["nats", "tls"])(
+    "begins behind the greeting of %s://, and is measured apart",
+    async (scheme) => {
+      const bus = nats.target(`${scheme}://127.0.0.1:${server.port}`, { ca: certificate.cert });
+      const [first, again] = await answersTo(bus.publish("a", Buffer.alloc(100_000)), bus.ping());
+      expect(first.error).toBeNull();
+      expect(first.tlsMs).toBeGreaterThan(0);
+      expect(first.loginMs).toBeGreaterThan(0);
+      expect(again.connectMs).toBe(-1);
+    },
+  );
+
+  it("is refused where the certificate is not believed", async () => {
+    const bus = nats.target(`tls://127.0.0.1:${server.port}`);
+    expect(await perform(bus.ping())).toMatchObject({ errorKind: "tls" });
+  });
+
+  it("that was asked for is missed where the server has none", async () => {
+    const plain = await startNats();
+    onTestFinished(() => plain.stop());
+    const bus = nats.target(`tls://127.0.0.1:${plain.port}`);
+    const result = await perform(bus.ping());
+    expect(result).toMatchObject({ errorKind: "tls", error: "the server does not speak TLS" });
   });
 });

@@ -46,7 +46,8 @@ export type NatsCall<Value> = DescribedCall<NatsCommand, Value>;
 
 export const NATS: TargetProtocol = {
   name: "nats",
-  schemes: { nats: { port: 4222, secure: false } },
+  // NATS begins in plain, also where it goes on over TLS.
+  schemes: { nats: { port: 4222, secure: false }, tls: { port: 4222, secure: false } },
   optionNames: ["username", "password", "token"],
   callsPerConnectionMax: 1_024,
 };
@@ -56,9 +57,10 @@ export class NatsTarget {
 
   constructor(address: string, options: NatsOptions = {}) {
     this.#target = new Target(NATS, address, options, (host, now) => {
-      return new NatsConnection(host, login, now);
+      return new NatsConnection(host, { login, tls }, now);
     });
     const login = loginOf(this.#target.url, options);
+    const tls = this.#target.url.protocol === "tls:";
   }
 
   /** Ends when the server has it, unless `confirm` is false. */

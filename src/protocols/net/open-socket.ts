@@ -33,11 +33,15 @@ export function openSocket(origin: Origin, options: SocketOptions): net.Socket {
 
 /** TLS over a tunnel that is open; the tunnel itself for an origin without TLS. */
 export function secure(tunnel: net.Socket, origin: Origin, options: SocketOptions): net.Socket {
-  if (!origin.secure) return tunnel;
+  return origin.secure ? upgrade(tunnel, origin, options) : tunnel;
+}
+
+/** TLS over a socket that has been spoken on in plain. */
+export function upgrade(plain: net.Socket, origin: Origin, options: SocketOptions): net.Socket {
   try {
-    return tls.connect({ socket: tunnel, ...tlsOptions(origin, options) });
+    return tls.connect({ socket: plain, ...tlsOptions(origin, options) });
   } catch (error) {
-    tunnel.destroy();
+    plain.destroy();
     return broken(error);
   }
 }

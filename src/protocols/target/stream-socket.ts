@@ -8,7 +8,7 @@ import type net from "node:net";
 import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import { kindOfSocketError } from "../errors.ts";
-import { openSocket } from "../net/open-socket.ts";
+import { openSocket, upgrade } from "../net/open-socket.ts";
 import type { ConnectionFailure, ConnectionHost, OpenTimes } from "./connection.ts";
 
 const READ_BUFFER_BYTES = 64 * 1024;
@@ -24,17 +24,21 @@ interface StreamReader {
 }
 
 export class StreamSocket {
-  readonly #socket: net.Socket;
+  readonly #host: ConnectionHost;
+  #socket: net.Socket;
   readonly #reader: StreamReader;
-  readonly #secure: boolean;
+  #secure: boolean;
   readonly #startedAt: number;
   #connectedAt = 0;
+  /** When TLS began: at once, unless it was asked for later. */
+  #tlsFrom = 0;
   #openAt = 0;
   #over = false;
 
   /** `alpn` is what to agree on over TLS. */
   constructor(host: ConnectionHost, reader: StreamReader, now: number, alpn?: string) {
     const { origin, settings, user } = host;
+    this.#host = host;
     this.#reader = reader;
     this.#secure = origin.secure;
     this.#startedAt = now;
@@ -51,20 +55,43 @@ export class StreamSocket {
     this.#socket = socket;
     socket.on("connect", () => {
       this.#connectedAt = clock();
+      this.#tlsFrom = this.#connectedAt;
       if (!this.#secure) this.#opened(this.#connectedAt);
     });
     if (this.#secure) socket.on("secureConnect", () => this.#opened(clock()));
+    this.#hearEnd(socket);
+  }
+
+  #hearEnd(socket: net.Socket): void {
     socket.on("error", (error) => this.#broke(error));
     socket.on("end", () => this.#ended(true));
     socket.on("close", () => this.#ended(false));
+  }
+
+  /**
+   * Goes on over TLS, which protocols ask for after a word in plain; `streamOpen` is told again. Such
+   * a socket cannot share the read buffer: Node allots one for each read.
+   */
+  secure(): void {
+    const { origin, settings, user } = this.#host;
+    this.#secure = true;
+    this.#openAt = 0;
+    this.#tlsFrom = clock();
+    const socket = upgrade(this.#socket, origin, { insecure: settings.insecure, user });
+    this.#socket = socket;
+    socket.on("secureConnect", () => this.#opened(clock()));
+    socket.on("data", (bytes: Buffer) => {
+      if (!this.#over) this.#reader.streamBytes(bytes, bytes.length, clock());
+    });
+    this.#hearEnd(socket);
   }
 
   /** What opening took until now; the rest, after TLS, was the login. */
   times(now: number): OpenTimes {
     return {
       connectMs: this.#connectedAt - this.#startedAt,
-      tlsMs: this.#secure ? this.#openAt - this.#connectedAt : -1,
-      loginMs: now > this.#openAt ? now - this.#openAt : -1,
+      tlsMs: this.#secure ? this.#openAt - this.#tlsFrom : -1,
+      loginMs: now > this.#openAt ? now - this.#openAt + this.#tlsFrom - this.#connectedAt : -1,
     };
   }
 
