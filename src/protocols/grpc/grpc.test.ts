@@ -1,6 +1,7 @@
 import { ServerCredentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { makeCertificate } from "../../demo/certificate.ts";
+import { freePort } from "../testing/real-server.ts";
 import { perform, runner, TestSession } from "../testing/session.ts";
 import { type GrpcCall, type GrpcOptions, type GrpcResponse, GrpcTarget } from "./target.ts";
 import { SHOP_PROTO, type ShopServer, startShop } from "./testing/server.ts";
@@ -122,4 +123,32 @@ describe("a mistake", () => {
 it("a server that says nothing of its health is alive all the same", async () => {
   const response = await answer(target().ping());
   expect(response).toMatchObject({ errorKind: "application", errorCode: "UNIMPLEMENTED" });
+});
+
+describe("reflection", () => {
+  it.each([[["v1"]], [["v1alpha"]], [["v1", "v1alpha"]]] as const)(
+    "of %s describes what the server serves",
+    async (versions) => {
+      const shop = await startShop(undefined, versions);
+      onTestFinished(() => shop.stop());
+      const reflected = new GrpcTarget(`grpc://127.0.0.1:${shop.port}`, { reflection: true });
+      const item = await answer(reflected.unary("shop.Catalog/GetItem", { id: 7 }));
+      expect(item.value).toEqual({ id: "7", name: "item 7", unit: "GRAM", prices: [0.5, 2] });
+      const list = await answer(reflected.serverStream("shop.Catalog/List", { count: 3 }));
+      expect(list.value).toHaveLength(3);
+      expect(() => reflected.unary("shop.Catalog/GetItme", {})).toThrow(
+        'the server does not have a method "shop.Catalog/GetItme"',
+      );
+      expect(() => reflected.unary("shop.Catalog/List", {})).toThrow("serverStream");
+    },
+  );
+
+  it("that is not there, or nobody to ask, is told before the run", async () => {
+    const asked = new GrpcTarget(`grpc://127.0.0.1:${server.port}`, { reflection: true });
+    const call = asked.unary("shop.Catalog/GetItem", { id: 7 });
+    await expect(call.prepare()).rejects.toThrow(/cannot be asked.*UNIMPLEMENTED/);
+    const nobody = new GrpcTarget(`grpc://127.0.0.1:${await freePort()}`, { reflection: true });
+    await expect(nobody.unary("a.B/C", {}).prepare()).rejects.toThrow("ECONNREFUSED");
+    expect(() => target({ reflection: true })).toThrow("not both");
+  });
 });

@@ -1,4 +1,4 @@
-/** Services and messages as .proto files describe them, read with protobufjs. */
+/** Services and messages as .proto files or the server itself describe them, read with protobufjs. */
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -8,6 +8,7 @@ import { errorText } from "../../core/base/error-text.ts";
 import { didYouMean } from "../../core/base/nearest.ts";
 import { workflowFolder } from "../protocol.ts";
 import { loadDriver } from "../target/driver.ts";
+import { type RawCall, reflectedRoot } from "./reflection.ts";
 
 /** A file beside the workflow, or its address (`new URL("./shop.proto", import.meta.url)`). */
 export type ProtoFile = string | URL;
@@ -28,12 +29,19 @@ export interface MethodSchema {
 
 export class Schema {
   readonly #files: readonly ProtoFile[];
+  /** Asks the server; null where the files say it all. */
+  readonly #reflection: RawCall | null;
   #root: Root | null = null;
   #loading: Promise<void> | null = null;
   readonly #methods = new Map<string, MethodSchema>();
 
-  constructor(files: readonly ProtoFile[]) {
+  constructor(files: readonly ProtoFile[], reflection: RawCall | null) {
     this.#files = files;
+    this.#reflection = reflection;
+  }
+
+  get #source(): string {
+    return this.#reflection === null ? "no .proto file has" : "the server does not have";
   }
 
   get loaded(): boolean {
@@ -47,6 +55,13 @@ export class Schema {
 
   async #load(): Promise<void> {
     const { default: protobuf } = await loadDriver<{ default: Protobuf }>("protobufjs", "gRPC");
+    this.#root =
+      this.#reflection === null
+        ? await this.#read(protobuf)
+        : await reflectedRoot(protobuf, this.#reflection);
+  }
+
+  async #read(protobuf: Protobuf): Promise<Root> {
     const root = new protobuf.Root();
     const files = this.#files.map(pathOf);
     const missing = files.find((file) => !existsSync(file));
@@ -57,7 +72,7 @@ export class Schema {
     } catch (error) {
       throw new Error(`${files.join(", ")} cannot be read: ${errorText(error)}`);
     }
-    this.#root = root;
+    return root;
   }
 
   /** `name` is "shop.Catalog/GetItem". Throws a sentence when there is no such method. */
@@ -65,11 +80,11 @@ export class Schema {
     const known = this.#methods.get(name);
     if (known !== undefined) return known;
     const root = this.#root;
-    if (root === null) throw new Error("the .proto files are read when the run is prepared");
+    if (root === null) throw new Error("what the server serves is read when the run is prepared");
     const names = methodNames(root);
     const [service = "", method = ""] = name.split("/");
     if (!names.includes(name))
-      throw new TypeError(`no .proto file has a method "${name}"${didYouMean(name, names)}`);
+      throw new TypeError(`${this.#source} a method "${name}"${didYouMean(name, names)}`);
     const found = root.lookupService(service).methods[method] as Method;
     const schema = methodSchema(name, found);
     this.#methods.set(name, schema);

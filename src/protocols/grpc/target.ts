@@ -12,11 +12,14 @@ import { Target, type TargetOptions, type TargetProtocol } from "../target/targe
 import { type GrpcCommand, GrpcConnection } from "./connection.ts";
 import { CALLS_PER_CONNECTION_MAX, MESSAGES_MAX } from "./limits.ts";
 import { withPrefixes } from "./message-reader.ts";
+import type { RawCall } from "./reflection.ts";
 import { type MethodSchema, type ProtoFile, Schema } from "./schema.ts";
 
 export interface GrpcOptions extends TargetOptions {
   /** The .proto files that describe what it serves. */
   readonly proto?: ProtoFile | readonly ProtoFile[];
+  /** Asks the server what it serves, before the run, in place of .proto files. */
+  readonly reflection?: boolean;
   /** Goes with every call: `{ authorization: "Bearer …" }`. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -34,7 +37,7 @@ export type GrpcResponse<Value = GrpcMessage> = TargetResult<Value>;
 export const GRPC = {
   name: "grpc",
   schemes: { grpc: { port: 50_051, secure: false }, grpcs: { port: 443, secure: true } },
-  optionNames: ["proto", "metadata"],
+  optionNames: ["proto", "reflection", "metadata"],
   callsPerConnectionMax: CALLS_PER_CONNECTION_MAX,
 } satisfies TargetProtocol;
 
@@ -77,13 +80,17 @@ export class GrpcTarget {
   readonly #constants = new Map<string, GrpcCommand["constant"]>();
 
   constructor(address: string, options: GrpcOptions = {}) {
-    const { metadata = {}, proto = [] } = options;
-    const schema = new Schema(proto instanceof URL || typeof proto === "string" ? [proto] : proto);
+    const { metadata = {}, proto = [], reflection = false } = options;
+    const files = proto instanceof URL || typeof proto === "string" ? [proto] : proto;
+    if (reflection && files.length > 0)
+      throw new TypeError("grpc.target takes proto or reflection, not both");
+    const asked = (): GrpcTarget => new GrpcTarget(address, { ...options, reflection: false });
+    const schema = new Schema(files, reflection ? rawCalls(asked) : null);
     const protocol = { ...GRPC, load: () => schema.load() };
     this.#schema = schema;
     this.#metadata = metadata;
     this.#target = new Target<GrpcCommand>(
-      proto.toString() === "" ? GRPC : protocol,
+      files.length === 0 && !reflection ? GRPC : protocol,
       address,
       options,
       (host, now) => new GrpcConnection(host, now),
@@ -124,6 +131,13 @@ export class GrpcTarget {
     options?: GrpcCallOptions,
   ): GrpcCall<readonly Value[]> {
     return this.#call("bidi", method, messages, options);
+  }
+
+  /** A stream both ways of messages that are encoded already. */
+  raw(path: string, messages: readonly Uint8Array[]): GrpcCall<readonly Buffer[]> {
+    const parts = { path, constant: this.#constant({}), single: false };
+    const command = new LazyCommand(parts, () => withPrefixes(messages));
+    return this.#described(command, path.slice(1), (answers) => answers as readonly Buffer[]);
   }
 
   /** Asks the server's health service; one that has none answers UNIMPLEMENTED. */
@@ -199,6 +213,15 @@ export class GrpcTarget {
     if (this.#constants.size < CONSTANTS_MAX) this.#constants.set(key, fields);
     return fields;
   }
+}
+
+/** By one target that is made when the first is asked for. */
+function rawCalls(make: () => GrpcTarget): RawCall {
+  let target: GrpcTarget | null = null;
+  return (path, messages) => {
+    target ??= make();
+    return target.raw(path, messages);
+  };
 }
 
 /** Combinations of metadata that are kept; others are made anew for each call. */

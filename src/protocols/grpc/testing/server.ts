@@ -3,6 +3,7 @@
 import { fileURLToPath } from "node:url";
 import * as grpc from "@grpc/grpc-js";
 import protobuf, { type Type } from "protobufjs";
+import descriptor from "protobufjs/ext/descriptor.js";
 import * as f from "../../http2/frames.ts";
 import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripted-server.ts";
 
@@ -27,8 +28,14 @@ interface Wish {
 
 const itemOf = ({ id }: Wish): object => ({ id, name: `item ${id}`, unit: 1, prices: [0.5, 2] });
 
+/** Versions of the reflection service that a server has. */
+type Reflection = readonly ("v1" | "v1alpha")[];
+
 /** Answers items by their number; number 404 is not there. */
-export async function startShop(credentials?: grpc.ServerCredentials): Promise<ShopServer> {
+export async function startShop(
+  credentials?: grpc.ServerCredentials,
+  reflection: Reflection = [],
+): Promise<ShopServer> {
   const root = protobuf.loadSync(SHOP_PROTO);
   root.resolveAll();
   const { methods } = root.lookupService("shop.Catalog");
@@ -63,6 +70,7 @@ export async function startShop(credentials?: grpc.ServerCredentials): Promise<S
       call.on("end", () => call.end());
     },
   });
+  for (const version of reflection) addReflection(server, version, root);
   const port = await new Promise<number>((resolve, reject) => {
     const how = credentials ?? grpc.ServerCredentials.createInsecure();
     server.bindAsync("127.0.0.1:0", how, (error, bound) =>
@@ -76,6 +84,54 @@ export async function startShop(credentials?: grpc.ServerCredentials): Promise<S
     calls: () => calls,
     stop: () => Promise.resolve(server.forceShutdown()),
   };
+}
+
+/**
+ * A reflection service as servers have it, by reflection.proto: services by name, files by the symbols
+ * they hold and by name. The messages are in a file of their own, which the services' file imports.
+ */
+function addReflection(server: grpc.Server, version: string, root: protobuf.Root): void {
+  const [shop] = root.toDescriptor("proto3").file ?? [];
+  const messages = { ...shop, name: "shop/messages.proto", service: [] };
+  const services = {
+    ...{ name: "shop/catalog.proto", package: "shop", syntax: "proto3" },
+    ...{ dependency: ["shop/messages.proto"], service: shop?.service ?? [] },
+  };
+  const bytesOf = (file: object): Buffer =>
+    Buffer.from(descriptor.FileDescriptorProto.encode(file).finish());
+  const answerTo = ({ by, value }: { readonly by: number; readonly value: string }): Buffer => {
+    if (by === 7) return field(6, field(1, field(1, Buffer.from("shop.Catalog"))));
+    if (value === "shop.Catalog") return field(4, field(1, bytesOf(services)));
+    if (value === "shop/messages.proto") return field(4, field(1, bytesOf(messages)));
+    return field(7, field(2, Buffer.from(`there is no ${value}`)));
+  };
+  const method = {
+    path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+    requestStream: true,
+    responseStream: true,
+    requestSerialize: (bytes: Buffer) => bytes,
+    requestDeserialize: askedOf,
+    responseSerialize: (bytes: Buffer) => bytes,
+    responseDeserialize: (bytes: Buffer) => bytes,
+  };
+  server.addService({ ServerReflectionInfo: method } as grpc.ServiceDefinition, {
+    ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReturnType<typeof askedOf>, Buffer>) => {
+      call.on("data", (asked: ReturnType<typeof askedOf>) => call.write(answerTo(asked)));
+      call.on("end", () => call.end());
+    },
+  });
+}
+
+/** A field of bytes, as the wire has it. */
+function field(number: number, bytes: Buffer): Buffer {
+  const writer = protobuf.Writer.create().uint32((number << 3) | 2);
+  return Buffer.from(writer.bytes(bytes).finish());
+}
+
+/** The one field that a request of reflection has. */
+function askedOf(bytes: Buffer): { readonly by: number; readonly value: string } {
+  const reader = protobuf.Reader.create(bytes);
+  return { by: reader.uint32() >>> 3, value: reader.string() };
 }
 
 function definitionOf(methods: Readonly<Record<string, protobuf.Method>>): grpc.ServiceDefinition {
