@@ -1,0 +1,81 @@
+/** What a plain run loads of the reporters: the files that every run leaves, and no back-end. (REP-6) */
+
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Scratch } from "./cli.ts";
+
+/** Tells each module that Node loads, in the command and in its executor cores. */
+const HOOK = `import { register } from "node:module";
+const hooks = \`import { appendFileSync } from "node:fs";
+export async function load(url, context, next) {
+  appendFileSync(process.env.LOADED_MODULES, url + "\\\\n");
+  return next(url, context);
+}\`;
+register("data:text/javascript," + encodeURIComponent(hooks));
+`;
+
+describe("a run", () => {
+  const here = new Scratch();
+  const server = createServer((_, response) => response.end("ok"));
+  const before = { ...process.env };
+  let url = "";
+
+  beforeAll(async () => {
+    here.write("hook.mjs", HOOK);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    process.env = before;
+    server.closeAllConnections();
+    server.close();
+    here.remove();
+  });
+
+  /** Paths below dist, and names of packages. */
+  async function loadedBy(...flags: readonly string[]): Promise<readonly string[]> {
+    const list = join(here.path, `loaded-${flags.length}.txt`);
+    process.env["NODE_OPTIONS"] = `--import=${pathToFileURL(join(here.path, "hook.mjs")).href}`;
+    process.env["LOADED_MODULES"] = list;
+    const load = ["--vus", "1", "--iterations", "1", "--out", "out"];
+    expect((await here.run("run", url, ...load, ...flags)).code).toBe(0);
+    const urls = new Set(readFileSync(list, "utf8").trim().split("\n"));
+    return [...urls].map(
+      (one) =>
+        /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(one)?.[1] ??
+        /\/dist\/(.*)$/.exec(one)?.[1] ??
+        one,
+    );
+  }
+
+  it("without reports loads what writes its own files, and no back-end, pipeline or driver", async () => {
+    const loaded = await loadedBy();
+    expect(loaded).toContain("runner/run.js");
+    expect(loaded).toContain("engine/core.js");
+    const reporters = loaded.filter((one) => one.startsWith("reporters/")).sort();
+    const files = ["csv", "html", "junit", "output", "packed", "summary-json"];
+    expect(reporters).toEqual(files.map((file) => `reporters/file/${file}.js`));
+    const drivers = [
+      "mysql2",
+      "mongodb",
+      "kafkajs",
+      "bson",
+      "node-sqlite3-wasm",
+      "pg",
+      "protobufjs",
+    ];
+    expect(drivers.filter((one) => loaded.includes(one))).toEqual([]);
+  });
+
+  it("with one loads that family alone", async () => {
+    const loaded = await loadedBy("--report", "ndjson=points.ndjson");
+    const families = loaded.flatMap(
+      (one) => /^reporters\/([a-z]+)\/reporters\.js$/.exec(one)?.[1] ?? [],
+    );
+    expect(families).toEqual(["file"]);
+  });
+});
