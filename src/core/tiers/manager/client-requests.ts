@@ -34,6 +34,8 @@ const READERS_MAX = 1_000;
 /** What only the manager as a whole knows. */
 interface RequestsHost {
   leaderOf(job: string): RunLeader | null;
+  /** What it knows of jobs that wait is what is decided. */
+  leadsDatacenter(): boolean;
   /** Why a job waits. */
   reasonOf(job: string): string | null;
   readonly nodes: NodeRequests;
@@ -194,6 +196,10 @@ export class ClientRequests {
     }
     if (job.phase === "admitted") {
       this.#sendOn(id, job);
+      return;
+    }
+    if (control.kind !== "cancel" && !this.#host.leadsDatacenter()) {
+      this.#refuse(id, "retry", "this manager may be behind: it does not lead its datacenter");
       return;
     }
     if (control.kind !== "cancel") {

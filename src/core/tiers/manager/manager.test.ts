@@ -165,6 +165,25 @@ describe("a job on one manager and one worker", () => {
     });
   });
 
+  it("that waits is said to have not begun by the leader of its datacenter alone", () => {
+    const world = new World({ managers: 3, cores: 1, loadMs: 5_000 });
+    const running = world.submit();
+    world.until(() => world.progress(running)?.status === "RUNNING");
+    const waiting = world.submit({}, "other key");
+    world.run(1_000);
+    const request = {
+      kind: "control",
+      job: waiting,
+      by: "ada",
+      control: { kind: "pause" },
+    } as const;
+    const reasons = [0, 1, 2].map((manager) => {
+      const answer = world.ask(request, manager);
+      return answer.kind === "refused" ? answer.reason : answer.kind;
+    });
+    expect(reasons.toSorted()).toEqual(["invalid", "retry", "retry"]);
+  });
+
   it("is paused and goes on", () => {
     const world = new World({ loadMs: 4_000 });
     const job = world.submit();

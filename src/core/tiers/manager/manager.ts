@@ -48,7 +48,10 @@ export class Manager {
       leaderOf: (job: string) => this.#runs.get(job) ?? null,
       reasonOf: (job: string) => this.#datacenter?.reasonOf(job) ?? null,
     };
-    this.#requests = new ClientRequests(this.#context, { ...known, nodes: this.#nodes });
+    const leadsDatacenter = (): boolean => this.#datacenter !== null;
+    this.#requests = new ClientRequests(this.#context, {
+      ...{ ...known, nodes: this.#nodes, leadsDatacenter },
+    });
     this.#gates = new GateRequests(this.#context, known);
   }
 
