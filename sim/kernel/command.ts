@@ -236,9 +236,23 @@ async function findMutants<Run extends BaseRun>(
   };
   await runPool({ worker: sim.worker, jobs: options.jobs, next, done });
   const missed = names.filter((mutant) => !found.has(mutant));
-  for (const mutant of missed) process.stdout.write(`NOT FOUND: ${mutant}\n`);
+  process.stdout.write(mutantTable(names, found, options.from));
   process.stdout.write(`${found.size} of ${names.length} mutants found\n`);
   return missed.length === 0 ? 0 : 1;
+}
+
+/** What found each planted defect, and after how many seeds. */
+function mutantTable(
+  names: readonly string[],
+  found: ReadonlyMap<string, RunResult>,
+  from: number,
+): string {
+  const rows = names.map((mutant) => {
+    const result = found.get(mutant);
+    const seeds = result === undefined ? "NOT FOUND" : String(result.seed - from + 1);
+    return `| ${mutant} | ${seeds} | ${result?.violation?.id ?? ""} |\n`;
+  });
+  return `| mutant | seeds | found by |\n|---|---|---|\n${rows.join("")}`;
 }
 
 function exitCode<Run extends BaseRun>(sim: Simulator<Run>, violation: string | null): number {
