@@ -10,22 +10,28 @@ import type { StoreOptions } from "../../src/core/ledger/store/types.ts";
 import type { QueueLimits } from "../../src/core/tiers/link/limits.ts";
 import type { LinkRules } from "../../src/core/tiers/link/rules.ts";
 import type { LedgerDescription } from "../../src/core/tiers/process/describe-ledger.ts";
+import type {
+  GateProcessEffect,
+  GateProcessInput,
+} from "../../src/core/tiers/process/gate-process.ts";
 import { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
-import type { AboveEffect, AboveInput } from "../../src/core/tiers/process/manager-process.ts";
 import type { ProcessRules } from "../../src/core/tiers/process/rules.ts";
-import type { ProcessEffect, ProcessInput } from "../../src/core/tiers/process/types.ts";
 import type { KeyRing } from "../../src/wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 import { noCompressor } from "../kernel/keys.ts";
 
 export interface MachineSpec {
   readonly index: number;
+  /** Of the first of its sites, where several ledgers share a world. */
+  readonly firstIndex?: number;
   readonly id: NodeId;
   readonly sites: readonly Site[];
   readonly role: "gate" | "manager";
   readonly shards: readonly number[];
   /** Of groups, beside jobs and shards. */
   readonly kinds: readonly GroupKind[];
+  /** What of a job makes it the same job under one key. */
+  readonly identityOf?: (spec: Uint8Array) => Uint8Array;
   readonly config: LedgerNodeConfig;
   readonly rules: LedgerRules;
   readonly linkRules: LinkRules;
@@ -40,14 +46,20 @@ export interface Above {
   compose(ledger: LedgerMachine, boot: string): DrivenMachine;
   /** Requests are taken from now on. */
   onServing(): void;
-  run(effect: AboveEffect): void;
+  run(effect: AboveOwnEffect): void;
 }
+
+/** What a ledger's own process does not carry out. */
+export type AboveOwnEffect = Extract<
+  GateProcessEffect,
+  { kind: "keepBlob" | "readBlob" | "blobGet" | "blobPut" | "pinBlobs" | "toDatacenter" }
+>;
 
 /** A ledger's machine, or one that has it inside. */
 export interface DrivenMachine {
   readonly wantsTurn: boolean;
-  take(input: ProcessInput | AboveInput, now: Millis, wall: number): void;
-  flush(): readonly (ProcessEffect | AboveEffect)[];
+  take(input: GateProcessInput, now: Millis, wall: number): void;
+  flush(): readonly GateProcessEffect[];
   nextDeadline(): Millis | null;
 }
 
@@ -64,22 +76,27 @@ export function addressOf(index: number): string {
 }
 
 export function machineOf(spec: MachineSpec, life: MachineLife): LedgerMachine {
-  const { index, id, role, sites, shards, kinds, config, rules, sliceGroupsMax } = spec;
+  const { index, firstIndex = 0, id, identityOf, role, sites, shards, kinds } = spec;
+  const { config, rules, sliceGroupsMax } = spec;
+  const position = index - firstIndex;
   const { ledger, boot, ring, random, store } = life;
   const entropy = random.fork("entropy");
   const hello = {
     ...{ cluster: "simulated", environment: "test", nodeVersion: "" },
     ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
     capabilities: CAPABILITIES.filter((one) => one !== "compression"),
-    ...{ node: id, address: addressOf(index), datacenter: sites[index]?.region ?? "" },
+    ...{ node: id, address: addressOf(index), datacenter: sites[position]?.region ?? "" },
     role,
   };
   const peers = sites.flatMap(({ node: name, region }, at) =>
-    at === index ? [] : [{ name, region, address: address(addressOf(at)) }],
+    at === position ? [] : [{ name, region, address: address(addressOf(firstIndex + at)) }],
   );
   return new LedgerMachine(
     {
-      node: { self: id, sites, config, boot, rules, shards, kinds },
+      node: {
+        ...{ self: id, sites, config, boot, rules, shards, kinds },
+        ...(identityOf === undefined ? {} : { identityOf }),
+      },
       peers: {
         ...{ hello, ledger, peers, ring, limits: spec.queue, compressor: noCompressor },
         entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),

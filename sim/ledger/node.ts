@@ -14,15 +14,17 @@ import type { LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import type { LedgerNode } from "../../src/core/ledger/node/node.ts";
 import type { WatchRequest } from "../../src/core/ledger/node/watch.ts";
 import type { StoreRefusal } from "../../src/core/ledger/store/types.ts";
-import type { LinkInput } from "../../src/core/tiers/link/types.ts";
 import {
   describeLedger,
   type LedgerDescription,
 } from "../../src/core/tiers/process/describe-ledger.ts";
+import type {
+  GateProcessEffect,
+  GateProcessInput,
+} from "../../src/core/tiers/process/gate-process.ts";
 import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
 import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
-import type { AboveEffect, AboveInput } from "../../src/core/tiers/process/manager-process.ts";
-import type { ProcessEffect, ProcessInput } from "../../src/core/tiers/process/types.ts";
+import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { NodeClock } from "../kernel/clock.ts";
 import { ringOf } from "../kernel/keys.ts";
 import type { StreamHost, Streams } from "../kernel/streams.ts";
@@ -116,9 +118,9 @@ export class LedgerProcess implements StreamHost {
     secrets: readonly string[],
   ) {
     this.#secrets = secrets;
-    this.configured = spec.foundingSites;
-    this.#first = spec.index < spec.foundingSites ? "found" : "join";
     this.spec = spec;
+    this.configured = spec.foundingSites;
+    this.#first = this.#position < spec.foundingSites ? "found" : "join";
     this.ledger = describeLedger(this.#sites, spec.config);
     this.id = spec.id;
     this.#around = around;
@@ -148,10 +150,15 @@ export class LedgerProcess implements StreamHost {
     return this.serves ? (this.machine?.node ?? null) : null;
   }
 
+  /** Among its sites. */
+  get #position(): number {
+    return this.spec.index - (this.spec.firstIndex ?? 0);
+  }
+
   /** All nodes, as this one is told. */
   get #sites(): readonly Site[] {
     const sites = this.spec.sites.slice(0, this.configured);
-    return this.misconfigured ? wrongly(sites, this.spec.index) : sites;
+    return this.misconfigured ? wrongly(sites, this.#position) : sites;
   }
 
   get identity(): string {
@@ -168,7 +175,7 @@ export class LedgerProcess implements StreamHost {
   }
 
   start(): void {
-    if (this.state !== "down" || this.spec.index >= this.configured) return;
+    if (this.state !== "down" || this.#position >= this.configured) return;
     this.state = "starting";
     this.powered = true;
     this.life++;
@@ -265,7 +272,7 @@ export class LedgerProcess implements StreamHost {
   }
 
   /** What the machine above the node hears beside it. */
-  tell(input: AboveInput): void {
+  tell(input: GateProcessInput): void {
     this.#input(input);
   }
 
@@ -274,7 +281,7 @@ export class LedgerProcess implements StreamHost {
     this.#after(delayMs, "synced", run);
   }
 
-  #input(input: ProcessInput | AboveInput): void {
+  #input(input: GateProcessInput): void {
     const machine = this.#driven;
     if (machine === null || this.state === "down") return;
     machine.take(input, this.local, this.wall);
@@ -305,7 +312,7 @@ export class LedgerProcess implements StreamHost {
     });
   }
 
-  #carryOut(effect: ProcessEffect | AboveEffect): void {
+  #carryOut(effect: GateProcessEffect): void {
     const { watcher, streams, world } = this.#around;
     switch (effect.kind) {
       case "dial":
@@ -334,6 +341,7 @@ export class LedgerProcess implements StreamHost {
       case "blobGet":
       case "blobPut":
       case "pinBlobs":
+      case "toDatacenter":
         this.spec.above?.run(effect);
         return;
       case "firstStart":
@@ -358,7 +366,8 @@ export class LedgerProcess implements StreamHost {
     }
   }
 
-  deliver(life: number, input: LinkInput): void {
+  /** To the process of that life, or to what stands above the node in it. */
+  deliver(life: number, input: GateProcessInput): void {
     if (this.life !== life || this.machine === null) return;
     this.#inLife(false, () => this.#input(input));
   }

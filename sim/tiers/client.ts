@@ -10,7 +10,6 @@ import type { Address } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { LinkInput } from "../../src/core/tiers/link/types.ts";
 import {
-  ANYWHERE,
   BLOB_CHUNK_BYTES_MAX,
   type ClientAnswer,
   type ClientRequest,
@@ -155,8 +154,8 @@ export class SimClient implements StreamHost {
   }
 
   #submit(wish: Wish): void {
-    const { key, submission } = wish.plan;
-    const submit = { kind: "submit", key, submission, routing: ANYWHERE } as const;
+    const { key, routing, submission } = wish.plan;
+    const submit = { kind: "submit", key, submission, routing } as const;
     this.#request(wish, submit, (answer, from) => {
       if (answer.kind === "missing") {
         this.#putFiles(wish, from, () => this.#submit(wish));

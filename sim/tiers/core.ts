@@ -12,7 +12,8 @@ import {
   feedLease,
 } from "../../src/core/run/job/core-messages.ts";
 import type { WorkflowManifest } from "../../src/core/run/job/manifest.ts";
-import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
+import { type PlanPart, planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
+import { rangeOf } from "../../src/core/run/plan/split.ts";
 import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
 import { WINDOW_MS } from "../../src/core/run/stats/window-store.ts";
 import { IndexLease, type LeaseRequester, ticketLease } from "../../src/engine/leases.ts";
@@ -37,6 +38,7 @@ type Prepare = Extract<CoreCommand, { kind: "prepare" }>;
 
 interface CoreOptions {
   readonly job: string;
+  readonly datacenter: string;
   readonly worker: string;
   readonly core: number;
   readonly index: number;
@@ -78,7 +80,10 @@ export class SimCore {
   readonly #loads = new Map<number, Load>();
   /** By the number of the question. */
   readonly #asked = new Map<number, Load>();
-  #bundle: Bundle | null = null;
+  /** Null: what came cannot be read. */
+  readonly #bundle: Bundle | null;
+  /** What its submitter calls it. */
+  readonly #key: string;
   #execution = -1;
   #asks = 0;
   #setUp: { readonly execution: number; stopped: boolean } | null = null;
@@ -88,8 +93,10 @@ export class SimCore {
 
   constructor(options: CoreOptions) {
     this.#options = options;
-    const { core, job, random, truth, worker } = options;
-    this.#truth = truth.opened(job, worker, core);
+    const { core, datacenter, job, random, truth, worker } = options;
+    this.#bundle = bundleOf(options.bundle);
+    this.#key = this.#bundle?.key ?? job;
+    this.#truth = truth.opened(this.#key, { datacenter, job, worker, core });
     this.#after(random.float() * LOAD_MS_MAX, () => this.#load());
   }
 
@@ -118,10 +125,8 @@ export class SimCore {
   }
 
   #load(): void {
-    try {
-      this.#bundle = decodeBundle(this.#options.bundle);
-      this.#send({ kind: "loaded", manifests: this.#bundle.manifests });
-    } catch {
+    if (this.#bundle !== null) this.#send({ kind: "loaded", manifests: this.#bundle.manifests });
+    else {
       const problem = { message: "the bundle cannot be read", location: null, mistake: true };
       this.#send({ kind: "loadFailed", problem });
     }
@@ -220,7 +225,10 @@ export class SimCore {
     if (this.isLoading) truth.violated("T1", `${where} gets ${execution} while it makes load`);
     this.#execution = execution;
     this.#requests.prepare();
-    const manifest = this.#bundle?.manifests.find(({ name }) => name === workflow);
+    const whole = this.#bundle?.manifests.find(({ name }) => name === workflow);
+    const part = prepare.share.part;
+    const manifest =
+      whole === undefined || part === undefined ? whole : { ...whole, load: part.load };
     const behaviour = this.#bundle?.behaviours[workflow];
     if (manifest === undefined || behaviour === undefined) {
       const problem = { message: `no ${workflow} is loaded`, location: null, mistake: true };
@@ -264,10 +272,10 @@ export class SimCore {
   }
 
   #setup(execution: number): void {
-    const { job, truth } = this.#options;
+    const { truth } = this.#options;
     const load = this.#loads.get(execution);
     if (load === undefined) return;
-    truth.aside(job, "setups", load.manifest.name);
+    truth.aside(this.#key, "setups", load.manifest.name);
     const setUp = { execution, stopped: false };
     this.#setUp = setUp;
     this.#after(load.behaviour.setupMs, () => {
@@ -277,10 +285,10 @@ export class SimCore {
   }
 
   #tearDown(execution: number): void {
-    const { job, random, truth } = this.#options;
+    const { random, truth } = this.#options;
     const load = this.#loads.get(execution);
     if (load === undefined) return;
-    truth.aside(job, "teardowns", load.manifest.name);
+    truth.aside(this.#key, "teardowns", load.manifest.name);
     this.#after(random.float() * 100, () => {
       this.#send({ kind: "tornDown", execution, faults: [] });
     });
@@ -378,16 +386,20 @@ export class SimCore {
     if (load.row !== null) this.#took(load, "rows", load.row);
     load.row = null;
     const { manifest, recorder } = load;
-    const { job, truth } = this.#options;
-    truth.called(job, this.#truth, manifest.name, 1);
+    const { truth } = this.#options;
+    truth.called(this.#key, this.#truth, manifest.name, 1);
     const step = recorder.stepNumber("call", "http");
     recorder.step(step).record(-1, 200, 1_000, 1_000, -1, -1, -1, 3, 4);
     recorder.counts.completed++;
   }
 
-  #took({ manifest }: Load, lease: string, index: number): void {
-    const { job, truth } = this.#options;
-    truth.took(job, manifest.name, lease, index);
+  /** Each datacenter counts its part from zero; without parts each has the whole. */
+  #took({ behaviour, manifest, prepare }: Load, lease: string, index: number): void {
+    const { datacenter, truth } = this.#options;
+    const { part } = prepare.share;
+    const first = part === undefined ? 0 : firstOf(lease, behaviour.rows, part);
+    const place = part === undefined ? datacenter : "";
+    truth.took(this.#key, `${manifest.name} ${place}`, lease, first + index);
   }
 
   #ask(load: Load): void {
@@ -403,8 +415,8 @@ export class SimCore {
     if (load === undefined || answer.kind !== "numbers") return;
     this.#asked.delete(id);
     load.asking = false;
-    const { job, truth } = this.#options;
-    truth.numbered(job, "orders", answer.from, answer.to);
+    const { datacenter, truth } = this.#options;
+    truth.numbered(this.#key, `orders of ${datacenter}`, answer.from, answer.to);
   }
 
   #finish(load: Load, windows: number): void {
@@ -437,6 +449,18 @@ function isDone({ left, manifest }: Load): boolean {
 function isTimeUp({ manifest, planMs }: Load): boolean {
   const { load } = manifest;
   return planMs >= ("durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0));
+}
+
+function firstOf(lease: string, rows: number, part: PlanPart): number {
+  return lease === "rows" ? rangeOf(rows, part).from : part.firstIteration;
+}
+
+function bundleOf(bytes: Uint8Array): Bundle | null {
+  try {
+    return decodeBundle(bytes);
+  } catch {
+    return null;
+  }
 }
 
 /** Of one share, when so many have arrived in all. */

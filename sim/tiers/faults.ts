@@ -6,21 +6,24 @@ import type { World } from "../kernel/world.ts";
 import type { LedgerProcess } from "../ledger/node.ts";
 import type { BlobDisk } from "./blob-disk.ts";
 import type { SimClient } from "./client.ts";
-import type { ManagerAbove } from "./manager.ts";
 import type { TiersFault, TiersPlan } from "./swarm.ts";
 import type { SimWorker } from "./worker.ts";
+import { datacenterName } from "./world.ts";
 
-export interface SimManager {
+/** A manager or a gate. */
+export interface SimLedger {
   readonly process: LedgerProcess;
-  readonly above: ManagerAbove;
   readonly blobs: BlobDisk;
+  /** Of a manager; empty for a gate. */
+  readonly datacenter: string;
 }
 
 interface FaultTargets {
   readonly world: World;
   readonly network: Network;
   readonly streams: Streams;
-  readonly managers: readonly SimManager[];
+  readonly managers: readonly SimLedger[];
+  readonly gates: readonly SimLedger[];
   readonly workers: readonly SimWorker[];
   readonly clients: readonly SimClient[];
   readonly plan: TiersPlan;
@@ -54,27 +57,13 @@ export class TiersFaults {
 
   constructor(targets: FaultTargets) {
     this.#targets = targets;
-    const { clients, managers, workers } = targets;
+    const { clients, gates, managers, workers } = targets;
     this.#nodes = [
-      ...managers.map((one) => this.#managerNode(one)),
+      ...managers.map((one) => ledgerNode(one)),
       ...workers.map((one) => this.#workerNode(one)),
       ...clients.map(clientNode),
+      ...gates.map((one) => ledgerNode(one)),
     ];
-  }
-
-  #managerNode({ blobs, process }: SimManager): Node {
-    return {
-      start: () => process.start(),
-      crash: (power) => process.crash(power),
-      pause: () => process.pause(),
-      resume: () => process.resume(),
-      stop: (then) => process.leave(then),
-      jumpWall: (ms) => process.clock.jumpWall(ms),
-      slowDisk: (slowMs) => {
-        process.disk.slowMs = slowMs;
-        blobs.slowMs = slowMs;
-      },
-    };
   }
 
   #workerNode(worker: SimWorker): Node {
@@ -159,6 +148,15 @@ export class TiersFaults {
       case "leaderTrouble":
         this.#troubleLeader(fault);
         return;
+      case "loseDatacenter":
+        for (const at of this.#datacenter(fault.place)) {
+          const lost = this.#nodes[at];
+          if (lost !== undefined) this.#crash(lost, fault.power, fault.forMs);
+        }
+        return;
+      case "cutDatacenter":
+        this.#cutFromGates(fault.place, fault.forMs);
+        return;
       case "restartAll":
         this.#nodes.forEach((one, index) => {
           this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / this.#nodes.length);
@@ -166,9 +164,32 @@ export class TiersFaults {
     }
   }
 
+  /** Its managers and workers. */
+  #datacenter(place: number): readonly number[] {
+    const { managers, workers } = this.#targets;
+    const name = datacenterName(place);
+    return [
+      ...managers.flatMap(({ datacenter, process }) =>
+        datacenter === name ? [process.index] : [],
+      ),
+      ...workers.flatMap(({ index, spec }) => (spec.datacenter === name ? [index] : [])),
+    ];
+  }
+
+  #cutFromGates(place: number, forMs: number): void {
+    const gates = this.#targets.gates.map(({ process }) => process.index);
+    const ways = this.#datacenter(place).flatMap((at) =>
+      gates.flatMap((gate): (readonly [number, number])[] => [
+        [at, gate],
+        [gate, at],
+      ]),
+    );
+    this.#cut(ways, forMs);
+  }
+
   #seeWalls(): void {
-    const { managers, world } = this.#targets;
-    const shown = managers.map(({ process }) => process.clock.wall(world.now));
+    const { gates, managers, world } = this.#targets;
+    const shown = [...managers, ...gates].map(({ process }) => process.clock.wall(world.now));
     this.#latestWall = Math.max(this.#latestWall, ...shown);
   }
 
@@ -236,13 +257,14 @@ export class TiersFaults {
 
   /** Whoever leads a group right then. */
   #troubleLeader({ draw, forMs, what }: Extract<TiersFault, { kind: "leaderTrouble" }>): void {
-    const { managers } = this.#targets;
-    const leaders = managers.flatMap(({ process }, index) => {
-      const groups = [...(process.node?.groups ?? [])];
-      const leads = groups.some(
-        ([id, { replica }]) => id.startsWith("run/") && replica.state.acting,
+    const { gates, managers, plan } = this.#targets;
+    const all = plan.scope === "gates" ? gates : [...managers, ...gates];
+    const leaders = all.flatMap(({ process }) => {
+      const leads = [...(process.node?.groups ?? [])].some(
+        ([id, { app, replica }]) =>
+          (id.startsWith("run/") || app.kind === "job") && replica.state.acting,
       );
-      return leads ? [index] : [];
+      return leads ? [process.index] : [];
     });
     const at = leaders[draw % Math.max(1, leaders.length)];
     const node = this.#nodes[at ?? -1];
@@ -255,13 +277,15 @@ export class TiersFaults {
     else
       this.#isolate(
         at,
-        [...managers.keys()].filter((other) => other !== at),
+        (at < managers.length ? managers : gates)
+          .map(({ process }) => process.index)
+          .filter((other) => other !== at),
         way,
       );
   }
 
   #heal(): void {
-    const { world, network, streams, managers } = this.#targets;
+    const { world, network, streams, gates, managers } = this.#targets;
     world.note("healing");
     this.#healed = true;
     network.mendAll();
@@ -270,7 +294,7 @@ export class TiersFaults {
     this.#downUntil.clear();
     // A node waits until its clock has passed the times in its own log: clocks are set right, once for all.
     this.#seeWalls();
-    for (const { process } of managers) {
+    for (const { process } of [...managers, ...gates]) {
       process.clock.jumpWall(this.#latestWall - process.clock.wall(world.now));
       process.disk.calm = true;
     }
@@ -291,5 +315,20 @@ function clientNode(client: SimClient): Node {
     stop: (then) => then(),
     jumpWall: (ms) => client.lifetime.clock.jumpWall(ms),
     slowDisk: () => undefined,
+  };
+}
+
+function ledgerNode({ blobs, process }: SimLedger): Node {
+  return {
+    start: () => process.start(),
+    crash: (power) => process.crash(power),
+    pause: () => process.pause(),
+    resume: () => process.resume(),
+    stop: (then) => process.leave(then),
+    jumpWall: (ms) => process.clock.jumpWall(ms),
+    slowDisk: (slowMs) => {
+      process.disk.slowMs = slowMs;
+      blobs.slowMs = slowMs;
+    },
   };
 }

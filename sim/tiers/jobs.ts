@@ -9,7 +9,14 @@ import type { Random } from "../../src/core/base/random.ts";
 import { sha256 } from "../../src/core/base/sha256.ts";
 import type { WorkflowManifest } from "../../src/core/run/job/manifest.ts";
 import type { LoadPlan } from "../../src/core/run/plan/load.ts";
-import type { BlobHash, Control, Submission } from "../../src/core/tiers/messages.ts";
+import { splitProblem } from "../../src/core/tiers/gate/job-parts.ts";
+import {
+  ANYWHERE,
+  type BlobHash,
+  type Control,
+  type Routing,
+  type Submission,
+} from "../../src/core/tiers/messages.ts";
 
 /** What the code of a workflow would do. */
 export interface Behaviour {
@@ -21,6 +28,8 @@ export interface Behaviour {
 }
 
 export interface Bundle {
+  /** Of its submission: in each datacenter the job has a name of its own. */
+  readonly key: string;
   readonly manifests: readonly WorkflowManifest[];
   readonly behaviours: Readonly<Record<string, Behaviour>>;
 }
@@ -35,6 +44,7 @@ export interface JobPlan {
   readonly key: string;
   readonly bundle: Bundle;
   readonly submission: Submission;
+  readonly routing: Routing;
   readonly files: ReadonlyMap<BlobHash, Uint8Array>;
   readonly controls: readonly TimedControl[];
 }
@@ -46,7 +56,9 @@ export interface JobStyle {
   readonly controlled: number;
   /** Bytes of a bundle: some take several messages. */
   readonly bundleBytes: number;
+  /** Of one datacenter. */
   readonly coresMax: number;
+  readonly datacenters: number;
 }
 
 const ENTRY = "bundle.mjs";
@@ -59,7 +71,7 @@ export function drawJob(random: Random, key: string, style: JobStyle): JobPlan {
   const behaviours = Object.fromEntries(
     manifests.map(({ name }) => [name, drawBehaviour(random)] as const),
   );
-  const bundle = { manifests, behaviours };
+  const bundle = { key, manifests, behaviours };
   const bytes = encodeBundle(bundle, style.bundleBytes);
   const hash = hexOf(sha256(bytes));
   const submission: Submission = {
@@ -70,7 +82,16 @@ export function drawJob(random: Random, key: string, style: JobStyle): JobPlan {
     ...{ held: false, command: "submit", version: "1.0.0" },
   };
   const controls = random.chance(style.controlled) ? drawControls(random, style) : [];
-  return { key, bundle, submission, files: new Map([[hash, bytes]]), controls };
+  const routing = style.datacenters === 1 ? ANYWHERE : drawRouting(random, submission, style);
+  return { key, bundle, submission, routing, files: new Map([[hash, bytes]]), controls };
+}
+
+/** In the best datacenter, split over all of them, or as a whole in each. */
+function drawRouting(random: Random, submission: Submission, { datacenters }: JobStyle): Routing {
+  const draw = random.float();
+  if (draw < 0.4) return ANYWHERE;
+  const routing = { ...ANYWHERE, count: datacenters, each: draw > 0.8 };
+  return splitProblem(submission, routing, datacenters) === null ? routing : ANYWHERE;
 }
 
 function drawManifests(random: Random, style: JobStyle): WorkflowManifest[] {

@@ -4,6 +4,7 @@
  *   npm run sim:tiers -- --seeds 2000 --minutes 10      the proof before a release
  *   npm run sim:tiers -- --seed 17 --minutes 10         replay one seed, with its last events
  *   npm run sim:tiers -- --seed 17 --shrink             the fewest faults that still break it
+ *   npm run sim:tiers -- --gates --seeds 20              gates over two datacenters
  *   npm run sim:tiers -- --mutants --minutes 2          is every planted defect found?
  */
 
@@ -13,12 +14,17 @@ import { runTiersSeed } from "./run.ts";
 
 const WHAT = "Runs whole datacenters (managers, workers, cores, clients) in simulated worlds.";
 
-await simulate(simCommand("sim:tiers", WHAT, "worker.viewFenced").parse(), {
+const program = simCommand("sim:tiers", WHAT, "worker.viewFenced")
+  .option("--gates", "gates over two datacenters instead of one datacenter alone")
+  .parse();
+const gates = program.opts<{ readonly gates?: boolean }>().gates === true;
+
+await simulate(program, {
   script: "sim:tiers",
   worker: new URL("./serve.ts", import.meta.url),
   mutants: TIERS_MUTANTS,
   liveness: new Set(["T3"]),
   run: runTiersSeed,
-  complete: (base) => base,
-  replayFlags: [],
+  complete: (base) => ({ ...base, gates }),
+  replayFlags: gates ? ["--gates"] : [],
 });

@@ -5,12 +5,14 @@
  *   T5   counted <= really made <= counted + what the cores that are stated as lost made
  *   T8   a job whose cancel was confirmed ends cancelled
  *   T10  where only managers had faults, nothing of a job is lost
+ *   T13  a job makes load in no more datacenters than it was to run in, and in each as one job
  *   P1   a job that says nothing of losses has made all of its plan
  *   P2   where only cores are killed, others go on with their shares, and nothing is made twice
  */
 
 import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
+import { countOf } from "../../src/core/tiers/gate/spec.ts";
 import type { ClientAnswer, Control, Progress } from "../../src/core/tiers/messages.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
@@ -41,15 +43,17 @@ export class Results {
   readonly #violations: Violations;
   readonly #truth: Truth;
   readonly #scope: TiersPlan["scope"];
+  readonly #hasGates: boolean;
   readonly #jobOf = new Map<string, string>();
   readonly #ended = new Map<string, Ended>();
   readonly #steered = new Map<string, Steered>();
 
-  constructor(world: World, violations: Violations, truth: Truth, scope: TiersPlan["scope"]) {
+  constructor(world: World, violations: Violations, truth: Truth, plan: TiersPlan) {
     this.#world = world;
     this.#violations = violations;
     this.#truth = truth;
-    this.#scope = scope;
+    this.#scope = plan.scope;
+    this.#hasGates = plan.gates > 0;
   }
 
   /** Jobs that somebody was told of, with their keys. */
@@ -111,7 +115,7 @@ export class Results {
 
   #judge(job: string, { plan, progress }: Ended): void {
     const { reason, status, summary } = progress;
-    const truth = this.#truth.job(job);
+    const truth = this.#truth.job(plan.key);
     const { cancelledAt, kinds } = this.#steeredOf(job);
     this.#violations.check(status !== "CANCELLED" || kinds.has("cancel"), "T3", () => {
       return `${job} is cancelled, and nobody asked for it`;
@@ -126,7 +130,9 @@ export class Results {
         return `${job} is ${status} (${reason}) without figures, and its cores made load`;
       });
     } else this.#compare(job, plan, summary, truth);
-    if (this.#scope === "managers" && !kinds.has("cancel"))
+    this.#comparePlaces(job, plan, truth);
+    const isSpared = this.#scope === "managers" || this.#scope === "gates";
+    if (isSpared && !kinds.has("cancel"))
       this.#violations.check(status === "COMPLETED" && summary?.lost.length === 0, "T10", () => {
         const lost = summary?.lost.map(({ what }) => what).join("; ");
         return `${job} is ${status} (${reason}), lost: ${lost}`;
@@ -139,6 +145,8 @@ export class Results {
 
   #compare(job: string, { bundle }: JobPlan, summary: RunSummary, truth: JobTruth): void {
     const lost = new Set(summary.lost.map(({ core }) => core));
+    // Over several datacenters cores have the same numbers: whatever is lost, nothing is counted twice.
+    const isOpen = saysMissing(summary) || (this.#hasGates && summary.lost.length > 0);
     for (const { name } of bundle.manifests) {
       const counted = countedOf(summary, name);
       const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
@@ -148,12 +156,21 @@ export class Results {
       this.#violations.check(counted <= made, "T5", () => {
         return `${name} of ${job} counts ${counted} calls, ${made} were made`;
       });
-      const most = saysMissing(summary) ? Number.POSITIVE_INFINITY : counted + stated;
+      const most = isOpen ? Number.POSITIVE_INFINITY : counted + stated;
       this.#violations.check(made <= most, "T5", () => {
         const what = `${counted} are counted, cores that are lost made ${stated}`;
         return `${name} of ${job} made ${made} calls, ${what}`;
       });
     }
+  }
+
+  /** What was prepared elsewhere and left makes no load. */
+  #comparePlaces(job: string, { routing }: JobPlan, { cores }: JobTruth): void {
+    const made = cores.filter(({ calls }) => calls.size > 0);
+    const jobs = new Set(made.map((one) => `${one.datacenter} ${one.job}`));
+    this.#violations.check(jobs.size <= countOf(routing), "T13", () => {
+      return `${job} made load as ${[...jobs].join(", ")}`;
+    });
   }
 
   /** Nobody but the killed core itself keeps its share from going on. */
@@ -179,15 +196,18 @@ export class Results {
       });
   }
 
-  #comparePlan(job: string, { bundle }: JobPlan, truth: JobTruth): void {
+  #comparePlan(job: string, { bundle, routing }: JobPlan, truth: JobTruth): void {
     for (const { load, name } of bundle.manifests) {
       const { rows } = bundle.behaviours[name] ?? { rows: 0 };
       const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
       const isOpenEnded = load.kind === "vus" || load.kind === "rate";
       // Users who wait for a row do not call.
       if (isOpenEnded && rows > 0) continue;
-      const planned = plannedCalls(load);
-      this.#violations.check(made === planned, "P1", () => {
+      const places = countOf(routing);
+      const planned = plannedCalls(load) * (routing.each ? places : 1);
+      // Each part of a rate is rounded by itself.
+      const lessMax = load.kind === "rate" && !routing.each ? places - 1 : 0;
+      this.#violations.check(made <= planned && made >= planned - lessMax, "P1", () => {
         return `${name} of ${job} made ${made} calls of ${planned}, and nothing is said of it`;
       });
     }

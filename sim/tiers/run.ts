@@ -1,9 +1,11 @@
 /**
- * One seed from start to verdict: a datacenter at work under faults, healing, and then liveness: every job that
+ * One seed from start to verdict: a cluster at work under faults, healing, and then liveness: every job that
  * was accepted ends, its clients learn how, one more job runs as if nothing had been, and all is idle.
  */
 
 import { Random } from "../../src/core/base/random.ts";
+import { lookupIn } from "../../src/core/tiers/gate/lookup.ts";
+import { hasJobEnded } from "../../src/core/tiers/gate/status.ts";
 import { DatacenterState } from "../../src/core/tiers/manager/datacenter-state.ts";
 import { type Violation, Violations } from "../cluster/checkers/violations.ts";
 import type { RunResult } from "../cluster/run.ts";
@@ -12,15 +14,16 @@ import { TiersCheckers } from "./checkers.ts";
 import type { SimClient } from "./client.ts";
 import { TiersFaults } from "./faults.ts";
 import { drawJob, type JobPlan } from "./jobs.ts";
-import { DATACENTER } from "./manager.ts";
 import { Results } from "./results.ts";
 import { drawTiersPlan, TIERS_CALM_MS, type TiersPlan } from "./swarm.ts";
 import { Truth } from "./truth.ts";
-import { Datacenter } from "./world.ts";
+import { Cluster } from "./world.ts";
 
 export interface TiersRunOptions {
   readonly seed: number;
   readonly minutes: number;
+  /** Clients use gates over two datacenters. */
+  readonly gates: boolean;
   readonly mutant: string | null;
   /** Indices of the plan's faults to keep; null keeps all. */
   readonly faults: readonly number[] | null;
@@ -31,7 +34,11 @@ const SAMPLE_MS = 1_000;
 const IDLE_MS = 45_000;
 
 export function runTiersSeed(options: TiersRunOptions): RunResult {
-  const plan = drawTiersPlan(new Random(`tiers-swarm/${options.seed}`), options.minutes);
+  const plan = drawTiersPlan(
+    new Random(`tiers-swarm/${options.seed}`),
+    options.minutes,
+    options.gates,
+  );
   const run = new TiersRun(options, plan);
   let violation: Violation | null;
   try {
@@ -59,7 +66,7 @@ class TiersRun {
   readonly checkers: TiersCheckers;
   readonly #options: TiersRunOptions;
   readonly #violations: Violations;
-  readonly #datacenter: Datacenter;
+  readonly #cluster: Cluster;
   readonly #faults: TiersFaults;
   readonly #random: Random;
   readonly #jobs: JobPlan[] = [];
@@ -74,24 +81,27 @@ class TiersRun {
     const violations = new Violations(world);
     this.#violations = violations;
     const truth = new Truth(world, violations);
-    const results = new Results(world, violations, truth, plan.scope);
+    const results = new Results(world, violations, truth, plan);
     this.checkers = new TiersCheckers(world, violations, results);
     const { checkers } = this;
     this.#random = world.random.fork("jobs");
     const onIdle = (client: SimClient): void => this.#onIdle(client);
     const { mutant } = options;
-    this.#datacenter = new Datacenter({
+    this.#cluster = new Cluster({
       ...{ world, plan, violations, checkers, truth, onIdle, mutant },
     });
-    const { clients, managers, network, streams, workers } = this.#datacenter;
-    this.#faults = new TiersFaults({ world, network, streams, managers, workers, clients, plan });
+    const { clients, gates, managers, network, streams, workers } = this.#cluster;
+    this.#faults = new TiersFaults({
+      ...{ world, network, streams, gates, managers, workers, clients, plan },
+    });
   }
 
   play(): Violation | null {
     const { world, plan } = this;
-    const { clients, managers, workers } = this.#datacenter;
+    const { clients, gates, managers, workers } = this.#cluster;
+    const ledgers = [...managers, ...gates].map(({ process }) => process);
     const keep = this.#options.faults === null ? null : new Set(this.#options.faults);
-    for (const one of [...managers.map(({ process }) => process), ...workers, ...clients])
+    for (const one of [...ledgers, ...workers, ...clients])
       world.schedule(one.index * 50, "start", one.index, () => one.start());
     world.schedule(1_000, "fault", 0, () => this.#faults.schedule(keep));
     for (const client of clients)
@@ -109,7 +119,7 @@ class TiersRun {
 
   /** A job of the finale: nothing is left of what was. */
   #lastJob(limit: number): boolean {
-    const [client] = this.#datacenter.clients;
+    const [client] = this.#cluster.clients;
     client?.wants(this.#draw());
     return this.#awaitJobs(limit);
   }
@@ -128,23 +138,30 @@ class TiersRun {
 
   /** Jobs that clients wait for, or that managers have not ended. */
   #openJobs(): string[] {
-    const { clients, managers } = this.#datacenter;
+    const { clients, gates, managers } = this.#cluster;
     const wanted = clients.flatMap(({ name, wish }) =>
       wish === null ? [] : [`${name} waits for ${wish.job ?? wish.plan.key}`],
     );
-    const open = managers.flatMap(({ process }) => {
-      const app = process.node?.groups.get(`dc/${DATACENTER}` as never)?.app;
+    const led = gates.flatMap(({ process }) => {
+      if (process.node === null) return [`${process.id} does not serve`];
+      const jobs = [...lookupIn(process.node).jobs()].filter(({ state }) => !hasJobEnded(state));
+      return jobs.map(({ state }) => `${process.id} has ${state.jobId} as ${state.status}`);
+    });
+    const open = managers.flatMap(({ datacenter, process }) => {
+      const app = process.node?.groups.get(`dc/${datacenter}` as never)?.app;
       const state = app?.kind === "registered" ? app.application : null;
-      if (!(state instanceof DatacenterState)) return [`${process.id} has no datacenter`];
+      // Gates may not have given it a job yet.
+      if (!(state instanceof DatacenterState))
+        return gates.length > 0 && process.node !== null ? [] : [`${process.id} has no datacenter`];
       const jobs = [...state.jobs.values()].filter(({ phase }) => phase !== "ended");
       return jobs.map(({ job, phase }) => `${process.id} has ${job} as ${phase}`);
     });
-    return [...wanted, ...open];
+    return [...wanted, ...led, ...open];
   }
 
   /** T4, T12: no core is held, and nobody waits for anything. */
   #checkIdle(): void {
-    for (const { cores, machine, name } of this.#datacenter.workers) {
+    for (const { cores, machine, name } of this.#cluster.workers) {
       const jobs = [...cores.values()].map(({ job }) => job);
       this.#violations.check(cores.size === 0, "T4", () => `${name} still runs cores of ${jobs}`);
       const used = machine?.worker.usedCores ?? 0;
@@ -179,7 +196,7 @@ class TiersRun {
 
   #sample(): void {
     const { world } = this;
-    for (const worker of this.#datacenter.workers) this.checkers.sample(worker);
+    for (const worker of this.#cluster.workers) this.checkers.sample(worker);
     world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
   }
 

@@ -10,7 +10,7 @@ import { CALM_STREAMS, type StreamFaults } from "../kernel/streams.ts";
 import type { LedgerDiskFaults } from "../ledger/disk.ts";
 import type { JobStyle } from "./jobs.ts";
 
-/** `at`: a number of a node, managers first, then workers, then clients. */
+/** `at`: a number of a node, managers first, then workers, then clients, then gates. */
 export type TiersFault =
   | {
       readonly kind: "crash";
@@ -57,6 +57,15 @@ export type TiersFault =
       readonly what: "crash" | "pause" | "stop" | "cutFromManagers" | "isolate";
       readonly forMs: number;
     }
+  /** All its managers and workers at once. */
+  | {
+      readonly kind: "loseDatacenter";
+      readonly place: number;
+      readonly power: boolean;
+      readonly forMs: number;
+    }
+  /** Between all gates and one datacenter. */
+  | { readonly kind: "cutDatacenter"; readonly place: number; readonly forMs: number }
   | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
 
 interface TimedFault {
@@ -68,9 +77,13 @@ interface TimedFault {
  * Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing; or only executor cores,
  * which their workers then make up for.
  */
-type Scope = "all" | "managers" | "workers" | "cores" | "none";
+type Scope = "all" | "managers" | "workers" | "cores" | "gates" | "none";
 
 export interface TiersPlan {
+  /** 0: clients use the managers of the one datacenter. */
+  readonly gates: number;
+  readonly datacenters: number;
+  /** Of all datacenters. */
   readonly managers: number;
   readonly workers: number;
   readonly clients: number;
@@ -94,26 +107,23 @@ const WARM_UP_MS = 4_000;
 /** After healing every job must have ended within this. */
 export const TIERS_CALM_MS = 420_000;
 
-export function drawTiersPlan(random: Random, minutes: number): TiersPlan {
-  const managers = random.pick([1, 3, 3]);
-  const workers = 2 + random.below(3);
-  const clients = 1 + random.below(3);
-  const scope = random.pick<Scope>([
-    ...(["all", "all", "all", "managers", "workers", "cores", "none"] as const),
-  ]);
+export function drawTiersPlan(random: Random, minutes: number, gates: boolean): TiersPlan {
+  const tiers = drawTiers(random, gates);
+  const { scope, workers } = tiers;
   const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000);
-  const range = { managers, workers, clients, scope, healAt };
+  const range = { ...tiers, healAt };
   const strong = scope === "all";
   const coresPerWorker = 1 + random.below(3);
   return {
-    ...{ managers, workers, clients, scope, healAt, coresPerWorker },
+    ...{ ...tiers, healAt, coresPerWorker },
     isolationMs: scope === "managers" ? 60_000 : random.pick([6_000, 20_000, 60_000]),
     thinkMs: random.pick([200, 2_000, 8_000]),
     jobs: {
       loadMsMax: random.pick([3_000, 10_000, 25_000]),
       controlled: random.pick([0, 0.3, 0.7]),
       bundleBytes: random.pick([0, 0, 300_000]),
-      coresMax: workers * coresPerWorker,
+      coresMax: (workers / tiers.datacenters) * coresPerWorker,
+      datacenters: tiers.datacenters,
     },
     repeated: random.pick([0, 0.2]),
     disk: drawDisk(random.fork("disk")),
@@ -122,6 +132,27 @@ export function drawTiersPlan(random: Random, minutes: number): TiersPlan {
     clockDrift: random.pick([0, 0.002]),
     compactEntries: random.pick([60, 512]),
     faults: scope === "none" ? [] : drawFaults(random.fork("faults"), range),
+  };
+}
+
+type Tiers = Pick<
+  TiersPlan,
+  "gates" | "datacenters" | "managers" | "workers" | "clients" | "scope"
+>;
+
+/** `gates`: over two datacenters; else one datacenter alone. */
+function drawTiers(random: Random, gates: boolean): Tiers {
+  const managers = random.pick([1, 3, 3]);
+  const workers = 2 + random.below(3);
+  const clients = 1 + random.below(3);
+  const scope = random.pick<Scope>([
+    ...(["all", "all", "all", "managers", "workers", "cores", "none"] as const),
+  ]);
+  if (!gates) return { gates: 0, datacenters: 1, managers, workers, clients, scope };
+  const wide = random.fork("gates");
+  return {
+    ...{ gates: wide.pick([1, 3, 3]), datacenters: 2, managers: 2 * managers, workers: 4, clients },
+    scope: wide.pick<Scope>(["all", "all", "all", "gates", "gates", "none"]),
   };
 }
 
@@ -177,20 +208,20 @@ const OF_MANAGERS: readonly TiersFault["kind"][] = [
   "wallJump",
   "leaderTrouble",
 ];
+/** What only gates can tell apart. */
+const OF_DATACENTERS: Weighted = [
+  ["loseDatacenter", 2],
+  ["cutDatacenter", 3],
+];
 const OF_WORKERS: readonly TiersFault["kind"][] = ["crash", "stop", "pause", "isolate", "killCore"];
 
-interface FaultRange {
-  readonly managers: number;
-  readonly workers: number;
-  readonly clients: number;
-  readonly scope: Scope;
+interface FaultRange extends Tiers {
   readonly healAt: number;
 }
 
 function drawFaults(random: Random, range: FaultRange): TimedFault[] {
+  const possible = possibleKinds(range);
   const { scope } = range;
-  const allowed = scope === "managers" ? OF_MANAGERS : OF_WORKERS;
-  const possible = scope === "all" ? KINDS : KINDS.filter(([kind]) => allowed.includes(kind));
   const kinds =
     scope === "cores"
       ? KINDS.filter(([kind]) => kind === "killCore")
@@ -211,15 +242,27 @@ function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   }
 }
 
-function drawNode(random: Random, { clients, managers, scope, workers }: FaultRange): number {
+function possibleKinds({ gates, scope }: FaultRange): Weighted {
+  // The instant at which a job begins is one of wall clocks: those of gates and managers agree.
+  const kinds = gates === 0 ? KINDS : KINDS.filter(([kind]) => kind !== "wallJump");
+  if (scope === "all") return gates === 0 ? kinds : [...kinds, ...OF_DATACENTERS];
+  const allowed = scope === "managers" || scope === "gates" ? OF_MANAGERS : OF_WORKERS;
+  return kinds.filter(([kind]) => allowed.includes(kind));
+}
+
+function drawNode(
+  random: Random,
+  { clients, gates, managers, scope, workers }: FaultRange,
+): number {
+  if (scope === "gates") return managers + workers + clients + random.below(gates);
   if (scope === "managers") return random.below(managers);
   if (scope === "workers" || scope === "cores") return managers + random.below(workers);
-  return random.below(managers + workers + clients);
+  return random.below(managers + workers + clients + gates);
 }
 
 function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
-  const { clients, managers, scope, workers } = range;
-  const nodes = managers + workers + clients;
+  const { clients, datacenters, gates, managers, scope, workers } = range;
+  const nodes = managers + workers + clients + gates;
   const at = drawNode(random, range);
   const worker = managers + random.below(workers);
   /** Mostly seconds, sometimes beyond every lease and every patience. */
@@ -248,9 +291,17 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       return { kind, at, ms: (random.float() - 0.5) * random.pick([6_000, 7_200_000]) };
     case "leaderTrouble": {
       const whats = ["crash", "pause", "stop", "cutFromManagers", "isolate"] as const;
-      const what = random.pick(scope === "managers" ? whats.slice(0, 4) : whats);
+      const what = random.pick(
+        scope === "managers" || scope === "gates" ? whats.slice(0, 4) : whats,
+      );
       return { kind, draw: random.uint32(), what, forMs: Math.min(forMs, 30_000) };
     }
+    case "loseDatacenter": {
+      const place = random.below(datacenters);
+      return { kind, place, power: random.chance(0.5), forMs: Math.min(forMs, 30_000) };
+    }
+    case "cutDatacenter":
+      return { kind, place: random.below(datacenters), forMs };
     case "restartAll":
       return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };
   }

@@ -10,6 +10,7 @@ import { runTiersSeed, type TiersRunOptions } from "./run.ts";
 const options = (seed: number, more: Partial<TiersRunOptions> = {}): TiersRunOptions => ({
   seed,
   minutes: 0.5,
+  gates: false,
   mutant: null,
   faults: null,
   ...more,
@@ -20,6 +21,10 @@ describe("a whole datacenter", { timeout: 600_000 }, () => {
     for (let seed = 1; seed <= 4; seed++) {
       expect(runTiersSeed(options(seed, { faults: [] })).violation).toBe(null);
     }
+  });
+
+  it("does so through gates over two datacenters", () => {
+    expect(runTiersSeed(options(6, { faults: [], gates: true })).violation).toBe(null);
   });
 
   it("gives the same trace for the same seed, and another for another", () => {

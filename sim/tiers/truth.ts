@@ -8,6 +8,9 @@ import type { World } from "../kernel/world.ts";
 
 /** One core of a job, in one process. */
 export interface CoreTruth {
+  readonly datacenter: string;
+  /** As its datacenter calls it. */
+  readonly job: string;
   readonly worker: string;
   readonly core: number;
   /** Calls that it made, by workflow. */
@@ -49,8 +52,8 @@ export class Truth {
     return job;
   }
 
-  opened(job: string, worker: string, core: number): CoreTruth {
-    const opened = { worker, core, calls: new Map<string, number>() };
+  opened(job: string, place: Omit<CoreTruth, "calls">): CoreTruth {
+    const opened = { ...place, calls: new Map<string, number>() };
     this.job(job).cores.push(opened);
     return opened;
   }

@@ -23,6 +23,7 @@ import type { Lifetime } from "./lifetime.ts";
 import type { TiersAround } from "./world.ts";
 
 interface WorkerSpec {
+  readonly datacenter: string;
   readonly cores: number;
   readonly isolationMs: number;
   readonly rules: WorkerRules;
@@ -92,7 +93,7 @@ export class SimWorker implements StreamHost {
     this.lifetime.begin();
     const { incarnation, views } = this.#promises;
     this.#promises = { incarnation: incarnation + 1, views };
-    const { isolationMs, cores, managers, rules } = this.spec;
+    const { datacenter, isolationMs, cores, managers, rules } = this.spec;
     const { name } = this;
     const random = this.#random.fork(`life/${this.life}`);
     const entropy = random.fork("entropy");
@@ -101,7 +102,7 @@ export class SimWorker implements StreamHost {
         worker: { name, incarnation: incarnation + 1, cores, version: "1.0.0", isolationMs },
         ...{ views, managers, rules, ring: ringOf([secretOf(0)]), compressor: noCompressor },
         hello: {
-          ...{ cluster: "simulated", environment: "test", datacenter: "dc1", node: name },
+          ...{ cluster: "simulated", environment: "test", datacenter, node: name },
           ...{ role: "worker", address: "", nodeVersion: "" },
           ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
           capabilities: CAPABILITIES.filter((one) => one !== "compression"),
@@ -235,9 +236,10 @@ export class SimWorker implements StreamHost {
       for (const { core, slot } of opened) {
         if (this.#unopened.delete(slot)) continue;
         const { life, name: worker, index } = this;
+        const { datacenter } = this.spec;
         const random = this.#random.fork(`core/${life}/${slot}`);
         const made: SimCore = new SimCore({
-          ...{ job, worker, core, index, bundle, world, truth, random },
+          ...{ job, datacenter, worker, core, index, bundle, world, truth, random },
           send: (event) => {
             if (this.cores.get(slot) !== made || this.life !== life) return;
             this.lifetime.inLife(() => this.#push({ kind: "core", slot, event }));

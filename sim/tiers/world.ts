@@ -1,14 +1,17 @@
 /**
- * One datacenter in one seeded world: managers over their ledger, workers with cores, and programs that use them.
+ * A cluster in one seeded world: gates over their ledger, datacenters with managers over ledgers of their own and
+ * workers with cores, and programs that use them. Without gates there is one datacenter, and clients use it.
  */
 
 import { address, type NodeId, nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import { VSR_DEFAULTS } from "../../src/core/ledger/group/config.ts";
+import { SHARD_COUNT } from "../../src/core/ledger/keys/key.ts";
 import { walConfig } from "../../src/core/ledger/log/limits.ts";
 import { WAL_RULES } from "../../src/core/ledger/log/rules.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../../src/core/ledger/node/config.ts";
 import { STORE_RULES } from "../../src/core/ledger/store/rules.ts";
+import { identityOfSpec } from "../../src/core/tiers/gate/spec.ts";
 import { QUEUE_LIMITS } from "../../src/core/tiers/link/limits.ts";
 import { LINK_RULES } from "../../src/core/tiers/link/rules.ts";
 import { datacenterKind } from "../../src/core/tiers/manager/datacenter-state.ts";
@@ -24,11 +27,13 @@ import { LedgerDisk } from "../ledger/disk.ts";
 import { addressOf } from "../ledger/machine.ts";
 import { LedgerProcess, type LedgerWatcher } from "../ledger/node.ts";
 import { BlobDisk } from "./blob-disk.ts";
+import { BlobEffects } from "./blob-effects.ts";
 import type { TiersCheckers } from "./checkers.ts";
 import { SimClient } from "./client.ts";
-import type { SimManager } from "./faults.ts";
+import type { SimLedger } from "./faults.ts";
+import { type DatacenterSite, GateAbove } from "./gate.ts";
 import { Lifetime } from "./lifetime.ts";
-import { DATACENTER, ManagerAbove } from "./manager.ts";
+import { ManagerAbove } from "./manager.ts";
 import { tiersRulesWithout } from "./mutants.ts";
 import type { TiersPlan } from "./swarm.ts";
 import type { Truth } from "./truth.ts";
@@ -44,7 +49,7 @@ export interface TiersAround {
   readonly onIdle: (client: SimClient) => void;
 }
 
-interface DatacenterOptions {
+interface ClusterOptions {
   readonly world: World;
   readonly plan: TiersPlan;
   readonly violations: Violations;
@@ -56,19 +61,20 @@ interface DatacenterOptions {
 
 const LEASE_MS = 3_000;
 
-export class Datacenter {
+export class Cluster {
   readonly network: Network;
   readonly streams: Streams;
-  readonly managers: readonly SimManager[];
+  readonly managers: readonly SimLedger[];
   readonly workers: readonly SimWorker[];
   readonly clients: readonly SimClient[];
-  readonly #options: DatacenterOptions;
+  readonly gates: readonly SimLedger[];
+  readonly #options: ClusterOptions;
 
-  constructor(options: DatacenterOptions) {
+  constructor(options: ClusterOptions) {
     this.#options = options;
     const { checkers, onIdle, plan, truth, world } = options;
-    const { clients, managers, workers } = plan;
-    const count = managers + workers + clients;
+    const { clients, gates, managers, workers } = plan;
+    const count = managers + workers + clients + gates;
     this.network = new Network(count, world.random.fork("net"));
     const hosts = new Map<string, StreamHost>();
     const { network } = this;
@@ -76,13 +82,17 @@ export class Datacenter {
     const around = { world, streams: this.streams, checkers, truth, onIdle };
     this.managers = range(managers).map((index) => this.#manager(index));
     this.workers = range(workers).map((at) => this.#worker(around, managers + at, `w${at}`));
+    const firstGate = managers + workers + clients;
+    this.gates = range(gates).map((at) => this.#gate(firstGate, at));
     this.clients = range(clients).map((at) => {
       const index = managers + workers + at;
       const random = world.random.fork(`client/${at}`);
-      const addresses = range(managers).map((one) => address(addressOf(one)));
+      const asked = gates > 0 ? range(gates).map((one) => firstGate + one) : range(managers);
+      const addresses = asked.map((one) => address(addressOf(one)));
       return new SimClient(around, this.#lifetime(index, `c${at}`), addresses, random);
     });
-    for (const { process } of this.managers) hosts.set(addressOf(process.index), process);
+    for (const { process } of [...this.managers, ...this.gates])
+      hosts.set(addressOf(process.index), process);
   }
 
   #clock(index: number): NodeClock {
@@ -101,36 +111,83 @@ export class Datacenter {
     return new BlobDisk(world, index, plan.disk.syncMsMax, world.random.fork(`blobs/${index}`));
   }
 
-  #manager(index: number): SimManager {
-    const { plan, world } = this.#options;
-    const random = world.random.fork(`machine/${index}`);
-    const sites = range(plan.managers).map((at) => ({ node: nameOf(at), region: DATACENTER }));
-    const blobs = this.#blobDisk(index);
-    const addresses = range(plan.managers).map(
-      (at) => [nameOf(at), address(addressOf(at))] as const,
+  #manager(index: number): SimLedger {
+    const { plan } = this.#options;
+    const count = plan.managers / plan.datacenters;
+    const place = Math.floor(index / count);
+    const firstIndex = place * count;
+    const datacenter = datacenterName(place);
+    const names = range(count).map((at) => nameOf(firstIndex + at));
+    const addresses = new Map(
+      names.map((name, at) => [name, address(addressOf(firstIndex + at))] as const),
     );
     const { manager: rules } = tiersRulesWithout(this.#options.mutant);
-    const own = { addresses: new Map(addresses), rules };
-    const above = new ManagerAbove(nameOf(index), own, blobs);
+    const disk = this.#blobDisk(index);
+    const blobs = new BlobEffects(disk);
+    const above = new ManagerAbove(nameOf(index), { addresses, datacenter, rules }, blobs);
+    const process = this.#ledger({
+      ...({ index, firstIndex, id: nameOf(index), role: "manager", above } as const),
+      sites: names.map((node) => ({ node, region: datacenter })),
+      kinds: [datacenterKind(rules), runKind(rules)],
+    });
+    blobs.standsIn(process);
+    return { process, blobs: disk, datacenter };
+  }
+
+  #gate(firstIndex: number, at: number): SimLedger {
+    const { plan, world } = this.#options;
+    const index = firstIndex + at;
+    const names = range(plan.gates).map((one) => nodeId(`g${one}`));
+    const id = nodeId(`g${at}`);
+    const addresses = new Map(
+      names.map((name, one) => [name, address(addressOf(firstIndex + one))] as const),
+    );
+    const perDatacenter = plan.managers / plan.datacenters;
+    const datacenters = range(plan.datacenters).map(
+      (place): DatacenterSite => ({
+        name: datacenterName(place),
+        managers: range(perDatacenter).map((one) => {
+          const manager = place * perDatacenter + one;
+          return { name: nameOf(manager), address: address(addressOf(manager)) };
+        }),
+      }),
+    );
+    const disk = this.#blobDisk(index);
+    const spec = { name: id, addresses, datacenters };
+    const random = world.random.fork(`gate/${at}`);
+    const above = new GateAbove(spec, this.streams, new BlobEffects(disk), random);
+    const process = this.#ledger({
+      ...({ index, firstIndex, id, role: "gate", above, kinds: [] } as const),
+      ...{ sites: names.map((node) => ({ node, region: "gates" })), identityOf: identityOfSpec },
+    });
+    above.standsIn(process);
+    return { process, blobs: disk, datacenter: "" };
+  }
+
+  #ledger(
+    own: Pick<
+      LedgerProcess["spec"],
+      "index" | "firstIndex" | "id" | "role" | "above" | "sites" | "kinds" | "identityOf"
+    >,
+  ): LedgerProcess {
+    const { plan, world } = this.#options;
+    const { index } = own;
+    const random = world.random.fork(`machine/${index}`);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
     const around = { world, streams: this.streams, watcher: this.#watcher() };
     const spec = {
-      ...({ index, id: nameOf(index), role: "manager", sites, above } as const),
-      ...{
-        foundingSites: plan.managers,
-        shards: [0],
-        kinds: [datacenterKind(rules), runKind(rules)],
-      },
-      config: nodeConfig(plan),
+      ...own,
+      foundingSites: own.sites.length,
+      // Clients of gates choose their keys; managers have none in their ledger.
+      shards: own.role === "gate" ? range(SHARD_COUNT) : [0],
+      config: nodeConfig(own.sites.length, plan.compactEntries),
       ...{ rules: LEDGER_RULES, linkRules: LINK_RULES, processRules: PROCESS_RULES },
       ...{ queue: QUEUE_LIMITS, sliceGroupsMax: 128 },
       wal: walConfig({ segmentBytes: 8_388_608, fullDisk: "wait" }),
       ...{ walRules: WAL_RULES, storeRules: STORE_RULES },
       ...{ checkpointEveryMs: 60_000, checkpointsKept: 2 },
     };
-    const process = new LedgerProcess(spec, around, this.#clock(index), disk, [secretOf(0)]);
-    above.standsIn(process);
-    return { process, above, blobs };
+    return new LedgerProcess(spec, around, this.#clock(index), disk, [secretOf(0)]);
   }
 
   /** The ledger below is looked at by its own simulator. */
@@ -157,13 +214,16 @@ export class Datacenter {
 
   #worker(around: TiersAround, index: number, name: string): SimWorker {
     const { plan, world } = this.#options;
-    const managers = range(plan.managers).map((at) => ({
-      name: nameOf(at),
-      address: address(addressOf(at)),
+    const count = plan.managers / plan.datacenters;
+    const place = (index - plan.managers) % plan.datacenters;
+    const managers = range(count).map((at) => ({
+      name: nameOf(place * count + at),
+      address: address(addressOf(place * count + at)),
     }));
+    const datacenter = datacenterName(place);
     const { worker: rules } = tiersRulesWithout(this.#options.mutant);
     const { coresPerWorker: cores, isolationMs } = plan;
-    const spec = { cores, isolationMs, rules, managers };
+    const spec = { cores, isolationMs, rules, managers, datacenter };
     const random: Random = world.random.fork(`worker/${index}`);
     return new SimWorker(spec, around, this.#lifetime(index, name), this.#blobDisk(index), random);
   }
@@ -173,12 +233,16 @@ function range(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
+export function datacenterName(place: number): string {
+  return `dc${place + 1}`;
+}
+
 function nameOf(index: number): NodeId {
   return nodeId(`m${index}`);
 }
 
 /** As `src/tiers/manager/config.ts` and `src/ledger/config.ts` make it from a lease of three seconds. */
-function nodeConfig({ compactEntries, managers }: TiersPlan): typeof LEDGER_NODE_DEFAULTS {
+function nodeConfig(nodes: number, compactEntries: number): typeof LEDGER_NODE_DEFAULTS {
   const vsr = {
     ...VSR_DEFAULTS,
     leaseMs: LEASE_MS,
@@ -190,5 +254,5 @@ function nodeConfig({ compactEntries, managers }: TiersPlan): typeof LEDGER_NODE
     viewChangeTimeoutMs: Math.min(VSR_DEFAULTS.viewChangeTimeoutMs, LEASE_MS),
     viewChangeBackoffMs: Math.min(VSR_DEFAULTS.viewChangeBackoffMs, 600),
   };
-  return { ...LEDGER_NODE_DEFAULTS, vsr, replicas: managers === 1 ? 1 : 3, compactEntries };
+  return { ...LEDGER_NODE_DEFAULTS, vsr, replicas: nodes === 1 ? 1 : 3, compactEntries };
 }

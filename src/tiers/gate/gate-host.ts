@@ -7,8 +7,9 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { Random } from "../../core/base/random.ts";
 import { Gate } from "../../core/tiers/gate/gate.ts";
+import { lookupIn } from "../../core/tiers/gate/lookup.ts";
 import { identityOfSpec } from "../../core/tiers/gate/spec.ts";
-import type { GateConfig, GateLookup, JobGroup } from "../../core/tiers/gate/types.ts";
+import type { GateConfig } from "../../core/tiers/gate/types.ts";
 import { ClientProcess } from "../../core/tiers/process/client-process.ts";
 import { type DatacenterLinks, GateProcess } from "../../core/tiers/process/gate-process.ts";
 import type { LedgerMachine } from "../../core/tiers/process/ledger-machine.ts";
@@ -139,7 +140,7 @@ export class GateHost {
         })),
         config: gateConfig(this.#config.settings),
       },
-      lookupIn(machine),
+      lookupIn(machine.node),
     );
     const { hello } = peersOptions(ledger, readRing(ledger, this.#handlers.log), version);
     const links = datacenters.map(
@@ -174,25 +175,6 @@ export class GateHost {
         ...{ background: this.#handlers.background, log: this.#handlers.log },
       });
   }
-}
-
-/** The jobs that the node replicates. */
-function lookupIn({ node }: LedgerMachine): GateLookup {
-  const found = (id: string): JobGroup | null => {
-    const group = node.groups.get(id as Parameters<typeof node.groups.get>[0]);
-    if (group?.app.kind !== "job") return null;
-    const { knownView: view, primary } = group.replica.state;
-    return { state: group.app.state, primary, view };
-  };
-  return {
-    job: found,
-    *jobs() {
-      for (const id of node.groups.keys()) {
-        const group = found(id);
-        if (group !== null) yield group;
-      }
-    },
-  };
 }
 
 export function gateConfig(settings: GateNodeConfig["settings"]): GateConfig {

@@ -1,0 +1,22 @@
+/** The jobs that a gate's ledger node replicates. */
+
+import type { LedgerNode } from "../../ledger/node/node.ts";
+import type { GateLookup, JobGroup } from "./types.ts";
+
+export function lookupIn(node: Pick<LedgerNode, "groups">): GateLookup {
+  const found = (id: string): JobGroup | null => {
+    const group = node.groups.get(id as Parameters<typeof node.groups.get>[0]);
+    if (group?.app.kind !== "job") return null;
+    const { knownView: view, primary } = group.replica.state;
+    return { state: group.app.state, primary, view };
+  };
+  return {
+    job: found,
+    *jobs() {
+      for (const id of node.groups.keys()) {
+        const group = found(id);
+        if (group !== null) yield group;
+      }
+    },
+  };
+}
