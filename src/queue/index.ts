@@ -14,6 +14,8 @@ export {
   type SubmitOutcome,
   type TaskListFilter,
 } from "./api/client.ts";
+export type { Definition, Definitions, TypedSubmit, TypedTask } from "./api/definitions.ts";
+export type { StandardSchema } from "./api/standard-schema.ts";
 export type { SubmitRequest } from "./api/submit-request.ts";
 export {
   submitInTransaction,
@@ -40,6 +42,11 @@ export {
 } from "./isolation/isolate.ts";
 export { type NodeOptions, QueueNode } from "./node.ts";
 export { type LoadtestOptions, loadtestRequest, submitLoadtest } from "./submit-loadtest.ts";
+export {
+  defineExecutor,
+  type ExecutorDefinition,
+  type TypedExecutor,
+} from "./worker/definition.ts";
 export {
   defineExecutors,
   type ExecutionContext,

@@ -11,9 +11,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { QueueError } from "../../core/queue/errors.ts";
 import { isTerminal, type TaskState } from "../../core/queue/states.ts";
 import { readLines, readReply } from "../../host/control/client.ts";
+import type { Definition, Definitions, TypedSubmit, TypedTask } from "./definitions.ts";
 import { loadFile, storeFile } from "./files.ts";
 import { RemoteFiles } from "./remote-files.ts";
 import { RpcClients } from "./rpc-clients.ts";
+import { checkInput } from "./standard-schema.ts";
 import type { SubmitRequest } from "./submit-request.ts";
 import type {
   ClusterStatus,
@@ -32,7 +34,9 @@ import type {
 const AWAY_MS_MAX = 60_000;
 const AWAY_LOOK_MS = 250;
 
-export interface QueueClientOptions {
+export interface QueueClientOptions<Known extends Definitions = Definitions> {
+  /** The executors that tasks are for: names and types are theirs, and inputs are checked before they are sent. */
+  readonly executors?: Known;
   readonly token?: string | undefined;
 }
 
@@ -57,16 +61,20 @@ export interface FollowMessage {
   readonly data: unknown;
 }
 
+type MessageListener = (message: FollowMessage) => void;
+
 export type SubmitOutcome =
   | { readonly id: string; readonly created: boolean }
   | { readonly error: { readonly name: string; readonly message: string } };
 
-export class QueueClient {
+export class QueueClient<Known extends Definitions = Definitions> {
+  readonly #known: Readonly<Record<string, Definition>>;
   readonly #rpc: RpcClients;
   readonly #files: RemoteFiles;
 
   /** One node, or several of which one that listens is enough. */
-  constructor(url: string | readonly string[], options: QueueClientOptions = {}) {
+  constructor(url: string | readonly string[], options: QueueClientOptions<Known> = {}) {
+    this.#known = options.executors ?? {};
     this.#rpc = new RpcClients(typeof url === "string" ? [url] : url, options.token);
     this.#files = new RemoteFiles(this.#rpc);
   }
@@ -76,14 +84,31 @@ export class QueueClient {
     return this.#rpc.call(method, params);
   }
 
-  async submit(task: SubmitRequest): Promise<Task> {
-    return (await this.#rpc.call("submit_task", task)) as Task;
+  async submit<Request extends TypedSubmit<Known>>(
+    task: Request,
+  ): Promise<TypedTask<Known, Request["executor"]>> {
+    await this.#check([task]);
+    const answer = await this.#rpc.call("submit_task", task);
+    return answer as TypedTask<Known, Request["executor"]>;
   }
 
   /** Many at once: each is answered for itself, in order. */
-  async submitMany(tasks: readonly SubmitRequest[]): Promise<readonly SubmitOutcome[]> {
+  async submitMany(tasks: readonly TypedSubmit<Known>[]): Promise<readonly SubmitOutcome[]> {
+    await this.#check(tasks);
     const answer = await this.#rpc.call("submit_tasks", { tasks });
     return (answer as { readonly tasks: readonly SubmitOutcome[] }).tasks;
+  }
+
+  /** Refuses what the executors would refuse, as far as they are known here. */
+  async #check(tasks: readonly { executor: string; input?: unknown }[]): Promise<void> {
+    for (const { executor, input } of tasks) {
+      const schema = Object.hasOwn(this.#known, executor)
+        ? this.#known[executor]?.input
+        : undefined;
+      if (schema === undefined) continue;
+      const checked = await checkInput(schema, input);
+      if (!checked.ok) throw new QueueError("INVALID_PARAMS", `${executor}: ${checked.problem}`);
+    }
   }
 
   async get(id: string): Promise<Task> {
@@ -224,12 +249,27 @@ export class QueueClient {
 
   /**
    * Waits for the terminal state; goes on over leaders that come and go, and while the node is away for
-   * up to a minute. `onMessage` hears what `follow` tells; after a gap, from the beginning.
+   * up to a minute. `onMessage` hears what `follow` tells; after a gap, from the beginning. A task that was
+   * submitted may be given itself: its result has the type of its executor.
    */
-  async wait(
-    id: string,
+  wait(task: string, signal?: AbortSignal, onMessage?: MessageListener): Promise<Task>;
+  wait<Kind extends Pick<Task, "id">>(
+    task: Kind,
     signal?: AbortSignal,
-    onMessage: (message: FollowMessage) => void = () => undefined,
+    onMessage?: MessageListener,
+  ): Promise<Kind>;
+  wait(
+    task: string | Pick<Task, "id">,
+    signal?: AbortSignal,
+    onMessage: MessageListener = () => undefined,
+  ): Promise<Task> {
+    return this.#wait(typeof task === "string" ? task : task.id, signal, onMessage);
+  }
+
+  async #wait(
+    id: string,
+    signal: AbortSignal | undefined,
+    onMessage: MessageListener,
   ): Promise<Task> {
     let heardAt = performance.now();
     for (;;) {

@@ -1,0 +1,59 @@
+/** Types from executors to clients. What must not compile is marked, and the compiler checks the marks. */
+
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { z } from "zod";
+import { defineExecutor } from "../worker/definition.ts";
+import { defineExecutors, type ExecutionContext } from "../worker/executor.ts";
+import { QueueClient } from "./client.ts";
+import type { TypedSubmit } from "./definitions.ts";
+
+const executors = defineExecutors({
+  thumbnail: defineExecutor({
+    input: z.object({ url: z.string(), width: z.coerce.number().default(100) }),
+    run: ({ url, width }) => ({ bytes: url.length * width }),
+  }),
+  plain: () => "anything",
+});
+type Known = typeof executors;
+
+const context = { taskId: "1", attempt: 1 } as ExecutionContext;
+
+describe("typed executors", () => {
+  it("get what their schema made of the input, and refuse the rest for good", async () => {
+    expect(await executors.thumbnail({ url: "abc", width: "7" }, context)).toEqual({ bytes: 21 });
+    const refusal: unknown = await Promise.resolve(
+      executors.thumbnail({ width: 1 }, context),
+    ).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ name: "NotRetryable", retryable: false });
+    expect(String(refusal)).toMatch(/input\.url: /);
+  });
+
+  it("are known to a client: a wrong input is not sent", async () => {
+    const client = new QueueClient("http://127.0.0.1:9", { executors });
+    const wrong = { executor: "thumbnail", input: { url: 5 } } as unknown as TypedSubmit<Known>;
+    await expect(client.submit(wrong)).rejects.toThrow(/thumbnail: input\.url: /);
+    await expect(client.submitMany([wrong])).rejects.toThrow(/thumbnail: input\.url: /);
+    client.close();
+  });
+
+  it("give their types to a client: names, inputs and results", () => {
+    const client = new QueueClient<Known>("http://127.0.0.1:9");
+    const typed = async (): Promise<void> => {
+      const task = await client.submit({ executor: "thumbnail", input: { url: "a" }, priority: 3 });
+      expectTypeOf(task.result).toEqualTypeOf<{ bytes: number } | null>();
+      const done = await client.wait(task);
+      expectTypeOf(done.result).toEqualTypeOf<{ bytes: number } | null>();
+      expectTypeOf((await client.submit({ executor: "plain" })).result).toBeUnknown();
+      // @ts-expect-error: there is no such executor.
+      await client.submit({ executor: "thumbnial", input: { url: "a" } });
+      // @ts-expect-error: the input is missing.
+      await client.submit({ executor: "thumbnail" });
+      // @ts-expect-error: a number is no address.
+      await client.submit({ executor: "thumbnail", input: { url: 5 } });
+      // @ts-expect-error: also among many.
+      await client.submitMany([{ executor: "plain" }, { executor: "other" }]);
+    };
+    expect(typed).toBeTypeOf("function");
+    client.close();
+  });
+});

@@ -1,0 +1,42 @@
+/** The part of Standard Schema (standardschema.dev) that is used here: zod, valibot, arktype and others speak it. */
+
+export interface StandardSchema<Input = unknown, Output = unknown> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Validation<Output> | Promise<Validation<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+type Validation<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[] };
+
+interface Issue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+type Checked<Output> =
+  | { readonly ok: true; readonly value: Output }
+  | { readonly ok: false; readonly problem: string };
+
+/** What is named of a refused input. */
+const ISSUES_MAX = 5;
+
+/** An input as its schema makes it, or what is wrong with it. */
+export async function checkInput<Output>(
+  schema: StandardSchema<unknown, Output>,
+  value: unknown,
+): Promise<Checked<Output>> {
+  const validation = await schema["~standard"].validate(value);
+  if (validation.issues === undefined) return { ok: true, value: validation.value };
+  const problem = validation.issues.slice(0, ISSUES_MAX).map(issueText).join("; ");
+  return { ok: false, problem };
+}
+
+function issueText({ path = [], message }: Issue): string {
+  const keys = path.map((step) => String(typeof step === "object" ? step.key : step));
+  return `${["input", ...keys].join(".")}: ${message}`;
+}
