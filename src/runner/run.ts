@@ -189,7 +189,7 @@ export class LocalRun {
       ...{ name, title, tags, manifests, thresholds, abortAfterMs },
       errorKinds: ERROR_KINDS,
       environment: this.#environment(slots.length),
-      startedAt: new Date().toISOString(),
+      startedAt: new Date(Date.now() - performance.now() + this.#startedAt).toISOString(),
     });
     const machine = new RunMachine({
       ...{ manifests, aggregate, timeoutMs },

@@ -130,8 +130,8 @@ class FlowComparison {
     const asked = this.#log.filter(({ step }) => step === SETUP).length;
     this.#equal("calls of userSetup", setup?.sent ?? 0, asked);
     this.#required();
-    this.#floating();
     if (this.#journey.warmupMs === 0) {
+      this.#floating();
       this.#outcomes();
       this.#groups();
       this.#firstCalls();

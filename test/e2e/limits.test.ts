@@ -55,7 +55,7 @@ describe("code that never waits", () => {
   .step("home", http.get("${demo.url}"));`,
     );
     const { code, stdout, stderr } = await here.run("run", "stuck.ts", "--ui", "ci");
-    expect(code, stdout).toBe(2);
+    expect(code, stdout).toBe(1);
     expect(stdout).toContain("setting up");
     expect(stdout).toMatch(/"stuck" is setting up for \d+ s/);
     expect(stdout + stderr).toContain("does not answer");

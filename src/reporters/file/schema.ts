@@ -381,7 +381,9 @@ export const summarySchema = z
     tags: labels.optional(),
     verdict: z.enum(["passed", "failed", "interrupted"]),
     reasons: z.array(z.string()).describe("Why, in sentences."),
-    startedAt: z.iso.datetime({ offset: true }).describe("ISO 8601, clock of the coordinator."),
+    startedAt: z.iso
+      .datetime({ offset: true })
+      .describe("When the first workflow began: all seconds are counted from here."),
     durationSeconds: amount.describe("Of the whole run, warm-up and stop included."),
     thresholds: z.array(thresholdSchema),
     generator: generatorSchema.describe("Health of the load generator."),

@@ -130,7 +130,7 @@ export class InProcessRun {
         abortAfterMs: null,
         errorKinds: ERROR_KINDS,
         environment: { ...none, cpus: cores, cores },
-        startedAt: new Date().toISOString(),
+        startedAt: new Date(Date.now() - performance.now() + this.#startedAt).toISOString(),
       },
       this,
     );

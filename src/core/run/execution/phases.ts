@@ -411,7 +411,7 @@ export class Phases {
       this.#abandon(name, running);
       return;
     }
-    this.#effects.push({ kind: "problem", problem });
+    if (running.phase !== "setup") this.#effects.push({ kind: "problem", problem });
     running.phase = "reporting";
     this.#agree({ kind: "report", workflow: name, error: problemText(problem), faults: [] });
   }

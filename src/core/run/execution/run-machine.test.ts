@@ -15,14 +15,14 @@ class LoadingRun {
   readonly asked: string[] = [];
   now = 1_000;
 
-  constructor({ limited = true, timeoutMs = null as number | null } = {}) {
+  constructor({ limited = true, timeoutMs = null as number | null, prepared = true } = {}) {
     const load = { kind: "vus", stages: [{ durationMs: HOUR_MS, from: 1, to: 1 }] } as const;
     const manifests = [manifest("shop", { load })];
     const environment = { hyperscale: "", node: "", platform: "", cpuModel: "", command: "" };
     const aggregate = new RunAggregate({
       ...{ runId: "run", name: "shop.ts", tags: {}, manifests, thresholds: [], errorKinds: [] },
       environment: { ...environment, cpus: 1, cores: 1 },
-      ...{ abortAfterMs: null, startedAt: "" },
+      ...{ abortAfterMs: null, startedAt: "2024-01-11T00:00:00.000Z" },
     });
     const agreement = new Agreement(manifests);
     const cores = { slots: [0], pool: 1 };
@@ -31,6 +31,7 @@ class LoadingRun {
       ...{ manifests, aggregate, cores, agreement, timeoutMs, limited, beganAt },
     });
     this.take({ kind: "start" });
+    if (!prepared) return;
     this.say({ kind: "prepared", execution: 0 });
     this.say({ kind: "setupDone", execution: 0, value: undefined });
   }
@@ -100,4 +101,26 @@ it("works out live figures twice a second, and anew for reporters; what moves, e
   const later = run.machine.live(run.now + 500);
   expect(later.summary).not.toBe(first.summary);
   expect(later.summary.durationSeconds).toBeCloseTo(first.summary.durationSeconds + 0.5);
+});
+
+it("a set-up that threw is a result; what kept code from running at all is a mistake", () => {
+  const problem = { message: "no", location: null, mistake: true };
+  const unprepared = new LoadingRun({ prepared: false });
+  unprepared.say({ kind: "failed", execution: 0, problem });
+  expect(unprepared.machine.mistake).toEqual(problem);
+  const threw = new LoadingRun({ prepared: false });
+  threw.say({ kind: "prepared", execution: 0 });
+  threw.say({ kind: "failed", execution: 0, problem });
+  expect(threw.machine.mistake).toBeUndefined();
+  expect(threw.machine.summary().workflows).toMatchObject([{ status: "failed", error: "no" }]);
+});
+
+it("counts seconds from the moment that its results name", () => {
+  const run = new LoadingRun({ prepared: false });
+  run.now += 300;
+  run.say({ kind: "prepared", execution: 0 });
+  run.say({ kind: "setupDone", execution: 0, value: undefined });
+  const { startedAt, workflows } = run.machine.summary();
+  expect(startedAt).toBe("2024-01-11T00:00:00.300Z");
+  expect(workflows).toMatchObject([{ startedAtSeconds: 0 }]);
 });

@@ -23,7 +23,7 @@ export interface RunSummary {
   readonly verdict: Verdict;
   /** Why, in sentences: failed thresholds, failed workflows, interruption. Empty when passed without remark. */
   readonly reasons: readonly string[];
-  /** ISO 8601, wall clock of the coordinator. */
+  /** When the first workflow began, which all seconds are counted from: ISO 8601, clock of the coordinator. */
   readonly startedAt: string;
   readonly durationSeconds: number;
   readonly thresholds: readonly ThresholdOutcome[];

@@ -4,6 +4,7 @@
  */
 
 import { assert } from "../../base/assert.ts";
+import { isoText } from "../../base/civil.ts";
 import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
@@ -46,7 +47,7 @@ interface RunAggregateOptions extends JudgedRun {
   readonly environment: RunSummary["environment"];
   /** Names of the kinds of failures, in the order that the cores number them. */
   readonly errorKinds: readonly string[];
-  /** As ISO 8601. */
+  /** When the time of the run is 0, as ISO 8601. */
   readonly startedAt: string;
 }
 
@@ -148,11 +149,10 @@ export class RunAggregate {
   }
 
   workflowStarted(name: string, cores: readonly number[]): void {
-    const now = this.#now;
-    this.#firstStartMs ??= now;
+    this.#firstStartMs ??= this.#now;
     for (const workflow of this.#named(name)) {
-      workflow.started(cores, now);
-      if (this.#scale !== null && scalable(workflow)) workflow.loadChanged(this.#scale);
+      workflow.started(cores, this.#now);
+      if (this.#scale !== null && scalable(workflow)) workflow.loadChanged(this.#scale, this.#now);
     }
   }
 
@@ -185,7 +185,7 @@ export class RunAggregate {
 
   /** The run ends without waiting for its cores: what they had not reported is in no figure. */
   givenUp(): void {
-    const running = [...this.#workflows.values()].filter(({ status }) => status === "running");
+    const running = this.measured.filter(({ status }) => status === "running");
     for (const workflow of running) workflow.status = "interrupted";
     if (running.length === 0) return;
     this.note(givenUpNote(running.reduce((sum, { activeUsers }) => sum + activeUsers, 0)));
@@ -260,9 +260,9 @@ export class RunAggregate {
   /** The load was changed by hand, to so many times the plan. */
   scaled(factor: number): void {
     this.#scale = factor;
-    this.#event("scale", `the load was set to ${formatPercent(this.#scale)} of the plan`);
-    for (const workflow of this.#workflows.values())
-      if (workflow.status === "running" && scalable(workflow)) workflow.loadChanged(this.#scale);
+    this.#event("scale", `the load was set to ${formatPercent(factor)} of the plan`);
+    for (const one of this.measured)
+      if (one.status === "running" && scalable(one)) one.loadChanged(factor, this.#now);
   }
 
   /** Judges what can be judged while running; without `floors` nothing that asks for more calls. */
@@ -310,7 +310,7 @@ export class RunAggregate {
   searched(name: string, probe: Probe): void {
     const search = this.#searches.get(name);
     search?.adopt(probe);
-    if (search !== undefined) this.#workflows.get(name)?.loadChanged(search.factor);
+    if (search !== undefined) this.#workflows.get(name)?.loadChanged(search.factor, this.#now);
   }
 
   /** How often `decide` wants to be asked. */
@@ -388,7 +388,7 @@ export class RunAggregate {
       title: this.#options.title,
       tags: this.#options.tags,
       ...judge({ thresholds, workflows, interrupted: how.interrupted, remarks: remarksOf(data) }),
-      startedAt: this.#options.startedAt,
+      startedAt: isoText(Date.parse(this.#options.startedAt) + Math.round(this.#firstStartMs ?? 0)),
       durationSeconds: this.#durationSeconds(how.ended),
       thresholds,
       generator: generatorHealth(

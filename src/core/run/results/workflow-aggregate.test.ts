@@ -64,3 +64,22 @@ it("steps, checks and groups that cores saw in another order are merged by name"
   expect(groups.find(({ name }) => name === "cart")?.totals).toMatchObject({ ok: 0, failed: 1 });
   expect(namesOverflowed).toBe(false);
 });
+
+it("a load that is changed between two frames is asked for from that moment on", () => {
+  const load = { kind: "rate", stages: [{ durationMs: 10_000, from: 100, to: 100 }] } as const;
+  const workflow = new WorkflowAggregate(
+    manifest("w", { load: { ...load, vusMax: 10, poisson: false }, corrected: true }),
+    ERROR_KINDS,
+  );
+  workflow.started([0], 0);
+  const recorder = core();
+  const frame = (measuredMs: number): void => {
+    const bytes = recorder.frame({ ...MOMENT, measuredMs }, measuredMs, "window");
+    recorder.acknowledged(workflow.frame(0, bytes, VITALS, measuredMs).held);
+  };
+  frame(1_000);
+  workflow.loadChanged(3, 1_090);
+  expect(workflow.plannedArrivals).toBeCloseTo(100);
+  frame(2_000);
+  expect(workflow.plannedArrivals).toBeCloseTo(109 + 3 * 91);
+});

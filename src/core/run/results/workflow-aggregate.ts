@@ -194,14 +194,19 @@ export class WorkflowAggregate {
   }
 
   /** From now on so many times the load of the plan. */
-  loadChanged(factor: number): void {
-    this.#factors.push({ fromMs: this.elapsedMs, factor });
+  loadChanged(factor: number, nowMs: number): void {
+    const planMs = this.planMs(nowMs);
+    // Frames are of a while ago: the change is of this moment.
+    const fromMs = planMs === null ? this.elapsedMs : planMs - this.manifest.warmupMs;
+    this.#factors.push({ fromMs, factor });
   }
 
   /** Asked for in the measured time so far. */
   get plannedArrivals(): number {
     const { load } = this.manifest;
-    const changes = [{ fromMs: 0, factor: 1 }, ...this.#factors];
+    const changes = [{ fromMs: 0, factor: 1 }, ...this.#factors].filter(
+      ({ fromMs }) => fromMs <= this.elapsedMs,
+    );
     return changes.reduce((sum, { factor, fromMs }, at) => {
       const untilMs = changes[at + 1]?.fromMs ?? this.elapsedMs;
       return sum + factor * (plannedArrivals(load, untilMs) - plannedArrivals(load, fromMs));

@@ -35,10 +35,9 @@ export function mergedResult(
   results: readonly PartResult[],
 ): { readonly summary: RunSummary; readonly startSkewMs: number } {
   const parts = partsOf(spec.submission, spec.routing, state.run.dispatched);
-  const startAtMs = state.run.started?.startAtMs ?? 0;
+  const startAtMs = state.run.started?.startAtMs ?? createdAtOf(state);
   const run = new MergedRun({
     ...{ job: state.jobId, submission: spec.submission, errorKinds, version, parts, startAtMs },
-    createdAt: createdAtOf(state),
   });
   const seconds = Math.max(0, ...results.map(({ summary }) => summary.durationSeconds));
   run.setTime(startAtMs + seconds * 1_000);

@@ -51,8 +51,7 @@ export class JointRun {
     const { jobId: job, run } = this.#state;
     return new MergedRun({
       ...{ job, errorKinds, version, submission: this.#spec.submission, parts: this.#parts },
-      createdAt: createdAtOf(this.#state),
-      startAtMs: run.started?.startAtMs ?? 0,
+      startAtMs: run.started?.startAtMs ?? createdAtOf(this.#state),
     });
   }
 

@@ -20,7 +20,6 @@ interface MergedOptions {
   readonly errorKinds: readonly string[];
   readonly version: string;
   /** Milliseconds of the wall clock. */
-  readonly createdAt: number;
   readonly startAtMs: number;
   readonly parts: readonly JobPart[];
 }
@@ -48,7 +47,7 @@ export class MergedRun {
   #wall: number;
 
   constructor(options: MergedOptions) {
-    const { createdAt, errorKinds, job, parts, startAtMs, submission, version } = options;
+    const { errorKinds, job, parts, startAtMs, submission, version } = options;
     const { abortAfterMs, command, manifests, name, tags, thresholds, title } = submission;
     this.datacenters = parts.map(({ datacenter }) => datacenter);
     this.#startAtMs = startAtMs;
@@ -58,7 +57,7 @@ export class MergedRun {
       runId: job,
       ...{ name, tags, manifests, thresholds, abortAfterMs, errorKinds },
       title: title ?? undefined,
-      startedAt: isoText(createdAt),
+      startedAt: isoText(startAtMs),
       // A datacenter stands where a core does.
       environment: { ...machine, hyperscale: version, cores: parts.length, command },
     });
