@@ -70,6 +70,9 @@ class Comparison {
   }
 
   all(): void {
+    this.#sent();
+    // What was cut off is no more than a count of what was sent.
+    if (this.#part.hangs) return;
     for (const step of this.#workflow.steps) this.#step(step);
     this.#iterations();
     this.#rows();
@@ -100,6 +103,21 @@ class Comparison {
   /** It begins an iteration, alone or beside others. */
   #isFirst(step: string): boolean {
     return step === "s0" || step.startsWith("p");
+  }
+
+  /** All that the server got, whoever sent it, and users that were cut off before they could leave. */
+  #sent(): void {
+    const { log } = this.#ran.target;
+    const own = log.filter(({ workflow }) => workflow === this.#part.name);
+    this.#equal("sent in all", this.#workflow.totals?.sent ?? 0, own.length);
+    const left = this.#workflow.aside?.find(({ tags }) => tags["phase"] === "userTeardown");
+    this.#equal("calls of userTeardown", left?.sent ?? 0, this.#logOf("leave").length);
+    if (!this.#part.userTeardown) return;
+    const note = this.#ran.summary.notes.find((text) =>
+      text.startsWith(`"${this.#part.name}": userTeardown of `),
+    );
+    const cutOff = Number(/userTeardown of (\d+) users/.exec(note ?? "")?.[1] ?? 0);
+    this.#equal("users that did not leave", cutOff, this.#logOf("hang").length);
   }
 
   #step(step: StepSummary): void {
@@ -173,9 +191,16 @@ class Comparison {
     const [check] = checks;
     if (last === undefined || check === undefined) return;
     const checked = check.passed + check.failed;
-    // Around the end of the warm-up a call may be due a hair after the layer that it belongs to.
-    const hair = this.#part.warmupMs === 0 ? 0 : 60;
-    this.#between("checks", checked, last.requests - hair, last.requests + hair);
+    // A layer, and calls side by side, are due a hair apart, on both sides of the warm-up's end.
+    const apart =
+      this.#ran.form === "layers" || (this.#part.parallel > 1 && this.#part.layers === 1);
+    const hair = this.#part.warmupMs > 0 && apart ? usersOf(this.#part) : 0;
+    this.#between(
+      "checks",
+      checked,
+      last.requests - hair - this.#thrownEarly,
+      last.requests + hair,
+    );
     if (this.#part.warmupMs === 0) this.#equal("iterations", iterations.completed, last.requests);
     const { load } = this.#part;
     const failed = iterations.failed ?? 0;
@@ -185,6 +210,11 @@ class Comparison {
       this.#equal("iterations", iterations.completed + failed, load.iterations);
     if (this.#whole && load.kind === "perUser")
       this.#equal("iterations", iterations.completed + failed, load.iterations * load.vus);
+  }
+
+  /** The body of a flow that throws makes no check of its calls. */
+  get #thrownEarly(): number {
+    return this.#part.warmupMs > 0 && this.#ran.form === "flow" ? this.#threw : 0;
   }
 
   /** A row of a user is its own in all iterations; one of order "once" is used once, as long as there are any. */
@@ -317,4 +347,8 @@ class Comparison {
     }
     return worst;
   }
+}
+
+function usersOf({ load }: Part): number {
+  return load.kind === "open" ? load.maxVus : load.vus;
 }

@@ -34,6 +34,10 @@ export interface Part {
   /** The last step throws in every so-manieth iteration; 0: never. */
   readonly throwEvery: number;
   readonly abortOnFail: boolean;
+  /** Each user makes a call when it leaves. */
+  readonly userTeardown: boolean;
+  /** Each user's second iteration ends with a call that nobody answers, and is cut off in it. */
+  readonly hangs: boolean;
 }
 
 export type Rows = "none" | "user" | "once" | "few";
@@ -72,6 +76,9 @@ export const PATIENT = {
   firstByteTimeout: "10m",
   gracefulStop: "10m",
 } as const;
+
+/** How long a call that nobody answers is waited for; all others have ended long before. */
+export const HANGING_STOP = "500ms";
 
 /** Rows of a feed that are enough for every iteration, and of one that runs out. */
 export const ROWS_ENOUGH = 2_000;
@@ -118,11 +125,12 @@ export function combination(seed: string): Combination {
   const order = pick(random, ["alone", "alone", "together", "chained"] as const);
   const names = order === "alone" ? ["w0"] : ["w0", "w1"];
   const further = new Random(`combination/${seed}/further`);
+  const ends = new Random(`combination/${seed}/ends`);
   return {
     seed,
     cores: pick(random, [1, 2]),
     order,
-    workflows: names.map((name) => withFurther(part(name, random), further)),
+    workflows: names.map((name) => withEnds(withFurther(part(name, random), further), ends)),
     stopAfterMs: random.chance(0.15) ? 800 : null,
   };
 }
@@ -153,7 +161,15 @@ function part(name: string, random: Random): Part {
     stall: timed && random.chance(0.3) ? { fromMs: 500, toMs: 750 } : null,
     throwEvery: layers > 1 && random.chance(0.25) ? 5 : 0,
     abortOnFail: random.chance(0.2),
+    userTeardown: false,
+    hangs: false,
   };
+}
+
+/** Drawn apart as well. */
+function withEnds(made: Part, random: Random): Part {
+  const userTeardown = random.chance(0.4);
+  return { ...made, userTeardown, hangs: random.chance(0.2) && made.load.kind === "closed" };
 }
 
 /** Drawn apart from the rest, so that what a seed gave before it still gives. */

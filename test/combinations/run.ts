@@ -4,6 +4,7 @@ import type { RunSummary } from "../../src/core/run/results/model.ts";
 import { http } from "../../src/protocols/http1/index.ts";
 import { InProcessRun } from "../../src/runner/testing/in-process-run.ts";
 import type { StepContext } from "../../src/workflow/context.ts";
+import { measure } from "../../src/workflow/custom-result.ts";
 import { type Feed, feed } from "../../src/workflow/feed.ts";
 import { flow } from "../../src/workflow/flow.ts";
 import type { UserSetupContext } from "../../src/workflow/flow-context.ts";
@@ -11,6 +12,7 @@ import type { WorkflowOptions } from "../../src/workflow/options.ts";
 import { workflow } from "../../src/workflow/workflow.ts";
 import {
   type Combination,
+  HANGING_STOP,
   PACING_MS,
   PATIENT,
   type Part,
@@ -85,7 +87,9 @@ const ANSWER_MS = 4;
 
 /** Failures and stalls of the grammar, by the server's own clock. */
 function answer(part: Part | undefined, step: string, atMs: number): Answer {
-  const failing = part !== undefined && within(part.failures, atMs) && step !== "setup";
+  const failing =
+    part !== undefined && within(part.failures, atMs) && step !== "setup" && step !== "leave";
+  if (step === "hang") return { status: 200, text: "", afterMs: Number.POSITIVE_INFINITY };
   const held = part !== undefined && within(part.stall, atMs) ? (part.stall?.toMs ?? 0) - atMs : 0;
   return { status: failing ? 500 : 200, text: "answered", afterMs: ANSWER_MS + held };
 }
@@ -101,7 +105,8 @@ export function optionsOf(part: Part): WorkflowOptions {
     "arrivals.missed.rate <= 100%",
   ].slice(0, load.kind === "open" ? 2 : 1);
   const { startAfterMs: startAfter, warmupMs: warmup } = part;
-  const common = { startAfter, warmup, thresholds, ...PATIENT } as const;
+  const stop = part.hangs ? { gracefulStop: HANGING_STOP } : {};
+  const common = { startAfter, warmup, thresholds, ...PATIENT, ...stop } as const;
   switch (load.kind) {
     case "closed": {
       const { durationMs: duration, peak, vus } = load;
@@ -158,10 +163,14 @@ function buildFlow(part: Part, around: Surroundings) {
     if (part.userSetup === "slow")
       await new Promise((resolve) => setTimeout(resolve, SLOW_SETUP_MS));
   };
+  const userTeardown = async ({ step }: UserSetupContext): Promise<void> => {
+    await step("leave", get("leave"));
+  };
   const rows = feedOf(part);
   const own = {
     ...(rows === null ? {} : { data: { row: rows } }),
     ...(part.userSetup === "none" ? {} : { userSetup }),
+    ...(part.userTeardown ? { userTeardown } : {}),
   };
   return flow(name, { ...optionsOf(part), ...own }, async ({ check, data, pause, step, user }) => {
     if (pauseFirstMs > 0 || first === "action") target.touch(name);
@@ -176,6 +185,7 @@ function buildFlow(part: Part, around: Surroundings) {
       await Promise.all([step(`s${at}`, call), ...others.map((other) => step(...other))]);
     }
     check("last", () => noteRow(part, around, data, user.id));
+    if (part.hangs && user.iteration === 1) await step("hang", get("hang"));
   });
 }
 
@@ -190,6 +200,8 @@ function build(part: Part, around: Surroundings) {
       if (part.userSetup === "slow")
         await new Promise((resolve) => setTimeout(resolve, SLOW_SETUP_MS));
     });
+  if (part.userTeardown)
+    flow = flow.userTeardown(async ({ http }) => void (await http.get(`${url}/${name}/leave`)));
   const pausing = pauseFirstMs > 0 || first === "action";
   // Names are made here, so the typed chain cannot follow them.
   let chain = flow as unknown as Chain;
@@ -222,6 +234,10 @@ function build(part: Part, around: Surroundings) {
     for (const other of beside)
       chain = chain.step(other, after, http.get(`${url}/${name}/${other}`));
   }
+  if (part.hangs)
+    chain = chain.step("hang", { after: [`s${layers - 1}`] }, ({ http, user }: Context) =>
+      user.iteration === 1 ? http.get(`${url}/${name}/hang`) : measure(() => 1),
+    );
   return chain.check("last", { after: [`s${layers - 1}`] }, ({ data, user }) =>
     noteRow(part, around, data, user.id),
   );

@@ -17,6 +17,7 @@ export interface Logged {
 export interface Answer {
   readonly status: number;
   readonly text: string;
+  /** Infinity: never. */
   readonly afterMs: number;
 }
 
@@ -94,6 +95,7 @@ export class Target {
     const receivedAt = performance.now();
     const entry = { workflow, step, key, receivedAt, answeredAt: Number.NaN, status };
     this.log.push(entry);
+    if (afterMs === Number.POSITIVE_INFINITY) return;
     setTimeout(() => {
       // Before the answer leaves: whoever hears it hears it later.
       entry.answeredAt = performance.now();
