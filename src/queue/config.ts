@@ -19,6 +19,8 @@ const ENVIRONMENT: Readonly<Record<string, keyof QueueSettings>> = {
   HYPERSCALE_RETRY_BASE_SECONDS: "retryBaseMs",
   HYPERSCALE_GRACE_PERIOD_SECONDS: "gracePeriodMs",
   HYPERSCALE_RETENTION_SECONDS: "retentionMs",
+  HYPERSCALE_RETENTION_FAILED_SECONDS: "retentionFailedMs",
+  HYPERSCALE_RETENTION_CANCELED_SECONDS: "retentionCanceledMs",
 };
 
 export function readSettings(
@@ -42,8 +44,12 @@ export function readSettings(
 
 /** Who shortens a lease but not what depends on it gets matching intervals, not a refusal. */
 function scaled(given: Given): Given {
-  const { leaderLeaseMs, taskLeaseMs } = given;
+  const { leaderLeaseMs, retentionMs, taskLeaseMs } = given;
   return {
+    // One time for all, unless another is given.
+    ...(retentionMs === undefined
+      ? {}
+      : { retentionFailedMs: retentionMs, retentionCanceledMs: retentionMs }),
     ...(leaderLeaseMs === undefined
       ? {}
       : { leaderRenewMs: Math.min(defaultSettings.leaderRenewMs, leaderLeaseMs / 3) }),

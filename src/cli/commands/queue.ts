@@ -41,6 +41,8 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly poll?: number;
   readonly grace?: number;
   readonly retention?: number;
+  readonly retentionFailed?: number;
+  readonly retentionCanceled?: number;
   readonly logLevel: LogThreshold;
 }
 
@@ -63,7 +65,7 @@ Examples:
 }
 
 function registerStart(queue: Command): void {
-  withLoadtests(withAccess(withAuditLog(withLogFile(queue.command("start")))))
+  withRetention(withLoadtests(withAccess(withAuditLog(withLogFile(queue.command("start"))))))
     .description("run a node in the foreground; prints one JSON line when it is ready")
     .addOption(
       new Option("--listen <host:port>", "where the API and the page are served")
@@ -125,7 +127,6 @@ function registerStart(queue: Command): void {
       "how long running tasks may end when the node stops (default: 30s)",
       parseTime,
     )
-    .option("--retention <duration>", "how long finished tasks are kept (default: 7d)", parseTime)
     .addOption(
       new Option("--log-level <level>", "log lines go to stderr")
         .choices(LOG_THRESHOLDS)
@@ -143,6 +144,13 @@ function withAccess(command: Command): Command {
       ).env("HYPERSCALE_QUEUE_TOKEN_FILE"),
     )
     .option("--open", "no token: every user of this machine may submit and see work");
+}
+
+function withRetention(command: Command): Command {
+  return command
+    .option("--retention <duration>", "how long finished tasks are kept (default: 7d)", parseTime)
+    .option("--retention-failed <duration>", "the same of FAILED ones, if another", parseTime)
+    .option("--retention-canceled <duration>", "the same of CANCELED ones, if another", parseTime);
 }
 
 function withLoadtests(command: Command): Command {
@@ -228,6 +236,8 @@ async function nodeOptions(
     pollIntervalMs: options.poll,
     gracePeriodMs: options.grace,
     retentionMs: options.retention,
+    retentionFailedMs: options.retentionFailed,
+    retentionCanceledMs: options.retentionCanceled,
   });
   const cluster = clusterOf(options);
   const builtin = builtinExecutors({

@@ -20,8 +20,10 @@ export const QUEUE_DEFAULTS = {
   retryMaxMs: 300_000,
   /** A stopping node lets running tasks end for this long, then hands them back. */
   gracePeriodMs: 30_000,
-  /** Finished tasks are kept this long. */
+  /** Finished tasks are kept this long: those that succeeded, failed, were cancelled. */
   retentionMs: 7 * 24 * 3_600_000,
+  retentionFailedMs: 7 * 24 * 3_600_000,
+  retentionCanceledMs: 7 * 24 * 3_600_000,
 } as const;
 
 export const QUEUE_LIMITS = {

@@ -19,7 +19,10 @@ export interface QueueSettings {
   readonly retryBaseMs: number;
   readonly retryMaxMs: number;
   readonly gracePeriodMs: number;
+  /** How long SUCCEEDED, FAILED and CANCELED tasks are kept. */
   readonly retentionMs: number;
+  readonly retentionFailedMs: number;
+  readonly retentionCanceledMs: number;
 }
 
 export const defaultSettings: QueueSettings = QUEUE_DEFAULTS;

@@ -350,13 +350,14 @@ export class Housekeeping {
 
   async #prune(): Promise<number> {
     const { writer, settings } = this.#options;
+    const kept = [settings.retentionMs, settings.retentionFailedMs, settings.retentionCanceledMs];
     const { row } = await writer.write("control", "prune", [
-      settings.retentionMs,
+      ...kept,
       QUEUE_LIMITS.pruneTasksMax,
       this.#prunedTo,
     ]);
     const more = row["more"] === true;
-    if (!more) await writer.write("control", "files-prune", [settings.retentionMs]);
+    if (!more) await writer.write("control", "files-prune", [Math.max(...kept)]);
     this.#prunedTo = more ? Number(row["last"]) : LOWEST_ID;
     return more ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS;
   }

@@ -66,4 +66,23 @@ describe("records and times", needs(TestPostgres.available(), NO_POSTGRES), () =
     await eventually("all ran", async () => order.length === priorities.length);
     expect(order).toEqual([4, 0, 3, 2, 5, 1]);
   });
+
+  it("keeps tasks as long as it was told for the way they ended", async () => {
+    const database = await bench.database();
+    const first = await bench.node({ database, settings: calmSettings });
+    const client = bench.client(first);
+    const done = await client.submit({ executor: "sleep", input: { ms: 1 } });
+    const failing = { ms: 1, fail: "on purpose", retryable: false };
+    const failed = await client.submit({ executor: "sleep", input: failing });
+    const cancelled = await client.submit({ executor: "nobody" });
+    await client.cancel(cancelled.id);
+    for (const { id } of [done, failed]) await client.wait(id);
+    await first.stop(0);
+    const settings = { ...calmSettings, retentionMs: 1, retentionCanceledMs: 1 };
+    const reader = bench.client(await bench.node({ database, settings }));
+    await eventually("the others are removed", async () => (await reader.list()).length === 1);
+    expect(await reader.get(failed.id)).toMatchObject({ state: "FAILED" });
+    const { counts } = await reader.status();
+    expect(counts).toMatchObject({ SUCCEEDED: 0, FAILED: 1, CANCELED: 0 });
+  });
 });

@@ -1,12 +1,15 @@
--- Walks tasks by id, a bounded number at a time, and removes those that finished long ago. The walk
--- goes on after `last` while all that it looked at were old.
+-- Walks tasks by id, a bounded number at a time, and removes those that finished long ago: $3, $4 and $5
+-- milliseconds, by how they ended. The walk goes on after `last` while all that it looked at were old.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
 ), looked as (
-  select id, created_at < clock_timestamp() - $3::float8 * interval '1 millisecond' as old,
-         finished_at < clock_timestamp() - $3::float8 * interval '1 millisecond' as done
-    from tasks, guard where id > $5::bigint order by id limit $4
+  select id,
+         created_at < clock_timestamp()
+           - least($3::float8, $4::float8, $5::float8) * interval '1 millisecond' as old,
+         finished_at < clock_timestamp() - interval '1 millisecond'
+           * case state when 'FAILED' then $4::float8 when 'CANCELED' then $5::float8 else $3::float8 end as done
+    from tasks, guard where id > $7::bigint order by id limit $6
 ), gone as (
   delete from tasks t using looked l where t.id = l.id and l.done returning t.state
 ), totals as (
@@ -14,4 +17,4 @@ with guard as materialized (
     from (select state, count(*) as count from gone group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
-       (select count(*) = $4 and bool_and(old) from looked) as more, (select max(id) from looked) as last
+       (select count(*) = $6 and bool_and(old) from looked) as more, (select max(id) from looked) as last
