@@ -65,6 +65,8 @@ export class LayersRunner implements Runner, SessionListener {
   }
 
   tearDown(): unknown {
+    // Those of userSetup, where no iteration followed.
+    this.#countUnreturned();
     this.#phase = "userTeardown";
     return this.#host.workflow.definition.userTeardown?.(this.context);
   }

@@ -111,6 +111,20 @@ describe("sent", () => {
     expect([sent, received]).toEqual([8, 8]);
   });
 
+  it("has the calls of userSetup under its name, also of a user that came too late to iterate", async () => {
+    const { received, run, sent } = await both(
+      workflow("w", { vus: 1, duration: "100ms" })
+        .userSetup(async ({ http }) => void (await http.get(`${demo.url}/slow?ms=300`)))
+        .step("home", http.get(demo.url))
+        .userTeardown(async ({ http }) => void (await http.get(`${demo.url}/users`))),
+    );
+    expect([sent, received]).toEqual([2, 2]);
+    expect(asideOf(run)).toEqual([
+      ["GET /slow", "userSetup", 1],
+      ["GET /users", "userTeardown", 1],
+    ]);
+  });
+
   it("has calls of userSetup, userTeardown and teardown that are cut off", async () => {
     const shop = http.target(demo.url);
     const limits = { teardown: "100ms", userSetup: "60s", userTeardown: "60s" } as const;
