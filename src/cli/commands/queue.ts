@@ -14,6 +14,7 @@ import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { registerQueueClient } from "./queue-client.ts";
 import { TOKEN_FILE } from "./queue-command.ts";
+import { registerTransfer } from "./queue-transfer.ts";
 
 interface StartOptions extends LogFlags, AuditFlags {
   readonly listen: { readonly host: string; readonly port: number };
@@ -62,6 +63,7 @@ Examples:
     );
   registerStart(queue);
   registerQueueClient(queue);
+  registerTransfer(queue);
 }
 
 function registerStart(queue: Command): void {

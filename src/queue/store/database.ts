@@ -10,6 +10,8 @@ import { readFileSync } from "node:fs";
 
 export type ConnectionName = "control" | "submit" | "submit beside" | "grant" | "finish" | "words";
 export type Row = Readonly<Record<string, unknown>>;
+/** One statement, by its text. */
+export type RunSql = (text: string, values?: unknown[]) => Promise<readonly Row[]>;
 
 export interface Database {
   readonly kind: "postgres" | "embedded";
@@ -19,6 +21,8 @@ export interface Database {
     parameters: readonly unknown[],
     connection?: ConnectionName,
   ): Promise<readonly Row[]>;
+  /** Statements that belong together, on a connection that nobody else uses meanwhile. */
+  session<Value>(work: (run: RunSql) => Promise<Value>): Promise<Value>;
   /** Several statements of a migration, in one transaction under the migration lock. */
   migrate(migrations: readonly Migration[]): Promise<readonly string[]>;
   /**

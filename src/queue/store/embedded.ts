@@ -17,7 +17,7 @@ import {
 import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseUnavailable } from "../../core/queue/errors.ts";
-import { type Database, type Migration, type Row, sqlText } from "./database.ts";
+import { type Database, type Migration, type Row, type RunSql, sqlText } from "./database.ts";
 import { migrateWith } from "./postgres.ts";
 
 const parsers = { 20: Number, 1700: Number };
@@ -55,12 +55,12 @@ export class EmbeddedDatabase implements Database {
     return (await this.#engine.query<Row>(sqlText(statement), [...parameters], { parsers })).rows;
   }
 
+  async session<Value>(work: (run: RunSql) => Promise<Value>): Promise<Value> {
+    return work(async (text, values) => (await this.#engine.query<Row>(text, values)).rows);
+  }
+
   async migrate(migrations: readonly Migration[]): Promise<readonly string[]> {
-    return migrateWith(
-      async (text, values) => (await this.#engine.query<Row>(text, values)).rows,
-      migrations,
-      undefined,
-    );
+    return this.session((run) => migrateWith(run, migrations, undefined));
   }
 
   async close(): Promise<void> {

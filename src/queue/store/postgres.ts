@@ -14,6 +14,7 @@ import {
   type Listening,
   type Migration,
   type Row,
+  type RunSql,
   sqlText,
 } from "./database.ts";
 
@@ -80,11 +81,8 @@ export class PostgresDatabase implements Database {
       if (connection === undefined) return (await this.#pool.query<Row>(config)).rows;
       return await this.#inOrder(connection, config);
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      if (connection !== undefined) this.#drop(connection);
-      throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {
-        cause: error,
-      });
+      if (connection !== undefined && isUnavailable(error)) this.#drop(connection);
+      told(error);
     }
   }
 
@@ -99,22 +97,18 @@ export class PostgresDatabase implements Database {
   }
 
   async migrate(migrations: readonly Migration[]): Promise<readonly string[]> {
+    return this.session((run) => migrateWith(run, migrations, MIGRATION_LOCK));
+  }
+
+  async session<Value>(work: (run: RunSql) => Promise<Value>): Promise<Value> {
+    const client = await this.#pool.connect().catch(told);
     try {
-      const client = await this.#pool.connect();
-      try {
-        return await migrateWith(
-          async (text, values) => (await client.query<Row>(text, values)).rows,
-          migrations,
-          MIGRATION_LOCK,
-        );
-      } finally {
-        client.release();
-      }
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {
-        cause: error,
+      return await work(async (text, values) => {
+        const { rows } = await client.query<Row>(text, values).catch(told);
+        return rows;
       });
+    } finally {
+      client.release();
     }
   }
 
@@ -181,7 +175,7 @@ export class PostgresDatabase implements Database {
 
 /** Applies what is missing, in one transaction under a lock, so that several nodes may do it at once. */
 export async function migrateWith(
-  run: (text: string, values?: unknown[]) => Promise<readonly Row[]>,
+  run: RunSql,
   migrations: readonly Migration[],
   lock: string | undefined,
 ): Promise<readonly string[]> {
@@ -238,6 +232,14 @@ function isUnavailable(error: unknown): boolean {
   if (isTransientState(code)) return true;
   if (code !== undefined && /^E[A-Z]+$/.test(code)) return true;
   return /terminat|timeout|timed out|not queryable|closed|Cannot use a pool/i.test(error.message);
+}
+
+/** Throws the error, by a name of its own where the database cannot be asked at all. */
+function told(error: unknown): never {
+  if (!isUnavailable(error)) throw error;
+  throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
 function messageOf(error: unknown): string {
