@@ -11,7 +11,14 @@ import { ROLES, type Role } from "../core/queue/settings.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
 import { within } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
-import { parseParams, parseSubmit, queueName, submitSchema, taskId } from "./api/submit-request.ts";
+import {
+  backoffSchema,
+  parseParams,
+  parseSubmit,
+  queueName,
+  submitSchema,
+  taskId,
+} from "./api/submit-request.ts";
 import type { ClusterStatus, QueueActivity, Task } from "./api/types.ts";
 import { isSteering, steeringEntry } from "./audit-entries.ts";
 import { bulkMethods, taskFilter } from "./bulk-api.ts";
@@ -323,6 +330,7 @@ async function putQueue(leader: Leader, params: unknown): Promise<unknown> {
         seconds: z.number().positive().max(86_400).default(1),
       })
       .nullish(),
+    backoff: backoffSchema.nullish(),
   });
   const { queue, ...given } = parseParams(schema, params);
   const now = leader.memory.gates.limitsOf(queue);
@@ -335,6 +343,7 @@ async function putQueue(leader: Leader, params: unknown): Promise<unknown> {
     paused: given.paused ?? now.paused,
     concurrency: given.concurrency === undefined ? now.concurrency : given.concurrency,
     rate: rate === undefined ? now.rate : rate,
+    backoff: given.backoff === undefined ? now.backoff : given.backoff,
   };
   await inTime(putLimits(leader, queue, limits));
   return { queue, ...limits };

@@ -2,6 +2,7 @@
 
 export { type ErrorCode, QueueError } from "../core/queue/errors.ts";
 export type { Placement } from "../core/queue/placement.ts";
+export type { Backoff } from "../core/queue/retry.ts";
 export { defaultSettings, type QueueSettings, type Role } from "../core/queue/settings.ts";
 export type { EventType, TaskState } from "../core/queue/states.ts";
 export { openLog } from "../host/control/json-log.ts";
@@ -53,4 +54,5 @@ export {
   type Executor,
   type Executors,
   NotRetryable,
+  Snooze,
 } from "./worker/executor.ts";

@@ -5,7 +5,7 @@ import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { encodePayload } from "../core/queue/payload.ts";
 import type { AuditRequester } from "../host/ports/audit.ts";
-import { parseParams, taskId } from "./api/submit-request.ts";
+import { backoffSchema, parseParams, runAfter, taskId } from "./api/submit-request.ts";
 import type { Grant, Report } from "./api/types.ts";
 import type { Leader } from "./leader/leader.ts";
 
@@ -59,6 +59,7 @@ const failure = z.union([
     message: z.string(),
     name: z.string().optional(),
     retryable: z.boolean().optional(),
+    again: runAfter.optional(),
   }),
 ]);
 const report = lease.extend({
@@ -67,6 +68,7 @@ const report = lease.extend({
   result: z.unknown().optional(),
   result_json: z.string().nullish(),
   error: failure.nullish(),
+  backoff: backoffSchema.nullish(),
   elapsed_ms: z.number().min(0).default(0),
   start_noted: z.boolean().default(false),
 });
@@ -226,7 +228,9 @@ function asFailure(error: z.output<typeof failure> | null | undefined): Report["
     field in error && typeof error[field as never] === "string"
       ? { [field]: String(error[field as never]).slice(0, FAILURE_CHARACTERS_MAX) }
       : {};
-  return { message, ...name, ...text("stack"), ...text("cause"), ...retryable };
+  const again =
+    "again" in error && error.again !== undefined ? { again: error.again as string | number } : {};
+  return { message, ...name, ...text("stack"), ...text("cause"), ...retryable, ...again };
 }
 
 function refused(what: string, id: string | undefined): QueueError {

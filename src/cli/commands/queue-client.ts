@@ -13,6 +13,7 @@ import { registerBulk } from "./queue-bulk.ts";
 import {
   add,
   line,
+  parseBackoff,
   parseJson,
   parseSeconds,
   parseWhen,
@@ -122,6 +123,7 @@ function registerSubmit(queue: Command): void {
     .option("--priority <n>", "higher runs first (default: 0)", parseWhole)
     .option("--run-after <when>", "ISO time, or seconds from now", parseWhen)
     .option("--max-attempts <n>", "attempts before it fails (default: 3)", parseWhole)
+    .option("--backoff <rule>", "waits after failures: linear,base=5s,cap=2m", parseBackoff)
     .option(
       "--placement <json>",
       'placement constraints, e.g. \'{"requires_capabilities":{"gpu":"nvidia"}}\'',
@@ -155,6 +157,7 @@ function registerSubmit(queue: Command): void {
             priority: "priority",
             runAfter: "run_after",
             maxAttempts: "max_attempts",
+            backoff: "backoff",
             placement: "placement_constraints",
             dependsOn: "depends_on",
             attemptTimeout: "attempt_timeout",

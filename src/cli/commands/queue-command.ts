@@ -3,8 +3,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
 import { clean } from "../../core/base/terminal-text.ts";
+import { BACKOFF_KINDS, type Backoff, backoffProblem } from "../../core/queue/retry.ts";
 import { readTokenFile } from "../../host/control/token.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import type { QueueClient } from "../../queue/index.ts";
@@ -117,6 +119,27 @@ export function parseWhole(text: string): number {
 export function parseSeconds(text: string): number {
   if (!/^\d{1,7}(\.\d+)?$/.test(text)) throw new InvalidArgumentError("write seconds");
   return Number(text);
+}
+
+/** `linear,base=5s,cap=2m`, in the words of the API. */
+export function parseBackoff(text: string): Backoff {
+  const backoff: Record<string, string | number> = {};
+  for (const part of text.split(",")) {
+    const [name = "", value] = part.split("=", 2);
+    if (value === undefined && BACKOFF_KINDS.some((kind) => kind === name)) backoff["kind"] = name;
+    else if (name === "base" || name === "cap") backoff[name] = secondsOf(value ?? "");
+    else if (name === "factor" || name === "jitter") backoff[name] = parseSeconds(value ?? "");
+    else throw new InvalidArgumentError("write e.g. exponential,base=1s,factor=2,cap=5m,jitter=1");
+  }
+  const problem = backoffProblem(backoff);
+  if (problem !== undefined) throw new InvalidArgumentError(problem);
+  return backoff;
+}
+
+function secondsOf(text: string): number {
+  const parsed = parseDuration(text);
+  if (!parsed.ok) throw new InvalidArgumentError(parsed.problem);
+  return parsed.ms / 1_000;
 }
 
 export function parseWhen(text: string): string | number {

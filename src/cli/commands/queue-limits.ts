@@ -2,14 +2,15 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { headedTable } from "../../core/base/text-table.ts";
-import type { QueueInfo } from "../../queue/index.ts";
-import { add, line, parseWhole, print, run, type Shared } from "./queue-command.ts";
+import type { Backoff, QueueInfo } from "../../queue/index.ts";
+import { add, line, parseBackoff, parseWhole, print, run, type Shared } from "./queue-command.ts";
 
 type Rate = NonNullable<QueueInfo["rate"]>;
 
 interface LimitFlags extends Shared {
   readonly concurrency?: number;
   readonly rate?: Rate;
+  readonly backoff?: Backoff;
   readonly clear?: true;
 }
 
@@ -17,15 +18,17 @@ export function registerLimits(queue: Command): void {
   add(queue, "limits", "limits of named queues: show all, or set those of one", "[queue]")
     .option("--concurrency <n>", "tasks that may run at once, over all nodes", parseWhole)
     .option("--rate <n/time>", "starts per time, e.g. 10/s or 100/m", parseRate)
-    .option("--clear", "take concurrency and rate away")
+    .option("--backoff <rule>", "waits after failures: linear,base=5s,cap=2m", parseBackoff)
+    .option("--clear", "take concurrency, rate and back-off away")
     .action(
       run(async (client, flags: LimitFlags, name?: string) => {
         if (name !== undefined) {
-          const none = flags.clear === true ? { concurrency: null, rate: null } : {};
+          const none = flags.clear === true ? { concurrency: null, rate: null, backoff: null } : {};
           const concurrency =
             flags.concurrency === undefined ? {} : { concurrency: flags.concurrency };
           const rate = flags.rate === undefined ? {} : { rate: flags.rate };
-          const limits = { ...none, ...concurrency, ...rate };
+          const backoff = flags.backoff === undefined ? {} : { backoff: flags.backoff };
+          const limits = { ...none, ...concurrency, ...rate, ...backoff };
           if (Object.keys(limits).length > 0) await client.limitQueue(name, limits);
         }
         const queues = (await client.queues()).filter(
@@ -33,7 +36,7 @@ export function registerLimits(queue: Command): void {
         );
         if (flags.json) return print(queues);
         if (queues.length === 0) return line("no limits");
-        line(headedTable(["queue", "state", "concurrency", "rate"], queues.map(rowOf)));
+        line(headedTable(["queue", "state", "concurrency", "rate", "back-off"], queues.map(rowOf)));
       }),
     );
   for (const [name, paused] of [
@@ -51,9 +54,15 @@ export function registerLimits(queue: Command): void {
   }
 }
 
-function rowOf({ queue, paused, concurrency, rate }: QueueInfo): string[] {
+function rowOf({ queue, paused, concurrency, rate, backoff }: QueueInfo): string[] {
   const pace = rate === null ? "" : `${rate.count} in ${rate.seconds} s`;
-  return [queue, paused ? "paused" : "open", String(concurrency ?? ""), pace];
+  return [queue, paused ? "paused" : "open", String(concurrency ?? ""), pace, backoffText(backoff)];
+}
+
+function backoffText(backoff: Backoff | null): string {
+  const { kind = "exponential", ...rest } = backoff ?? {};
+  const parts = Object.entries(rest).map(([name, value]) => `${name}=${value}`);
+  return backoff === null ? "" : [kind, ...parts].join(",");
 }
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };

@@ -63,4 +63,5 @@ function errorOf({ event_type, details }: AttemptEvent): unknown {
 
 const REASONS: Readonly<Record<string, string>> = {
   released: "its node handed it back unfinished",
+  snoozed: "it asked to be run later",
 };

@@ -58,6 +58,8 @@ export const QUEUE_LIMITS = {
   dependenciesMax: 100,
   nodesListedMax: 100,
   maxAttemptsMax: 100,
+  /** How often a task may ask to be run later; each time adds to its history. */
+  snoozesMax: 100,
   maxParallelMax: 10_000,
   /** 24 days: what a timer can hold. */
   timeoutSecondsMax: 2_000_000,

@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { QueueGates } from "./gates.ts";
-
-const OPEN = { paused: false, concurrency: null, rate: null };
+import { NO_LIMITS as OPEN, QueueGates } from "./gates.ts";
 
 describe("QueueGates", () => {
   it("hands out any number of a queue without limits, and none of a paused one", () => {

@@ -4,6 +4,7 @@
  */
 
 import { assert } from "../base/assert.ts";
+import type { Backoff } from "./retry.ts";
 
 export const DEFAULT_QUEUE = "default";
 
@@ -13,6 +14,8 @@ export interface QueueLimits {
   readonly concurrency: number | null;
   /** At most `count` starts in `perMs`, of which none is saved up for later than one `perMs`; null for any. */
   readonly rate: { readonly count: number; readonly perMs: number } | null;
+  /** How long its failed tasks wait, unless they or their executors say so. */
+  readonly backoff: Backoff | null;
 }
 
 interface Gate {
@@ -24,7 +27,12 @@ interface Gate {
   at: number;
 }
 
-const NO_LIMITS: QueueLimits = { paused: false, concurrency: null, rate: null };
+export const NO_LIMITS: QueueLimits = {
+  paused: false,
+  concurrency: null,
+  rate: null,
+  backoff: null,
+};
 
 export class QueueGates {
   readonly #gates = new Map<string, Gate>();

@@ -6,7 +6,7 @@ import { Random } from "../base/random.ts";
 import { heartbeatAges, nodeStatus } from "./node-status.ts";
 import { encodePayload } from "./payload.ts";
 import { canonicalJson, explainPlacement, type Placement, refusal } from "./placement.ts";
-import { retryDelayMs } from "./retry.ts";
+import { type Backoff, backoffProblem, retryDelayMs } from "./retry.ts";
 import { bootState, nextRoleDeadline, stepRole } from "./role.ts";
 import { defaultSettings, settingProblems } from "./settings.ts";
 
@@ -67,11 +67,49 @@ describe("retry delay", () => {
       [5, 1_000],
       [90, 1_000],
     ] as const) {
-      const delays = Array.from({ length: 300 }, () => retryDelayMs(policy, attempt, random));
+      const delays = Array.from({ length: 300 }, () => retryDelayMs(policy, [], attempt, random));
       expect(Math.min(...delays)).toBeGreaterThanOrEqual(0);
       expect(Math.max(...delays)).toBeLessThan(ceiling);
       expect(Math.max(...delays)).toBeGreaterThan(ceiling * 0.9);
     }
+  });
+
+  const policy = { baseMs: 100, maxMs: 1_000 };
+  const waits = (...said: (Backoff | null)[]) =>
+    [1, 2, 3, 4, 90].map((failures) => retryDelayMs(policy, said, failures, new Random(2)));
+
+  it.each<[Backoff, readonly number[]]>([
+    [{ jitter: 0 }, [100, 200, 400, 800, 1_000]],
+    [{ jitter: 0, base: 1, factor: 3, cap: 20 }, [1_000, 3_000, 9_000, 20_000, 20_000]],
+    [{ jitter: 0, kind: "linear", base: 2, cap: 7 }, [2_000, 4_000, 6_000, 7_000, 7_000]],
+    [{ jitter: 0, kind: "linear", factor: 0.5 }, [100, 150, 200, 250, 1_000]],
+    [{ jitter: 0, kind: "constant", base: 60 }, [60_000, 60_000, 60_000, 60_000, 60_000]],
+    [{ base: 0 }, [0, 0, 0, 0, 0]],
+  ])("of %j grows as it says, and what it leaves out is the node's", (said, expected) => {
+    expect(waits(said)).toEqual(expected);
+  });
+
+  it("leaves the share of jitter to chance, and takes the word of the first that says any", () => {
+    const random = new Random(3);
+    const half = { kind: "constant", base: 1, jitter: 0.5 } as const;
+    const delays = Array.from({ length: 300 }, () => retryDelayMs(policy, [half], 5, random));
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(500);
+    expect(Math.min(...delays)).toBeLessThan(550);
+    expect(Math.max(...delays)).toBeGreaterThan(950);
+    const fixed = (base: number) => ({ kind: "constant", base, jitter: 0 }) as const;
+    expect(waits(null, fixed(2), fixed(3))[0]).toBe(2_000);
+    expect(waits(null, null, fixed(3))[0]).toBe(3_000);
+  });
+
+  it.each<[Backoff, RegExp]>([
+    [{ base: -1 }, /base is 0/],
+    [{ base: Number.NaN }, /base is 0/],
+    [{ base: 9, cap: 3 }, /cap must not be below base/],
+    [{ factor: 0.5 }, /factor is 1/],
+    [{ jitter: 2 }, /jitter is 0 to 1/],
+    [{ kind: "odd" as "linear" }, /kind is one of/],
+  ])("refuses %j", (said, problem) => {
+    expect(backoffProblem(said)).toMatch(problem);
   });
 });
 

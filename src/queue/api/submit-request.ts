@@ -7,6 +7,7 @@ import { QueueError } from "../../core/queue/errors.ts";
 import { DEFAULT_QUEUE } from "../../core/queue/gates.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { canonicalJson, laneOf, type Placement } from "../../core/queue/placement.ts";
+import { BACKOFF_KINDS, backoffProblem } from "../../core/queue/retry.ts";
 import type { NewTask } from "./types.ts";
 
 const storable = (what: string) =>
@@ -38,7 +39,20 @@ const placement = z.strictObject({
   max_parallel_per_node: z.int().positive().optional(),
 });
 
-const runAfter = z.union([z.iso.datetime({ offset: true }), z.number().positive()]);
+export const backoffSchema = z
+  .strictObject({
+    kind: z.enum(BACKOFF_KINDS).optional(),
+    base: z.number().optional(),
+    factor: z.number().optional(),
+    cap: z.number().optional(),
+    jitter: z.number().optional(),
+  })
+  .superRefine((value, context) => {
+    const message = backoffProblem(value);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+
+export const runAfter = z.union([z.iso.datetime({ offset: true }), z.number().positive()]);
 
 export const submitSchema = z.strictObject({
   executor: name,
@@ -51,6 +65,8 @@ export const submitSchema = z.strictObject({
   /** A time, or seconds from now. */
   run_after: runAfter.nullish(),
   max_attempts: z.int().min(1).max(QUEUE_LIMITS.maxAttemptsMax).nullish(),
+  /** How long it waits after a failure; else its executor, its queue or the node says it. */
+  backoff: backoffSchema.nullish(),
   placement_constraints: placement.nullish(),
   /** Seconds that one execution may take; then it is aborted, and tried again while attempts are left. */
   attempt_timeout: z.number().positive().max(QUEUE_LIMITS.timeoutSecondsMax).nullish(),
@@ -80,6 +96,7 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
     input: payload.text,
     priority: request.priority ?? 0,
     maxAttempts: request.max_attempts ?? defaultAttempts,
+    backoff: request.backoff ?? null,
     idempotencyKey,
     uniqueKey: request.unique_key ?? undefined,
     placement: constraints,
@@ -109,6 +126,7 @@ function parsePlain(value: unknown, maxAttempts: number): NewTask | undefined {
     input: payload.text,
     priority: 0,
     maxAttempts,
+    backoff: null,
     idempotencyKey: undefined,
     contentHash: undefined,
     uniqueKey: undefined,

@@ -3,6 +3,7 @@
 import type { ActivityWindow } from "../../core/queue/activity.ts";
 import type { Attempt } from "../../core/queue/attempts.ts";
 import type { Placement } from "../../core/queue/placement.ts";
+import type { Backoff } from "../../core/queue/retry.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
 
 export interface TaskFailure {
@@ -12,6 +13,8 @@ export interface TaskFailure {
   /** The errors behind it, outermost first. */
   readonly cause?: string;
   readonly retryable?: boolean;
+  /** It is no failure: the task is to be run again then, or after so many seconds. */
+  readonly again?: string | number;
 }
 
 /** A task as clients see it. Times are ISO 8601 in UTC. */
@@ -22,8 +25,10 @@ export interface Task {
   readonly state: TaskState;
   readonly attempt_id: number;
   readonly max_attempts: number;
-  /** Attempts that do not count: handed back by a stopping node, or before a requeue. */
+  /** Attempts that do not count: handed back by a stopping node, or before a requeue, or ended with a snooze. */
   readonly attempts_forgiven: number;
+  /** How long it waits after a failure, if it says so itself. */
+  readonly backoff: Backoff | null;
   readonly priority: number;
   readonly input: unknown;
   readonly result: unknown;
@@ -92,6 +97,7 @@ export interface NewTask {
   readonly input: string;
   readonly priority: number;
   readonly maxAttempts: number;
+  readonly backoff: Backoff | null;
   readonly idempotencyKey: string | undefined;
   readonly contentHash: string | undefined;
   readonly uniqueKey: string | undefined;
@@ -137,6 +143,8 @@ export interface Report extends LeaseRef {
   /** JSON text of the result. */
   readonly result: string | null;
   readonly error: TaskFailure | null;
+  /** Of its executor, when that has one and the attempt failed. */
+  readonly backoff?: Backoff | null | undefined;
   readonly elapsed_ms: number;
   /** The leader has already been told that it started. */
   readonly start_noted: boolean;
@@ -215,6 +223,8 @@ export interface QueueLimitsInfo {
   /** Tasks that may run at once over all nodes. */
   readonly concurrency: number | null;
   readonly rate: { readonly count: number; readonly seconds: number } | null;
+  /** How long failed tasks wait, unless they or their executors say so. */
+  readonly backoff: Backoff | null;
 }
 
 export interface QueueInfo extends QueueLimitsInfo {

@@ -10,9 +10,14 @@ import { Worker } from "node:worker_threads";
 import { errorText } from "../../core/base/error-text.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { executorsOf } from "../executors/exports.ts";
-import { type ExecutionContext, type Executors, NotRetryable } from "../worker/executor.ts";
+import {
+  type ExecutionContext,
+  type Executor,
+  type Executors,
+  NotRetryable,
+} from "../worker/executor.ts";
 import { failureOf } from "../worker/failure.ts";
-import type { ChildCommand, ChildEvent, RunCommand } from "./messages.ts";
+import type { ChildCommand, ChildEvent, LoadedExecutor, RunCommand } from "./messages.ts";
 
 /** One execution; code that it left behind still belongs to it. */
 interface Current {
@@ -70,11 +75,15 @@ function load(module: string, source: string): void {
     .then(
       (loaded: Readonly<Record<string, unknown>>) => {
         executors = executorsOf(loaded, source);
-        send({ kind: "loaded", executors: Object.keys(executors) });
+        send({ kind: "loaded", executors: Object.entries(executors).map(described) });
       },
       (error: unknown) => send({ kind: "unloadable", message: errorText(error) }),
     )
     .catch((error: unknown) => send({ kind: "unloadable", message: errorText(error) }));
+}
+
+function described([name, { backoff }]: readonly [string, Executor]): LoadedExecutor {
+  return { name, backoff };
 }
 
 function run(command: RunCommand): void {

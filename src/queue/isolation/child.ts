@@ -8,7 +8,7 @@ import { startTimer } from "../../host/timer.ts";
 import type { TaskFailure } from "../api/types.ts";
 import { EncodedResult, type ExecutionContext } from "../worker/executor.ts";
 import { builtFile } from "./bundle.ts";
-import type { ChildCall, ChildCommand, ChildEvent } from "./messages.ts";
+import type { ChildCall, ChildCommand, ChildEvent, LoadedExecutor } from "./messages.ts";
 
 export interface ChildOptions {
   readonly module: string;
@@ -33,13 +33,15 @@ export class Child {
   readonly #process: ChildProcess;
   readonly #options: ChildOptions;
   /** The executors of the module; rejects when it cannot be loaded. */
-  readonly loaded: Promise<readonly string[]>;
+  readonly loaded: Promise<readonly LoadedExecutor[]>;
   readonly ended: Promise<void>;
   #running: Running | undefined;
   #stderr = "";
   #overMemory = false;
   #alive = true;
-  #load: { resolve(names: readonly string[]): void; reject(error: Error): void } | undefined;
+  #load:
+    | { resolve(executors: readonly LoadedExecutor[]): void; reject(error: Error): void }
+    | undefined;
 
   constructor(options: ChildOptions) {
     this.#options = options;
@@ -167,10 +169,11 @@ export class Child {
 
 /** What the process of an executor said of its failure, as the error that it was. */
 function asError(failure: TaskFailure): Error {
-  const { message, name, stack, cause, retryable } = failure;
+  const { message, name, stack, cause, retryable, again } = failure;
   const error = new Error(message, cause === undefined ? undefined : { cause });
   if (name !== undefined) error.name = name;
   if (stack !== undefined) error.stack = stack;
+  if (again !== undefined) return Object.assign(error, { again });
   return retryable === false ? Object.assign(error, { retryable }) : error;
 }
 

@@ -9,7 +9,7 @@ import { failureOf } from "../worker/failure.ts";
 import { type IsolatedExecutors, isolateExecutors } from "./isolate.ts";
 
 const SOURCE = `
-import { defineExecutors, NotRetryable } from "hyperscale/queue";
+import { defineExecutors, NotRetryable, Snooze } from "hyperscale/queue";
 let runs = 0;
 export default defineExecutors({
   pid: () => process.pid,
@@ -17,6 +17,7 @@ export default defineExecutors({
   say: (_: unknown, { log, progress }: any) => { log("one"); console.log("two %d", 2); progress({ done: 1 }); },
   throws: () => { throw new NotRetryable("no use", { cause: new Error("deeper") }); },
   stray: () => { setTimeout(() => { throw new Error("thrown later"); }, 5); return new Promise(() => undefined); },
+  later: Object.assign(() => { throw new Snooze(90); }, { backoff: { base: 7 } }),
   exits: () => process.exit(7),
   crashes: () => process.kill(process.pid, "SIGSEGV"),
   loops: () => { for (;;) runs++; },
@@ -89,6 +90,9 @@ describe("isolated executors", () => {
       ...{ name: "NotRetryable", message: "no use", cause: "deeper", retryable: false },
       stack: expect.stringContaining("executors.ts"),
     });
+    const later: unknown = await run("later").catch((thrown: unknown) => thrown);
+    expect(failureOf(later)).toMatchObject({ name: "Snooze", again: 90 });
+    expect(isolated.executors["later"]?.backoff).toEqual({ base: 7 });
     await expect(run("large")).rejects.toThrow(/the limit is 1048576/);
   });
 

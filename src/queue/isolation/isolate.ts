@@ -14,6 +14,7 @@ import { startTimer, type Timer } from "../../host/timer.ts";
 import type { EncodedResult, ExecutionContext, Executor, Executors } from "../worker/executor.ts";
 import { bundleExecutors, type ExecutorsBundle } from "./bundle.ts";
 import { Child, type ChildOptions } from "./child.ts";
+import type { LoadedExecutor } from "./messages.ts";
 
 export interface IsolationOptions {
   /** What one execution may hold in memory, in MiB; more ends its process. Default 512. */
@@ -41,11 +42,11 @@ export async function isolateExecutors(
   const bundle = await bundleExecutors(file);
   const pool = new ChildPool(bundle, { module: bundle.module, source: file, memoryMb });
   try {
-    const names = await pool.begin();
+    const loaded = await pool.begin();
     const executors: Record<string, Executor> = {};
-    for (const name of names) {
+    for (const { name, backoff } of loaded) {
       const run: Executor = (input, context) => pool.run(name, input, context);
-      executors[name] = Object.assign(run, { runs: "isolated" } as const);
+      executors[name] = Object.assign(run, { runs: "isolated", backoff } as const);
     }
     return { executors, close: () => pool.close() };
   } catch (error) {
@@ -74,12 +75,12 @@ class ChildPool {
   }
 
   /** The first process tells which executors there are. */
-  async begin(): Promise<readonly string[]> {
+  async begin(): Promise<readonly LoadedExecutor[]> {
     const child = this.#open();
-    const names = await child.loaded;
+    const executors = await child.loaded;
     this.#free(child);
     this.#watch();
-    return names;
+    return executors;
   }
 
   async run(executor: string, input: unknown, context: ExecutionContext): Promise<EncodedResult> {

@@ -1,5 +1,6 @@
 /** What a node and the process of one execution at a time say to each other, over Node's pipe. */
 
+import type { Backoff } from "../../core/queue/retry.ts";
 import type { TaskFailure } from "../api/types.ts";
 
 export interface RunCommand {
@@ -26,9 +27,15 @@ export interface ChildCall {
   readonly parameters: readonly unknown[];
 }
 
+/** An executor of the module, as far as the node must know it. */
+export interface LoadedExecutor {
+  readonly name: string;
+  readonly backoff: Backoff | undefined;
+}
+
 export type ChildEvent =
   | ChildCall
-  | { readonly kind: "loaded"; readonly executors: readonly string[] }
+  | { readonly kind: "loaded"; readonly executors: readonly LoadedExecutor[] }
   | { readonly kind: "unloadable"; readonly message: string }
   | { readonly kind: "log"; readonly text: string }
   | { readonly kind: "progress"; readonly value: unknown }

@@ -7,9 +7,10 @@ import type { Leader } from "./leader.ts";
 
 /** Limits of a named queue, from now on. */
 export async function putLimits(leader: Leader, queue: string, limits: QueueLimits): Promise<void> {
-  const { paused, concurrency, rate } = limits;
+  const { paused, concurrency, rate, backoff } = limits;
   await leader.writer.write("control", "queue-put", [
     ...[queue, paused, concurrency, rate?.count ?? null, rate?.perMs ?? null],
+    backoff === null ? null : JSON.stringify(backoff),
   ]);
   leader.memory.gates.set(queue, limits, performance.now());
   leader.dispatch();

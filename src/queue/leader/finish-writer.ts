@@ -8,7 +8,7 @@ import { performance } from "node:perf_hooks";
 import type { Random } from "../../core/base/random.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
-import { type RetryPolicy, retryDelayMs } from "../../core/queue/retry.ts";
+import { type Backoff, type RetryPolicy, retryDelayMs } from "../../core/queue/retry.ts";
 import type { TaskState } from "../../core/queue/states.ts";
 import type { LeaseRef, Report } from "../api/types.ts";
 import { sqlArray, sqlColumn } from "../store/database.ts";
@@ -24,12 +24,14 @@ interface FinishOperation {
   readonly reject: (error: unknown) => void;
 }
 
-/** Why a running task goes back: its failure, its holder's stop, restart, or silence for a whole lease. */
-type RequeueReason = "failed" | "released" | "lost" | "expired";
+/** Why a running task goes back: its failure, its holder's stop, restart, or silence for a whole lease, its own wish. */
+type RequeueReason = "failed" | "snoozed" | "released" | "lost" | "expired";
 
 interface Requeue extends LeaseRef {
   readonly reason: RequeueReason;
   readonly delayMs: number;
+  /** A time instead of a delay. */
+  readonly againAt?: string | undefined;
   readonly error: string | null;
 }
 
@@ -134,6 +136,8 @@ export class FinishWriter {
       sqlArray(requeues.map((one) => one.reason)),
       sqlArray(requeues.map((one) => one.delayMs)),
       sqlArray(requeues.map((one) => one.error)),
+      sqlArray(requeues.map((one) => one.againAt)),
+      QUEUE_LIMITS.snoozesMax,
     ]);
     const moved = row["moved"] as readonly Moved[];
     const byId = new Map(moved.map((one) => [one.id, one]));
@@ -187,22 +191,33 @@ export class FinishWriter {
 
   async #retry(nodeId: string, reports: readonly Report[]): Promise<readonly string[]> {
     if (reports.length === 0) return [];
-    const { retry, random } = this.#options;
     const notNoted = reports.filter((report) => !report.start_noted);
     await this.started(notNoted);
+    const delays = await this.#delays(reports.filter(({ error }) => error?.again === undefined));
     const moved = await this.requeue(
-      reports.map((report) => ({
-        task_id: report.task_id,
-        lease_token: report.lease_token,
-        reason: "failed",
-        delayMs: retryDelayMs(retry, Math.max(1, report.attempt_id), random),
-        error: errorOf(report),
-      })),
+      reports.map((report) => requeueOf(report, delays.get(report.task_id) ?? 0)),
     );
     const taken = new Set(moved.map(({ id }) => String(id)));
     return this.#late(
       nodeId,
       reports.filter((report) => !taken.has(report.task_id)),
+    );
+  }
+
+  /** How long each of the failed tasks waits. */
+  async #delays(reports: readonly Report[]): Promise<ReadonlyMap<string, number>> {
+    const { retry, random, memory, writer } = this.#options;
+    if (reports.length === 0) return new Map();
+    const ids = sqlArray(reports.map((report) => report.task_id));
+    const rows = await writer.read("retry-facts", [ids], "finish");
+    const executors = new Map(reports.map((report) => [report.task_id, report.backoff]));
+    return new Map(
+      rows.map((row) => {
+        const id = String(row["id"]);
+        const { backoff } = memory.gates.limitsOf(String(row["queue"]));
+        const said = [row["backoff"] as Backoff | null, executors.get(id), backoff];
+        return [id, retryDelayMs(retry, said, Number(row["failures"]), random)];
+      }),
     );
   }
 
@@ -301,6 +316,17 @@ export class FinishWriter {
       ),
     ]);
   }
+}
+
+function requeueOf(report: Report, delayMs: number): Requeue {
+  const lease = { task_id: report.task_id, lease_token: report.lease_token };
+  const again = report.error?.again;
+  if (again === undefined) return { ...lease, reason: "failed", delayMs, error: errorOf(report) };
+  const message = `it asked to be run later more than ${QUEUE_LIMITS.snoozesMax} times`;
+  const snooze = { ...lease, reason: "snoozed", error: JSON.stringify({ message }) } as const;
+  return typeof again === "number"
+    ? { ...snooze, delayMs: again * 1_000 }
+    : { ...snooze, delayMs: 0, againAt: again };
 }
 
 function finishParameters(reports: readonly Report[]): readonly unknown[] {

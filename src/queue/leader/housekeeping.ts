@@ -288,6 +288,7 @@ export class Housekeeping {
         task.queue,
         task.attemptTimeoutMs ?? null,
         task.timeoutMs ?? null,
+        task.backoff === null ? null : JSON.stringify(task.backoff),
       ]);
       if (Number(written.row["inserted"]) > 0 || written.repeated) {
         memory.moved({

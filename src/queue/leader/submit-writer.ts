@@ -252,5 +252,6 @@ function submitParameters(rows: readonly Row[], nodeId: string): readonly unknow
     column(({ task }) => task.attemptTimeoutMs),
     column(({ task }) => task.timeoutMs),
     column(({ task }) => task.queue),
+    column(({ task }) => (task.backoff === null ? null : JSON.stringify(task.backoff))),
   ];
 }

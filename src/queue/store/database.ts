@@ -66,6 +66,7 @@ const MIGRATIONS: readonly string[] = [
   "0005-files",
   "0006-transactions",
   "0007-attempts",
+  "0008-backoff",
 ];
 
 export function loadMigrations(): readonly Migration[] {

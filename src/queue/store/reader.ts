@@ -3,9 +3,10 @@
 import { performance } from "node:perf_hooks";
 import { attemptsOf } from "../../core/queue/attempts.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
-import type { QueueLimits } from "../../core/queue/gates.ts";
+import { NO_LIMITS, type QueueLimits } from "../../core/queue/gates.ts";
 import { heartbeatAges, nodeStatus } from "../../core/queue/node-status.ts";
 import type { Placement } from "../../core/queue/placement.ts";
+import type { Backoff } from "../../core/queue/retry.ts";
 import { type EventType, isTerminal, type TaskState } from "../../core/queue/states.ts";
 import type {
   LeaderInfo,
@@ -42,8 +43,6 @@ interface Tally {
   readonly counts: TaskCounts;
   readonly live: ReadonlyMap<string, { readonly QUEUED: number; readonly RUNNING: number }>;
 }
-
-const NO_LIMITS: QueueLimits = { paused: false, concurrency: null, rate: null };
 
 export interface LeaderRow extends LeaderInfo {
   readonly run: string;
@@ -247,10 +246,10 @@ export class Reader {
     const limits = new Map(rows.map((row) => [String(row["queue"]), limitsOf(row)]));
     const names = [...new Set(["default", ...limits.keys(), ...live.keys()])].sort();
     return names.map((queue) => {
-      const { paused, concurrency, rate } = limits.get(queue) ?? NO_LIMITS;
+      const { paused, concurrency, rate, backoff } = limits.get(queue) ?? NO_LIMITS;
       const perSecond = rate === null ? null : { count: rate.count, seconds: rate.perMs / 1_000 };
       const { QUEUED: queued = 0, RUNNING: running = 0 } = live.get(queue) ?? {};
-      return { queue, paused, concurrency, rate: perSecond, queued, running };
+      return { queue, paused, concurrency, rate: perSecond, backoff, queued, running };
     });
   }
 
@@ -274,6 +273,7 @@ export function limitsOf(row: Row): QueueLimits {
     paused: row["paused"] === true,
     concurrency: row["concurrency"] as number | null,
     rate: count === null ? null : { count, perMs: Number(row["rate_ms"]) },
+    backoff: (row["backoff"] as Backoff | null) ?? null,
   };
 }
 
@@ -287,6 +287,7 @@ function taskOf(row: Row): Task {
     attempt_id: Number(row["attempt_id"]),
     max_attempts: Number(row["max_attempts"]),
     attempts_forgiven: Number(row["attempts_forgiven"]),
+    backoff: (row["backoff"] as Backoff | null) ?? null,
     priority: Number(row["priority"]),
     input: row["input"] ?? null,
     result: row["result"] ?? null,

@@ -1,5 +1,7 @@
 /** What users write: a function per kind of task. */
 
+import type { Backoff } from "../../core/queue/retry.ts";
+
 export interface ExecutionContext {
   readonly taskId: string;
   /** Counted from 1. */
@@ -23,6 +25,8 @@ export interface Executor {
   (input: unknown, context: ExecutionContext): unknown;
   /** Where it runs, when that is not the loop of the node with code of the user's. */
   readonly runs?: "isolated" | "built-in";
+  /** How long a failed task waits, unless it says so itself. */
+  readonly backoff?: Backoff | undefined;
 }
 
 /** The result of an execution that is JSON text already. */
@@ -40,6 +44,21 @@ export type Executors = Readonly<Record<string, Executor>>;
 export class NotRetryable extends Error {
   override readonly name = "NotRetryable";
   readonly retryable = false;
+}
+
+/** Thrown by an executor that wants to be run again later: no failure, and no attempt is spent. */
+export class Snooze extends Error {
+  override readonly name = "Snooze";
+  /** A time, or seconds from now. */
+  readonly again: string | number;
+
+  constructor(again: Date | number) {
+    if (Number.isNaN(Number(again)) || Number(again) <= 0)
+      throw new TypeError("a snooze takes a Date, or a number of seconds above zero");
+    const at = typeof again === "number" ? again : again.toISOString();
+    super(typeof at === "number" ? `again in ${at} s` : `again at ${at}`);
+    this.again = at;
+  }
 }
 
 /** Types the map of an executors file; returns it as it is. */

@@ -12,6 +12,7 @@ const CAUSES_MAX = 5;
 export function failureOf(error: unknown): TaskFailure {
   if (!(error instanceof Error)) return { message: storable(String(error), ERROR_CHARACTERS_MAX) };
   const retryable = "retryable" in error && error.retryable === false ? { retryable: false } : {};
+  const again = againOf(error);
   const cause = causesOf(error);
   return {
     name: storable(error.name, NAME_CHARACTERS_MAX),
@@ -19,7 +20,16 @@ export function failureOf(error: unknown): TaskFailure {
     ...(error.stack === undefined ? {} : { stack: storable(error.stack, ERROR_CHARACTERS_MAX) }),
     ...(cause === "" ? {} : { cause }),
     ...retryable,
+    ...(again === undefined ? {} : { again }),
   };
+}
+
+/** By its fields: what is thrown may come from another copy of this program. */
+function againOf(error: Error): string | number | undefined {
+  if (error.name !== "Snooze" || !("again" in error)) return undefined;
+  return typeof error.again === "string" || typeof error.again === "number"
+    ? error.again
+    : undefined;
 }
 
 /** The chain of causes as one text, outermost first. */

@@ -14,6 +14,7 @@ import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
 import { Pace } from "../../core/queue/pace.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
+import { backoffProblem } from "../../core/queue/retry.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
@@ -33,6 +34,15 @@ const RENEW_AGAIN_SHARE = 0.1;
 const FAREWELL_MS = 3_000;
 /** Leases are renewed so many times per duration. */
 const RENEWALS_PER_LEASE = 3;
+
+/** Said at the start of a node, not with the first failure. */
+function checkBackoffs(executors: Executors): void {
+  for (const [name, { backoff }] of Object.entries(executors)) {
+    const problem = backoff === undefined ? undefined : backoffProblem(backoff);
+    if (problem !== undefined)
+      throw new QueueError("INVALID_PARAMS", `executor ${name}: backoff: ${problem}`);
+  }
+}
 
 interface WorkerOptions {
   readonly registration: NodeRegistration;
@@ -62,6 +72,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    checkBackoffs(options.executors);
     const { log, background, registration } = options;
     const nodeId = registration.node_id;
     this.#reports = new ReportSender({
@@ -195,9 +206,16 @@ export class Worker {
       lease_token: execution.grant.lease_token,
       attempt_id: execution.grant.attempt_id,
       ...report,
+      ...this.#backoffOf(execution, report),
       elapsed_ms: endedAt - execution.startedAt,
       start_noted: execution.startNoted,
     });
+  }
+
+  /** What its executor says about waiting, for the leader that decides. */
+  #backoffOf({ grant }: Execution, { status }: Pick<Report, "status">): Pick<Report, "backoff"> {
+    const backoff = this.#options.executors[grant.executor]?.backoff;
+    return status === "failed" && backoff !== undefined ? { backoff } : {};
   }
 
   /** Words for the leader; false when they are to be sent again. What it cannot take is dropped, loudly. */

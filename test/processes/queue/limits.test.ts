@@ -72,7 +72,7 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     await eventually("all ran", async () => (await client.status()).counts.SUCCEEDED === 61);
     expect(most).toBeLessThanOrEqual(3);
     expect(most).toBeGreaterThan(1);
-    const idle = { paused: false, rate: null, queued: 0, running: 0 };
+    const idle = { paused: false, rate: null, backoff: null, queued: 0, running: 0 };
     expect(await client.queues()).toEqual([
       { queue: "default", concurrency: null, ...idle },
       { queue: "mail", concurrency: 3, ...idle },

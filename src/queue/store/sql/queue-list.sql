@@ -1,1 +1,1 @@
-select queue, paused, concurrency, rate_count, rate_ms from task_queues order by queue
+select queue, paused, concurrency, rate_count, rate_ms, backoff from task_queues order by queue

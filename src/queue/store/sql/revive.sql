@@ -12,7 +12,7 @@ with guard as materialized (
 ), revived as (
   update tasks t
      set state = 'QUEUED', ready = w.waiting_on = 0, waiting_on = w.waiting_on, finished_at = null, error = null,
-         result = null, lease_id = null, attempt_id = t.attempt_id + 1, attempts_forgiven = t.attempt_id,
+         result = null, lease_id = null, attempt_id = t.attempt_id + 1, attempts_forgiven = t.attempt_id, snoozes = 0,
          run_after = null, deadline = null,
          history = t.history || row('requeued', w.old_state, 'QUEUED', null, t.attempt_id + 1, $1::bigint,
                                     clock_timestamp(), '{"reason":"requeued by request"}'::jsonb)::task_event

@@ -8,9 +8,9 @@ with guard as materialized (
   returning s.schedule_id
 ), inserted as (
   insert into tasks (id, executor, lane, priority, max_attempts, input, unique_key, placement_constraints, schedule_id,
-                     queue, attempt_timeout_ms, deadline, history)
+                     queue, attempt_timeout_ms, deadline, backoff, history)
   select $6::bigint, $7, $8, $9::int, $10::int, $11::jsonb, $12, $13::jsonb, $3,
-         $14, $15::int, clock_timestamp() + $16::float8 * interval '1 millisecond',
+         $14, $15::int, clock_timestamp() + $16::float8 * interval '1 millisecond', $17::jsonb,
          array[row('created', null, 'QUEUED', null, 1, $1::bigint, clock_timestamp(),
                    jsonb_build_object('schedule', $3::text, 'tick', $4::timestamptz))::task_event]
     from moved

@@ -1,4 +1,4 @@
-select id, executor, queue, state, attempt_id, max_attempts, attempts_forgiven, priority, input, result, error,
+select id, executor, queue, state, attempt_id, max_attempts, attempts_forgiven, backoff, priority, input, result, error,
        idempotency_key, unique_key, schedule_id, placement_constraints, waiting_on, last_assigned_node, lease_id,
        lease_expires_at, run_after, attempt_timeout_ms, deadline, created_at, started_at, finished_at,
        case when waiting_on > 0 then (
