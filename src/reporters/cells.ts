@@ -10,12 +10,11 @@ export const NO_CELLS = SparseCells.EMPTY;
 /** Several histograms of three digits as one. */
 export function cellsOf(histograms: readonly HistogramSummary[]): SparseCells {
   return plus(
-    histograms.map(
-      ({ count, upToMs }) =>
-        new SparseCells(
-          Uint16Array.from(upToMs, (edge) => cellOf(Math.round(edge * 1_000))),
-          Float64Array.from(count),
-        ),
+    histograms.map(({ count, upToMs }) =>
+      SparseCells.of(
+        Uint16Array.from(upToMs, (edge) => cellOf(Math.round(edge * 1_000))),
+        count,
+      ),
     ),
   );
 }
@@ -26,26 +25,28 @@ export function plus(all: readonly SparseCells[]): SparseCells {
 
 /** What is in `all` and not in `part`. */
 export function minus(all: SparseCells, part: SparseCells): SparseCells {
-  if (part.cells.length === 0) return all;
+  if (part.size === 0) return all;
+  const [allCounts, partCells, partCounts] = [all.counts(), part.cells(), part.counts()];
   const cells: number[] = [];
   const counts: number[] = [];
   let at = 0;
-  for (const [here, cell] of all.cells.entries()) {
-    while ((part.cells[at] ?? Number.POSITIVE_INFINITY) < cell) at++;
-    const less = part.cells[at] === cell ? (part.counts[at] ?? 0) : 0;
-    const left = (all.counts[here] ?? 0) - less;
+  for (const [here, cell] of all.cells().entries()) {
+    while ((partCells[at] ?? Number.POSITIVE_INFINITY) < cell) at++;
+    const less = partCells[at] === cell ? (partCounts[at] ?? 0) : 0;
+    const left = (allCounts[here] ?? 0) - less;
     if (left <= 0) continue;
     cells.push(cell);
     counts.push(left);
   }
-  return new SparseCells(Uint16Array.from(cells), Float64Array.from(counts));
+  return SparseCells.of(cells, counts);
 }
 
 /** Milliseconds; extremes to the width of a cell. */
-export function figuresOfCells(cells: SparseCells, sumMs: number): Distribution {
-  const count = cells.total;
-  const ms = (fraction: number): number => Math.round(cells.quantile(fraction) ?? 0) / 1_000;
-  const [first, last] = [cells.cells[0], cells.cells.at(-1)];
+export function figuresOfCells(sparse: SparseCells, sumMs: number): Distribution {
+  const count = sparse.total;
+  const ms = (fraction: number): number => Math.round(sparse.quantile(fraction) ?? 0) / 1_000;
+  const cells = sparse.cells();
+  const [first, last] = [cells[0], cells.at(-1)];
   return {
     count,
     min: first === undefined ? 0 : cellLow(first) / 1_000,

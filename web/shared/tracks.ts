@@ -47,9 +47,9 @@ export function trackOf(windows: LatencyWindows | undefined): Track {
 
 function cellsOf(histogram: HistogramSummary | undefined): SparseCells {
   if (histogram === undefined || histogram.count.length === 0) return SparseCells.EMPTY;
-  return new SparseCells(
-    Uint16Array.from(histogram.upToMs, (edge) => cellOf(Math.round(edge * 1_000))),
-    Float64Array.from(histogram.count),
+  return SparseCells.of(
+    histogram.upToMs.map((edge) => cellOf(Math.round(edge * 1_000))),
+    histogram.count,
   );
 }
 
@@ -111,8 +111,9 @@ export function rangeCounts(
   boundsMs: readonly number[],
 ): readonly number[] {
   const counts = new Array<number>(boundsMs.length + 1).fill(0);
-  const add = ({ cells, counts: found }: SparseCells, sign: number) => {
-    for (const [at, cell] of cells.entries()) {
+  const add = (sparse: SparseCells, sign: number) => {
+    const found = sparse.counts();
+    for (const [at, cell] of sparse.cells().entries()) {
       const ms = cellMiddle(cell) / 1_000;
       const beyond = boundsMs.findIndex((bound) => ms <= bound);
       const part = beyond < 0 ? boundsMs.length : beyond;
@@ -128,7 +129,7 @@ export function rangeCounts(
 
 function histogramOf(sparse: SparseCells): Histogram {
   const histogram = new Histogram();
-  const { cells, counts } = sparse;
+  const [cells, counts] = [sparse.cells(), sparse.counts()];
   const [first, last] = [cells[0], cells.at(-1)];
   if (first === undefined || last === undefined) return histogram;
   histogram.addCells(cells, counts);
@@ -169,7 +170,8 @@ export function bandEdgeMs({ lowMs }: Pick<HeatMap, "lowMs">, band: number): num
 /** Every call of a window is in exactly one band of its column. */
 export function heatMapOf({ latency }: Track): HeatMap {
   let [low, high] = [Number.POSITIVE_INFINITY, 0];
-  for (const { cells } of latency) {
+  for (const sparse of latency) {
+    const cells = sparse.cells();
     low = Math.min(low, cellMiddle(cells[0] ?? 0));
     high = Math.max(high, cellMiddle(cells.at(-1) ?? 0));
   }
@@ -178,9 +180,10 @@ export function heatMapOf({ latency }: Track): HeatMap {
     Math.max(0, Math.floor(Math.log10(micros / 1_000 / lowMs) * BANDS_PER_DECADE + 1e-9));
   const bands = high > 0 ? bandOf(high) + 1 : 1;
   let most = 0;
-  const columns = latency.map(({ cells, counts }) => {
+  const columns = latency.map((sparse) => {
     const column = new Float64Array(bands);
-    for (const [at, cell] of cells.entries()) {
+    const counts = sparse.counts();
+    for (const [at, cell] of sparse.cells().entries()) {
       const band = bandOf(Math.max(cellMiddle(cell), 1));
       column[band] = (column[band] ?? 0) + (counts[at] ?? 0);
       most = Math.max(most, column[band] ?? 0);

@@ -22,12 +22,13 @@ export interface ExponentialHistogram {
   readonly counts: readonly number[];
 }
 
-export function exponentialOf({ cells, counts, total }: SparseCells): ExponentialHistogram {
+export function exponentialOf(sparse: SparseCells): ExponentialHistogram {
+  const byCell = sparse.counts();
   const buckets = new Map<number, number>();
   let zeroCount = 0;
-  for (const [at, cell] of cells.entries()) {
+  for (const [at, cell] of sparse.cells().entries()) {
     const seconds = cellMiddle(cell) * MICROS;
-    const count = counts[at] ?? 0;
+    const count = byCell[at] ?? 0;
     if (seconds <= ZERO_THRESHOLD_SECONDS) {
       zeroCount += count;
       continue;
@@ -36,5 +37,6 @@ export function exponentialOf({ cells, counts, total }: SparseCells): Exponentia
     buckets.set(index, (buckets.get(index) ?? 0) + count);
   }
   const indexes = [...buckets.keys()].sort((a, b) => a - b);
-  return { count: total, zeroCount, indexes, counts: indexes.map((at) => buckets.get(at) ?? 0) };
+  const counts = indexes.map((at) => buckets.get(at) ?? 0);
+  return { count: sparse.total, zeroCount, indexes, counts };
 }

@@ -3,7 +3,7 @@
 import { cellLow, cellWidth, type Histogram } from "../stats/histogram.ts";
 import type { SparseCells } from "../stats/sparse-cells.ts";
 import type { Window, WindowStore } from "../stats/window-store.ts";
-import { type LoadWindow, STEP_RULES, type StepWindow } from "../stats/windows.ts";
+import { type LoadWindow, STEP_RULES, type StepWindow, windowCells } from "../stats/windows.ts";
 import { formatMs } from "./format.ts";
 import type {
   CoreHealth,
@@ -32,18 +32,17 @@ export function latencyWindows(
 ): LatencyWindows {
   let widthMs = Math.ceil(WINDOW_MS_MIN / store.widthMs) * store.widthMs;
   let windows = widened(store.folded(), widthMs);
-  const cells = (): number =>
-    windows.reduce((sum, { content }) => sum + STEP_RULES.size(content), 0);
+  const cells = (): number => windows.reduce((sum, { content }) => sum + windowCells(content), 0);
   while (cells() > CELLS_TOLD_MAX / steps && windows.length > 1) {
     widthMs *= 2;
     windows = widened(windows, widthMs);
   }
-  const told = windows.filter(({ content }) => content.latency.cells.length > 0);
+  const told = windows.filter(({ content }) => content.latency.size > 0);
   return {
     windowMs: widthMs,
     atSeconds: told.map(({ startMs }) => secondsAt(startMs)),
     histograms: told.map(({ content }) => cellsSummary(content.latency)),
-    ...(told.some(({ content }) => content.failedLatency.cells.length > 0)
+    ...(told.some(({ content }) => content.failedLatency.size > 0)
       ? { failures: told.map(({ content }) => cellsSummary(content.failedLatency)) }
       : {}),
     phases: phaseMeans(told.map(({ content }) => content)),
@@ -93,10 +92,10 @@ function widened(windows: readonly Window<StepWindow>[], widthMs: number): Windo
   return [...wide].map(([index, content]) => ({ startMs: index * widthMs, widthMs, content }));
 }
 
-function cellsSummary({ cells, counts }: SparseCells): HistogramSummary {
+function cellsSummary(sparse: SparseCells): HistogramSummary {
   return {
-    upToMs: Array.from(cells, cellUpToMs),
-    count: Array.from(counts),
+    upToMs: Array.from(sparse.cells(), cellUpToMs),
+    count: Array.from(sparse.counts()),
   };
 }
 

@@ -26,7 +26,7 @@ const told = fc.record({
 });
 
 function content({ calls, failed, latencyUs }: Told): StepWindow {
-  const cells = new SparseCells(Uint16Array.of(cellOf(latencyUs)), Float64Array.of(calls));
+  const cells = SparseCells.of([cellOf(latencyUs)], [calls]);
   return stepWindow({ calls, failed, requests: calls }, [failed], cells, SparseCells.EMPTY);
 }
 

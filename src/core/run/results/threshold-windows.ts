@@ -50,8 +50,9 @@ export function readStretch(
 }
 
 /** Extremes and mean are known to the width of a cell. */
-function addCells(histogram: Histogram, { cells, counts }: SparseCells, factor: number): void {
-  for (const [at, cell] of cells.entries()) {
+function addCells(histogram: Histogram, sparse: SparseCells, factor: number): void {
+  const counts = sparse.counts();
+  for (const [at, cell] of sparse.cells().entries()) {
     const count = (counts[at] ?? 0) * factor;
     histogram.addToCell(cell, count);
     if (factor > 0)

@@ -58,7 +58,7 @@ export class CellRecorder {
     const [sum = 0, min = 0, max = 0] = this.#moments;
     this.#touchedCount = 0;
     this.#moments.set([0, Number.POSITIVE_INFINITY, 0]);
-    return { cells: new SparseCells(cells, counts), sum, min, max };
+    return { cells: SparseCells.of(cells, counts), sum, min, max };
   }
 
   #touch(cell: number): void {

@@ -180,7 +180,7 @@ function windowsOf(stats: WorkflowStats): Map<string, unknown> {
   for (const [at, { name }] of stats.stepNames.list.entries()) {
     for (const { content, startMs } of stats.windowsOf(at).list()) {
       const { calls, latency } = content;
-      const cells = new Map([...latency.cells].map((cell, i) => [cell, latency.counts[i]]));
+      const cells = new Map([...latency.cells()].map((cell, i) => [cell, latency.counts()[i]]));
       found.set(`${name} ${startMs}`, { calls, cells });
     }
   }

@@ -19,8 +19,8 @@ export const NOTHING_RECORDED: Recorded = {
 
 /** What both are together. */
 export function together(a: Recorded, b: Recorded): Recorded {
-  if (a.cells.cells.length === 0) return b;
-  if (b.cells.cells.length === 0) return a;
+  if (a.cells.size === 0) return b;
+  if (b.cells.size === 0) return a;
   return {
     cells: a.cells.plus(b.cells),
     sum: a.sum + b.sum,

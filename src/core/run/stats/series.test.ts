@@ -14,9 +14,9 @@ function cells(latenciesUs: readonly number[]): SparseCells {
   const counts = new Map<number, number>();
   for (const us of latenciesUs) counts.set(cellOf(us), (counts.get(cellOf(us)) ?? 0) + 1);
   const sorted = [...counts].sort(([a], [b]) => a - b);
-  return new SparseCells(
-    Uint16Array.from(sorted.map(([cell]) => cell)),
-    Float64Array.from(sorted.map(([, count]) => count)),
+  return SparseCells.of(
+    sorted.map(([cell]) => cell),
+    sorted.map(([, count]) => count),
   );
 }
 
@@ -50,8 +50,8 @@ describe("sparse cells", () => {
         const histogram = new Histogram();
         for (const us of [...some, ...more]) histogram.record(us);
         expect(both.total).toBe(histogram.count);
-        both.cells.forEach((cell, at) => {
-          expect(both.counts[at]).toBe(histogram.countOfCell(cell));
+        both.cells().forEach((cell, at) => {
+          expect(both.counts()[at]).toBe(histogram.countOfCell(cell));
         });
         const p95 = both.quantile(0.95);
         if (p95 === null) expect(histogram.count).toBe(0);
@@ -107,7 +107,7 @@ describe("windows over time", () => {
         // Told again from the start, each window once, whatever its width.
         const told = store.list().reduce((sum, one) => sum + one.content.calls, 0);
         expect(told).toBe(total);
-        expect(store.size).toBeGreaterThanOrEqual(0);
+        expect(store.bytes).toBeGreaterThanOrEqual(0);
       }),
     );
   });
@@ -115,9 +115,9 @@ describe("windows over time", () => {
   it("give memory back down to one window, and lose no call", () => {
     const store = newStore();
     fill(store, 0, 100_000, 2, 1_000);
-    const before = store.size;
+    const before = store.bytes;
     while (store.shrink());
-    expect(store.size).toBeLessThan(before / 20);
+    expect(store.bytes).toBeLessThan(before / 20);
     expect(store.folded().map((one) => one.content.calls)).toEqual([2_000]);
   });
 

@@ -30,9 +30,10 @@ export class TrackedHistogram {
   #forgotten = 0;
 
   /** More was recorded, to be told by this frame. */
-  add({ cells: { cells, counts }, max, min, sum }: Recorded, frame: number): void {
-    if (cells.length === 0) return;
-    this.histogram.addCells(cells, counts);
+  add({ cells: recorded, max, min, sum }: Recorded, frame: number): void {
+    if (recorded.size === 0) return;
+    const cells = recorded.cells();
+    this.histogram.addCells(cells, recorded.counts());
     this.histogram.addMoments(sum, min, max);
     this.changedIn = frame;
     this.#changed.push({ frame, cells });

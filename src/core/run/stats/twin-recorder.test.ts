@@ -27,7 +27,9 @@ describe("TwinRecorder", () => {
         if (second >= 0) expected[1].record(second);
       }
       const cells = twins.fold(...tracked, frame);
-      expect([...cells.cells].map((cell, at) => [cell, cells.counts[at]])).toEqual(cellsOf(window));
+      expect([...cells.cells()].map((cell, at) => [cell, cells.counts()[at]])).toEqual(
+        cellsOf(window),
+      );
     }
     for (const at of [0, 1] as const) {
       const { histogram } = tracked[at];

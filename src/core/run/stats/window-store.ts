@@ -37,15 +37,16 @@ export class WindowStore<Content> {
   /** Numbers of the first and last 100 ms window that holds anything. */
   #first = Number.POSITIVE_INFINITY;
   #last = -1;
-  /** Cells held, in both. */
-  #size = 0;
+  /** Of what is held in both; what they share counts twice. */
+  #bytes = 0;
 
   constructor(rules: WindowRules<Content>) {
     this.#rules = rules;
   }
 
-  get size(): number {
-    return this.#size;
+  /** Bytes it takes in memory, at most and roughly. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Width of the folded windows. */
@@ -85,13 +86,13 @@ export class WindowStore<Content> {
     const held = into.get(key);
     const next = held === undefined ? content : this.#rules.add(held, content);
     into.set(key, next);
-    this.#size += this.#rules.size(next) - (held === undefined ? 0 : this.#rules.size(held));
+    this.#bytes += this.#rules.bytes(next) - (held === undefined ? 0 : this.#rules.bytes(held));
   }
 
   #dropRecent(below: number): void {
     for (; this.#recentFrom < below; this.#recentFrom++) {
       const held = this.#recent.get(this.#recentFrom);
-      if (held !== undefined) this.#size -= this.#rules.size(held);
+      if (held !== undefined) this.#bytes -= this.#rules.bytes(held);
       this.#recent.delete(this.#recentFrom);
     }
   }
@@ -159,7 +160,7 @@ export class WindowStore<Content> {
   #foldAll(): void {
     const before = this.#folded;
     this.#folded = new Map();
-    for (const content of before.values()) this.#size -= this.#rules.size(content);
+    for (const content of before.values()) this.#bytes -= this.#rules.bytes(content);
     for (const [index, content] of [...before].sort(([a], [b]) => a - b))
       this.#put(this.#folded, Math.floor(index / 2), content);
     this.#foldedMs *= 2;

@@ -16,8 +16,8 @@ import type { TrackedHistogram } from "./tracked-histogram.ts";
 import { type Window, WindowStore } from "./window-store.ts";
 import { LOAD_RULES, type LoadWindow, STEP_RULES, type StepWindow } from "./windows.ts";
 
-/** Cells of all windows of a workflow together, 10 bytes each: with more, windows become wider. */
-const WINDOW_CELLS_MAX = 2_000_000;
+/** Of all windows of a workflow together: with more, windows become wider. */
+export const WINDOW_BYTES_MAX = 40_000_000;
 
 /** What cannot be counted up: how it is now. */
 export interface Moment {
@@ -91,7 +91,7 @@ export class WorkflowStats {
   readonly #checks: Tally[] = [];
   readonly #groups: GroupTotals[] = [];
   readonly #windows: WindowStore<StepWindow>[] = [];
-  #windowCells = 0;
+  #windowBytes = 0;
 
   /** The names that are known before anything is measured; others may follow. */
   constructor(
@@ -136,18 +136,18 @@ export class WorkflowStats {
 
   addWindow(step: number, window: Window<StepWindow>): void {
     const store = this.windowsOf(step);
-    const before = store.size;
+    const before = store.bytes;
     store.add(window);
-    this.#windowCells += store.size - before;
-    if (this.#windowCells > WINDOW_CELLS_MAX) this.#shrink();
+    this.#windowBytes += store.bytes - before;
+    if (this.#windowBytes > WINDOW_BYTES_MAX) this.#shrink();
   }
 
   #shrink(): void {
-    const largestFirst = this.#windows.toSorted((a, b) => b.size - a.size);
+    const largestFirst = this.#windows.toSorted((a, b) => b.bytes - a.bytes);
     for (const store of largestFirst) {
-      while (store.size > WINDOW_CELLS_MAX / 2 / largestFirst.length && store.shrink()) {}
+      while (store.bytes > WINDOW_BYTES_MAX / 2 / largestFirst.length && store.shrink()) {}
     }
-    this.#windowCells = this.#windows.reduce((sum, store) => sum + store.size, 0);
+    this.#windowBytes = this.#windows.reduce((sum, store) => sum + store.bytes, 0);
   }
 }
 

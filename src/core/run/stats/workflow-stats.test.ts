@@ -1,0 +1,55 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it } from "vitest";
+import { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { SparseCells } from "./sparse-cells.ts";
+import { readStepWindow, type StepWindow, stepWindow, writeStepWindow } from "./windows.ts";
+import { WINDOW_BYTES_MAX, WorkflowStats } from "./workflow-stats.ts";
+
+/** After 124 s the folded windows and the recent ones are as many as they ever are. */
+const LONGEST_MS = 124_000;
+
+function retainedBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  collect();
+  const { arrayBuffers, heapUsed } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** As it arrives: read from bytes. */
+function arrived(calls: number, firstCell: number): StepWindow {
+  const cells = Array.from({ length: calls }, (_, at) => firstCell + at * 3);
+  const writer = new ByteWriter();
+  writeStepWindow(
+    writer,
+    stepWindow(
+      { calls, requests: calls, answers: calls, answeredUs: calls * 2 ** 31 },
+      [],
+      SparseCells.of(
+        cells,
+        cells.map(() => 1),
+      ),
+      SparseCells.EMPTY,
+    ),
+  );
+  const window = readStepWindow(new ByteReader(writer.take()));
+  if (window === undefined) throw new Error("what was written is a window");
+  return window;
+}
+
+it.each([
+  { steps: 50, calls: 20, of: "many steps, as often as a fast run calls them" },
+  { steps: 400, calls: 1, of: "hundreds of steps that are called now and then" },
+])("windows of $of take what they may, in real memory", ({ calls, steps }) => {
+  const before = retainedBytes();
+  const stats = new WorkflowStats({ errorKinds: 5, corrected: false });
+  for (let startMs = 0; startMs < LONGEST_MS; startMs += 100)
+    for (let step = 0; step < steps; step++)
+      stats.addWindow(step, { startMs, widthMs: 100, content: arrived(calls, step) });
+  expect(retainedBytes() - before).toBeLessThan(1.25 * WINDOW_BYTES_MAX);
+  const told = stats.windowsOf(0).folded();
+  expect(told.reduce((sum, { content }) => sum + content.calls, 0)).toBe(
+    (calls * LONGEST_MS) / 100,
+  );
+});
