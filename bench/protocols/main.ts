@@ -1,17 +1,23 @@
 /**
- * `npm run bench:protocols`: CPU per operation of each protocol beside a peer, in one run.
+ * `npm run bench:protocols`: CPU per operation of each protocol beside its peers, in one run.
  *
- *     npm run bench:protocols                  all whose servers are here
+ *     npm run bench:protocols                  all whose servers can be had
  *     npm run bench:protocols -- redis mysql   some
  *     npm run bench:protocols -- --rounds 7
  *
- * Both sides make the same calls over as many connections to the same server, in turns: ours, the peer's,
- * ours, … Counted is the time of this process alone (user and system), so that other load on the machine
- * disturbs little, and the server not at all. The median of the rounds counts.
+ * All sides make the same calls over as many connections to the same server, in turns: ours, a peer's,
+ * the next one's, ours, … Counted is the time of this process alone (user and system), or that of a
+ * peer that is a program, so that other load on the machine disturbs little, and the server not at all.
+ * The median of the rounds counts. Servers, programs and packages that are missing are fetched into the
+ * folder that `npm run test:protocols` uses; what cannot be is named in its row.
  */
 
+import "../../test/reporters/fetching.ts";
+import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { type BenchCase, cases, type Side } from "./cases.ts";
+import type { Comparison, Side } from "./comparison.ts";
+import { drivers } from "./drivers.ts";
+import { ownWire } from "./own-wire.ts";
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -31,41 +37,49 @@ async function cost({ cpuMicros, run }: Side, operations: number): Promise<numbe
 const median = (numbers: readonly number[]): number =>
   numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
-interface Row {
-  readonly name: string;
+interface Costs {
   readonly ours: number;
-  readonly peer: number;
+  /** In the order of the peers that are there. */
+  readonly peers: readonly number[];
 }
 
-async function measured({ name, operations, start }: BenchCase): Promise<Row> {
-  const { ours, peer, stop } = await start();
+async function measured({ operations, start }: Comparison): Promise<Costs> {
+  const { ours, peers, stop } = await start();
+  const sides = [ours, ...peers];
   try {
-    for (const side of [ours, peer]) await side.run(Math.ceil(operations / 2));
-    const costs = { ours: [] as number[], peer: [] as number[] };
-    for (let round = 0; round < rounds; round++) {
-      costs.ours.push(await cost(ours, operations));
-      costs.peer.push(await cost(peer, operations));
-    }
-    return { name, ours: median(costs.ours), peer: median(costs.peer) };
+    for (const side of sides) await side.run(Math.ceil(operations / 2));
+    const costs = sides.map((): number[] => []);
+    for (let round = 0; round < rounds; round++)
+      for (const [at, side] of sides.entries()) costs[at]?.push(await cost(side, operations));
+    const [our = Number.NaN, ...others] = costs.map(median);
+    return { ours: our, peers: others };
   } finally {
     await stop();
   }
 }
 
-process.stdout.write("| protocol | ours, µs | beside | µs | ratio | must |\n");
-process.stdout.write("| --- | --- | --- | --- | --- | --- |\n");
-for (const each of cases) {
+const row = (...cells: readonly string[]): boolean =>
+  process.stdout.write(`| ${cells.join(" | ")} |\n`);
+
+row("protocol", "ours, µs", "beside", "µs", "ratio", "must");
+row(...Array.from({ length: 6 }, () => "---"));
+for (const each of [...ownWire, ...drivers]) {
   if (positionals.length > 0 && !positionals.some((word) => each.name.startsWith(word))) continue;
-  if (each.absent !== null) {
-    process.stdout.write(`| ${each.name} | | ${each.beside} | | skipped: ${each.absent} | |\n`);
-    continue;
+  const costs = each.absent === null ? await measured(each) : null;
+  const peerCosts = [...(costs?.peers ?? [])];
+  for (const { absent, must, name } of each.peers) {
+    const why = each.absent ?? absent;
+    const peer = why === null ? peerCosts.shift() : undefined;
+    if (costs === null || peer === undefined) {
+      row(each.name, costs?.ours.toFixed(0) ?? "", name, "", `skipped: ${why}`, `${must}`);
+      continue;
+    }
+    const ratio = costs.ours / peer;
+    const verdict = ratio <= must ? "" : ", missed";
+    const [our, its] = [costs.ours.toFixed(1), peer.toFixed(1)];
+    row(each.name, our, name, its, ratio.toFixed(2), `${must}${verdict}`);
   }
-  const { ours, peer } = await measured(each);
-  const ratio = ours / peer;
-  const verdict = ratio <= each.must ? "" : ", missed";
-  process.stdout.write(
-    `| ${each.name} | ${ours.toFixed(0)} | ${each.beside} | ${peer.toFixed(0)} ` +
-      `| ${ratio.toFixed(2)} | ${each.must}${verdict} |\n`,
-  );
 }
+const load = loadavg().map((value) => value.toFixed(1));
+process.stdout.write(`\nload average at the end: ${load.join(", ")}\n`);
 process.exit(0);

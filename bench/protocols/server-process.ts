@@ -5,8 +5,9 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { startShop } from "../../src/protocols/grpc/testing/server.ts";
 import { startMongodb } from "../../src/protocols/mongodb/testing/server.ts";
+import { startEcho } from "./websocket-echo.ts";
 
-const STARTS = { grpc: () => startShop(), mongodb: () => startMongodb() };
+const STARTS = { grpc: () => startShop(), mongodb: () => startMongodb(), websocket: startEcho };
 
 interface ServerApart {
   readonly port: number;
@@ -28,4 +29,5 @@ export async function startApart(name: keyof typeof STARTS): Promise<ServerApart
 
 const name = process.argv[2];
 if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url))
-  if (name === "grpc" || name === "mongodb") process.send((await STARTS[name]()).port);
+  if (name === "grpc" || name === "mongodb" || name === "websocket")
+    process.send((await STARTS[name]()).port);

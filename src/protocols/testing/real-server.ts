@@ -18,7 +18,7 @@ export interface ServerPackage {
   readonly package: string;
 }
 
-interface Program {
+export interface Program {
   readonly path: string;
   readonly environment: NodeJS.ProcessEnv;
 }
