@@ -24,7 +24,7 @@ interface FinishOperation {
   readonly reject: (error: unknown) => void;
 }
 
-/** Why a running task goes back: its failure, its holder's stop, restart, or silence for a whole lease, its own wish. */
+/** Why a running task goes back: its failure or wish, its holder's stop, restart, or silence for a whole lease. */
 type RequeueReason = "failed" | "snoozed" | "released" | "lost" | "expired";
 
 interface Requeue extends LeaseRef {
