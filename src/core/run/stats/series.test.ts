@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cellOf, Histogram } from "./histogram.ts";
+import { CELLS_MAX, cellOf, Histogram } from "./histogram.ts";
 import { recentLatency, recentRates, summariseSeries } from "./series.ts";
 import { SparseCells } from "./sparse-cells.ts";
 import { WINDOWS_MAX, WindowStore } from "./window-store.ts";
@@ -41,6 +41,13 @@ function fill(
 }
 
 describe("sparse cells", () => {
+  it("count as far as they can, and never into the next cell", () => {
+    const most = SparseCells.of([7, CELLS_MAX - 1], [2 ** 40, 2 ** 36]);
+    const both = most.plus(most);
+    expect([...both.cells()]).toEqual([7, CELLS_MAX - 1]);
+    expect([...both.counts()]).toEqual([2 ** 37 - 1, 2 ** 37 - 1]);
+  });
+
   const values = fc.array(fc.nat(5_000_000), { maxLength: 60 });
 
   it("add up to the histogram of all values, with its percentiles", () => {

@@ -9,6 +9,8 @@ import { CELLS_MAX, cellMiddle } from "./histogram.ts";
 
 /** A number holds 2^53: its cell, and below that what the cell counts. */
 const COUNT_SPAN = 2 ** 37;
+/** 137 billion; a cell of one window counts no further. */
+const COUNT_MAX = COUNT_SPAN - 1;
 
 export class SparseCells {
   /**
@@ -66,7 +68,8 @@ export class SparseCells {
     while (here < ours.length && there < theirs.length) {
       const [a, b] = [ours[here] as number, theirs[there] as number];
       const [cellOfA, cellOfB] = [cellIn(a), cellIn(b)];
-      packed[length++] = cellOfA < cellOfB ? a : cellOfB < cellOfA ? b : a + countIn(b);
+      packed[length++] =
+        cellOfA < cellOfB ? a : cellOfB < cellOfA ? b : pack(cellOfA, countIn(a) + countIn(b));
       if (cellOfA <= cellOfB) here++;
       if (cellOfB <= cellOfA) there++;
     }
@@ -122,7 +125,6 @@ export class SparseCells {
       cell += step;
       if (cell >= CELLS_MAX || (at > 0 && step === 0)) return undefined;
       const count = reader.varint();
-      if (count >= COUNT_SPAN) return undefined;
       packed[at] = pack(cell, count);
     }
     return reader.failed ? undefined : new SparseCells(packed);
@@ -130,7 +132,7 @@ export class SparseCells {
 }
 
 function pack(cell: number, count: number): number {
-  return cell * COUNT_SPAN + count;
+  return cell * COUNT_SPAN + Math.min(count, COUNT_MAX);
 }
 
 function cellIn(packed: number): number {

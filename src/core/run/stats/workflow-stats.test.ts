@@ -39,17 +39,21 @@ function arrived(calls: number, firstCell: number): StepWindow {
 }
 
 it.each([
-  { steps: 50, calls: 20, of: "many steps, as often as a fast run calls them" },
-  { steps: 400, calls: 1, of: "hundreds of steps that are called now and then" },
-])("windows of $of take what they may, in real memory", ({ calls, steps }) => {
-  const before = retainedBytes();
-  const stats = new WorkflowStats({ errorKinds: 5, corrected: false });
-  for (let startMs = 0; startMs < LONGEST_MS; startMs += 100)
-    for (let step = 0; step < steps; step++)
-      stats.addWindow(step, { startMs, widthMs: 100, content: arrived(calls, step) });
-  expect(retainedBytes() - before).toBeLessThan(1.25 * WINDOW_BYTES_MAX);
-  const told = stats.windowsOf(0).folded();
-  expect(told.reduce((sum, { content }) => sum + content.calls, 0)).toBe(
-    (calls * LONGEST_MS) / 100,
-  );
-});
+  // As a fast run calls them, and as hundreds of pages are called now and then.
+  { steps: 50, calls: 20 },
+  { steps: 400, calls: 1 },
+])(
+  "windows of $steps steps, $calls calls each, take what they may, in real memory",
+  ({ calls, steps }) => {
+    const before = retainedBytes();
+    const stats = new WorkflowStats({ errorKinds: 5, corrected: false });
+    for (let startMs = 0; startMs < LONGEST_MS; startMs += 100)
+      for (let step = 0; step < steps; step++)
+        stats.addWindow(step, { startMs, widthMs: 100, content: arrived(calls, step) });
+    expect(retainedBytes() - before).toBeLessThan(1.25 * WINDOW_BYTES_MAX);
+    const told = stats.windowsOf(0).folded();
+    expect(told.reduce((sum, { content }) => sum + content.calls, 0)).toBe(
+      (calls * LONGEST_MS) / 100,
+    );
+  },
+);
