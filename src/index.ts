@@ -43,6 +43,7 @@ export {
   type RoutePart,
   route,
   type TargetOptions,
+  type TypedHttpTarget,
   type UserCertificate,
   url,
 } from "./protocols/http/index.ts";

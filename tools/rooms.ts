@@ -401,6 +401,7 @@ const table = {
       "queue/isolation",
       "queue",
       "protocols",
+      "protocols/grpc",
       "runner",
       "reporters",
       "ui",

@@ -37,6 +37,12 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "write a first workflow that runs against the bundled demo target",
     load: async () => (await import("./commands/new.ts")).registerNew,
   },
+  types: {
+    group: LOAD,
+    usage: "[options] <file>",
+    summary: "write the types of a target, of a .proto file or an OpenAPI document",
+    load: async () => (await import("./commands/types.ts")).registerTypes,
+  },
   ping: {
     group: LOAD,
     usage: "[options] <url>",

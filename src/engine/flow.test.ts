@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
+import type { HttpTarget } from "../protocols/http/index.ts";
 import { http } from "../protocols/http1/index.ts";
 import { InProcessRun } from "../runner/testing/in-process-run.ts";
 import { feed } from "../workflow/feed.ts";
@@ -9,7 +10,7 @@ import { flow } from "../workflow/flow.ts";
 import type { FlowContext, UserSetupContext } from "../workflow/flow-context.ts";
 
 let demo: DemoTarget;
-let shop: ReturnType<typeof http.target>;
+let shop: HttpTarget<"http1">;
 
 beforeAll(async () => {
   demo = await startDemoTarget({ port: 0 });

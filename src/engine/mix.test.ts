@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
+import type { HttpTarget } from "../protocols/http/index.ts";
 import { http } from "../protocols/http1/index.ts";
 import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
 import { feed } from "../workflow/feed.ts";
@@ -10,7 +11,7 @@ import { mix } from "../workflow/mix.ts";
 import { workflowsOf } from "../workflow/module.ts";
 
 let demo: DemoTarget;
-let shop: ReturnType<typeof http.target>;
+let shop: HttpTarget<"http1">;
 
 beforeAll(async () => {
   demo = await startDemoTarget({ port: 0 });

@@ -51,6 +51,20 @@ describe("a call", () => {
     expect(quote.value.map(({ id }) => Number(id))).toEqual(wishes.map(({ id }) => id));
   });
 
+  it("takes what answers hold: 64-bit numbers as text, enums by name", async () => {
+    const shop = target();
+    const item = await answer(shop.unary("shop.Catalog/GetItem", { id: "9007199254740993" }));
+    expect(item.value).toMatchObject({ id: "9007199254740993", unit: "GRAM" });
+    const put = await answer(shop.clientStream("shop.Catalog/Put", [item.value, { id: 7n }]));
+    expect(put).toMatchObject({ ok: true, value: { count: 2 } });
+    for (const [wrong, said] of [
+      [{ id: "seven" }, "Item.id: integer|Long expected"],
+      [{ id: "9223372036854775808" }, "Item.id: integer|Long expected"],
+      [{ unit: "POUND" }, "Item.unit: enum value expected"],
+    ] as const)
+      expect(() => shop.clientStream("shop.Catalog/Put", [wrong])).toThrow(said);
+  });
+
   it("takes the metadata of its target, and its own before it", async () => {
     const shop = target({ metadata: { "x-run": "7", "x-user": "target" } });
     const call = shop.unary("shop.Catalog/GetItem", { id: 1 }, { metadata: { "x-user": "call" } });

@@ -4,6 +4,7 @@ import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
 import type { GrpcCommand } from "./connection.ts";
 import { GRPC, type GrpcOptions, GrpcTarget } from "./target.ts";
+import type { GrpcMethod, TypedGrpcTarget } from "./typed-target.ts";
 
 export type { ProtoFile } from "./schema.ts";
 export type {
@@ -14,6 +15,7 @@ export type {
   GrpcResponse,
   GrpcTarget,
 } from "./target.ts";
+export type { GrpcMethod, TypedGrpcTarget } from "./typed-target.ts";
 
 export type GrpcClient = TargetClient<GrpcCommand>;
 
@@ -23,10 +25,18 @@ declare module "../protocol.ts" {
   }
 }
 
-export const grpc = {
-  /** A server: `grpc.target("grpc://shop.test:50051", { proto: "shop.proto" })`; grpcs: over TLS. */
-  target: (address: string, options?: GrpcOptions): GrpcTarget => new GrpcTarget(address, options),
-};
+/** A server: `grpc.target("grpc://shop.test:50051", { proto: "shop.proto" })`; grpcs: over TLS. */
+function target(address: string, options?: GrpcOptions): GrpcTarget;
+/** Typed by what `hyperscale types` wrote of its .proto file: `grpc.target<Methods>(…)`. */
+function target<Methods extends { readonly [Name in keyof Methods]: GrpcMethod }>(
+  address: string,
+  options?: GrpcOptions,
+): TypedGrpcTarget<Methods>;
+function target(address: string, options?: GrpcOptions): GrpcTarget {
+  return new GrpcTarget(address, options);
+}
+
+export const grpc = { target };
 
 registerProtocol({
   name: "grpc",

@@ -9,6 +9,7 @@ import { didYouMean } from "../../core/base/nearest.ts";
 import { workflowFolder } from "../protocol.ts";
 import { loadDriver } from "../target/driver.ts";
 import { type RawCall, reflectedRoot } from "./reflection.ts";
+import { sendable } from "./sendable.ts";
 
 /** A file beside the workflow, or its address (`new URL("./shop.proto", import.meta.url)`). */
 export type ProtoFile = string | URL;
@@ -54,25 +55,11 @@ export class Schema {
   }
 
   async #load(): Promise<void> {
-    const { default: protobuf } = await loadDriver<{ default: Protobuf }>("protobufjs", "gRPC");
+    const reflection = this.#reflection;
     this.#root =
-      this.#reflection === null
-        ? await this.#read(protobuf)
-        : await reflectedRoot(protobuf, this.#reflection);
-  }
-
-  async #read(protobuf: Protobuf): Promise<Root> {
-    const root = new protobuf.Root();
-    const files = this.#files.map(pathOf);
-    const missing = files.find((file) => !existsSync(file));
-    if (missing !== undefined) throw new Error(`there is no file ${missing}`);
-    try {
-      await root.load(files);
-      root.resolveAll();
-    } catch (error) {
-      throw new Error(`${files.join(", ")} cannot be read: ${errorText(error)}`);
-    }
-    return root;
+      reflection === null
+        ? await readProtoFiles(this.#files.map(pathOf))
+        : await reflectedRoot(await loadProtobuf(), reflection);
   }
 
   /** `name` is "shop.Catalog/GetItem". Throws a sentence when there is no such method. */
@@ -90,6 +77,25 @@ export class Schema {
     this.#methods.set(name, schema);
     return schema;
   }
+}
+
+async function loadProtobuf(): Promise<Protobuf> {
+  return (await loadDriver<{ default: Protobuf }>("protobufjs", "gRPC")).default;
+}
+
+/** What they and the files that they import hold. */
+export async function readProtoFiles(files: string[]): Promise<Root> {
+  const protobuf = await loadProtobuf();
+  const missing = files.find((file) => !existsSync(file));
+  if (missing !== undefined) throw new Error(`there is no file ${missing}`);
+  const root = new protobuf.Root();
+  try {
+    await root.load(files);
+    root.resolveAll();
+  } catch (error) {
+    throw new Error(`${files.join(", ")} cannot be read: ${errorText(error)}`);
+  }
+  return root;
 }
 
 function pathOf(file: ProtoFile): string {
@@ -110,7 +116,8 @@ function methodSchema(name: string, method: Method): MethodSchema {
     path: `/${name}`,
     asksStream: requestStream === true,
     answersStream: responseStream === true,
-    encode: (message) => {
+    encode: (given) => {
+      const message = sendable(asked, given);
       const problem = asked.verify(message);
       if (problem !== null) throw new TypeError(`${name}: ${asked.name}.${problem}`);
       return asked.encode(asked.fromObject(message)).finish();

@@ -29,7 +29,7 @@ export interface GrpcCallOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A message as programs use it: 64-bit numbers are text, enums are names. */
+/** A message as programs use it: 64-bit numbers are text, enums are names. Numbers can be sent, too. */
 export type GrpcMessage = Readonly<Record<string, unknown>>;
 
 export type GrpcResponse<Value = GrpcMessage> = TargetResult<Value>;
@@ -41,7 +41,8 @@ export const GRPC = {
   callsPerConnectionMax: CALLS_PER_CONNECTION_MAX,
 } satisfies TargetProtocol;
 
-type Kind = "unary" | "serverStream" | "clientStream" | "bidi";
+/** How a method is called. */
+export type GrpcKind = "unary" | "serverStream" | "clientStream" | "bidi";
 
 /** Encoded when it is first needed: .proto files are read after the workflow file. */
 class LazyCommand implements GrpcCommand {
@@ -152,7 +153,7 @@ export class GrpcTarget {
   }
 
   #call<Value>(
-    kind: Kind,
+    kind: GrpcKind,
     method: string,
     messages: readonly object[],
     { metadata = {} }: GrpcCallOptions = {},
@@ -227,9 +228,9 @@ function rawCalls(make: () => GrpcTarget): RawCall {
 /** Combinations of metadata that are kept; others are made anew for each call. */
 const CONSTANTS_MAX = 64;
 
-function checkedKind(schema: MethodSchema, kind: Kind): MethodSchema {
+function checkedKind(schema: MethodSchema, kind: GrpcKind): MethodSchema {
   const { answersStream, asksStream, path } = schema;
-  const is: Kind = asksStream
+  const is: GrpcKind = asksStream
     ? answersStream
       ? "bidi"
       : "clientStream"

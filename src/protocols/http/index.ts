@@ -9,3 +9,4 @@ export type { RequestOptions } from "./request.ts";
 export { HttpResponse } from "./response.ts";
 export { type RoutePart, route } from "./route-part.ts";
 export type { HttpTarget, TargetOptions } from "./target.ts";
+export type { TypedHttpTarget } from "./typed-target.ts";

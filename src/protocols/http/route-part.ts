@@ -1,9 +1,12 @@
 /**
- * A path with values in it: route`/orders/${id}`. Values are escaped; the constant parts are known by
- * the identity of the template, so that they are looked at once and not in every call.
+ * A path with values in it: route`/orders/${id}`, or route("/orders/{id}", { id }) where the path has a
+ * type. Values are escaped; the constant parts are looked at once and not in every call: they are known by
+ * the identity of the template, or by its text.
  */
 
-export class RoutePart {
+export class RoutePart<Template extends string = string, Values = unknown> {
+  /** For the compiler: what `TypedHttpTarget` checks. */
+  declare readonly filled?: readonly [Template, Values];
   /** With the values put in. */
   readonly path: string;
   readonly template: RouteTemplate;
@@ -27,14 +30,64 @@ const PLAIN_CONSTANT = /^[\w\-~!$&()*+,;=:@/?%]*$/;
 /** By template: a place in the source has one for ever. */
 const templates = new WeakMap<readonly string[], RouteTemplate>();
 
+type RouteValue = string | number;
+
+/** "id" of "/orders/{id}". */
+type RouteNames<Template extends string> = Template extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | RouteNames<Rest>
+  : never;
+
+export function route<
+  const Template extends string,
+  const Values extends Readonly<Record<RouteNames<Template>, RouteValue>>,
+>(template: Template, values: Values): RoutePart<Template, Values>;
+export function route(constants: TemplateStringsArray, ...values: readonly RouteValue[]): RoutePart;
 export function route(
-  constants: TemplateStringsArray,
-  ...values: readonly (string | number)[]
+  template: string | TemplateStringsArray,
+  ...values: readonly (RouteValue | Readonly<Record<string, RouteValue>>)[]
+): RoutePart {
+  if (typeof template !== "string") return filled(template, values as readonly RouteValue[]);
+  const { constants, names } = split(template);
+  const [given = {}] = values as readonly Readonly<Record<string, RouteValue>>[];
+  return filled(
+    constants,
+    names.map((name) => {
+      if (Object.hasOwn(given, name)) return given[name];
+      throw new TypeError(`route: "${template}" needs a value for {${name}}`);
+    }),
+  );
+}
+
+interface NamedTemplate {
+  readonly constants: readonly string[];
+  readonly names: readonly string[];
+}
+
+/** By text. A program writes few; one that makes them up in a loop is not kept all of. */
+const named = new Map<string, NamedTemplate>();
+const NAMED_MAX = 1_024;
+
+function split(template: string): NamedTemplate {
+  const known = named.get(template);
+  if (known !== undefined) return known;
+  const parts = template.split(/\{([^{}]*)\}/);
+  const made = {
+    constants: parts.filter((_, at) => at % 2 === 0),
+    names: parts.filter((_, at) => at % 2 === 1),
+  };
+  if (named.size >= NAMED_MAX) named.clear();
+  named.set(template, made);
+  return made;
+}
+
+function filled(
+  constants: readonly string[],
+  values: readonly (RouteValue | undefined)[],
 ): RoutePart {
   let template = templates.get(constants);
   if (template === undefined) {
     const [first = ""] = constants;
-    if (!first.startsWith("/")) throw new TypeError('route`…` begins with "/"');
+    if (!first.startsWith("/")) throw new TypeError('a route begins with "/"');
     const plain = constants.every((constant) => PLAIN_CONSTANT.test(constant));
     template = { title: constants.join("{}"), plain };
     templates.set(constants, template);

@@ -47,6 +47,10 @@ it("escapes the values of a route, so that none leaves its place", () => {
   expect(line(shop.get(route`/orders/${"a/b?c"}/x`))).toBe("GET /api/orders/a%2Fb%3Fc/x HTTP/1.1");
   expect(line(shop.get(route`/orders/${".."}/x`))).toBe("GET /api/orders/%2E%2E/x HTTP/1.1");
   expect(() => route`/orders/${undefined as never}`).toThrow(/a value is undefined/);
+  const named = route("/orders/{id}/{part}", { id: "a/b?c", part: ".." });
+  expect(line(shop.get(named))).toBe("GET /api/orders/a%2Fb%3Fc/%2E%2E HTTP/1.1");
+  expect(shop.get(named).title).toBe("GET /orders/{}/{}");
+  expect(() => route("/orders/{id}", {} as never)).toThrow("needs a value for {id}");
   expect(line(shop.get(route`/a.${"."}/x`))).toBe("GET /api/a.%2E/x HTTP/1.1");
   expect(line(shop.get(route`/a b/${1}`))).toBe("GET /api/a%20b/1 HTTP/1.1");
   expect(line(shop.get(route`/a/${""}../${1}`))).toBe("GET /api/1 HTTP/1.1");

@@ -13,6 +13,7 @@ import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import { HttpResponse } from "../http/response.ts";
 import { type CallMaker, type HttpTarget, type TargetOptions, targetOf } from "../http/target.ts";
+import type { TypedHttpTarget } from "../http/typed-target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
@@ -127,6 +128,12 @@ class PreparedVerbs extends HttpVerbs<"http1"> {
   }
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
+  target(base: string, options?: TargetOptions): HttpTarget<"http1">;
+  /** Typed by what `hyperscale types` wrote of an OpenAPI document. */
+  target<Paths extends object>(
+    base: string,
+    options?: TargetOptions,
+  ): TypedHttpTarget<Paths, "http1">;
   target(base: string, options: TargetOptions = {}): HttpTarget<"http1"> {
     return targetOf(base, options, MAKER);
   }

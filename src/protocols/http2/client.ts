@@ -13,6 +13,7 @@ import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import { type CallMaker, type HttpTarget, type TargetOptions, targetOf } from "../http/target.ts";
+import type { TypedHttpTarget } from "../http/typed-target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
@@ -126,6 +127,12 @@ class PreparedVerbs extends HttpVerbs<"http2"> {
   }
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
+  target(base: string, options?: TargetOptions): HttpTarget<"http2">;
+  /** Typed by what `hyperscale types` wrote of an OpenAPI document. */
+  target<Paths extends object>(
+    base: string,
+    options?: TargetOptions,
+  ): TypedHttpTarget<Paths, "http2">;
   target(base: string, options: TargetOptions = {}): HttpTarget<"http2"> {
     return targetOf(base, options, MAKER);
   }
