@@ -194,7 +194,7 @@ export class SimWorker implements StreamHost {
       case "keep": {
         const { bytes, hash, job } = effect;
         this.blobs.keep(hash, bytes, (problem) => {
-          this.lifetime.inLife(() => this.#push({ kind: "kept", job, hash, problem }));
+          this.lifetime.inLife(() => this.#push({ kind: "kept", job, hash, problem, isDamaged: false }));
         });
         return;
       }

@@ -64,4 +64,19 @@ describe("a store of blobs", () => {
     expect(await store.read(hash)).toBe(null);
     expect([store.has(hash), gone]).toEqual([false, [hash]]);
   });
+
+  it("gives no part of a blob that has rotted, nor says that it has it", async () => {
+    const store = await BlobStore.open(dir, { bytesMax: 1_000 });
+    const [[a, aBytes], [b, bBytes]] = [blob(1), blob(2)];
+    await store.keep(a, aBytes);
+    await store.keep(b, bBytes);
+    expect(await store.isWhole(a)).toBe(true);
+    expect(await store.readPart(b, 0, 10)).toEqual(bBytes.slice(0, 10));
+    // Of the same length: only the content tells.
+    for (const hash of [a, b]) await writeFile(join(dir, hash), new Uint8Array(100).fill(9));
+    expect(await store.isWhole(a)).toBe(false);
+    expect(await store.readPart(b, 0, 10)).toBe(null);
+    expect([store.hashes, await readdir(dir)]).toEqual([[], []]);
+    expect(await store.keep(a, aBytes)).toBe(null);
+  });
 });

@@ -48,6 +48,10 @@ export interface IncomingBlob {
 }
 
 const NAME = /^[0-9a-f]{64}$/;
+const CHECKED_PART_BYTES = 1_048_576;
+
+/** Why a blob is not kept that came damaged: another copy of it may be whole. */
+export const WRONG_CONTENT = "what came is not what its hash says";
 
 export class BlobStore {
   readonly #directory: string;
@@ -144,8 +148,18 @@ export class BlobStore {
     return null;
   }
 
-  /** At most `bytesMax` from the offset; null when it is not here. */
+  /** Whether it is here and still is what its name says; one that has rotted is dropped. */
+  async isWhole(hash: string): Promise<boolean> {
+    if (!this.#known.has(hash)) return false;
+    const found = await hashOfFile(join(this.#directory, hash)).catch(() => null);
+    if (found === hash) return true;
+    await this.#drop(hash);
+    return false;
+  }
+
+  /** At most `bytesMax` from the offset; null when it is not here. Who asks for the first part gets a whole blob. */
   async readPart(hash: string, offset: number, bytesMax: number): Promise<Uint8Array | null> {
+    if (offset === 0 && !(await this.isWhole(hash))) return null;
     const known = this.#known.get(hash);
     if (known === undefined) return null;
     const length = Math.max(0, Math.min(bytesMax, known.bytes - offset));
@@ -240,7 +254,7 @@ class Incoming implements IncomingBlob {
     const { isRight, total } = this.#options;
     const isWhole = this.#offset === total && isRight(this.#hash.digest("hex"));
     await this.#end(isWhole);
-    return isWhole ? null : "what came is not what its hash says";
+    return isWhole ? null : WRONG_CONTENT;
   }
 
   drop(): Promise<void> {
@@ -259,5 +273,20 @@ class Incoming implements IncomingBlob {
       await file.close();
       await onEnd(durable);
     }
+  }
+}
+
+async function hashOfFile(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  const file = await open(path);
+  try {
+    const part = new Uint8Array(CHECKED_PART_BYTES);
+    for (;;) {
+      const { bytesRead } = await file.read(part, 0, part.length, null);
+      if (bytesRead === 0) return hash.digest("hex");
+      hash.update(part.subarray(0, bytesRead));
+    }
+  } finally {
+    await file.close();
   }
 }

@@ -18,7 +18,7 @@ import {
 import { CorePool } from "../../engine/core-pool.ts";
 import type { CoreProcess } from "../../engine/core-process.ts";
 import type { Background } from "../../host/background.ts";
-import { BlobStore } from "../../host/blob-store.ts";
+import { BlobStore, WRONG_CONTENT } from "../../host/blob-store.ts";
 import { deflate } from "../../host/deflate.ts";
 import { type Driven, Loop } from "../../host/loop.ts";
 import { nodeAead } from "../../host/node-aead.ts";
@@ -48,6 +48,7 @@ interface Parts {
   readonly folders: JobFolders;
 }
 
+type LookUpEffect = Extract<WorkerProcessEffect, { kind: "lookUp" }>;
 type Opened = Extract<WorkerProcessEffect, { kind: "open" }>;
 
 export interface WorkerStatus {
@@ -188,16 +189,15 @@ export class WorkerHost {
       case "endCore":
         this.#end(effect.slot, effect.kill);
         return;
-      case "lookUp": {
-        const missing = effect.files.filter(({ hash }) => !this.#parts.blobs.has(hash));
-        this.#driven.push({ kind: "lookedUp", job: effect.job, missing });
+      case "lookUp":
+        background.run("look for files", () => this.#lookUp(effect));
         return;
-      }
       case "keep": {
         const { bytes, hash, job } = effect;
         background.run("keep a file", async () => {
           const problem = await this.#parts.blobs.keep(hash, bytes);
-          this.#driven.push({ kind: "kept", job, hash, problem });
+          const isDamaged = problem === WRONG_CONTENT;
+          this.#driven.push({ kind: "kept", job, hash, problem, isDamaged });
         });
         return;
       }
@@ -223,6 +223,13 @@ export class WorkerHost {
       default:
         assertNever(effect);
     }
+  }
+
+  /** What has rotted here is fetched again. */
+  async #lookUp({ files, job }: LookUpEffect): Promise<void> {
+    const missing: (typeof files)[number][] = [];
+    for (const file of files) if (!(await this.#parts.blobs.isWhole(file.hash))) missing.push(file);
+    this.#driven.push({ kind: "lookedUp", job, missing });
   }
 
   async #keep(views: Parameters<Promises["keep"]>[0]): Promise<void> {

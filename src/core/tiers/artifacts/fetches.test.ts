@@ -6,6 +6,8 @@ import { Fetches } from "./fetches.ts";
 const HASH = "ab".repeat(32);
 const FILE: Artifact = { path: "bundle.mjs", hash: HASH, bytes: 3 };
 const BYTES = Uint8Array.of(1, 2, 3);
+const KEPT = { job: "job", hash: HASH, problem: null, isDamaged: false } as const;
+const DAMAGED = { ...KEPT, problem: "what came is not what its hash says", isDamaged: true };
 
 describe("files of a job", () => {
   function wanting(): Fetches {
@@ -24,7 +26,7 @@ describe("files of a job", () => {
     ]);
     const last = fetches.part("job", HASH, BYTES.subarray(2), millis(0));
     expect(last).toEqual([{ kind: "keep", job: "job", hash: HASH, bytes: BYTES }]);
-    expect(fetches.kept("job", HASH, null)).toEqual([{ kind: "ready", job: "job" }]);
+    expect(fetches.kept(KEPT, millis(0))).toEqual([{ kind: "ready", job: "job" }]);
     expect(fetches.size).toBe(0);
   });
 
@@ -37,6 +39,33 @@ describe("files of a job", () => {
     expect(fetches.part("job", HASH, null, millis(0))).toEqual([]);
     expect(fetches.nextDeadline()).toBe(500);
     expect(fetches.tick(millis(500))).toMatchObject(get("m2"));
+  });
+
+  it("come from another manager when a copy is damaged, from the first byte on", () => {
+    const fetches = wanting();
+    fetches.part("job", HASH, BYTES, millis(0));
+    const next = fetches.kept(DAMAGED, millis(0));
+    expect(next).toMatchObject([{ kind: "get", from: "m1", offset: 0 }]);
+    fetches.part("job", HASH, BYTES, millis(0));
+    expect(fetches.kept(KEPT, millis(0))).toEqual([{ kind: "ready", job: "job" }]);
+  });
+
+  it("that are damaged everywhere fail the job, and so does a full disk at once", () => {
+    const damaged = wanting();
+    let effects: ReturnType<typeof damaged.kept> = [];
+    for (let copies = 0; effects[0]?.kind !== "failed"; copies++) {
+      expect(copies).toBeLessThan(10);
+      damaged.tick(millis(copies * 500));
+      damaged.part("job", HASH, BYTES, millis(copies * 500));
+      effects = damaged.kept(DAMAGED, millis(copies * 500));
+    }
+    const problem = "bundle.mjs: what came is not what its hash says";
+    expect([effects, damaged.size]).toMatchObject([[{ kind: "failed", problem }], 0]);
+    const full = wanting();
+    full.part("job", HASH, BYTES, millis(0));
+    expect(full.kept({ ...KEPT, problem: "no room" }, millis(0))).toMatchObject([
+      { kind: "failed", problem: "bundle.mjs: no room" },
+    ]);
   });
 
   it("are asked of the new leader when the job has one", () => {

@@ -5,7 +5,7 @@
  *
  *   want ─▶ lookUp ─▶ missing ─▶ get, get, … ─▶ keep ─▶ next file … ─▶ ready, or failed with the reason
  *
- * A manager that does not answer, or has no copy yet, is passed over for the next; when all were asked, they are
+ * A manager that does not answer, has no copy yet or a damaged one, is passed over for the next; when all were asked, they are
  * asked again after a pause, for as long as a job may take to load.
  */
 
@@ -16,6 +16,8 @@ import { type Artifact, BLOB_BYTES_MAX, type BlobHash } from "../messages.ts";
 /** All managers are asked so often, without a part that came. */
 const ROUNDS_MAX = 40;
 const PAUSE_MS = 500;
+/** Copies of one file that came and were not what its hash says. */
+const DAMAGED_MAX = 5;
 
 export type FetchEffect =
   /** Which of these are not here: `lookedUp` answers. */
@@ -47,6 +49,16 @@ interface Wanted {
   offset: number;
   /** Answers without a part since the last one that came. */
   failures: number;
+  /** Copies of the first that is missing, from its first byte to its last, that were damaged. */
+  damaged: number;
+}
+
+/** What became of a file that was to be kept. */
+interface KeepOutcome {
+  readonly job: string;
+  readonly hash: BlobHash;
+  readonly problem: string | null;
+  readonly isDamaged: boolean;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -68,7 +80,14 @@ export class Fetches {
   /** A job wants one set of files. */
   want(job: string, from: string, files: readonly Artifact[]): readonly FetchEffect[] {
     const sources = this.#sources(from);
-    this.#wanted.set(job, { sources, missing: [], bytes: NO_BYTES, offset: 0, failures: 0 });
+    this.#wanted.set(job, {
+      sources,
+      missing: [],
+      bytes: NO_BYTES,
+      offset: 0,
+      failures: 0,
+      damaged: 0,
+    });
     return [{ kind: "lookUp", job, files }];
   }
 
@@ -106,10 +125,15 @@ export class Fetches {
     return [{ kind: "keep", job, hash, bytes: wanted.bytes }];
   }
 
-  kept(job: string, hash: BlobHash, problem: string | null): readonly FetchEffect[] {
+  kept(outcome: KeepOutcome, now: Millis): readonly FetchEffect[] {
+    const { hash, isDamaged, job, problem } = outcome;
     const wanted = this.#wanted.get(job);
     const [file] = wanted?.missing ?? [];
     if (wanted === undefined || file === undefined || file.hash !== hash) return [];
+    if (isDamaged && ++wanted.damaged < DAMAGED_MAX) {
+      wanted.offset = 0;
+      return this.#askNext(job, wanted, file, now);
+    }
     if (problem !== null) return this.#fail(job, `${file.path}: ${problem}`);
     wanted.missing = wanted.missing.slice(1);
     return this.#begin(job, wanted);
@@ -139,6 +163,7 @@ export class Fetches {
     if (file.bytes > BLOB_BYTES_MAX) return this.#fail(job, `${file.path} is too large`);
     wanted.bytes = new Uint8Array(file.bytes);
     wanted.offset = 0;
+    wanted.damaged = 0;
     if (file.bytes > 0) return this.#get(job, wanted);
     return [{ kind: "keep", job, hash: file.hash, bytes: wanted.bytes }];
   }

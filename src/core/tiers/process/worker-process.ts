@@ -71,6 +71,8 @@ export type WorkerProcessInput =
       readonly job: string;
       readonly hash: string;
       readonly problem: string | null;
+      /** It came, and is not what its hash says. */
+      readonly isDamaged: boolean;
     };
 
 export type WorkerProcessEffect =
@@ -188,7 +190,7 @@ export class WorkerProcess {
         this.#fetch(this.#fetches.lookedUp(input.job, input.missing));
         break;
       case "kept":
-        this.#fetch(this.#fetches.kept(input.job, input.hash, input.problem));
+        this.#fetch(this.#fetches.kept(input, now));
         break;
       default:
         this.#links.take(input, now);
