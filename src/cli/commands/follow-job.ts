@@ -61,6 +61,8 @@ export async function followJob(following: Following): Promise<number> {
     }
     const summary = (await reporting?.finish(end.summary)) ?? end.summary;
     const code = await finish(summary, finishing, view);
+    if (end.status === "FAILED" && end.reason !== null)
+      complain(`hyperscale: ${job} is FAILED: ${end.reason}`);
     if (end.status !== "PARTIAL") return code;
     complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
     return EXIT_FAILURE;

@@ -147,7 +147,8 @@ describe("a worker that is lost", () => {
     const worker = world.workers[0];
     if (worker === undefined) throw new Error("there is a worker");
     worker.alive = false;
-    expect(world.end(job)).toMatchObject({ status: "FAILED" });
+    const reason = expect.stringMatching(/^shop: /);
+    expect(world.end(job)).toMatchObject({ status: "FAILED", reason });
     worker.restart();
     world.run(1_000);
     expect(world.end(world.submit({}, "next")).status).toBe("COMPLETED");

@@ -32,7 +32,16 @@ export function conclusionOf(
   const ended = { completed: "COMPLETED", partial: "PARTIAL", failed: "FAILED" } as const;
   const stopped = cancelled === null ? "COMPLETED" : "CANCELLED";
   const word = status === "interrupted" ? stopped : ended[status];
-  return { status: word, reason: cancelled, summary: machine.summary() };
+  const summary = machine.summary();
+  const isFailed = word === "FAILED" || word === "PARTIAL";
+  const reason = cancelled ?? (isFailed ? failureOf(summary) : null);
+  return { status: word, reason, summary };
+}
+
+/** The first workflow that failed, with why: those behind it only say because of which they did not run. */
+function failureOf({ workflows }: RunSummary): string | null {
+  const first = workflows.find(({ error, status }) => status === "failed" && error !== null);
+  return first === undefined ? null : `${first.name}: ${first.error}`;
 }
 
 export class RunEnding {
