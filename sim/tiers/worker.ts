@@ -194,7 +194,9 @@ export class SimWorker implements StreamHost {
       case "keep": {
         const { bytes, hash, job } = effect;
         this.blobs.keep(hash, bytes, (problem) => {
-          this.lifetime.inLife(() => this.#push({ kind: "kept", job, hash, problem, isDamaged: false }));
+          this.lifetime.inLife(() =>
+            this.#push({ kind: "kept", job, hash, problem, isDamaged: false }),
+          );
         });
         return;
       }

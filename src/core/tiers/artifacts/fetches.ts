@@ -5,8 +5,8 @@
  *
  *   want ─▶ lookUp ─▶ missing ─▶ get, get, … ─▶ keep ─▶ next file … ─▶ ready, or failed with the reason
  *
- * A manager that does not answer, has no copy yet or a damaged one, is passed over for the next; when all were asked, they are
- * asked again after a pause, for as long as a job may take to load.
+ * A manager that does not answer, has no copy yet or a damaged one, is passed over for the next; when all were
+ * asked, they are asked again after a pause, for as long as a job may take to load.
  */
 
 import type { Millis } from "../../base/brand.ts";

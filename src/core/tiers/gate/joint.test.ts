@@ -66,6 +66,42 @@ describe("one job in two datacenters", () => {
         expect(context["shop"]?.["made"]).toBeGreaterThan(0);
   });
 
+  it.each([{ datacenters: ["dc1"] }, { datacenters: BOTH }])(
+    "goes on with its next layer when its leading managers die between the layers: $datacenters",
+    ({ datacenters }) => {
+      const world = new GateWorld({ datacenters, managers: 3, workers: 2 });
+      const provides = [{ key: "made", to: ["pay"] }];
+      const uses = [{ name: "stock", from: ["shop", "stock"], keys: ["made"] }];
+      const manifests = [
+        manifest("shop", { provides }),
+        manifest("stock", { provides }),
+        manifest("pay", { dependsOn: ["shop", "stock"], uses }),
+      ];
+      const job = world.submit({ manifests }, { datacenters, each: datacenters.length > 1 });
+      for (const name of datacenters) {
+        const below = world.datacenter(name);
+        world.until(() =>
+          below.workers.some(({ opened }) => opened.some((core) => core.calls > 6)),
+        );
+        // The first layer ends while nobody leads: only the next leader can begin the second.
+        const cores = below.workers.flatMap(({ opened }) => opened);
+        expect(cores.filter(({ context }) => Object.keys(context).length > 0)).toEqual([]);
+        below.kill(below.leaders()[0] ?? -1);
+      }
+      const end = world.end(job, 120_000);
+      expect([end.status, end.reason, requests(end)]).toEqual(["COMPLETED", null, world.calls()]);
+      expect(end.summary?.lost).toEqual([]);
+      expect(heard(world, "dc1")).toMatchObject({ setup: 3, teardown: 3 });
+      for (const name of datacenters.slice(1)) expect(heard(world, name)["setup"]).toBeUndefined();
+      for (const name of datacenters) {
+        const cores = world.datacenter(name).workers.flatMap(({ opened }) => opened);
+        const last = cores.filter(({ context }) => Object.keys(context).length > 0);
+        expect(new Set(last.map(({ context }) => JSON.stringify(context))).size).toBe(1);
+        expect(last[0]?.context).toMatchObject({ shop: { made: 10 }, stock: { made: 10 } });
+      }
+    },
+  );
+
   it("is asked after less often by a gate that is hard-pressed, and its totals are the same (AD-37.6)", () => {
     const observed = ([0, 2, 3] as const).map((level) => {
       const world = new GateWorld({ datacenters: BOTH, loadMs: 8_000 });

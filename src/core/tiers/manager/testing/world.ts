@@ -167,12 +167,15 @@ export class World {
 
   /** The manager that leads a job; -1 for none. */
   leaderOf(job: string): number {
-    return (
-      this.#reachable().find((index) =>
-        [...(this.cluster.at(index).node?.groups ?? [])].some(
-          ([id, group]) => id === `run/${job}` && group.replica.state.acting,
-        ),
-      ) ?? -1
+    return this.leaders((id) => id === `run/${job}`)[0] ?? -1;
+  }
+
+  /** The managers that lead a job, of any id. */
+  leaders(isWanted = (id: string): boolean => id.startsWith("run/")): readonly number[] {
+    return this.#reachable().filter((index) =>
+      [...(this.cluster.at(index).node?.groups ?? [])].some(
+        ([id, group]) => isWanted(id) && group.replica.state.acting,
+      ),
     );
   }
 
