@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
+import { methodRefusal } from "../core/queue/permissions.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
@@ -115,6 +116,8 @@ export class QueueApi {
   }
 
   async perform(call: RpcCall, context: CallContext): Promise<unknown> {
+    const refusal = context.scope === null ? null : methodRefusal(context.scope, call.method);
+    if (refusal !== null) throw new QueueError("FORBIDDEN", refusal);
     const read = Object.hasOwn(this.#reads, call.method) ? this.#reads[call.method] : undefined;
     if (read !== undefined) return read(call.params ?? {}, context);
     const write = Object.hasOwn(this.#writes, call.method) ? this.#writes[call.method] : undefined;

@@ -1,5 +1,6 @@
 /** What a node is made of. */
 
+import type { TokenScope } from "../core/queue/permissions.ts";
 import type { QueueSettings, Role } from "../core/queue/settings.ts";
 import type { OpenAudit } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
@@ -9,6 +10,8 @@ export interface Listen {
   readonly host: string;
   readonly port: number;
 }
+
+export type ScopedTokens = { readonly [Scope in TokenScope]?: string };
 
 export interface NodeOptions {
   readonly nodeId: string;
@@ -20,6 +23,8 @@ export interface NodeOptions {
   readonly databaseUrl?: string | undefined;
   readonly dataDirectory: string;
   readonly token?: string | undefined;
+  /** Besides the token for everything: those of clients, workers and operators, each for its own only. */
+  readonly scopedTokens?: ScopedTokens | undefined;
   /** Without `token`: one that all nodes of this database share is made and written here for clients. */
   readonly tokenFile?: string | undefined;
   readonly executors: Executors;

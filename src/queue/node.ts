@@ -52,7 +52,7 @@ const FORMER_LEADER: ReadonlySet<string> = new Set(["NOT_LEADER", "READ_ONLY"]);
 const BACKGROUND_MS_MAX = 1_000;
 
 /** A call that this node makes on itself. */
-const LOCAL_CALL: Omit<CallContext, "requester"> = {
+const LOCAL_CALL: Omit<CallContext, "requester" | "scope"> = {
   forwarded: true,
   gone: () => false,
   onGone: () => undefined,
@@ -104,6 +104,7 @@ export class QueueNode implements ApiHost {
       node: this,
       api: this.#api,
       token: () => this.#token,
+      scopedTokens: options.scopedTokens ?? {},
       log: options.log,
     });
     this.#token = options.token;

@@ -11,7 +11,8 @@ import { fileURLToPath } from "node:url";
 import { errorText } from "../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { type ErrorCode, QueueError } from "../core/queue/errors.ts";
-import { listenProblem } from "../host/control/guard.ts";
+import { pathRefusal, TOKEN_SCOPES, type TokenScope } from "../core/queue/permissions.ts";
+import { listenProblem, type ScopedToken } from "../host/control/guard.ts";
 import { HttpError } from "../host/control/http-error.ts";
 import {
   type Answer,
@@ -27,7 +28,7 @@ import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
 import type { QueueApi } from "./api.ts";
 import { sendFile } from "./file-server.ts";
 import { followTask } from "./follow.ts";
-import type { Listen } from "./node-options.ts";
+import type { Listen, ScopedTokens } from "./node-options.ts";
 import type { ServedNode } from "./served-node.ts";
 
 interface ServerOptions {
@@ -35,6 +36,7 @@ interface ServerOptions {
   readonly api: QueueApi;
   /** Known once the database is open. */
   readonly token: () => string | undefined;
+  readonly scopedTokens: ScopedTokens;
   readonly log: Log;
 }
 
@@ -78,7 +80,8 @@ export class QueueServer {
       const hint = "give --token-file, or listen on 127.0.0.1";
       throw new QueueError("UNAUTHORIZED", `${problem}: ${hint}`);
     }
-    this.#server = await ControlServer.listen({ host, port, token }, this.#service());
+    const scoped = tokensOf(token, this.#options.scopedTokens);
+    this.#server = await ControlServer.listen({ host, port, token, scoped }, this.#service());
     const wildcard = host === "0.0.0.0" || host === "::";
     const name = wildcard ? hostname() : host.includes(":") ? `[${host}]` : host;
     this.#url = `http://${name}:${this.#server.port}`;
@@ -98,6 +101,10 @@ export class QueueServer {
         "GET /follow": (request) => this.#follow(request, undefined),
         "GET /tasks/:id/follow": (request) => this.#follow(request, request.params["id"]),
         "GET /tasks/:id/files/:name": (request) => sendFile(node.reader, request),
+      },
+      permit: (scope, path) => {
+        const refusal = isScope(scope) ? pathRefusal(scope, path) : null;
+        if (refusal !== null) throw new QueueError("FORBIDDEN", refusal);
       },
       alive: () => ({ ok: true }),
       ready: async () => ({ ready: await node.ready(), role: node.roleName }),
@@ -122,6 +129,7 @@ export class QueueServer {
     const answer = await answerRpc(body, (call) =>
       this.#options.api.handle(call, {
         requester,
+        scope: isScope(request.scope) ? request.scope : null,
         forwarded,
         gone: request.gone,
         onGone: request.onGone,
@@ -139,6 +147,21 @@ export class QueueServer {
     await followTask({ node, request, taskId, forwarded, token: token() });
     return "taken";
   }
+}
+
+/** One token that is for two would be for whichever is looked at first. */
+function tokensOf(token: string | null, scopedTokens: ScopedTokens): readonly ScopedToken[] {
+  const scoped = Object.entries(scopedTokens).map(([scope, one]) => ({ scope, token: one }));
+  if (scoped.length === 0) return [];
+  const cure = "clients, workers and operators need a token each besides the nodes' own";
+  if (token === null) throw new QueueError("INVALID_PARAMS", `${cure}, which --open takes away`);
+  if (new Set([token, ...scoped.map((one) => one.token)]).size <= scoped.length)
+    throw new QueueError("INVALID_PARAMS", `two of the tokens are the same: ${cure}`);
+  return scoped;
+}
+
+function isScope(scope: string | null): scope is TokenScope {
+  return TOKEN_SCOPES.some((known) => known === scope);
 }
 
 /** Beside this file in dist/; in a checkout the built page is used from there too. */
@@ -185,6 +208,7 @@ function ofHttp({ status, message }: HttpError): QueueError {
 
 function statusOf(error: QueueError): number {
   if (error.code === "UNAUTHORIZED") return 401;
+  if (error.code === "FORBIDDEN") return 403;
   if (error.code === "NOT_FOUND") return 404;
   if (error.code === "INVALID_REQUEST") return 400;
   if (error.code === "TOO_LARGE") return 413;

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { encodePayload } from "../core/queue/payload.ts";
+import type { TokenScope } from "../core/queue/permissions.ts";
 import type { AuditRequester } from "../host/ports/audit.ts";
 import { backoffSchema, parseParams, runAfter, taskId } from "./api/submit-request.ts";
 import type { Grant, Report } from "./api/types.ts";
@@ -12,6 +13,8 @@ import type { Leader } from "./leader/leader.ts";
 export interface CallContext {
   /** Who calls: a client, or the node that passes the call on. */
   readonly requester: AuditRequester;
+  /** What the caller's token is for; null when it is for everything. */
+  readonly scope: TokenScope | null;
   /** The call was passed on by another node and must not be passed on again. */
   readonly forwarded: boolean;
   /** Whether the caller has gone: what was leased to it meanwhile goes back. */

@@ -35,6 +35,9 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly open?: boolean;
   readonly capability?: Readonly<Record<string, string>>;
   readonly tokenFile?: string;
+  readonly clientTokenFile?: string;
+  readonly workerTokenFile?: string;
+  readonly operatorTokenFile?: string;
   readonly maxParallel?: number;
   readonly prefetch?: number;
   readonly lease?: number;
@@ -144,6 +147,21 @@ function withAccess(command: Command): Command {
         "--token-file <file>",
         "file with the bearer token; required beyond loopback (default: made in the data directory)",
       ).env("HYPERSCALE_QUEUE_TOKEN_FILE"),
+    )
+    .addOption(
+      new Option("--client-token-file <file>", "token of those who only submit and see work").env(
+        "HYPERSCALE_QUEUE_CLIENT_TOKEN_FILE",
+      ),
+    )
+    .addOption(
+      new Option("--worker-token-file <file>", "token of those who only take and report work").env(
+        "HYPERSCALE_QUEUE_WORKER_TOKEN_FILE",
+      ),
+    )
+    .addOption(
+      new Option("--operator-token-file <file>", "token of those who see and steer the queue").env(
+        "HYPERSCALE_QUEUE_OPERATOR_TOKEN_FILE",
+      ),
     )
     .option("--open", "no token: every user of this machine may submit and see work");
 }
@@ -261,6 +279,7 @@ async function nodeOptions(
     dataDirectory: options.dataDir,
     token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
     tokenFile: tokenFileOf(options),
+    scopedTokens: scopedTokensOf(options),
     executors: { ...builtin, ...own },
     capabilities: { ...(cluster === undefined ? {} : { cluster: true }), ...options.capability },
     settings,
@@ -283,6 +302,15 @@ function clusterOf(options: StartOptions): readonly string[] | undefined {
   ];
   if (place.length === 0) return undefined;
   return [...place, ...(credentials === undefined ? [] : ["--credentials", resolve(credentials)])];
+}
+
+function scopedTokensOf(options: StartOptions): NodeOptions["scopedTokens"] {
+  const { clientTokenFile, workerTokenFile, operatorTokenFile } = options;
+  return {
+    ...(clientTokenFile === undefined ? {} : { client: readTokenFile(clientTokenFile) }),
+    ...(workerTokenFile === undefined ? {} : { worker: readTokenFile(workerTokenFile) }),
+    ...(operatorTokenFile === undefined ? {} : { operator: readTokenFile(operatorTokenFile) }),
+  };
 }
 
 /** Where the token that the nodes share is kept for clients, unless one is given or none is wanted. */

@@ -17,6 +17,7 @@ export const ERROR_CODES = {
   NODE_UNKNOWN: -32009,
   TOO_LARGE: -32010,
   NO_LEADER: -32011,
+  FORBIDDEN: -32012,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
@@ -36,6 +37,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "INVALID_PARAMS",
   "NOT_FOUND",
   "TOO_LARGE",
+  "FORBIDDEN",
 ]);
 
 export class QueueError extends Error {

@@ -51,10 +51,25 @@ export function refuseForeignPages(
   }
 }
 
-export function requireToken(headers: IncomingHttpHeaders, token: string | null): void {
-  if (token === null) return;
+/** A token that opens a part of a service: which one is the service's word. */
+export interface ScopedToken {
+  readonly scope: string;
+  readonly token: string;
+}
+
+/** The part that the token of a request opens; null when it is the whole. */
+export function requireToken(
+  headers: IncomingHttpHeaders,
+  token: string | null,
+  scoped: readonly ScopedToken[] = [],
+): ScopedToken | null {
+  if (token === null) return null;
   const given = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1];
-  if (given !== undefined && timingSafeEqual(digest(given), digest(token))) return;
+  const fits = (one: string): boolean =>
+    given !== undefined && timingSafeEqual(digest(given), digest(one));
+  if (fits(token)) return null;
+  const part = scoped.find((one) => fits(one.token));
+  if (part !== undefined) return part;
   throw new HttpError(401, "a bearer token is required: send Authorization: Bearer <token>");
 }
 

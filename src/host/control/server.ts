@@ -20,7 +20,7 @@ import type { Duplex } from "node:stream";
 import type { WorkView } from "../background.ts";
 import type { AuditRequester } from "../ports/audit.ts";
 import { readBody } from "./body.ts";
-import { listenProblem, refuseForeignPages, requireToken } from "./guard.ts";
+import { listenProblem, refuseForeignPages, requireToken, type ScopedToken } from "./guard.ts";
 import { HttpError } from "./http-error.ts";
 import { formatMetrics, type Metric, PROMETHEUS_CONTENT_TYPE } from "./prometheus.ts";
 import { credentialOf, requesterOf } from "./requester.ts";
@@ -59,6 +59,8 @@ export interface ControlRequest {
   readonly headers: IncomingHttpHeaders;
   /** Who asks, for the audit log. */
   readonly requester: AuditRequester;
+  /** The part of the service that the caller's token opens; null for all of it. */
+  readonly scope: string | null;
   /** The body as text; a `HttpError` when it is too large. */
   text(): Promise<string>;
   /** The body as JSON; null when there is none. */
@@ -88,6 +90,8 @@ export interface ControlService {
   /** Background work, for `GET /v1/debug/work`. */
   readonly work: () => readonly WorkView[];
   readonly metrics: () => readonly Metric[] | Promise<readonly Metric[]>;
+  /** Throws when a token of a part must not have a path. */
+  readonly permit?: (scope: string, path: string) => void;
   /** Why no route can be served now; null when they can. */
   readonly unavailable?: () => string | null;
   readonly upgrade?: Upgrade;
@@ -108,6 +112,8 @@ export interface ControlListen {
   readonly port: number;
   /** Null serves everybody who can reach the loopback. */
   readonly token: string | null;
+  /** Besides `token`: those that open a part of the service. */
+  readonly scoped?: readonly ScopedToken[];
 }
 
 export function json(value: unknown, status = 200): Answer {
@@ -117,6 +123,7 @@ export function json(value: unknown, status = 200): Answer {
 export class ControlServer {
   readonly #service: ControlService;
   readonly #token: string | null;
+  readonly #scoped: readonly ScopedToken[];
   /** What requests that have passed the guard were let in by. */
   readonly #credential: string;
   readonly #server: Server;
@@ -125,9 +132,13 @@ export class ControlServer {
   readonly #streams = new Set<ServerResponse>();
   readonly #upgraded = new Set<Duplex>();
 
-  private constructor(token: string | null, service: ControlService) {
+  private constructor(
+    { token, scoped = [] }: Pick<ControlListen, "token" | "scoped">,
+    service: ControlService,
+  ) {
     this.#service = service;
     this.#token = token;
+    this.#scoped = scoped;
     this.#credential = credentialOf(token);
     this.#open.add("GET /healthz", () => json(service.alive()));
     this.#open.add("GET /readyz", async () => {
@@ -152,13 +163,11 @@ export class ControlServer {
     this.#server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
   }
 
-  static async listen(
-    { host, port, token }: ControlListen,
-    service: ControlService,
-  ): Promise<ControlServer> {
+  static async listen(listen: ControlListen, service: ControlService): Promise<ControlServer> {
+    const { host, port, token } = listen;
     const problem = listenProblem(host, token);
     if (problem !== null) throw new Error(problem);
-    const server = new ControlServer(token, service);
+    const server = new ControlServer(listen, service);
     await new Promise<void>((resolve, reject) => {
       server.#server.once("error", reject);
       server.#server.listen({ host, port }, () => {
@@ -214,16 +223,22 @@ export class ControlServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer> {
     const { path, query } = readTarget(request.url);
     const method = request.method ?? "GET";
-    const serve = (handler: Handler, params: ControlRequest["params"], credential: string) => {
+    const serve = (
+      handler: Handler,
+      params: ControlRequest["params"],
+      credential: string,
+      scope: string | null = null,
+    ) => {
       const requester = requesterOf(request, credential);
-      return handler(this.#requestOf(request, response, { params, query, requester }));
+      return handler(this.#requestOf(request, response, { params, query, requester, scope }));
     };
     const open = this.#open.find(method, path);
     if (open !== null) return serve(open.value, open.params, "");
     const { page, unavailable, metrics } = this.#service;
     refuseForeignPages(request.headers, { token: this.#token, ownPages: page !== undefined });
     if (page !== undefined && method === "GET" && path === "/") return serve(page, {}, "");
-    requireToken(request.headers, this.#token);
+    const part = requireToken(request.headers, this.#token, this.#scoped);
+    if (part !== null) this.#service.permit?.(part.scope, path);
     if (method === "GET" && path === "/metrics") {
       const headers = { "content-type": PROMETHEUS_CONTENT_TYPE };
       return { status: 200, text: formatMetrics(await metrics()), headers };
@@ -232,13 +247,14 @@ export class ControlServer {
     if (found === null) throw new HttpError(404, `there is no ${method} ${path}`);
     const problem = unavailable?.() ?? null;
     if (problem !== null) throw new HttpError(503, problem);
-    return serve(found.value, found.params, this.#credential);
+    const credential = part === null ? this.#credential : credentialOf(part.token);
+    return serve(found.value, found.params, credential, part?.scope ?? null);
   }
 
   #requestOf(
     request: IncomingMessage,
     response: ServerResponse,
-    at: Pick<ControlRequest, "params" | "query" | "requester">,
+    at: Pick<ControlRequest, "params" | "query" | "requester" | "scope">,
   ): ControlRequest {
     const { bodyBytesMax, streamsMax } = this.#service.limits;
     const text = async (): Promise<string> => {

@@ -8,6 +8,7 @@ import {
   builtinExecutors,
   defaultSettings,
   type Executors,
+  type NodeOptions,
   QueueClient,
   QueueNode,
   type QueueSettings,
@@ -42,6 +43,7 @@ interface TestNodeOptions {
   readonly dataDirectory?: string;
   readonly nodeId?: string;
   readonly token?: string;
+  readonly scopedTokens?: NodeOptions["scopedTokens"];
   readonly role?: Role;
   readonly executors?: Executors;
   readonly capabilities?: Readonly<Record<string, unknown>>;
@@ -58,6 +60,7 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
     databaseUrl: options.database,
     dataDirectory: options.dataDirectory ?? ".",
     token: options.token,
+    scopedTokens: options.scopedTokens,
     executors: {
       ...builtinExecutors({
         commands: undefined,
