@@ -201,6 +201,19 @@ describe("the gate that leads a job", () => {
   });
 });
 
+describe("a gate with nothing to do", () => {
+  it("does not tick for a datacenter that waits for another to give its cores", () => {
+    const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
+    const job = world.submit({}, { count: 2 });
+    world.cut.add("dc1");
+    world.run(1_000);
+    expect(world.progress(job)?.status).toBe("QUEUED");
+    world.ticks = 0;
+    world.run(2_000);
+    expect(world.ticks).toBeLessThan(50);
+  });
+});
+
 describe("the choice of a datacenter", () => {
   it("takes the preferred one, else the one with most room", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });

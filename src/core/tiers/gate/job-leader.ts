@@ -122,7 +122,9 @@ export class JobLeader {
   }
 
   nextDeadline(): number {
-    const all = [...this.#branches.values(), ...this.#left];
+    // One that may not act yet waits for another, not for the time.
+    const acting = this.branches.filter((branch) => this.#mayAct(branch));
+    const all = [...acting, ...this.#left];
     const judgeAt = this.#joint?.nextDeadline ?? NEVER;
     return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
   }
@@ -130,8 +132,9 @@ export class JobLeader {
   /** Something has changed: the job's log, a datacenter, or the time. */
   look(): void {
     const { state } = this;
-    if (state === null) return;
     this.#lookAt = NEVER;
+    // Its group is founded before its description stands in its log.
+    if (state === null || state.appliedSeq < 0) return;
     if (hasJobEnded(state)) this.#joint = null;
     else if (!this.#isAppending) this.#advance(state);
     for (const branch of this.#branches.values()) if (this.#mayAct(branch)) branch.step();
@@ -427,7 +430,9 @@ export class JobLeader {
     this.#context.append(this.job, body, condition, (appended) => {
       this.#isAppending = false;
       this.#log(body.kind, appended);
-      this.#lookAt = this.#context.now;
+      // What the ledger will not take now it will not take a moment later either.
+      const { now } = this.#context;
+      this.#lookAt = appended.kind === "refused" ? now + LOOK_MS : now;
     });
   }
 

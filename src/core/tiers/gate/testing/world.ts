@@ -57,6 +57,8 @@ export class GateWorld {
   readonly cut = new Set<string>();
   /** How often managers were asked after a job. */
   observations = 0;
+  /** How often gates had something to do because of the time. */
+  ticks = 0;
   readonly #gates: (Gate | null)[] = [];
   readonly #blobs = new Map<string, Uint8Array>([[BUNDLE, new Uint8Array(1)]]);
   readonly #answers = new Map<number, ClientAnswer>();
@@ -167,8 +169,10 @@ export class GateWorld {
       this.cluster.run(STEP_MS);
       for (const one of this.datacenters.values()) one.run(STEP_MS);
       for (const [index, gate] of this.#gates.entries())
-        if ((gate?.nextDeadline() ?? Number.POSITIVE_INFINITY) <= this.now)
+        if ((gate?.nextDeadline() ?? Number.POSITIVE_INFINITY) <= this.now) {
+          this.ticks++;
           this.#push(index, { kind: "tick" });
+        }
       this.#pump();
     }
   }
