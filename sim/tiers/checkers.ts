@@ -77,7 +77,8 @@ export class TiersCheckers {
     if (worker.lifetime.state === "paused") this.#pausedAt.set(worker, now);
     if (worker.lifetime.state !== "up" || worker.cores.size === 0) return;
     if (now - (this.#pausedAt.get(worker) ?? Number.NEGATIVE_INFINITY) < AWAKE_MS) return;
-    const limitMs = SILENCE_MS_MAX + worker.spec.isolationMs + GRACE_MS;
+    // That a connection is dead is known when it was silent for long enough.
+    const limitMs = Math.max(SILENCE_MS_MAX, worker.spec.isolationMs) + GRACE_MS;
     this.#violations.check(now - worker.heardAt < limitMs, "T4", () => {
       return `${worker.name} holds cores ${limitMs} ms after the last word of a manager`;
     });

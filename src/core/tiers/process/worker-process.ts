@@ -122,6 +122,8 @@ export class WorkerProcess {
   #ids = 0;
   #effects: WorkerProcessEffect[] = [];
   #now = 0 as Millis;
+  /** When a manager was heard last: a worker talks to nobody else. */
+  #heardAt = 0 as Millis;
 
   constructor(options: WorkerProcessOptions, random: Random) {
     const { worker, views, hello, ring, entropy, compressor, managers, rules } = options;
@@ -193,6 +195,7 @@ export class WorkerProcess {
         this.#fetch(this.#fetches.kept(input, now));
         break;
       default:
+        if (input.kind === "bytes") this.#heardAt = now;
         this.#links.take(input, now);
     }
     const effects = this.#effects;
@@ -228,7 +231,8 @@ export class WorkerProcess {
     const fields = problem === null ? { manager } : { manager, problem };
     const event = up ? "manager.up" : "manager.down";
     this.#effects.push({ kind: "log", level: up ? "info" : "warn", event, fields });
-    this.#step({ kind: "link", manager, up });
+    const heardAt = this.#heardAt;
+    this.#step(up ? { kind: "link", manager, up } : { kind: "link", manager, up, heardAt });
   }
 
   #onMessage(manager: string, { name, correlation, value }: StreamEnvelope): void {

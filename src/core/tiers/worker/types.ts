@@ -1,5 +1,6 @@
 /** What a worker hears and asks for; what its driver has to do is written beside each effect. */
 
+import type { Millis } from "../../base/brand.ts";
 import type { CoreEvent } from "../../run/job/core-messages.ts";
 import type {
   Announce,
@@ -30,8 +31,14 @@ export interface WorkerConfig {
 export const ISOLATION_MS = 60_000;
 
 export type WorkerInput =
-  /** A manager is connected, or not any more. */
-  | { readonly kind: "link"; readonly manager: string; readonly up: boolean }
+  | { readonly kind: "link"; readonly manager: string; readonly up: true }
+  /** A manager is not connected any more; `heardAt`: when any manager was heard last. */
+  | {
+      readonly kind: "link";
+      readonly manager: string;
+      readonly up: false;
+      readonly heardAt: Millis;
+    }
   /** To be answered once, by `answer` with the same number. */
   | {
       readonly kind: "request";

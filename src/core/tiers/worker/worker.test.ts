@@ -21,6 +21,11 @@ class Bench {
     if (contact) this.step({ kind: "link", manager: "m1", up: true });
   }
 
+  /** m1 is not connected any more, which was heard now or before. */
+  down(heardAt = this.now): WorkerEffect[] {
+    return this.step({ kind: "link", manager: "m1", up: false, heardAt: millis(heardAt) });
+  }
+
   step(input: WorkerInput): WorkerEffect[] {
     const effects = [...this.worker.step(input, millis(this.now))];
     if (this.disk.keeps && effects.some(({ kind }) => kind === "keepViews"))
@@ -366,7 +371,7 @@ describe("figures", () => {
     bench.step({ kind: "link", manager: "m2", up: true });
     expect(bench.worker.figuresDelayMs(millis(0))).toBe(1_000);
     expect(bench.worker.figuresDelayMs(millis(15_000))).toBe(0);
-    bench.step({ kind: "link", manager: "m1", up: false });
+    bench.down();
     expect(bench.worker.figuresDelayMs(millis(0))).toBe(0);
   });
 });
@@ -376,7 +381,7 @@ describe("a worker without managers", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.now = 1_000;
-    bench.step({ kind: "link", manager: "m1", up: false });
+    bench.down();
     bench.now = 60_999;
     expect(kinds(bench.step({ kind: "tick" }))).toEqual([]);
     bench.now = 61_000;
@@ -395,7 +400,7 @@ describe("a worker without managers", () => {
   it("kills what does not end in time", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
-    bench.step({ kind: "link", manager: "m1", up: false });
+    bench.down();
     bench.now = 60_000;
     bench.step({ kind: "tick" });
     bench.now = 61_500;
@@ -407,16 +412,32 @@ describe("a worker without managers", () => {
     bench.orders([open(0), start(0, 9)]);
     for (let at = 0; at < 60_000; at += 1_000) {
       bench.now = at;
-      bench.step({ kind: "link", manager: "m1", up: false });
+      bench.down();
     }
     bench.now = 60_000;
     expect(kinds(bench.step({ kind: "tick" }))).toContain("command");
   });
 
+  it("counts from the last word, not from when it gave the connection up (T4)", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.now = 31_000;
+    expect(kinds(bench.down(1_000))).toEqual([]);
+    bench.now = 61_000;
+    expect(kinds(bench.step({ kind: "tick" }))).toContain("command");
+  });
+
+  it("ends its load at once when it was stopped for that long itself", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.now = 90_000;
+    expect(kinds(bench.down(1_000))).toContain("command");
+  });
+
   it("is left alone when one answers again in time", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
-    bench.step({ kind: "link", manager: "m1", up: false });
+    bench.down();
     bench.now = 59_000;
     bench.step({ kind: "link", manager: "m2", up: true });
     bench.now = 600_000;

@@ -105,7 +105,8 @@ export class Worker {
   step(input: WorkerInput, now: Millis): readonly WorkerEffect[] {
     switch (input.kind) {
       case "link":
-        this.#onLink(input.manager, input.up, now);
+        if (input.up) this.#onUp(input.manager, now);
+        else this.#onDown(input.manager, input.heardAt);
         break;
       case "request":
         this.#heardAt = now;
@@ -180,15 +181,15 @@ export class Worker {
     }
   }
 
-  #onLink(manager: string, up: boolean, now: Millis): void {
-    if (!up) {
-      // Calls that fail while it is away are no sign of life.
-      if (!this.#links.delete(manager)) return;
-      this.#signals.lost(manager);
-      this.#heardAt = now;
-      for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
-      return;
-    }
+  /** Calls that fail while it is away are no sign of life, and its silence before was none. */
+  #onDown(manager: string, heardAt: Millis): void {
+    if (!this.#links.delete(manager)) return;
+    this.#signals.lost(manager);
+    this.#heardAt = heardAt;
+    for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
+  }
+
+  #onUp(manager: string, now: Millis): void {
     this.#heardAt = now;
     this.#links.add(manager);
     if (this.#isolatedUntil !== null) this.#log("warn", "worker.inContact", { manager });
