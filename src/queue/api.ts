@@ -10,23 +10,23 @@ import { methodRefusal } from "../core/queue/permissions.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
-import { within } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import {
   backoffSchema,
   parseParams,
   parseSubmit,
   queueName,
-  submitSchema,
   taskId,
 } from "./api/submit-request.ts";
 import type { ClusterStatus, QueueActivity, Task } from "./api/types.ts";
 import { isSteering, steeringEntry } from "./audit-entries.ts";
 import { bulkMethods, taskFilter } from "./bulk-api.ts";
 import { fileMethods, listFiles } from "./file-api.ts";
+import { inTime } from "./in-time.ts";
 import { putLimits } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { QueueMetrics } from "./leader/metrics.ts";
+import { scheduleMethods } from "./schedule-api.ts";
 import type { LeaderRow, Reader } from "./store/reader.ts";
 import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
 
@@ -46,7 +46,6 @@ export interface ApiHost {
 }
 
 const limit = (most: number, usual: number) => z.int().min(1).max(most).default(usual);
-const scheduleId = z.string().min(1).max(QUEUE_LIMITS.executorLengthMax);
 const oneTask = z
   .object({
     id: taskId.optional(),
@@ -91,10 +90,9 @@ export class QueueApi {
       cancel_task: (leader, params) => this.#cancel(leader, params),
       requeue_task: (leader, params) => this.#requeue(leader, params),
       put_queue: (leader, params) => putQueue(leader, params),
-      put_schedule: putSchedule,
-      remove_schedule: removeSchedule,
       ...workerMethods,
       ...fileMethods,
+      ...scheduleMethods,
       ...bulkMethods(host.reader),
     };
   }
@@ -352,41 +350,6 @@ async function putQueue(leader: Leader, params: unknown): Promise<unknown> {
   return { queue, ...limits };
 }
 
-async function putSchedule(leader: Leader, params: unknown): Promise<unknown> {
-  const schema = z.strictObject({
-    schedule_id: scheduleId,
-    cron: z.string().max(200),
-    task: submitSchema,
-  });
-  const { schedule_id, cron, task } = parseParams(schema, params);
-  if ((task.idempotency_key ?? undefined) !== undefined || (task.depends_on ?? []).length > 0) {
-    throw new QueueError(
-      "INVALID_PARAMS",
-      "a scheduled task has neither idempotency_key nor depends_on; unique_key works",
-    );
-  }
-  if ((task.run_after ?? undefined) !== undefined)
-    throw new QueueError("INVALID_PARAMS", "task.run_after: a scheduled task starts at its tick");
-  parseSubmit(task, 1);
-  await inTime(leader.putSchedule(schedule_id, cron, task));
-  return { schedule_id, cron };
-}
-
-async function removeSchedule(leader: Leader, params: unknown): Promise<unknown> {
-  const { schedule_id } = parseParams(z.object({ schedule_id: scheduleId }), params);
-  if (!(await inTime(leader.removeSchedule(schedule_id)))) {
-    throw new QueueError("NOT_FOUND", `there is no schedule "${schedule_id}"`);
-  }
-  return { schedule_id };
-}
-
 function unknownTask(id: number): QueueError {
   return new QueueError("NOT_FOUND", `there is no task ${id}`);
-}
-
-/** A write that the database does not take for long is answered; it may still take effect later. */
-function inTime<Value>(work: Promise<Value>): Promise<Value> {
-  const problem =
-    "the database does not answer; the write may still take effect. Repeat it with an idempotency_key to be sure";
-  return within(work, QUEUE_LIMITS.writeWaitMs, () => new QueueError("UNAVAILABLE", problem));
 }

@@ -26,6 +26,8 @@ const STEERING: ReadonlyMap<string, Steering> = new Map([
   ["put_queue", { kind: "queue.limited", subject: ["queue"], detail: ["paused", "concurrency"] }],
   ["set_role", { kind: "queue.role", subject: [], detail: ["role"] }],
   ["put_schedule", { kind: "schedule.put", subject: ["schedule_id"], detail: ["cron"] }],
+  ["pause_schedule", { kind: "schedule.paused", subject: ["schedule_id"], detail: ["paused"] }],
+  ["run_schedule", { kind: "schedule.run", subject: ["schedule_id"], detail: [] }],
   ["remove_schedule", { kind: "schedule.removed", subject: ["schedule_id"], detail: [] }],
 ]);
 

@@ -12,6 +12,7 @@ export {
   type FollowMessage,
   QueueClient,
   type QueueClientOptions,
+  type ScheduleOptions,
   type SubmitOutcome,
   type TaskListFilter,
 } from "./api/client.ts";

@@ -1,6 +1,6 @@
 /** Schedules: when each ticks next, what it submits, what became of its last task. */
 
-import type { Schedule, Task } from "../../src/queue/api/types.ts";
+import type { Schedule } from "../../src/queue/api/types.ts";
 import { Table } from "../shared/table.tsx";
 import { place } from "./address.ts";
 import { call } from "./api.ts";
@@ -67,11 +67,9 @@ function Actions({ schedule, done }: { readonly schedule: Schedule; readonly don
   const { ask, perform } = useDeeds();
   const id = schedule.schedule_id;
   const runNow = async (): Promise<string> => {
-    const task = await call<Task>("submit_task", schedule.task as object);
+    const task = await call<{ task_id: string }>("run_schedule", { schedule_id: id });
     done();
-    return task.created === false
-      ? `Task ${task.id} has its key and has not ended; nothing was added.`
-      : `Task ${task.id} submitted.`;
+    return `Task ${task.task_id} submitted.`;
   };
   const remove = async (): Promise<string> => {
     await call("remove_schedule", { schedule_id: id });

@@ -3,7 +3,6 @@
 import { type Command, Option } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
-import { QueueError } from "../../core/queue/errors.ts";
 import { TASK_STATES } from "../../core/queue/states.ts";
 import type { SubmitRequest } from "../../queue/index.ts";
 import { variables } from "../option-values.ts";
@@ -25,6 +24,7 @@ import {
 } from "./queue-command.ts";
 import { registerLimits } from "./queue-limits.ts";
 import { registerLoadtests } from "./queue-loadtest.ts";
+import { registerSchedules } from "./queue-schedules.ts";
 import {
   attemptsAllowed,
   brief,
@@ -225,71 +225,4 @@ function registerList(queue: Command): void {
         );
       }),
     );
-}
-
-function registerSchedules(queue: Command): void {
-  const schedule = queue
-    .command("schedule")
-    .description("tasks by the clock: one enqueue per tick over the cluster");
-  add(
-    schedule,
-    "put",
-    "make or change a schedule; cron has five fields, in UTC",
-    "<id> <cron> <executor> [input]",
-  )
-    .option("--unique <key>", "skip a tick while the last one's task is live")
-    .action(
-      run(
-        async (
-          client,
-          options: Shared & { unique?: string },
-          id: string,
-          cron: string,
-          executor: string,
-          input?: string,
-        ) => {
-          const task = {
-            executor,
-            input: readInput(input),
-            ...(options.unique === undefined ? {} : { unique_key: options.unique }),
-          };
-          await client.putSchedule(id, cron, task);
-          if (options.json) print({ schedule_id: id, cron });
-          else line(`schedule ${id}: ${cron}`);
-        },
-      ),
-    );
-  add(schedule, "remove", "remove a schedule", "<id>").action(
-    run(async (client, options: Shared, id: string) => {
-      await client.removeSchedule(id);
-      if (options.json) print({ schedule_id: id });
-      else line(`schedule ${id} removed`);
-    }),
-  );
-  add(schedule, "run", "submit a schedule's task now, beside its ticks", "<id>").action(
-    run(async (client, options: Shared, id: string) => {
-      const found = (await client.schedules()).find((one) => one.schedule_id === id);
-      if (found === undefined) throw new QueueError("NOT_FOUND", `there is no schedule "${id}"`);
-      showTask(await client.submit(found.task as SubmitRequest), options);
-    }),
-  );
-  add(schedule, "list", "all schedules", "").action(
-    run(async (client, options: Shared) => {
-      const schedules = await client.schedules();
-      if (options.json) return print(schedules);
-      if (schedules.length === 0) return line("no schedules");
-      line(
-        headedTable(
-          ["schedule", "cron", "next", "last", "last task"],
-          schedules.map((one) => [
-            one.schedule_id,
-            one.cron,
-            one.next_tick,
-            one.last_tick ?? "",
-            one.last_task ?? "",
-          ]),
-        ),
-      );
-    }),
-  );
 }

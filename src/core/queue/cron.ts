@@ -1,5 +1,5 @@
 /**
- * Cron expressions of five fields in UTC: minute hour day-of-month month day-of-week. Each field is
+ * Cron expressions of five fields by some clock: minute hour day-of-month month day-of-week. Each field is
  * `*`, a number, a range `a-b`, a list `a,b`, or any of them with a step `/n`. Months and weekdays
  * may be written by their English short names; 7 is Sunday too. When both day fields are restricted,
  * a day that matches either counts, as in every cron.
@@ -9,7 +9,7 @@
 
 import { civilDate } from "../base/civil.ts";
 
-interface Cron {
+export interface Cron {
   readonly minutes: ReadonlySet<number>;
   readonly hours: ReadonlySet<number>;
   readonly days: ReadonlySet<number>;

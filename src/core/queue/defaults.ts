@@ -60,6 +60,8 @@ export const QUEUE_LIMITS = {
   maxAttemptsMax: 100,
   /** How often a task may ask to be run later; each time adds to its history. */
   snoozesMax: 100,
+  /** Missed ticks of one schedule that are made up at once. */
+  catchUpMax: 100,
   maxParallelMax: 10_000,
   /** 24 days: what a timer can hold. */
   timeoutSecondsMax: 2_000_000,

@@ -36,6 +36,8 @@ export const AUDIT_KINDS = [
   "queue.deleted",
   "queue.limited",
   "schedule.put",
+  "schedule.paused",
+  "schedule.run",
   "schedule.removed",
 ] as const;
 

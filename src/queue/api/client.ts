@@ -61,6 +61,8 @@ export interface FollowMessage {
   readonly data: unknown;
 }
 
+export type ScheduleOptions = Partial<Pick<Schedule, "time_zone" | "catch_up" | "catch_up_max">>;
+
 type MessageListener = (message: FollowMessage) => void;
 
 export type SubmitOutcome =
@@ -191,8 +193,25 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return (await this.#rpc.call("queue_activity", { span })) as QueueActivity;
   }
 
-  async putSchedule(id: string, cron: string, task: SubmitRequest): Promise<void> {
-    await this.#rpc.call("put_schedule", { schedule_id: id, cron, task });
+  /** Makes or changes a schedule; by default in UTC, with the last one of missed ticks made up. */
+  async putSchedule(
+    id: string,
+    cron: string,
+    task: SubmitRequest,
+    options: ScheduleOptions = {},
+  ): Promise<void> {
+    await this.#rpc.call("put_schedule", { schedule_id: id, cron, task, ...options });
+  }
+
+  /** No ticks until it goes on; those of the pause are not made up. */
+  async pauseSchedule(id: string, paused = true): Promise<void> {
+    await this.#rpc.call("pause_schedule", { schedule_id: id, paused });
+  }
+
+  /** Submits its task now, beside its ticks, with the schedule's id. */
+  async runSchedule(id: string): Promise<Task> {
+    const answer = await this.#rpc.call("run_schedule", { schedule_id: id });
+    return this.get((answer as { readonly task_id: string }).task_id);
   }
 
   async removeSchedule(id: string): Promise<void> {

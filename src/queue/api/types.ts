@@ -2,6 +2,7 @@
 
 import type { ActivityWindow } from "../../core/queue/activity.ts";
 import type { Attempt } from "../../core/queue/attempts.ts";
+import type { CatchUp } from "../../core/queue/catch-up.ts";
 import type { Placement } from "../../core/queue/placement.ts";
 import type { Backoff } from "../../core/queue/retry.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
@@ -243,6 +244,12 @@ export interface QueueActivity {
 export interface Schedule {
   readonly schedule_id: string;
   readonly cron: string;
+  /** Of the IANA database. */
+  readonly time_zone: string;
+  readonly paused: boolean;
+  /** What happens to ticks that were missed, and to how many at most. */
+  readonly catch_up: CatchUp;
+  readonly catch_up_max: number;
   readonly task: unknown;
   readonly next_tick: string;
   readonly last_tick: string | null;

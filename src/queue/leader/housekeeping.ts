@@ -8,19 +8,16 @@
 
 import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
-import { nextTick, parseCron } from "../../core/queue/cron.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
-import { QueueError } from "../../core/queue/errors.ts";
 import { heartbeatAges } from "../../core/queue/node-status.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { Work } from "../../host/background.ts";
 import type { Log, LogFields } from "../../host/ports/log.ts";
-import { parseSubmit } from "../api/submit-request.ts";
 import { sqlArray } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 import { expiredLeases, type FinishWriter } from "./finish-writer.ts";
 import { type LeaderMemory, readyTask } from "./memory.ts";
-import type { SubmitWriter } from "./submit-writer.ts";
+import type { Schedules } from "./schedules.ts";
 
 /** How often the leader looks at its clock; a lost lease is noticed within this. */
 const LOOK_MS = 200;
@@ -35,7 +32,7 @@ interface HousekeepingOptions {
   readonly memory: LeaderMemory;
   readonly settings: QueueSettings;
   readonly log: Log;
-  readonly submits: SubmitWriter;
+  readonly schedules: Schedules;
   readonly results: FinishWriter;
   readonly onReady: () => void;
   /** These nodes let a lease run out: what they asked before is not an offer to work any more. */
@@ -116,20 +113,6 @@ export class Housekeeping {
       this.#beats.push({ nodeId, run, resolve });
       this.#dueAt.set("heartbeats", performance.now() + LOOK_MS / 4);
     });
-  }
-
-  async putSchedule(id: string, cronText: string, template: unknown): Promise<void> {
-    const parsed = parseCron(cronText);
-    if (!parsed.ok) throw new QueueError("INVALID_PARAMS", parsed.problem);
-    const { writer } = this.#options;
-    const [clock] = await writer.read("clock", []);
-    const next = nextTick(parsed.cron, Number(clock?.["now_ms"])) ?? 0;
-    await writer.write("control", "schedule-put", [
-      id,
-      cronText,
-      JSON.stringify(template),
-      new Date(next).toISOString(),
-    ]);
   }
 
   #arm(): void {
@@ -263,51 +246,7 @@ export class Housekeeping {
   }
 
   async #schedules(): Promise<number> {
-    const { writer, submits, memory, onReady, log } = this.#options;
-    for (const row of await writer.read("schedule-list", [])) {
-      if (row["due"] !== true) continue;
-      const id = String(row["schedule_id"]);
-      const parsed = parseCron(String(row["cron"]));
-      const task = parseSubmit(row["template"], this.#options.settings.maxAttempts);
-      if (!parsed.ok) continue;
-      const tick = row["next_tick"] as Date;
-      const next = nextTick(parsed.cron, Math.max(Number(row["now_ms"]), tick.getTime())) ?? 0;
-      const [taskId = 0] = await submits.takeIds(1);
-      const written = await writer.write("control", "schedule-advance", [
-        id,
-        tick.toISOString(),
-        new Date(next).toISOString(),
-        taskId,
-        task.executor,
-        task.lane,
-        task.priority,
-        task.maxAttempts,
-        task.input,
-        task.uniqueKey ?? null,
-        task.placement === null ? null : JSON.stringify(task.placement),
-        task.queue,
-        task.attemptTimeoutMs ?? null,
-        task.timeoutMs ?? null,
-        task.backoff === null ? null : JSON.stringify(task.backoff),
-      ]);
-      if (Number(written.row["inserted"]) > 0 || written.repeated) {
-        memory.moved({
-          taskId,
-          eventType: "created",
-          from: null,
-          to: "QUEUED",
-          nodeId: null,
-          attempt: 1,
-        });
-        memory.lanes.reopen(task.lane, task.priority);
-        log.event("info", "schedule.ticked", {
-          schedule: id,
-          tick: tick.toISOString(),
-          task_id: String(taskId),
-        });
-      }
-      onReady();
-    }
+    await this.#options.schedules.tick();
     return SCHEDULE_LOOK_MS;
   }
 

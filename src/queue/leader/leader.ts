@@ -41,6 +41,7 @@ import { GrantWriter } from "./grant-writer.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { type KnownNode, LeaderMemory, type Lease, readyTask } from "./memory.ts";
 import type { QueueMetrics } from "./metrics.ts";
+import { Schedules } from "./schedules.ts";
 import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
 import { WordWriter } from "./word-writer.ts";
 
@@ -77,6 +78,7 @@ export class Leader implements LeaderPort {
   readonly memory: LeaderMemory;
   readonly submits: SubmitWriter;
   readonly files: FileWriter;
+  readonly schedules: Schedules;
   readonly #options: LeaderOptions;
   readonly #grants: GrantWriter;
   readonly #results: FinishWriter;
@@ -124,12 +126,16 @@ export class Leader implements LeaderPort {
       },
       onDelayed: (delayMs) => this.#housekeeping.promoteWithin(delayMs),
     });
+    const { log } = options;
+    const { submits } = this;
+    const { maxAttempts } = settings;
+    this.schedules = new Schedules({ writer, memory, submits, maxAttempts, log, onReady });
     this.#housekeeping = new Housekeeping({
       writer,
       memory,
       settings,
-      log: options.log,
-      submits: this.submits,
+      log,
+      schedules: this.schedules,
       results: this.#results,
       onReady,
       onSilent: (nodeIds) => {
@@ -248,15 +254,6 @@ export class Leader implements LeaderPort {
       })),
     );
     return moved.map(({ id }) => id);
-  }
-
-  async putSchedule(id: string, cron: string, template: unknown): Promise<void> {
-    await this.#housekeeping.putSchedule(id, cron, template);
-  }
-
-  async removeSchedule(id: string): Promise<boolean> {
-    const { row, repeated } = await this.writer.write("control", "schedule-remove", [id]);
-    return repeated || Number(row["changed"]) > 0;
   }
 
   // What workers ask of the leader.

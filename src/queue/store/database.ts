@@ -67,6 +67,7 @@ const MIGRATIONS: readonly string[] = [
   "0006-transactions",
   "0007-attempts",
   "0008-backoff",
+  "0009-schedules",
 ];
 
 export function loadMigrations(): readonly Migration[] {

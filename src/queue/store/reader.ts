@@ -2,6 +2,7 @@
 
 import { performance } from "node:perf_hooks";
 import { attemptsOf } from "../../core/queue/attempts.ts";
+import type { CatchUp } from "../../core/queue/catch-up.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { NO_LIMITS, type QueueLimits } from "../../core/queue/gates.ts";
 import { heartbeatAges, nodeStatus } from "../../core/queue/node-status.ts";
@@ -258,6 +259,10 @@ export class Reader {
     return rows.map((row) => ({
       schedule_id: String(row["schedule_id"]),
       cron: String(row["cron"]),
+      time_zone: String(row["time_zone"]),
+      paused: row["paused"] === true,
+      catch_up: row["catch_up"] as CatchUp,
+      catch_up_max: Number(row["catch_up_max"]),
       task: row["template"],
       next_tick: time(row["next_tick"]) ?? "",
       last_tick: time(row["last_tick"]),
