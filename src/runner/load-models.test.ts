@@ -7,6 +7,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { stairs } from "../core/run/plan/stairs.ts";
 import { http } from "../protocols/http1/index.ts";
 import { measure } from "../workflow/custom-result.ts";
+import { flow } from "../workflow/flow.ts";
+import { mix } from "../workflow/mix.ts";
 import type { WorkflowOptions } from "../workflow/options.ts";
 import { workflow } from "../workflow/workflow.ts";
 import { InProcessRun, until } from "./testing/in-process-run.ts";
@@ -101,6 +103,30 @@ describe("a search for the breakpoint", () => {
     expect(summary.workflows[0]?.breakpoint?.text).toMatch(/^even 20\/s broke \(errors\.rate/);
   });
 
+  it("breaks when a check of a flow fails, and shows red only what did not hold", async () => {
+    const url = await limited(Number.POSITIVE_INFINITY);
+    const options = {
+      breakpoint: { vus: { from: 1, to: 4 }, settle: 0, hold: "200ms" },
+      thresholds: ["errors.rate < 1%"],
+    } as const;
+    const run = await InProcessRun.whole(
+      flow("checked", options, async ({ check, step }) => {
+        await step("home", http.get(url));
+        check("never", () => false);
+      }),
+    );
+    const { thresholds, verdict, workflows } = run.summary();
+    expect(verdict).toBe("failed");
+    expect(workflows[0]?.breakpoint?.text).toMatch(/^even 1 .* broke \(checks\.rate/);
+    expect(
+      thresholds.map(({ expression, implicit, passed }) => [expression, implicit, passed]),
+    ).toMatchObject([
+      ["errors.rate < 1%", false, true],
+      ["checks.rate >= 100%", true, false],
+      ["at least one request succeeded", true, true],
+    ]);
+  });
+
   it("takes a load that was not made for broken", async () => {
     const flow = workflow("few", {
       breakpoint: { rate: { from: 10, to: 400 }, settle: "100ms", hold: "500ms", precision: 1 },
@@ -157,6 +183,9 @@ describe("a search for the breakpoint", () => {
     expect(make({ breakpoint: { vus: rate }, maxVus: 5, thresholds })).toThrow(
       "maxVus does not go",
     );
+    const one = flow("one", { rate: 1, duration: 1 }, async () => undefined);
+    const mixed = { breakpoint: { rate }, thresholds } as never;
+    expect(() => mix([one.weight(1)], mixed)).toThrow("not with a mix");
   });
 });
 

@@ -60,6 +60,10 @@ export function mix<
       throw new DefinitionError(`${where}: write each flow with its weight: browse.weight(95)`);
     return { definition: part.flow.definition, weight: part.weight };
   });
+  if ("breakpoint" in load)
+    throw new DefinitionError(
+      `${where}: the breakpoint is looked for with one flow or workflow, not with a mix`,
+    );
   const names = parts.map(({ definition }) => definition.name);
   const twice = [...names, name].find((one, at, all) => all.indexOf(one) !== at);
   if (twice !== undefined) throw new DefinitionError(`${where}: "${twice}" is there twice`);

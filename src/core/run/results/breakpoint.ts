@@ -29,6 +29,8 @@ const WAITING_SECONDS_MIN = 0.1;
 
 interface Criterion {
   readonly span: ThresholdSpan;
+  /** Nobody wrote it: it says nothing as long as there is nothing to judge. */
+  readonly implicit: boolean;
   /** At the highest load that held so far; at the first until then. */
   shown: Judgement | null;
   shownAt: number;
@@ -41,14 +43,17 @@ export class BreakpointRun {
   readonly #criteria: readonly Criterion[];
   #missedBefore = 0;
 
-  constructor({ checks, name, thresholds }: WorkflowManifest, plan: SearchPlan) {
+  constructor({ name, thresholds }: WorkflowManifest, plan: SearchPlan) {
     this.#workflow = name;
     this.#plan = plan;
     this.#search = new BreakpointSearch(plan);
     const spans = thresholds.map(({ expression }) => spanOf(expression, name));
-    if (checks.length > 0 && spans.every(({ threshold }) => threshold.metric !== "checks"))
-      spans.push(spanOf("checks.rate >= 100%", name));
-    this.#criteria = spans.map((span) => ({ span, shown: null, shownAt: 0 }));
+    const unseen = { shown: null, shownAt: 0 };
+    const written = spans.map((span) => ({ span, implicit: false, ...unseen }));
+    // Which checks a flow has is seen while it runs.
+    const judgesChecks = spans.some(({ threshold }) => threshold.metric === "checks");
+    const checks = { span: spanOf("checks.rate >= 100%", name), implicit: true, ...unseen };
+    this.#criteria = judgesChecks ? written : [...written, checks];
   }
 
   /** How many times over the load of the beginning is asked for now. */
@@ -104,9 +109,10 @@ export class BreakpointRun {
   #judge(source: MetricSource, missed: number): string | null {
     const { load } = this.#search;
     const judgements = this.#criteria.map(({ span }) => span.judge(source));
-    const broken = this.#criteria.flatMap(({ span }, at) => {
-      const { actualText = "", passed = true } = judgements[at] ?? {};
-      return passed ? [] : [`${span.threshold.expression}: ${actualText}`];
+    const broken = this.#criteria.flatMap(({ implicit, span }, at) => {
+      const { actual = null, actualText = "", passed = true } = judgements[at] ?? {};
+      const held = passed || (implicit && actual === null);
+      return held ? [] : [`${span.threshold.expression}: ${actualText}`];
     });
     const waiting = missed - this.#missedBefore;
     const seconds = (this.#plan.holdMs / 1_000) * WAITING_SHARE_MAX;
@@ -121,17 +127,24 @@ export class BreakpointRun {
     return broken.length === 0 ? null : broken.join("; ");
   }
 
-  /** The thresholds, as they were at the highest load that held. */
+  /** The thresholds, as they were at the highest load that held, or at the first where none did. */
   outcomes(): ThresholdOutcome[] {
-    return this.#criteria.map(({ shown, shownAt, span }) => ({
+    const base = { workflow: this.#workflow, aborted: false };
+    const judged = this.#criteria.filter(
+      ({ implicit, shown }) => !implicit || shown?.actual != null,
+    );
+    const outcomes = judged.map(({ implicit, shown, shownAt, span }) => ({
+      ...base,
       expression: span.threshold.expression,
-      passed: this.#search.held !== null,
+      passed: shown?.passed ?? false,
       actual: shown?.actual ?? null,
       actualText: shown === null ? "no data" : `${shown.actualText} at ${this.#amount(shownAt)}`,
-      workflow: this.#workflow,
-      implicit: false,
-      aborted: false,
+      implicit,
     }));
+    if (this.#search.held !== null || outcomes.some(({ passed }) => !passed)) return outcomes;
+    // The thresholds held, and yet the load did not: arrivals waited, or nothing was judged.
+    const none = { expression: "a load that holds", passed: false, actual: null, implicit: true };
+    return [...outcomes, { ...base, ...none, actualText: this.#text() }];
   }
 
   summary(): BreakpointSummary {
