@@ -82,6 +82,8 @@ export class LocalRun {
   /** Cores that priorities share out; there are more processes when workflows need them. */
   #pool = 1;
   #loading: ((core: number, event: CoreEvent) => void) | undefined;
+  /** What was asked before there was anything to steer. */
+  readonly #asked: RunControl[] = [];
   /** Ends the loading of the workflow with an error. */
   #loadingFailed: (error: RunError) => void = () => {};
   /** Where the file wants its results sent. */
@@ -200,6 +202,10 @@ export class LocalRun {
     });
     const reporting = await this.#options.startReports(this.#reports);
     this.#reporting = reporting;
+    if (this.#asked.some(({ kind }) => kind === "stop")) {
+      await reporting?.abandon();
+      throw interrupted();
+    }
     if (reporting !== null) this.#phases = new WorkflowPhases(manifests);
     const share = reporting?.sampledShare ?? 0;
     if (share > 0) for (const core of this.#cores) core.send({ kind: "sampleCalls", share });
@@ -213,6 +219,7 @@ export class LocalRun {
       await new Promise<void>((resolve) => {
         this.#finish = resolve;
         this.#take({ kind: "start" });
+        for (const control of this.#asked) this.#take({ kind: "control", control });
       });
     } finally {
       clearInterval(draw);
@@ -265,11 +272,14 @@ export class LocalRun {
     }
   }
 
-  /** Before the job begins there is nothing to steer, and only its loading to end. */
+  /** Before the job begins there is only its loading to end; the rest is done when it does. */
   control(command: RunControl): void {
-    if (this.#machine !== undefined) this.#take({ kind: "control", control: command });
-    else if (command.kind === "stop")
-      this.#loadingFailed(new RunError("interrupted before the run began", 130));
+    if (this.#machine !== undefined) {
+      this.#take({ kind: "control", control: command });
+      return;
+    }
+    this.#asked.push(command);
+    if (command.kind === "stop") this.#loadingFailed(interrupted());
   }
 
   #onEvent(core: number, event: CoreEvent): void {
@@ -293,4 +303,8 @@ export class LocalRun {
       command,
     };
   }
+}
+
+function interrupted(): RunError {
+  return new RunError("interrupted before the run began", 130);
 }

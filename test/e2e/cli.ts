@@ -51,10 +51,10 @@ export class Scratch {
     return inflateRawSync(Buffer.from(data, "base64")).toString("utf8");
   }
 
-  start(args: readonly string[]): Running {
+  start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
     const child = spawn(process.execPath, [bin, ...args], {
       cwd: this.path,
-      env: { ...process.env, CI: "1", NO_COLOR: "1" },
+      env: { ...process.env, CI: "1", NO_COLOR: "1", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let stdout = "";

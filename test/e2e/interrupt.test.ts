@@ -41,7 +41,34 @@ it("a closed terminal (SIGHUP, sent twice) keeps the results like any other end"
   expect(here.files("hung-up")).toEqual(["junit.xml", "report.html", "summary.json"]);
 });
 
+/** Presses Ctrl-C in the moment in which the first core has told what there is to run. */
+const PRESS_WHEN_LOADED = `
+import { ChildProcess } from "node:child_process";
+if (process.send === undefined) {
+  const { emit } = ChildProcess.prototype;
+  let pressed = false;
+  ChildProcess.prototype.emit = function (event, ...rest) {
+    const heard = emit.call(this, event, ...rest);
+    if (!pressed && event === "message" && JSON.stringify(rest[0] ?? null).includes("manifests")) {
+      pressed = true;
+      setImmediate(() => process.kill(process.pid, "SIGINT"));
+    }
+    return heard;
+  };
+}`;
+
 describe("Ctrl-C", () => {
+  it("between the loading of a file and its first call ends it, too", async () => {
+    const before = demo.stats().requests;
+    here.write("press.mjs", PRESS_WHEN_LOADED);
+    const { code, stderr } = await here.start(
+      ["run", demo.url, "--vus", "1", "--duration", "3s", "--ui", "none"],
+      { NODE_OPTIONS: `--import=file://${here.path}/press.mjs` },
+    ).done;
+    expect([code, stderr]).toEqual([130, expect.stringContaining("interrupted before")]);
+    expect(demo.stats().requests).toBe(before);
+  });
+
   it("ends with 130, complete files that say so, and no process left", async () => {
     const before = demo.stats().requests;
     const run = here.start([
