@@ -328,8 +328,16 @@ export class Core {
       const value = await this.#setups();
       this.#send({ kind: "setupDone", execution, value });
     } catch (error) {
+      // It may have made calls before.
+      for (const made of this.#execution?.parts ?? [])
+        this.#frame(execution, made, this.#partOf(made), "all");
       this.#send({ kind: "failed", execution, problem: setupProblem(error) });
     }
+  }
+
+  /** The name of a flow of a mix; null for what is alone. */
+  #partOf(made: Execution): string | null {
+    return this.#execution === made ? null : made.workflow.definition.name;
   }
 
   /** Of every flow of a mix, whatever becomes of the others. */

@@ -111,6 +111,29 @@ describe("sent", () => {
     expect([sent, received]).toEqual([8, 8]);
   });
 
+  it("has the calls of a set-up that fails, of workflows and of flows", async () => {
+    const fails = async (call: () => Promise<unknown>): Promise<void> => {
+      await call();
+      throw new Error("no stock");
+    };
+    const load = { vus: 1, iterations: 1 } as const;
+    const shop = http.target(demo.url);
+    const steps = await both(
+      workflow("w", load)
+        .setup(({ http: client }) => fails(() => client.get(demo.url)))
+        .step("home", http.get(demo.url)),
+    );
+    expect([steps.sent, steps.received]).toEqual([1, 1]);
+    const body = await both(
+      flow(
+        "w",
+        { ...load, setup: ({ step }) => fails(async () => step(shop.get("/"))) },
+        async ({ step }) => void (await step("home", shop.get("/"))),
+      ),
+    );
+    expect([body.sent, body.received]).toEqual([1, 1]);
+  });
+
   it("has the calls of userSetup under its name, also of a user that came too late to iterate", async () => {
     const { received, run, sent } = await both(
       workflow("w", { vus: 1, duration: "100ms" })
