@@ -19,7 +19,8 @@ const METHODS: Readonly<Record<TokenScope, ReadonlySet<string>>> = {
   operator: new Set([
     ...CLIENT,
     ...["cancel_tasks", "requeue_tasks", "delete_tasks", "put_queue", "set_role"],
-    ...["put_schedule", "remove_schedule", "drain_node", "recover_stale_leases"],
+    ...["put_schedule", "pause_schedule", "run_schedule", "remove_schedule"],
+    ...["drain_node", "recover_stale_leases"],
   ]),
   worker: new Set([
     ...["register_node", "heartbeat", "drain_node", "deregister_node", "find_executable_tasks"],
