@@ -124,7 +124,7 @@ describe("a worker that is lost", () => {
     if (worker !== undefined) worker.alive = false;
     expect(world.end(job)).toMatchObject({
       status: "FAILED",
-      reason: "the executor core that ran the set-up was lost",
+      reason: "shop: the executor core that ran the set-up was lost",
     });
   });
 
