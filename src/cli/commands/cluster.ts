@@ -181,6 +181,7 @@ function printReady(ready: Ready, json: boolean, end: string): void {
 class LocalNodes {
   readonly #json: boolean;
   readonly #started: Started[] = [];
+  #announced = false;
   #ending = false;
   #onOver: () => void = () => undefined;
   /** Resolves when all have ended after `end`. */
@@ -210,6 +211,7 @@ class LocalNodes {
       ...{ name, role, datacenter, pid: child.pid ?? 0, address, api },
     }));
     const ready = { event: "ready", dir, gates, managers, dashboard: null, processes } as const;
+    this.#announced = true;
     printReady(ready, this.#json, "Ctrl-C ends the cluster");
   }
 
@@ -263,8 +265,9 @@ class LocalNodes {
     });
   }
 
+  /** Of one that ends before all are ready, the command's error tells. */
   #onExit(name: string, how: string): void {
-    if (this.#ending) return;
+    if (this.#ending || !this.#announced) return;
     if (this.#json) process.stdout.write(`${JSON.stringify({ event: "ended", name, how })}\n`);
     else process.stdout.write(`${name} ended: ${how}\n`);
   }

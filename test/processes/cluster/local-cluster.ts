@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -56,7 +57,7 @@ export class LocalCluster {
     const errors = textOf(up.stderr);
     const line = await Promise.race([
       once(up.stdout as NodeJS.ReadableStream, "data").then(([text]) => String(text)),
-      once(up, "exit").then(() => Promise.reject(new Error(errors()))),
+      once(up, "close").then(() => Promise.reject(new Error(errors()))),
     ]);
     return new LocalCluster(dir, up, JSON.parse(line));
   }
@@ -127,10 +128,11 @@ function textOf(stream: NodeJS.ReadableStream | null): () => string {
   return () => text;
 }
 
+/** A process that has ended and that nobody has asked for is not alive; only Linux tells. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
+    return process.platform !== "linux" || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }
@@ -145,12 +147,12 @@ export async function until<Value>(ask: () => Promise<Value | null>): Promise<Va
   }
 }
 
-/** A port with enough free room above it, as far as can be known. */
+/** A port with enough free room above it, as far as can be known, below those that the system gives to clients. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   server.close();
   const port = typeof address === "object" && address !== null ? address.port : 20_000;
-  return 20_000 + (port % 30_000);
+  return 20_000 + (port % 12_000);
 }

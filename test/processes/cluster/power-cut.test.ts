@@ -53,6 +53,7 @@ describe("a power cut", () => {
       for (const { pid } of cluster.left()) process.kill(pid, "SIGKILL");
       if (cluster.up.exitCode === null && cluster.up.signalCode === null)
         await once(cluster.up, "exit");
+      await until(async () => (cluster.left().length === 0 ? true : null));
       cluster = await LocalCluster.startIn(cluster.dir, ...SHAPE);
 
       const client = await cluster.client();
