@@ -64,7 +64,11 @@ function echo(summary: RunSummary, width: number): Line {
   const badge = span(` ${verdictText(summary)}${doubtful} `, badgeOf(summary));
   if (thresholds.length === 0) return line(badge, "  no thresholds were set");
   if (failed.length === 0) {
-    return line(badge, span(`  all ${formatCount(thresholds.length)} thresholds held`, Style.good));
+    const held =
+      thresholds.length === 1
+        ? "the threshold held"
+        : `all ${formatCount(thresholds.length)} thresholds held`;
+    return line(badge, span(`  ${held}`, Style.good));
   }
   const [first] = failed;
   const more = failed.length > 1 ? `, and ${failed.length - 1} more` : "";

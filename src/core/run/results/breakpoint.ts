@@ -178,9 +178,8 @@ export class BreakpointRun {
   }
 
   #amount(load: number): string {
-    return this.#plan.of === "rate"
-      ? `${formatNumber(load)}/s`
-      : `${formatCount(load)} virtual users`;
+    if (this.#plan.of === "rate") return `${formatNumber(load)}/s`;
+    return load === 1 ? "1 virtual user" : `${formatCount(load)} virtual users`;
   }
 }
 
