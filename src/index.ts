@@ -80,7 +80,7 @@ export type { RunOptions } from "./runner/run-options.ts";
 export type { SetupContext, StepContext } from "./workflow/context.ts";
 export { CustomResult, measure } from "./workflow/custom-result.ts";
 export { DefinitionError } from "./workflow/errors.ts";
-export { type CsvRow, Feed, feed } from "./workflow/feed.ts";
+export { type CsvRow, Feed, type FileRow, feed } from "./workflow/feed.ts";
 export { Flow, type FlowOptions, flow, type WeightedFlow } from "./workflow/flow.ts";
 export type {
   CallingContext,

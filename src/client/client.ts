@@ -74,6 +74,9 @@ const RETRY: RetryConfig = {
   capMs: 2_000,
   jitter: "equal",
 };
+/** A file of a job, or what reads it when it is wanted. */
+type FileContent = Uint8Array | (() => Promise<Uint8Array>);
+
 /** A manager may go while it takes the files; the next one begins anew. */
 const SUBMIT_ATTEMPTS_MAX = 10;
 /** Parts of a file that one manager leaves unanswered. */
@@ -144,7 +147,7 @@ export class ClusterClient {
   /** Accepted once per key, however often it is sent; the job's id. `files`: by their hash. */
   async submit(
     submission: Submission,
-    files: ReadonlyMap<BlobHash, Uint8Array>,
+    files: ReadonlyMap<BlobHash, FileContent>,
     key: string = randomUUID(),
     routing: Routing = ANYWHERE,
   ): Promise<string> {
@@ -305,11 +308,12 @@ export class ClusterClient {
   async #putFiles(
     to: Address,
     hashes: readonly BlobHash[],
-    files: ReadonlyMap<BlobHash, Uint8Array>,
+    files: ReadonlyMap<BlobHash, FileContent>,
   ): Promise<void> {
     for (const hash of hashes) {
-      const bytes = files.get(hash);
-      if (bytes === undefined) throw new ClusterError(`file ${hash} is wanted`, "invalid");
+      const content = files.get(hash);
+      if (content === undefined) throw new ClusterError(`file ${hash} is wanted`, "invalid");
+      const bytes = typeof content === "function" ? await content() : content;
       if (!(await this.#put(to, hash, bytes))) return;
     }
   }

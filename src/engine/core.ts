@@ -15,7 +15,7 @@ import type {
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { unthrottled } from "../core/run/plan/load.ts";
-import { prepareCalls } from "../protocols/protocol.ts";
+import { constantFiles, prepareCalls } from "../protocols/protocol.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";
 import { workflowsOf } from "../workflow/module.ts";
@@ -156,12 +156,21 @@ export class Core {
       const module: unknown = await import(command.bundle);
       this.#definitions = workflowsOf(module, command.overrides.only);
       const manifests = this.#definitions.map((definition) => this.#manifest(definition));
-      const reports = new Set(this.#definitions.flatMap((definition) => definition.reports));
-      if (reports.size > 0) this.#send({ kind: "reports", reports: [...reports] });
+      await this.#declare(this.#definitions);
       this.#send({ kind: "loaded", manifests });
     } catch (error) {
       this.#send({ kind: "loadFailed", problem: { ...problemOf(error), mistake: true } });
     }
+  }
+
+  async #declare(definitions: readonly WorkflowDefinition[]): Promise<void> {
+    const reports = new Set(definitions.flatMap((definition) => definition.reports));
+    const files = new Set(constantFiles());
+    const parts = definitions.flatMap(({ mix }) => mix.map(({ definition }) => definition));
+    for (const { feeds } of [...definitions, ...parts])
+      for (const feed of feeds.values())
+        for (const file of await feed.files(this.#folder)) files.add(file);
+    this.#send({ kind: "declared", reports: [...reports], files: [...files] });
   }
 
   async #trace({ workflow }: Command<"trace">): Promise<void> {

@@ -62,6 +62,8 @@ export function registeredProtocols(): readonly Protocol<keyof Clients>[] {
 export interface Preparable {
   /** Throws with a readable message when it cannot. */
   prepare(environment: CallEnvironment): Promise<void>;
+  /** The file that it reads, as the workflow names it; one that runs elsewhere takes it along. */
+  readonly dataFile?: string;
 }
 
 /**
@@ -73,6 +75,11 @@ const constants = new Set<Preparable>();
 
 export function prepareBeforeLoop(constant: Preparable): void {
   constants.add(constant);
+}
+
+/** The files that they read, as the workflow file names them. */
+export function constantFiles(): readonly string[] {
+  return [...constants].flatMap(({ dataFile }) => dataFile ?? []);
 }
 
 let folderOfWorkflow: string | null = null;

@@ -142,7 +142,7 @@ export class LocalRun {
       this.#loading = (core, event) => {
         if (event.kind === "log" || event.kind === "unhandled")
           this.#options.on.message(event.line);
-        if (event.kind === "reports") this.#reports = event.reports;
+        if (event.kind === "declared") this.#reports = event.reports;
         if (event.kind === "loadFailed")
           reject(new RunError(placedIn(this.#options.name, event.problem), 2));
         if (event.kind !== "loaded") return;

@@ -4,7 +4,6 @@
  * is sent, in the same words as by `run`.
  */
 
-import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, extname, join, resolve } from "node:path";
@@ -12,12 +11,13 @@ import { pathToFileURL } from "node:url";
 import { maskCredentials } from "../core/base/mask-credentials.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import type { Artifact, Submission } from "../core/tiers/messages.ts";
+import type { Submission } from "../core/tiers/messages.ts";
 import { CoreProcess } from "../engine/core-process.ts";
 import { OWN_PACKAGE } from "../engine/own-package.ts";
 import { portableBundle } from "./bundle.ts";
 import { checkManifests, LOAD_TIMEOUT_MS, loadedTooLate, placedIn } from "./check-manifests.ts";
 import { RunError } from "./errors.ts";
+import { type JobFiles, type JobModule, jobFiles } from "./job-files.ts";
 import {
   abortAfterMs,
   checkFileOptions,
@@ -36,7 +36,7 @@ interface PreparedJob {
   /** Where the file wants its results sent: the client's affair, and no part of the submission. (REP-7) */
   readonly reports: readonly string[];
   /** By their hash. */
-  readonly files: ReadonlyMap<string, Uint8Array>;
+  readonly files: JobFiles;
 }
 
 export async function prepareJob(
@@ -48,21 +48,21 @@ export async function prepareJob(
   const { cores, tags = {}, thresholds = [], title } = options;
   checkThresholds(thresholds);
   const module = await moduleOf(target, options, overrides);
-  const { manifests, reports } = await manifestsOf(module, {
+  const { manifests, paths, reports } = await manifestsOf(module, {
     name: maskCredentials(target),
     ...{ overrides, thresholds, warn },
   });
-  const files = [module.artifact];
+  const { contents, entry, files } = await jobFiles(module, paths, warn);
   return {
     reports,
-    files: new Map([[module.artifact.hash, module.bytes]]),
+    files: contents,
     submission: {
       name: maskCredentials(target),
       title: title ?? null,
       ...{
         tags,
         manifests,
-        entry: module.artifact.path,
+        entry,
         files,
         overrides,
         thresholds,
@@ -78,31 +78,19 @@ export async function prepareJob(
   };
 }
 
-interface Module {
-  readonly artifact: Artifact;
-  readonly bytes: Uint8Array;
-  /** Where paths in the code begin. */
-  readonly folder: string;
-}
-
 async function moduleOf(
   target: string,
   options: RunOptions,
   overrides: LoadOverrides,
-): Promise<Module> {
+): Promise<JobModule> {
   if (isUrl(target)) {
     const text = urlModule(urlRequest(target, options), overrides, OWN_PACKAGE);
-    return moduleFrom("url.mjs", Buffer.from(text), process.cwd());
+    return { name: "url.mjs", bytes: Buffer.from(text), folder: process.cwd() };
   }
   checkFileOptions(options);
   const path = resolve(target);
   const name = `${basename(path, extname(path))}.mjs`;
-  return moduleFrom(name, await portableBundle(target), dirname(path));
-}
-
-function moduleFrom(path: string, bytes: Uint8Array, folder: string): Module {
-  const hash = createHash("sha256").update(bytes).digest("hex");
-  return { artifact: { path, hash, bytes: bytes.length }, bytes, folder };
+  return { name, bytes: await portableBundle(target), folder: dirname(path) };
 }
 
 interface Loading {
@@ -115,13 +103,15 @@ interface Loading {
 interface Loaded {
   readonly manifests: readonly WorkflowManifest[];
   readonly reports: readonly string[];
+  /** Of its data files, as it names them. */
+  readonly paths: readonly string[];
 }
 
 /** Loaded as a worker will load it. */
-async function manifestsOf({ artifact, bytes, folder }: Module, loading: Loading): Promise<Loaded> {
+async function manifestsOf({ bytes, folder, name }: JobModule, loading: Loading): Promise<Loaded> {
   const place = await mkdtemp(join(tmpdir(), "hyperscale-submit-"));
   try {
-    const file = join(place, artifact.path);
+    const file = join(place, name);
     const own = new URL("../index.js", import.meta.url).href;
     await writeFile(file, Buffer.from(bytes).toString("utf8").replaceAll(OWN_PACKAGE, own));
     const address = pathToFileURL(file).href;
@@ -141,6 +131,7 @@ async function load(
   { name, overrides, warn }: Loading,
 ): Promise<Loaded> {
   let reports: readonly string[] = [];
+  let paths: readonly string[] = [];
   let core: CoreProcess | undefined;
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -151,8 +142,8 @@ async function load(
         inspect: false,
         onEvent: (event) => {
           if (event.kind === "log" || event.kind === "unhandled") warn(event.line);
-          if (event.kind === "reports") reports = event.reports;
-          if (event.kind === "loaded") resolve({ manifests: event.manifests, reports });
+          if (event.kind === "declared") ({ reports, files: paths } = event);
+          if (event.kind === "loaded") resolve({ manifests: event.manifests, paths, reports });
           if (event.kind === "loadFailed") reject(new RunError(placedIn(name, event.problem), 2));
         },
         onLost: (what) => reject(new RunError(what, 1)),

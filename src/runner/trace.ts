@@ -28,7 +28,7 @@ export async function traceRun({
     inspect,
     onEvent: (event) => {
       if (event.kind === "log" || event.kind === "unhandled") say(event.line);
-      else if (event.kind !== "reports") heard(event);
+      else if (event.kind !== "declared") heard(event);
     },
     onLost: (what) => lost(new RunError(what, 1)),
   });

@@ -1,5 +1,6 @@
 /**
- * Data for iterations: rows from CSV, JSON, arrays or a generator function. The order is one of
+ * Data for iterations: rows from CSV, JSON, arrays, the files of a folder or a generator function. The order
+ * is one of
  *
  *   sequential   row after row over all users and cores, beginning again at the end
  *   random       any row, independently
@@ -12,11 +13,12 @@
  * are leased in blocks from the manager, so that no two cores ever use the same one.
  */
 
-import { readFile } from "node:fs/promises";
-import { extname, resolve } from "node:path";
+import { readFile, stat } from "node:fs/promises";
+import { basename, extname, resolve } from "node:path";
 import { deepFreeze } from "../core/base/freeze.ts";
 import { didYouMean } from "../core/base/nearest.ts";
 import { DefinitionError } from "./errors.ts";
+import { matchingFiles } from "./file-pattern.ts";
 
 type FeedOrder = "sequential" | "random" | "once";
 
@@ -34,11 +36,13 @@ export class Feed<Row> {
   readonly perUser: boolean;
   readonly source: string;
   readonly #load: (folder: string) => Promise<RowSource<Row>>;
+  readonly #files: FilesRead;
 
   constructor(
     source: string,
     options: FeedOptions,
     load: (folder: string) => Promise<RowSource<Row>>,
+    files: FilesRead = async () => [],
   ) {
     const { order = "sequential", per = "iteration", shuffle = false } = options;
     if (per !== "iteration" && per !== "user")
@@ -55,12 +59,21 @@ export class Feed<Row> {
     this.source = source;
     this.order = order;
     this.#load = load;
+    this.#files = files;
   }
 
   load(folder: string): Promise<RowSource<Row>> {
     return this.#load(folder);
   }
+
+  /** What has to be there where the rows are loaded. */
+  files(folder: string): Promise<readonly string[]> {
+    return this.#files(folder);
+  }
 }
+
+/** What it reads, by paths as the workflow names them. */
+type FilesRead = (folder: string) => Promise<readonly string[]>;
 
 export interface RowSource<Row> {
   /** Infinity for a generator. */
@@ -70,6 +83,13 @@ export interface RowSource<Row> {
 
 /** Columns are named by the first line; every value is text. */
 export type CsvRow = Readonly<Record<string, string>>;
+
+export interface FileRow {
+  /** From the folder of the workflow: for `file(path)`. */
+  readonly path: string;
+  readonly name: string;
+  readonly bytes: number;
+}
 
 /** What the text of a column stands for: itself, a number, or "true" and "false". */
 type ColumnKind = StringConstructor | NumberConstructor | BooleanConstructor;
@@ -90,7 +110,7 @@ function csv(path: string, options: Partial<CsvOptions<Columns>> = {}): Feed<unk
   const source = `feed.csv("${path}")`;
   const { columns, delimiter = "," } = options;
   if (columns !== undefined) checkColumns(columns, source);
-  return new Feed(source, options, async (folder) => {
+  const load = async (folder: string): Promise<RowSource<unknown>> => {
     const { parse } = await import("csv-parse/sync");
     const text = await read(path, folder);
     let names: readonly string[] = [];
@@ -116,7 +136,8 @@ function csv(path: string, options: Partial<CsvOptions<Columns>> = {}): Feed<unk
       rows.map((row, at) => typedRow(row, columns, `${path}: row ${at + 1}`)),
       source,
     );
-  });
+  };
+  return new Feed(source, options, load, async () => [path]);
 }
 
 function checkColumns(columns: unknown, source: string): void {
@@ -153,8 +174,8 @@ function readAs(kind: ColumnKind, text: string): string | number | boolean | und
 export const feed = {
   csv,
 
-  json: <Row = unknown>(path: string, options: FeedOptions = {}): Feed<Row> =>
-    new Feed(`feed.json("${path}")`, options, async (folder) => {
+  json: <Row = unknown>(path: string, options: FeedOptions = {}): Feed<Row> => {
+    const load = async (folder: string): Promise<RowSource<Row>> => {
       const text = await read(path, folder);
       let rows: unknown;
       try {
@@ -167,7 +188,28 @@ export const feed = {
       }
       if (!Array.isArray(rows)) throw new DefinitionError(`${path} must hold a JSON array of rows`);
       return arrayRows(rows as Row[], `feed.json("${path}")`);
-    }),
+    };
+    return new Feed(`feed.json("${path}")`, options, load, async () => [path]);
+  },
+
+  /** A row for each file of a folder, or that a pattern such as "pictures/*.png" means. */
+  files: (pattern: string, options: FeedOptions = {}): Feed<FileRow> => {
+    const source = `feed.files("${pattern}")`;
+    const files: FilesRead = async (folder) => {
+      const found = await matchingFiles(pattern, folder);
+      if (found.length === 0) throw new DefinitionError(`${source} finds no file in ${folder}`);
+      return found;
+    };
+    const load = async (folder: string): Promise<RowSource<FileRow>> => {
+      const rows: FileRow[] = [];
+      for (const path of await files(folder)) {
+        const { size: bytes } = await stat(resolve(folder, path));
+        rows.push({ path, name: basename(path), bytes });
+      }
+      return arrayRows(rows, source);
+    };
+    return new Feed(source, options, load, files);
+  },
 
   rows: <Row>(rows: readonly Row[], options: FeedOptions = {}): Feed<Row> =>
     new Feed("feed.rows(…)", options, async () => arrayRows(rows, "feed.rows(…)")),

@@ -160,7 +160,7 @@ export type RelayedCommand = Exclude<
   CoreCommand,
   { kind: "load" | "sampleCalls" | "trace" | "exit" }
 >;
-export type RelayedEvent = Exclude<CoreEvent, { kind: "calls" | "traced" | "reports" }>;
+export type RelayedEvent = Exclude<CoreEvent, { kind: "calls" | "traced" | "declared" }>;
 
 /** Everything before this number was taken. */
 export interface Taken {

@@ -55,6 +55,10 @@ export class FilePart implements Preparable, EncodedBody, FormFile {
     if (workflowFolder() === null) prepareBeforeLoop(this);
   }
 
+  get dataFile(): string {
+    return this.path;
+  }
+
   get fileName(): string {
     return basename(this.path);
   }

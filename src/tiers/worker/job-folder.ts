@@ -15,6 +15,7 @@ type OpenOrder = Extract<Order, { kind: "open" }>;
 interface LaidOut {
   /** file:// address of the entry. */
   readonly address: string;
+  /** Of the entry: where paths in its code begin. */
   readonly folder: string;
 }
 
@@ -58,7 +59,8 @@ export class JobFolders {
       if (path === entry) await this.#writeEntry(hash, target);
       else await this.#blobs.copyTo(hash, target);
     }
-    return { address: pathToFileURL(inside(folder, entry)).href, folder };
+    const file = inside(folder, entry);
+    return { address: pathToFileURL(file).href, folder: dirname(file) };
   }
 
   async #writeEntry(hash: string, target: string): Promise<void> {

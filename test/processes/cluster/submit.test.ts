@@ -3,14 +3,45 @@
  * run, and a target that counts as many requests as the summary says.
  */
 
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { once } from "node:events";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { LocalCluster, MS_MAX } from "./local-cluster.ts";
 
 /** More than a client may ask in 10 s, and fewer than it is answered within its patience. */
 const ASKED = 160;
+
+const DATA_FLOW = `
+  import { feed, file, flow, http } from "hyperscale";
+  const target = http.target(process.env.TARGET ?? "http://127.0.0.1:1");
+  const cart = file("cart.json");
+  export default flow(
+    "users",
+    {
+      vus: 2,
+      iterations: 3,
+      data: {
+        who: feed.csv("../data/users.csv", { columns: { name: String }, order: "once" }),
+        picture: feed.files("pictures/**/*.png"),
+      },
+    },
+    async ({ data, step }) => {
+      await step("cart", target.post("/" + data.who.name, { body: cart }));
+      await step("picture", target.post("/" + data.picture.path, { body: file(data.picture.path) }));
+    },
+  );
+`;
+
+async function writeFiles(place: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(place, path)), { recursive: true });
+    await writeFile(join(place, path), text);
+  }
+}
 
 describe("a cluster of one manager and two workers", () => {
   let cluster: LocalCluster;
@@ -139,6 +170,55 @@ describe("a cluster of one manager and two workers", () => {
       const ended = await cluster.command("cluster", "down");
       expect(ended).toMatchObject({ code: 0 });
       expect(cluster.left()).toEqual([]);
+    },
+    MS_MAX,
+  );
+
+  it(
+    "takes along the data files that the workflow reads, wherever they lie to each other",
+    async () => {
+      const place = join(cluster.dir, "project");
+      await writeFiles(place, {
+        "flows/users.ts": DATA_FLOW,
+        "flows/cart.json": '{"cart":7}',
+        "flows/pictures/a.png": "first",
+        "flows/pictures/deep/b.png": "second",
+        "flows/pictures/notes.txt": "not sent",
+        "data/users.csv": "name\nada\nbob\neve\n",
+      });
+      const bodies: string[] = [];
+      const server = createServer((request, response) => {
+        request.setEncoding("utf8");
+        let text = "";
+        request.on("data", (part) => {
+          text += part;
+        });
+        request.on("end", () => {
+          bodies.push(`${request.url} ${text}`);
+          response.end("ok");
+        });
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      try {
+        const { code, stderr } = await cluster.command(
+          ...["submit", join(place, "flows", "users.ts"), "--ui", "none"],
+          ...["-e", `TARGET=http://127.0.0.1:${port}`, "--graceful-stop", "60s"],
+        );
+        expect(code, stderr).toBe(0);
+        const pictures = ["/pictures/a.png first", "/pictures/deep/b.png second"];
+        for (const name of ["ada", "bob", "eve"]) expect(bodies).toContain(`/${name} {"cart":7}`);
+        for (const picture of pictures) expect(bodies).toContain(picture);
+        expect(bodies).toHaveLength(6);
+        await rm(join(place, "data"), { recursive: true });
+        const without = await cluster.command("submit", join(place, "flows", "users.ts"));
+        expect(without.code).toBe(2);
+        expect(without.stderr).toContain(
+          `cannot send the data file ${join(place, "data", "users.csv")}`,
+        );
+      } finally {
+        server.close();
+      }
     },
     MS_MAX,
   );

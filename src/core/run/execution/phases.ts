@@ -288,7 +288,7 @@ export class Phases {
       case "loaded":
       case "calls":
       case "loadFailed":
-      case "reports":
+      case "declared":
       case "traced":
         return;
       case "shared":

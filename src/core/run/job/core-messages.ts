@@ -88,8 +88,14 @@ export type CoreCommand =
   | { readonly kind: "exit" };
 
 export type CoreEvent =
-  /** Where the file wants its results sent, before `loaded`; not in manifests, which travel. (REP-7) */
-  | { readonly kind: "reports"; readonly reports: readonly string[] }
+  /** Before `loaded`; not in manifests, which travel. */
+  | {
+      readonly kind: "declared";
+      /** Where the file wants its results sent. (REP-7) */
+      readonly reports: readonly string[];
+      /** Data files that it reads, as it names them. */
+      readonly files: readonly string[];
+    }
   | { readonly kind: "loaded"; readonly manifests: readonly WorkflowManifest[] }
   | { readonly kind: "loadFailed"; readonly problem: Problem }
   /** `completed`: and every check held. */
@@ -149,7 +155,15 @@ export type CoreEvent =
 export type ExecutionEvent = Exclude<
   CoreEvent,
   {
-    kind: "calls" | "log" | "unhandled" | "loaded" | "loadFailed" | "reports" | "shared" | "traced";
+    kind:
+      | "calls"
+      | "log"
+      | "unhandled"
+      | "loaded"
+      | "loadFailed"
+      | "declared"
+      | "shared"
+      | "traced";
   }
 >;
 

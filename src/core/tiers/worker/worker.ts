@@ -342,7 +342,7 @@ export class Worker {
 
   #onCore(slot: number, event: CoreEvent): void {
     const held = this.#slots.get(slot);
-    if (held === undefined || event.kind === "traced" || event.kind === "reports") return;
+    if (held === undefined || event.kind === "traced" || event.kind === "declared") return;
     if (event.kind === "calls") return;
     const { core, job } = held;
     job.onEvent(core, event);
