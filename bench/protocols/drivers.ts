@@ -47,7 +47,7 @@ const MUST = 1.15;
 export const drivers = [
   besideDriver({
     name: "postgres select",
-    operations: 2_000,
+    operations: 20_000,
     absent: unless(TestPostgres.available(), NO_POSTGRES),
     server: startPostgres,
     call: ({ url }) => new PostgresTarget(url).query("select 1 n"),
@@ -56,7 +56,7 @@ export const drivers = [
   }),
   besideDriver({
     name: "mysql select",
-    operations: 2_000,
+    operations: 20_000,
     absent: unless(mariadbProgram !== null, absent(MARIADB)),
     server: startMysql,
     call: ({ url }) => new MysqlTarget(url).query("select 1 n"),
@@ -65,7 +65,7 @@ export const drivers = [
   }),
   besideDriver({
     name: "mongodb ping",
-    operations: 2_000,
+    operations: 20_000,
     absent: null,
     server: () => startApart("mongodb"),
     call: ({ port }) => new MongodbTarget(`mongodb://127.0.0.1:${port}/shop`).ping(),
@@ -74,7 +74,7 @@ export const drivers = [
   }),
   besideDriver({
     name: "kafka produce",
-    operations: 1_000,
+    operations: 5_000,
     absent: unless(kcatProgram !== null, absent(KCAT)),
     server: startKafka,
     call: ({ url }) => new KafkaTarget(url).produce(TOPIC, "hello"),
@@ -83,7 +83,7 @@ export const drivers = [
   }),
   besideDriver({
     name: "rabbitmq publish with confirm",
-    operations: 2_000,
+    operations: 20_000,
     absent: unless(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)),
     server: startRabbitmq,
     call: ({ url }) => new RabbitmqTarget(url).send(QUEUE, "hello"),
@@ -92,7 +92,7 @@ export const drivers = [
   }),
   besideDriver({
     name: "ftp SIZE",
-    operations: 1_000,
+    operations: 5_000,
     absent: unless(pyftpdlib !== null, absent(PYFTPDLIB)),
     server: startFtp,
     call: ({ url }) => new FtpTarget(url).size("hello"),
