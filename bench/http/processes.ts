@@ -92,13 +92,7 @@ export class Measured {
 
   /** Seconds of CPU, user and system, of the whole tree so far. */
   cpuSeconds(): number {
-    let nanoseconds = 0;
-    for (const pid of treeOf(this.pid)) {
-      for (const thread of list(`/proc/${pid}/task`)) {
-        nanoseconds += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0] ?? 0);
-      }
-    }
-    return nanoseconds / 1e9;
+    return treeOf(this.pid).reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
   }
 
   /** Resident memory of the whole tree; what its processes share is counted in each, so compare differences. */
@@ -109,6 +103,18 @@ export class Measured {
     }
     return kilobytes * 1_024;
   }
+}
+
+/** Seconds of CPU, user and system, of all threads of one process so far. */
+export function cpuSecondsOf(pid: number): number {
+  let nanoseconds = 0;
+  for (const thread of list(`/proc/${pid}/task`))
+    nanoseconds += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0] ?? 0);
+  return nanoseconds / 1e9;
+}
+
+export function childrenOf(pid: number): readonly number[] {
+  return treeOf(pid).slice(1);
 }
 
 /** The process and all its descendants. */

@@ -120,6 +120,10 @@ export class Nodes {
     await Promise.all(gone);
   }
 
+  pidOf(name: string): number {
+    return this.#node(name).child?.pid ?? 0;
+  }
+
   async end(): Promise<void> {
     for (const role of ["worker", "manager", "gate"] as const) {
       const names = this.names(role).filter((name) => this.isAlive(name));

@@ -1,0 +1,49 @@
+/**
+ * `npm run bench:cluster`: the figures of a cluster in one table: on processes of this machine where it can show
+ * them, else by the processor time of the same machines in one process.
+ *
+ *     npm run bench:cluster                        everything
+ *     npm run bench:cluster -- --rounds 10 --only start
+ */
+
+import { parseArgs } from "node:util";
+import { cpu } from "./cpu.ts";
+import { losses } from "./losses.ts";
+import { type Measurement, type Seen, tableOf } from "./row.ts";
+import { start } from "./start.ts";
+
+const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses];
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "5" },
+    only: { type: "string", multiple: true, default: [] },
+  },
+});
+const rounds = Number(values.rounds);
+const known = MEASUREMENTS.flatMap(({ rows }) => rows);
+const unknown = values.only.filter((name) => !known.some((row) => row.name === name));
+if (!Number.isInteger(rounds) || rounds < 1 || unknown.length > 0) {
+  process.stderr.write(
+    "usage: npm run bench:cluster -- [--rounds 5] [--only ROW]...\n" +
+      `rows: ${known.map(({ name }) => name).join(", ")}\n`,
+  );
+  process.exit(2);
+}
+
+const isWanted = ({ name }: { readonly name: string }): boolean =>
+  values.only.length === 0 || values.only.includes(name);
+const began = performance.now();
+const say = (text: string): void => {
+  const at = ((performance.now() - began) / 1_000).toFixed(0).padStart(5);
+  process.stderr.write(`${at} s  ${text}\n`);
+};
+const findings = new Map<string, Seen>();
+for (const { measure, rows } of MEASUREMENTS) {
+  if (!rows.some(isWanted)) continue;
+  for (const [name, seen] of await measure(rounds, say)) findings.set(name, seen);
+}
+const shown = known.filter(isWanted);
+process.stdout.write(`${tableOf(shown, findings)}\n`);
+const missed = shown.some(({ name }) => findings.get(name)?.holds === false);
+process.exit(missed ? 1 : 0);
