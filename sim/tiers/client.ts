@@ -239,8 +239,8 @@ export class SimClient implements StreamHost {
       if (this.wish !== wish) return;
       this.#ask({ name: "clientRequest", correlation: 0, value }, null, (said, from) => {
         const answer = said?.name === "clientAnswer" ? said.value : null;
-        const connected = this.machine?.connected ?? [];
-        const verdict = asking.take(answer, from, connected, this.lifetime.local);
+        const reach = this.machine ?? { connected: [], isRefused: false };
+        const verdict = asking.take(answer, from, reach, this.lifetime.local);
         if (verdict.kind === "again") {
           this.#push({ kind: "turn", to: verdict.to });
           this.lifetime.after(PAUSE_MS + verdict.afterMs, "step", attempt);

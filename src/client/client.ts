@@ -288,8 +288,7 @@ export class ClusterClient {
       const message = { name: "clientRequest", correlation: 0, value } as const;
       const { answer: said, from } = await this.#ask(message, null);
       const answer = said?.name === "clientAnswer" ? said.value : null;
-      const { connected } = this.#machine;
-      const verdict = asking.take(answer, from, connected, performance.now());
+      const verdict = asking.take(answer, from, this.#machine, performance.now());
       if (verdict.kind === "decided") return { answer: verdict.answer, from };
       if (verdict.kind === "givenUp") throw this.#unanswered(verdict.refusal);
       this.#driven.push({ kind: "turn", to: verdict.to });
@@ -301,7 +300,9 @@ export class ClusterClient {
     if (last !== null) return new ClusterError(last.message, last.reason);
     const problems = this.#machine.problems();
     const detail = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
-    return new ClusterError(`no manager answers${detail}`, null);
+    const { isRefused } = this.#machine;
+    const what = isRefused ? "this client is not taken in" : "nobody answers";
+    return new ClusterError(`${what}${detail}`, isRefused ? "invalid" : null);
   }
 
   /** To the manager that lacks them: it has them copied to the others. When it goes, the next one is asked. */

@@ -69,6 +69,7 @@ export class Connection {
   #asked = false;
   #transfers = 0;
   #told = false;
+  #isRefused = false;
   #now: Millis;
   #heardAt: Millis;
   #endsAt: number;
@@ -108,6 +109,11 @@ export class Connection {
 
   get isOver(): boolean {
     return this.#state === "over";
+  }
+
+  /** Whoever answered there did not take us in: by its word, or by closing when it had read who we are. */
+  get isRefused(): boolean {
+    return this.#isRefused;
   }
 
   nextDeadline(): number {
@@ -167,6 +173,7 @@ export class Connection {
   onClosed(): void {
     if (this.#state === "over") return;
     const awaitsAnswer = this.#options.side === "client" && this.#state === "greeting";
+    this.#isRefused ||= awaitsAnswer;
     this.#over(awaitsAnswer ? NO_ANSWER : null);
   }
 
@@ -198,6 +205,7 @@ export class Connection {
         this.#handlers.onReady(this, event.peer);
         return;
       case "refused":
+        this.#isRefused = this.#state === "greeting";
         if (event.reply === null) {
           this.#end(event.problem);
           return;

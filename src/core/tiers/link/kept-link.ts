@@ -48,6 +48,8 @@ export interface KeptLinkView {
   /** Given up before they were written: the peer was away or slow. */
   readonly dropped: number;
   readonly problem: string | null;
+  /** Since when whoever answers there has refused our greeting, each time; null when it was otherwise. */
+  readonly refusedSince: Millis | null;
 }
 
 export class KeptLink {
@@ -63,6 +65,7 @@ export class KeptLink {
   #dropped = 0;
   #attempts = 0;
   #problem: string | null = "not connected yet";
+  #refusedSince: Millis | null = null;
   /** When it is dialled again, its opening is given up, or it is looked at for a stall. */
   #dueAt = Number.POSITIVE_INFINITY;
   #movedAt: Millis | null = null;
@@ -96,6 +99,7 @@ export class KeptLink {
       sent: this.#sent,
       dropped: this.#dropped,
       problem: this.#problem,
+      refusedSince: this.#refusedSince,
     };
   }
 
@@ -139,6 +143,7 @@ export class KeptLink {
     this.#opening = null;
     this.#attempts = 0;
     this.#problem = null;
+    this.#refusedSince = null;
     this.#dueAt = Number.POSITIVE_INFINITY;
     this.#movedAt = now;
     const fresh = this.#queue.findIndex(({ at }) => at >= now - STALE_MS);
@@ -146,11 +151,12 @@ export class KeptLink {
     this.push(now);
   }
 
-  onDown(problem: string, now: Millis): void {
+  onDown(problem: string, isRefused: boolean, now: Millis): void {
     this.#stream = null;
     this.#opening = null;
     this.#connection = null;
     this.#problem = problem;
+    this.#refusedSince = isRefused ? (this.#refusedSince ?? now) : null;
     const pauseMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** this.#attempts);
     // Beyond this the pause is its maximum, and two to a higher power no number.
     if (pauseMs < BACKOFF_MS_MAX) this.#attempts++;

@@ -235,7 +235,7 @@ export class Links {
     const link = this.#dialled.get(stream);
     if (link === undefined || this.#connections.has(stream)) return;
     this.#dialled.delete(stream);
-    this.#down(link, refused ? "nobody listens there" : "no connection");
+    this.#down(link, refused ? "nobody listens there" : "no connection", false);
   }
 
   #onOpened(stream: StreamId, facts: { host: string; peerUris: readonly string[] | null }): void {
@@ -278,9 +278,9 @@ export class Links {
         if (link.isOpening) this.#onAnswer(link, connection, message);
         else this.#onPush(link, connection, hello, message);
       },
-      onEnd: ({ stream }, problem) => {
+      onEnd: ({ isRefused, stream }, problem) => {
         this.#forget(stream);
-        this.#down(link, problem ?? "the connection closed");
+        this.#down(link, problem ?? "the connection closed", isRefused);
       },
     };
   }
@@ -336,8 +336,8 @@ export class Links {
     this.#deadlines.set(connection.stream, connection.nextDeadline());
   }
 
-  #down(link: KeptLink, problem: string): void {
-    link.onDown(problem, this.#now);
+  #down(link: KeptLink, problem: string, isRefused: boolean): void {
+    link.onDown(problem, isRefused, this.#now);
     this.#arm(link);
     this.#handlers.onDown(link.peer, problem);
   }

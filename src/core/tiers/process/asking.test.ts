@@ -5,7 +5,9 @@ import { Asking } from "./asking.ts";
 
 const ONE = address("10.0.0.1:7700");
 const TWO = address("10.0.0.2:7700");
-const BOTH = [ONE, TWO];
+const KNOWN = [ONE, TWO];
+const NOBODY = { connected: [], isRefused: false };
+const BOTH = { connected: KNOWN, isRefused: false };
 const UNKNOWN = refusal("unknownJob", "there is no job j1");
 
 describe("a question of a client", () => {
@@ -36,7 +38,7 @@ describe("a question of a client", () => {
   it("about a job that was accepted is never answered with there being none", () => {
     const asking = new Asking("j1", 0);
     for (let now = 0; now <= 30_000; now += 200)
-      for (const from of BOTH) expect(asking.take(UNKNOWN, from, BOTH, now).kind).toBe("again");
+      for (const from of KNOWN) expect(asking.take(UNKNOWN, from, BOTH, now).kind).toBe("again");
     expect(asking.take(UNKNOWN, ONE, BOTH, 30_200)).toMatchObject({
       kind: "givenUp",
       refusal: { reason: "retry", message: "j1 is accepted, and whoever answers does not know it" },
@@ -52,7 +54,13 @@ describe("a question of a client", () => {
 
   it("is given up when nobody answers for long", () => {
     const asking = new Asking(null, 0);
-    expect(asking.take(null, null, [], 30_000).kind).toBe("again");
-    expect(asking.take(null, null, [], 30_001)).toEqual({ kind: "givenUp", refusal: null });
+    expect(asking.take(null, null, NOBODY, 30_000).kind).toBe("again");
+    expect(asking.take(null, null, NOBODY, 30_001)).toEqual({ kind: "givenUp", refusal: null });
+  });
+
+  it("is given up when nobody takes the client in", () => {
+    const refused = { connected: [], isRefused: true };
+    const verdict = new Asking(null, 0).take(null, null, refused, 2_000);
+    expect(verdict).toEqual({ kind: "givenUp", refusal: null });
   });
 });

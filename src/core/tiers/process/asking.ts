@@ -27,6 +27,13 @@ type Verdict =
   /** Null: nobody has answered. */
   | { readonly kind: "givenUp"; readonly refusal: Refusal | null };
 
+interface Reach {
+  /** Who could be asked now. */
+  readonly connected: readonly Address[];
+  /** Nobody takes this client in, and will not. */
+  readonly isRefused: boolean;
+}
+
 export class Asking {
   /** The job that is asked about, if this client was told that it is accepted. */
   readonly #accepted: string | null;
@@ -40,11 +47,11 @@ export class Asking {
     this.#beganAt = now;
   }
 
-  /** `answer`: null when none came. `connected`: who could be asked now. */
+  /** `answer`: null when none came. */
   take(
     answer: ClientAnswer | null,
     from: Address | null,
-    connected: readonly Address[],
+    { connected, isRefused }: Reach,
     now: number,
   ): Verdict {
     if (answer !== null && answer.kind !== "refused") return { kind: "decided", answer };
@@ -53,7 +60,8 @@ export class Asking {
       this.#last = this.#saidOf(answer);
       if (this.#isFinal(answer, connected, now)) return { kind: "givenUp", refusal: answer };
     }
-    if (now - this.#beganAt > PATIENCE_MS) return { kind: "givenUp", refusal: this.#last };
+    if (isRefused || now - this.#beganAt > PATIENCE_MS)
+      return { kind: "givenUp", refusal: this.#last };
     const { address = null, retryAfterMs = 0 } = answer ?? {};
     return { kind: "again", to: address as Address | null, afterMs: retryAfterMs ?? 0 };
   }

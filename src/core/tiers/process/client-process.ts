@@ -23,6 +23,8 @@ import type { LinkEffect, LinkInput } from "../link/types.ts";
 
 /** Managers of one datacenter, by all the addresses that they have. */
 const MANAGERS_MAX = 32;
+/** Whoever refuses our greeting for so long does not know us; one that ends or is full does so for less. */
+const REFUSED_MS = 2_000;
 
 interface ClientProcessOptions {
   readonly hello: Hello;
@@ -122,6 +124,18 @@ export class ClientProcess {
     });
   }
 
+  /**
+   * Nobody takes us in, and at least one says so to our face: another secret, cluster or version. Asking again
+   * changes nothing.
+   */
+  get isRefused(): boolean {
+    if (this.#up.size > 0) return false;
+    return [...this.#managers].some((manager) => {
+      const { refusedSince } = this.#links.view(manager);
+      return refusedSince !== null && this.#now - refusedSince >= REFUSED_MS;
+    });
+  }
+
   get connected(): readonly Address[] {
     return [...this.#up];
   }
@@ -205,6 +219,7 @@ export class ClientProcess {
     this.#up.delete(manager);
     this.#effects.push({ kind: "link", manager, up: false, problem });
     for (const [id, { to }] of [...this.#asked]) if (to === manager) this.#settle(id, null);
+    if (this.isRefused) for (const { id } of this.#waiting) this.#settle(id, null);
   }
 
   #settle(id: number, answer: StreamEnvelope | null): void {
