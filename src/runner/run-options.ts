@@ -22,9 +22,9 @@ export interface RunOptions {
   readonly warmup?: Duration | undefined;
   readonly gracefulStop?: Duration | undefined;
   /** Of each call. */
+  readonly callTimeout?: Duration | undefined;
+  /** Of the whole run, however far it is; on a cluster from its acceptance. */
   readonly timeout?: Duration | undefined;
-  /** Of the whole run, however far it is. */
-  readonly runTimeout?: Duration | undefined;
   /** Accept any TLS certificate. */
   readonly insecure?: boolean | undefined;
   /** Requests carry a W3C traceparent header: in all iterations, or in so large a share of them. */
@@ -70,8 +70,8 @@ const OPTION_NAMES = Object.keys({
   iterations: true,
   warmup: true,
   gracefulStop: true,
+  callTimeout: true,
   timeout: true,
-  runTimeout: true,
   insecure: true,
   traceparent: true,
   only: true,
@@ -115,7 +115,7 @@ export function overridesOf(options: RunOptions): LoadOverrides {
     iterations: options.iterations,
     warmupMs: milliseconds("warmup", options.warmup, 0),
     gracefulStopMs: milliseconds("gracefulStop", options.gracefulStop, 0),
-    timeoutMs: milliseconds("timeout", options.timeout),
+    timeoutMs: milliseconds("callTimeout", options.callTimeout),
     insecure: options.insecure,
     tracedShare: tracedShare(options),
     only: options.only,
@@ -152,8 +152,8 @@ export function abortAfterMs({ abortOnFail }: RunOptions): number | null {
   return abortOnFail === true ? 0 : (milliseconds("abortOnFail", abortOnFail, 0) ?? 0);
 }
 
-export function runTimeoutMs({ runTimeout }: RunOptions): number | null {
-  return milliseconds("runTimeout", runTimeout) ?? null;
+export function runTimeoutMs({ timeout }: RunOptions): number | null {
+  return milliseconds("timeout", timeout) ?? null;
 }
 
 export function checkThresholds(expressions: readonly string[]): void {

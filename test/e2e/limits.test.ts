@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const head = 'import { http, workflow } from "hyperscale";\n';
 
-describe("--run-timeout", () => {
+describe("--timeout", () => {
   it("ends every workflow with results, and the run does not pass", async () => {
     here.write(
       "long.ts",
@@ -28,7 +28,7 @@ export const closed = workflow("closed", { vus: 2, duration: "1h", pacing: "20ms
 export const later = workflow("later", { vus: 1, iterations: 1, startAfter: "50m" }).step("home", home);`,
     );
     const { code, stdout } = await here.run(
-      ...["run", "long.ts", "--run-timeout", "2s", "--ui", "ci", "--out", "out", "--cores", "1"],
+      ...["run", "long.ts", "--timeout", "2s", "--ui", "ci", "--out", "out", "--cores", "1"],
     );
     expect(code, stdout).toBe(99);
     const summary = here.summary();

@@ -130,7 +130,7 @@ for (const refusal of refusals) codes.push(await refusal().then(() => 0, (error)
 console.log(JSON.stringify(codes));
 const [a, b] = await Promise.all([
   run("${demo.url}", { vus: 1, iterations: 20 }).summary,
-  run("flow.ts", { iterations: 30, runTimeout: "1m", abortOnFail: "1s" }).summary,
+  run("flow.ts", { iterations: 30, timeout: "1m", abortOnFail: "1s" }).summary,
 ]);
 console.log(JSON.stringify([a, b].map(({ verdict, workflows }) => [verdict, workflows[0].steps[0].ok])));`);
   expect(refused).toEqual(Array(8).fill(2));

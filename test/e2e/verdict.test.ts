@@ -173,7 +173,16 @@ describe("URL mode", () => {
 
   it("warms up, times out, and judges a threshold", async () => {
     const slow = `${demo.url}/slow?ms=400`;
-    const args = ["--vus", "2", "--duration", "400ms", "--timeout", "100ms", "--warmup", "200ms"];
+    const args = [
+      "--vus",
+      "2",
+      "--duration",
+      "400ms",
+      "--call-timeout",
+      "100ms",
+      "--warmup",
+      "200ms",
+    ];
     expect(await echo(slow, ...args, "--threshold", "errors.rate < 50%")).toBe(99);
     const summary = here.summary("url");
     const [step] = summary.workflows[0]?.steps ?? [];

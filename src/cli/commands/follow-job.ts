@@ -23,6 +23,8 @@ interface Following {
   readonly view: RunView;
   /** Somebody looks at live figures. */
   readonly live: boolean;
+  /** Nothing is shown meanwhile: what explains a long silence goes to stderr. */
+  readonly silent: boolean;
   /** Results go elsewhere, too; from here, so that no secret of theirs travels. (C30-18) */
   readonly reporting: Reporting | null;
 }
@@ -105,7 +107,7 @@ interface Watching extends Following {
 }
 
 async function untilEnded(watching: Watching, steering: Steering): Promise<Progress> {
-  const { live, reporting, view } = watching;
+  const { job, live, reporting, silent, view } = watching;
   let line = 0;
   let started = false;
   let waitsFor = "";
@@ -118,6 +120,7 @@ async function untilEnded(watching: Watching, steering: Steering): Promise<Progr
     for (const text of progress.lines) view.message(text);
     if (hasEnded(progress.status)) return progress;
     if (progress.status === "QUEUED" && progress.reason !== null && progress.reason !== waitsFor) {
+      if (silent && waitsFor === "") complain(`hyperscale: ${job} is queued: ${progress.reason}`);
       waitsFor = progress.reason;
       view.message(`queued: ${waitsFor}`);
     }

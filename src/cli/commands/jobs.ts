@@ -68,11 +68,12 @@ export function registerJobs(program: Command): void {
         const { env, stdin, stdout } = process;
         const wish = reportWish(flags.open);
         const view = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
-        const live = flags.ui !== "none";
+        const silent = flags.ui === "none";
+        const how = { live: !silent, silent };
         const say = (line: string): void => view.message(line);
         const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
         const finishing = { ...flags, wish };
-        process.exitCode = await followJob({ client, job, finishing, view, live, reporting });
+        process.exitCode = await followJob({ client, job, finishing, view, ...how, reporting });
       }),
     );
   withPlace(jobs.command("results <job>"))

@@ -42,8 +42,8 @@ export interface RunFlags extends LogFlags {
   readonly iterations?: number;
   readonly warmup?: number;
   readonly gracefulStop?: number;
+  readonly callTimeout?: number;
   readonly timeout?: number;
-  readonly runTimeout?: number;
   /** Milliseconds; true when no time was given. */
   readonly abortOnFail?: number | true;
   readonly insecure?: true;
@@ -115,8 +115,8 @@ export function withRunFlags(command: Command): Command {
       "time for work in flight at the end",
       duration("--graceful-stop"),
     )
-    .option("--timeout <time>", "for each call", duration("--timeout"))
-    .option("--run-timeout <time>", "for the whole run", duration("--run-timeout"))
+    .option("--call-timeout <time>", "for each call", duration("--call-timeout"))
+    .option("--timeout <time>", "for the whole run", duration("--timeout"))
     .option("--insecure", "accept any TLS certificate")
     .option("--traceparent [share]", "send W3C trace headers, in a share of iterations", share)
     .option(
@@ -279,13 +279,14 @@ export function reportsOf({
 }
 
 export function optionsOf(flags: RunFlags): RunOptions {
-  const { abortOnFail, body, cores, duration, gracefulStop, insecure, iterations } = flags;
-  const { maxRate, maxVus, rate, runTimeout, timeout, traceparent, vus, warmup } = flags;
+  const { abortOnFail, body, callTimeout, cores, duration, gracefulStop, insecure, iterations } =
+    flags;
+  const { maxRate, maxVus, rate, timeout, traceparent, vus, warmup } = flags;
   const load = { duration, gracefulStop, iterations, maxRate, maxVus, rate, vus, warmup };
   return {
     ...load,
+    callTimeout,
     timeout,
-    runTimeout,
     insecure,
     traceparent,
     cores,

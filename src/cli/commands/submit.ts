@@ -102,7 +102,8 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     say = (line) => view.message(line);
     const live = flags.ui !== "none" || logLines !== undefined;
     const finishing = { ...flags, wish };
-    return await followJob({ client, job, finishing, view, live, reporting });
+    const silent = flags.ui === "none";
+    return await followJob({ client, job, finishing, view, live, silent, reporting });
   } finally {
     await client.close();
     await logLines?.drained(1_000);

@@ -129,11 +129,13 @@ export default flow("shop", { vus: 1, duration: "1s", limits: { setup: "2s" }, s
         expect(submitted.stderr).toContain(words);
       }
       const good = await file("good.ts", "() => 1");
-      const large = ["--cores", "100", "--run-timeout", "2s"];
+      const large = ["--cores", "100", "--timeout", "2s"];
       const waited = await cluster.command("submit", good, "--ui", "ci", ...large);
       expect(waited.code).toBe(1);
       expect(waited.stdout + waited.stderr).toContain("queued: it needs 100 free cores");
       expect(waited.stderr).toContain("no cores were free within 2s, its limit");
+      const silent = await cluster.command("submit", good, "--ui", "none", ...large);
+      expect(silent.stderr.match(/is queued: it needs 100 free cores/g)).toHaveLength(1);
       const unknown = await cluster.command("submit", good, "--datacenters", "dc9");
       expect(unknown).toMatchObject({ code: 2 });
       expect(unknown.stderr).toContain('there is no datacenter "dc9": there are dc1');
