@@ -25,12 +25,7 @@ export function roomOf(file: string): NamedRoom | undefined {
 
 /** Machines that wait for their driver, with who it will be. Only tests and each other import them. */
 const planned: Readonly<Record<string, string>> = {
-  "src/core/cluster/health/correlation.ts":
-    "gates: failures of many datacenters at once are our own",
-  "src/core/cluster/health/detector.ts": "managers: suspicion of a worker for one job only",
-  "src/core/cluster/health/federated.ts": "gates: probing the leaders of other datacenters",
   "src/core/tiers/gate/breaker.ts": "gates: the breaker between datacenters",
-  "src/core/tiers/manager/ack-window.ts": "managers: dispatches confirmed within an ack window",
 };
 
 export function isPlanned(file: string): boolean {

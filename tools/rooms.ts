@@ -40,10 +40,6 @@ const table = {
     imports: ["core/base"],
   },
   "core/cluster/ring": { path: "src/core/cluster/ring/", imports: ["core/base"] },
-  "core/cluster/health": {
-    path: "src/core/cluster/health/",
-    imports: ["core/base", "core/cluster/vivaldi"],
-  },
   "core/ledger/log": { path: "src/core/ledger/log/", imports: ["core/base"] },
   "core/ledger/group": { path: "src/core/ledger/group/", imports: ["core/base"] },
   "core/ledger/job": {
@@ -108,7 +104,6 @@ const table = {
       "core/run/results",
       "core/run/execution",
       "core/ledger/group",
-      "core/ledger/job",
       "core/ledger/node",
       "core/tiers",
     ],
@@ -167,7 +162,6 @@ const table = {
       "core/cluster/swim",
       "core/cluster/vivaldi",
       "core/cluster/election",
-      "core/cluster/health",
       "core/run/plan",
       "core/run/job",
       "core/tiers",

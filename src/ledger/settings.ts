@@ -72,6 +72,10 @@ export const SETTINGS = {
     ...{ roles: ["manager"], unit: "duration", value: SECOND, least: 50, most: MINUTE },
     about: "An order to a worker without an answer is sent again after this.",
   },
+  orderTimeout: {
+    ...{ roles: ["manager"], unit: "duration", value: 20 * SECOND, least: SECOND, most: HOUR },
+    about: "A worker that lives and answers nothing about a job for so long is lost to this job.",
+  },
   proposeRetry: {
     ...{ roles: ["manager"], unit: "duration", value: 500, least: 50, most: MINUTE },
     about: "An entry that was not committed is proposed again after this.",

@@ -5,19 +5,16 @@
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import type { ElectionPacket } from "../core/cluster/election/messages.ts";
-import type { FederationMessage } from "../core/cluster/health/messages.ts";
 import type { SwimDatagram } from "../core/cluster/swim/messages.ts";
-import { electionPacket, federationMessage, swimDatagram } from "./messages/membership.ts";
+import { electionPacket, swimDatagram } from "./messages/membership.ts";
 import type { Decoded } from "./schema.ts";
 
 export type Datagram =
   | { readonly protocol: "swim"; readonly packet: SwimDatagram }
-  | { readonly protocol: "election"; readonly packet: ElectionPacket }
-  | { readonly protocol: "federation"; readonly packet: FederationMessage };
+  | { readonly protocol: "election"; readonly packet: ElectionPacket };
 
 const SWIM = 1;
 const ELECTION = 2;
-const FEDERATION = 3;
 
 /** Reused by every call: encoding never yields, and a buffer per packet would cost as much as the packet. */
 const out = new ByteWriter(2_048);
@@ -32,10 +29,6 @@ export function encodeDatagram(datagram: Datagram): Uint8Array {
     case "election":
       out.uint8(ELECTION);
       electionPacket.write(out, datagram.packet);
-      break;
-    case "federation":
-      out.uint8(FEDERATION);
-      federationMessage.write(out, datagram.packet);
       break;
   }
   return out.take();
@@ -57,8 +50,6 @@ function readDatagram(from: ByteReader): Datagram | null {
       return { protocol: "swim", packet: swimDatagram.read(from) };
     case ELECTION:
       return { protocol: "election", packet: electionPacket.read(from) };
-    case FEDERATION:
-      return { protocol: "federation", packet: federationMessage.read(from) };
     default:
       return null;
   }

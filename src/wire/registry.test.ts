@@ -10,7 +10,7 @@ import {
 } from "../core/cluster/swim/messages.ts";
 import { PEER_ROLES } from "./claims.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "./datagram.ts";
-import { electionPacket, federationMessage, swimDatagram } from "./messages/membership.ts";
+import { electionPacket, swimDatagram } from "./messages/membership.ts";
 import {
   decodeStreamMessage,
   directionProblem,
@@ -94,7 +94,6 @@ describe("every datagram", () => {
   it.each([
     ["swim", swimDatagram],
     ["election", electionPacket],
-    ["federation", federationMessage],
   ] as const)("of %s comes back as it was sent", (protocol, type) => {
     const random = new Random(protocol);
     for (let i = 0; i < 500; i++) {

@@ -19,11 +19,7 @@ import { FrameReader, frame } from "../../src/wire/frame.ts";
 import { DatagramGuard } from "../../src/wire/guard.ts";
 import { hello, helloAnswer } from "../../src/wire/hello.ts";
 import { KeyRing } from "../../src/wire/key-ring.ts";
-import {
-  electionPacket,
-  federationMessage,
-  swimDatagram,
-} from "../../src/wire/messages/membership.ts";
+import { electionPacket, swimDatagram } from "../../src/wire/messages/membership.ts";
 import {
   decodeStreamMessage,
   encodeStreamMessage,
@@ -143,7 +139,6 @@ export function allTargets(): readonly Target[] {
   return [
     datagramTarget("swim", swimDatagram as Type<unknown>),
     datagramTarget("election", electionPacket as Type<unknown>),
-    datagramTarget("federation", federationMessage as Type<unknown>),
     ...(Object.keys(MESSAGES) as MessageName[]).map(streamTarget),
     schemaTarget("hello", hello as Type<unknown>),
     schemaTarget("hello answer", helloAnswer as Type<unknown>),

@@ -16,7 +16,6 @@ import { at, Bench } from "../../src/core/cluster/swim/testing/bench.ts";
 import type { SwimEffect, SwimInput } from "../../src/core/cluster/swim/types.ts";
 import {
   electionPacket,
-  federationMessage,
   swimDatagram,
   swimStreamPacket,
 } from "../../src/wire/messages/membership.ts";
@@ -199,7 +198,6 @@ describe("no message of a peer", () => {
     ["membership", swimDatagram],
     ["exchange", swimStreamPacket],
     ["election", electionPacket],
-    ["federation", federationMessage],
   ] as readonly (readonly [string, Type<unknown>])[])(
     "of %s is read with a number beyond its bound",
     (_name, type) => {

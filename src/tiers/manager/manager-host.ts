@@ -149,6 +149,7 @@ export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerC
     lostWorkerMs: settings.deadWorkerReap,
     loadTimeoutMs: settings.loadTimeout,
     orderRetryMs: settings.orderRetry,
+    orderTimeoutMs: settings.orderTimeout,
     proposeRetryMs: settings.proposeRetry,
     processesPerCoreMax: settings.processesPerCore,
     quotas: {

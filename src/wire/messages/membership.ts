@@ -20,12 +20,6 @@ import {
   GROUP_BYTES_MAX,
 } from "../../core/cluster/election/messages.ts";
 import {
-  DATACENTER_HEALTHS,
-  type DatacenterAggregate,
-  type FederationMessage,
-  HEALTH_REASON_BYTES_MAX,
-} from "../../core/cluster/health/messages.ts";
-import {
   DATACENTER_BYTES_MAX,
   type DatagramMessage,
   type EmbeddedState,
@@ -219,47 +213,4 @@ export const electionPacket = struct<ElectionPacket>("election", {
     }),
   ),
   electorate: optional(4, text(ELECTORATE_DIGEST_CHARACTERS), ""),
-});
-
-const aggregate = struct<DatacenterAggregate>("aggregate", {
-  clusterSize: required(1, count),
-  healthyManagers: required(2, count),
-  workerCount: required(3, count),
-  healthyWorkers: required(4, count),
-  totalCores: required(5, count),
-  availableCores: required(6, count),
-  activeJobs: required(7, count),
-  activeWorkflows: required(8, count),
-  queueDepth: required(9, count),
-  health: required(10, oneOf(DATACENTER_HEALTHS)),
-  healthReason: optional(11, text(HEALTH_REASON_BYTES_MAX), ""),
-});
-
-export const federationMessage = union<FederationMessage>("federation", {
-  xprobe: {
-    number: 1,
-    fields: {
-      sequence: required(1, count),
-      sourceCluster: required(2, text(DATACENTER_BYTES_MAX)),
-      sourceNode: required(3, id),
-      sourceAddress: required(4, address),
-      coordinate: optional(5, nullable(coordinate), null),
-      lastRttMs: optional(6, float, 0),
-    },
-  },
-  xack: {
-    number: 2,
-    fields: {
-      sequence: required(1, count),
-      datacenter: required(2, text(DATACENTER_BYTES_MAX)),
-      node: required(3, id),
-      incarnation: required(4, incarnation),
-      isLeader: required(5, bool),
-      leaderTerm: required(6, term),
-      leaderAddress: optional(7, nullable(address), null),
-      aggregate: required(8, aggregate),
-      coordinate: optional(9, nullable(coordinate), null),
-      lastRttMs: optional(10, float, 0),
-    },
-  },
 });

@@ -1,4 +1,8 @@
-/** The datacenters that this gate knows: which of their managers it reaches, and what room they have. */
+/**
+ * The datacenters that this gate knows: which of their managers it reaches, and what room they have. Whoever
+ * is reached tells for the datacenter, in turn, over the connection that carries its jobs: what says that a
+ * datacenter is there is the way that jobs take. (AD-33a, HFD-11)
+ */
 
 import type { Capacity } from "../gate-messages.ts";
 import type { DatacenterView } from "../messages.ts";

@@ -154,3 +154,38 @@ describe("a worker that is lost", () => {
     expect(world.end(world.submit({}, "next")).status).toBe("COMPLETED");
   });
 });
+
+describe("a worker that lives and says nothing about a job", () => {
+  it("is lost to this job only, which begins without it (ACKW-1, ACKW-6, HFD-4, HFD-9)", () => {
+    const world = new World({ workers: 3, cores: 1, loadMs: 2_000 });
+    const before = world.submit({ cores: 1 }, "before");
+    world.until(() => world.progress(before)?.status === "RUNNING");
+    const holder = world.workers.find(({ jobs }) => jobs.size > 0);
+    const deaf = world.workers.find((one) => one !== holder);
+    if (deaf === undefined) throw new Error("a worker is free");
+    deaf.deaf = true;
+    const job = world.submit({ cores: 2 }, "second");
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.totals?.requests).toBe(world.calls() - callsOf(world, before));
+    expect(deaf.opened).toEqual([]);
+    expect(world.progress(before)?.summary?.lost).toEqual([]);
+  });
+
+  it("is at work as long as figures of the job come from it (HFD-10)", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: 30_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    const [one] = world.workers;
+    if (one === undefined) throw new Error("a worker is there");
+    // Its figures come, and none of the answers: it is at work.
+    one.deaf = true;
+    world.run(25_000);
+    one.deaf = false;
+    expect(world.end(job).summary?.lost).toEqual([]);
+  });
+});
+
+function callsOf(world: World, job: string): number {
+  return world.progress(job)?.summary?.totals?.requests ?? 0;
+}

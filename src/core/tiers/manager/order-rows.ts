@@ -2,6 +2,9 @@
  * The rows of orders of one job, one per life of a worker: first the leader's view is announced, then orders
  * follow. Whatever is not answered is said again. A row stays as long as its leader has the job: a worker that
  * was taken for lost and comes back hears what it missed, above all that its cores are given back. (T4)
+ *
+ * A worker that lives and says nothing about this job for too long is lost to this job only: any word about it
+ * refutes that, an answer as well as an event. (AD-30, ACKW-1, ACKW-2, HFD-1, HFD-4, HFD-9, HFD-10)
  */
 
 import type { Announced, Order, Refusal, Taken } from "../messages.ts";
@@ -23,6 +26,8 @@ interface Row {
   request: number | null;
   /** When the next may be sent. */
   notBefore: number;
+  /** Since when nothing was heard of the job while something was asked; null: nothing is open. */
+  silentSince: number | null;
 }
 
 interface RowsListener {
@@ -44,9 +49,9 @@ export class OrderRows {
     this.#listener = listener;
   }
 
-  /** Those who can be reached have heard who leads. */
+  /** Those who can be reached have heard who leads, but for those that do not say so. */
   get allAnnounced(): boolean {
-    return this.#reachable().every(({ announced }) => announced);
+    return this.#reachable().every((row) => row.announced || this.#isSilent(row));
   }
 
   /** Nobody who can be reached has an order that was not confirmed. */
@@ -68,7 +73,8 @@ export class OrderRows {
     const { rules } = this.#context;
     const orders = new OrderRow(rules);
     const announced = !rules.announcedFirst;
-    this.#rows.set(keyOf(life), { life, orders, announced, request: null, notBefore: 0 });
+    const fresh = { request: null, notBefore: 0, silentSince: null };
+    this.#rows.set(keyOf(life), { life, orders, announced, ...fresh });
   }
 
   /** False when that life has no row, or does not take orders any more. */
@@ -80,6 +86,23 @@ export class OrderRows {
   hasTakenAll(life: Life): boolean {
     const row = this.#rows.get(keyOf(life));
     return row?.announced === true && row.orders.isEmpty && this.#isAlive(life);
+  }
+
+  /** Any word about the job is a sign that it is at work there. */
+  heard(life: Life): void {
+    const row = this.#rows.get(keyOf(life));
+    if (row !== undefined) row.silentSince = row.request === null ? null : this.#context.now;
+  }
+
+  /** It was asked, and has said nothing about this job for too long. */
+  isSilent(life: Life): boolean {
+    const row = this.#rows.get(keyOf(life));
+    return row !== undefined && this.#isSilent(row);
+  }
+
+  #isSilent({ silentSince }: Row): boolean {
+    const { now, options } = this.#context;
+    return silentSince !== null && now - silentSince >= options.config.orderTimeoutMs;
   }
 
   /** Sends what may be sent now. */
@@ -99,6 +122,7 @@ export class OrderRows {
   #ask(row: Row, message: Extract<ManagerEffect, { kind: "worker" }>["message"]): void {
     const { worker } = row.life;
     row.request = this.#context.newRequest();
+    row.silentSince ??= this.#context.now;
     this.#context.emit({ kind: "worker", id: row.request, worker, message });
   }
 
@@ -107,6 +131,7 @@ export class OrderRows {
     const row = [...this.#rows.values()].find((one) => one.request === request);
     if (row === undefined) return false;
     row.request = null;
+    if (answer !== null) row.silentSince = null;
     if (answer === null) {
       row.orders.lost();
       row.notBefore = this.#retryAt();
@@ -128,8 +153,12 @@ export class OrderRows {
 
   nextDeadline(): number | null {
     let at = Number.POSITIVE_INFINITY;
-    for (const { announced, notBefore, orders, request } of this.#reachable())
+    const { orderTimeoutMs } = this.#context.options.config;
+    for (const { announced, notBefore, orders, request, silentSince } of this.#reachable()) {
       if (request === null && (!announced || !orders.isEmpty)) at = Math.min(at, notBefore);
+      const silentAt = silentSince === null ? at : silentSince + orderTimeoutMs;
+      if (silentAt > this.#context.now) at = Math.min(at, silentAt);
+    }
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
 }

@@ -170,7 +170,8 @@ export class Replacements {
   }
 
   #mayOpen(life: Life): boolean {
-    return this.#context.workers.available().some((one) => isSameLife(one, life));
+    const isOpen = this.#context.workers.available().some((one) => isSameLife(one, life));
+    return isOpen && this.#workers.isAtWork(life);
   }
 
   #grants(): readonly Grant[] {

@@ -21,7 +21,6 @@ import type {
   Control,
   Events,
   JobStatus,
-  Order,
   Refusal,
   Submission,
   Taken,
@@ -154,7 +153,7 @@ export class RunLeader {
   }
 
   onTick(): void {
-    const now = this.#context.now;
+    const { now } = this.#context;
     if (this.#phase === "gathering") this.#gather();
     if (now >= this.#loadBy) this.#fail("the workflow did not load in time");
     if (this.held.isStartReached(now)) this.#startLoaded();
@@ -163,6 +162,9 @@ export class RunLeader {
     this.#driver?.onTick();
     this.#replacements.onTick();
     this.#intake.onTick();
+    this.#onAnnounced();
+    for (const { core, worker } of this.#workers.silentCores())
+      this.#coreLost(core, `worker ${worker} has core ${core} and says nothing about this job`);
     this.onCoresChanged();
   }
 
@@ -254,6 +256,7 @@ export class RunLeader {
       this.#intake.refuse(id, `view ${this.view} leads ${this.job}`);
       return;
     }
+    this.#workers.heard(events);
     // Before it stands where its predecessor stood, it has no use for them.
     if (this.#isAdopting && this.#state.isStarted && this.#context.rules.adoptedBeforeHeard)
       this.#intake.postpone(id, events);
@@ -330,20 +333,18 @@ export class RunLeader {
     }
   }
 
-  #onRefused({ incarnation, worker }: Life, { message, reason }: Refusal): void {
+  #onRefused(life: Life, { message, reason }: Refusal): void {
+    const { worker } = life;
     this.#say("warn", "orders.refused", { worker, reason, message });
     if (reason !== "wrongIncarnation") return;
-    for (const one of this.#state.cores)
-      if (one.worker === worker && one.incarnation === incarnation)
-        this.#coreLost(one.core, `worker ${worker} has started again without core ${one.core}`);
+    for (const { core } of this.#state.cores.filter((one) => this.#workers.isAt(one.core, life)))
+      this.#coreLost(core, `worker ${worker} has started again without core ${core}`);
   }
 
   /** As many processes as the workflows can use side by side, over the granted cores in turn. */
   #proposeCores(): void {
     const { grants, submission } = this.#state;
-    const alive = grants.filter(({ incarnation, worker }) =>
-      this.#context.workers.isAlive(worker, incarnation),
-    );
+    const alive = grants.filter((grant) => this.#workers.isAtWork(grant));
     if (submission === null || alive.length === 0) {
       this.#fail("its workers were lost before it began");
       return;
@@ -432,7 +433,9 @@ export class RunLeader {
     const machine = newRunMachine(submission, this.#context.options, facts);
     this.#driver = new RunDriver(machine, this.#state, this.#context, {
       lines: this.lines,
-      order: (core, order) => this.#order(core, order),
+      order: (core, order) => {
+        if (!this.#workers.order(core, order)) this.#say("error", "orders.full", { core });
+      },
       propose: (step) => this.#log.propose({ kind: "step", step }),
       onDone: (status) => {
         this.#done = status;
@@ -440,10 +443,6 @@ export class RunLeader {
     });
     this.#say("info", "run.started", { view: this.view, cores: cores.length });
     return this.#driver;
-  }
-
-  #order(core: number, order: Order): void {
-    if (!this.#workers.order(core, order)) this.#say("error", "orders.full", { core });
   }
 
   #fail(reason: string): void {

@@ -65,6 +65,21 @@ export class RunWorkers {
     this.#rows.send();
   }
 
+  /** A word about the job that answers nothing. */
+  heard(life: Life): void {
+    this.#rows.heard(life);
+  }
+
+  /** The cores at workers that live and say nothing about this job. */
+  silentCores(): readonly RunCore[] {
+    return this.cores().filter((core) => this.#lives(core) && this.#rows.isSilent(core));
+  }
+
+  /** Whether it may be given cores of this job. */
+  isAtWork(life: Life): boolean {
+    return this.#lives(life) && !this.#rows.isSilent(life);
+  }
+
   onAnswer(request: number, answer: Announced | Taken | Refusal | null): boolean {
     return this.#rows.onAnswer(request, answer);
   }

@@ -61,6 +61,11 @@ export interface ManagerConfig {
   readonly loadTimeoutMs: number;
   /** Milliseconds before an order without an answer is sent again. */
   readonly orderRetryMs: number;
+  /**
+   * Milliseconds after which a worker that lives and answers nothing about a job has lost the cores of this job;
+   * its other jobs are not touched. Longer than any answer takes; what a dead worker costs is `workerTimeoutMs`.
+   */
+  readonly orderTimeoutMs: number;
   /** Milliseconds before an entry that was not committed is proposed again. */
   readonly proposeRetryMs: number;
   /** Executor processes per core of a worker: more when workflows of a job need them side by side. */
@@ -73,6 +78,7 @@ export const MANAGER_DEFAULTS: ManagerConfig = {
   lostWorkerMs: 900_000,
   loadTimeoutMs: 60_000,
   orderRetryMs: 1_000,
+  orderTimeoutMs: 20_000,
   proposeRetryMs: 500,
   processesPerCoreMax: 4,
   quotas: NO_QUOTAS,
