@@ -10,7 +10,7 @@ import type {
   RunSummary,
   StepSummary,
 } from "../../core/run/results/model.ts";
-import { cellLow, cellOf, cellWidth } from "../../core/run/stats/histogram.ts";
+import { cellHigh, cellOf } from "../../core/run/stats/histogram.ts";
 
 type PackedHistogram = readonly [steps: readonly number[], counts: readonly number[]];
 type Packed = Omit<LatencyWindows, "histograms" | "failures"> & {
@@ -83,7 +83,7 @@ function unpack([steps, count]: PackedHistogram): HistogramSummary {
   let cell = 0;
   const upToMs = steps.map((step) => {
     cell += step;
-    return (cellLow(cell) + cellWidth(cell) - 1) / 1_000;
+    return cellHigh(cell) / 1_000;
   });
   return { upToMs, count };
 }

@@ -1,6 +1,6 @@
 /** What happened when, for the results: windows of latencies, the load, cores, stalls. */
 
-import { cellLow, cellWidth, type Histogram } from "../stats/histogram.ts";
+import { cellHigh, type Histogram } from "../stats/histogram.ts";
 import type { SparseCells } from "../stats/sparse-cells.ts";
 import type { Window, WindowStore } from "../stats/window-store.ts";
 import { type LoadWindow, STEP_RULES, type StepWindow, windowCells } from "../stats/windows.ts";
@@ -87,7 +87,7 @@ function widened(windows: readonly Window<StepWindow>[], widthMs: number): Windo
   for (const { content, startMs } of windows) {
     const index = Math.floor(startMs / widthMs);
     const held = wide.get(index);
-    wide.set(index, held === undefined ? content : STEP_RULES.add(held, content));
+    wide.set(index, held === undefined ? content : STEP_RULES.sum([held, content]));
   }
   return [...wide].map(([index, content]) => ({ startMs: index * widthMs, widthMs, content }));
 }
@@ -100,7 +100,7 @@ function cellsSummary(sparse: SparseCells): HistogramSummary {
 }
 
 function cellUpToMs(cell: number): number {
-  return (cellLow(cell) + cellWidth(cell) - 1) / 1_000;
+  return cellHigh(cell) / 1_000;
 }
 
 export function loadSeries(store: WindowStore<LoadWindow>, secondsAt: SecondsAt): LoadSeries {

@@ -3,7 +3,7 @@
  * in whatever order frames came, the same windows give the same judgement.
  */
 
-import { cellLow, cellMiddle, cellWidth, Histogram } from "../stats/histogram.ts";
+import { cellHigh, cellLow, cellMiddle, Histogram } from "../stats/histogram.ts";
 import type { SparseCells } from "../stats/sparse-cells.ts";
 import type { StepWindow } from "../stats/windows.ts";
 import type { MetricQuery, Reading, Stretch } from "./threshold-judge.ts";
@@ -55,12 +55,7 @@ function addCells(histogram: Histogram, sparse: SparseCells, factor: number): vo
   for (const [at, cell] of sparse.cells().entries()) {
     const count = (counts[at] ?? 0) * factor;
     histogram.addToCell(cell, count);
-    if (factor > 0)
-      histogram.addMoments(
-        count * cellMiddle(cell),
-        cellLow(cell),
-        cellLow(cell) + cellWidth(cell) - 1,
-      );
+    if (factor > 0) histogram.addMoments(count * cellMiddle(cell), cellLow(cell), cellHigh(cell));
     else histogram.addMoments(count * cellMiddle(cell), Number.POSITIVE_INFINITY, 0);
   }
 }

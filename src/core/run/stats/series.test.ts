@@ -66,9 +66,53 @@ describe("sparse cells", () => {
       }),
     );
   });
+
+  it("are taken from each other, and are those of a histogram", () => {
+    fc.assert(
+      fc.property(values, values, values, (some, more, rest) => {
+        const histogram = new Histogram();
+        for (const us of [...some, ...more, ...rest]) histogram.record(us);
+        const all = SparseCells.ofHistogram(histogram);
+        const sum = SparseCells.sum([some, more, rest].map(cells));
+        expect([...all.cells()]).toEqual([...sum.cells()]);
+        expect([...all.counts()]).toEqual([...sum.counts()]);
+        const left = all.minus(cells(more)).minus(cells(rest));
+        expect([...left.cells()]).toEqual([...cells(some).cells()]);
+        expect([...left.counts()]).toEqual([...cells(some).counts()]);
+        const fractions = [0.1, 0.5, 0.95, 1];
+        const one = fractions.map((fraction) => all.quantile(fraction));
+        expect(all.quantiles(fractions)).toEqual(one.filter((found) => found !== null));
+      }),
+    );
+  });
 });
 
 describe("windows over time", () => {
+  it("looked at while they come are as when looked at once", () => {
+    const window = fc.record({
+      at: fc.nat(1_300),
+      calls: fc.nat(30),
+      kinds: fc.array(fc.nat(2), { maxLength: 2 }),
+      latencyUs: fc.nat(1_000_000),
+      looked: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(window, { maxLength: 60 }), (windows) => {
+        const [watched, unseen] = [newStore(), newStore()];
+        for (const { at, calls, kinds, latencyUs, looked } of windows) {
+          const latency = cells(new Array(calls).fill(latencyUs));
+          const content = stepWindow({ calls }, kinds, latency, SparseCells.EMPTY);
+          for (const store of [watched, unseen])
+            store.add({ startMs: at * 100, widthMs: 100, content });
+          if (looked) summariseSeries(watched, secondsAt, KINDS);
+        }
+        const once = summariseSeries(unseen, secondsAt, KINDS);
+        expect(summariseSeries(watched, secondsAt, KINDS)).toEqual(once);
+        expect(watched.bytes).toBe(unseen.bytes);
+      }),
+    );
+  });
+
   it("are 100 ms wide while they fit, with gaps as zero and no latency", () => {
     const store = newStore();
     fill(store, 500, 700, 10, 1_000);

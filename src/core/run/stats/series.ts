@@ -1,7 +1,7 @@
 /** What is shown of a step's windows: columns over time, and the last seconds. */
 
 import { SparseCells } from "./sparse-cells.ts";
-import { steadyPercentile } from "./steady-percentiles.ts";
+import { SteadyLine } from "./steady-percentiles.ts";
 import { WINDOW_MS, type WindowStore } from "./window-store.ts";
 import type { StepWindow } from "./windows.ts";
 
@@ -37,21 +37,100 @@ interface RecentRates {
 /** In milliseconds; null where there was nothing. */
 type Quantiles = readonly [p50: number | null, p95: number | null, p99: number | null];
 
+const SERIES_FRACTIONS = [0.5, 0.95, 0.99] as const;
+
 /** Of windows that did not change since they were last looked at. */
 const known = new WeakMap<SparseCells, Quantiles>();
 
 function quantilesMs(cells: SparseCells): Quantiles {
   let found = known.get(cells);
   if (found === undefined) {
-    const ms = (fraction: number): number | null => {
-      const micros = cells.quantile(fraction);
-      return micros === null ? null : micros / 1_000;
-    };
-    found = [ms(0.5), ms(0.95), ms(0.99)];
+    const [p50, p95, p99] = cells.quantiles(SERIES_FRACTIONS).map((micros) => micros / 1_000);
+    found = [p50 ?? null, p95 ?? null, p99 ?? null];
     known.set(cells, found);
   }
   return found;
 }
+
+/** No two windows have a gap between them here: empty ones are in the list. */
+const ALWAYS = (): boolean => true;
+
+/** Columns of a series, kept up to date with the windows of a step: only what changed is worked out again. */
+class SeriesColumns {
+  readonly #windows: (StepWindow | undefined)[] = [];
+  readonly #cells: SparseCells[] = [];
+  readonly #requests: number[] = [];
+  readonly #failed: number[] = [];
+  readonly #p50: (number | null)[] = [];
+  readonly #p95: (number | null)[] = [];
+  readonly #p99: (number | null)[] = [];
+  readonly #steady = { p95: new SteadyLine("p95"), p99: new SteadyLine("p99") };
+  /** Failures by kind, of kinds that happened. */
+  readonly #kinds = new Map<number, number[]>();
+  #widthMs = 0;
+  #firstMs = 0;
+
+  update(store: WindowStore<StepWindow>): void {
+    const { endMs, widthMs } = store;
+    const firstMs = Math.floor(store.startMs / widthMs) * widthMs;
+    const settled = widthMs === this.#widthMs && firstMs === this.#firstMs;
+    let at = 0;
+    while (settled && at < this.#windows.length && this.#windows[at] === this.#at(store, at)) at++;
+    [this.#widthMs, this.#firstMs] = [widthMs, firstMs];
+    this.#cut(at);
+    const changedFrom = at;
+    for (; firstMs + at * widthMs < endMs; at++) this.#push(this.#at(store, at));
+    for (const line of Object.values(this.#steady)) line.update(this.#cells, changedFrom, ALWAYS);
+  }
+
+  #at(store: WindowStore<StepWindow>, at: number): StepWindow | undefined {
+    return store.foldedAt(this.#firstMs + at * this.#widthMs);
+  }
+
+  #cut(length: number): void {
+    const columns = [this.#windows, this.#cells, this.#requests, this.#failed];
+    const percentiles = [this.#p50, this.#p95, this.#p99];
+    for (const column of [...columns, ...percentiles, ...this.#kinds.values()])
+      column.length = length;
+  }
+
+  #push(window: StepWindow | undefined): void {
+    const latency = window?.latency ?? SparseCells.EMPTY;
+    const [p50, p95, p99] = quantilesMs(latency);
+    const before = this.#windows.length;
+    this.#windows.push(window);
+    this.#cells.push(latency);
+    this.#requests.push(window?.calls ?? 0);
+    this.#failed.push(window?.failed ?? 0);
+    this.#p50.push(p50);
+    this.#p95.push(p95);
+    this.#p99.push(p99);
+    for (const [kind, count] of (window?.kinds ?? []).entries())
+      if (count > 0 && !this.#kinds.has(kind))
+        this.#kinds.set(kind, new Array<number>(before).fill(0));
+    for (const [kind, counts] of this.#kinds) counts.push(window?.kinds[kind] ?? 0);
+  }
+
+  summary(secondsAt: (ms: number) => number, errorKinds: readonly string[]): SeriesSummary {
+    const errors = errorKinds
+      .map((name, kind) => [name, this.#kinds.get(kind)?.slice() ?? []] as const)
+      .filter(([, counts]) => counts.some((count) => count > 0));
+    return {
+      windowMs: this.#widthMs,
+      atSeconds: this.#windows.map((_, at) => secondsAt(this.#firstMs + at * this.#widthMs)),
+      requests: this.#requests.slice(),
+      failed: this.#failed.slice(),
+      p50: this.#p50.slice(),
+      p95: this.#p95.slice(),
+      p99: this.#p99.slice(),
+      steady: { p95: this.#steady.p95.values, p99: this.#steady.p99.values },
+      errors: Object.fromEntries(errors),
+    };
+  }
+}
+
+/** Of the steps that were looked at. */
+const columnsOf = new WeakMap<WindowStore<StepWindow>, SeriesColumns>();
 
 /** All of the time, windows without calls included; `secondsAt` says where a moment of it lies. */
 export function summariseSeries(
@@ -59,42 +138,10 @@ export function summariseSeries(
   secondsAt: (ms: number) => number,
   errorKinds: readonly string[],
 ): SeriesSummary {
-  const { endMs, widthMs } = windows;
-  const columns = {
-    atSeconds: [] as number[],
-    requests: [] as number[],
-    failed: [] as number[],
-    p50: [] as (number | null)[],
-    p95: [] as (number | null)[],
-    p99: [] as (number | null)[],
-  };
-  const kinds: number[][] = errorKinds.map(() => []);
-  const cells: SparseCells[] = [];
-  const first = Math.floor(windows.startMs / widthMs) * widthMs;
-  for (let startMs = first; startMs < endMs; startMs += widthMs) {
-    const window = windows.foldedAt(startMs);
-    const latency = window?.latency ?? SparseCells.EMPTY;
-    cells.push(latency);
-    const [p50, p95, p99] = quantilesMs(latency);
-    columns.atSeconds.push(secondsAt(startMs));
-    columns.requests.push(window?.calls ?? 0);
-    columns.failed.push(window?.failed ?? 0);
-    columns.p50.push(p50);
-    columns.p95.push(p95);
-    columns.p99.push(p99);
-    for (const [kind, counts] of kinds.entries()) counts.push(window?.kinds[kind] ?? 0);
-  }
-  const errors = errorKinds
-    .map((name, kind) => [name, kinds[kind] ?? []] as const)
-    .filter(([, counts]) => counts.some((count) => count > 0));
-  // No two windows have a gap between them here: empty ones are in the list.
-  const steady = (percentile: "p95" | "p99") => steadyPercentile(cells, percentile, () => true);
-  return {
-    windowMs: widthMs,
-    ...columns,
-    steady: { p95: steady("p95"), p99: steady("p99") },
-    errors: Object.fromEntries(errors),
-  };
+  const columns = columnsOf.get(windows) ?? new SeriesColumns();
+  columnsOf.set(windows, columns);
+  columns.update(windows);
+  return columns.summary(secondsAt, errorKinds);
 }
 
 /** Of the last `ms` before a moment, in whole windows; less when it all began later. */

@@ -5,12 +5,15 @@
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
-import { CELLS_MAX, cellMiddle } from "./histogram.ts";
+import { CELLS_MAX, cellMiddle, type Histogram, rankOf } from "./histogram.ts";
 
 /** A number holds 2^53: its cell, and below that what the cell counts. */
 const COUNT_SPAN = 2 ** 37;
 /** 137 billion; a cell of one window counts no further. */
 const COUNT_MAX = COUNT_SPAN - 1;
+
+/** Where sums are counted; all zero in between. */
+const row = new Float64Array(CELLS_MAX);
 
 export class SparseCells {
   /**
@@ -34,9 +37,28 @@ export class SparseCells {
     return new SparseCells(packed);
   }
 
+  /** All of a histogram. */
+  static ofHistogram(histogram: Histogram): SparseCells {
+    const packed: number[] = [];
+    histogram.forEachCell((cell, count) => packed.push(pack(cell, count)));
+    return packed.length === 0 ? SparseCells.EMPTY : new SparseCells(packed);
+  }
+
   /** How many cells hold anything. */
   get size(): number {
     return this.#packed.length;
+  }
+
+  /** The lowest cell; null when empty. */
+  get first(): number | null {
+    const [first] = this.#packed;
+    return first === undefined ? null : cellIn(first);
+  }
+
+  /** The highest one. */
+  get last(): number | null {
+    const last = this.#packed.at(-1);
+    return last === undefined ? null : cellIn(last);
   }
 
   /** Ascending; a copy. */
@@ -78,27 +100,84 @@ export class SparseCells {
     return new SparseCells(packed.slice(0, length));
   }
 
-  /** Two and two, so that no cell is copied more often than the logarithm of their number. */
+  /** What all hold together. */
   static sum(all: readonly SparseCells[]): SparseCells {
-    let cells = all;
-    while (cells.length > 1) {
-      const pairs: SparseCells[] = [];
-      for (let at = 0; at < cells.length; at += 2)
-        pairs.push(cells[at]?.plus(cells[at + 1] ?? SparseCells.EMPTY) ?? SparseCells.EMPTY);
-      cells = pairs;
+    const held = all.filter(({ size }) => size > 0);
+    const [first = SparseCells.EMPTY, second = SparseCells.EMPTY] = held;
+    if (held.length < 3) return first.plus(second);
+    // In one row of all cells: each is touched once, however many are added.
+    let [low, high] = [CELLS_MAX, 0];
+    for (const one of held) {
+      const packed = one.#packed;
+      for (let at = 0; at < packed.length; at++) {
+        const number = packed[at] as number;
+        const cell = cellIn(number);
+        row[cell] = (row[cell] as number) + number - cell * COUNT_SPAN;
+      }
+      low = Math.min(low, cellIn(packed[0] as number));
+      high = Math.max(high, cellIn(packed[packed.length - 1] as number));
     }
-    return cells[0] ?? SparseCells.EMPTY;
+    const sum: number[] = [];
+    for (let cell = low; cell <= high; cell++) {
+      const count = row[cell] as number;
+      if (count === 0) continue;
+      sum.push(pack(cell, count));
+      row[cell] = 0;
+    }
+    return new SparseCells(sum);
+  }
+
+  /** What is here and not in `part`. */
+  minus(part: SparseCells): SparseCells {
+    const [ours, theirs] = [this.#packed, part.#packed];
+    if (theirs.length === 0) return this;
+    const left: number[] = [];
+    let there = 0;
+    for (let here = 0; here < ours.length; here++) {
+      const one = ours[here] as number;
+      const cell = cellIn(one);
+      const start = cell * COUNT_SPAN;
+      while (there < theirs.length && (theirs[there] as number) < start) there++;
+      const next = theirs[there];
+      const less = next === undefined || next >= start + COUNT_SPAN ? 0 : next - start;
+      if (one - start > less) left.push(one - less);
+    }
+    return left.length === 0 ? SparseCells.EMPTY : new SparseCells(left);
+  }
+
+  /** Ascending. */
+  forEach(visit: (cell: number, count: number) => void): void {
+    for (let at = 0; at < this.#packed.length; at++) {
+      const one = this.#packed[at] as number;
+      const cell = cellIn(one);
+      visit(cell, one - cell * COUNT_SPAN);
+    }
   }
 
   /** Smallest value that at least `fraction` of all do not exceed, as its cell's middle; null when empty. */
   quantile(fraction: number): number | null {
-    const rank = Math.max(1, Math.ceil(fraction * this.total - 1e-9));
+    return this.quantiles([fraction])[0] ?? null;
+  }
+
+  /** Several in one pass; fractions must ascend. Nothing when empty. */
+  quantiles(fractions: readonly number[]): number[] {
+    const found: number[] = [];
+    let rank = this.#rank(fractions[0]);
     let seen = 0;
-    for (const one of this.#packed) {
-      seen += countIn(one);
-      if (seen >= rank) return cellMiddle(cellIn(one));
+    for (let at = 0; at < this.#packed.length && found.length < fractions.length; at++) {
+      const one = this.#packed[at] as number;
+      const cell = cellIn(one);
+      seen += one - cell * COUNT_SPAN;
+      while (seen >= rank) {
+        found.push(cellMiddle(cell));
+        rank = this.#rank(fractions[found.length]);
+      }
     }
-    return null;
+    return found;
+  }
+
+  #rank(fraction: number | undefined): number {
+    return rankOf(fraction, this.total);
   }
 
   encode(writer: ByteWriter): void {

@@ -18,35 +18,77 @@ const known = new WeakMap<
   { readonly percentile: Percentile; readonly last: SparseCells; readonly ms: number | null }[]
 >();
 
-/**
- * One value per window, in milliseconds; nothing where there are never enough values. `follows` says
- * whether a window follows the one before without a gap: no gap is bridged.
- */
+interface Stretch {
+  readonly from: number;
+  /** Behind its last window. */
+  to: number;
+  /** It has the values that the percentile needs. */
+  readonly isEnough: boolean;
+}
+
+/** A line that grows with its windows: what is settled is not looked at again. */
+export class SteadyLine {
+  readonly #percentile: Percentile;
+  readonly #stretches: Stretch[] = [];
+  #values: (number | null)[] = [];
+
+  constructor(percentile: Percentile) {
+    this.#percentile = percentile;
+  }
+
+  /** One value per window, in milliseconds; nothing where there are never enough values. A copy. */
+  get values(): (number | null)[] {
+    return this.#values.slice();
+  }
+
+  /**
+   * Windows from `changedFrom` on are new or have changed. `follows` says whether a window follows the one
+   * before without a gap: no gap is bridged.
+   */
+  update(
+    windows: readonly SparseCells[],
+    changedFrom: number,
+    follows: (at: number) => boolean,
+  ): void {
+    // A stretch that ends where it changes may go on.
+    while ((this.#stretches.at(-1)?.to ?? -1) >= changedFrom) this.#stretches.pop();
+    let from = this.#stretches.at(-1)?.to ?? 0;
+    this.#values.length = from;
+    const min = VALUES_MIN[this.#percentile];
+    while (from < windows.length) {
+      let to = from;
+      let count = 0;
+      do {
+        count += windows[to]?.total ?? 0;
+        to++;
+      } while (count < min && to < windows.length && follows(to));
+      this.#add(windows, { from, to, isEnough: count >= min }, follows(from));
+      from = to;
+    }
+  }
+
+  /** What is left before a gap or at the end belongs to the stretch before it. */
+  #add(windows: readonly SparseCells[], stretch: Stretch, isAdjacent: boolean): void {
+    const before = this.#stretches.at(-1);
+    const isJoined = !stretch.isEnough && isAdjacent && before?.isEnough === true;
+    const { from, to, isEnough } = isJoined ? { ...before, to: stretch.to } : stretch;
+    if (isJoined) before.to = to;
+    else this.#stretches.push(stretch);
+    const value = isEnough ? percentileOf(windows.slice(from, to), this.#percentile) : null;
+    this.#values.length = from;
+    for (let at = from; at < to; at++) this.#values.push(value);
+  }
+}
+
+/** All of it at once. */
 export function steadyPercentile(
   windows: readonly SparseCells[],
   percentile: Percentile,
   follows: (at: number) => boolean,
 ): (number | null)[] {
-  const line = new Array<number | null>(windows.length).fill(null);
-  let from = 0;
-  /** Where the stretch before begins. */
-  let previous: number | null = null;
-  while (from < windows.length) {
-    let to = from;
-    let count = 0;
-    do {
-      count += windows[to]?.total ?? 0;
-      to++;
-    } while (count < VALUES_MIN[percentile] && to < windows.length && follows(to));
-    const short = count < VALUES_MIN[percentile];
-    // What is left at the end belongs to the stretch before it.
-    const joined: boolean = short && previous !== null && follows(from);
-    const first: number = joined && previous !== null ? previous : from;
-    if (!short || joined) line.fill(percentileOf(windows.slice(first, to), percentile), first, to);
-    previous = short && !joined ? null : first;
-    from = to;
-  }
-  return line;
+  const line = new SteadyLine(percentile);
+  line.update(windows, 0, follows);
+  return line.values;
 }
 
 function percentileOf(windows: readonly SparseCells[], percentile: Percentile): number | null {

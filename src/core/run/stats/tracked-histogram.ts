@@ -16,8 +16,8 @@ const REMEMBERED_MAX = 4_096;
 
 interface Changed {
   readonly frame: number;
-  /** Ascending and each once, unless they were touched one by one. */
-  readonly cells: Uint16Array | number[];
+  /** Ascending and each once. */
+  readonly cells: Uint16Array | readonly number[];
 }
 
 export class TrackedHistogram {
@@ -36,36 +36,23 @@ export class TrackedHistogram {
     this.histogram.addCells(cells, recorded.counts());
     this.histogram.addMoments(sum, min, max);
     this.changedIn = frame;
-    this.#changed.push({ frame, cells });
-    this.#remember(cells.length, frame);
+    this.#remember(cells, frame);
   }
 
   /** Raises it to what a frame says, and by as much whatever this is a part of. */
   raise(changes: CellChanges, whole: TrackedHistogram, frame: number): void {
     if (changes.cells.length === 0) return;
     const sum = Math.max(0, changes.sum - this.histogram.sum);
-    for (let at = 0; at < changes.cells.length; at++) {
-      const cell = changes.cells[at] as number;
-      const more = (changes.counts[at] ?? 0) - this.histogram.countOfCell(cell);
-      if (more <= 0) continue;
-      this.histogram.addToCell(cell, more);
-      whole.histogram.addToCell(cell, more);
-      whole.#touch(cell, frame);
-    }
+    this.histogram.raiseCells(changes.cells, changes.counts, whole.histogram);
     this.histogram.addMoments(sum, changes.min, changes.max);
     whole.histogram.addMoments(sum, changes.min, changes.max);
     whole.changedIn = frame;
+    whole.#remember(changes.cells, frame);
   }
 
-  #touch(cell: number, frame: number): void {
-    const last = this.#changed.at(-1);
-    if (last?.frame === frame && Array.isArray(last.cells)) last.cells.push(cell);
-    else this.#changed.push({ frame, cells: [cell] });
-    this.#remember(1, frame);
-  }
-
-  #remember(more: number, frame: number): void {
-    this.#remembered += more;
+  #remember(cells: Changed["cells"], frame: number): void {
+    this.#changed.push({ frame, cells });
+    this.#remembered += cells.length;
     if (this.#remembered > REMEMBERED_MAX) this.#forget(frame);
   }
 
@@ -103,8 +90,7 @@ export class TrackedHistogram {
     }
     this.#forget(since);
     const [only] = this.#changed;
-    if (only !== undefined && this.#changed.length === 1 && !Array.isArray(only.cells))
-      return only.cells;
+    if (only !== undefined && this.#changed.length === 1) return only.cells;
     const all = new Uint16Array(this.#remembered);
     let length = 0;
     for (const { cells } of this.#changed) {
@@ -143,14 +129,16 @@ export function readCellChanges(reader: ByteReader): CellChanges | undefined {
   if (length === 0) return NOTHING;
   const [sum, min, max] = [reader.float64(), reader.float64(), reader.float64()];
   if (!(sum >= 0 && min >= 0 && max >= min && max < Number.POSITIVE_INFINITY)) return undefined;
-  const cells: number[] = [];
-  const counts: number[] = [];
+  const cells = new Array<number>(length);
+  const counts = new Array<number>(length);
   let cell = 0;
   for (let i = 0; i < length; i++) {
-    cell += reader.varint();
-    counts.push(reader.varint());
-    cells.push(cell);
-    if (reader.failed || cell >= CELLS_MAX) return undefined;
+    const step = reader.varint();
+    cell += step;
+    if (cell >= CELLS_MAX || (i > 0 && step === 0)) return undefined;
+    cells[i] = cell;
+    counts[i] = reader.varint();
   }
+  if (reader.failed) return undefined;
   return { sum, min, max, cells, counts };
 }

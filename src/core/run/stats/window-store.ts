@@ -17,6 +17,8 @@ export const WINDOW_MS = 100;
 export const WINDOWS_MAX = 600;
 /** Recent windows that are kept as they were: 64 s. */
 const RECENT_MAX = 640;
+/** Windows of parts that wait to be folded into one: more would take memory that nobody counts on. */
+const WAITING_MAX = 8;
 /** With fewer than so many recent windows nothing is gained by dropping more. */
 const RECENT_MIN = 20;
 
@@ -31,6 +33,9 @@ export class WindowStore<Content> {
   /** By number of a window of width `#foldedMs`. */
   #folded = new Map<number, Content>();
   #foldedMs = WINDOW_MS;
+  /** What is still to be added to one folded window: together they cost one copy of it. */
+  #waiting: Content[] = [];
+  #waitingFor = 0;
   /** By number of a window of width `WINDOW_MS`; none below `#recentFrom`. */
   readonly #recent = new Map<number, Content>();
   #recentFrom = 0;
@@ -76,15 +81,30 @@ export class WindowStore<Content> {
     this.#first = Math.min(this.#first, index);
     this.#last = Math.max(this.#last, last);
     while (this.#foldedMs < widthMs || this.#span() > WINDOWS_MAX) this.#foldAll();
-    this.#put(this.#folded, Math.floor(startMs / this.#foldedMs), content);
+    this.#fold(Math.floor(startMs / this.#foldedMs), content);
     if (last > index) return;
     if (index >= this.#recentFrom) this.#put(this.#recent, index, content);
     this.#dropRecent(this.#last - RECENT_MAX + 1);
   }
 
+  #fold(key: number, content: Content): void {
+    if (key !== this.#waitingFor || this.#waiting.length >= WAITING_MAX) this.#settle();
+    this.#waitingFor = key;
+    this.#waiting.push(content);
+    this.#bytes += this.#rules.bytes(content);
+  }
+
+  /** Before folded windows are looked at. */
+  #settle(): void {
+    if (this.#waiting.length === 0) return;
+    for (const content of this.#waiting) this.#bytes -= this.#rules.bytes(content);
+    this.#put(this.#folded, this.#waitingFor, this.#rules.sum(this.#waiting));
+    this.#waiting = [];
+  }
+
   #put(into: Map<number, Content>, key: number, content: Content): void {
     const held = into.get(key);
-    const next = held === undefined ? content : this.#rules.add(held, content);
+    const next = held === undefined ? content : this.#rules.sum([held, content]);
     into.set(key, next);
     this.#bytes += this.#rules.bytes(next) - (held === undefined ? 0 : this.#rules.bytes(held));
   }
@@ -104,6 +124,7 @@ export class WindowStore<Content> {
       this.#dropRecent(this.#recentFrom + Math.ceil(recent / 2));
       return true;
     }
+    this.#settle();
     if (this.#folded.size < 2) return false;
     this.#foldAll();
     return true;
@@ -131,6 +152,7 @@ export class WindowStore<Content> {
 
   /** All of the time in windows of `widthMs`, in order; windows that hold nothing are left out. */
   folded(): Window<Content>[] {
+    this.#settle();
     return [...this.#folded]
       .sort(([a], [b]) => a - b)
       .map(([index, content]) => ({
@@ -142,6 +164,7 @@ export class WindowStore<Content> {
 
   /** The folded window that begins at a moment. */
   foldedAt(startMs: number): Content | undefined {
+    this.#settle();
     return this.#folded.get(Math.round(startMs / this.#foldedMs));
   }
 
@@ -158,6 +181,7 @@ export class WindowStore<Content> {
   }
 
   #foldAll(): void {
+    this.#settle();
     const before = this.#folded;
     this.#folded = new Map();
     for (const content of before.values()) this.#bytes -= this.#rules.bytes(content);

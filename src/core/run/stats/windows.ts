@@ -79,20 +79,23 @@ function windowOf(
 
 /** How windows of one sort add up. */
 export interface WindowRules<Content> {
-  /** Two parts at the same time, or two neighbours in time. */
-  add(a: Content, b: Content): Content;
+  /** Parts at the same time, or neighbours in time; one at least. */
+  sum(contents: readonly Content[]): Content;
   /** Bytes it takes in memory, roughly. */
   bytes(content: Content): number;
 }
 
-function addSteps(a: StepWindow, b: StepWindow): StepWindow {
-  const kinds = a.kinds.length > b.kinds.length ? a.kinds : b.kinds;
+function sumSteps(all: readonly StepWindow[]): StepWindow {
+  const [first] = all;
+  if (first !== undefined && all.length === 1) return first;
+  const length = Math.max(...all.map(({ kinds }) => kinds.length));
+  const failures = ({ kinds }: StepWindow, kind: number): number => kinds[kind] ?? 0;
   return windowOf(
-    (key) => a[key] + b[key],
-    kinds.map((_, kind) => (a.kinds[kind] ?? 0) + (b.kinds[kind] ?? 0)),
+    (key) => all.reduce((sum, one) => sum + one[key], 0),
+    Array.from({ length }, (_, kind) => all.reduce((sum, one) => sum + failures(one, kind), 0)),
     {
-      latency: a.latency.plus(b.latency),
-      failedLatency: a.failedLatency.plus(b.failedLatency),
+      latency: SparseCells.sum(all.map(({ latency }) => latency)),
+      failedLatency: SparseCells.sum(all.map(({ failedLatency }) => failedLatency)),
     },
   );
 }
@@ -103,7 +106,7 @@ export function windowCells({ failedLatency, latency }: StepWindow): number {
 }
 
 export const STEP_RULES: WindowRules<StepWindow> = {
-  add: addSteps,
+  sum: sumSteps,
   bytes: (window) => STEP_WINDOW_BYTES + CELL_BYTES * windowCells(window),
 };
 
@@ -146,14 +149,15 @@ export interface LoadWindow {
 const LOAD_KEYS = ["userMs", "targetMs", "arrivals", "iterations", "cpuMs", "lagMsMax"] as const;
 
 export const LOAD_RULES: WindowRules<LoadWindow> = {
-  add: (a, b) => ({
-    userMs: a.userMs + b.userMs,
-    targetMs: a.targetMs + b.targetMs,
-    arrivals: a.arrivals + b.arrivals,
-    iterations: a.iterations + b.iterations,
-    cpuMs: a.cpuMs + b.cpuMs,
-    lagMsMax: Math.max(a.lagMsMax, b.lagMsMax),
-  }),
+  sum: (all) =>
+    all.reduce((a, b) => ({
+      userMs: a.userMs + b.userMs,
+      targetMs: a.targetMs + b.targetMs,
+      arrivals: a.arrivals + b.arrivals,
+      iterations: a.iterations + b.iterations,
+      cpuMs: a.cpuMs + b.cpuMs,
+      lagMsMax: Math.max(a.lagMsMax, b.lagMsMax),
+    })),
   bytes: () => LOAD_WINDOW_BYTES,
 };
 

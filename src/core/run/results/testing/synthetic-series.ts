@@ -1,6 +1,6 @@
 /** What a synthetic run has over time: windows of latencies, the load, the cores. */
 
-import { cellLow, cellWidth, Histogram } from "../../stats/histogram.ts";
+import { cellHigh, Histogram } from "../../stats/histogram.ts";
 import type { CoreHealth, HistogramSummary, LatencyWindows, LoadSeries } from "../model.ts";
 
 const WINDOW_MS = 250;
@@ -48,7 +48,7 @@ export function latencyWindows(windows: readonly Window[], windowMs: number): La
 function fineHistogram(histogram: Histogram): HistogramSummary {
   const [upToMs, count]: [number[], number[]] = [[], []];
   histogram.forEachCell((cell, times) => {
-    upToMs.push((cellLow(cell) + cellWidth(cell) - 1) / 1_000);
+    upToMs.push(cellHigh(cell) / 1_000);
     count.push(times);
   });
   return { upToMs, count };
