@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { StepSummary } from "../core/run/results/model.ts";
 import { syntheticRun } from "../core/run/results/testing/synthetic-run.ts";
+import type { SparseCells } from "../core/run/stats/sparse-cells.ts";
+import { cellsOf } from "./cells.ts";
 import { FrameBuilder, summaryFrame } from "./frame.ts";
 import type { Frame, Point } from "./reporter.ts";
 
@@ -46,6 +49,22 @@ describe("a frame", () => {
         for (const figure of ["p50", "p95", "p99"] as const)
           expect(point.figures[figure] / step.latencyMs[figure]).toBeCloseTo(1, 2);
       }
+  });
+
+  it("is the same whether latencies come in windows or as they are counted", () => {
+    const known = new Map<StepSummary, SparseCells>();
+    const workflows = late.workflows.map((workflow) => ({
+      ...workflow,
+      steps: workflow.steps.map(({ windows, ...step }) => {
+        known.set(step, cellsOf(windows?.histograms ?? []));
+        return step;
+      }),
+    }));
+    const bare = { ...late, workflows };
+    const counted = { summary: bare, workflows: [], latencies: known };
+    const withWindows = { summary: late, workflows: [] };
+    const [one, other] = [new FrameBuilder(), new FrameBuilder()];
+    expect(other.next(bare, 1_000, counted)).toEqual(one.next(late, 1_000, withWindows));
   });
 
   it("is never of the same moment as the one before, whatever clocks say", () => {

@@ -12,7 +12,7 @@ import {
   STEP_FIGURES,
   TOTAL_FIGURES,
 } from "../core/run/results/figures.ts";
-import type { LiveRun } from "../core/run/results/live.ts";
+import type { RunProgress } from "../core/run/results/live.ts";
 import type {
   Distribution,
   MetricSummary,
@@ -20,8 +20,8 @@ import type {
   StepSummary,
   WorkflowSummary,
 } from "../core/run/results/model.ts";
-import type { SparseCells } from "../core/run/stats/sparse-cells.ts";
-import { cellsOf, figuresOfCells, minus, NO_CELLS, plus } from "./cells.ts";
+import { SparseCells } from "../core/run/stats/sparse-cells.ts";
+import { cellsOf, figuresOfCells } from "./cells.ts";
 import type { Frame, Point, PointScope } from "./reporter.ts";
 
 /** Time series of one run at one reporter. A back-end pays for each; more are left out and counted. */
@@ -52,14 +52,14 @@ export class FrameBuilder {
   #latencies = new Map<string, Latencies>();
   #lastMs: number | undefined;
 
-  /** `live` tells what only matters while it runs; the last frame has none. */
-  next(summary: RunSummary, atMs: number, live: LiveRun | null): Frame {
+  /** `progress` tells what only matters while it runs; the last frame has none. */
+  next(summary: RunSummary, atMs: number, progress: RunProgress | null): Frame {
     const beganMs = Date.parse(summary.startedAt);
     const fromMs = this.#lastMs ?? beganMs;
     // Two values of one moment are a mistake to databases of time series.
     this.#lastMs = Math.max(this.#lastMs === undefined ? fromMs : fromMs + 1, Math.round(atMs));
     const points = new Points("interval", this.#counts, this.#latencies);
-    points.add(summary, live);
+    points.add(summary, progress);
     this.#counts = points.counts;
     this.#latencies = points.latencies;
     const kept = points.list.filter((point) => isKept(this.#series, point));
@@ -104,7 +104,18 @@ function runLabels({ name, runId, tags, title }: RunSummary): Labels {
 }
 
 function keyOf(scope: PointScope, figure: string, labels: Labels): string {
-  return JSON.stringify([scope, figure, labels]);
+  return `${scope} ${figure} ${labelsKey(labels)}`;
+}
+
+const keys = new WeakMap<Labels, string>();
+
+/** The same for equal labels; points of one step share theirs, so it is worked out once for all of them. */
+export function labelsKey(labels: Labels): string {
+  const known = keys.get(labels);
+  if (known !== undefined) return known;
+  const key = JSON.stringify(labels);
+  keys.set(labels, key);
+  return key;
 }
 
 class Points {
@@ -126,24 +137,34 @@ class Points {
   }
 
   /** The run first, then workflows, then steps: what is left out is what there is most of. */
-  add(summary: RunSummary, live: LiveRun | null): void {
+  add(summary: RunSummary, progress: RunProgress | null): void {
     const { workflows } = summary;
+    const ofSteps = new Map(
+      workflows.flatMap(({ steps }) =>
+        steps.map((step) => [step, latenciesOf(step, progress?.latencies?.get(step))] as const),
+      ),
+    );
+    const ofWorkflows = workflows.map(({ steps }) =>
+      together(steps.map((step) => ofSteps.get(step) ?? null)),
+    );
     const steps = workflows.flatMap((workflow) => workflow.steps);
-    this.#together("run", {}, steps, summary.totals);
+    this.#together("run", {}, steps, summary.totals, together(ofWorkflows));
     const { cpu, lagMsP99 } = summary.generator;
     this.#gauge("run", "generator_cpu", "share", {}, cpu);
     this.#gauge("run", "generator_lag_ms_p99", "ms", {}, lagMsP99);
-    for (const workflow of workflows) {
+    for (const [at, workflow] of workflows.entries()) {
       const labels = { workflow: workflow.name };
-      this.#together("workflow", labels, workflow.steps, workflow.totals);
+      const latencies = ofWorkflows[at] ?? null;
+      this.#together("workflow", labels, workflow.steps, workflow.totals, latencies);
       this.#workflow(workflow, labels);
     }
-    for (const { activeVus, name, targetPerSecond } of live?.workflows ?? []) {
+    for (const { activeVus, name, targetPerSecond } of progress?.workflows ?? []) {
       this.#gauge("workflow", "active_users", "count", { workflow: name }, activeVus);
       if (targetPerSecond !== null)
         this.#gauge("workflow", "target_rate", "per second", { workflow: name }, targetPerSecond);
     }
-    for (const { name, steps: own } of workflows) for (const step of own) this.#step(step, name);
+    for (const { name, steps: own } of workflows)
+      for (const step of own) this.#step(step, name, ofSteps.get(step) ?? null);
     for (const { metrics, name } of workflows)
       for (const metric of metrics) this.#metric(metric, name);
   }
@@ -162,11 +183,12 @@ class Points {
     labels: Labels,
     steps: readonly StepSummary[],
     totals: RunSummary["totals"],
+    all: Latencies | null,
   ): void {
     for (const [field, description] of figuresOf(TOTAL_FIGURES)) {
       if (!this.#wants(field)) continue;
       if (description.kind === "distribution") {
-        const latencies = field === "latencyMs" ? allLatencies(steps) : null;
+        const latencies = field === "latencyMs" ? all : null;
         const figures = totals?.[field];
         if (typeof figures === "object" || latencies !== null)
           this.#distribution(scope, figureName(field), labels, {
@@ -197,7 +219,7 @@ class Points {
       });
   }
 
-  #step(step: StepSummary, workflow: string): void {
+  #step(step: StepSummary, workflow: string, latencies: Latencies | null): void {
     const labels = { ...step.tags, workflow, step: step.name, protocol: step.protocol };
     for (const [field, description] of figuresOf(STEP_FIGURES)) {
       if (!this.#wants(field)) continue;
@@ -205,7 +227,7 @@ class Points {
       if (typeof value === "object")
         this.#distribution("step", figureName(field), labels, {
           figures: value,
-          latencies: field === "latencyMs" ? latenciesOf(step) : null,
+          latencies: field === "latencyMs" ? latencies : null,
         });
       else if (value !== undefined) this.#value("step", field, description, labels, value);
     }
@@ -273,8 +295,8 @@ class Points {
     if (latencies === null) return;
     const key = keyOf(scope, figure, labels);
     this.latencies.set(key, latencies);
-    const before = this.#latenciesBefore.get(key) ?? { cells: NO_CELLS, sumMs: 0 };
-    const added = minus(latencies.cells, before.cells);
+    const before = this.#latenciesBefore.get(key) ?? { cells: SparseCells.EMPTY, sumMs: 0 };
+    const added = latencies.cells.minus(before.cells);
     const sum = Math.max(0, latencies.sumMs - before.sumMs);
     this.list.push({ ...named, figures: figuresOfCells(added, sum), sum, total: latencies });
   }
@@ -287,18 +309,22 @@ function sumOf(steps: readonly StepSummary[], field: keyof typeof TOTAL_FIGURES)
   }, 0);
 }
 
-/** The windows of a step hold all its latencies, in a file by seconds and while it runs in one. */
-function latenciesOf({ latencyMs, windows }: StepSummary): Latencies | null {
-  if (windows === undefined) return null;
-  return { cells: cellsOf(windows.histograms), sumMs: latencyMs.mean * latencyMs.count };
+/** Where they are not known, the windows of a step hold all of them: in a file by seconds. */
+function latenciesOf(
+  { latencyMs, windows }: StepSummary,
+  known: SparseCells | undefined,
+): Latencies | null {
+  const cells = known ?? (windows === undefined ? null : cellsOf(windows.histograms));
+  return cells === null ? null : { cells, sumMs: latencyMs.mean * latencyMs.count };
 }
 
-function allLatencies(steps: readonly StepSummary[]): Latencies | null {
-  const all = steps.map(latenciesOf);
-  if (all.some((one) => one === null)) return null;
+/** Null as soon as those of one are not known. */
+function together(all: readonly (Latencies | null)[]): Latencies | null {
+  const known = all.filter((one) => one !== null);
+  if (known.length < all.length) return null;
   return {
-    cells: plus(all.map((one) => one?.cells ?? NO_CELLS)),
-    sumMs: all.reduce((sum, one) => sum + (one?.sumMs ?? 0), 0),
+    cells: SparseCells.sum(known.map(({ cells }) => cells)),
+    sumMs: known.reduce((sum, { sumMs }) => sum + sumMs, 0),
   };
 }
 

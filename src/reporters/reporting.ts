@@ -4,7 +4,7 @@
  */
 
 import { errorText } from "../core/base/error-text.ts";
-import type { LiveRun } from "../core/run/results/live.ts";
+import type { RunProgress } from "../core/run/results/live.ts";
 import type { ReportOutcome, RunSummary } from "../core/run/results/model.ts";
 import { FrameBuilder } from "./frame.ts";
 import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, START_MS_MAX } from "./limits.ts";
@@ -83,11 +83,11 @@ export class Reporting {
   }
 
   /** The run as it stands: with latencies. */
-  live(live: LiveRun, elapsedMs: number): void {
+  progress(progress: RunProgress, elapsedMs: number): void {
     for (const group of this.#groups) {
       if (elapsedMs < group.nextMs) continue;
       group.nextMs += group.everyMs * Math.ceil((elapsedMs - group.nextMs + 1) / group.everyMs);
-      const frame = group.frames.next(live.summary, Date.now(), live);
+      const frame = group.frames.next(progress.summary, Date.now(), progress);
       for (const member of group.members) give(member, frame);
     }
   }

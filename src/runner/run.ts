@@ -239,7 +239,7 @@ export class LocalRun {
     const began = performance.now();
     return setInterval(() => {
       const now = performance.now();
-      if (reporting.isDue(now - began)) reporting.live(machine.live(now, "totals"), now - began);
+      if (reporting.isDue(now - began)) reporting.progress(machine.progress(now), now - began);
     }, REPORT_TICK_MS);
   }
 

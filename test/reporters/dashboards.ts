@@ -100,7 +100,7 @@ async function sendLive(report: string): Promise<void> {
       ...{ phase: "running", scale: 1, elapsedSeconds: seconds, totalSeconds: 3, summary },
       ...{ workflows, ratePerSecond: 0, failedPerSecond: 0 },
     };
-    reporting.live(live, seconds * 1_000);
+    reporting.progress(live, seconds * 1_000);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
   await reporting.finish(at(4));

@@ -128,7 +128,7 @@ async function untilEnded(watching: Watching, steering: Steering): Promise<Progr
       if (!started) view.start((command) => steering.steer(command));
       started = true;
       view.update(progress.live);
-      if (isDue) reporting?.live(progress.live, elapsedMs);
+      if (isDue) reporting?.progress(progress.live, elapsedMs);
     }
     await new Promise((resolve) => setTimeout(resolve, live ? WATCHED_MS : UNWATCHED_MS));
   }

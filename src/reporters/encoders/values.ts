@@ -1,6 +1,7 @@
 /** Points as plain numbers with names, for formats that know no histograms. */
 
 import type { Distribution } from "../../core/run/results/model.ts";
+import { labelsKey } from "../frame.ts";
 import type { Frame, Point } from "../reporter.ts";
 
 /** Of a distribution; the least and finer percentiles stand in summary.json. */
@@ -48,7 +49,7 @@ interface PointGroup {
 export function groupsOf({ kind, points }: Frame): PointGroup[] {
   const groups = new Map<string, PointGroup & { points: Point[] }>();
   for (const point of points) {
-    const key = JSON.stringify([point.scope, point.labels]);
+    const key = `${point.scope} ${labelsKey(point.labels)}`;
     const held = groups.get(key);
     if (held !== undefined) held.points.push(point);
     else

@@ -90,7 +90,7 @@ class Trial {
   async report(settings = ""): Promise<ReportOutcome> {
     const reporting = await this.open(settings);
     await reporting.start(run);
-    reporting.live(live, 60_000);
+    reporting.progress(live, 60_000);
     return outcomeOf(await reporting.finish(run));
   }
 }
@@ -158,7 +158,7 @@ function lifeOf(trial: Trial): void {
   it("changes nothing of a run when nobody listens", async () => {
     const reporting = await trial.open(",deadline=300ms", NOBODY);
     await reporting.start(run);
-    for (let second = 60; second < 300; second += 60) reporting.live(live, second * 1_000);
+    for (let second = 60; second < 300; second += 60) reporting.progress(live, second * 1_000);
     const { reports, ...rest } = await reporting.finish(run);
     expect(rest).toEqual(run);
     expect(reports?.[0]).toMatchObject({ sent: 0, problem: expect.stringMatching(/\S/) });
@@ -169,7 +169,7 @@ function lifeOf(trial: Trial): void {
   it("may be closed while it sends, and closed again", async () => {
     const reporting = await trial.open();
     await reporting.start(run);
-    reporting.live(live, 60_000);
+    reporting.progress(live, 60_000);
     const [first, second] = await Promise.all([reporting.finish(run), reporting.finish(run)]);
     expect(second).toBe(first);
     const writes = trial.stub.writes.length;

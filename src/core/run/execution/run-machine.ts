@@ -14,7 +14,7 @@ import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
 import { type Fault, singleFault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
-import type { LiveDetail, LiveRun, RunControl, RunPhase } from "../results/live.ts";
+import type { LiveDetail, LiveRun, RunControl, RunPhase, RunProgress } from "../results/live.ts";
 import type { LossDetails, LossFigures } from "../results/loss-figures.ts";
 import type { RunSummary } from "../results/model.ts";
 import type { RunAggregate } from "../results/run-aggregate.ts";
@@ -210,10 +210,16 @@ export class RunMachine {
     return this.#aggregate.anyStarted ? undefined : this.#mistake;
   }
 
-  /** What a screen shows now, or what reporters send. */
+  /** What a screen shows now, or what reporters elsewhere send. */
   live(now: number, detail: LiveDetail = "figures"): LiveRun {
     this.#setTime(now);
     return this.#aggregate.live(this.phase, detail);
+  }
+
+  /** What reporters on this machine send. */
+  progress(now: number): RunProgress {
+    this.#setTime(now);
+    return this.#aggregate.progress();
   }
 
   summary(): RunSummary {

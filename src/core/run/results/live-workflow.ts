@@ -2,9 +2,12 @@
 
 import { isOpen } from "../plan/load.ts";
 import { recentLatency, recentRates } from "../stats/series.ts";
+import { SparseCells } from "../stats/sparse-cells.ts";
 import type { LiveStep, LiveWorkflow } from "./live.ts";
 import { doingText, progressOf, targetUsersOf } from "./load-figures.ts";
+import type { RunSummary, StepSummary } from "./model.ts";
 import { isAside, type WorkflowAggregate } from "./workflow-aggregate.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 
 /** What "now" means for rates and for percentiles on the screen. */
 const RATE_WINDOW_MS = 1_000;
@@ -24,6 +27,21 @@ export function liveSteps(workflow: WorkflowAggregate, nowMs: number): LiveStep[
       p99: p99 ?? 0,
     };
   });
+}
+
+/** All latencies of each step of a summary so far; `data` is what the summary was made of. */
+export function latenciesOf(
+  { workflows }: RunSummary,
+  data: readonly WorkflowData[],
+): Map<StepSummary, SparseCells> {
+  return new Map(
+    workflows.flatMap((workflow, at) =>
+      workflow.steps.flatMap((step, index) => {
+        const totals = data[at]?.steps[index]?.totals;
+        return totals === undefined ? [] : [[step, SparseCells.ofHistogram(totals.latency)]];
+      }),
+    ),
+  );
 }
 
 export function liveWorkflow(

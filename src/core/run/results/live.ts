@@ -3,7 +3,8 @@
  * Views (full terminal, plain lines, none) receive this and nothing else, and answer with controls.
  */
 
-import type { RunSummary, WorkflowStatus } from "./model.ts";
+import type { SparseCells } from "../stats/sparse-cells.ts";
+import type { RunSummary, StepSummary, WorkflowStatus } from "./model.ts";
 
 export type RunPhase =
   | "starting"
@@ -15,11 +16,8 @@ export type RunPhase =
   | "stopping"
   | "done";
 
-/**
- * Latencies as well, in one window per step: they cost more, and only reporters need them. "totals": those, and
- * nothing over time, which grows with the run.
- */
-export type LiveDetail = "figures" | "latencies" | "totals";
+/** Latencies as well, in one window per step: they cost more, and only reporters elsewhere need them. */
+export type LiveDetail = "figures" | "latencies";
 
 export interface LiveRun {
   readonly phase: RunPhase;
@@ -34,6 +32,15 @@ export interface LiveRun {
   readonly failedPerSecond: number;
   /** Of the plan, as the load was changed by hand; 1 is as planned. */
   readonly scale: number;
+}
+
+/** What reporters are told while a run goes on; a `LiveRun` with latencies says it, too. */
+export interface RunProgress {
+  /** Nothing over time, which grows with the run, is in it. */
+  readonly summary: RunSummary;
+  readonly workflows: readonly Pick<LiveWorkflow, "name" | "activeVus" | "targetPerSecond">[];
+  /** All latencies of a step so far, in microseconds; where they are not here, its windows hold them. */
+  readonly latencies?: ReadonlyMap<StepSummary, SparseCells> | undefined;
 }
 
 export interface LiveWorkflow {

@@ -1,6 +1,7 @@
 /** What the results say of the load itself: its model, how far it is, what was asked for and reached. */
 
 import { formatDuration } from "../../base/duration.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
 import { isOpen, isOpenEnded, planDurationMs, planVusMax } from "../plan/load.ts";
 import { NAMES_MAX, OTHER_NAME } from "../stats/names.ts";
 import { formatCount, formatPercent, formatRate } from "./format.ts";
@@ -18,6 +19,17 @@ export function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs:
   const length = planDurationMs(load);
   if (length === null) return 0;
   return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
+}
+
+/** Known when all workflows are of one layer and a fixed length; layers make the end a guess. */
+export function totalSecondsOf(manifests: readonly WorkflowManifest[]): number | null {
+  const lengths = manifests.map(({ load, startAfterMs, warmupMs }) => {
+    const ms = planDurationMs(load);
+    return ms === null ? null : startAfterMs + ms + warmupMs;
+  });
+  const alone = manifests.every(({ dependsOn }) => dependsOn.length === 0);
+  if (!alone || lengths.some((ms) => ms === null)) return null;
+  return Math.max(...lengths.map((ms) => ms ?? 0)) / 1_000;
 }
 
 /** How many users are asked for now; with a rate, how many there may be. */

@@ -9,14 +9,20 @@ import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
 import type { Probe } from "../plan/breakpoint.ts";
-import { planDurationMs } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
-import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase } from "./live.ts";
-import { liveSteps, liveWorkflow } from "./live-workflow.ts";
-import { givenUpNote, modelNotes, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
+import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase, RunProgress } from "./live.ts";
+import { latenciesOf, liveSteps, liveWorkflow } from "./live-workflow.ts";
+import {
+  givenUpNote,
+  modelNotes,
+  remarksOf,
+  scalable,
+  scaleNotes,
+  totalSecondsOf,
+} from "./load-figures.ts";
 import type { LossDetails, LossFigures } from "./loss-figures.ts";
 import { Losses, lossFigures } from "./losses.ts";
 import { type GeneratorData, metricSource } from "./metric-source.ts";
@@ -321,7 +327,7 @@ export class RunAggregate {
 
   live(phase: RunPhase, detail: LiveDetail): LiveRun {
     const { steps, summary } = this.#liveFigures(detail);
-    const workflows = [...this.#workflows.values()].map((workflow) =>
+    const workflows = this.measured.map((workflow) =>
       liveWorkflow(workflow, steps.get(workflow) ?? [], this.#now),
     );
     const running = workflows.filter((workflow) => workflow.status === "running");
@@ -331,7 +337,7 @@ export class RunAggregate {
     return {
       phase: this.#livePhase(phase, warm),
       elapsedSeconds: this.#sinceStart() / 1_000,
-      totalSeconds: this.#totalSeconds(),
+      totalSeconds: totalSecondsOf(this.#options.manifests),
       summary,
       workflows,
       scale: this.#scale ?? 1,
@@ -346,14 +352,21 @@ export class RunAggregate {
   #livePhase(phase: RunPhase, warm: boolean): RunPhase {
     if (phase === "running" && warm) return "warming up";
     if (phase !== "running" && phase !== "starting") return phase;
-    const open = [...this.#workflows.values()].filter(
+    const open = this.measured.filter(
       ({ doing, status }) => doing !== null || status === "running",
     );
     const [first] = open;
     return open.every(({ doing }) => doing === first?.doing) ? (first?.doing ?? phase) : phase;
   }
 
-  /** Reporters, who want more, are told rarely and get what is known now. */
+  /** For reporters on this machine, who are told rarely: what is known now. */
+  progress(): RunProgress {
+    const summary = this.summary({ interrupted: false, ended: false, detail: "totals" });
+    const workflows = this.measured.map((one) => liveWorkflow(one, [], this.#now));
+    return { summary, workflows, latencies: latenciesOf(summary, this.#data()) };
+  }
+
+  /** Reporters elsewhere, who want more, are told rarely and get what is known now. */
   #liveFigures(detail: LiveDetail): LiveFigures {
     if (detail !== "figures") return this.#figuresNow(detail);
     if (this.#figures === null || this.#now - this.#figures.atMs >= FIGURES_MS)
@@ -362,11 +375,10 @@ export class RunAggregate {
   }
 
   #figuresNow(detail: LiveDetail): LiveFigures {
-    const workflows = [...this.#workflows.values()];
     return {
       atMs: this.#now,
       summary: this.summary({ interrupted: false, ended: false, detail }),
-      steps: new Map(workflows.map((one) => [one, liveSteps(one, this.#now)])),
+      steps: new Map(this.measured.map((one) => [one, liveSteps(one, this.#now)])),
     };
   }
 
@@ -442,9 +454,7 @@ export class RunAggregate {
   #coreHealth(overTime = false): CoreHealth[] {
     const atStart = Array.from({ length: this.#options.environment.cores }, (_, core) => core);
     return [...atStart, ...this.losses.joinedCores].map((core) => {
-      const aggregates = [...this.#workflows.values()].filter(
-        (workflow) => workflow.vitalsOf(core) !== undefined,
-      );
+      const aggregates = this.measured.filter((one) => one.vitalsOf(core) !== undefined);
       const lag = distribution(mergedLag(aggregates, core));
       const vitals = aggregates.map((workflow) => workflow.vitalsOf(core));
       return {
@@ -478,17 +488,6 @@ export class RunAggregate {
   #durationSeconds(ended: boolean): number {
     const end = ended && this.#endedMs !== undefined ? this.#endedMs : this.#now;
     return Math.max(0, end - (this.#firstStartMs ?? end)) / 1_000;
-  }
-
-  /** Known when all workflows are of one layer and a fixed length; layers make the end a guess. */
-  #totalSeconds(): number | null {
-    const lengths = this.#options.manifests.map(({ load, startAfterMs, warmupMs }) => {
-      const ms = planDurationMs(load);
-      return ms === null ? null : startAfterMs + ms + warmupMs;
-    });
-    const alone = this.#options.manifests.every(({ dependsOn }) => dependsOn.length === 0);
-    if (!alone || lengths.some((ms) => ms === null)) return null;
-    return Math.max(...lengths.map((ms) => ms ?? 0)) / 1_000;
   }
 }
 

@@ -3,7 +3,7 @@
  * that hold without being declared, the health of the generator, and the verdict.
  */
 
-import { cellLow, cellWidth, Histogram } from "../stats/histogram.ts";
+import { CELLS_MAX, cellHigh, Histogram } from "../stats/histogram.ts";
 import type { MetricTotal, MetricTotals } from "../stats/metrics.ts";
 import { NO_SERIES, summariseSeries } from "../stats/series.ts";
 import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
@@ -54,20 +54,36 @@ function fromMicros(value: number): number {
  * are left out. A cell of the fine histogram goes to the bucket its upper end lies in.
  */
 export function histogramSummary(histogram: Histogram): HistogramSummary {
+  const { max, min } = histogram;
   const upToMs: number[] = [];
   const count: number[] = [];
+  let last = -1;
   histogram.forEachCell((cell, times) => {
-    const bound =
-      roundUp(
-        Math.min(Math.max(cellLow(cell) + cellWidth(cell) - 1, histogram.min), histogram.max),
-      ) / 1_000;
-    if (upToMs.at(-1) === bound) count[count.length - 1] = (count.at(-1) ?? 0) + times;
+    const high = cellHigh(cell);
+    const isInside = high >= min && high <= max;
+    const bound = isInside ? boundMs(cell) : roundUp(Math.min(Math.max(high, min), max)) / 1_000;
+    if (bound === last) count[count.length - 1] = (count[count.length - 1] ?? 0) + times;
     else {
       upToMs.push(bound);
       count.push(times);
+      last = bound;
     }
   });
   return { upToMs, count };
+}
+
+/** Nobody looks at it. */
+const NO_HISTOGRAM: HistogramSummary = { upToMs: [], count: [] };
+
+/** Bounds of the buckets by cell, each worked out when it is first asked for. */
+const BOUNDS_MS = new Float64Array(CELLS_MAX).fill(-1);
+
+function boundMs(cell: number): number {
+  const known = BOUNDS_MS[cell] as number;
+  if (known >= 0) return known;
+  const bound = roundUp(cellHigh(cell)) / 1_000;
+  BOUNDS_MS[cell] = bound;
+  return bound;
 }
 
 /** To two significant digits, upwards. */
@@ -83,7 +99,7 @@ interface StepTime {
   readonly secondsAt: (ms: number) => number;
 }
 
-/** `errorKinds` names the kinds in the order of `StepTotals.failed`; without `time` there is nothing over it. */
+/** `errorKinds` names the kinds in the order of `StepTotals.failed`; without `time` there are only figures. */
 export function summariseStep(
   name: string,
   protocol: string,
@@ -122,7 +138,7 @@ export function summariseStep(
     firstByteMs: distribution(totals.firstByte),
     connectMs: distribution(totals.connect),
     tlsMs: distribution(totals.tls),
-    histogram: histogramSummary(totals.latency),
+    histogram: time === null ? NO_HISTOGRAM : histogramSummary(totals.latency),
     sent: totals.sent,
     series: time === null ? NO_SERIES : summariseSeries(time.windows, time.secondsAt, errorKinds),
   };

@@ -32,7 +32,7 @@ function modelOf(plan: LoadPlan): WorkflowSummary["model"] {
   return isOpen(plan) ? "open" : MODELS[plan.kind];
 }
 
-/** Figures for a screen; with the latencies so far in one window, for reporters; all, for files. */
+/** "latencies": figures, and what was measured so far in one window. "totals": nothing over time. "all": for files. */
 export type Detail = "figures" | "latencies" | "totals" | "all";
 
 interface SummaryInputs {
@@ -58,8 +58,8 @@ export function workflowSummary(
     const { name, number, protocol, tags, totals, windows } = step;
     const time = detail === "totals" ? null : { windows, secondsAt };
     const figures = summariseStep(name, protocol, tags, totals, time, elapsedSeconds, errorKinds);
-    if (detail === "figures") return figures;
-    if (detail === "latencies" || detail === "totals")
+    if (detail === "figures" || detail === "totals") return figures;
+    if (detail === "latencies")
       return { ...figures, windows: wholeLatencies(totals.latency, secondsAt, elapsedSeconds) };
     const samples = workflow
       .samplesOf(number)
