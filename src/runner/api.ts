@@ -99,10 +99,14 @@ export class Run implements AsyncIterable<RunEvent> {
     }
   }
 
-  /** One reader gets all events. Leaving the loop leaves the run alone. */
-  [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
+  /** One reader gets all events. Leaving the loop leaves the run alone: nobody looks any more. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent, void> {
     this.#watched = true;
-    return this.quiet()[Symbol.asyncIterator]();
+    try {
+      yield* this.quiet();
+    } finally {
+      this.#watched = false;
+    }
   }
 
   /** The events without live pictures, which then nobody has to work out. */

@@ -113,6 +113,17 @@ console.log(JSON.stringify(await run("flow.ts", { signal: gone }).summary.catch(
   expect(early).toEqual([true, 130, "interrupted before the run began"]);
 });
 
+it("work out no live figures for a reader who has left", async () => {
+  const [pictures] = await program(`
+const test = run("${demo.url}", { rate: 20, duration: "3s" });
+for await (const event of test) if (event.kind === "live") break;
+let pictures = 0;
+for await (const event of test.quiet()) if (event.kind === "live") pictures++;
+console.log(JSON.stringify(pictures));`);
+  // One may be on its way.
+  expect(pictures).toBeLessThanOrEqual(1);
+});
+
 it("refuse what means nothing, and two may run at once", async () => {
   const [refused, both] = await program(`
 const refusals = [
