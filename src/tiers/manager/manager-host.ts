@@ -10,7 +10,12 @@ import { UNUSED_MS_MIN } from "../../core/tiers/artifacts/replicas.ts";
 import { DATACENTER_KIND } from "../../core/tiers/manager/datacenter-state.ts";
 import { Manager } from "../../core/tiers/manager/manager.ts";
 import { RUN_KIND } from "../../core/tiers/manager/run-state.ts";
-import type { GroupLookup, ManagerConfig, ManagerOptions } from "../../core/tiers/manager/types.ts";
+import {
+  type GroupLookup,
+  MANAGER_DEFAULTS,
+  type ManagerConfig,
+  type ManagerOptions,
+} from "../../core/tiers/manager/types.ts";
 import {
   type AboveEffect,
   type AboveInput,
@@ -146,6 +151,7 @@ export class ManagerHost {
 export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerConfig {
   return {
     workerTimeoutMs: settings.workerTimeout,
+    rejoinMs: MANAGER_DEFAULTS.rejoinMs,
     lostWorkerMs: settings.deadWorkerReap,
     loadTimeoutMs: settings.loadTimeout,
     orderRetryMs: settings.orderRetry,

@@ -21,6 +21,11 @@ export const STALE_MS = 1_000;
 export const STALL_MS_MAX = 5_000;
 export const BACKOFF_MS_MIN = 50;
 export const BACKOFF_MS_MAX = 1_000;
+/**
+ * By then whoever lives and is meant to has called a process that has just begun: a connection that was being
+ * opened when the process before it ended waits for its answer until it gives up, and is then made anew.
+ */
+export const REJOIN_MS_MAX = OPENING_MS_MAX + BACKOFF_MS_MAX + DIAL_MS_MAX;
 
 /** What may wait for one peer. */
 export interface QueueLimits {

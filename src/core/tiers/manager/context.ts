@@ -21,6 +21,8 @@ export class ManagerContext {
   wall = 0;
   readonly #lookup: GroupLookup;
   #beganAt: number | null = null;
+  /** Since when it runs without having been stopped. */
+  #awakeSince = 0;
   #requests = 0;
   #events = 0;
   #effects: ManagerEffect[] = [];
@@ -36,20 +38,24 @@ export class ManagerContext {
   }
 
   setTime(now: number, wall: number): void {
+    // Whoever hears a worker looks after it once in this time: without a step for twice as long it was stopped.
+    const isAwake =
+      this.#beganAt !== null && now - this.now <= 2 * this.options.config.workerTimeoutMs;
+    if (!isAwake) this.#awakeSince = now;
+    this.#beganAt ??= now;
     this.now = now;
     this.wall = wall;
-    this.#beganAt ??= now;
   }
 
   /**
-   * By then every worker that lives has been heard by this process. After a power cut workers may be back later
-   * than managers: as long as there are none at all, a job could only fail for want of them.
+   * By then every worker that lives has been heard by this process. While it was stopped it could hear nobody.
+   * After a power cut workers may be back later than managers: as long as there are none at all, a job could only
+   * fail for want of them.
    */
   get heardAllAt(): number {
-    const { loadTimeoutMs, workerTimeoutMs } = this.options.config;
-    const beganAt = this.#beganAt ?? 0;
-    const firstAt = this.workers.firstHeardAt ?? beganAt + loadTimeoutMs;
-    return Math.max(beganAt, firstAt) + workerTimeoutMs;
+    const { loadTimeoutMs, rejoinMs, workerTimeoutMs } = this.options.config;
+    const firstAt = this.workers.firstHeardAt ?? (this.#beganAt ?? 0) + loadTimeoutMs;
+    return Math.max(this.#awakeSince + rejoinMs, firstAt + workerTimeoutMs);
   }
 
   emit(effect: ManagerEffect): void {

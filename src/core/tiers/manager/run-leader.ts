@@ -147,14 +147,14 @@ export class RunLeader {
       this.held.nextDeadline((this.machine?.waits.length ?? 0) > 0),
       this.#intake.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#replacements.nextDeadline(),
-      this.#phase === "gathering" ? this.#context.heardAllAt : Number.POSITIVE_INFINITY,
+      this.#phase === "gathering" ? this.#workers.gatherAt : Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
 
   onTick(): void {
     const { now } = this.#context;
-    if (this.#phase === "gathering") this.#gather();
+    if (this.#phase === "gathering" && now >= this.#workers.gatherAt) this.#gather();
     if (now >= this.#loadBy) this.#fail("the workflow did not load in time");
     if (this.held.isStartReached(now)) this.#startLoaded();
     if (this.held.isForgotten(now)) this.#end("CANCELLED", "nobody has started it", null);
@@ -309,8 +309,7 @@ export class RunLeader {
 
   /** Workers that this manager has not heard yet may still be there: it has just begun itself. */
   #gather(): void {
-    const { heardAllAt, now, rules } = this.#context;
-    if (!this.#workers.gather() && now < heardAllAt && rules.workersGathered) return;
+    if (!this.#workers.gather() && this.#context.rules.workersGathered) return;
     this.#phase = "announcing";
     this.#onAnnounced();
   }

@@ -11,6 +11,9 @@ import { keyOf, type Life, OrderRows } from "./order-rows.ts";
 import type { RunCore } from "./run-entries.ts";
 import type { RunState } from "./run-state.ts";
 
+/** While it waits for workers it looks so often: a manager that does not was stopped, and heard nobody. */
+const GATHER_LOOK_MS = 500;
+
 interface WorkersListener {
   /** Somebody has heard of this leader. */
   onAnnounced(): void;
@@ -18,6 +21,8 @@ interface WorkersListener {
 }
 
 export class RunWorkers {
+  /** When it is looked again who is heard; it stays where it is while other things happen. */
+  gatherAt = 0;
   readonly #context: ManagerContext;
   readonly #state: RunState;
   readonly #rows: OrderRows;
@@ -84,12 +89,17 @@ export class RunWorkers {
     return this.#rows.onAnswer(request, answer);
   }
 
-  /** True when every worker that the job has is heard; those that are not hear of us when they come back. */
+  /**
+   * True when every worker that the job has is heard, or would have been; those that are not hear of us when they
+   * come back. Else it is asked again at `gatherAt`.
+   */
   gather(): boolean {
     const lives = [...this.#state.grants, ...this.#state.cores];
     for (const life of lives) this.#rows.open(life);
     this.#rows.send();
-    return lives.every((life) => this.#lives(life));
+    const { heardAllAt, now } = this.#context;
+    this.gatherAt = now + GATHER_LOOK_MS;
+    return now >= heardAllAt || lives.every((life) => this.#lives(life));
   }
 
   #lives({ incarnation, worker }: Life): boolean {

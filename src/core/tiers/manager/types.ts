@@ -55,6 +55,11 @@ export interface ManagerConfig {
    * Shorter than the pauses of a busy worker's event loop: a worker is given up for nothing.
    */
   readonly workerTimeoutMs: number;
+  /**
+   * Milliseconds within which every worker that lives has called a manager that has just begun.
+   * Shorter than workers take: jobs lose cores that are well when their manager starts again.
+   */
+  readonly rejoinMs: number;
   /** Milliseconds for which a lost worker is remembered, so that people see what is missing. */
   readonly lostWorkerMs: number;
   /** Milliseconds that a core may take from its order to `loaded`, fetching the files included. */
@@ -75,6 +80,7 @@ export interface ManagerConfig {
 
 export const MANAGER_DEFAULTS: ManagerConfig = {
   workerTimeoutMs: 3_000,
+  rejoinMs: 8_000,
   lostWorkerMs: 900_000,
   loadTimeoutMs: 60_000,
   orderRetryMs: 1_000,

@@ -11,17 +11,18 @@ import type { Hello } from "../../../wire/hello.ts";
 import type { KeyRing } from "../../../wire/key-ring.ts";
 import { encodeStreamMessage, type StreamEnvelope } from "../../../wire/registry.ts";
 import type { Entropy } from "../../../wire/seal.ts";
-import { assertNever } from "../../base/assert.ts";
+import { assert, assertNever } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import { Deadlines } from "../../base/deadlines.ts";
 import type { Address } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { type FetchEffect, Fetches } from "../artifacts/fetches.ts";
 import type { KeptLinkView } from "../link/kept-link.ts";
-import { QUEUE_LIMITS } from "../link/limits.ts";
+import { QUEUE_LIMITS, REJOIN_MS_MAX } from "../link/limits.ts";
 import { Links } from "../link/links.ts";
 import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
+import { MANAGER_DEFAULTS } from "../manager/types.ts";
 import type { Announce, Announced, Artifact, Orders, Refusal, Taken } from "../messages.ts";
 import type { WorkerRules } from "../worker/rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts";
@@ -96,6 +97,8 @@ type Asked =
       readonly job: string;
       readonly hash: string;
     };
+
+assert(MANAGER_DEFAULTS.rejoinMs >= REJOIN_MS_MAX, "managers wait until a worker has called again");
 
 export class WorkerProcess {
   readonly worker: Worker;

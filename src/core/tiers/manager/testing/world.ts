@@ -70,6 +70,8 @@ export class World {
   readonly #quotas: Quotas;
   /** Managers that nobody reaches and that reach nobody. */
   readonly #cut = new Set<number>();
+  readonly #stopped = new Set<number>();
+  readonly #unread: { readonly manager: number; readonly input: ManagerInput }[] = [];
   #ids = 0;
   #boots = 0;
 
@@ -125,6 +127,14 @@ export class World {
     this.#boot(index);
     this.cluster.start(this.cluster.at(index));
     this.cluster.settle();
+  }
+
+  /** What comes to it meanwhile waits until it goes on. */
+  stop(index: number, forMs: number): void {
+    this.#stopped.add(index);
+    this.run(forMs);
+    this.#stopped.delete(index);
+    this.#queue.unshift(...this.#unread.splice(0));
   }
 
   cut(index: number, isCut: boolean): void {
@@ -245,6 +255,10 @@ export class World {
       this.#hearLedger();
       const next = this.#queue.shift();
       if (next === undefined) return;
+      if (this.#stopped.has(next.manager)) {
+        this.#unread.push(next);
+        continue;
+      }
       const manager = this.#managers[next.manager];
       const wall = WALL + this.now + (this.#wallMs[next.manager] ?? 0);
       const effects = manager?.step(next.input, millis(this.now), wall) ?? [];
