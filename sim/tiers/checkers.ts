@@ -76,6 +76,8 @@ export class TiersCheckers {
     const { now } = this.#world;
     if (worker.lifetime.state === "paused") this.#pausedAt.set(worker, now);
     if (worker.lifetime.state !== "up" || worker.cores.size === 0) return;
+    for (const core of worker.cores.values())
+      if (core.isLoading) this.results.onLoading(core.key, worker.name);
     if (now - (this.#pausedAt.get(worker) ?? Number.NEGATIVE_INFINITY) < AWAKE_MS) return;
     // That a connection is dead is known when it was silent for long enough.
     const limitMs = Math.max(SILENCE_MS_MAX, worker.spec.isolationMs) + GRACE_MS;

@@ -21,6 +21,7 @@ import { OpenRequests } from "../../src/engine/open-requests.ts";
 import { Repeats } from "../../src/engine/repeats.ts";
 import { timeIsUpFault } from "../../src/engine/time-is-up.ts";
 import type { World } from "../kernel/world.ts";
+import type { Committed } from "./committed.ts";
 import { type Behaviour, type Bundle, decodeBundle } from "./jobs.ts";
 import type { CoreTruth, Truth } from "./truth.ts";
 
@@ -45,6 +46,7 @@ interface CoreOptions {
   readonly bundle: Uint8Array;
   readonly world: World;
   readonly truth: Truth;
+  readonly committed: Committed;
   readonly random: Random;
   readonly send: (event: CoreEvent) => void;
 }
@@ -106,6 +108,11 @@ export class SimCore {
 
   get job(): string {
     return this.#options.job;
+  }
+
+  /** Of its submission. */
+  get key(): string {
+    return this.#key;
   }
 
   die(): void {
@@ -240,10 +247,11 @@ export class SimCore {
     this.#after(random.float() * PREPARE_MS_MAX, () => this.#send({ kind: "prepared", execution }));
   }
 
-  /** T7: what a workflow uses is there when it begins. */
+  /** T7: what a workflow uses is committed and there when it begins. */
   #checkContext({ context, workflow }: Prepare, { uses }: WorkflowManifest): void {
-    const { job, truth } = this.#options;
+    const { committed, job, truth } = this.#options;
     for (const { from, keys } of uses) {
+      committed.onUsed(job, workflow, from);
       for (const key of keys)
         if (from.every((name) => context[name]?.[key] === undefined))
           truth.violated("T7", `${workflow} of ${job} begins without "${key}"`);

@@ -16,6 +16,8 @@ export interface SimLedger {
   readonly blobs: BlobDisk;
   /** Of a manager; empty for a gate. */
   readonly datacenter: string;
+  /** Jobs that it has something to do for. */
+  readonly open: () => readonly string[];
 }
 
 interface FaultTargets {

@@ -7,6 +7,7 @@ import type { Address, NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import { Gate } from "../../src/core/tiers/gate/gate.ts";
 import { lookupIn } from "../../src/core/tiers/gate/lookup.ts";
+import type { GateRules } from "../../src/core/tiers/gate/rules.ts";
 import { GATE_DEFAULTS } from "../../src/core/tiers/gate/types.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../../src/core/tiers/link/types.ts";
 import { ClientProcess } from "../../src/core/tiers/process/client-process.ts";
@@ -29,6 +30,7 @@ interface GateSpec {
   readonly name: NodeId;
   readonly addresses: ReadonlyMap<NodeId, Address>;
   readonly datacenters: readonly DatacenterSite[];
+  readonly rules: GateRules;
 }
 
 /** Streams to datacenters are numbered by themselves: here each datacenter has numbers of its own. */
@@ -39,6 +41,7 @@ export class GateAbove implements Above {
   readonly #spec: GateSpec;
   readonly #streams: Streams;
   readonly #random: Random;
+  gate: Gate | null = null;
   #process: LedgerProcess | null = null;
   #lives = 0;
 
@@ -57,9 +60,9 @@ export class GateAbove implements Above {
 
   compose(ledger: LedgerMachine, boot: string): DrivenMachine {
     this.blobs.begin();
-    const { addresses, datacenters, name: self } = this.#spec;
+    const { addresses, datacenters, name: self, rules } = this.#spec;
     const life = this.#random.fork(`life/${++this.#lives}`);
-    const gate = new Gate(
+    this.gate = new Gate(
       {
         ...{ self, gates: [...addresses.keys()], boot, version: "1.0.0" },
         ...{ errorKinds: ERROR_KINDS, addresses: Object.fromEntries(addresses) },
@@ -67,7 +70,7 @@ export class GateAbove implements Above {
           name,
           managers: managers.map((one) => one.name),
         })),
-        config: GATE_DEFAULTS,
+        ...{ config: GATE_DEFAULTS, rules },
       },
       lookupIn(ledger.node),
     );
@@ -92,7 +95,7 @@ export class GateAbove implements Above {
       return { name, managers, client };
     });
     const own = { name: self, addresses: [...addresses.values()] };
-    return new GateProcess(own, ledger, gate, links);
+    return new GateProcess(own, ledger, this.gate, links);
   }
 
   onServing(): void {

@@ -32,6 +32,7 @@ export class ManagerAbove implements Above {
   readonly #rules: ManagerRules;
   readonly blobs: BlobEffects;
   machine: ManagerProcess | null = null;
+  manager: Manager | null = null;
 
   constructor(name: NodeId, { addresses, datacenter, rules }: ManagerSpec, blobs: BlobEffects) {
     this.#name = name;
@@ -55,7 +56,8 @@ export class ManagerAbove implements Above {
       machine: { node: "", platform: "", cpuModel: "" },
       ...{ errorKinds: ERROR_KINDS, config: MANAGER_DEFAULTS },
     };
-    this.machine = new ManagerProcess(options, ledger, new Manager(options, lookup));
+    this.manager = new Manager(options, lookup);
+    this.machine = new ManagerProcess(options, ledger, this.manager);
     return this.machine;
   }
 

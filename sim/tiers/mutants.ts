@@ -3,15 +3,21 @@
  * below says which it cannot and who does.
  */
 
+import { GATE_RULES, type GateRules } from "../../src/core/tiers/gate/rules.ts";
 import { MANAGER_RULES, type ManagerRules } from "../../src/core/tiers/manager/rules.ts";
 import { WORKER_RULES, type WorkerRules } from "../../src/core/tiers/worker/rules.ts";
 
 interface TiersRules {
+  readonly gate: GateRules;
   readonly manager: ManagerRules;
   readonly worker: WorkerRules;
 }
 
-const ALL_TIERS_RULES: TiersRules = { manager: MANAGER_RULES, worker: WORKER_RULES };
+const ALL_TIERS_RULES: TiersRules = {
+  gate: GATE_RULES,
+  manager: MANAGER_RULES,
+  worker: WORKER_RULES,
+};
 
 /** Rules that this simulator cannot show, and what does. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {};
@@ -20,6 +26,11 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {};
 export const TIERS_MUTANTS: readonly string[] = Object.entries(ALL_TIERS_RULES)
   .flatMap(([machine, rules]) => Object.keys(rules).map((rule) => `${machine}.${rule}`))
   .filter((name) => ELSEWHERE[name] === undefined);
+
+/** Those of gates are looked for where there are some. */
+export function needsGates(mutant: string | null): boolean {
+  return mutant?.startsWith("gate.") === true;
+}
 
 export function tiersRulesWithout(mutant: string | null): TiersRules {
   if (mutant === null) return ALL_TIERS_RULES;

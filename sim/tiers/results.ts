@@ -3,7 +3,7 @@
  *
  *   T3   one key is one job; a job ends once, and everybody who asks learns the same
  *   T5   counted <= really made <= counted + what the cores that are stated as lost made
- *   T8   a job whose cancel was confirmed ends cancelled
+ *   T8   a job whose cancel was confirmed ends cancelled, and soon makes no more load
  *   T10  where only managers had faults, nothing of a job is lost
  *   T13  a job makes load in no more datacenters than it was to run in, and in each as one job
  *   P1   a job that says nothing of losses has made all of its plan
@@ -26,6 +26,11 @@ const LOSSES_MAX = 3;
 /** By then another core goes on with a share. */
 const REPLACED_MS_MAX = 3_000;
 
+/** From the confirmed cancel, or from healing, to the last call: work in flight, its kill, and a new leader. */
+const CANCELLED_MS_MAX = 60_000;
+/** The same where nobody but executor cores has ever been away. */
+const CANCELLED_MS_MAX_CALM = 10_000;
+
 interface Ended {
   readonly plan: JobPlan;
   readonly progress: Progress;
@@ -44,6 +49,7 @@ export class Results {
   readonly #truth: Truth;
   readonly #scope: TiersPlan["scope"];
   readonly #hasGates: boolean;
+  readonly #healAt: number;
   readonly #jobOf = new Map<string, string>();
   readonly #ended = new Map<string, Ended>();
   readonly #steered = new Map<string, Steered>();
@@ -54,6 +60,7 @@ export class Results {
     this.#truth = truth;
     this.#scope = plan.scope;
     this.#hasGates = plan.gates > 0;
+    this.#healAt = plan.healAt;
   }
 
   /** Jobs that somebody was told of, with their keys. */
@@ -86,6 +93,20 @@ export class Results {
     this.#world.note(`${kind} of ${job}: ${JSON.stringify(answer)}`);
     if (kind === "cancel" && answer.kind === "controlled")
       this.#steeredOf(job).cancelledAt ??= this.#world.now;
+  }
+
+  /** A core makes load for whoever submitted it under this key. */
+  onLoading(key: string, where: string): void {
+    const job = this.#jobOf.get(key);
+    const cancelledAt = job === undefined ? null : this.#steeredOf(job).cancelledAt;
+    if (cancelledAt === null) return;
+    const isCalm = this.#scope === "none" || this.#scope === "cores";
+    const untilMs = isCalm
+      ? cancelledAt + CANCELLED_MS_MAX_CALM
+      : Math.max(cancelledAt, this.#healAt) + CANCELLED_MS_MAX;
+    this.#violations.check(this.#world.now < untilMs, "T8", () => {
+      return `${where} makes load for ${job}, whose cancel was confirmed at ${cancelledAt} ms`;
+    });
   }
 
   #steeredOf(job: string): Steered {

@@ -4,6 +4,8 @@
  */
 
 import { Random } from "../../src/core/base/random.ts";
+import type { JobState } from "../../src/core/ledger/job/job-state.ts";
+import { keyOfPart } from "../../src/core/tiers/gate/job-parts.ts";
 import { lookupIn } from "../../src/core/tiers/gate/lookup.ts";
 import { hasJobEnded } from "../../src/core/tiers/gate/status.ts";
 import { DatacenterState } from "../../src/core/tiers/manager/datacenter-state.ts";
@@ -12,8 +14,10 @@ import type { RunResult } from "../cluster/run.ts";
 import { World } from "../kernel/world.ts";
 import { TiersCheckers } from "./checkers.ts";
 import type { SimClient } from "./client.ts";
+import { type AskedPlaces, Committed } from "./committed.ts";
 import { TiersFaults } from "./faults.ts";
 import { drawJob, type JobPlan } from "./jobs.ts";
+import { needsGates } from "./mutants.ts";
 import { Results } from "./results.ts";
 import { drawTiersPlan, TIERS_CALM_MS, type TiersPlan } from "./swarm.ts";
 import { Truth } from "./truth.ts";
@@ -37,7 +41,7 @@ export function runTiersSeed(options: TiersRunOptions): RunResult {
   const plan = drawTiersPlan(
     new Random(`tiers-swarm/${options.seed}`),
     options.minutes,
-    options.gates,
+    options.gates || needsGates(options.mutant),
   );
   const run = new TiersRun(options, plan);
   let violation: Violation | null;
@@ -66,6 +70,7 @@ class TiersRun {
   readonly checkers: TiersCheckers;
   readonly #options: TiersRunOptions;
   readonly #violations: Violations;
+  readonly #committed: Committed;
   readonly #cluster: Cluster;
   readonly #faults: TiersFaults;
   readonly #random: Random;
@@ -83,12 +88,14 @@ class TiersRun {
     const truth = new Truth(world, violations);
     const results = new Results(world, violations, truth, plan);
     this.checkers = new TiersCheckers(world, violations, results);
+    this.#committed = new Committed(violations);
     const { checkers } = this;
+    const committed = this.#committed;
     this.#random = world.random.fork("jobs");
     const onIdle = (client: SimClient): void => this.#onIdle(client);
     const { mutant } = options;
     this.#cluster = new Cluster({
-      ...{ world, plan, violations, checkers, truth, onIdle, mutant },
+      ...{ world, plan, violations, checkers, committed, truth, onIdle, mutant },
     });
     const { clients, gates, managers, network, streams, workers } = this.#cluster;
     this.#faults = new TiersFaults({
@@ -113,6 +120,7 @@ class TiersRun {
     if (this.#awaitJobs(limit) || this.#lastJob(limit)) return this.#violations.first;
     if (this.#until(world.now + IDLE_MS)) return this.#violations.first;
     this.#checkIdle();
+    this.#committed.judge(this.#cluster.managers.map(({ process }) => process));
     this.checkers.results.judge();
     return this.#violations.first;
   }
@@ -169,6 +177,10 @@ class TiersRun {
       const open = machine?.worker.jobs ?? [];
       this.#violations.check(open.length === 0, "T12", () => `${name} still knows ${open}`);
     }
+    for (const { open, process } of [...this.#cluster.managers, ...this.#cluster.gates]) {
+      const jobs = open();
+      this.#violations.check(jobs.length === 0, "T12", () => `${process.id} still leads ${jobs}`);
+    }
   }
 
   #onIdle(client: SimClient): void {
@@ -197,6 +209,9 @@ class TiersRun {
   #sample(): void {
     const { world } = this;
     for (const worker of this.#cluster.workers) this.checkers.sample(worker);
+    for (const { process } of this.#cluster.gates)
+      for (const { state } of process.node === null ? [] : lookupIn(process.node).jobs())
+        this.#committed.onAsked(placesOf(state));
     world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
   }
 
@@ -205,4 +220,11 @@ class TiersRun {
     this.world.runUntil(at, () => this.#violations.first !== null);
     return this.#violations.first !== null;
   }
+}
+
+/** The keys of its parts, in the order in which datacenters are asked. */
+function placesOf(state: JobState): AskedPlaces {
+  const { dispatched } = state.run;
+  const places = dispatched.toSorted((a, b) => (a.dcId < b.dcId ? -1 : 1));
+  return { job: state.jobId, keys: places.map((one) => keyOfPart(state.jobId, one)) };
 }

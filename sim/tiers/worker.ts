@@ -231,7 +231,7 @@ export class SimWorker implements StreamHost {
   }
 
   #spawn({ job, opened, order }: Opened): void {
-    const { truth, world } = this.#around;
+    const { committed, truth, world } = this.#around;
     this.lifetime.after(this.#random.float() * SPAWN_MS_MAX, "synced", () => {
       const entry = order.files.find(({ path }) => path === order.entry);
       const bundle = this.blobs.read(entry?.hash ?? "") ?? new Uint8Array();
@@ -241,7 +241,7 @@ export class SimWorker implements StreamHost {
         const { datacenter } = this.spec;
         const random = this.#random.fork(`core/${life}/${slot}`);
         const made: SimCore = new SimCore({
-          ...{ job, datacenter, worker, core, index, bundle, world, truth, random },
+          ...{ job, datacenter, worker, core, index, bundle, world, truth, committed, random },
           send: (event) => {
             if (this.cores.get(slot) !== made || this.life !== life) return;
             this.lifetime.inLife(() => this.#push({ kind: "core", slot, event }));

@@ -30,6 +30,7 @@ import { BlobDisk } from "./blob-disk.ts";
 import { BlobEffects } from "./blob-effects.ts";
 import type { TiersCheckers } from "./checkers.ts";
 import { SimClient } from "./client.ts";
+import type { Committed } from "./committed.ts";
 import type { SimLedger } from "./faults.ts";
 import { type DatacenterSite, GateAbove } from "./gate.ts";
 import { Lifetime } from "./lifetime.ts";
@@ -44,6 +45,7 @@ export interface TiersAround {
   readonly world: World;
   readonly streams: Streams;
   readonly checkers: TiersCheckers;
+  readonly committed: Committed;
   readonly truth: Truth;
   /** A client has nothing to do. */
   readonly onIdle: (client: SimClient) => void;
@@ -54,6 +56,7 @@ interface ClusterOptions {
   readonly plan: TiersPlan;
   readonly violations: Violations;
   readonly checkers: TiersCheckers;
+  readonly committed: Committed;
   readonly truth: Truth;
   readonly onIdle: (client: SimClient) => void;
   readonly mutant: string | null;
@@ -72,14 +75,14 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     this.#options = options;
-    const { checkers, onIdle, plan, truth, world } = options;
+    const { checkers, committed, onIdle, plan, truth, world } = options;
     const { clients, gates, managers, workers } = plan;
     const count = managers + workers + clients + gates;
     this.network = new Network(count, world.random.fork("net"));
     const hosts = new Map<string, StreamHost>();
     const { network } = this;
     this.streams = new Streams(world, network, world.random.fork("streams"), hosts);
-    const around = { world, streams: this.streams, checkers, truth, onIdle };
+    const around = { world, streams: this.streams, checkers, committed, truth, onIdle };
     this.managers = range(managers).map((index) => this.#manager(index));
     this.workers = range(workers).map((at) => this.#worker(around, managers + at, `w${at}`));
     const firstGate = managers + workers + clients;
@@ -131,7 +134,7 @@ export class Cluster {
       kinds: [datacenterKind(rules), runKind(rules)],
     });
     blobs.standsIn(process);
-    return { process, blobs: disk, datacenter };
+    return { process, blobs: disk, datacenter, open: () => above.manager?.openRuns ?? [] };
   }
 
   #gate(firstIndex: number, at: number): SimLedger {
@@ -153,7 +156,8 @@ export class Cluster {
       }),
     );
     const disk = this.#blobDisk(index);
-    const spec = { name: id, addresses, datacenters };
+    const { gate: rules } = tiersRulesWithout(this.#options.mutant);
+    const spec = { name: id, addresses, datacenters, rules };
     const random = world.random.fork(`gate/${at}`);
     const above = new GateAbove(spec, this.streams, new BlobEffects(disk), random);
     const process = this.#ledger({
@@ -161,7 +165,7 @@ export class Cluster {
       ...{ sites: names.map((node) => ({ node, region: "gates" })), identityOf: identityOfSpec },
     });
     above.standsIn(process);
-    return { process, blobs: disk, datacenter: "" };
+    return { process, blobs: disk, datacenter: "", open: () => above.gate?.openJobs ?? [] };
   }
 
   #ledger(
@@ -192,7 +196,7 @@ export class Cluster {
 
   /** The ledger below is looked at by its own simulator. */
   #watcher(): LedgerWatcher {
-    const { violations, checkers } = this.#options;
+    const { checkers, committed, violations } = this.#options;
     const nothing = (): void => undefined;
     const observer = {
       ...{ appended: nothing, placed: nothing, durable: nothing, failed: nothing },
@@ -204,6 +208,7 @@ export class Cluster {
       onRecovered: nothing,
       onRefused: (process, why) => violations.report("DISK", `${process.id} refuses: ${why}`),
       onEffect: (process, effect) => {
+        if (effect.kind === "applied") committed.onApplied(process, effect);
         if (effect.kind === "leads" && effect.leads)
           this.#options.world.note(`${process.id} leads ${effect.group} in view ${effect.view}`);
       },

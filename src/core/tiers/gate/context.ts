@@ -9,6 +9,7 @@ import type { BlobHash } from "../messages.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
 import { DatacenterTable } from "./datacenters.ts";
 import { eventIdOf } from "./job-events.ts";
+import { GATE_RULES, type GateRules } from "./rules.ts";
 import type {
   GateEffect,
   GateLookup,
@@ -41,6 +42,7 @@ interface Waiting {
 
 export class GateContext {
   readonly options: GateOptions;
+  readonly rules: GateRules;
   readonly lookup: GateLookup;
   readonly datacenters: DatacenterTable;
   /** Gates that can be reached. */
@@ -65,6 +67,7 @@ export class GateContext {
 
   constructor(options: GateOptions, lookup: GateLookup) {
     this.options = options;
+    this.rules = options.rules ?? GATE_RULES;
     this.lookup = lookup;
     this.datacenters = new DatacenterTable(this, options.datacenters);
   }

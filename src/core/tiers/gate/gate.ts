@@ -42,6 +42,11 @@ export class Gate {
     return this.#context.takeEffects();
   }
 
+  /** Jobs that it leads and that are not over everywhere. */
+  get openJobs(): readonly string[] {
+    return [...this.#leaders.values()].filter(({ isDone }) => !isDone).map(({ job }) => job);
+  }
+
   nextDeadline(): Millis | null {
     const at = Math.min(
       this.#wakeAt,

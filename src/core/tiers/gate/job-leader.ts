@@ -24,7 +24,7 @@ import type { JobStatus, Submission } from "../messages.ts";
 import { Branch, type Wanted } from "./branch.ts";
 import { chooseDatacenters } from "./choice.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
-import { partsOf } from "./job-parts.ts";
+import { keyOfPart, partsOf } from "./job-parts.ts";
 import { JointRun } from "./joint-run.ts";
 import { encodeBegun } from "./joint-words.ts";
 import { countOf, decodeSpec, type JobSpec } from "./spec.ts";
@@ -162,7 +162,7 @@ export class JobLeader {
   #follow(state: JobState, spec: JobSpec): void {
     const { dispatched } = state.run;
     for (const [name, branch] of this.#branches) {
-      if (dispatched.some((one) => keyOf(state, one.dcId, one.attempt) === branch.key)) continue;
+      if (dispatched.some((one) => keyOfPart(state.jobId, one) === branch.key)) continue;
       this.#branches.delete(name);
       this.#leave(branch);
     }
@@ -182,7 +182,8 @@ export class JobLeader {
 
   #newBranch(state: JobState, datacenter: string, submission: Submission, wanted: Wanted): Branch {
     const one = state.run.dispatched.find(({ dcId }) => dcId === datacenter);
-    const place = { datacenter, key: keyOf(state, datacenter, one?.attempt ?? 0) };
+    const { attempt } = one ?? { attempt: 0 };
+    const place = { datacenter, key: keyOfPart(state.jobId, { dcId: datacenter, attempt }) };
     return new Branch(this.#context, place, submission, wanted, {
       held: () => this.#joint?.heldOf(datacenter) ?? null,
       onTold: (told, view) => this.#joint?.onTold(datacenter, told, view),
@@ -192,6 +193,7 @@ export class JobLeader {
   }
 
   #leave(branch: Branch): void {
+    if (!this.#context.rules.leftCancelled) return;
     branch.want({ ...UNWANTED, cancel: "it runs elsewhere" });
     this.#left.push(branch);
   }
@@ -216,7 +218,7 @@ export class JobLeader {
   /** Each in turn: the one before must have its cores. */
   #mayAct(branch: Branch): boolean {
     const all = this.branches;
-    const before = all.slice(0, all.indexOf(branch));
+    const before = this.#context.rules.placesInOrder ? all.slice(0, all.indexOf(branch)) : [];
     return before.every(({ status, problem }) => status !== "QUEUED" || problem !== null);
   }
 
@@ -474,8 +476,4 @@ function planMsOf({ submission }: JobSpec): number {
     const ms = "durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0);
     return sum + startAfterMs + warmupMs + ms + gracefulStopMs;
   }, 0);
-}
-
-function keyOf({ jobId }: JobState, datacenter: string, attempt: number): string {
-  return `${jobId}/${datacenter}/${attempt}`;
 }

@@ -40,6 +40,14 @@ export function partsOf(
   }));
 }
 
+/** Under which key a datacenter is given its part: whoever leads the job finds the same one there. */
+export function keyOfPart(
+  jobId: string,
+  { attempt, dcId }: { readonly attempt: number; readonly dcId: string },
+): string {
+  return `${jobId}/${dcId}/${attempt}`;
+}
+
 /** Cores that a job needs in each datacenter, by their weights; null: whatever is free. */
 export function coresOf(
   cores: number | null,

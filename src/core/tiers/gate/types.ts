@@ -19,6 +19,7 @@ import type {
   Refusal,
 } from "../messages.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
+import type { GateRules } from "./rules.ts";
 
 export interface GateOptions {
   readonly self: NodeId;
@@ -33,6 +34,8 @@ export interface GateOptions {
   readonly addresses: Readonly<Record<string, string>>;
   readonly datacenters: readonly DatacenterPlace[];
   readonly config: GateConfig;
+  /** All, unless said. */
+  readonly rules?: GateRules;
 }
 
 export interface DatacenterPlace {

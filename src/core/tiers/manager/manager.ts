@@ -72,6 +72,11 @@ export class Manager {
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
 
+  /** Jobs that it leads and that are not over. */
+  get openRuns(): readonly string[] {
+    return this.#openRuns().map(({ job }) => job);
+  }
+
   /** Those that are over wait for nothing: every input asks for the next deadline. */
   #openRuns(): readonly RunLeader[] {
     return [...this.#runs.values()].filter(({ isDone }) => !isDone);

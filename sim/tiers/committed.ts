@@ -1,0 +1,116 @@
+/**
+ * What managers have committed, as the first of them folds it in. Some of what must hold of a job is to be seen
+ * only here.
+ *
+ *   T2   an attempt has a token of its own and is closed once; a core runs one at a time
+ *   T7   a workflow begins after the end of those whose values it uses is committed
+ *   T13  the group of a job is founded once in its datacenter
+ *   T14  a job asks a datacenter when those before it have given it cores
+ */
+
+import { DatacenterState } from "../../src/core/tiers/manager/datacenter-state.ts";
+import { decodeRunEntry } from "../../src/core/tiers/manager/run-entries.ts";
+import { RunState } from "../../src/core/tiers/manager/run-state.ts";
+import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
+import type { LedgerProcess } from "../ledger/node.ts";
+
+type Applied = Extract<ProcessEffect, { kind: "applied" }>;
+
+/** A job of a gate in its datacenters, in the order in which they are asked. */
+export interface AskedPlaces {
+  readonly job: string;
+  readonly keys: readonly string[];
+}
+
+export class Committed {
+  readonly #violations: Violations;
+  /** How attempts were closed, by job, core and token. */
+  readonly #closed = new Map<string, string>();
+  /** Workflows that are over, by job. */
+  readonly #reported = new Set<string>();
+  /** Members of the groups of jobs. */
+  readonly #members = new Map<string, string>();
+  /** Jobs of datacenters by their keys: whether they have had cores. */
+  readonly #granted = new Map<string, boolean>();
+
+  constructor(violations: Violations) {
+    this.#violations = violations;
+  }
+
+  onApplied(process: LedgerProcess, { entry, group, outcome }: Applied): void {
+    const app = process.node?.groups.get(group)?.app;
+    const state = app?.kind === "registered" ? app.application : null;
+    if (state instanceof DatacenterState) this.#onDatacenter(state);
+    if (!(state instanceof RunState)) return;
+    const job = group.slice(group.indexOf("/") + 1);
+    this.#onAttempts(job, state);
+    const run = entry.kind === "op" && outcome !== "rejected" ? decodeRunEntry(entry.data) : null;
+    if (run?.kind === "step" && run.step.kind === "report")
+      this.#reported.add(`${job} ${run.step.workflow}`);
+  }
+
+  #onDatacenter({ jobs }: DatacenterState): void {
+    for (const { grants, job, key, members, phase } of jobs.values()) {
+      this.#granted.set(key, this.#granted.get(key) === true || grants.length > 0);
+      if (phase !== "admitted") continue;
+      const known = this.#members.get(job);
+      const now = members.join(",");
+      this.#violations.check(known === undefined || known === now, "T13", () => {
+        return `the group of ${job} is founded with ${known} and with ${now}`;
+      });
+      this.#members.set(job, now);
+    }
+  }
+
+  #onAttempts(job: string, { attempts }: RunState): void {
+    const tokens = new Set<string>();
+    const running = new Set<number>();
+    for (const { core, status, token } of attempts) {
+      const name = `${job} core ${core} token ${token}`;
+      this.#violations.check(!tokens.has(name), "T2", () => `${name} is two attempts`);
+      tokens.add(name);
+      if (status === "running") {
+        this.#violations.check(!running.has(core), "T2", () => {
+          return `core ${core} of ${job} has two attempts under way`;
+        });
+        running.add(core);
+        continue;
+      }
+      const known = this.#closed.get(name) ?? status;
+      this.#violations.check(known === status, "T2", () => `${name} is ${known} and ${status}`);
+      this.#closed.set(name, status);
+    }
+  }
+
+  /** A core is told to begin with a workflow that uses values of others. */
+  onUsed(job: string, workflow: string, from: readonly string[]): void {
+    for (const one of from)
+      this.#violations.check(this.#reported.has(`${job} ${one}`), "T7", () => {
+        return `${workflow} of ${job} begins, and the end of ${one} is not committed`;
+      });
+  }
+
+  /** What a gate has its datacenters do. */
+  onAsked({ job, keys }: AskedPlaces): void {
+    keys.forEach((key, at) => {
+      const early = keys.slice(at + 1).find((later) => this.#granted.has(later));
+      this.#violations.check(this.#granted.get(key) === true || early === undefined, "T14", () => {
+        return `${job} has asked ${early} before it had cores as ${key}`;
+      });
+    });
+  }
+
+  /** When all is over. */
+  judge(processes: readonly LedgerProcess[]): void {
+    for (const { node } of processes)
+      for (const [group, { app }] of node?.groups ?? []) {
+        const state = app.kind === "registered" ? app.application : null;
+        if (!(state instanceof RunState) || state.end?.status !== "COMPLETED") continue;
+        const open = state.attempts.filter(({ status }) => status === "running");
+        this.#violations.check(open.length === 0, "T2", () => {
+          return `${group} is over, and ${open.length} of its attempts are not closed`;
+        });
+      }
+  }
+}
