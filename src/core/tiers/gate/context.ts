@@ -111,6 +111,8 @@ export class GateContext {
     const isOpen =
       answer.kind === "retry" ||
       answer.kind === "unknown" ||
+      // A cancel that only this node remembers: whoever asked may not take it for done.
+      answer.kind === "passedOn" ||
       (answer.kind === "submitted" && answer.answer.kind === "retry");
     if (isOpen && waiting.request.kind !== "read") {
       // With the same event id or key: it takes effect once.
@@ -209,8 +211,6 @@ function appended(answer: LedgerAnswer): Appended {
       const { outcome, reason } = answer;
       return { kind: "committed", outcome, reason };
     }
-    case "passedOn":
-      return { kind: "committed", outcome: "passedOn", reason: null };
     case "conflict":
       return { kind: "conflict" };
     case "refused":

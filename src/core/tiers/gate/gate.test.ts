@@ -201,6 +201,25 @@ describe("the gate that leads a job", () => {
   });
 });
 
+describe("a cancel that no quorum of gates has", () => {
+  it("is not confirmed before it has one, since its gate may forget it", () => {
+    const world = new GateWorld({ gates: 3, loadMs: 30_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    const leader = world.leaderOf(job);
+    const others = [0, 1, 2].filter((gate) => gate !== leader);
+    for (const gate of others) world.kill(gate);
+    const control = { kind: "cancel", reason: "enough" } as const;
+    const answer = world.post({ kind: "control", job, by: "me", control }, leader);
+    world.run(5_000);
+    expect(answer()).toBe(null);
+    for (const gate of others) world.start(gate);
+    world.until(() => answer() !== null);
+    expect(answer()).toEqual({ kind: "controlled" });
+    expect(world.end(job).status).toBe("CANCELLED");
+  });
+});
+
 describe("a gate with nothing to do", () => {
   it("does not tick for a datacenter that waits for another to give its cores", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });

@@ -275,14 +275,20 @@ export class GateWorld {
     }
   }
 
-  ask(request: ClientRequest, gate = 0): ClientAnswer {
+  /** Asks without waiting; what it returns tells the answer when it has come. */
+  post(request: ClientRequest, gate = 0): () => ClientAnswer | null {
     const id = ++this.#ids;
     this.#push(gate, { kind: "client", id, request });
     this.#pump();
-    this.until(() => this.#answers.has(id));
-    const answer = this.#answers.get(id);
-    if (answer === undefined) throw new Error("no answer");
-    return answer;
+    return () => this.#answers.get(id) ?? null;
+  }
+
+  ask(request: ClientRequest, gate = 0): ClientAnswer {
+    const answer = this.post(request, gate);
+    this.until(() => answer() !== null);
+    const told = answer();
+    if (told === null) throw new Error("no answer");
+    return told;
   }
 
   submit(
