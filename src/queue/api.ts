@@ -10,6 +10,7 @@ import { methodRefusal } from "../core/queue/permissions.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
+import { parseGraph } from "./api/graph-request.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import {
   backoffSchema,
@@ -23,7 +24,7 @@ import { isSteering, steeringEntry } from "./audit-entries.ts";
 import { bulkMethods, taskFilter } from "./bulk-api.ts";
 import { fileMethods, listFiles } from "./file-api.ts";
 import { inTime } from "./in-time.ts";
-import { putLimits } from "./leader/administration.ts";
+import { putLimits, reviveTasks } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { QueueMetrics } from "./leader/metrics.ts";
 import { scheduleMethods } from "./schedule-api.ts";
@@ -87,6 +88,7 @@ export class QueueApi {
     this.#writes = {
       submit_task: (leader, params) => this.#submit(leader, params),
       submit_tasks: (leader, params) => this.#submitMany(leader, params),
+      submit_graph: (leader, params) => this.#submitGraph(leader, params),
       cancel_task: (leader, params) => this.#cancel(leader, params),
       requeue_task: (leader, params) => this.#requeue(leader, params),
       put_queue: (leader, params) => putQueue(leader, params),
@@ -283,17 +285,20 @@ export class QueueApi {
     };
   }
 
+  async #submitGraph(leader: Leader, params: unknown): Promise<unknown> {
+    const graph = parseGraph(params, this.#host.maxAttempts);
+    await this.#checkDependencies(graph.tasks.flatMap((task) => task.dependsOn));
+    const { ids, created } = await inTime(leader.submitGraph(graph));
+    const tasks = [...ids].map(([name, id]) => [name, String(id)] as const);
+    return { tasks: Object.fromEntries(tasks), created };
+  }
+
   async #checkDependencies(ids: readonly number[]): Promise<void> {
     if (ids.length === 0) return;
-    const unique = [...new Set(ids)];
-    const found = new Set((await this.#host.reader.tasks(unique)).map((task) => Number(task.id)));
-    const missing = unique.filter((id) => !found.has(id));
-    if (missing.length > 0) {
-      throw new QueueError(
-        "NOT_FOUND",
-        `depends_on names tasks that do not exist: ${missing.slice(0, 10).join(", ")}`,
-      );
-    }
+    const missing = await this.#host.reader.missing([...new Set(ids)]);
+    if (missing.length === 0) return;
+    const problem = `depends_on names tasks that do not exist: ${missing.join(", ")}`;
+    throw new QueueError("NOT_FOUND", problem);
   }
 
   async #cancel(leader: Leader, params: unknown): Promise<Task> {
@@ -307,7 +312,7 @@ export class QueueApi {
     const { id } = parseParams(oneTask, params);
     const [task] = await this.#host.reader.tasks([id]);
     if (task === undefined) throw unknownTask(id);
-    const revived = await inTime(leader.revive([id]));
+    const revived = await inTime(reviveTasks(leader, [id]));
     if (revived.length === 0) {
       const ended = task.state === "FAILED" || task.state === "CANCELED";
       const why = ended ? "another task with its unique_key is live" : `it is ${task.state}`;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { isTerminal, TASK_STATES, type TaskState } from "../core/queue/states.ts";
 import { parseParams, queueName, taskId } from "./api/submit-request.ts";
-import { removeTasks } from "./leader/administration.ts";
+import { removeTasks, reviveTasks } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { Reader } from "./store/reader.ts";
 import type { LeaderMethod } from "./worker-api.ts";
@@ -44,7 +44,7 @@ const ACTIONS: Readonly<Record<string, BulkAction>> = {
   },
   requeue_tasks: {
     applies: (one) => one === "FAILED" || one === "CANCELED",
-    perform: async (leader, ids) => (await leader.revive(ids)).length,
+    perform: async (leader, ids) => (await reviveTasks(leader, ids)).length,
   },
   delete_tasks: { applies: isTerminal, perform: removeTasks },
 };

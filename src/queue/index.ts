@@ -16,7 +16,16 @@ export {
   type SubmitOutcome,
   type TaskListFilter,
 } from "./api/client.ts";
-export type { Definition, Definitions, TypedSubmit, TypedTask } from "./api/definitions.ts";
+export type {
+  Definition,
+  Definitions,
+  TaskReference,
+  TypedGraph,
+  TypedGraphSubmit,
+  TypedSubmit,
+  TypedTask,
+} from "./api/definitions.ts";
+export type { GraphSubmit } from "./api/graph-request.ts";
 export type { StandardSchema } from "./api/standard-schema.ts";
 export type { SubmitRequest } from "./api/submit-request.ts";
 export {

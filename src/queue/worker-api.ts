@@ -195,8 +195,9 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
   },
 };
 
-function withInput({ input, ...grant }: Grant): unknown {
-  return { ...grant, input: JSON.parse(input) };
+function withInput({ input, dependencies, ...grant }: Grant): unknown {
+  const handed = dependencies === undefined ? {} : { dependencies: JSON.parse(dependencies) };
+  return { ...grant, input: JSON.parse(input), ...handed };
 }
 
 function nodeOf(params: unknown): string {

@@ -22,6 +22,7 @@ import {
   run,
   type Shared,
 } from "./queue-command.ts";
+import { registerGraph } from "./queue-graph.ts";
 import { registerLimits } from "./queue-limits.ts";
 import { registerLoadtests } from "./queue-loadtest.ts";
 import { registerSchedules } from "./queue-schedules.ts";
@@ -37,6 +38,7 @@ import {
 
 export function registerQueueClient(queue: Command): void {
   registerSubmit(queue);
+  registerGraph(queue);
   add(queue, "status", "leader, nodes and counts; with an id, one task", "[id]").action(
     run(async (client, options: Shared, id?: string) => {
       if (id !== undefined) return showTask(await client.get(id), options);

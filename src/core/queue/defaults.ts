@@ -55,7 +55,13 @@ export const QUEUE_LIMITS = {
   batchCallsMax: 5_000,
   keyLengthMax: 512,
   executorLengthMax: 128,
-  dependenciesMax: 100,
+  /** Of one task: a join over a batch has many. */
+  dependenciesMax: 1_000,
+  /** Results of dependencies that are handed to one task, as JSON text: as much as an input. */
+  dependencyBytesMax: 1024 * 1024,
+  /** Tasks that are submitted together as a graph, in one statement; and their dependencies on each other. */
+  graphTasksMax: 5_000,
+  graphEdgesMax: 20_000,
   nodesListedMax: 100,
   maxAttemptsMax: 100,
   /** How often a task may ask to be run later; each time adds to its history. */

@@ -16,6 +16,7 @@ const task = (
   attempt: 1,
   placement,
   timeoutMs: null,
+  dependent: false,
   input: "null",
   readyAt: 0,
 });

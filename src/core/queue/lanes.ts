@@ -34,6 +34,8 @@ export interface ReadyTask {
   readonly placement: Placement | null;
   /** Of one execution; null for none. */
   readonly timeoutMs: number | null;
+  /** It depended on others, whose results are fetched with the claim. */
+  readonly dependent: boolean;
   /** JSON text; undefined when it is too large to keep and is fetched with the claim. */
   readonly input: string | undefined;
   /** When it became ready, on the leader's monotonic clock: what the queue delay is counted from. */
@@ -176,6 +178,7 @@ export class Lanes {
       const { lane, window } = open;
       const task = headOf(open);
       bytes += task.input === undefined ? QUEUE_LIMITS.payloadBytesMax : task.input.length;
+      if (task.dependent) bytes += QUEUE_LIMITS.dependencyBytesMax;
       if (taken.length > 0 && bytes > bytesMax) break;
       window.head++;
       open.room.left--;

@@ -9,7 +9,8 @@ export type TokenScope = (typeof TOKEN_SCOPES)[number];
 const FILES = ["use_file", "put_file_chunk", "put_file", "get_file_chunk"];
 
 const CLIENT = [
-  ...["submit_task", "submit_tasks", "get_task", "list_tasks", "cancel_task", "requeue_task"],
+  ...["submit_task", "submit_tasks", "submit_graph", "get_task", "list_tasks"],
+  ...["cancel_task", "requeue_task"],
   ...["task_events", "task_attempts", "task_log", "task_files", ...FILES],
   ...["cluster_status", "queue_activity", "list_queues", "list_schedules"],
 ];

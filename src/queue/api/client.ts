@@ -11,7 +11,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { QueueError } from "../../core/queue/errors.ts";
 import { isTerminal, type TaskState } from "../../core/queue/states.ts";
 import { readLines, readReply } from "../../host/control/client.ts";
-import type { Definition, Definitions, TypedSubmit, TypedTask } from "./definitions.ts";
+import type {
+  Definition,
+  Definitions,
+  TaskReference,
+  TypedGraph,
+  TypedGraphSubmit,
+  TypedSubmit,
+  TypedTask,
+} from "./definitions.ts";
 import { loadFile, storeFile } from "./files.ts";
 import { RemoteFiles } from "./remote-files.ts";
 import { RpcClients } from "./rpc-clients.ts";
@@ -99,6 +107,26 @@ export class QueueClient<Known extends Definitions = Definitions> {
     await this.#check(tasks);
     const answer = await this.#rpc.call("submit_tasks", { tasks });
     return (answer as { readonly tasks: readonly SubmitOutcome[] }).tasks;
+  }
+
+  /**
+   * Tasks that name each other in `depends_on`, stored together or not at all. Each gets the results of those it
+   * depends on.
+   */
+  async submitGraph<
+    Tasks extends { readonly [Name in keyof Tasks]: TypedGraphSubmit<Known, keyof Tasks & string> },
+  >(
+    tasks: Tasks,
+    options: { readonly idempotency_key?: string } = {},
+  ): Promise<TypedGraph<Known, Tasks>> {
+    await this.#check(Object.values<{ executor: string; input?: unknown }>(tasks));
+    const answer = await this.#rpc.call("submit_graph", { tasks, ...options });
+    const { tasks: ids, created } = answer as {
+      readonly tasks: Readonly<Record<string, string>>;
+      readonly created: boolean;
+    };
+    const references = Object.entries(ids).map(([name, id]) => [name, { id }] as const);
+    return { tasks: Object.fromEntries(references), created } as TypedGraph<Known, Tasks>;
   }
 
   /** Refuses what the executors would refuse, as far as they are known here. */
@@ -272,6 +300,11 @@ export class QueueClient<Known extends Definitions = Definitions> {
    * submitted may be given itself: its result has the type of its executor.
    */
   wait(task: string, signal?: AbortSignal, onMessage?: MessageListener): Promise<Task>;
+  wait<Result>(
+    task: TaskReference<Result>,
+    signal?: AbortSignal,
+    onMessage?: MessageListener,
+  ): Promise<Omit<Task, "result"> & { readonly result: Result }>;
   wait<Kind extends Pick<Task, "id">>(
     task: Kind,
     signal?: AbortSignal,

@@ -13,6 +13,11 @@ const executors = defineExecutors({
     run: ({ url, width }) => ({ bytes: url.length * width }),
   }),
   plain: () => "anything",
+  total: defineExecutor({
+    input: z.null(),
+    dependencies: z.object({ small: z.object({ bytes: z.number() }) }),
+    run: (_, { dependencies }) => dependencies.small.bytes,
+  }),
 });
 type Known = typeof executors;
 
@@ -26,6 +31,17 @@ describe("typed executors", () => {
     ).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ name: "NotRetryable", retryable: false });
     expect(String(refusal)).toMatch(/input\.url: /);
+  });
+
+  it("get the results they declare of what they depend on, and refuse others for good", async () => {
+    const handed = { ...context, dependencies: { small: { bytes: 3 } } };
+    expect(await executors.total(null, handed)).toBe(3);
+    const wrong = { ...context, dependencies: { small: "three" } };
+    const refusal: unknown = await Promise.resolve(executors.total(null, wrong)).catch(
+      (error: unknown) => error,
+    );
+    expect(refusal).toMatchObject({ name: "NotRetryable" });
+    expect(String(refusal)).toMatch(/dependencies\.small: /);
   });
 
   it("are known to a client: a wrong input is not sent", async () => {
@@ -44,6 +60,15 @@ describe("typed executors", () => {
       const done = await client.wait(task);
       expectTypeOf(done.result).toEqualTypeOf<{ bytes: number } | null>();
       expectTypeOf((await client.submit({ executor: "plain" })).result).toBeUnknown();
+      const graph = await client.submitGraph({
+        small: { executor: "thumbnail", input: { url: "a" } },
+        all: { executor: "total", input: null, depends_on: ["small", task.id as `${number}`] },
+      });
+      expectTypeOf((await client.wait(graph.tasks.all)).result).toEqualTypeOf<number | null>();
+      // @ts-expect-error: no task of the graph has this name.
+      await client.submitGraph({ all: { executor: "plain", depends_on: ["samll"] } });
+      // @ts-expect-error: the input is missing.
+      await client.submitGraph({ small: { executor: "thumbnail" } });
       // @ts-expect-error: there is no such executor.
       await client.submit({ executor: "thumbnial", input: { url: "a" } });
       // @ts-expect-error: the input is missing.

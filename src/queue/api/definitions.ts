@@ -1,5 +1,6 @@
 /** What clients know of executors by their definitions: names, inputs and results. */
 
+import type { GraphSubmit } from "./graph-request.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 import type { SubmitRequest } from "./submit-request.ts";
 import type { Task } from "./types.ts";
@@ -26,6 +27,32 @@ export type TypedSubmit<Known extends Definitions> = {
     readonly executor: Name;
   } & InputField<TypesOf<Known[Name]>["input"]>;
 }[keyof Known & string];
+
+/** The same as a task of a graph with these names. */
+export type TypedGraphSubmit<Known extends Definitions, Names extends string> = {
+  [Name in keyof Known & string]: Omit<GraphSubmit<Names>, "executor" | "input"> & {
+    readonly executor: Name;
+  } & InputField<TypesOf<Known[Name]>["input"]>;
+}[keyof Known & string];
+
+declare const resultOf: unique symbol;
+
+/** A task that was submitted, by its id; its result has the type of its executor. */
+export interface TaskReference<Result = unknown> {
+  readonly id: string;
+  /** Only for the compiler: nothing is there when programs run. */
+  readonly [resultOf]: Result;
+}
+
+export interface TypedGraph<Known extends Definitions, Tasks> {
+  readonly tasks: {
+    readonly [Name in keyof Tasks]: Tasks[Name] extends { readonly executor: infer Executor }
+      ? TaskReference<TypedTask<Known, Executor>["result"]>
+      : never;
+  };
+  /** False when its key belongs to this earlier graph. */
+  readonly created: boolean;
+}
 
 /** An input that may be anything may be missing. */
 type InputField<Input> = unknown extends Input

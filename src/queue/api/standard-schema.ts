@@ -25,18 +25,19 @@ type Checked<Output> =
 /** What is named of a refused input. */
 const ISSUES_MAX = 5;
 
-/** An input as its schema makes it, or what is wrong with it. */
+/** An input or other value as its schema makes it, or what is wrong with it. */
 export async function checkInput<Output>(
   schema: StandardSchema<unknown, Output>,
   value: unknown,
+  what = "input",
 ): Promise<Checked<Output>> {
   const validation = await schema["~standard"].validate(value);
   if (validation.issues === undefined) return { ok: true, value: validation.value };
-  const problem = validation.issues.slice(0, ISSUES_MAX).map(issueText).join("; ");
-  return { ok: false, problem };
+  const problems = validation.issues.slice(0, ISSUES_MAX).map((issue) => issueText(what, issue));
+  return { ok: false, problem: problems.join("; ") };
 }
 
-function issueText({ path = [], message }: Issue): string {
+function issueText(what: string, { path = [], message }: Issue): string {
   const keys = path.map((step) => String(typeof step === "object" ? step.key : step));
-  return `${["input", ...keys].join(".")}: ${message}`;
+  return `${[what, ...keys].join(".")}: ${message}`;
 }

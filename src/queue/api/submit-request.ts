@@ -19,7 +19,7 @@ const storable = (what: string) =>
     );
 
 const name = storable("the name").min(1).max(QUEUE_LIMITS.executorLengthMax);
-const key = storable("the key").min(1).max(QUEUE_LIMITS.keyLengthMax);
+export const taskKey = storable("the key").min(1).max(QUEUE_LIMITS.keyLengthMax);
 const nodes = z.array(name).max(QUEUE_LIMITS.nodesListedMax);
 
 /** A task id: decimal text, or the number itself. */
@@ -59,8 +59,8 @@ export const submitSchema = z.strictObject({
   /** A named queue, whose limits hold for it. */
   queue: queueName.nullish(),
   input: z.unknown().optional(),
-  idempotency_key: key.nullish(),
-  unique_key: key.nullish(),
+  idempotency_key: taskKey.nullish(),
+  unique_key: taskKey.nullish(),
   priority: z.int().min(-32_768).max(32_767).nullish(),
   /** A time, or seconds from now. */
   run_after: runAfter.nullish(),
@@ -106,7 +106,10 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
     timeoutMs: milliseconds(request.timeout),
     dependsOn: request.depends_on ?? [],
   };
-  return { ...task, contentHash: idempotencyKey === undefined ? undefined : contentHash(request) };
+  return {
+    ...task,
+    contentHash: idempotencyKey === undefined ? undefined : contentHashOf(request),
+  };
 }
 
 const PLAIN_NAME = /^[\w.:/-]{1,128}$/;
@@ -148,7 +151,7 @@ function emptyToNull(value: Placement | null | undefined): Placement | null {
 }
 
 /** What «the same content» means for an idempotency key: what runs, with what, how. Not when. */
-function contentHash(request: z.output<typeof submitSchema>): string {
+export function contentHashOf(request: Partial<z.output<typeof submitSchema>>): string {
   const { executor, input, priority, max_attempts, placement_constraints, depends_on, unique_key } =
     request;
   const content = canonicalJson({

@@ -55,6 +55,8 @@ export interface Task {
   readonly omitted?: readonly ("input" | "result")[];
   /** Tasks this one depends on that have not ended. */
   readonly waits_for?: readonly string[];
+  /** Ids of all that it depends on, by the names under which it gets their results. */
+  readonly depends_on?: Readonly<Record<string, string>>;
   /** In the answer to a submit: false when its key belongs to this earlier task. */
   readonly created?: boolean;
 }
@@ -113,6 +115,22 @@ export interface NewTask {
   readonly dependsOn: readonly number[];
 }
 
+/** Tasks to be stored together, or none of them. */
+export interface NewGraph {
+  readonly tasks: readonly NewTask[];
+  /** One for each of the tasks. */
+  readonly names: readonly string[];
+  /** Of each task, the places in `tasks` of those that it waits for, beside its own `dependsOn`. */
+  readonly after: readonly (readonly number[])[];
+  readonly idempotencyKey: string | undefined;
+  readonly contentHash: string;
+}
+
+export interface SubmittedGraph {
+  readonly ids: ReadonlyMap<string, number>;
+  readonly created: boolean;
+}
+
 export interface Submitted {
   readonly id: number;
   /** False when the key led to a task that was there already. */
@@ -131,6 +149,9 @@ export interface Grant {
   readonly timeout_ms: number | null;
   /** JSON text. */
   readonly input: string;
+  /** Of a task that depended on others: JSON text of their results by name, and why some are not among them. */
+  readonly dependencies?: string;
+  readonly dependencies_missing?: Readonly<Record<string, string>>;
 }
 
 export interface LeaseRef {

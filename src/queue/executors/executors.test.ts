@@ -20,6 +20,8 @@ function context(
     taskId: "1",
     attempt: 1,
     idempotencyKey: "key",
+    dependencies: {},
+    dependenciesMissing: {},
     signal,
     log: (line) => void lines.push(line),
     progress: () => undefined,

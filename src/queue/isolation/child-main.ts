@@ -10,6 +10,7 @@ import { Worker } from "node:worker_threads";
 import { errorText } from "../../core/base/error-text.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { executorsOf } from "../executors/exports.ts";
+import { dependencyResults } from "../worker/dependencies.ts";
 import {
   type ExecutionContext,
   type Executor,
@@ -119,11 +120,13 @@ function end(event: ChildEvent): void {
 }
 
 function contextOf(command: RunCommand, signal: AbortSignal): ExecutionContext {
-  const { taskId, attempt, idempotencyKey } = command;
+  const { taskId, attempt, idempotencyKey, dependencies, dependenciesMissing } = command;
   return {
     taskId,
     attempt,
     idempotencyKey,
+    dependencies: dependencyResults(dependencies, dependenciesMissing),
+    dependenciesMissing,
     signal,
     log: (message) => send({ kind: "log", text: String(message) }),
     progress: (value) => send({ kind: "progress", value: plain(value) }),

@@ -69,12 +69,14 @@ export class Child {
 
   /** Runs one execution; rejects with its failure, or with what ended the process. */
   run(executor: string, input: unknown, context: ExecutionContext): Promise<EncodedResult> {
-    const { taskId, attempt, idempotencyKey, signal } = context;
+    const { taskId, attempt, idempotencyKey, dependenciesMissing, signal } = context;
+    const dependencies = { ...context.dependencies };
+    const about = { taskId, attempt, idempotencyKey, dependencies, dependenciesMissing };
     return new Promise<EncodedResult>((resolve, reject) => {
       this.#running = { context, resolve, reject };
       const abort = (): void => this.#abort(errorText(signal.reason));
       signal.addEventListener("abort", abort, { once: true });
-      this.#send({ kind: "run", executor, input, taskId, attempt, idempotencyKey });
+      this.#send({ kind: "run", executor, input, ...about });
       if (signal.aborted) abort();
     });
   }

@@ -44,7 +44,14 @@ const attached: unknown[] = [];
 
 function context(signal: AbortSignal = new AbortController().signal): ExecutionContext {
   return {
-    ...{ taskId: "17", attempt: 2, idempotencyKey: "key", signal },
+    ...{
+      taskId: "17",
+      attempt: 2,
+      idempotencyKey: "key",
+      dependencies: {},
+      dependenciesMissing: {},
+      signal,
+    },
     log: (text) => said.push(text),
     progress: (value) => said.push(value),
     file: async (hash) => Buffer.from(`content of ${hash}`),

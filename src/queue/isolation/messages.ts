@@ -2,6 +2,7 @@
 
 import type { Backoff } from "../../core/queue/retry.ts";
 import type { TaskFailure } from "../api/types.ts";
+import type { DependencyResults, MissingResults } from "../worker/dependencies.ts";
 
 export interface RunCommand {
   readonly kind: "run";
@@ -10,6 +11,8 @@ export interface RunCommand {
   readonly taskId: string;
   readonly attempt: number;
   readonly idempotencyKey: string;
+  readonly dependencies: DependencyResults;
+  readonly dependenciesMissing: MissingResults;
 }
 
 export type ChildCommand =

@@ -233,6 +233,7 @@ export class GrantWriter {
     for (const { ask, assignments } of batch) {
       // One answer after the other: the inputs of a whole batch of claims may be a gigabyte.
       const large = await this.#fetchInputs(assignments, held);
+      const results = await this.#fetchResults(assignments, held);
       const nodeId = ask.node.registration.node_id;
       const grants: Grant[] = [];
       for (const { lane, task, token } of assignments) {
@@ -277,6 +278,7 @@ export class GrantWriter {
           idempotency_key: key,
           timeout_ms: task.timeoutMs,
           input,
+          ...results.get(task.id),
         });
       }
       ask.resolve(grants);
@@ -295,5 +297,26 @@ export class GrantWriter {
     if (ids.length === 0) return new Map();
     const rows = await this.#options.writer.read("inputs", [sqlArray(ids)], "grant");
     return new Map(rows.map((row) => [Number(row["id"]), String(row["input"])]));
+  }
+
+  /** What tasks get of those that they depended on. */
+  async #fetchResults(
+    assignments: readonly Assignment[],
+    held: ReadonlyMap<number, string>,
+  ): Promise<ReadonlyMap<number, Pick<Grant, "dependencies" | "dependencies_missing">>> {
+    const dependent = assignments.filter(({ task }) => task.dependent && held.has(task.id));
+    if (dependent.length === 0) return new Map();
+    const ids = sqlArray(dependent.map(({ task }) => task.id));
+    const parameters = [ids, QUEUE_LIMITS.dependencyBytesMax];
+    const rows = await this.#options.writer.read("dependency-results", parameters, "grant");
+    return new Map(
+      rows.map((row) => [
+        Number(row["task_id"]),
+        {
+          dependencies: String(row["results"]),
+          dependencies_missing: row["missing"] as Readonly<Record<string, string>>,
+        },
+      ]),
+    );
   }
 }

@@ -102,6 +102,11 @@ export class Housekeeping {
     this.#arm();
   }
 
+  resolveAllSoon(): void {
+    this.#toResolve = "all";
+    this.resolveSoon([]);
+  }
+
   pollLanesSoon(): void {
     this.#dueAt.set("poll", 0);
     this.#arm();

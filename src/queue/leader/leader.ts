@@ -25,10 +25,12 @@ import type {
   Grant,
   LeaderPort,
   LeaseRef,
+  NewGraph,
   NewTask,
   NodeRegistration,
   Progress,
   Report,
+  SubmittedGraph,
 } from "../api/types.ts";
 import { type Database, sqlArray } from "../store/database.ts";
 import { FencedWriter, notLeader } from "../store/fenced-writer.ts";
@@ -39,7 +41,7 @@ import { FileWriter } from "./file-writer.ts";
 import { FinishWriter } from "./finish-writer.ts";
 import { GrantWriter } from "./grant-writer.ts";
 import { Housekeeping } from "./housekeeping.ts";
-import { type KnownNode, LeaderMemory, type Lease, readyTask } from "./memory.ts";
+import { type KnownNode, LeaderMemory, type Lease } from "./memory.ts";
 import type { QueueMetrics } from "./metrics.ts";
 import { Schedules } from "./schedules.ts";
 import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
@@ -187,6 +189,10 @@ export class Leader implements LeaderPort {
     return this.submits.submit(tasks);
   }
 
+  submitGraph(graph: NewGraph): Promise<SubmittedGraph> {
+    return this.submits.submitGraph(graph);
+  }
+
   /** Cancels what is not terminal; returns the ids it changed. Idempotent. */
   async cancel(ids: readonly number[], reason: string): Promise<readonly number[]> {
     const { memory } = this;
@@ -214,26 +220,11 @@ export class Leader implements LeaderPort {
     return cancelled.map(({ id }) => id);
   }
 
-  /** Dead letters go back to the queue with fresh attempts. */
-  async revive(ids: readonly number[]): Promise<readonly number[]> {
-    const { row, repeated } = await this.writer.write("grant", "revive", [sqlArray(ids)]);
-    const revived = row["revived"] as readonly Record<string, unknown>[];
-    for (const one of revived) {
-      const task = readyTask(one, QUEUE_LIMITS.inlineInputBytesMax);
-      if (one["ready"] === true) this.memory.lanes.add(String(one["lane"]), task);
-      else this.memory.dependenciesOpen = true;
-      this.memory.moved({
-        taskId: task.id,
-        eventType: "requeued",
-        from: one["old_state"] as TaskState,
-        to: "QUEUED",
-        nodeId: null,
-        attempt: task.attempt,
-      });
-    }
-    if (repeated) this.#housekeeping.pollLanesSoon();
-    this.#grants.dispatch();
-    return revived.map((one) => Number(one["id"]));
+  /** Tasks may have become ready, or their dependencies settled, without this memory knowing. */
+  lookAgain(): void {
+    this.memory.dependenciesOpen = true;
+    this.#housekeeping.resolveAllSoon();
+    this.#housekeeping.pollLanesSoon();
   }
 
   /** Every lease that has expired by the database's clock, found by a full look. */

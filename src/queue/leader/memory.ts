@@ -185,6 +185,7 @@ export function readyTask(row: Readonly<Record<string, unknown>>, inlineMax: num
     priority: Number(row["priority"]),
     attempt: Number(row["attempt_id"]),
     placement: row["placement_constraints"] as Placement | null,
+    dependent: row["dependent"] === true,
     timeoutMs: row["attempt_timeout_ms"] == null ? null : Number(row["attempt_timeout_ms"]),
     input: inline !== undefined && inline.length <= inlineMax ? inline : undefined,
     readyAt: performance.now() - Number(row["waited_ms"] ?? 0),

@@ -3,13 +3,14 @@
  *
  * Ids are allotted before the insert, so repeating a batch whose commit was lost lands it once. Rows
  * that the database leaves out hold a key that another task has; they are looked up afterwards and
- * answered with that task, or refused when the same key comes with other content. (TQ-26)
+ * answered with that task, or refused when the same key comes with other content. (TQ-26) A graph is a
+ * statement of its own: all of its rows are inserted, or none.
  */
 
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
-import type { NewTask, Submitted } from "../api/types.ts";
+import type { NewGraph, NewTask, Submitted, SubmittedGraph } from "../api/types.ts";
 import { type ConnectionName, sqlArray, sqlColumn } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 import { GroupCommit } from "../store/group-commit.ts";
@@ -17,15 +18,32 @@ import type { LeaderMemory } from "./memory.ts";
 
 export type SubmitAnswer = Submitted | { readonly refused: QueueError };
 
-interface SubmitOperation {
+interface TasksOperation {
+  readonly kind: "tasks";
   readonly tasks: readonly NewTask[];
   readonly resolve: (answers: readonly SubmitAnswer[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
+interface GraphOperation {
+  readonly kind: "graph";
+  readonly graph: NewGraph;
+  readonly resolve: (answer: SubmittedGraph) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type SubmitOperation = TasksOperation | GraphOperation;
+
+interface Wait {
+  readonly on: number;
+  /** Of a task of the same graph. */
+  readonly name: string | undefined;
+}
+
 interface Row {
   readonly id: number;
   readonly task: NewTask;
+  readonly waits: readonly Wait[];
 }
 
 interface SubmitWriterOptions {
@@ -38,6 +56,9 @@ interface SubmitWriterOptions {
   readonly onWaiting: (dependsOn: readonly number[]) => void;
 }
 
+/** Of a batch of tasks that are no graph: key, content and names. */
+const NO_GRAPH = [null, null, null];
+
 export class SubmitWriter {
   readonly #options: SubmitWriterOptions;
   readonly #commit: GroupCommit<SubmitOperation>;
@@ -47,7 +68,11 @@ export class SubmitWriter {
     this.#options = options;
     this.#commit = new GroupCommit({
       write: (batch, writer) => this.#write(batch, writer === 0 ? "submit" : "submit beside"),
-      weigh: (operation) => operation.tasks.length,
+      // A graph fills a batch, so that it is alone in it.
+      weigh: (operation) =>
+        operation.kind === "tasks"
+          ? operation.tasks.length
+          : Math.max(operation.graph.tasks.length, QUEUE_LIMITS.commitTasksMax),
       batchMax: QUEUE_LIMITS.commitTasksMax,
       pendingMax: QUEUE_LIMITS.pendingOperationsMax,
       background: options.writer.background,
@@ -58,7 +83,15 @@ export class SubmitWriter {
 
   submit(tasks: readonly NewTask[]): Promise<readonly SubmitAnswer[]> {
     if (tasks.length === 0) return Promise.resolve([]);
-    return new Promise((resolve, reject) => this.#commit.add({ tasks, resolve, reject }));
+    return new Promise((resolve, reject) =>
+      this.#commit.add({ kind: "tasks", tasks, resolve, reject }),
+    );
+  }
+
+  submitGraph(graph: NewGraph): Promise<SubmittedGraph> {
+    return new Promise((resolve, reject) =>
+      this.#commit.add({ kind: "graph", graph, resolve, reject }),
+    );
   }
 
   async takeIds(count: number): Promise<readonly number[]> {
@@ -83,6 +116,22 @@ export class SubmitWriter {
   }
 
   async #write(batch: readonly SubmitOperation[], connection: ConnectionName): Promise<void> {
+    for (const operation of batch) {
+      if (operation.kind === "graph") await this.#writeGraph(operation, connection);
+    }
+    const others = batch.filter((operation) => operation.kind === "tasks");
+    if (others.length > 0) await this.#writeTasks(others, connection);
+  }
+
+  async #writeGraph(operation: GraphOperation, connection: ConnectionName): Promise<void> {
+    try {
+      operation.resolve(await this.#insertGraph(operation.graph, connection));
+    } catch (error) {
+      operation.reject(error);
+    }
+  }
+
+  async #writeTasks(batch: readonly TasksOperation[], connection: ConnectionName): Promise<void> {
     try {
       const answers = await this.#insert(
         batch.flatMap((operation) => operation.tasks),
@@ -100,8 +149,8 @@ export class SubmitWriter {
       }
       // The database refused something in the batch: find whose it is, and let the others through.
       const middle = batch.length >> 1;
-      await this.#write(batch.slice(0, middle), connection);
-      await this.#write(batch.slice(middle), connection);
+      await this.#writeTasks(batch.slice(0, middle), connection);
+      await this.#writeTasks(batch.slice(middle), connection);
     }
   }
 
@@ -109,39 +158,89 @@ export class SubmitWriter {
     tasks: readonly NewTask[],
     connection: ConnectionName,
   ): Promise<readonly SubmitAnswer[]> {
-    const { memory } = this.#options;
     const ids = await this.takeIds(tasks.length);
-    const rows = tasks.map((task, index): Row => ({ id: ids[index] ?? 0, task }));
+    const rows = tasks.map((task, index): Row => {
+      const waits = [...new Set(task.dependsOn)].map((on) => ({ on, name: undefined }));
+      return { id: ids[index] ?? 0, task, waits };
+    });
     const row = await this.#send(rows, connection);
     const whole = Number(row["changed"]) === rows.length;
     const answers = whole ? rows.map(created) : await this.#settle(rows);
+    this.#added(whole ? rows : rows.filter((_, index) => isCreated(answers[index])));
+    return answers;
+  }
+
+  async #insertGraph(graph: NewGraph, connection: ConnectionName): Promise<SubmittedGraph> {
+    const { writer, nodeId } = this.#options;
+    const { names, after, idempotencyKey: key } = graph;
+    const ids = await this.takeIds(graph.tasks.length);
+    const rows = graph.tasks.map((task, index): Row => {
+      const inside = (after[index] ?? []).map((at) => ({ on: ids[at] ?? 0, name: names[at] }));
+      const outside = [...new Set(task.dependsOn)].map((on) => ({ on, name: undefined }));
+      return { id: ids[index] ?? 0, task, waits: [...inside, ...outside] };
+    });
+    const parameters = [
+      ...submitParameters(rows, nodeId),
+      sqlArray(rows.flatMap(({ waits }) => waits.map(({ name }) => name))),
+      ...[key ?? null, graph.contentHash, sqlArray(names)],
+    ];
+    const { row } = await writer.write(connection, "submit", parameters);
+    const mine = { ids: new Map(names.map((name, at) => [name, ids[at] ?? 0])), created: true };
+    const changed = Number(row["changed"]);
+    const earlier = changed === rows.length ? undefined : await this.#graphOfKey(graph);
+    if (earlier !== undefined && earlier.ids.get(names[0] ?? "") !== ids[0]) return earlier;
+    // Inserted now, or by a try whose answer was lost.
+    this.#added(rows);
+    return mine;
+  }
+
+  /** The graph that has the key; undefined for one without. */
+  async #graphOfKey({
+    idempotencyKey,
+    contentHash,
+  }: NewGraph): Promise<SubmittedGraph | undefined> {
+    if (idempotencyKey === undefined) return undefined;
+    const [row] = await this.#options.writer.read("graph-of-key", [idempotencyKey]);
+    if (row === undefined) {
+      const words = "the graph with this key is removed just now; submit again";
+      throw new QueueError("UNAVAILABLE", words);
+    }
+    if (row["content_hash"] !== contentHash) {
+      const whose = `idempotency_key "${idempotencyKey}" belongs to a graph`;
+      throw new QueueError("CONFLICT", `${whose} that was submitted with other content`);
+    }
+    const ids = row["ids"] as readonly unknown[];
+    const names = row["names"] as readonly string[];
+    return { ids: new Map(names.map((name, at) => [name, Number(ids[at])])), created: false };
+  }
+
+  /** Rows that are in the database now: those that may run are put in their lanes. */
+  #added(rows: readonly Row[]): void {
+    const { memory } = this.#options;
     const dependsOn: number[] = [];
     let ready = false;
     let waiting = false;
-    for (const [index, answer] of answers.entries()) {
-      const task = tasks[index];
-      if (task === undefined || !("created" in answer) || !answer.created) continue;
+    for (const { id, task, waits } of rows) {
       memory.moved({
-        taskId: answer.id,
+        taskId: id,
         eventType: "created",
         from: null,
         to: "QUEUED",
         nodeId: this.#options.nodeId,
         attempt: 1,
       });
-      if (task.dependsOn.length > 0 || isTimed(task)) {
+      if (waits.length > 0 || isTimed(task)) {
         waiting = true;
-        dependsOn.push(...task.dependsOn);
+        for (const { on } of waits) dependsOn.push(on);
         // It may have been due already, and then is ready in the database.
-        if (task.dependsOn.length === 0) memory.lanes.reopen(task.lane, task.priority);
+        if (waits.length === 0) memory.lanes.reopen(task.lane, task.priority);
         continue;
       }
       ready = true;
-      this.#addReady(answer.id, task);
+      this.#addReady(id, task);
     }
     if (waiting) this.#options.onWaiting(dependsOn);
     if (ready || waiting) this.#options.onReady();
-    return answers;
   }
 
   /** The first try of a batch without keys needs not ask whether something is in its way. */
@@ -162,7 +261,9 @@ export class SubmitWriter {
         await writer.pause("submit-fresh", 0, error);
       }
     }
-    return (await writer.write(connection, "submit", parameters)).row;
+    const names = sqlArray(rows.flatMap(({ waits }) => waits.map(({ name }) => name)));
+    const given = [...parameters, names, ...NO_GRAPH];
+    return (await writer.write(connection, "submit", given)).row;
   }
 
   #addReady(id: number, task: NewTask): void {
@@ -175,6 +276,7 @@ export class SubmitWriter {
       attempt: 1,
       placement: task.placement,
       timeoutMs: task.attemptTimeoutMs ?? null,
+      dependent: false,
       input: inline ? task.input : undefined,
       readyAt: performance.now(),
     });
@@ -218,6 +320,10 @@ export class SubmitWriter {
   }
 }
 
+function isCreated(answer: SubmitAnswer | undefined): boolean {
+  return answer !== undefined && "created" in answer && answer.created;
+}
+
 function created(row: Row): Submitted {
   return { id: row.id, created: true };
 }
@@ -229,9 +335,7 @@ function isTimed({ runAfter, delayMs }: NewTask): boolean {
 function submitParameters(rows: readonly Row[], nodeId: string): readonly unknown[] {
   const column = (of: (row: Row) => string | number | null | undefined): string =>
     sqlColumn(rows, of);
-  const waits = rows
-    .filter(({ task }) => task.dependsOn.length > 0)
-    .flatMap(({ id, task }) => [...new Set(task.dependsOn)].map((on) => ({ id, on })));
+  const waits = rows.flatMap(({ id, waits: of }) => of.map(({ on }) => ({ id, on })));
   return [
     column(({ id }) => id),
     column(({ task }) => task.executor),
@@ -244,7 +348,7 @@ function submitParameters(rows: readonly Row[], nodeId: string): readonly unknow
     column(({ task }) => task.uniqueKey),
     column(({ task }) => (task.placement === null ? null : JSON.stringify(task.placement))),
     column(({ task }) => task.runAfter),
-    column(({ task }) => (task.dependsOn.length === 0 ? 0 : new Set(task.dependsOn).size)),
+    column(({ waits: of }) => of.length),
     column(({ task }) => task.delayMs),
     nodeId,
     sqlArray(waits.map(({ id }) => id)),

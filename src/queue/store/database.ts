@@ -68,6 +68,7 @@ const MIGRATIONS: readonly string[] = [
   "0007-attempts",
   "0008-backoff",
   "0009-schedules",
+  "0010-dependencies",
 ];
 
 export function loadMigrations(): readonly Migration[] {

@@ -38,6 +38,7 @@ interface TaskFilter {
 /** A count is used for this many times as long as it took. */
 const COUNTS_KEPT_TIMES = 10;
 const COUNTS_KEPT_MS_MIN = 100;
+const MISSING_TOLD_MAX = 10;
 
 /** Tasks by state, and of each queue those that have not ended. */
 interface Tally {
@@ -64,6 +65,12 @@ export class Reader {
     const rows = await this.#database.query("task-get", [sqlArray(ids)]);
     const byId = new Map(rows.map((row) => [Number(row["id"]), taskOf(row)]));
     return ids.flatMap((id) => byId.get(id) ?? []);
+  }
+
+  /** The first few of these ids that no task has. */
+  async missing(ids: readonly number[]): Promise<readonly number[]> {
+    const rows = await this.#database.query("tasks-missing", [sqlArray(ids), MISSING_TOLD_MAX]);
+    return rows.map((row) => Number(row["id"]));
   }
 
   /** Newest first, as a list shows them: without payloads that are large. */
@@ -313,11 +320,12 @@ function taskOf(row: Row): Task {
     finished_at: time(row["finished_at"]),
     ...optional("omitted", row["omitted"]),
     ...optional("waits_for", row["waits_for"]),
+    ...optional("depends_on", row["depends_on"]),
   };
 }
 
-function optional(name: "omitted" | "waits_for", value: unknown): object {
-  return Array.isArray(value) && value.length > 0 ? { [name]: value } : {};
+function optional(name: "omitted" | "waits_for" | "depends_on", value: unknown): object {
+  return value == null || Object.keys(value).length === 0 ? {} : { [name]: value };
 }
 
 function time(value: unknown): string | null {

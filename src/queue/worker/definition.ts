@@ -9,22 +9,38 @@ export interface TypedExecutor<Input, Result> extends Executor, Definition<Input
   readonly input: StandardSchema;
 }
 
-export interface ExecutorDefinition<Input, Output, Result> {
+export interface ExecutorDefinition<
+  Input,
+  Output,
+  Result,
+  Results = ExecutionContext["dependencies"],
+> {
   /** What it takes; anything else fails the task without another attempt. */
   readonly input: StandardSchema<Input, Output>;
+  /** What it needs of the results of the tasks that it depends on; anything else fails it likewise. */
+  readonly dependencies?: StandardSchema<unknown, Results>;
   /** How long a failed task waits, unless it says so itself. */
   readonly backoff?: Backoff;
-  run(input: Output, context: ExecutionContext): Result | Promise<Result>;
+  run(input: Output, context: TypedContext<Results>): Result | Promise<Result>;
 }
 
-export function defineExecutor<Input, Output, Result>(
-  definition: ExecutorDefinition<Input, Output, Result>,
+type TypedContext<Results> = Omit<ExecutionContext, "dependencies"> & {
+  readonly dependencies: Results;
+};
+
+export function defineExecutor<Input, Output, Result, Results = ExecutionContext["dependencies"]>(
+  definition: ExecutorDefinition<Input, Output, Result, Results>,
 ): TypedExecutor<Input, Result> {
-  const { input, backoff } = definition;
+  const { input, backoff, dependencies: schema } = definition;
   const run: Executor = async (value, context) => {
     const checked = await checkInput(input, value);
     if (!checked.ok) throw new NotRetryable(checked.problem);
-    return definition.run(checked.value, context);
+    if (schema === undefined)
+      return definition.run(checked.value, context as TypedContext<Results>);
+    const results = await checkInput(schema, context.dependencies, "dependencies");
+    if (!results.ok) throw new NotRetryable(results.problem);
+    const { signal } = context;
+    return definition.run(checked.value, { ...context, signal, dependencies: results.value });
   };
   return Object.assign(run, { input, backoff });
 }

@@ -8,6 +8,10 @@ export interface ExecutionContext {
   readonly attempt: number;
   /** The same for every attempt of this task: pass it on to systems that deduplicate. */
   readonly idempotencyKey: string;
+  /** Results of the tasks that this one depended on, by their names in its graph, or else by id. */
+  readonly dependencies: Readonly<Record<string, unknown>>;
+  /** Results that are not among them, and why: too large, or its task did not succeed. Reading one of them fails. */
+  readonly dependenciesMissing: Readonly<Record<string, string>>;
   /** Aborted when the lease is lost, the task is cancelled or the node stops. */
   readonly signal: AbortSignal;
   /** A line for followers of this task. */

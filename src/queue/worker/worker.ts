@@ -21,6 +21,7 @@ import type { Log } from "../../host/ports/log.ts";
 import { startTimer } from "../../host/timer.ts";
 import { loadFile, storeFile } from "../api/files.ts";
 import type { LeaderPort, NodeRegistration, Progress, Report } from "../api/types.ts";
+import { dependencyResults } from "./dependencies.ts";
 import { Execution, executing } from "./execution.ts";
 import { EncodedResult, type ExecutionContext, type Executors } from "./executor.ts";
 import { failureOf } from "./failure.ts";
@@ -263,6 +264,11 @@ export class Worker {
       taskId: grant.task_id,
       attempt: grant.attempt_id,
       idempotencyKey: grant.idempotency_key,
+      dependencies: dependencyResults(
+        grant.dependencies === undefined ? undefined : JSON.parse(grant.dependencies),
+        grant.dependencies_missing ?? {},
+      ),
+      dependenciesMissing: grant.dependencies_missing ?? {},
       get signal() {
         return execution.signal;
       },

@@ -1,6 +1,9 @@
 /** `hyperscale queue …` as people and scripts use it. */
 
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NotRetryable, type QueueNode } from "../../../src/queue/index.ts";
@@ -53,6 +56,31 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
       settings: calmSettings,
     });
     at = { HYPERSCALE_QUEUE_URL: node.url };
+  });
+
+  it("submits a graph of a file, once by its key, and waits for its ends", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "hyperscale-graph-"));
+    try {
+      const file = join(directory, "graph.json");
+      const sleep = { executor: "sleep", input: { ms: 1 } };
+      const graph = { a: sleep, b: { ...sleep, depends_on: ["a"] } };
+      writeFileSync(file, JSON.stringify(graph));
+      const first = await hyperscale(["submit-graph", file, "--key", "k", "--wait", "--json"], at);
+      expect(first).toMatchObject({ code: 0, stderr: "" });
+      const ends = JSON.parse(first.stdout) as readonly { readonly name: string }[];
+      expect(ends).toMatchObject([
+        { name: "a", state: "SUCCEEDED" },
+        { name: "b", state: "SUCCEEDED" },
+      ]);
+      const again = await hyperscale(["submit-graph", file, "--key", "k"], at);
+      expect(again.stderr).toMatch(/nothing was added/);
+      writeFileSync(file, JSON.stringify({ a: sleep, b: { ...sleep, depends_on: ["c"] } }));
+      const wrong = await hyperscale(["submit-graph", file], at);
+      expect(wrong).toMatchObject({ code: 2, stdout: "" });
+      expect(wrong.stderr).toMatch(/tasks\.b: depends_on names "c"/);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
   });
 
   afterAll(async () => {

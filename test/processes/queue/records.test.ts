@@ -1,6 +1,7 @@
 /** What the database records of executions, and the one clock that all times go by. */
 
 import { describe, expect, it, vi } from "vitest";
+import type { ExecutionContext } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
 import { calmSettings, eventually, queueBench } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
@@ -65,6 +66,30 @@ describe("records and times", needs(TestPostgres.available(), NO_POSTGRES), () =
     await bench.node({ database, executors: { note }, settings: { maxParallel: 1 } });
     await eventually("all ran", async () => order.length === priorities.length);
     expect(order).toEqual([4, 0, 3, 2, 5, 1]);
+  });
+
+  it("keeps what a live task depends on beyond its time, and removes it afterwards", async () => {
+    const database = await bench.database();
+    const executors = {
+      give: (input: unknown) => input,
+      handed: (_: unknown, { dependencies }: ExecutionContext) => dependencies,
+    };
+    const first = await bench.node({ database, executors, settings: calmSettings });
+    const before = bench.client(first);
+    await before.limitQueue("later", { paused: true });
+    const { tasks } = await before.submitGraph({
+      other: { executor: "give" },
+      needed: { executor: "give", input: "still there" },
+      dependent: { executor: "handed", depends_on: ["needed"], queue: "later" },
+    });
+    for (const { id } of [tasks.other, tasks.needed]) await before.wait(id);
+    await first.stop(0);
+    const settings = { ...calmSettings, retentionMs: 1 };
+    const client = bench.client(await bench.node({ database, executors, settings }));
+    await eventually("the other is removed", async () => (await client.list()).length === 2);
+    const result = client.wait(tasks.dependent);
+    await client.limitQueue("later", { paused: false });
+    expect((await result).result).toEqual({ needed: "still there" });
   });
 
   it("keeps tasks as long as it was told for the way they ended", async () => {

@@ -63,6 +63,7 @@ async function fill(directory: string): Promise<void> {
   });
   const waits = await client.submit({ executor: "third", queue: "mail", unique_key: "live" });
   await client.submit({ executor: "third", depends_on: [waits.id, third.id], max_attempts: 9 });
+  await client.submitGraph({ only: { executor: "nobody" } }, { idempotency_key: "graph" });
   await client.submit({
     ...{
       executor: "sleep",
@@ -163,7 +164,7 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     ]);
     const database = await bench.database();
     const { stdout } = await cli("import", file, "--database", database, "--json");
-    expect(JSON.parse(stdout)).toMatchObject({ store: "PostgreSQL", counts: { tasks: 8 } });
+    expect(JSON.parse(stdout)).toMatchObject({ store: "PostgreSQL", counts: { tasks: 9 } });
     expect(await rowsOf(asker(database))).toEqual(before);
     // The way back ends at the same bytes.
     await exportQueue({ databaseUrl: database }, path("postgres.ndjson"));

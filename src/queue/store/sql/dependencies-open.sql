@@ -1,1 +1,1 @@
-select count(*) as count from (select 1 from task_dependencies limit 1) one
+select count(*) as count from (select 1 from task_dependencies where not settled limit 1) one

@@ -1,5 +1,5 @@
 -- Removes files that nobody used for long: of no task that is kept, no live task and no schedule; and parts of
--- files that were never finished.
+-- files that were never finished. And the keys of graphs of which no task is kept.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
@@ -19,5 +19,7 @@ with guard as materialized (
    where c.hash in (select hash from gone)
       or (c.added_at < clock_timestamp() - $3::float8 * interval '1 millisecond'
           and not exists (select 1 from stored_files f where f.hash = c.hash))
+), graphs as (
+  delete from task_graphs g using guard where not exists (select 1 from tasks t where t.id = any (g.ids))
 )
 select (select count(*) from guard) as guarded, (select count(*) from gone) as gone

@@ -1,5 +1,6 @@
 -- Walks tasks by id, a bounded number at a time, and removes those that finished long ago: $3, $4 and $5
--- milliseconds, by how they ended. The walk goes on after `last` while all that it looked at were old.
+-- milliseconds, by how they ended. The walk goes on after `last` while all that it looked at were old. What
+-- a live task depends on is kept for it.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
@@ -11,7 +12,13 @@ with guard as materialized (
            * case state when 'FAILED' then $4::float8 when 'CANCELED' then $5::float8 else $3::float8 end as done
     from tasks, guard where id > $7::bigint order by id limit $6
 ), gone as (
-  delete from tasks t using looked l where t.id = l.id and l.done returning t.state
+  delete from tasks t using looked l
+   where t.id = l.id and l.done
+     and not exists (select 1 from task_dependencies d join tasks w on w.id = d.task_id
+                      where d.depends_on = t.id and w.finished_at is null)
+  returning t.id, t.state
+), waits as (
+  delete from task_dependencies d using gone where d.task_id = gone.id
 ), totals as (
   update task_totals c set count = c.count - n.count
     from (select state, count(*) as count from gone group by state) n where c.state = n.state

@@ -1,15 +1,18 @@
 -- Settles dependencies on finished tasks: dependents become ready, or are cancelled when one they
--- depend on did not succeed. $3 limits it to some ids; null looks at all. Repeatable.
+-- depend on did not succeed, or was removed before it was known that they do. $3 limits it to some ids; null looks
+-- at all. Repeatable.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
 ), settled as (
-  delete from task_dependencies d using tasks f, guard
-   where f.id = d.depends_on and f.finished_at is not null
-     and ($3::bigint[] is null or d.depends_on = any ($3::bigint[]))
+  update task_dependencies d set settled = true
+    from guard, task_dependencies o left join tasks f on f.id = o.depends_on
+   where d.depends_on = o.depends_on and d.task_id = o.task_id and not o.settled
+     and (f.id is null or f.finished_at is not null)
+     and ($3::bigint[] is null or o.depends_on = any ($3::bigint[]))
   returning d.task_id, d.depends_on, f.state
 ), tally as (
-  select task_id, count(*)::int as settled, min(depends_on) filter (where state <> 'SUCCEEDED') as broken_by
+  select task_id, count(*)::int as settled, min(depends_on) filter (where state is distinct from 'SUCCEEDED') as broken_by
     from settled group by task_id
 ), moved as (
   update tasks t
@@ -26,13 +29,13 @@ with guard as materialized (
                         )::task_event end
     from tally y
    where t.id = y.task_id and t.state = 'QUEUED'
-  returning t.id, t.lane, t.executor, t.queue, t.priority, t.attempt_id, t.attempt_timeout_ms, t.placement_constraints, t.input, t.state, t.ready
+  returning t.id, t.lane, t.executor, t.queue, t.priority, t.attempt_id, t.attempt_timeout_ms, t.dependent, t.placement_constraints, t.input, t.state, t.ready
 ), totals as (
   update task_totals c set count = c.count + n.count
     from (select state, count(*) as count from moved where state = 'CANCELED' group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
-       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'queue', queue, 'priority', priority, 'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms,
+       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'queue', queue, 'priority', priority, 'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms, 'dependent', dependent,
          'placement_constraints', placement_constraints, 'input', input))
                    from moved where ready and state = 'QUEUED'), '[]') as ready,
        coalesce((select jsonb_agg(id) from moved where state = 'CANCELED'), '[]') as cancelled

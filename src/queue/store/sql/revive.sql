@@ -1,11 +1,12 @@
 -- A task that did not succeed goes back to the queue with fresh attempts: asked for by a person, so recorded
--- as such. One that was cancelled with its dependency waits on those that are still open, if any.
+-- as such. One that was cancelled with its dependency waits on those that are live, if any.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
 ), wanted as (
   select t.id, t.state as old_state,
-         (select count(*)::int from task_dependencies d where d.task_id = t.id) as waiting_on
+         (select count(*)::int from task_dependencies d join tasks f on f.id = d.depends_on
+           where d.task_id = t.id and f.finished_at is null) as waiting_on
     from tasks t, guard
    where t.id = any ($3::bigint[]) and t.state in ('FAILED', 'CANCELED')
      and not exists (select 1 from tasks u where u.unique_key = t.unique_key and u.finished_at is null)
@@ -18,12 +19,16 @@ with guard as materialized (
                                     clock_timestamp(), '{"reason":"requeued by request"}'::jsonb)::task_event
     from wanted w
    where t.id = w.id and t.state = w.old_state
-  returning t.id, t.lane, t.executor, t.queue, t.priority, t.attempt_id, t.attempt_timeout_ms, t.placement_constraints, t.input, t.ready, w.old_state
+  returning t.id, t.lane, t.executor, t.queue, t.priority, t.attempt_id, t.attempt_timeout_ms, t.dependent, t.placement_constraints, t.input, t.ready, w.old_state
+), waits as (
+  update task_dependencies d set settled = false
+    from revived r, tasks f
+   where d.task_id = r.id and f.id = d.depends_on and f.finished_at is null and d.settled
 ), totals as (
   update task_totals c set count = c.count - n.count
     from (select old_state, count(*) as count from revived group by old_state) n where c.state = n.old_state
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'queue', queue, 'priority', priority,
-         'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms, 'placement_constraints', placement_constraints, 'input', input, 'ready', ready,
+         'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms, 'dependent', dependent, 'placement_constraints', placement_constraints, 'input', input, 'ready', ready,
          'old_state', old_state)) from revived), '[]') as revived

@@ -15,11 +15,11 @@ with guard as materialized (
          placement, run_after, waiting_on, delay_ms, attempt_timeout_ms, timeout_ms, queue, backoff)
 ), inserted as (
   insert into tasks (id, executor, lane, ready, priority, max_attempts, input, idempotency_key, content_hash,
-                     unique_key, placement_constraints, run_after, waiting_on, attempt_timeout_ms, deadline, queue, backoff, history)
+                     unique_key, placement_constraints, run_after, waiting_on, attempt_timeout_ms, deadline, queue, backoff, dependent, history)
   select w.id, w.executor, w.lane,
          w.waiting_on = 0 and (w.run_after is null or w.run_after <= clock_timestamp()),
          w.priority, w.max_attempts, w.input::jsonb, w.idempotency_key, w.content_hash,
-         w.unique_key, w.placement::jsonb, w.run_after, w.waiting_on, w.attempt_timeout_ms, w.deadline, w.queue, w.backoff::jsonb,
+         w.unique_key, w.placement::jsonb, w.run_after, w.waiting_on, w.attempt_timeout_ms, w.deadline, w.queue, w.backoff::jsonb, w.waiting_on > 0,
          array[row('created', null, 'QUEUED', $16::text, 1, $1::bigint, clock_timestamp(), null)::task_event]
     from wanted w, guard
   returning id

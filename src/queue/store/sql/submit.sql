@@ -1,4 +1,5 @@
--- Inserts a batch with its created events. Ids were allotted before, so a repeat lands once.
+-- Inserts a batch with its created events. Ids were allotted before, so a repeat lands once. A graph with a key ($24)
+-- is inserted whole, or not at all when the key is taken.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
@@ -12,21 +13,27 @@ with guard as materialized (
     $21::text[], $22::text[]
   ) as w(id, executor, lane, priority, max_attempts, input, idempotency_key, content_hash, unique_key,
          placement, run_after, waiting_on, delay_ms, attempt_timeout_ms, timeout_ms, queue, backoff)
+), graph as (
+  insert into task_graphs (idempotency_key, content_hash, names, ids)
+  select $24::text, $25::text, $26::text[], $3::bigint[] from guard where $24::text is not null
+  on conflict do nothing
+  returning 1
 ), inserted as (
   insert into tasks (id, executor, lane, ready, priority, max_attempts, input, idempotency_key, content_hash,
-                     unique_key, placement_constraints, run_after, waiting_on, attempt_timeout_ms, deadline, queue, backoff, history)
+                     unique_key, placement_constraints, run_after, waiting_on, attempt_timeout_ms, deadline, queue, backoff, dependent, history)
   select w.id, w.executor, w.lane,
          w.waiting_on = 0 and (w.run_after is null or w.run_after <= clock_timestamp()),
          w.priority, w.max_attempts, w.input::jsonb, w.idempotency_key, w.content_hash,
-         w.unique_key, w.placement::jsonb, w.run_after, w.waiting_on, w.attempt_timeout_ms, w.deadline, w.queue, w.backoff::jsonb,
+         w.unique_key, w.placement::jsonb, w.run_after, w.waiting_on, w.attempt_timeout_ms, w.deadline, w.queue, w.backoff::jsonb, w.waiting_on > 0,
          array[row('created', null, 'QUEUED', $16::text, 1, $1::bigint, clock_timestamp(), null)::task_event]
     from wanted w, guard
+   where $24::text is null or exists (select 1 from graph)
   on conflict do nothing
   returning id
 ), waiting as (
-  insert into task_dependencies (task_id, depends_on)
-  select d.task_id, d.depends_on
-    from unnest($17::bigint[], $18::bigint[]) as d(task_id, depends_on) join inserted i on i.id = d.task_id
+  insert into task_dependencies (task_id, depends_on, name)
+  select d.task_id, d.depends_on, d.name
+    from unnest($17::bigint[], $18::bigint[], $23::text[]) as d(task_id, depends_on, name) join inserted i on i.id = d.task_id
   on conflict do nothing
 )
 select (select count(*) from guard) as guarded, (select count(*) from inserted) as changed
