@@ -33,6 +33,7 @@ interface FollowOptions {
   /** The follower is a node: it hears what this one knows, and nothing from elsewhere. */
   readonly forwarded: boolean;
   readonly token: string | undefined;
+  readonly ca: string | undefined;
 }
 
 export async function followTask(options: FollowOptions): Promise<void> {
@@ -168,7 +169,7 @@ function followAll(options: FollowOptions): void {
 
 /** Words of executors are known to the leader only: hears them from whoever leads, one after the other. */
 function listenToLeader(
-  { node, request, forwarded, token }: FollowOptions,
+  { node, request, forwarded, token, ca }: FollowOptions,
   hear: (message: FeedMessage) => void,
 ): () => void {
   if (forwarded) return () => undefined;
@@ -181,7 +182,7 @@ function listenToLeader(
         const looks = node.background.every("notice the leader", LOOK_MS, async () => {
           if ((await node.leaderUrl()) !== url) former.abort();
         });
-        const rpc = new RpcClient({ url, token, forwardedBy: node.nodeId });
+        const rpc = new RpcClient({ url, token, ca, forwardedBy: node.nodeId });
         try {
           await hearAll(rpc, request.target, AbortSignal.any([signal, former.signal]), hear);
         } catch {

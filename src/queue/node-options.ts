@@ -2,6 +2,7 @@
 
 import type { TokenScope } from "../core/queue/permissions.ts";
 import type { QueueSettings, Role } from "../core/queue/settings.ts";
+import type { ServerCertificate } from "../host/control/server.ts";
 import type { OpenAudit } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
 import type { Executors } from "./worker/executor.ts";
@@ -9,6 +10,13 @@ import type { Executors } from "./worker/executor.ts";
 export interface Listen {
   readonly host: string;
   readonly port: number;
+}
+
+export interface NodeTls {
+  /** With it HTTPS is served, and nothing else. */
+  readonly certificate?: ServerCertificate | undefined;
+  /** PEM: the authorities that other nodes' certificates are checked by, in place of the usual ones. */
+  readonly ca?: string | undefined;
 }
 
 export type ScopedTokens = { readonly [Scope in TokenScope]?: string };
@@ -27,6 +35,7 @@ export interface NodeOptions {
   readonly scopedTokens?: ScopedTokens | undefined;
   /** Without `token`: one that all nodes of this database share is made and written here for clients. */
   readonly tokenFile?: string | undefined;
+  readonly tls?: NodeTls | undefined;
   readonly executors: Executors;
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly settings: QueueSettings;

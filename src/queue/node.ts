@@ -105,6 +105,7 @@ export class QueueNode implements ApiHost {
       api: this.#api,
       token: () => this.#token,
       scopedTokens: options.scopedTokens ?? {},
+      tls: options.tls,
       log: options.log,
     });
     this.#token = options.token;
@@ -490,8 +491,8 @@ export class QueueNode implements ApiHost {
       return this.#remote;
     }
     this.#remote?.rpc.close();
-    const forwardedBy = this.#options.nodeId;
-    const rpc = new RpcClient({ url: row.url, token: this.#token, forwardedBy });
+    const { nodeId: forwardedBy, tls } = this.#options;
+    const rpc = new RpcClient({ url: row.url, token: this.#token, ca: tls?.ca, forwardedBy });
     this.#remote = { rpc, port: new RemoteLeader(rpc), until };
     return this.#remote;
   }

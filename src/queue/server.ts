@@ -7,6 +7,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { hostname } from "node:os";
+import { createSecureContext } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { errorText } from "../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
@@ -21,6 +22,7 @@ import {
   ControlServer,
   type ControlService,
   json,
+  type ServerCertificate,
 } from "../host/control/server.ts";
 import type { AuditRequester } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
@@ -28,7 +30,7 @@ import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
 import type { QueueApi } from "./api.ts";
 import { sendFile } from "./file-server.ts";
 import { followTask } from "./follow.ts";
-import type { Listen, ScopedTokens } from "./node-options.ts";
+import type { Listen, NodeTls, ScopedTokens } from "./node-options.ts";
 import type { ServedNode } from "./served-node.ts";
 
 interface ServerOptions {
@@ -37,6 +39,7 @@ interface ServerOptions {
   /** Known once the database is open. */
   readonly token: () => string | undefined;
   readonly scopedTokens: ScopedTokens;
+  readonly tls: NodeTls | undefined;
   readonly log: Log;
 }
 
@@ -81,10 +84,11 @@ export class QueueServer {
       throw new QueueError("UNAUTHORIZED", `${problem}: ${hint}`);
     }
     const scoped = tokensOf(token, this.#options.scopedTokens);
-    this.#server = await ControlServer.listen({ host, port, token, scoped }, this.#service());
+    const tls = certificateOf(this.#options.tls);
+    this.#server = await ControlServer.listen({ host, port, token, scoped, tls }, this.#service());
     const wildcard = host === "0.0.0.0" || host === "::";
     const name = wildcard ? hostname() : host.includes(":") ? `[${host}]` : host;
-    this.#url = `http://${name}:${this.#server.port}`;
+    this.#url = `${tls === undefined ? "http" : "https"}://${name}:${this.#server.port}`;
   }
 
   async close(): Promise<void> {
@@ -139,14 +143,27 @@ export class QueueServer {
   }
 
   async #follow(request: ControlRequest, taskId: string | undefined): Promise<Answer> {
-    const { node, token } = this.#options;
+    const { node, token, tls } = this.#options;
     if (taskId !== undefined && !/^\d{1,15}$/.test(taskId)) {
       throw new QueueError("NOT_FOUND", `there is no task ${taskId.slice(0, 40)}`);
     }
     const forwarded = request.headers["x-hyperscale-forwarded"] !== undefined;
-    await followTask({ node, request, taskId, forwarded, token: token() });
+    await followTask({ node, request, taskId, forwarded, token: token(), ca: tls?.ca });
     return "taken";
   }
+}
+
+/** Said with the file's fault at the start, not with the first connection. */
+function certificateOf(tls: NodeTls | undefined): ServerCertificate | undefined {
+  if (tls === undefined) return undefined;
+  const { certificate, ca } = tls;
+  try {
+    createSecureContext({ ...certificate, ...(ca === undefined ? {} : { ca }) });
+  } catch (error) {
+    const problem = `certificate, key and authority do not fit: ${errorText(error)}`;
+    throw new QueueError("INVALID_PARAMS", problem, { cause: error });
+  }
+  return certificate;
 }
 
 /** One token that is for two would be for whichever is looked at first. */

@@ -19,6 +19,7 @@ const DEFAULT_TOKEN_FILE = join(".hyperscale", "queue", TOKEN_FILE);
 export interface Shared {
   readonly url: string;
   readonly tokenFile?: string;
+  readonly tlsCa?: string;
   readonly json?: boolean;
 }
 
@@ -39,6 +40,11 @@ export function add(parent: Command, name: string, description: string, args: st
         "--token-file <file>",
         `file with the bearer token (default: ${DEFAULT_TOKEN_FILE}, if it is there)`,
       ).env("HYPERSCALE_QUEUE_TOKEN_FILE"),
+    )
+    .addOption(
+      new Option("--tls-ca <file>", "authority of https:// nodes (default: the usual ones)").env(
+        "HYPERSCALE_QUEUE_TLS_CA_FILE",
+      ),
     )
     .option("--json", "print JSON");
 }
@@ -67,6 +73,7 @@ export function run(action: Action) {
     try {
       client = new QueueClient(options.url.split(","), {
         token: tokenOf(options),
+        ca: options.tlsCa === undefined ? undefined : readFileSync(options.tlsCa, "utf8"),
       });
       const code = await (action as (...all: unknown[]) => Promise<unknown>)(
         client,

@@ -1,9 +1,11 @@
 /** `hyperscale queue …`: nodes and clients of the durable task queue. */
 
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
+import { QueueError } from "../../core/queue/errors.ts";
 import { isLoopback } from "../../host/control/guard.ts";
 import type { ServiceProcess } from "../../host/control/service-process.ts";
 import { readTokenFile } from "../../host/control/token.ts";
@@ -35,6 +37,9 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly open?: boolean;
   readonly capability?: Readonly<Record<string, string>>;
   readonly tokenFile?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsCa?: string;
   readonly clientTokenFile?: string;
   readonly workerTokenFile?: string;
   readonly operatorTokenFile?: string;
@@ -141,7 +146,7 @@ function registerStart(queue: Command): void {
 }
 
 function withAccess(command: Command): Command {
-  return command
+  return withTls(command)
     .addOption(
       new Option(
         "--token-file <file>",
@@ -164,6 +169,22 @@ function withAccess(command: Command): Command {
       ),
     )
     .option("--open", "no token: every user of this machine may submit and see work");
+}
+
+function withTls(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--tls-cert <file>", "certificate: serves https only, with --tls-key").env(
+        "HYPERSCALE_QUEUE_TLS_CERT_FILE",
+      ),
+    )
+    .addOption(new Option("--tls-key <file>", "its key").env("HYPERSCALE_QUEUE_TLS_KEY_FILE"))
+    .addOption(
+      new Option(
+        "--tls-ca <file>",
+        "authority of the other nodes' certificates (default: the usual ones)",
+      ).env("HYPERSCALE_QUEUE_TLS_CA_FILE"),
+    );
 }
 
 function withRetention(command: Command): Command {
@@ -192,15 +213,11 @@ const STOP_MARGIN_MS = 10_000;
 async function startNode(options: StartOptions): Promise<void> {
   // What a node writes holds other people's inputs, results and the token.
   process.umask(0o077);
-  const [
-    { QueueNode, blameExecution },
-    { ServiceProcess, onSignals, startProblem },
-    { QueueError },
-  ] = await Promise.all([
-    import("../../queue/node.ts"),
-    import("../../host/control/service-process.ts"),
-    import("../../core/queue/errors.ts"),
-  ]);
+  const [{ QueueNode, blameExecution }, { ServiceProcess, onSignals, startProblem }] =
+    await Promise.all([
+      import("../../queue/node.ts"),
+      import("../../host/control/service-process.ts"),
+    ]);
   const nodeId = options.nodeId ?? `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
   const service = new ServiceProcess({
     service: "queue",
@@ -280,6 +297,7 @@ async function nodeOptions(
     token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
     tokenFile: tokenFileOf(options),
     scopedTokens: scopedTokensOf(options),
+    tls: tlsOf(options),
     executors: { ...builtin, ...own },
     capabilities: { ...(cluster === undefined ? {} : { cluster: true }), ...options.capability },
     settings,
@@ -311,6 +329,15 @@ function scopedTokensOf(options: StartOptions): NodeOptions["scopedTokens"] {
     ...(workerTokenFile === undefined ? {} : { worker: readTokenFile(workerTokenFile) }),
     ...(operatorTokenFile === undefined ? {} : { operator: readTokenFile(operatorTokenFile) }),
   };
+}
+
+function tlsOf({ tlsCert, tlsKey, tlsCa }: StartOptions): NodeOptions["tls"] {
+  const ca = tlsCa === undefined ? undefined : readFileSync(tlsCa, "utf8");
+  if (tlsCert === undefined && tlsKey === undefined) return { ca };
+  if (tlsCert === undefined || tlsKey === undefined)
+    throw new QueueError("INVALID_PARAMS", "--tls-cert and --tls-key belong together");
+  const [cert, key] = [readFileSync(tlsCert, "utf8"), readFileSync(tlsKey, "utf8")];
+  return { certificate: { cert, key }, ca };
 }
 
 /** Where the token that the nodes share is kept for clients, unless one is given or none is wanted. */

@@ -22,8 +22,7 @@ export function graphProblem(graph: TaskGraph): string | undefined {
     return `a graph has at most ${graphTasksMax} tasks, and this one ${graph.size}`;
   let edges = 0;
   for (const [name, after] of graph) {
-    if (!NAME.test(name))
-      return `"${name.slice(0, 80)}" is no name of a task: ${NAME_RULE}`;
+    if (!NAME.test(name)) return `"${name.slice(0, 80)}" is no name of a task: ${NAME_RULE}`;
     edges += after.length;
     for (const other of after)
       if (!graph.has(other))

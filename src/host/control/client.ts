@@ -21,6 +21,8 @@ interface ControlClientOptions {
   /** `host:port`, or a whole URL. */
   readonly address: string;
   readonly token?: string | undefined;
+  /** PEM: the authorities that certificates of `https://` addresses are checked by, in place of the usual ones. */
+  readonly ca?: string | undefined;
   /** Who asks, for the other side; when undefined, whoever runs this process. */
   readonly caller?: Readonly<Record<string, string>>;
 }
@@ -56,11 +58,13 @@ export class ControlClient {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #agent: Agent;
 
-  constructor({ address, token, caller }: ControlClientOptions) {
+  constructor({ address, token, ca, caller }: ControlClientOptions) {
     this.address = address;
     this.#target = new URL(address.includes("://") ? address : `http://${address}`);
     const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX };
-    this.#agent = this.#secure ? new SecureAgent(options) : new Agent(options);
+    this.#agent = this.#secure
+      ? new SecureAgent({ ...options, ...(ca === undefined ? {} : { ca }) })
+      : new Agent(options);
     this.#headers = {
       "content-type": "application/json",
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

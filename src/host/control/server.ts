@@ -16,6 +16,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import type { WorkView } from "../background.ts";
 import type { AuditRequester } from "../ports/audit.ts";
@@ -30,6 +31,7 @@ import { RouteTable } from "./routes.ts";
 const CLOSE_GRACE_MS = 200;
 /** How often connections are looked at for requests that do not come to their end. */
 const CONNECTIONS_CHECKED_MS = 2_000;
+const HANDSHAKE_MS_MAX = 20_000;
 
 export interface ControlLimits {
   readonly bodyBytesMax: number;
@@ -114,6 +116,14 @@ export interface ControlListen {
   readonly token: string | null;
   /** Besides `token`: those that open a part of the service. */
   readonly scoped?: readonly ScopedToken[];
+  /** Serves HTTPS with this certificate, and nothing else. */
+  readonly tls?: ServerCertificate | undefined;
+}
+
+/** PEM. */
+export interface ServerCertificate {
+  readonly cert: string;
+  readonly key: string;
 }
 
 export function json(value: unknown, status = 200): Answer {
@@ -133,7 +143,7 @@ export class ControlServer {
   readonly #upgraded = new Set<Duplex>();
 
   private constructor(
-    { token, scoped = [] }: Pick<ControlListen, "token" | "scoped">,
+    { token, scoped = [], tls }: Pick<ControlListen, "token" | "scoped" | "tls">,
     service: ControlService,
   ) {
     this.#service = service;
@@ -148,17 +158,19 @@ export class ControlServer {
     this.#routes.add("GET /v1/debug/work", () => json(service.work()));
     for (const [route, handler] of Object.entries(service.routes)) this.#routes.add(route, handler);
     const { limits } = service;
-    this.#server = createServer(
-      {
-        requestTimeout: limits.requestMsMax,
-        headersTimeout: limits.requestMsMax,
-        keepAliveTimeout: limits.keepAliveMs,
-        connectionsCheckingInterval: CONNECTIONS_CHECKED_MS,
-      },
-      (request, response) => {
-        this.#serve(request, response).catch(() => response.destroy());
-      },
-    );
+    const options = {
+      requestTimeout: limits.requestMsMax,
+      headersTimeout: limits.requestMsMax,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: CONNECTIONS_CHECKED_MS,
+    };
+    const serve = (request: IncomingMessage, response: ServerResponse): void => {
+      this.#serve(request, response).catch(() => response.destroy());
+    };
+    this.#server =
+      tls === undefined
+        ? createServer(options, serve)
+        : createSecureServer({ ...options, ...tls, handshakeTimeout: HANDSHAKE_MS_MAX }, serve);
     this.#server.maxConnections = limits.connectionsMax;
     this.#server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
   }

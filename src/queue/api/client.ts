@@ -46,6 +46,8 @@ export interface QueueClientOptions<Known extends Definitions = Definitions> {
   /** The executors that tasks are for: names and types are theirs, and inputs are checked before they are sent. */
   readonly executors?: Known;
   readonly token?: string | undefined;
+  /** PEM: the authorities that certificates of `https://` addresses are checked by, in place of the usual ones. */
+  readonly ca?: string | undefined;
 }
 
 export interface TaskListFilter {
@@ -85,7 +87,10 @@ export class QueueClient<Known extends Definitions = Definitions> {
   /** One node, or several of which one that listens is enough. */
   constructor(url: string | readonly string[], options: QueueClientOptions<Known> = {}) {
     this.#known = options.executors ?? {};
-    this.#rpc = new RpcClients(typeof url === "string" ? [url] : url, options.token);
+    this.#rpc = new RpcClients(typeof url === "string" ? [url] : url, {
+      token: options.token,
+      ca: options.ca,
+    });
     this.#files = new RemoteFiles(this.#rpc);
   }
 

@@ -9,6 +9,8 @@ import type { RpcResponse } from "./rpc.ts";
 interface RpcClientOptions {
   readonly url: string;
   readonly token?: string | undefined;
+  /** PEM: the authorities of `https://` addresses, in place of the usual ones. */
+  readonly ca?: string | undefined;
   /** The node that passes calls on: they are not passed on again. */
   readonly forwardedBy?: string;
 }
@@ -18,13 +20,13 @@ export class RpcClient {
   readonly #client: ControlClient;
   #lastId = 0;
 
-  constructor({ url, token, forwardedBy }: RpcClientOptions) {
+  constructor({ url, token, ca, forwardedBy }: RpcClientOptions) {
     this.url = url;
     const node =
       forwardedBy === undefined
         ? {}
         : { caller: { "x-hyperscale-forwarded": headerText(forwardedBy) } };
-    this.#client = new ControlClient({ address: url, token, ...node });
+    this.#client = new ControlClient({ address: url, token, ca, ...node });
   }
 
   /** A long poll says how long it may take. */
@@ -46,9 +48,20 @@ export class RpcClient {
   }
 }
 
+const UNKNOWN_AUTHORITY = "; --tls-ca names the file of the authority that signed its certificate";
+/** What helps, by the reason why nobody answered. */
+const HINTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "; `hyperscale queue start` starts a node",
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  EPROTO: "; is it a node without TLS, to be called by http://?",
+};
+
 function unreachable(error: unknown): never {
   if (!(error instanceof UnreachableError)) throw error;
-  const hint = error.reason === "ECONNREFUSED" ? "; `hyperscale queue start` starts a node" : "";
+  const hint = HINTS[error.reason] ?? "";
   const problem = `cannot reach the queue node at ${error.address}: ${error.message}${hint}`;
   throw new QueueError("UNAVAILABLE", problem, { cause: error });
 }

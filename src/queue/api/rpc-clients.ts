@@ -8,9 +8,12 @@ export class RpcClients {
   readonly #clients: readonly RpcClient[];
   #at = 0;
 
-  constructor(urls: readonly string[], token: string | undefined) {
+  constructor(
+    urls: readonly string[],
+    access: { readonly token?: string | undefined; readonly ca?: string | undefined },
+  ) {
     if (urls.length === 0) throw new QueueError("INVALID_PARAMS", "name at least one node");
-    this.#clients = urls.map((url) => new RpcClient({ url: url.trim(), token }));
+    this.#clients = urls.map((url) => new RpcClient({ url: url.trim(), ...access }));
   }
 
   call(method: string, params: unknown): Promise<unknown> {

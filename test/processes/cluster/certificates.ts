@@ -31,7 +31,15 @@ export class Authority {
   sign(role: string, cluster: string, environment: string): CertificateFiles {
     const name = `peer${++this.#count}`;
     const claims = [`role/${role}`, `cluster/${cluster}`, `env/${environment}`, "dc/dc1"];
-    const names = claims.map((claim) => `URI:hyperscale://${claim}`).join(",");
+    return this.#sign(name, claims.map((claim) => `URI:hyperscale://${claim}`).join(","));
+  }
+
+  /** Of a server on the loopback. */
+  signLoopback(): CertificateFiles {
+    return this.#sign(`server${++this.#count}`, "IP:127.0.0.1,DNS:localhost");
+  }
+
+  #sign(name: string, names: string): CertificateFiles {
     writeFileSync(this.#at(`${name}.ext`), `subjectAltName=${names}\n`);
     this.#openssl(
       ...["req", ...NEW_KEY, "-keyout", `${name}.key`, "-out", `${name}.csr`],

@@ -44,6 +44,7 @@ interface TestNodeOptions {
   readonly nodeId?: string;
   readonly token?: string;
   readonly scopedTokens?: NodeOptions["scopedTokens"];
+  readonly tls?: NodeOptions["tls"];
   readonly role?: Role;
   readonly executors?: Executors;
   readonly capabilities?: Readonly<Record<string, unknown>>;
@@ -61,6 +62,7 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
     dataDirectory: options.dataDirectory ?? ".",
     token: options.token,
     scopedTokens: options.scopedTokens,
+    tls: options.tls,
     executors: {
       ...builtinExecutors({
         commands: undefined,
