@@ -150,7 +150,8 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     const [homes, searches] = [site.count("/"), site.count("/found")];
     const steps = await runExample("browser.ts", { BROWSER_URL: site.url }, "5s");
     expect(site.count("/") - homes).toBe(steps.get("home")?.ok);
-    expect(site.count("/found") - searches).toBe(steps.get("search")?.ok);
+    // A busy machine may not come that far.
+    expect(site.count("/found") - searches).toBe(steps.get("search")?.ok ?? 0);
   });
 });
 

@@ -64,7 +64,7 @@ export async function serveSubscriptions(token: string | null = null): Promise<S
     },
   };
   const subscriptions = useServer(options, sockets);
-  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", 1_024, resolve));
   const { port } = web.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/graphql`,

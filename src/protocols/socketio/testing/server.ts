@@ -53,7 +53,7 @@ export async function startChat(): Promise<ChatServer> {
 }
 
 async function listening(web: http.Server): Promise<number> {
-  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", 1_024, resolve));
   const address = web.address();
   return typeof address === "object" && address !== null ? address.port : 0;
 }
