@@ -145,9 +145,10 @@ class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream
     });
   }
 
-  connectionFailed(failure: Failure, now: number): void {
+  connectionFailed({ kind, text }: Failure, now: number): void {
+    const isCutOff = kind === "reset" && this.#headers !== null;
     this.#leave();
-    this.call.fail(failure.kind, failure.text, now);
+    this.call.fail(kind, isCutOff ? `${text} in mid-answer` : text, now);
   }
 
   abandon(): string {

@@ -53,6 +53,8 @@ interface HostileSubject {
   readonly mute: (() => Promise<ScriptedServer>) | null;
   /** The beginning of an answer that never ends; null where answers come whole. */
   readonly half: Buffer | null;
+  /** What is said of an answer that was cut off; "mid-answer" by default. */
+  readonly cutOff?: string;
   /** Connections can be hung up. */
   readonly resets: boolean;
   /** Breaks the rules, each in its own way. */
@@ -267,7 +269,7 @@ function lossCases(subject: Subject): void {
 }
 
 function rubbishCases(subject: Subject): void {
-  const { half, oversize, rubbish } = subject.hostile;
+  const { cutOff = "mid-answer", half, oversize, rubbish } = subject.hostile;
 
   where(half !== null)("reset: the connection ends in mid-answer", () =>
     against(
@@ -276,7 +278,7 @@ function rubbishCases(subject: Subject): void {
       async (call) => {
         const { record, result } = await once(call);
         expect(record.errorKind).toBe("reset");
-        expect(result?.error).toContain("mid-answer");
+        expect(result?.error).toContain(cutOff);
       },
     ),
   );
@@ -291,7 +293,7 @@ function rubbishCases(subject: Subject): void {
       async (call) => {
         const { record, result } = await once(call);
         expect(record.errorKind).toBe("reset");
-        expect(result?.error).toContain("mid-answer");
+        expect(result?.error).toContain(cutOff);
       },
     ),
   );
