@@ -1,70 +1,73 @@
 /** The few kinds of protobuf fields that remote write and Bigtable need. (protobuf.dev/programming-guides/encoding) */
 
+import { ByteWriter } from "../../core/base/bytes.ts";
+
 const VARINT = 0;
 const FIXED64 = 1;
 const BYTES = 2;
 
+/** Most messages are one inside another and short. */
+const CAPACITY = 128;
+
 /** One message; fields are written in the order they are added. */
 export class Protobuf {
-  readonly #parts: Uint8Array[] = [];
+  readonly #writer = new ByteWriter(CAPACITY);
 
   /** Integers up to 2^53, not negative. */
   varint(field: number, value: number): this {
-    return this.#add(varintBytes(field * 8 + VARINT), varintBytes(value));
+    this.#writer.varint(field * 8 + VARINT);
+    this.#writer.varint(value);
+    return this;
   }
 
   /** Signed integers, small ones short. */
   zigzag(field: number, value: number): this {
-    return this.varint(field, zigzagOf(value));
+    this.#writer.varint(field * 8 + VARINT);
+    this.#writer.signed(value);
+    return this;
   }
 
   double(field: number, value: number): this {
-    const bytes = Buffer.alloc(8);
-    bytes.writeDoubleLE(value);
-    return this.#add(varintBytes(field * 8 + FIXED64), bytes);
+    this.#writer.varint(field * 8 + FIXED64);
+    this.#writer.float64(value);
+    return this;
   }
 
   text(field: number, value: string): this {
-    return this.bytes(field, Buffer.from(value));
+    this.#writer.varint(field * 8 + BYTES);
+    this.#writer.text(value);
+    return this;
   }
 
   message(field: number, value: Protobuf): this {
-    return this.bytes(field, value.finish());
+    return this.bytes(field, value.#writer.take());
   }
 
   /** Signed integers one behind the other. */
   packedZigzag(field: number, values: readonly number[]): this {
     if (values.length === 0) return this;
-    return this.bytes(field, Buffer.concat(values.map((value) => varintBytes(zigzagOf(value)))));
+    this.#writer.varint(field * 8 + BYTES);
+    const mark = this.#writer.begin();
+    for (const value of values) this.#writer.signed(value);
+    this.#writer.end(mark);
+    return this;
   }
 
   bytes(field: number, value: Uint8Array): this {
-    return this.#add(varintBytes(field * 8 + BYTES), varintBytes(value.length), value);
+    this.#writer.varint(field * 8 + BYTES);
+    this.#writer.bytes(value);
+    return this;
+  }
+
+  /** The fields of another message as if they were its own. */
+  fields(other: Protobuf): this {
+    this.#writer.raw(other.#writer.take());
+    return this;
   }
 
   finish(): Buffer {
-    return Buffer.concat(this.#parts);
+    return Buffer.from(this.#writer.take());
   }
-
-  #add(...parts: readonly Uint8Array[]): this {
-    this.#parts.push(...parts);
-    return this;
-  }
-}
-
-function zigzagOf(value: number): number {
-  return value < 0 ? -2 * value - 1 : 2 * value;
-}
-
-export function varintBytes(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) + 0x80);
-    rest = Math.floor(rest / 0x80);
-  }
-  bytes.push(rest);
-  return Uint8Array.from(bytes);
 }
 
 /** Fields of a message in their order: varints as numbers, texts and messages as bytes; others are left out. */

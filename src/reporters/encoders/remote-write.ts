@@ -21,8 +21,12 @@ const SENT_QUANTILES = ["p50", "p75", "p90", "p95", "p99", "p99_9"] as const;
 
 /** One time series each, as bytes of its message; `native`: distributions as native histograms. */
 export function timeSeriesOf(frame: Frame, native: boolean): Protobuf[] {
-  return frame.points.flatMap((point) => seriesOf(frame, point, native));
+  const known: KnownLabels = new Map();
+  return frame.points.flatMap((point) => seriesOf(frame, point, native, known));
 }
+
+/** Points of one step have the same labels, but for their name: as bytes they are made once. */
+type KnownLabels = Map<Point["labels"], Protobuf>;
 
 export function writeRequest(series: readonly Protobuf[]): Buffer {
   const request = new Protobuf();
@@ -30,10 +34,18 @@ export function writeRequest(series: readonly Protobuf[]): Buffer {
   return request.finish();
 }
 
-function seriesOf(frame: Frame, point: Point, native: boolean): Protobuf[] {
+function seriesOf(frame: Frame, point: Point, native: boolean, known: KnownLabels): Protobuf[] {
   const name = prometheusName(point, frame.kind);
+  const labels = (): Protobuf => {
+    const made = known.get(point.labels) ?? labelsOf(frame, point);
+    known.set(point.labels, made);
+    return made;
+  };
   const gauge = (suffix: string, value: number, more?: Readonly<Record<string, string>>) =>
-    labelled(frame, point, name + suffix, more).message(2, sample(value, frame.atMs));
+    named(name + suffix, more === undefined ? labels() : labelsOf(frame, point, more)).message(
+      2,
+      sample(value, frame.atMs),
+    );
   switch (point.kind) {
     case "counter":
       return [gauge("", inBaseUnit(point.total, point.unit))];
@@ -46,10 +58,7 @@ function seriesOf(frame: Frame, point: Point, native: boolean): Protobuf[] {
         const histogram = exponentialOf(total.cells);
         const sumSeconds = total.sumMs * SECONDS_PER_MS;
         return [
-          labelled(frame, point, name).message(
-            4,
-            nativeHistogram(histogram, sumSeconds, frame.atMs),
-          ),
+          named(name, labels()).message(4, nativeHistogram(histogram, sumSeconds, frame.atMs)),
         ];
       }
       if (figures.count === 0) return [gauge("_count", 0)];
@@ -65,20 +74,17 @@ function seriesOf(frame: Frame, point: Point, native: boolean): Protobuf[] {
   }
 }
 
-function labelled(
-  frame: Frame,
-  point: Point,
-  name: string,
-  more?: Readonly<Record<string, string>>,
-): Protobuf {
-  const series = new Protobuf();
-  // The name sorts before all small letters, as the receiver demands.
-  for (const [label, value] of [
-    ["__name__", name] as const,
-    ...prometheusLabels(frame, point, more),
-  ])
-    series.message(1, new Protobuf().text(1, label).text(2, value));
-  return series;
+/** The name sorts before all small letters, as the receiver demands. */
+function named(name: string, labels: Protobuf): Protobuf {
+  const label = new Protobuf().text(1, "__name__").text(2, name);
+  return new Protobuf().message(1, label).fields(labels);
+}
+
+function labelsOf(frame: Frame, point: Point, more?: Readonly<Record<string, string>>): Protobuf {
+  const labels = new Protobuf();
+  for (const [label, value] of prometheusLabels(frame, point, more))
+    labels.message(1, new Protobuf().text(1, label).text(2, value));
+  return labels;
 }
 
 function sample(value: number, atMs: number): Protobuf {

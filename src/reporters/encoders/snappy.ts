@@ -4,18 +4,20 @@
  * (github.com/google/snappy/blob/main/format_description.txt)
  */
 
-import { varintBytes } from "./protobuf.ts";
+import { ByteWriter } from "../../core/base/bytes.ts";
 
 const LITERAL_BYTES_MAX = 65_536;
 /** Tag of a literal whose length, less one, stands in the two bytes behind it. */
 const LITERAL_OF_TWO_BYTES = 61 << 2;
 
 export function snappyLiterals(bytes: Uint8Array): Buffer {
-  const parts: Uint8Array[] = [varintBytes(bytes.length)];
+  const writer = new ByteWriter(bytes.length + 64);
+  writer.varint(bytes.length);
   for (let at = 0; at < bytes.length; at += LITERAL_BYTES_MAX) {
     const literal = bytes.subarray(at, at + LITERAL_BYTES_MAX);
     const length = literal.length - 1;
-    parts.push(Uint8Array.of(LITERAL_OF_TWO_BYTES, length & 0xff, length >> 8), literal);
+    writer.raw(Uint8Array.of(LITERAL_OF_TWO_BYTES, length & 0xff, length >> 8));
+    writer.raw(literal);
   }
-  return Buffer.concat(parts);
+  return Buffer.from(writer.take());
 }
