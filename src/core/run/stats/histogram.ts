@@ -74,6 +74,8 @@ export function rankOf(fraction: number | undefined, count: number): number {
 
 export class Histogram {
   readonly #pages: (Float64Array | undefined)[] = new Array(PAGES_MAX).fill(undefined);
+  /** How many values lie in each page: percentiles pass over pages without one of them. */
+  readonly #pageCounts = new Float64Array(PAGES_MAX);
   #count = 0;
   #sum = 0;
   #min = Number.POSITIVE_INFINITY;
@@ -108,6 +110,7 @@ export class Histogram {
     const cells = this.#pages[page] ?? this.#open(page);
     const at = cell & (CELLS_PER_PAGE - 1);
     cells[at] = (cells[at] ?? 0) + times;
+    this.#pageCounts[page] = (this.#pageCounts[page] as number) + times;
     this.#count += times;
   }
 
@@ -121,6 +124,7 @@ export class Histogram {
       const held = this.#pages[page] ?? this.#open(page);
       const at = cell & (CELLS_PER_PAGE - 1);
       held[at] = (held[at] as number) + count;
+      this.#pageCounts[page] = (this.#pageCounts[page] as number) + count;
       more += count;
     }
     this.#count += more;
@@ -137,8 +141,10 @@ export class Histogram {
       const more = (counts[i] as number) - (own[at] as number);
       if (more <= 0) continue;
       own[at] = (own[at] as number) + more;
+      this.#pageCounts[page] = (this.#pageCounts[page] as number) + more;
       const all = whole.#pages[page] ?? whole.#open(page);
       all[at] = (all[at] as number) + more;
+      whole.#pageCounts[page] = (whole.#pageCounts[page] as number) + more;
       raised += more;
     }
     this.#count += raised;
@@ -210,6 +216,11 @@ export class Histogram {
     for (let page = 0; page < PAGES_MAX && found.length < fractions.length; page++) {
       const cells = this.#pages[page];
       if (cells === undefined) continue;
+      const inPage = this.#pageCounts[page] as number;
+      if (seen + inPage < rank) {
+        seen += inPage;
+        continue;
+      }
       for (let at = 0; at < CELLS_PER_PAGE; at++) {
         seen += cells[at] as number;
         while (seen >= rank) {
@@ -233,6 +244,7 @@ export class Histogram {
 
   clear(): void {
     this.#pages.fill(undefined);
+    this.#pageCounts.fill(0);
     this.#count = 0;
     this.#sum = 0;
     this.#min = Number.POSITIVE_INFINITY;
