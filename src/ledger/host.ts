@@ -370,6 +370,9 @@ export class LedgerHost implements LedgerService {
       case "left":
         this.#onLeft(effect.leading);
         return;
+      case "outdated":
+        this.#fail(effect.problem, null);
+        return;
       case "keepBlob":
       case "readBlob":
       case "blobGet":

@@ -48,6 +48,7 @@ export const MESSAGES = {
   ledgerOpening: kind(64, ledger.opening, "critical", "gate>gate", "manager>manager"),
   ledgerOpened: kind(65, ledger.opened, "critical", "gate>gate", "manager>manager"),
   ledgerBatch: kind(66, ledger.batch, "high", "gate>gate", "manager>manager"),
+  ledgerMark: kind(67, ledger.mark, "high", "gate>gate", "manager>manager"),
 
   heartbeat: kind(80, worker.heartbeat, "critical", "worker>manager"),
   opened: kind(81, worker.opened, "critical", "manager>worker", ...TO_CALLERS),

@@ -8,7 +8,7 @@ export interface ProtocolVersion {
   readonly minor: number;
 }
 
-export const PROTOCOL: ProtocolVersion = { major: 1, minor: 3 };
+export const PROTOCOL: ProtocolVersion = { major: 1, minor: 4 };
 
 /** Introduced in; a feature that is not listed counts as never introduced. (AD-25.5) */
 const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
@@ -18,6 +18,7 @@ const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
   fence_tokens: { major: 1, minor: 2 },
   compression: { major: 1, minor: 2 },
   keep_alive: { major: 1, minor: 3 },
+  log_marks: { major: 1, minor: 4 },
 };
 
 export const CAPABILITIES: readonly string[] = Object.keys(FEATURES);

@@ -4,8 +4,9 @@
  * found the same group with different replicas. (VSR-26)
  */
 
+import { COUNTER_MAX } from "../../core/base/ids.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX, TRANSFER_BYTES_MAX } from "../limits.ts";
-import { bytes, optional, required, struct, text } from "../schema.ts";
+import { bytes, counter, nullable, optional, required, struct, text } from "../schema.ts";
 
 export interface LedgerOpening {
   /** Over all nodes, their regions and how groups are placed; equal on all nodes of one ledger. */
@@ -14,12 +15,20 @@ export interface LedgerOpening {
   readonly described: string;
   /** Of the speaker's data directory: another one under its name has forgotten what it promised. (VSR-30) */
   readonly identity: string;
+  /** The last record of the speaker's log that is durable; null from one that does not say. */
+  readonly lastRecord: number | null;
 }
 
 export const opening = struct<LedgerOpening>("LedgerOpening", {
   digest: required(1, text(ID_BYTES_MAX, 1)),
   described: optional(2, text(ERROR_BYTES_MAX), ""),
   identity: required(3, text(ID_BYTES_MAX, 1)),
+  lastRecord: optional(4, nullable(counter(COUNTER_MAX)), null),
+});
+
+/** Up to where the speaker's log is durable: no later opening of the same directory may be behind it. */
+export const mark = struct<{ readonly lastRecord: number }>("LedgerMark", {
+  lastRecord: required(1, counter(COUNTER_MAX)),
 });
 
 export const opened = struct<{ readonly node: string }>("LedgerOpened", {

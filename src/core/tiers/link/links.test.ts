@@ -101,7 +101,7 @@ class Side {
 const OPENING: StreamEnvelope = {
   name: "ledgerOpening",
   correlation: 1,
-  value: { digest: "d", described: "", identity: "i" },
+  value: { digest: "d", described: "", identity: "i", lastRecord: null },
 };
 const OPENED: StreamEnvelope = { name: "ledgerOpened", correlation: 1, value: { node: "b" } };
 

@@ -208,6 +208,38 @@ const submit: LedgerRequest = {
 };
 
 describe("nodes of one ledger", () => {
+  it("do not hear one that comes back with an older copy of its data, and it hears why", () => {
+    const ledger = new Ledger().open();
+    const old = new Map([...(ledger.files[2]?.files ?? [])].map(([path, b]) => [path, b.slice()]));
+    for (let i = 0; i < 3; i++) {
+      expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
+      ledger.pass(1_500);
+    }
+    const files = ledger.files[2]?.files;
+    files?.clear();
+    for (const [path, bytes] of old) files?.set(path, bytes);
+    ledger.restart(2);
+    ledger.pass(2_000);
+    expect(ledger.said[2]).toContain("outdated");
+    expect(ledger.said[0]?.join()).toContain(
+      "peer.refused n2 OLD_LOG: the log of n2 ends at record",
+    );
+    expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
+  });
+
+  it("hear one that comes back with all that it had", () => {
+    const ledger = new Ledger().open();
+    for (let i = 0; i < 3; i++) {
+      ledger.ask(0, submit);
+      ledger.pass(1_500);
+      ledger.restart(i);
+      ledger.pass(2_000);
+      expect(ledger.said.flat().join()).not.toContain("OLD_LOG");
+    }
+    for (const machine of ledger.machines)
+      expect(machine.peers().every(({ heard, up }) => heard && up)).toBe(true);
+  });
+
   it("hear each other, and answer over streams of bytes", () => {
     const ledger = new Ledger().open();
     for (const machine of ledger.machines) {
@@ -434,7 +466,7 @@ describe("a member with the key", () => {
       NAMES.map((node, i) => ({ node: node as NodeId, region: `r${i}` })),
       LEDGER_NODE_DEFAULTS,
     );
-    const value = { digest, described, identity: "disk 1" };
+    const value = { digest, described, identity: "disk 1", lastRecord: null };
     for (let seed = 0; seed < 300; seed++) {
       const random = new Random(seed);
       const liar = new Liar(ledger, seed);
@@ -461,7 +493,7 @@ describe("a member with the key", () => {
   it("is told why in words that fit the wire, however long its own are", () => {
     const ledger = new Ledger().open();
     const liar = new Liar(ledger, 2);
-    const value = { digest: "other", described: "ß".repeat(250), identity: "x" };
+    const value = { digest: "other", described: "ß".repeat(250), identity: "x", lastRecord: null };
     liar.say({ name: "ledgerOpening", correlation: 1, value });
     expect(liar.ended).toBe(true);
     expect(ledger.said[0]?.join()).toContain("another replica set");

@@ -72,7 +72,7 @@ type Phase =
   | "keeping"
   | "left"
   | "failed";
-
+const TAKING_PART: readonly Phase[] = ["serving", "handingOver", "draining"];
 export class LedgerMachine {
   readonly node: LedgerNode;
   readonly store: LedgerStore;
@@ -109,6 +109,7 @@ export class LedgerMachine {
           if (this.#takesPart) this.node.take({ kind: "reached", peer }, this.#now, this.#wall);
         },
         refuseIdentity: (peer, identity) => this.node.refuseIdentity(peer, identity),
+        lastRecord: () => this.store.view().durableLsn,
       },
       random.fork("links"),
     );
@@ -240,8 +241,7 @@ export class LedgerMachine {
 
   /** The node hears its peers, and its time passes. */
   get #takesPart(): boolean {
-    const phase = this.#phase;
-    return phase === "serving" || phase === "handingOver" || phase === "draining";
+    return TAKING_PART.includes(this.#phase);
   }
 
   get #keepsFiles(): boolean {
@@ -301,8 +301,8 @@ export class LedgerMachine {
       case "opened": {
         this.node.recover(event.state, this.#now, this.#wall);
         this.#phase = "recovered";
-        const { replayed } = event;
-        this.#effects.push({ kind: "recovered", groups: event.state.images.size, replayed });
+        const groups = event.state.images.size;
+        this.#effects.push({ kind: "recovered", groups, replayed: event.replayed });
         return;
       }
       case "refused":

@@ -7,7 +7,8 @@
 import type { Compressor } from "../../../host/ports/compressor.ts";
 import type { Hello } from "../../../wire/hello.ts";
 import type { KeyRing } from "../../../wire/key-ring.ts";
-import { encodeStreamMessage, type StreamEnvelope } from "../../../wire/registry.ts";
+import { encodeStreamMessage, MESSAGES, type StreamEnvelope } from "../../../wire/registry.ts";
+import { encode } from "../../../wire/schema.ts";
 import type { Entropy } from "../../../wire/seal.ts";
 import type { Millis } from "../../base/brand.ts";
 import { ByteWriter } from "../../base/bytes.ts";
@@ -20,6 +21,7 @@ import { type Incoming, Links } from "../link/links.ts";
 import type { LinkRules } from "../link/rules.ts";
 import type { LinkInput, StreamId } from "../link/types.ts";
 import type { LedgerDescription } from "./describe-ledger.ts";
+import { LogMarks, OLD_LOG } from "./log-marks.ts";
 import type { ProcessRules } from "./rules.ts";
 import type { LogLevel, PeerView, ProcessEffect, ProcessInput } from "./types.ts";
 
@@ -49,7 +51,7 @@ export interface LedgerPeersOptions {
 
 /** Whoever wants to see what passes between a node and its links; production has nobody. */
 export interface PeersWatcher {
-  /** The node has so many batches for a peer. */
+  /** The node has so many batches for a peer, a mark of its log among them. */
   readonly onSend: (to: NodeId, messages: readonly NodeMessage[], batches: number) => void;
   /** A batch was handed to the network, in its envelope. */
   readonly onSent: (stream: StreamId, message: Uint8Array) => void;
@@ -64,6 +66,8 @@ interface PeersHandlers {
   readonly onReached: (peer: NodeId) => void;
   /** Why a peer with this data directory is not heard; null when it is. */
   readonly refuseIdentity: (peer: NodeId, identity: string) => string | null;
+  /** The last record of our own log that is durable. */
+  readonly lastRecord: () => number;
 }
 
 /** Who speaks on a connection that came in. */
@@ -76,6 +80,7 @@ export class LedgerPeers {
   readonly #options: LedgerPeersOptions;
   readonly #handlers: PeersHandlers;
   readonly #links: Links;
+  readonly #marks: LogMarks;
   readonly #byName = new Map<string, LedgerPeer>();
   readonly #callers = new Map<StreamId, Caller>();
   /** The connection each peer keeps to us; a newer one replaces it. */
@@ -90,17 +95,21 @@ export class LedgerPeers {
   constructor(options: LedgerPeersOptions, handlers: PeersHandlers, random: Random) {
     this.#options = options;
     this.#handlers = handlers;
+    this.#marks = new LogMarks(options.hello);
     for (const peer of options.peers) this.#byName.set(peer.name, peer);
     const { hello, ring, entropy, compressor, limits, rules } = options;
     this.#links = new Links(
       { hello, ring, entropy, compressor, limits, rules: rules.link, emit: handlers.emit },
       {
-        refusePeer: (peer, { node }) => {
+        refusePeer: (peer, theirs) => {
           const { address } = this.#byName.get(peer) as LedgerPeer;
-          return node === peer ? null : `the node at ${address} is called "${node}"`;
+          if (theirs.node !== peer) return `the node at ${address} is called "${theirs.node}"`;
+          this.#marks.onGreeted(peer as NodeId, theirs);
+          return null;
         },
         opening: () => {
-          const value = { ...this.#options.ledger, identity: this.#identity };
+          const lastRecord = handlers.lastRecord();
+          const value = { ...this.#options.ledger, identity: this.#identity, lastRecord };
           return { name: "ledgerOpening", correlation: 1, value };
         },
         refuseOpened: (_peer, { name }) =>
@@ -147,11 +156,20 @@ export class LedgerPeers {
     if (!this.#byName.has(to)) return;
     this.#now = now;
     const batches = encodeBatches(this.#writer, messages, BATCH_BYTES);
-    this.watcher?.onSend(to, messages, batches.length);
+    const mark = this.#mark(to);
+    this.watcher?.onSend(to, messages, batches.length + (mark === null ? 0 : 1));
+    if (mark !== null) this.#links.send(to, mark, now);
     for (const value of batches) {
       const batch = { name: "ledgerBatch", correlation: 0, value } as const;
       this.#links.send(to, encodeStreamMessage(batch, this.#writer), now);
     }
+  }
+
+  /** How far our log is durable, when it is time to tell this peer; null when it is not. */
+  #mark(to: NodeId): Uint8Array | null {
+    const lastRecord = this.#marks.due(to, this.#handlers.lastRecord, this.#now);
+    if (lastRecord === null) return null;
+    return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value: { lastRecord } });
   }
 
   /** `say`: to whoever has called. `askPeer`: what does not belong to the ledger goes the same way. */
@@ -191,6 +209,7 @@ export class LedgerPeers {
 
   #onDown(peer: NodeId, problem: string): void {
     this.#say("warn", "peer.down", peer, problem);
+    if (problem.startsWith(OLD_LOG)) this.#handlers.emit({ kind: "outdated", problem });
     this.#handlers.emit({ kind: "peer", peer, up: false });
   }
 
@@ -221,6 +240,11 @@ export class LedgerPeers {
     if (this.#isForOthers(incoming)) return;
     const { stream, message } = incoming;
     const caller = this.#callers.get(stream);
+    if (caller !== undefined && message.name === "ledgerMark") {
+      this.#marks.onTold(caller.name, caller.identity, message.value.lastRecord);
+      this.watcher?.onTaken(stream, encode(MESSAGES.ledgerMark.type, message.value));
+      return;
+    }
     if (caller === undefined || message.name !== "ledgerBatch") {
       const problem =
         caller === undefined
@@ -270,7 +294,7 @@ export class LedgerPeers {
     const { hello, ledger, rules } = this.#options;
     if (message.name !== "ledgerOpening") return "a connection of a ledger begins with its opening";
     if (node === hello.node) return `two nodes are called "${node}"`;
-    const { digest, described, identity } = message.value;
+    const { digest, described, identity, lastRecord } = message.value;
     const agrees = digest === ledger.digest || !rules.peers.digestCompared;
     if (known === undefined || !agrees) {
       return (
@@ -278,7 +302,10 @@ export class LedgerPeers {
         `[${ledger.described}]; make name, region, peers, replicas and fewNodes agree on all nodes`
       );
     }
-    if (known.region === datacenter) return this.#handlers.refuseIdentity(known.name, identity);
+    if (known.region === datacenter) {
+      const other = this.#handlers.refuseIdentity(known.name, identity);
+      return other ?? this.#marks.refuse(known.name, identity, lastRecord);
+    }
     return (
       `${node} says it is in ${datacenter}; ${hello.node} (${hello.datacenter}) has it in ` +
       known.region

@@ -83,6 +83,8 @@ export type ProcessEffect =
       readonly event: string;
       readonly fields: Readonly<Record<string, string | number>>;
     }
+  /** A peer knows of records that our log has lost: it would go on from promises that are forgotten. */
+  | { readonly kind: "outdated"; readonly problem: string }
   /**
    * Others lead, nothing is under way, what is kept is kept, or the time for that is over. `leading`: so
    * many groups found nobody else, and wait for this node or for the end of its lease.
