@@ -211,9 +211,10 @@ export class Branch {
     const seen = this.#isFresh ? this.observed : null;
     const control = seen === null ? null : controlFor(seen, this.#wanted, this.told);
     if (control !== null) {
+      // Whatever comes of it, the job is looked at again: it may have ended, and refuses what it is told.
+      this.#isFresh = false;
       const request = { kind: "control", job: this.job, by: "gate", control } as const;
       this.#ask(manager, { kind: "client", request }, () => {
-        this.#isFresh = false;
         this.#askAt = this.#context.now;
       });
       return;

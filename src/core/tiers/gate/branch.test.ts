@@ -1,0 +1,78 @@
+import { expect, it } from "vitest";
+import { nodeId } from "../../base/ids.ts";
+import type { Observed } from "../gate-messages.ts";
+import { submission } from "../manager/testing/world.ts";
+import { Branch, type Wanted } from "./branch.ts";
+import { GateContext } from "./context.ts";
+import { GATE_DEFAULTS, type ManagerAnswer, type ManagerMessage } from "./types.ts";
+
+const WANTED: Wanted = {
+  ...{ startAtMs: 0, paused: false, factor: 1, cancel: null, live: "none", joint: [] },
+};
+
+/** A branch in a datacenter of one manager, which answers as it is told here. */
+class Followed {
+  now = 0;
+  readonly asked: string[] = [];
+  readonly context = new GateContext(
+    {
+      ...{ self: nodeId("g1"), gates: [nodeId("g1")], boot: "b", version: "1.0.0" },
+      ...{ errorKinds: [], addresses: {}, config: GATE_DEFAULTS },
+      datacenters: [{ name: "dc1", managers: ["m1"] }],
+    },
+    { job: () => null, jobs: () => [] },
+  );
+  readonly branch: Branch;
+  readonly #answer: (kind: string) => ManagerAnswer;
+
+  constructor(answer: (kind: string) => ManagerAnswer) {
+    this.#answer = answer;
+    this.context.datacenters.onLink("dc1", "m1", true);
+    const place = { datacenter: "dc1", key: "job/dc1/1" };
+    const ports = {
+      ...{ held: () => null, onTold: () => undefined, onNews: () => undefined },
+      onLine: () => undefined,
+    };
+    this.branch = new Branch(this.context, place, submission(), WANTED, ports);
+  }
+
+  run(ms: number): void {
+    for (const end = this.now + ms; this.now < end; this.now += 50) {
+      this.context.setTime(this.now, this.now);
+      this.branch.step();
+      for (const effect of this.context.takeEffects()) {
+        if (effect.kind !== "ask") continue;
+        const kind = kindOf(effect.message);
+        this.asked.push(kind);
+        this.context.onAnswered(effect.id, this.#answer(kind));
+      }
+    }
+  }
+}
+
+function kindOf(message: ManagerMessage): string {
+  return message.kind === "client" || message.kind === "gate" ? message.request.kind : message.kind;
+}
+
+function observed(status: Observed["status"]): Observed {
+  return {
+    ...{ kind: "observed", status, reason: null, prepared: false, factor: 1, workers: 1 },
+    ...{ cores: 1, lines: [], nextLine: 0, live: null, result: null, requests: 0, failed: 0 },
+    ...{ told: null, view: 1 },
+  };
+}
+
+it("asks how a job does that ended just before it was told to end", () => {
+  let status: Observed["status"] = "RUNNING";
+  const followed = new Followed((kind) => {
+    if (kind === "submit") return { kind: "accepted", job: "j1", duplicate: false };
+    if (kind !== "control") return observed(status);
+    status = "CANCELLED";
+    return { kind: "refused", reason: "invalid", message: "j1 has ended: CANCELLED" };
+  });
+  followed.run(500);
+  followed.branch.want({ ...WANTED, cancel: "enough" });
+  followed.run(2_000);
+  expect(followed.asked.filter((kind) => kind === "control")).toHaveLength(1);
+  expect([followed.branch.status, followed.branch.isOver]).toEqual(["CANCELLED", true]);
+});
