@@ -7,6 +7,8 @@
  *     await client.query("commit");
  */
 
+import type { Backoff } from "../../core/queue/retry.ts";
+
 /** A connection of `pg`, or anything that takes a query as it does. */
 export interface TransactionClient {
   query(
@@ -28,10 +30,13 @@ export interface TransactionSubmit {
   readonly attempt_timeout?: number;
   /** Seconds. */
   readonly timeout?: number;
+  readonly backoff?: Backoff;
+  /** Ids of tasks that must succeed first: of earlier ones, or of this transaction. */
+  readonly depends_on?: readonly (string | number)[];
 }
 
 const SUBMIT = `select hyperscale.submit($1, $2::jsonb, $3::int, $4::timestamptz, $5::int, $6, $7,
-  $8::float8 * interval '1 second', $9::float8 * interval '1 second', $10) as id`;
+  $8::float8 * interval '1 second', $9::float8 * interval '1 second', $10, $11::jsonb, $12::bigint[]) as id`;
 
 /** The id of the task, or of the one that has its key already. */
 export async function submitInTransaction(
@@ -49,6 +54,8 @@ export async function submitInTransaction(
     task.attempt_timeout ?? null,
     task.timeout ?? null,
     task.queue ?? "default",
+    task.backoff === undefined ? null : JSON.stringify(task.backoff),
+    task.depends_on === undefined ? null : task.depends_on.map(Number),
   ]);
   return String(rows[0]?.["id"]);
 }

@@ -17,8 +17,10 @@ interface ArrivalsOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly onReady: () => void;
-  /** Tasks came that are not due. */
-  readonly onWaiting: () => void;
+  /** Tasks came that are not due, or depend on these. */
+  readonly onWaiting: (dependsOn: readonly number[]) => void;
+  /** Whatever came while nobody listened is to be looked for. */
+  readonly onMissed: () => void;
 }
 
 export class Arrivals {
@@ -63,11 +65,11 @@ export class Arrivals {
 
   /** What was committed while nobody listened. */
   async #lookAgain(): Promise<void> {
-    const { writer, memory, onReady, onWaiting } = this.#options;
+    const { writer, memory, onReady, onMissed } = this.#options;
     for (const row of await writer.read("lanes", []))
       memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
     onReady();
-    onWaiting();
+    onMissed();
   }
 
   #noticed(message: string): void {
@@ -89,7 +91,7 @@ export class Arrivals {
           const [from, to, nodeId] = [null, "QUEUED", null] as const;
           memory.moved({ taskId: task.id, eventType: "created", from, to, nodeId, attempt: 1 });
           if (row["ready"] === true) memory.lanes.add(String(row["lane"]), task);
-          else onWaiting();
+          else onWaiting((row["depends_on"] as readonly number[] | null) ?? []);
         }
         onReady();
       }

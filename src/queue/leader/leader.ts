@@ -101,18 +101,19 @@ export class Leader implements LeaderPort {
     this.#words = new WordWriter({ writer, memory, feed: options.feed });
     this.#grants = new GrantWriter({ writer, memory, metrics, taskLeaseMs });
     const onReady = (): void => this.#grants.dispatch();
+    const onWaiting = (dependsOn: readonly number[]): void => {
+      if (dependsOn.length > 0) {
+        memory.dependenciesOpen = true;
+        this.#housekeeping.resolveSoon(dependsOn);
+      }
+      this.#housekeeping.promoteWithin(0);
+    };
     this.submits = new SubmitWriter({
       writer,
       memory,
       nodeId,
       onReady,
-      onWaiting: (dependsOn) => {
-        if (dependsOn.length > 0) {
-          memory.dependenciesOpen = true;
-          this.#housekeeping.resolveSoon(dependsOn);
-        }
-        this.#housekeeping.promoteWithin(0);
-      },
+      onWaiting,
     });
     this.#results = new FinishWriter({
       writer,
@@ -152,7 +153,8 @@ export class Leader implements LeaderPort {
       writer,
       memory,
       onReady,
-      onWaiting: () => this.#housekeeping.promoteWithin(0),
+      onWaiting,
+      onMissed: () => this.lookAgain(),
     });
   }
 
@@ -224,6 +226,7 @@ export class Leader implements LeaderPort {
   lookAgain(): void {
     this.memory.dependenciesOpen = true;
     this.#housekeeping.resolveAllSoon();
+    this.#housekeeping.promoteWithin(0);
     this.#housekeeping.pollLanesSoon();
   }
 

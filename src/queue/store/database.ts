@@ -69,6 +69,7 @@ const MIGRATIONS: readonly string[] = [
   "0008-backoff",
   "0009-schedules",
   "0010-dependencies",
+  "0011-submit-options",
 ];
 
 export function loadMigrations(): readonly Migration[] {

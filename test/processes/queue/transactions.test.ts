@@ -3,7 +3,12 @@
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../src/core/base/random.ts";
-import { submitInTransaction } from "../../../src/queue/index.ts";
+import { backoffProblem } from "../../../src/core/queue/retry.ts";
+import {
+  type Backoff,
+  type ExecutionContext,
+  submitInTransaction,
+} from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
 import { calmSettings, eventually, fastEnvironment, NodeProcess, queueBench } from "./fixtures.ts";
@@ -52,6 +57,49 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     await expect(submitInTransaction(app, { executor: "" })).rejects.toThrow(/executor/);
     const later = await submitInTransaction(app, { executor: "done", run_after: "2100-01-01" });
     expect(await queue.get(later)).toMatchObject({ state: "QUEUED" });
+    await app.end();
+  });
+
+  it("takes back-off, limits, queues and dependencies, with the rules of a client's submit", async () => {
+    const database = await bench.database();
+    const handed = (_: unknown, { dependencies }: ExecutionContext): unknown => dependencies;
+    const executors = { done, handed };
+    const node = await bench.node({ database, executors, settings: calmSettings });
+    const queue = bench.client(node);
+    const app = await connect(database);
+    const backoff = { kind: "linear", base: 5, factor: 2, cap: 60, jitter: 0 } as const;
+    const options = { queue: "mail", attempt_timeout: 1.5, timeout: 60, backoff };
+    const earlier = await queue.submit({ executor: "done" });
+    await app.query("begin");
+    const first = await submitInTransaction(app, { executor: "done", ...options });
+    const depends_on = [first, Number(earlier.id), first];
+    const second = await submitInTransaction(app, { executor: "handed", depends_on });
+    await app.query("commit");
+    expect(await queue.wait(second)).toMatchObject({
+      ...{ state: "SUCCEEDED", depends_on: { [first]: first, [earlier.id]: earlier.id } },
+      result: { [first]: "done", [earlier.id]: "done" },
+    });
+    const stored = await queue.get(first);
+    expect(stored).toMatchObject({ queue: "mail", attempt_timeout_ms: 1_500, backoff });
+    expect(stored.deadline).not.toBeNull();
+    const failing = { ms: 0, fail: "on purpose", retryable: false };
+    const failed = await submitInTransaction(app, { executor: "sleep", input: failing });
+    const never = await submitInTransaction(app, { executor: "done", depends_on: [failed] });
+    expect(await queue.wait(never)).toMatchObject({ state: "CANCELED" });
+    const refused = (task: object, words: RegExp) =>
+      expect(submitInTransaction(app, { executor: "done", ...task })).rejects.toThrow(words);
+    await refused({ depends_on: [999_999] }, /do not exist: 999999/);
+    // As the rules for clients have it: the same words for the same mistake.
+    const wrong: readonly Readonly<Record<string, unknown>>[] = [
+      ...[{ kind: "slow" }, { base: -1 }, { cap: 3e6 }, { base: 5, cap: 4 }],
+      ...[{ factor: 0.5 }, { kind: "linear", factor: -1 }, { jitter: 2 }],
+    ];
+    for (const one of wrong) {
+      const problem = backoffProblem(one as Backoff) ?? "none";
+      await refused({ backoff: one }, new RegExp(`backoff: ${problem.replace(/[.()]/g, ".")}`));
+    }
+    await refused({ backoff: { bsae: 1 } }, /no field bsae/);
+    await refused({ backoff: { base: "1" } }, /base is a number/);
     await app.end();
   });
 
