@@ -53,6 +53,30 @@ export interface Observed {
   readonly view: number;
   /** How hard-pressed the manager is: gates ask less often. (AD-37.6) */
   readonly level?: number;
+  /** Of a job that runs: how its time stands. */
+  readonly clock?: ObservedClock | null;
+}
+
+/** Its limit, or no advance for long. */
+export const OVERDUE_CAUSES = ["overall", "stuck"] as const;
+
+/** A job has run out of time. */
+export interface Overdue {
+  readonly cause: (typeof OVERDUE_CAUSES)[number];
+  /** For people. */
+  readonly reason: string;
+}
+
+/** How the time of a job stands in its datacenter. (AD-34.31) */
+export interface ObservedClock {
+  /** Since it last advanced. */
+  readonly idleMs: number;
+  readonly extendedMs: number;
+  readonly extensionMsMax: number;
+  /** Workers that have been given more time and have not recovered. */
+  readonly extended: number;
+  /** It has taken too long or is stuck, and waits for the gate to say so. */
+  readonly overdue: Overdue | null;
 }
 
 export interface Capacity {

@@ -1,0 +1,133 @@
+import { describe, expect, it } from "vitest";
+import {
+  type JobLimit,
+  overdueAt,
+  overdueFrom,
+  type TimeoutTracking,
+  type TrackingChange,
+  track,
+  UNTRACKED,
+} from "./job-timeout.ts";
+
+const SECOND = 1_000;
+const LIMITS = { stuckMs: 120 * SECOND };
+const FIVE_MINUTES: JobLimit = { timeoutMs: 300 * SECOND, waitedMs: 0 };
+const NO_LIMIT: JobLimit = { timeoutMs: null, waitedMs: 0 };
+
+/** Changes at seconds of the run. */
+function trackedBy(
+  changes: readonly (readonly [at: number, change: TrackingChange])[],
+  limit = FIVE_MINUTES,
+): TimeoutTracking {
+  return changes.reduce(
+    (tracking, [at, change]) => track(tracking, change, at * SECOND, limit),
+    UNTRACKED,
+  );
+}
+
+const moved = (at: number): readonly [number, TrackingChange] => [
+  at,
+  { kind: "progress", progressAt: at * SECOND, advance: at },
+];
+const extended = (at: number, seconds: number, worker = "w"): readonly [number, TrackingChange] => [
+  at,
+  { kind: "extended", worker, ms: seconds * SECOND },
+];
+
+describe("the clock of a job (AD-34)", () => {
+  const cases: readonly (readonly [
+    what: string,
+    tracking: TimeoutTracking,
+    at: number,
+    cause: string | null,
+  ])[] = [
+    ["on its limit it is in time", trackedBy([moved(299)]), 300, null],
+    ["beyond it is late", trackedBy([moved(299)]), 300.001, "overall"],
+    ["an advance every 119 s is never stuck", trackedBy([moved(119), moved(238)]), 299, null],
+    ["silence on the threshold is not stuck", trackedBy([moved(10)]), 130, null],
+    ["a silence of 121 s is", trackedBy([moved(10)]), 131, "stuck"],
+    ["the limit goes before", trackedBy([moved(10)]), 301, "overall"],
+    [
+      "15 and 7.5 s more: in time at 322 s",
+      trackedBy([extended(50, 15), extended(100, 7.5), moved(300)]),
+      322,
+      null,
+    ],
+    [
+      "15 and 7.5 s more: late at 330 s",
+      trackedBy([extended(50, 15), extended(100, 7.5), moved(300)]),
+      330,
+      "overall",
+    ],
+    ["an extension at 110 s of silence", trackedBy([extended(110, 15)]), 229, null],
+    ["delays being stuck by the threshold", trackedBy([extended(110, 15)]), 231, "stuck"],
+  ];
+  for (const [what, tracking, at, cause] of cases)
+    it(`${what} (AD-34.11, AD-34.42, AD-34.43)`, () => {
+      const found = overdueAt(tracking, at * SECOND, FIVE_MINUTES, LIMITS);
+      expect(found?.cause ?? null).toBe(cause);
+      const from = overdueFrom(tracking, FIVE_MINUTES, LIMITS);
+      expect(at * SECOND >= from - 1, "the next look is not after the moment").toBe(
+        cause !== null || at * SECOND === from - 1,
+      );
+    });
+
+  it("counts from its acceptance: what it waited for cores is gone", () => {
+    const limit = { timeoutMs: 60 * SECOND, waitedMs: 50 * SECOND };
+    expect(overdueAt(UNTRACKED, 10 * SECOND, limit, LIMITS)).toBeNull();
+    expect(overdueAt(UNTRACKED, 10 * SECOND + 1, limit, LIMITS)?.cause).toBe("overall");
+  });
+
+  it("says its limit and what workers were given", () => {
+    const found = overdueAt(
+      trackedBy([extended(50, 22.5), moved(320)]),
+      400_000,
+      FIVE_MINUTES,
+      LIMITS,
+    );
+    expect(found?.reason).toBe("it took longer than 5m00s and 22.5s that workers asked for");
+  });
+
+  it("gives as much again at most, however many workers ask (C40-16)", () => {
+    const asked = Array.from({ length: 100 }, (_, at) => extended(1, 15, `w${at}`));
+    const tracking = trackedBy(asked);
+    expect(tracking.extendedMs).toBe(300 * SECOND);
+    expect(tracking.extended).toHaveLength(100);
+    expect(trackedBy(asked, NO_LIMIT).extendedMs).toBe(1_500 * SECOND);
+  });
+
+  it("keeps what was granted when the worker is gone (AD-34.62)", () => {
+    const tracking = trackedBy([extended(5, 15), [6, { kind: "recovered", worker: "w" }]]);
+    expect([tracking.extended, tracking.extendedMs, tracking.extensionMsMax]).toEqual([
+      [],
+      15 * SECOND,
+      15 * SECOND,
+    ]);
+  });
+
+  it("is overdue no more when a later extension covers it, or when it moves (P4)", () => {
+    const late = (cause: "overall" | "stuck"): readonly [number, TrackingChange] => [
+      200,
+      { kind: "overdue", cause, reason: "late" },
+    ];
+    expect(trackedBy([late("stuck")]).overdue).toEqual({
+      cause: "stuck",
+      reason: "late",
+      at: 200_000,
+    });
+    expect(trackedBy([late("stuck"), moved(201)]).overdue).toBeNull();
+    expect(trackedBy([late("stuck"), extended(201, 1)]).overdue).toBeNull();
+    expect(trackedBy([late("overall"), extended(201, 1)]).overdue).toBeNull();
+    expect(trackedBy([late("overall"), moved(201)]).overdue).not.toBeNull();
+    const full = [extended(1, 300), late("overall"), extended(201, 15)] as const;
+    expect(trackedBy(full).overdue).not.toBeNull();
+  });
+
+  it("never moves back, whatever the clocks of leaders say", () => {
+    expect(
+      trackedBy([moved(50), [40, { kind: "progress", progressAt: 0, advance: 1 }]]).progressAt,
+    ).toBe(50 * SECOND);
+    const ahead = trackedBy([[10, { kind: "progress", progressAt: 99 * SECOND, advance: 1 }]]);
+    expect(ahead.progressAt).toBe(10 * SECOND);
+  });
+});
