@@ -106,6 +106,7 @@ const table = {
       "core/ledger/group",
       "core/ledger/node",
       "core/tiers",
+      "core/tiers/pressure",
     ],
   },
   /** In which order datacenters are asked to take a job. */

@@ -84,6 +84,21 @@ export const SETTINGS = {
     ...{ roles: ["manager"], unit: "count", value: 4, least: 1, most: 8 },
     about: "Executor processes per core of a worker, for workflows that run side by side.",
   },
+  stuckJob: {
+    ...{
+      roles: ["manager"],
+      unit: "duration",
+      value: 2 * MINUTE,
+      least: 10 * SECOND,
+      most: 720 * HOUR,
+    },
+    about:
+      "A job of which nothing advances for so long is timed out: no call, no step, no moment of its plan.",
+  },
+  gateSilence: {
+    ...{ roles: ["manager"], unit: "duration", value: 5 * MINUTE, least: SECOND, most: 24 * HOUR },
+    about: "A job that is overdue and that no gate decides on is timed out here after this.",
+  },
   coresPerTenant: {
     ...{ roles: ["manager"], unit: "count", value: 0, least: 0, most: 65_536 },
     about: "Cores that jobs of one tenant may hold at once; 0: as many as there are.",
@@ -124,6 +139,16 @@ export const SETTINGS = {
   datacenterLost: {
     ...{ roles: ["gate"], unit: "duration", value: MINUTE, least: SECOND, most: HOUR },
     about: "A datacenter that is silent for so long after its plan is over is given up.",
+  },
+  allStuck: {
+    ...{
+      roles: ["gate"],
+      unit: "duration",
+      value: 3 * MINUTE,
+      least: 10 * SECOND,
+      most: 720 * HOUR,
+    },
+    about: "A job that advances in none of its datacenters for so long is timed out.",
   },
   wakeInterval: {
     ...{ roles: ["gate"], unit: "duration", value: 5 * SECOND, least: SECOND, most: MINUTE },

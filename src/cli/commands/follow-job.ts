@@ -63,8 +63,10 @@ export async function followJob(following: Following): Promise<number> {
     }
     const summary = (await reporting?.finish(end.summary)) ?? end.summary;
     const code = await finish(summary, finishing, view);
-    if (end.status === "FAILED" && end.reason !== null)
-      complain(`hyperscale: ${job} is FAILED: ${end.reason}`);
+    const isGivenUp = end.status === "FAILED" || end.status === "TIMED_OUT";
+    if (isGivenUp && end.reason !== null)
+      complain(`hyperscale: ${job} is ${end.status}: ${end.reason}`);
+    if (end.status === "TIMED_OUT") return EXIT_FAILURE;
     if (end.status !== "PARTIAL") return code;
     complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
     return EXIT_FAILURE;

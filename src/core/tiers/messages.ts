@@ -380,7 +380,17 @@ export type Control =
       readonly value: unknown;
     }
   /** It is over in the other datacenters, or never begins: then the error says why. */
-  | { readonly kind: "over"; readonly workflow: string; readonly error: string | null };
+  | { readonly kind: "over"; readonly workflow: string; readonly error: string | null }
+  /**
+   * It has taken too long, or does not advance. Only gates and managers say so, about what they were told by the
+   * leader of this view with so much more time granted: whoever knows more refuses. (AD-34.24)
+   */
+  | {
+      readonly kind: "timeOut";
+      readonly reason: string;
+      readonly view: number;
+      readonly extendedMs: number;
+    };
 
 /** Asked again and again with the number that the last answer gave: nothing is missed or told twice. */
 export interface Watch {

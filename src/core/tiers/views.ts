@@ -13,11 +13,15 @@ export const JOB_STATUSES = [
   "PARTIAL",
   "FAILED",
   "CANCELLED",
+  /** It took longer than it may, or did not advance: its reason says which. */
+  "TIMED_OUT",
 ] as const;
 
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-export const ENDED_STATUSES: readonly JobStatus[] = ["COMPLETED", "PARTIAL", "FAILED", "CANCELLED"];
+export const ENDED_STATUSES: readonly JobStatus[] = [
+  ...(["COMPLETED", "PARTIAL", "FAILED", "CANCELLED", "TIMED_OUT"] as const),
+];
 
 export interface JobView {
   readonly id: string;

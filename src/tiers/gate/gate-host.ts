@@ -30,6 +30,7 @@ import { CAPABILITIES } from "../../wire/version.ts";
 import { addressesOf } from "../manager/addresses.ts";
 import { runBlobs } from "../manager/blob-effects.ts";
 import { pressureMetrics } from "../manager/pressure-metrics.ts";
+import { timeoutMetrics } from "../manager/timeout-metrics.ts";
 import { Uploads } from "../manager/uploads.ts";
 import type { GateNodeConfig } from "./config.ts";
 
@@ -55,6 +56,7 @@ export class GateHost {
   readonly #meter = new PressureMeter();
   #ledger: LedgerHost | null = null;
   #process: GateProcess | null = null;
+  #gate: Gate | null = null;
 
   private constructor(config: GateNodeConfig, blobs: BlobStore, handlers: GateHandlers) {
     this.#config = config;
@@ -116,7 +118,10 @@ export class GateHost {
       above: {
         compose: (machine) => this.#compose(machine),
         run: (effect) => this.#run(effect),
-        metrics: () => pressureMetrics(this.#process?.pressure ?? null),
+        metrics: () => [
+          ...pressureMetrics(this.#process?.pressure ?? null),
+          ...(this.#gate === null ? [] : timeoutMetrics("gate", this.#gate.timeouts)),
+        ],
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });
@@ -142,6 +147,7 @@ export class GateHost {
       },
       lookupIn(machine.node),
     );
+    this.#gate = gate;
     const { hello } = peersOptions(ledger, readRing(ledger, this.#handlers.log), version);
     const links = datacenters.map(
       ({ managers, name }): DatacenterLinks => ({
@@ -186,6 +192,7 @@ export function gateConfig(settings: GateNodeConfig["settings"]): GateConfig {
     startLeadMs: settings.startLead,
     queuedMs: settings.queuedElsewhere,
     lostMs: settings.datacenterLost,
+    allStuckMs: settings.allStuck,
     wakeMs: settings.wakeInterval,
   };
 }

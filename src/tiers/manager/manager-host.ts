@@ -34,6 +34,7 @@ import { addressesOf } from "./addresses.ts";
 import { runBlobs } from "./blob-effects.ts";
 import type { ManagerNodeConfig } from "./config.ts";
 import { pressureMetrics } from "./pressure-metrics.ts";
+import { timeoutMetrics } from "./timeout-metrics.ts";
 import { Uploads } from "./uploads.ts";
 
 interface ManagerHandlers {
@@ -54,6 +55,7 @@ export class ManagerHost {
   readonly #meter = new PressureMeter();
   #ledger: LedgerHost | null = null;
   #process: ManagerProcess | null = null;
+  #manager: Manager | null = null;
 
   private constructor(blobs: BlobStore, handlers: ManagerHandlers) {
     this.#handlers = handlers;
@@ -126,10 +128,15 @@ export class ManagerHost {
             errorKinds: ERROR_KINDS,
             config: managerConfig(settings),
           };
-          this.#process = new ManagerProcess(options, machine, new Manager(options, lookup));
+          const manager = new Manager(options, lookup);
+          this.#manager = manager;
+          this.#process = new ManagerProcess(options, machine, manager);
           return this.#process;
         },
-        metrics: () => pressureMetrics(this.#process?.pressure ?? null),
+        metrics: () => [
+          ...pressureMetrics(this.#process?.pressure ?? null),
+          ...(this.#manager === null ? [] : timeoutMetrics("manager", this.#manager.timeouts)),
+        ],
         run: (effect) => {
           // Managers call no datacenters.
           if (effect.kind !== "toDatacenter") this.#run(effect);
@@ -163,5 +170,6 @@ export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerC
       coresPerJobMax: settings.coresPerJob,
       waitingPerTenantMax: settings.waitingPerTenant,
     },
+    timeouts: { stuckMs: settings.stuckJob, gateSilentMs: settings.gateSilence },
   };
 }

@@ -115,6 +115,14 @@ const control = union<Control>("Control", {
     number: 7,
     fields: { workflow: required(1, name), error: optional(2, nullable(line), null) },
   },
+  timeOut: {
+    number: 8,
+    fields: {
+      reason: required(1, line),
+      view: required(2, count),
+      extendedMs: required(3, float),
+    },
+  },
 });
 
 const jobPlace = struct<JobPlace>("JobPlace", {

@@ -6,6 +6,9 @@ import {
   type GateRequest,
   type HeldFigures,
   LIVE_WANTED,
+  type ObservedClock,
+  OVERDUE_CAUSES,
+  type Overdue,
 } from "../../core/tiers/gate-messages.ts";
 import { JOB_STATUSES, REFUSAL_REASONS } from "../../core/tiers/messages.ts";
 import { json } from "../json.ts";
@@ -55,6 +58,19 @@ export const gateRequest = union<GateRequest>("GateRequest", {
   capacity: { number: 2, fields: {} },
 });
 
+const overdue = struct<Overdue>("Overdue", {
+  cause: required(1, oneOf(OVERDUE_CAUSES)),
+  reason: required(2, line),
+});
+
+const clock = struct<ObservedClock>("ObservedClock", {
+  idleMs: required(1, count),
+  extendedMs: required(2, float),
+  extensionMsMax: required(3, float),
+  extended: required(4, count),
+  overdue: optional(5, nullable(overdue), null),
+});
+
 export const gateAnswer = union<GateAnswer>("GateAnswer", {
   observed: {
     number: 1,
@@ -74,6 +90,7 @@ export const gateAnswer = union<GateAnswer>("GateAnswer", {
       told: optional(13, nullable(bytes(RESULTS_BYTES_MAX)), null),
       view: optional(14, count, 0),
       level: optional(15, count, 0),
+      clock: optional(16, nullable(clock), null),
     },
   },
   capacity: {

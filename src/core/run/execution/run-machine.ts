@@ -77,6 +77,8 @@ export type RunInput =
   | { readonly kind: "control"; readonly control: RunControl }
   /** Of whoever merges the datacenters that a workflow runs in. */
   | { readonly kind: "joint"; readonly word: JointWord }
+  /** Whoever keeps the time of the run says that it is up; `text` says why. */
+  | { readonly kind: "timeOut"; readonly text: string }
   | { readonly kind: "tick" };
 
 export type RunEffect =
@@ -157,6 +159,9 @@ export class RunMachine {
       case "joint":
         this.#step(input);
         break;
+      case "timeOut":
+        this.#onLimit(input.text);
+        break;
       case "tick":
         this.#onTick();
         break;
@@ -225,6 +230,12 @@ export class RunMachine {
   summary(): RunSummary {
     const interrupted = this.#interrupted;
     return this.#aggregate.summary({ interrupted, ended: true, detail: "all" });
+  }
+
+  /** Rises with every call that is over and every moment of a plan that has passed. (AD-34.8) */
+  get advance(): number {
+    const { measured } = this.#aggregate;
+    return measured.reduce((sum, one) => sum + one.furthestMs, this.counts.requests);
   }
 
   get counts(): RunCounts {
@@ -356,7 +367,10 @@ export class RunMachine {
   #onTick(): void {
     const now = this.#now;
     if (now >= (this.#phases.nextDeadline() ?? NEVER)) this.#step({ kind: "tick" });
-    if (now >= this.#limitAt) this.#onLimit();
+    if (now >= this.#limitAt) {
+      const { timeoutMs } = this.#options;
+      this.#onLimit(`it took longer than ${formatDuration(timeoutMs ?? 0)}, its limit`);
+    }
     if (now >= this.#giveUpAt) {
       this.#giveUpAt = NEVER;
       for (const core of this.#phases.running.stoppedCores()) this.#giveUp(core);
@@ -369,10 +383,9 @@ export class RunMachine {
     this.#judge();
   }
 
-  #onLimit(): void {
+  #onLimit(text: string): void {
     this.#limitAt = NEVER;
-    const text = `it took longer than ${formatDuration(this.#options.timeoutMs ?? 0)}`;
-    this.#message(`the run is ended: ${text}, its limit`);
+    this.#message(`the run is ended: ${text}`);
     this.#askStop(null, singleFault("the run ended within its time limit", text));
   }
 

@@ -121,6 +121,11 @@ export class WorkflowAggregate {
     return this.manifest.warmupMs + measuredMs + sinceMs;
   }
 
+  /** Measured by the core that is furthest. */
+  get furthestMs(): number {
+    return this.#furthest.measuredMs;
+  }
+
   /** Counted of one core. */
   requestsOf(core: number): number {
     return this.#merger.progressOf(core).requests;

@@ -19,6 +19,7 @@ import {
   type Submission,
 } from "../messages.ts";
 import { backpressureLevel, delayMs } from "../pressure/backpressure.ts";
+import type { DatacenterClock } from "../pressure/joint-timeout.ts";
 import type { GateContext } from "./context.ts";
 import { download } from "./download.ts";
 import type { JointControl } from "./joint-words.ts";
@@ -43,6 +44,8 @@ export interface Wanted {
   readonly cancel: string | null;
   /** Somebody looks at its figures. */
   readonly live: LiveWanted;
+  /** Why its time is up; null: it is not. */
+  readonly timeOut: string | null;
   /** Workflows that begin or are over in all datacenters. */
   readonly joint: readonly JointControl[];
 }
@@ -88,6 +91,8 @@ export class Branch {
   #isFresh = false;
   #askAt: number;
   #line = 0;
+  /** It has told that the job is overdue. */
+  #isLate = false;
   #counted: { readonly at: number; readonly requests: number };
 
   constructor(
@@ -124,6 +129,20 @@ export class Branch {
   /** For how long nothing was heard of it. */
   silentMs(now: number): number {
     return now - (this.heardAt ?? this.beganAt);
+  }
+
+  /** How its time stands here, as far as this gate has heard. */
+  clock(now: number): DatacenterClock {
+    const clock = this.observed?.clock ?? null;
+    const isOver = this.hasEnded || this.problem !== null;
+    return {
+      datacenter: this.datacenter,
+      ended: isOver ? (this.status === "TIMED_OUT" ? "timedOut" : "otherwise") : "no",
+      idleMs: this.silentMs(now) + (clock?.idleMs ?? 0),
+      extendedMs: clock?.extendedMs ?? 0,
+      extended: clock?.extended ?? 0,
+      overdue: clock?.overdue ?? null,
+    };
   }
 
   want(wanted: Wanted): void {
@@ -214,6 +233,8 @@ export class Branch {
       // Whatever comes of it, the job is looked at again: it may have ended, and refuses what it is told.
       this.#isFresh = false;
       const request = { kind: "control", job: this.job, by: "gate", control } as const;
+      // Whatever comes of it, what is said next is about what is seen then.
+      this.#isFresh = false;
       this.#ask(manager, { kind: "client", request }, () => {
         this.#askAt = this.#context.now;
       });
@@ -237,6 +258,11 @@ export class Branch {
     this.queuedAt = observed.status === "QUEUED" ? (this.queuedAt ?? now) : null;
     this.#measureRate(observed.requests);
     for (const line of observed.lines) this.#ports.onLine(line);
+    const { timeouts } = this.#context;
+    timeouts.count("progressReceived", this.datacenter);
+    const isLate = observed.clock?.overdue != null;
+    if (isLate && !this.#isLate) timeouts.count("timeoutReceived", this.datacenter);
+    this.#isLate = isLate;
     this.#line = observed.nextLine;
     this.#hear(observed);
     const acts = this.hasEnded || controlFor(observed, this.#wanted, this.told) !== null;
@@ -280,7 +306,7 @@ export class Branch {
 
 /** What it must be told to do what is wanted; null when it does. */
 function controlFor(
-  { factor, prepared, status }: Observed,
+  { clock = null, factor, prepared, status, view }: Observed,
   wanted: Wanted,
   told: ToldRun | null,
 ): Control | null {
@@ -290,6 +316,8 @@ function controlFor(
   if (ENDED_STATUSES.includes(status)) return null;
   if (status === "CANCELLING") return joint ?? null;
   if (wanted.cancel !== null) return { kind: "cancel", reason: wanted.cancel };
+  if (wanted.timeOut !== null && clock !== null)
+    return { kind: "timeOut", reason: wanted.timeOut, view, extendedMs: clock.extendedMs };
   if (wanted.startAtMs === null) return null;
   if (prepared) return { kind: "start", atMs: wanted.startAtMs };
   if (wanted.paused && status === "RUNNING") return { kind: "pause" };

@@ -346,6 +346,7 @@ function eventOf(control: Control, requestor: string): EventBody | null {
     case "start":
     case "begin":
     case "over":
+    case "timeOut":
       return null;
     default:
       return assertNever(control);

@@ -7,6 +7,7 @@ import type { JobId } from "../../ledger/job/job-id.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
 import type { BlobHash } from "../messages.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
+import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { DatacenterTable } from "./datacenters.ts";
 import { eventIdOf } from "./job-events.ts";
 import { GATE_RULES, type GateRules } from "./rules.ts";
@@ -51,6 +52,8 @@ export class GateContext {
   isDraining = false;
   /** How hard-pressed it is. */
   level: BackpressureLevel = 0;
+  /** Of the clocks of jobs. */
+  readonly timeouts = new TimeoutCounters();
   /** Complete here. */
   readonly blobs = new Set<BlobHash>();
   now = 0;

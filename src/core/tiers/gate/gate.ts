@@ -12,6 +12,7 @@ import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import { type JobId, parseJobId } from "../../ledger/job/job-id.ts";
+import type { TimeoutView } from "../pressure/timeout-counters.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { GateContext } from "./context.ts";
 import { JobLeader } from "./job-leader.ts";
@@ -55,6 +56,12 @@ export class Gate {
       ...[...this.#leaders.values()].map((one) => one.nextDeadline()),
     );
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
+  }
+
+  /** The clocks of jobs that it leads, and what became of the others. */
+  get timeouts(): TimeoutView {
+    const active = [...this.#leaders.values()].filter(({ isDone }) => !isDone).length;
+    return { active, counts: this.#context.timeouts.counts };
   }
 
   #take(input: GateInput): void {

@@ -24,6 +24,7 @@ import type { JobStatus, Submission } from "../messages.ts";
 import { Branch, type Wanted } from "./branch.ts";
 import { chooseDatacenters } from "./choice.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
+import { JobClock } from "./job-clock.ts";
 import { keyOfPart, partsOf } from "./job-parts.ts";
 import { JointRun } from "./joint-run.ts";
 import { encodeBegun } from "./joint-words.ts";
@@ -60,6 +61,7 @@ export class JobLeader {
   #spec: JobSpec | null = null;
   /** Of a job in several datacenters that has started. */
   #joint: JointRun | null = null;
+  readonly #clock: JobClock;
   #reason: string | null = null;
   #isAppending = false;
   #lookAt: number;
@@ -71,6 +73,7 @@ export class JobLeader {
     this.view = view;
     this.#context = context;
     this.#lookAt = context.now;
+    this.#clock = new JobClock(context);
   }
 
   get branches(): readonly Branch[] {
@@ -170,6 +173,7 @@ export class JobLeader {
     const parts = partsOf(spec.submission, spec.routing, dispatched);
     if (state.run.started !== null && parts.length > 1)
       this.#joint ??= new JointRun(this.#context, state, spec, parts);
+    this.#clock.look(state, spec.submission.timeoutMs, this.branches);
     const wanted = this.#wanted(state);
     const words = this.#joint?.words(this.branches, state) ?? null;
     for (const { datacenter, submission } of parts) {
@@ -204,6 +208,7 @@ export class JobLeader {
       paused: status === "PAUSED",
       factor: run.permille / 1_000,
       cancel: cancellation === null ? null : cancellation.reason,
+      timeOut: this.#clock.reason,
       live: this.#joint === null ? this.#liveWanted() : "none",
       joint: [],
     };
@@ -401,7 +406,8 @@ export class JobLeader {
     const { lostMs } = options.config;
     const planMs = this.#spec === null ? 0 : planMsOf(this.#spec);
     const overMs = wall - ((run.started?.startAtMs ?? 0) + planMs);
-    return branch.silentMs(now) > lostMs && overMs > lostMs;
+    const isOver = overMs > lostMs || this.#clock.reason !== null;
+    return branch.silentMs(now) > lostMs && isOver;
   }
 
   /** A cancelled job that has not begun is over when nothing is left of it anywhere. */
@@ -461,7 +467,7 @@ interface ResultBody {
 /** Of what a job's log says for people. */
 const REASON_CHARACTERS_MAX = 300;
 const UNWANTED: Wanted = {
-  ...{ startAtMs: null, paused: false, factor: 1, cancel: null },
+  ...{ startAtMs: null, paused: false, factor: 1, cancel: null, timeOut: null },
   ...{ live: "none", joint: [] },
 };
 

@@ -73,6 +73,7 @@ export function finalStatusOf({ run }: JobState): JobStatus {
   const all = run.results.map(({ finalStatus }) => finalStatus);
   if (all.every((one) => one === "COMPLETED")) return "COMPLETED";
   if (all.every((one) => one === "CANCELLED")) return "CANCELLED";
+  if (all.includes("TIMED_OUT")) return "TIMED_OUT";
   return all.every((one) => one === "FAILED" || one === LOST) ? "FAILED" : "PARTIAL";
 }
 

@@ -59,6 +59,8 @@ export interface GateConfig {
   readonly queuedMs: number;
   /** A datacenter that is not heard for so long after its plan is over is given up. */
   readonly lostMs: number;
+  /** A job that advances in none of its datacenters for so long is timed out. (AD-34.32) */
+  readonly allStuckMs: number;
   /** How often the groups of jobs that live are asked who leads them, so that none sleeps without a leader. */
   readonly wakeMs: number;
 }
@@ -71,6 +73,7 @@ export const GATE_DEFAULTS: GateConfig = {
   startLeadMs: 250,
   queuedMs: 10_000,
   lostMs: 60_000,
+  allStuckMs: 180_000,
   wakeMs: 5_000,
 };
 

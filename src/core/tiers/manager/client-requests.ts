@@ -184,7 +184,13 @@ export class ClientRequests {
   }
 
   #control(id: number, job: DatacenterJob, control: Control, by: string): void {
-    const done = (proposed: Proposed): void => this.#answer(id, controlled(proposed));
+    const done = (proposed: Proposed): void => {
+      if (proposed.kind === "committed" && proposed.reason === "STALE_FENCE") {
+        this.#context.timeouts.count("fenceRejected", "stale_global_timeout");
+        this.#context.log("warn", "timeout.staleFence", { job: job.job, by });
+      }
+      this.#answer(id, controlled(proposed));
+    };
     if (job.phase === "ended") {
       this.#refuse(id, "invalid", `${job.job} has ended: ${job.status}`);
       return;

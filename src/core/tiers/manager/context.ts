@@ -2,6 +2,7 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
+import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
 import { Proposals, type Proposed } from "./proposals.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
@@ -17,6 +18,8 @@ export class ManagerContext {
   /** Managers that can be reached. */
   readonly peers = new Set<NodeId>();
   readonly datacenterGroup: GroupId;
+  /** Of the clocks of jobs. */
+  readonly timeouts = new TimeoutCounters();
   now = 0;
   wall = 0;
   readonly #lookup: GroupLookup;

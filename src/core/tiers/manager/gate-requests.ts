@@ -66,7 +66,7 @@ export class GateRequests {
       nextLine: leader.lines.next,
       live: live !== "none" && !isOver ? leader.live(live) : null,
       ...(machine?.counts ?? {}),
-      ...{ view, told },
+      ...{ view, told, clock: leader.timeouts.view() },
     };
   }
 

@@ -84,7 +84,7 @@ function eventOf(decision: Decision, run: RunState, by: By): Omit<Told, "at"> | 
       const detail =
         control.kind === "scale"
           ? `${control.factor} times the plan`
-          : control.kind === "cancel"
+          : control.kind === "cancel" || control.kind === "timeOut"
             ? control.reason
             : "";
       return { kind: control.kind, who, token: null, text: detail };

@@ -13,6 +13,7 @@ import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import type { Announced, Events, Refusal, Taken } from "../messages.ts";
+import type { TimeoutView } from "../pressure/timeout-counters.ts";
 import { BlobPins } from "./blob-pins.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext } from "./context.ts";
@@ -75,6 +76,12 @@ export class Manager {
   /** Jobs that it leads and that are not over. */
   get openRuns(): readonly string[] {
     return this.#openRuns().map(({ job }) => job);
+  }
+
+  /** The clocks of jobs that run, and what became of the others. */
+  get timeouts(): TimeoutView {
+    const active = this.#openRuns().filter(({ timeouts }) => timeouts.isTracked).length;
+    return { active, counts: this.#context.timeouts.counts };
   }
 
   /** Those that are over wait for nothing: every input asks for the next deadline. */

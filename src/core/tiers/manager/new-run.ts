@@ -6,12 +6,26 @@ import type { WorkflowManifest } from "../../run/job/manifest.ts";
 import { slotsOf } from "../../run/job/slots.ts";
 import { RunAggregate } from "../../run/results/run-aggregate.ts";
 import type { Submission } from "../messages.ts";
+import type { ManagerContext } from "./context.ts";
 import type { Grant } from "./datacenter-state.ts";
 import type { RunCore } from "./run-entries.ts";
+import type { RunState } from "./run-state.ts";
+import type { RunWorkers } from "./run-workers.ts";
 import type { ManagerOptions } from "./types.ts";
 
+/** Of the workers that are still there; none when all are gone. */
+export function coresToOpen(
+  { grants, submission }: Pick<RunState, "grants" | "submission">,
+  { options }: Pick<ManagerContext, "options">,
+  workers: Pick<RunWorkers, "isAtWork">,
+): readonly RunCore[] {
+  const alive = grants.filter((grant) => workers.isAtWork(grant));
+  if (submission === null || alive.length === 0) return [];
+  return coresOf(alive, submission.manifests, options.config.processesPerCoreMax);
+}
+
 /** As many processes as the workflows can use side by side, over the granted cores in turn. */
-export function coresOf(
+function coresOf(
   grants: readonly Grant[],
   manifests: readonly WorkflowManifest[],
   processesPerCoreMax: number,
@@ -34,16 +48,14 @@ interface RunFacts {
   readonly createdAt: number;
   /** When it was accepted, on the clock of this process. */
   readonly acceptedAt: number;
-  /** When its executions begin, since then. */
-  readonly startMs: number;
 }
 
 export function newRunMachine(
   submission: Submission,
   { errorKinds, machine, version }: ManagerOptions,
-  { acceptedAt, cores, createdAt, grants, job, startMs }: RunFacts,
+  { acceptedAt, cores, createdAt, grants, job }: RunFacts,
 ): RunMachine {
-  const { abortAfterMs, command, manifests, name, tags, thresholds, timeoutMs, title } = submission;
+  const { abortAfterMs, command, manifests, name, tags, thresholds, title } = submission;
   const slots = cores.map(({ core }) => core);
   const pool = grants.reduce((sum, one) => sum + one.cores, 0);
   const cpus = grants.reduce((sum, { capacity }) => sum + capacity, 0);
@@ -57,7 +69,8 @@ export function newRunMachine(
   return new RunMachine({
     ...{ manifests, aggregate, agreement: null, limited: true },
     cores: { slots, pool: Math.min(pool, slots.length) },
-    timeoutMs: timeoutMs === null ? null : Math.max(1, timeoutMs - startMs),
+    // Its leader keeps its time: workers may be given more. (AD-34.42)
+    timeoutMs: null,
     beganAt: acceptedAt,
   });
 }

@@ -35,6 +35,8 @@ export class RunDriver {
   #unagreed: PhaseStep[] = [];
   /** The moment at which a decision is taken again; null when decisions are taken as they come. */
   #replayAt: number | null = null;
+  /** Why its time was up while it still went on; null: it was not. */
+  timedOut: string | null = null;
   #isStopped = false;
   /** Shares whose figures came since this leader took over; null where it led from the start. */
   #framed: Set<string> | null = null;
@@ -140,11 +142,18 @@ export class RunDriver {
     if (control.kind === "start") return;
     if (control.kind === "over") this.step({ kind: "joint", word: control });
     else if (control.kind === "begin") this.#begin(control);
+    else if (control.kind === "timeOut") this.#timeOut(control.reason);
     else if (control.kind !== "cancel") this.step({ kind: "control", control });
     else if (!this.#isStopped) {
       this.#isStopped = true;
       this.step({ kind: "control", control: { kind: "stop" } });
     }
+  }
+
+  /** What had ended by itself before has not run out of time. (AD-34.63) */
+  #timeOut(reason: string): void {
+    if (this.goesOn) this.timedOut = reason;
+    this.step({ kind: "timeOut", text: reason });
   }
 
   /** At its instant by the wall clock; one that has passed is now. */

@@ -21,9 +21,9 @@ interface Conclusion {
   readonly summary: RunSummary | null;
 }
 
-/** What the end of its executions makes of a job; `cancelled`: why somebody has cancelled it. */
+/** What the end of its executions makes of a job; `cancelled`, `timedOut`: why it was ended, if it was. */
 export function conclusionOf(
-  machine: RunMachine,
+  { machine, timedOut }: { readonly machine: RunMachine; readonly timedOut: string | null },
   status: RunStatus,
   cancelled: string | null,
 ): Conclusion {
@@ -33,6 +33,8 @@ export function conclusionOf(
   const stopped = cancelled === null ? "COMPLETED" : "CANCELLED";
   const word = status === "interrupted" ? stopped : ended[status];
   const summary = machine.summary();
+  if (timedOut !== null && cancelled === null)
+    return { status: "TIMED_OUT", reason: timedOut, summary };
   const isFailed = word === "FAILED" || word === "PARTIAL";
   const reason = cancelled ?? (isFailed ? failureOf(summary) : null);
   return { status: word, reason, summary };

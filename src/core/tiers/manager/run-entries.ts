@@ -10,7 +10,9 @@ import { encodePlain } from "../../base/plain-value.ts";
 import type { AgreedStep, PhaseStep } from "../../run/execution/phase-types.ts";
 import type { LossFigures } from "../../run/results/loss-figures.ts";
 import { isScaleFactor } from "../../run/results/scale-factor.ts";
+import { OVERDUE_CAUSES } from "../gate-messages.ts";
 import { type BlobHash, type Control, JOB_STATUSES, type JobStatus } from "../messages.ts";
+import type { TrackingChange } from "../pressure/job-timeout.ts";
 import type { Grant } from "./datacenter-state.ts";
 import {
   decodeShape,
@@ -83,6 +85,7 @@ type LedEntry = Led &
     | { readonly kind: "start" }
     | { readonly kind: "step"; readonly step: PhaseStep }
     | CoreChange
+    | { readonly kind: "timeouts"; readonly change: TrackingChange }
     | ({ readonly kind: "end" } & RunEnd)
   );
 
@@ -174,6 +177,20 @@ const isControl = variant({
   start: record({ atMs: isWhole }),
   begin: record({ workflow: isText, atMs: isWhole, value: isAnything }),
   over: record({ workflow: isText, error: orNull(isText) }),
+  timeOut: record({ reason: isText, view: isWhole, extendedMs: isNumber }),
+});
+
+const overdue = { cause: oneOf(...OVERDUE_CAUSES), reason: isText };
+const isTrackingChange = variant({
+  progress: record({ progressAt: isNumber, advance: isNumber }),
+  extended: record({ worker: isText, ms: isNumber }),
+  recovered: record({ worker: isText }),
+  overdue: record(overdue),
+});
+export const isTracking = record({
+  ...{ progressAt: isNumber, advance: isNumber, extendedMs: isNumber, extensionMsMax: isNumber },
+  ...{ extendedAt: orNull(isNumber), extended: listOf(isText) },
+  overdue: orNull(record({ ...overdue, at: isNumber })),
 });
 
 const figures = record({
@@ -200,6 +217,7 @@ const isEntry = variant({
   coreJoined: record({ ...led, ...coreJoined }),
   coreForgone: record({ ...led, ...coreForgone }),
   control: record({ at: isWhole, ...control }),
+  timeouts: record({ ...led, change: isTrackingChange }),
   end: record({ ...led, ...isEnd }),
 });
 

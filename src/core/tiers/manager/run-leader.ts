@@ -30,7 +30,7 @@ import type { ManagerContext } from "./context.ts";
 import { EventIntake } from "./event-intake.ts";
 import { controlsAlone, HeldStart } from "./held-start.ts";
 import { MessageLines } from "./message-lines.ts";
-import { coresOf, newRunMachine } from "./new-run.ts";
+import { coresToOpen, newRunMachine } from "./new-run.ts";
 import type { Life } from "./order-rows.ts";
 import type { Proposed } from "./proposals.ts";
 import { Replacements } from "./replacements.ts";
@@ -46,6 +46,7 @@ import {
 import { RunLog } from "./run-log.ts";
 import { resultBytes } from "./run-result.ts";
 import type { RunState } from "./run-state.ts";
+import { RunTimeouts } from "./run-timeouts.ts";
 import { RunWorkers } from "./run-workers.ts";
 
 /** "waiting": its log is not adopted yet; "gathering": workers that may live have not been heard yet. */
@@ -59,6 +60,7 @@ export class RunLeader {
   readonly held: HeldStart;
   readonly lines = new MessageLines();
   readonly ending: RunEnding;
+  readonly timeouts: RunTimeouts;
   /** When it is over. */
   summary: RunSummary | null = null;
   readonly #context: ManagerContext;
@@ -113,12 +115,13 @@ export class RunLeader {
       lose: (core, what) => this.#coreLost(core, what),
     });
     this.ending = new RunEnding(context, this.#log);
+    this.timeouts = new RunTimeouts(this, state, context, this.#log);
     if (state.submission !== null) this.#log.adopt();
   }
 
   get status(): JobStatus {
     if (this.#state.end !== null) return this.#state.end.status;
-    if (this.#cancelled !== null) return "CANCELLING";
+    if ((this.#cancelled ?? this.#state.timedOut) !== null) return "CANCELLING";
     const phase = this.machine?.phase ?? "starting";
     if (phase === "starting") return "STARTING";
     return phase === "paused" ? "PAUSED" : "RUNNING";
@@ -147,6 +150,7 @@ export class RunLeader {
       this.held.nextDeadline((this.machine?.waits.length ?? 0) > 0),
       this.#intake.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#replacements.nextDeadline(),
+      this.timeouts.nextDeadline(),
       this.#phase === "gathering" ? this.#workers.gatherAt : Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : at;
@@ -165,6 +169,7 @@ export class RunLeader {
     this.#onAnnounced();
     for (const { core, worker } of this.#workers.silentCores())
       this.#coreLost(core, `worker ${worker} has core ${core} and says nothing about this job`);
+    this.timeouts.onTick();
     this.onCoresChanged();
   }
 
@@ -200,6 +205,7 @@ export class RunLeader {
   }
 
   #onEntry(entry: RunEntry): void {
+    this.timeouts.onEntry(entry.kind);
     if (entry.kind === "begin") {
       this.#log.begin();
       this.#log.adopt();
@@ -236,8 +242,7 @@ export class RunLeader {
     if (this.#driver !== null) this.#driver.take(decision);
     else if (decision.kind === "start") this.#begin();
     else if (decision.kind === "coreLost") this.#onLostBefore(decision.core, decision.what);
-    else if (decision.kind === "control" && decision.control.kind === "cancel")
-      this.#end("CANCELLED", decision.control.reason, null);
+    else if (this.#state.endAsked !== null) this.#end(...this.#state.endAsked, null);
     else if (decision.kind === "control" && decision.control.kind === "start") this.#startLoaded();
   }
 
@@ -316,13 +321,13 @@ export class RunLeader {
 
   #onAnnounced(): void {
     if (this.#phase !== "announcing" || !this.#workers.allAnnounced) return;
-    const { cancelled, cores, end, history } = this.#state;
+    const { cores, end, endAsked, history } = this.#state;
     this.#taken = history.length;
     if (end !== null) {
       this.#phase = "ending";
       if (this.#context.rules.endToldAgain) this.#release();
     } else if (this.#state.isStarted) this.#adopt();
-    else if (cancelled !== null) this.#end("CANCELLED", cancelled, null);
+    else if (endAsked !== null) this.#end(...endAsked, null);
     else if (cores.length === 0) this.#proposeCores();
     else {
       // Nothing runs, and what is open may or may not have loaded the job: it is opened anew.
@@ -342,15 +347,12 @@ export class RunLeader {
 
   /** As many processes as the workflows can use side by side, over the granted cores in turn. */
   #proposeCores(): void {
-    const { grants, submission } = this.#state;
-    const alive = grants.filter((grant) => this.#workers.isAtWork(grant));
-    if (submission === null || alive.length === 0) {
+    const cores = coresToOpen(this.#state, this.#context, this.#workers);
+    if (cores.length === 0) {
       this.#fail("its workers were lost before it began");
       return;
     }
     this.#phase = "opening";
-    const { processesPerCoreMax } = this.#context.options.config;
-    const cores = coresOf(alive, submission.manifests, processesPerCoreMax);
     this.#log.propose({ kind: "open", cores });
   }
 
@@ -422,13 +424,11 @@ export class RunLeader {
   }
 
   #start(submission: Submission): RunDriver {
-    const { createdAt, grants, history, waitedMs } = this.#state;
+    const { createdAt, grants } = this.#state;
     const cores = this.#workers.coresAtStart();
     this.#phase = "running";
     this.#loadBy = Number.POSITIVE_INFINITY;
-    const startMs = waitedMs + (history.find(({ kind }) => kind === "start")?.at ?? 0);
-    const acceptedAt = this.#log.beganAt - waitedMs;
-    const facts = { job: this.job, cores, grants, createdAt, acceptedAt, startMs };
+    const facts = { job: this.job, cores, grants, createdAt, acceptedAt: this.#log.acceptedAt };
     const machine = newRunMachine(submission, this.#context.options, facts);
     this.#driver = new RunDriver(machine, this.#state, this.#context, {
       lines: this.lines,
@@ -457,7 +457,7 @@ export class RunLeader {
     if (!isHeardOut && this.#context.rules.heardOut) return;
     this.#done = null;
     driver.noteMissing();
-    const { reason, status, summary } = conclusionOf(driver.machine, done, this.#cancelled);
+    const { reason, status, summary } = conclusionOf(driver, done, this.#cancelled);
     this.summary = summary;
     this.#end(status, reason, summary);
   }
@@ -478,6 +478,7 @@ export class RunLeader {
     const { end } = this.#state;
     if (end === null || this.#phase === "over" || this.#isAdopting) return;
     this.#phase = "over";
+    this.timeouts.stop(end.status);
     if (this.#context.rules.releasedAtEnd) this.#workers.releaseAll();
     this.#onEnded(end);
   }

@@ -48,6 +48,11 @@ export class RunLog {
     return this.#beganAt;
   }
 
+  /** When the job was accepted, on the same clock. */
+  get acceptedAt(): number {
+    return this.#beganAt - this.#state.waitedMs;
+  }
+
   /** The group begins. */
   begin(): void {
     this.#beganAt = this.#context.now;

@@ -14,35 +14,22 @@ import { encodePlain } from "../../base/plain-value.ts";
 import { clipText } from "../../base/text.ts";
 import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
 import type { AgreedStep, PhaseStep } from "../../run/execution/phase-types.ts";
-import type { AttemptView, Submission } from "../messages.ts";
+import type { Control, Submission } from "../messages.ts";
+import { type JobLimit, type TimeoutTracking, track, UNTRACKED } from "../pressure/job-timeout.ts";
 import type { Grant } from "./datacenter-state.ts";
-import { type BlockStep, type BlocksSnapshot, GivenBlocks, isBlocks } from "./given-blocks.ts";
+import { type BlockStep, GivenBlocks } from "./given-blocks.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import {
   type Adoption,
   type Decision,
   decodeRunEntry,
-  isAdoption,
-  isCore,
-  isDecision,
-  isEnd,
-  isGrant,
   RUN_ENTRY_BYTES_MAX,
   type RunCore,
   type RunEnd,
   type RunEntry,
 } from "./run-entries.ts";
-import {
-  decodeShape,
-  isBytes,
-  isNumber,
-  isText,
-  isWhole,
-  listOf,
-  optional,
-  orNull,
-  record,
-} from "./shapes.ts";
+import { isSnapshot, type RunAttempt, type RunSnapshot } from "./run-snapshot.ts";
+import { decodeShape } from "./shapes.ts";
 import { decodeSubmission } from "./submission.ts";
 
 export const RUN_PREFIX = "run/";
@@ -62,45 +49,6 @@ const NAME_CHARACTERS_MAX = 200;
 /** Changes of the leader that are remembered, the last ones. */
 const ADOPTIONS_MAX = 100;
 const NAME = /^[a-z0-9-]{1,96}$/;
-
-/** When it began and ended stands in the history. */
-type RunAttempt = Omit<AttemptView, "startedAt" | "endedAt" | "reason"> & {
-  readonly workflow: string;
-};
-
-interface Snapshot {
-  readonly createdAt: number;
-  readonly waitedMs: number;
-  readonly view: number;
-  readonly at: number;
-  readonly submission: Uint8Array | null;
-  readonly grants: readonly Grant[];
-  readonly cores: readonly RunCore[];
-  readonly placements: number;
-  readonly history: readonly Decision[];
-  readonly adoptions?: readonly Adoption[];
-  readonly attempts: readonly RunAttempt[];
-  readonly blocks: BlocksSnapshot;
-  readonly keptBytes: number;
-  readonly controlBytes: number;
-  readonly end: RunEnd | null;
-}
-
-const isSnapshot = record({
-  ...{ createdAt: isWhole, waitedMs: isWhole, view: isWhole, at: isWhole },
-  submission: orNull(isBytes),
-  grants: listOf(isGrant),
-  cores: listOf(isCore),
-  placements: isWhole,
-  history: listOf(isDecision),
-  adoptions: optional(listOf(isAdoption)),
-  attempts: listOf(
-    record({ workflow: isText, worker: isText, core: isWhole, token: isWhole, status: isText }),
-  ),
-  blocks: isBlocks,
-  ...{ keptBytes: isNumber, controlBytes: isNumber },
-  end: orNull(record(isEnd)),
-});
 
 type Outcome = { readonly outcome: string; readonly reason: string | null };
 type Entry<Kind extends RunEntry["kind"]> = Extract<RunEntry, { kind: Kind }>;
@@ -125,6 +73,8 @@ export class RunState implements Application {
   readonly #awaited = new Set<number>();
   readonly #joined = new Set<number>();
   #cancelled: string | null = null;
+  #timeouts = UNTRACKED;
+  #timedOut: string | null = null;
   #attempts: RunAttempt[] = [];
   #blocks = new GivenBlocks([]);
   #keptBytes = 0;
@@ -211,6 +161,26 @@ export class RunState implements Application {
     return this.#cancelled;
   }
 
+  /** Its clock and its progress, as far as they outlive a leader. (AD-34.2) */
+  get timeouts(): TimeoutTracking {
+    return this.#timeouts;
+  }
+
+  get limit(): JobLimit {
+    return { timeoutMs: this.#submission?.timeoutMs ?? null, waitedMs: this.#waitedMs };
+  }
+
+  /** Why it is ended for want of time; null: it is not. */
+  get timedOut(): string | null {
+    return this.#timedOut;
+  }
+
+  /** How it is to end, and why, when somebody has asked for it. */
+  get endAsked(): readonly [status: "CANCELLED" | "TIMED_OUT", reason: string] | null {
+    if (this.#cancelled !== null) return ["CANCELLED", this.#cancelled];
+    return this.#timedOut === null ? null : ["TIMED_OUT", this.#timedOut];
+  }
+
   get attempts(): readonly RunAttempt[] {
     return this.#attempts;
   }
@@ -256,6 +226,10 @@ export class RunState implements Application {
       case "coreJoined":
       case "coreForgone":
         return this.#replaced(entry, at);
+      case "timeouts":
+        if (this.#timedOut !== null || this.#cancelled !== null) return rejected("ENDING");
+        this.#timeouts = track(this.#timeouts, entry.change, at, this.limit);
+        return accepted("tracked");
       case "end":
         return this.#finish(entry);
     }
@@ -382,9 +356,10 @@ export class RunState implements Application {
 
   #control({ at, by, control }: Entry<"control">): Outcome {
     const isCancel = control.kind === "cancel";
-    const asked = isCancel
-      ? { ...control, reason: clipText(control.reason, TEXT_CHARACTERS_MAX) }
-      : control;
+    const asked =
+      isCancel || control.kind === "timeOut"
+        ? { ...control, reason: clipText(control.reason, TEXT_CHARACTERS_MAX) }
+        : control;
     const decision = {
       kind: "control",
       at: this.#time(at),
@@ -392,13 +367,23 @@ export class RunState implements Application {
       by: clipText(by, NAME_CHARACTERS_MAX),
     } as const;
     const bytes = encodePlain(decision).length;
-    const isFirstCancel = isCancel && this.#cancelled === null;
-    if (this.#controlBytes + bytes > CONTROL_BYTES_MAX && !isFirstCancel)
+    const ends = control.kind === "timeOut" || (isCancel && this.#cancelled === null);
+    const late = control.kind === "timeOut" ? this.#whyInTime(control) : null;
+    if (late !== null) return rejected(late);
+    if (this.#controlBytes + bytes > CONTROL_BYTES_MAX && !ends)
       return rejected("TOO_MANY_CONTROLS");
     this.#controlBytes += bytes;
     this.#history.push(decision);
     if (asked.kind === "cancel") this.#cancelled ??= asked.reason;
+    if (asked.kind === "timeOut") this.#timedOut = asked.reason;
     return accepted("control");
+  }
+
+  /** Whoever decided it knew less than stands here: it looks again. (AD-34.24, C40-14, P4) */
+  #whyInTime({ extendedMs, view }: Extract<Control, { kind: "timeOut" }>): string | null {
+    if (this.#timedOut !== null || this.#cancelled !== null) return "ENDING";
+    if (view !== this.#view) return "STALE_FENCE";
+    return extendedMs < this.#timeouts.extendedMs ? "EXTENDED_SINCE" : null;
   }
 
   #decide(decision: Decision, bytes: number): Outcome {
@@ -421,7 +406,7 @@ export class RunState implements Application {
   }
 
   snapshot(): Uint8Array {
-    const snapshot: Snapshot = {
+    const snapshot: RunSnapshot = {
       ...{ createdAt: this.#createdAt, waitedMs: this.#waitedMs },
       ...{ view: this.#view, at: this.#at },
       submission: this.#bytes,
@@ -434,12 +419,13 @@ export class RunState implements Application {
       blocks: this.#blocks.snapshot(),
       ...{ keptBytes: this.#keptBytes, controlBytes: this.#controlBytes },
       end: this.#end,
+      timeouts: this.#timeouts,
     };
     return encodePlain(snapshot);
   }
 
   restore(bytes: Uint8Array): boolean {
-    const snapshot = decodeShape<Snapshot>(bytes, isSnapshot);
+    const snapshot = decodeShape<RunSnapshot>(bytes, isSnapshot);
     if (snapshot === null) return false;
     const { submission } = snapshot;
     const decoded = submission === null ? null : decodeSubmission(submission);
@@ -462,6 +448,7 @@ export class RunState implements Application {
     this.#keptBytes = snapshot.keptBytes;
     this.#controlBytes = snapshot.controlBytes;
     this.#end = snapshot.end;
+    this.#timeouts = snapshot.timeouts ?? UNTRACKED;
     return true;
   }
 
@@ -473,6 +460,10 @@ export class RunState implements Application {
       one.kind === "control" && one.control.kind === "cancel" ? [one.control.reason] : [],
     );
     this.#cancelled = cancels[0] ?? null;
+    this.#timedOut =
+      history.flatMap((one) =>
+        one.kind === "control" && one.control.kind === "timeOut" ? [one.control.reason] : [],
+      )[0] ?? null;
   }
 }
 

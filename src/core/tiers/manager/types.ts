@@ -22,6 +22,7 @@ import type {
   Taken,
   WorkerHeartbeat,
 } from "../messages.ts";
+import type { TimeoutLimits } from "../pressure/job-timeout.ts";
 import type { ManagerRules } from "./rules.ts";
 import { NO_QUOTAS, type Quotas } from "./tenants.ts";
 
@@ -76,6 +77,8 @@ export interface ManagerConfig {
   /** Executor processes per core of a worker: more when workflows of a job need them side by side. */
   readonly processesPerCoreMax: number;
   readonly quotas: Quotas;
+  /** When a job is taken to be stuck, and how long a gate is waited for. */
+  readonly timeouts: TimeoutLimits;
 }
 
 export const MANAGER_DEFAULTS: ManagerConfig = {
@@ -88,6 +91,7 @@ export const MANAGER_DEFAULTS: ManagerConfig = {
   proposeRetryMs: 500,
   processesPerCoreMax: 4,
   quotas: NO_QUOTAS,
+  timeouts: { stuckMs: 120_000, gateSilentMs: 300_000 },
 };
 
 export type ManagerInput =

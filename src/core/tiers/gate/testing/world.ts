@@ -317,6 +317,13 @@ export class GateWorld {
     return null;
   }
 
+  /** What a gate knows of the clocks of jobs. */
+  timeouts(gate: number): Gate["timeouts"] {
+    const view = this.#gates[gate]?.timeouts;
+    if (view === undefined) throw new Error(`gate ${gate} is down`);
+    return view;
+  }
+
   status(job: string): string {
     return this.progress(job)?.status ?? "";
   }

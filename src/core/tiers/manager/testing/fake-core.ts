@@ -32,6 +32,9 @@ export class FakeCore {
   readonly #requests = new OpenRequests((event) => this.#say(event));
   /** Calls that it really made. */
   calls = 0;
+  /** It speaks, and nothing of its load goes on. */
+  isStuck = false;
+  #spokeAt = 0;
   readonly #loadMs: number;
   #prepared: Prepare | null = null;
   #load: Load | null = null;
@@ -120,6 +123,12 @@ export class FakeCore {
   tick(now: number): void {
     const load = this.#load;
     if (load === null) return;
+    if (this.isStuck && !load.stopped) {
+      if (now - this.#spokeAt < WINDOW_MS) return;
+      this.#spokeAt = now;
+      this.#frame(load, false);
+      return;
+    }
     while ((load.windows + 1) * WINDOW_MS <= now - load.startedAt) this.#window(load);
     if (now < load.endsAt && !load.stopped) return;
     this.#load = null;

@@ -13,6 +13,7 @@ import {
   type ClientAnswer,
   type ClientRequest,
   type Control,
+  ENDED_STATUSES,
   type Progress,
   type Submission,
 } from "../../messages.ts";
@@ -356,6 +357,21 @@ export class World {
     return answer;
   }
 
+  /** What a manager knows of the clocks of jobs. */
+  timeouts(manager: number): Manager["timeouts"] {
+    const view = this.#managers[manager]?.timeouts;
+    if (view === undefined) throw new Error(`manager ${manager} is down`);
+    return view;
+  }
+
+  /** How often a leader went on with the clock of another. */
+  get leaderTransfers(): number {
+    return this.#reachable().reduce(
+      (sum, index) => sum + (this.timeouts(index).counts.leaderTransfers.get("") ?? 0),
+      0,
+    );
+  }
+
   isUp(manager: number): boolean {
     return this.#managers[manager] != null;
   }
@@ -410,7 +426,7 @@ export class World {
     let last: Progress | null = null;
     this.until(() => {
       last = this.progress(job);
-      return ["COMPLETED", "PARTIAL", "FAILED", "CANCELLED"].includes(last?.status ?? "");
+      return ENDED_STATUSES.some((one) => one === last?.status);
     });
     if (last === null) throw new Error("no progress");
     return last;
