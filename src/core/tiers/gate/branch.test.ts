@@ -7,7 +7,15 @@ import { GateContext } from "./context.ts";
 import { GATE_DEFAULTS, type ManagerAnswer, type ManagerMessage } from "./types.ts";
 
 const WANTED: Wanted = {
-  ...{ startAtMs: 0, paused: false, factor: 1, cancel: null, live: "none", joint: [] },
+  ...{
+    startAtMs: 0,
+    paused: false,
+    factor: 1,
+    cancel: null,
+    timeOut: null,
+    live: "none",
+    joint: [],
+  },
 };
 
 /** A branch in a datacenter of one manager, which answers as it is told here. */
