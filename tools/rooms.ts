@@ -239,6 +239,7 @@ const table = {
       "core/tiers/gate",
       "core/tiers/process",
       "wire",
+      "host/control",
       "host/ports",
       "host",
       "ledger",

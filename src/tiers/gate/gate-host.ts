@@ -33,6 +33,7 @@ import { pressureMetrics } from "../manager/pressure-metrics.ts";
 import { timeoutMetrics } from "../manager/timeout-metrics.ts";
 import { Uploads } from "../manager/uploads.ts";
 import type { GateNodeConfig } from "./config.ts";
+import { routingMetrics } from "./routing-metrics.ts";
 
 interface GateHandlers {
   readonly clock: Clock;
@@ -121,6 +122,7 @@ export class GateHost {
         metrics: () => [
           ...pressureMetrics(this.#process?.pressure ?? null),
           ...(this.#gate === null ? [] : timeoutMetrics("gate", this.#gate.timeouts)),
+          ...routingMetrics(this.#gate?.routing ?? null),
         ],
       },
     });
@@ -165,6 +167,7 @@ export class GateHost {
       }),
     );
     const addresses = Object.values(addressesOf(ledger));
+    this.#gate = gate;
     this.#process = new GateProcess({ name: ledger.name, addresses }, machine, gate, links);
     return this.#process;
   }

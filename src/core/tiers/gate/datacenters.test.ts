@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { formatMetrics } from "../../../host/control/prometheus.ts";
+import { routingMetrics } from "../../../tiers/gate/routing-metrics.ts";
 import { DatacenterTable } from "./datacenters.ts";
 import { GATE_DEFAULTS, type ManagerAnswer } from "./types.ts";
 
@@ -11,9 +13,13 @@ class Far {
   readonly #answers: { readonly at: number; readonly answer: () => void }[] = [];
   readonly #places: Places;
   readonly table: DatacenterTable;
+  readonly logged: Readonly<Record<string, string | number>>[] = [];
 
-  constructor(places: Places) {
+  readonly #cores: number;
+
+  constructor(places: Places, cores = 8) {
     this.#places = places;
+    this.#cores = cores;
     const names = Object.keys(places);
     this.table = new DatacenterTable(
       this,
@@ -29,8 +35,12 @@ class Far {
     done: (answer: ManagerAnswer | null) => void,
   ): void {
     const { coresFree = 0, ms = 0 } = this.#places[datacenter] ?? {};
-    const answer = { kind: "capacity", workers: 1, cores: 8, coresFree, jobsQueued: 0 } as const;
-    this.#answers.push({ at: this.now + ms, answer: () => done(answer) });
+    const answer = { coresFree, workers: 1, cores: this.#cores, jobsQueued: 0 };
+    this.#answers.push({ at: this.now + ms, answer: () => done({ kind: "capacity", ...answer }) });
+  }
+
+  log(_level: string, event: string, fields: Readonly<Record<string, string | number>>): void {
+    this.logged.push({ event, ...fields });
   }
 
   run(untilMs: number): void {
@@ -62,5 +72,51 @@ describe("the order in which a gate asks datacenters", () => {
     far.table.succeeded("near");
     far.run(70_000);
     expect(far.table.inOrder(["near"], [])).toEqual(["near"]);
+  });
+
+  it("is said and counted under the names of AD-36", () => {
+    const far = new Far({ near: { ms: 5, coresFree: 4 }, far: { ms: 80, coresFree: 6 } });
+    far.run(2_000);
+    far.table.inOrder(["near", "far"], []);
+    far.run(10_500);
+    // Near is better now, and far is held.
+    far.table.inOrder(["near", "far"], []);
+    far.run(60_000);
+    far.table.inOrder(["near", "far"], []);
+    far.table.decided("job-1", "near", null);
+    far.table.failed("near");
+    far.table.inOrder(["far"], []);
+    far.table.decided("job-1", "far", "near");
+    expect(far.logged.map(({ event }) => event)).toEqual([
+      ...["RoutingSwitch", "RoutingDecision", "RoutingCooldown", "RoutingDecision"],
+    ]);
+    expect(far.logged[0]).toMatchObject({ from: "far", to: "near", reason: "better" });
+    expect(far.logged[1]).toMatchObject({ job: "job-1", datacenter: "near", bucket: "healthy" });
+    const text = formatMetrics(routingMetrics(far.table.routing));
+    for (const line of [
+      'hyperscale_routing_decisions_total{bucket="healthy",reason="better"} 1',
+      'hyperscale_routing_switch_total{reason="better"} 1',
+      "hyperscale_routing_hold_down_blocks_total 1",
+      'hyperscale_routing_fallback_used_total{from_dc="near",to_dc="far"} 1',
+      'hyperscale_routing_score{dc_id="far"} ',
+      'hyperscale_routing_score_component{dc_id="far",component="rtt_ucb"} ',
+      'hyperscale_routing_score_component{dc_id="far",component="load"} ',
+      'hyperscale_routing_score_component{dc_id="far",component="quality"} 1',
+    ])
+      expect(text).toContain(line);
+  });
+
+  it("takes one that was full for busy until a twentieth of its cores is free", () => {
+    const places = { a: { ms: 20, coresFree: 0 }, b: { ms: 30, coresFree: 40 } };
+    const far = new Far(places, 100);
+    const first = (untilMs: number): string | undefined => {
+      far.run(untilMs);
+      return far.table.inOrder(["a", "b"], [])[0];
+    };
+    expect(first(30_000)).toBe("b");
+    places.a.coresFree = 4;
+    expect(first(90_000)).toBe("b");
+    places.a.coresFree = 100;
+    expect(first(150_000)).toBe("a");
   });
 });

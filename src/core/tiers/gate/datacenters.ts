@@ -7,7 +7,8 @@
 import type { Capacity } from "../gate-messages.ts";
 import type { DatacenterView } from "../messages.ts";
 import { RoundTrips } from "../route/round-trips.ts";
-import { type Candidate, Router } from "../route/router.ts";
+import type { RouteCounts } from "../route/route-counters.ts";
+import { type Candidate, Router, type RouteScore } from "../route/router.ts";
 import type { DatacenterPlace, GateOptions, ManagerAnswer, ManagerMessage } from "./types.ts";
 
 interface TableHost {
@@ -19,7 +20,22 @@ interface TableHost {
     message: ManagerMessage,
     done: (answer: ManagerAnswer | null) => void,
   ): void;
+  log(
+    level: "info" | "warn",
+    event: string,
+    fields: Readonly<Record<string, string | number>>,
+  ): void;
 }
+
+/** Where this gate sends jobs, for metrics. */
+export interface RoutingView {
+  readonly counts: RouteCounts;
+  /** When they were last compared. */
+  readonly scores: readonly RouteScore[];
+}
+
+/** A datacenter that had no free core is busy until this part of its cores is free. (AD-36) */
+const ROOM_AGAIN = 0.05;
 
 interface Known {
   readonly name: string;
@@ -32,6 +48,8 @@ interface Known {
   asking: boolean;
   /** Which of those that are up is asked next. */
   turn: number;
+  /** It had no free core, and has not had enough of them since. */
+  isBusy: boolean;
 }
 
 /** What the choice of datacenters looks at. */
@@ -45,6 +63,7 @@ export class DatacenterTable {
   readonly #context: TableHost;
   readonly #known: ReadonlyMap<string, Known>;
   readonly #router = new Router();
+  #routed: ReturnType<Router["route"]> | null = null;
 
   constructor(context: TableHost, places: readonly DatacenterPlace[]) {
     this.#context = context;
@@ -54,7 +73,7 @@ export class DatacenterTable {
         {
           ...{ name, managers, up: new Set<string>(), capacity: null, heardAt: 0 },
           roundTrips: new RoundTrips(),
-          ...{ askAt: 0, asking: false, turn: 0 },
+          ...{ askAt: 0, asking: false, turn: 0, isBusy: false },
         },
       ]),
     );
@@ -114,25 +133,54 @@ export class DatacenterTable {
       const known = this.#known.get(name);
       return known?.capacity == null ? [] : [this.#candidate(known, known.capacity)];
     });
-    return this.#router.route(candidates, preferred, now).names;
+    const routed = this.#router.route(candidates, preferred, now);
+    this.#routed = routed;
+    const { reason, switched } = routed;
+    if (switched !== null) {
+      const { from, ratio } = switched;
+      const fields = { from, to: routed.names[0] ?? "", reason, ratio: Number(ratio.toFixed(3)) };
+      this.#context.log("info", "RoutingSwitch", fields);
+    }
+    return routed.names;
+  }
+
+  /** A job goes there; `from`: another that has not taken it before. */
+  decided(job: string, datacenter: string, from: string | null): void {
+    const { health, reason, scores } = this.#routed ?? {};
+    this.#router.counters.decided(health ?? "named", reason ?? "named");
+    if (from !== null && from !== datacenter) this.#router.counters.fellBack(from, datacenter);
+    const compared = (scores ?? []).map(
+      ({ load, name, quality, score, upperMs }) =>
+        `${name} ${score.toFixed(1)} = ${upperMs.toFixed(1)} ms x ${load.toFixed(2)} x ${quality.toFixed(2)}`,
+    );
+    this.#context.log("info", "RoutingDecision", {
+      ...{ job, datacenter, bucket: health ?? "named", reason: reason ?? "named" },
+      candidates: compared.join("; "),
+    });
+  }
+
+  get routing(): RoutingView {
+    return { counts: this.#router.counters, scores: this.#routed?.scores ?? [] };
   }
 
   /** It did not take a job that it was given, or lost it. */
   failed(datacenter: string): void {
     this.#router.failed(datacenter, this.#context.now);
+    this.#context.log("warn", "RoutingCooldown", { datacenter });
   }
 
   succeeded(datacenter: string): void {
     this.#router.succeeded(datacenter);
   }
 
-  #candidate({ heardAt, managers, name, roundTrips, up }: Known, capacity: Capacity): Candidate {
+  #candidate(known: Known, capacity: Capacity): Candidate {
+    const { heardAt, isBusy, managers, name, roundTrips, up } = known;
     const { now, options } = this.#context;
     const isSilent = now - heardAt > options.config.silenceMs / 2;
     const isDegraded = isSilent || up.size <= managers.length / 2;
     return {
       ...{ name, cores: capacity.cores, coresFree: capacity.coresFree },
-      health: isDegraded ? "degraded" : capacity.coresFree === 0 ? "busy" : "healthy",
+      health: isDegraded ? "degraded" : isBusy ? "busy" : "healthy",
       jobsQueued: capacity.jobsQueued,
       ...{ managers: managers.length, managersAway: managers.length - up.size },
       distance: roundTrips.distance(now),
@@ -175,6 +223,8 @@ export class DatacenterTable {
         return;
       }
       known.capacity = answer;
+      const { cores, coresFree } = answer;
+      known.isBusy = coresFree === 0 || (known.isBusy && coresFree < ROOM_AGAIN * cores);
       known.heardAt = this.#context.now;
       known.roundTrips.record(this.#context.now - askedAt, this.#context.now);
     });

@@ -15,6 +15,7 @@ import { type JobId, parseJobId } from "../../ledger/job/job-id.ts";
 import type { TimeoutView } from "../pressure/timeout-counters.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { GateContext } from "./context.ts";
+import type { RoutingView } from "./datacenters.ts";
 import { JobLeader } from "./job-leader.ts";
 import { hasJobEnded } from "./status.ts";
 import type { GateEffect, GateInput, GateLookup, GateOptions } from "./types.ts";
@@ -46,6 +47,10 @@ export class Gate {
   /** Jobs that it leads and that are not over everywhere. */
   get openJobs(): readonly string[] {
     return [...this.#leaders.values()].filter(({ isDone }) => !isDone).map(({ job }) => job);
+  }
+
+  get routing(): RoutingView {
+    return this.#context.datacenters.routing;
   }
 
   nextDeadline(): Millis | null {

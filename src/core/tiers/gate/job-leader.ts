@@ -58,6 +58,8 @@ export class JobLeader {
   /** Where it does not run any more: they are told to end. */
   #left: Branch[] = [];
   readonly #avoided = new Map<string, number>();
+  /** The datacenter that has not taken it last, until another is chosen. */
+  #leftAt: string | null = null;
   #spec: JobSpec | null = null;
   /** Of a job in several datacenters that has started. */
   #joint: JointRun | null = null;
@@ -277,6 +279,8 @@ export class JobLeader {
     }
     const next = choice.datacenters.find(({ name }) => !gone.has(name));
     if (next === undefined) return;
+    datacenters.decided(this.job, next.name, this.#leftAt);
+    this.#leftAt = null;
     this.#append(state, {
       kind: "JobDispatched",
       dcId: next.name,
@@ -302,6 +306,7 @@ export class JobLeader {
 
   #goElsewhere(state: JobState, { datacenter }: Branch, why: string): void {
     this.#avoided.set(datacenter, this.#context.now + AVOIDED_MS);
+    this.#leftAt = datacenter;
     this.#context.datacenters.failed(datacenter);
     this.#append(state, { kind: "JobQueued", reason: `${datacenter}: ${why}` });
   }

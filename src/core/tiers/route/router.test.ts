@@ -210,4 +210,39 @@ describe("who is asked first", () => {
     }
     expect(routed).toBeLessThan(drawn / 2);
   });
+
+  /** A gate that measures its datacenters every second, each sample up to 30 % too slow. */
+  function measuring(random: Random, tripsMs: readonly number[], untilMs: number): string[] {
+    const router = new Router();
+    const trips = tripsMs.map(() => new RoundTrips());
+    const firsts: string[] = [];
+    for (let now = 0; now < untilMs; now += 1_000) {
+      trips.forEach((one, at) => {
+        one.record((tripsMs[at] ?? 0) * (1 + 0.3 * random.float()), now);
+      });
+      const all = trips.map((one, at) => candidate(`dc${at}`, { distance: one.distance(now) }));
+      firsts.push(router.route(all, [], now).names[0] ?? "");
+    }
+    return firsts;
+  }
+
+  it("AD-36: is within a tenth of the best of equals for 95 % of gates after 5 min", () => {
+    const random = new Random("five minutes");
+    const near = Array.from({ length: 400 }, () => {
+      const tripsMs = Array.from({ length: 4 }, () => 5 + random.float() * 245);
+      const chosen = measuring(random, tripsMs, 300_000).at(-1) ?? "";
+      return (tripsMs[Number(chosen.slice(2))] ?? 0) <= 1.1 * Math.min(...tripsMs);
+    });
+    expect(near.filter((one) => one).length / near.length).toBeGreaterThanOrEqual(0.95);
+  });
+
+  it("AD-36: changes at most twice in an hour of a calm network", () => {
+    const random = new Random("calm");
+    for (let gate = 0; gate < 30; gate++) {
+      const tripsMs = Array.from({ length: 4 }, () => 20 + random.float() * 30);
+      const calm = measuring(random, tripsMs, 3_900_000).slice(300);
+      const flips = calm.filter((name, at) => at > 0 && name !== calm[at - 1]).length;
+      expect(flips).toBeLessThanOrEqual(2);
+    }
+  });
 });

@@ -10,6 +10,7 @@
  */
 
 import type { Distance } from "./round-trips.ts";
+import { RouteCounters } from "./route-counters.ts";
 
 /** In the order of preference; one is never asked before all of a better health. (AD-36.6) */
 export const HEALTHS = ["healthy", "busy", "degraded"] as const;
@@ -80,17 +81,31 @@ type RouteReason = "first" | "held" | "best" | "better" | "forced";
 interface Route {
   readonly names: readonly string[];
   readonly reason: RouteReason;
+  /** Of the first one; null: there is none. */
+  readonly health: Health | null;
+  /** Whom it takes the place of, and how many times its score the new one has; null: of nobody. */
+  readonly switched: { readonly from: string; readonly ratio: number } | null;
+  readonly scores: readonly RouteScore[];
 }
 
-interface Scored {
-  readonly candidate: Candidate;
+/** What the score of a datacenter is the product of, beside preference and what failed there. */
+export interface RouteScore {
+  readonly name: string;
   readonly score: number;
+  readonly upperMs: number;
+  readonly load: number;
+  readonly quality: number;
+}
+
+interface Scored extends RouteScore {
+  readonly candidate: Candidate;
 }
 
 export class Router {
   readonly #config: RouterConfig;
   readonly #selected = new Map<string, Selected>();
   readonly #coolUntil = new Map<string, number>();
+  readonly counters = new RouteCounters();
 
   constructor(config: RouterConfig = ROUTER_DEFAULTS) {
     this.#config = config;
@@ -110,10 +125,20 @@ export class Router {
     const scored = this.#inOrder(candidates, preferred, now);
     const names = scored.map(({ candidate }) => candidate.name);
     const [best] = scored;
-    if (best === undefined) return { names, reason: "best" };
+    const scores = scored.map(({ candidate: _, ...score }) => score);
+    if (best === undefined) return { names, reason: "best", health: null, switched: null, scores };
     const context = JSON.stringify([names.toSorted(), preferred.toSorted()]);
+    const before = this.#selected.get(context)?.name;
     const { name, reason } = this.#select(context, scored, best, now);
-    return { names: [name, ...names.filter((one) => one !== name)], reason };
+    const first = scored.find(({ candidate }) => candidate.name === name) ?? best;
+    const left = scored.find(({ candidate }) => candidate.name === before);
+    const isSwitch = before !== undefined && before !== name;
+    if (isSwitch) this.counters.switched(reason);
+    return {
+      names: [name, ...names.filter((one) => one !== name)],
+      ...{ reason, health: first.candidate.health, scores },
+      switched: isSwitch ? { from: before, ratio: first.score / (left?.score ?? 1) } : null,
+    };
   }
 
   #inOrder(
@@ -123,7 +148,7 @@ export class Router {
   ): readonly Scored[] {
     const byDistance = candidates.some(({ distance }) => distance.isKnown);
     return candidates
-      .map((candidate) => ({ candidate, score: this.#score(candidate, preferred, now) }))
+      .map((candidate) => ({ candidate, ...this.#score(candidate, preferred, now) }))
       .toSorted(
         (a, b) =>
           HEALTHS.indexOf(a.candidate.health) - HEALTHS.indexOf(b.candidate.health) ||
@@ -133,13 +158,15 @@ export class Router {
   }
 
   /** Lower is better. (AD-36.7) */
-  #score(candidate: Candidate, preferred: readonly string[], now: number): number {
+  #score(candidate: Candidate, preferred: readonly string[], now: number): RouteScore {
     const { coolDownPenalty, preference, qualityWeight } = this.#config;
     const { distance, name } = candidate;
+    const { upperMs } = distance;
     const quality = 1 + qualityWeight * (1 - distance.quality);
+    const load = loadOf(candidate, this.#config);
     const liked = preferred.includes(name) ? preference : 1;
     const cooling = now < (this.#coolUntil.get(name) ?? 0) ? coolDownPenalty : 1;
-    return distance.upperMs * loadOf(candidate, this.#config) * quality * liked * cooling;
+    return { name, score: upperMs * load * quality * liked * cooling, upperMs, load, quality };
   }
 
   #select(
@@ -160,6 +187,7 @@ export class Router {
     const isHeld = now < selected.since + this.#config.holdMs;
     const isBetter = best.score <= present.score * this.#config.improvement;
     if (!isHeld && isBetter) return this.#choose(context, best, "better", now);
+    if (isBetter) this.counters.blocked();
     return { name: selected.name, reason: "held" };
   }
 
