@@ -83,7 +83,7 @@ export function hostStatus(parts: {
     turns: driver.turns,
     timerLagMs: driver.loop.takeLagMs(),
     archivedJobs: machine.store.archive.size,
-    wal: { ...wal, queueFill, durableLag, durableP99Ms: machine.durableP99Ms },
+    wal: { ...wal, queueFill, durableLag, durableP99Ms: machine.undurable.p99Ms },
     checkpoints: machine.store.checkpoints.map(({ id, localLsn, createdAt }) => ({
       id,
       localLsn,

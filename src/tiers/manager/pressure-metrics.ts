@@ -20,6 +20,7 @@ export function pressureMetrics(view: PressureView | null): readonly Metric[] {
     }),
     counter("requests_rate_limited_total", "Requests refused by rate", view.rateLimited),
     gauge("fill_ratio", "Of its core or its fullest queue, the fuller", view.fill),
+    gauge("log_seconds", "How long the log takes now, p99 of the last 10 s", view.logMs / 1_000),
     gauge(
       "backpressure_level",
       `What senders of figures are told: ${BACKPRESSURE_LEVELS.join(", ")}: 0 to 3`,

@@ -139,6 +139,9 @@ export class Manager {
         if (input.up) peers.add(input.peer);
         else peers.delete(input.peer);
         return;
+      case "late":
+        this.#context.workers.onLate(input.lagMs, this.#context.now);
+        return;
       case "tick":
         this.#onTick();
         return;

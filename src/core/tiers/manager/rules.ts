@@ -39,6 +39,8 @@ export interface ManagerRules {
   readonly proposalsRepeated: boolean;
   /** A worker that is silent for too long is lost. */
   readonly silenceNoticed: boolean;
+  /** A manager that is late itself waits longer before it calls a worker silent. */
+  readonly latenessAllowed: boolean;
   /** The share of a lost core goes on elsewhere where cores are free. */
   readonly sharesDealtAgain: boolean;
 }
@@ -63,5 +65,6 @@ export const MANAGER_RULES: ManagerRules = {
   endToldAgain: true,
   proposalsRepeated: true,
   silenceNoticed: true,
+  latenessAllowed: true,
   sharesDealtAgain: true,
 };

@@ -134,6 +134,8 @@ export type ManagerInput =
   | { readonly kind: "blobRead"; readonly hash: BlobHash; readonly bytes: Uint8Array | null }
   /** Another manager can be reached, or cannot. */
   | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
+  /** How late this process comes to its timers. */
+  | { readonly kind: "late"; readonly lagMs: number }
   | { readonly kind: "tick" };
 
 export type ManagerEffect =

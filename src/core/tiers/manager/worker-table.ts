@@ -5,6 +5,15 @@ import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 
 /** Workers that are remembered, the lost ones included. */
 const WORKERS_MAX = 10_000;
+/**
+ * A manager that comes late to its timers comes late to what workers have said, too: they have so many times its
+ * lateness more. With one turn of all connections between two timers, a word waits for two such turns at most.
+ */
+const LATE_FACTOR = 4;
+/** How long lateness is remembered. */
+const LATE_FOR_MS = 10_000;
+/** Nobody is taken for alive for more than this beyond the silence that is allowed. */
+const LATE_MS_MAX = 27_000;
 
 interface Known {
   heartbeat: WorkerHeartbeat;
@@ -20,6 +29,8 @@ export class WorkerTable {
   readonly #rules: ManagerRules;
   readonly #workers = new Map<string, Known>();
   #firstHeardAt: number | null = null;
+  #lateMs = 0;
+  #lateUntil = 0;
 
   constructor(
     config: { readonly workerTimeoutMs: number; readonly lostWorkerMs: number },
@@ -33,6 +44,18 @@ export class WorkerTable {
   /** When the first worker was heard of all; null before. */
   get firstHeardAt(): number | null {
     return this.#firstHeardAt;
+  }
+
+  /** How late this manager itself is, measured now and then. */
+  onLate(lagMs: number, now: number): void {
+    const lateMs = Math.min(LATE_MS_MAX, LATE_FACTOR * lagMs);
+    if (lateMs < this.#lateMs && now < this.#lateUntil) return;
+    this.#lateMs = lateMs;
+    this.#lateUntil = now + LATE_FOR_MS;
+  }
+
+  get #silenceMs(): number {
+    return this.#timeoutMs + (this.#rules.latenessAllowed ? this.#lateMs : 0);
   }
 
   /** True when it is new, has started again, or was lost. */
@@ -74,7 +97,7 @@ export class WorkerTable {
     if (!this.#rules.silenceNoticed) return lost;
     for (const [worker, known] of this.#workers) {
       if (known.lost && now - known.heardAt > this.#lostMs) this.#workers.delete(worker);
-      if (known.lost || now - known.heardAt < this.#timeoutMs) continue;
+      if (known.lost || now - known.heardAt < this.#silenceMs) continue;
       known.lost = true;
       lost.push(known.heartbeat);
     }
@@ -85,7 +108,7 @@ export class WorkerTable {
     let at = Number.POSITIVE_INFINITY;
     if (!this.#rules.silenceNoticed) return null;
     for (const { heardAt, lost } of this.#workers.values())
-      if (!lost) at = Math.min(at, heardAt + this.#timeoutMs);
+      if (!lost) at = Math.min(at, heardAt + this.#silenceMs);
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
 

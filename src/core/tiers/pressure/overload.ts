@@ -3,7 +3,7 @@
  *
  *   latency against its own past    ┐
  *   latency against fixed bounds    ├─▶ healthy < busy < stressed < overloaded
- *   CPU, memory, queues against room ┘
+ *   CPU, memory, queues, log against room ┘
  *
  * The baseline lags: a sample enters it only when it leaves the window, so that a step is seen before the
  * baseline follows it. A rise must be seen for more than a window, a fall counts at once. The literal rule, in which
@@ -41,6 +41,8 @@ export interface OverloadConfig {
   readonly cpu: Thresholds;
   readonly memory: Thresholds;
   readonly queue: Thresholds;
+  /** From a record's way to the log until it is durable. */
+  readonly logMs: Thresholds;
 }
 
 const ROOM: Thresholds = [0.7, 0.85, 0.95];
@@ -59,6 +61,7 @@ export const OVERLOAD_DEFAULTS: OverloadConfig = {
   cpu: ROOM,
   memory: ROOM,
   queue: ROOM,
+  logMs: [200, 500, 2_000],
 };
 
 /** As the seed has it: see C10-10 for what it misses. */
@@ -69,15 +72,17 @@ export const LITERAL_OVERLOAD: OverloadConfig = {
   baselineSamplesMin: 0,
 };
 
-/** Shares of what there is, 0 to 1. */
+/** Shares of what there is, 0 to 1, but for the log. */
 interface Resources {
   readonly cpu: number;
   readonly memory: number;
   /** Of the fullest queue. */
   readonly queue: number;
+  /** How long the log takes; 0 for who has none. (G-20) */
+  readonly logMs?: number;
 }
 
-const IDLE: Resources = { cpu: 0, memory: 0, queue: 0 };
+const IDLE: Required<Resources> = { cpu: 0, memory: 0, queue: 0, logMs: 0 };
 const LITERAL_SAMPLES_MIN = 3;
 
 interface Sample {
@@ -119,19 +124,20 @@ export class OverloadDetector {
   }
 
   /** What is not a share of something counts as full. */
-  use({ cpu, memory, queue }: Resources): void {
-    this.#resources = { cpu: share(cpu), memory: share(memory), queue: share(queue) };
+  use({ cpu, logMs = 0, memory, queue }: Resources): void {
+    this.#resources = { cpu: share(cpu), memory: share(memory), queue: share(queue), logMs };
   }
 
   state(now: Millis): OverloadState {
     this.#expire(now);
-    const { cpu, memory, queue } = this.#config;
+    const { cpu, logMs, memory, queue } = this.#config;
     const worst = Math.max(
       this.#latencyState,
       this.#absolute(),
       above(this.#resources.cpu, cpu),
       above(this.#resources.memory, memory),
       above(this.#resources.queue, queue),
+      above(this.#resources.logMs, logMs),
     );
     return OVERLOAD_STATES[worst] ?? "overloaded";
   }

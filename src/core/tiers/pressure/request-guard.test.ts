@@ -113,6 +113,28 @@ it("tells when its state has changed, and why", () => {
   expect(sample(0.5)).toMatchObject([{ level: "info", fields: { state: "healthy" } }]);
 });
 
+it.each([
+  [200, "healthy"],
+  [201, "busy"],
+  [501, "stressed"],
+  [2_001, "overloaded"],
+])("G-20: a log that takes %i ms makes its node %s", (logMs, state) => {
+  const guard = new RequestGuard(LIMITS);
+  guard.sample({ lagMs: 0, cpu: 0, memory: 0, queue: 0 }, 0 as Millis, logMs);
+  expect(guard.view(0 as Millis)).toMatchObject({ state, logMs });
+});
+
+it.each([
+  [0.7, "healthy"],
+  [0.71, "busy"],
+  [0.86, "stressed"],
+  [0.96, "overloaded"],
+])("G-20: a log whose queue is full to %f makes its node %s", (queue, state) => {
+  const guard = new RequestGuard(LIMITS);
+  guard.sample({ lagMs: 0, cpu: 0, memory: 0, queue }, 0 as Millis);
+  expect(guard.view(0 as Millis).state).toBe(state);
+});
+
 it("knows the importance of every request that clients may make", () => {
   const importance: Record<Operation, Priority> = {
     cancel: "critical",

@@ -20,6 +20,7 @@ import {
   OverloadDetector,
   type OverloadState,
 } from "./overload.ts";
+import { PRESSURE_RULES, type PressureRules } from "./rules.ts";
 
 /** Callers whose rates are remembered; the one that was silent longest makes room. (AD-24) */
 const CALLERS_MAX = 10_000;
@@ -70,10 +71,13 @@ export interface PressureView {
   readonly rateLimited: number;
   /** Of the fuller of its one core and its fullest queue: figures come through both. */
   readonly fill: number;
+  /** How long its log took when it was last looked at. */
+  readonly logMs: number;
   readonly backpressure: BackpressureLevel;
 }
 
 export class RequestGuard {
+  readonly rules: PressureRules;
   readonly #detector: OverloadDetector;
   readonly #admission: Admission;
   readonly #rates = new Map<Operation, BucketTable>();
@@ -81,10 +85,16 @@ export class RequestGuard {
   readonly #gauge = new BackpressureGauge();
   #rateLimited = 0;
   #cpu = 0;
+  #logMs = 0;
   /** When it was last sampled. */
   #state: OverloadState = "healthy";
 
-  constructor(limits: AdmissionLimits, config: Partial<OverloadConfig> = {}) {
+  constructor(
+    limits: AdmissionLimits,
+    config: Partial<OverloadConfig> = {},
+    rules: PressureRules = PRESSURE_RULES,
+  ) {
+    this.rules = rules;
     this.#detector = new OverloadDetector({
       ...OVERLOAD_DEFAULTS,
       baselineMsMin: NODE_BASELINE_MS_MIN,
@@ -98,12 +108,17 @@ export class RequestGuard {
     }
   }
 
-  /** Says so when the state of this node has changed. */
-  sample({ cpu, lagMs, memory, queue }: PressureSample, now: Millis): readonly PressureLog[] {
+  /** Says so when the state of this node has changed. `logMs`: how long its log takes now. */
+  sample(
+    { cpu, lagMs, memory, queue }: PressureSample,
+    now: Millis,
+    logMs = 0,
+  ): readonly PressureLog[] {
     const before = this.#state;
     this.#cpu += CPU_WEIGHT * (cpu - this.#cpu);
     this.#detector.record(lagMs, now);
-    this.#detector.use({ cpu: this.#cpu, memory, queue });
+    this.#detector.use({ cpu: this.#cpu, memory, queue, logMs });
+    this.#logMs = logMs;
     this.#gauge.measure(Math.max(this.#cpu, queue));
     this.#state = this.#detector.state(now);
     if (this.#state === before) return [];
@@ -112,7 +127,7 @@ export class RequestGuard {
     const fields = {
       ...{ before, state: this.#state, latencyMs: Math.round(this.#detector.view().windowMs) },
       ...{ cpuPercent: percent(this.#cpu), memoryPercent: percent(memory) },
-      queuePercent: percent(queue),
+      ...{ queuePercent: percent(queue), logMs: Math.round(logMs) },
     };
     return [{ kind: "log", level, event: "pressure.changed", fields }];
   }
@@ -137,15 +152,21 @@ export class RequestGuard {
     }
     const priority = priorityOf(operation);
     const state = this.#detector.state(now);
-    if (!isShed(priority, state) && this.#admission.tryAcquire(priority)) return null;
+    const sheds = this.#isShed(priority, state);
+    if (!sheds && this.#admission.tryAcquire(priority)) return null;
     this.#shed[priority]++;
     return {
       reason: "overloaded",
-      message: isShed(priority, state)
+      message: sheds
         ? `this node is ${state}: requests to ${operation} wait`
         : `too many requests are under way: ${operation} waits`,
-      retryAfterMs: RETRY_AFTER_MS[state],
+      retryAfterMs: this.rules.refusalTimed ? RETRY_AFTER_MS[state] : 0,
     };
+  }
+
+  #isShed(priority: Priority, state: OverloadState): boolean {
+    const isServed = priority !== "critical" || this.rules.criticalServed;
+    return isShed(isServed ? priority : "high", state);
   }
 
   /** An admitted request was answered after so long, or its caller is gone: null. */
@@ -161,6 +182,7 @@ export class RequestGuard {
       shed: { ...this.#shed },
       rateLimited: this.#rateLimited,
       fill: this.#gauge.fill,
+      logMs: this.#logMs,
       backpressure: this.#gauge.level,
     };
   }

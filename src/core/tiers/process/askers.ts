@@ -67,6 +67,12 @@ export class Askers<Who extends Asker> {
     return refused === null ? this.#add(who, operation) : refusalOf(refused);
   }
 
+  /** The number under which a request is carried out; null for one that was refused. */
+  begun(admitted: number | Refusal): number | null {
+    if (typeof admitted === "number") return admitted;
+    return this.#guard.rules.refusedUnbegun ? null : this.nextId();
+  }
+
   /** Undefined once it was answered, or its caller is gone. */
   take(id: number): Who | undefined {
     return this.#end(id, true);

@@ -16,6 +16,7 @@ import type { FileEffect } from "../../ledger/log/files.ts";
 import type { GateEffect, GateInput, ManagerAnswer, ManagerMessage } from "../gate/types.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
 import { type PressureView, RequestGuard } from "../pressure/request-guard.ts";
+import { PRESSURE_RULES, type PressureRules } from "../pressure/rules.ts";
 import { Askers } from "./askers.ts";
 import type { ClientEffect, ClientProcess } from "./client-process.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
@@ -58,8 +59,8 @@ export class GateProcess {
   readonly #addresses: readonly string[];
   readonly #gate: GateMachine;
   readonly #datacenters: ReadonlyMap<string, DatacenterLinks>;
-  readonly #guard = new RequestGuard(ADMISSION_LIMITS.gate);
-  readonly #askers = new Askers<Asker>(this.#guard);
+  readonly #guard: RequestGuard;
+  readonly #askers: Askers<Asker>;
   /** Parts that the gate itself reads, by the number that the driver is asked with. */
   readonly #reading = new Map<number, number>();
   #heard: GateInput[] = [];
@@ -73,7 +74,10 @@ export class GateProcess {
     ledger: LedgerMachine,
     gate: GateMachine,
     datacenters: readonly DatacenterLinks[],
+    rules: PressureRules = PRESSURE_RULES,
   ) {
+    this.#guard = new RequestGuard(ADMISSION_LIMITS.gate, {}, rules);
+    this.#askers = new Askers<Asker>(this.#guard);
     this.#name = self.name;
     this.#addresses = self.addresses;
     this.ledger = ledger;
@@ -91,7 +95,7 @@ export class GateProcess {
     this.#askers.at(now);
     switch (input.kind) {
       case "pressure":
-        this.#effects.push(...this.#guard.sample(input, now));
+        this.#effects.push(...this.#guard.sample(input, now, this.ledger.undurable.delayMs(now)));
         this.#heard.push({ kind: "pressed", level: this.#guard.backpressure });
         return;
       case "blobsHeld":
@@ -204,9 +208,10 @@ export class GateProcess {
         return;
       case "clientRequest": {
         const id = this.#askers.admit({ stream, correlation }, called);
-        if (typeof id === "number")
-          this.#heard.push({ kind: "client", id, request: message.value });
-        else this.#say(stream, { name: "clientAnswer", correlation, value: id });
+        if (typeof id !== "number")
+          this.#say(stream, { name: "clientAnswer", correlation, value: id });
+        const begun = this.#askers.begun(id);
+        if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
         return;
       }
       case "blobPut": {

@@ -77,7 +77,7 @@ export class LedgerMachine {
   readonly node: LedgerNode;
   readonly store: LedgerStore;
   readonly #peers: LedgerPeers;
-  readonly #undurable = new Undurable();
+  readonly undurable = new Undurable();
   /** Tokens of requests without an answer yet. */
   readonly #waiting = new Set<number>();
   readonly #counts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
@@ -113,11 +113,6 @@ export class LedgerMachine {
       },
       random.fork("links"),
     );
-  }
-
-  /** From a record's way to the log until it was durable, the slowest of a hundred. */
-  get durableP99Ms(): number {
-    return this.#undurable.p99Ms;
   }
 
   /** Work on files waits for a turn. */
@@ -266,7 +261,7 @@ export class LedgerMachine {
         this.#stepStore(effect);
       } else this.#onNodeEffect(effect);
     }
-    if (records > 0) this.#undurable.onAppended(records, bytes, this.#now);
+    if (records > 0) this.undurable.onAppended(records, bytes, this.#now);
     return records + reads > 0;
   }
 
@@ -292,7 +287,7 @@ export class LedgerMachine {
     }
     if (durable < 0) return;
     // The node hears of it when the store has said all.
-    this.#undurable.onDurable(durable, this.#now);
+    this.undurable.onDurable(durable, this.#now);
     if (this.#takesPart) this.node.take({ kind: "durable", count: durable }, this.#now, this.#wall);
   }
 
@@ -388,11 +383,11 @@ export class LedgerMachine {
   #refusal(request: LedgerRequest): LedgerAnswer | null {
     if (this.#isStarting) return STARTING;
     if (this.#phase !== "serving") return GOING;
-    return this.#undurable.exceeds(shareFor(request)) ? DISK_BEHIND : null;
+    return this.undurable.exceeds(shareFor(request)) ? DISK_BEHIND : null;
   }
 
   #onMessages(from: NodeId, identity: string, messages: readonly NodeMessage[]): void {
-    if (!this.#takesPart || this.#undurable.exceeds(1 - RESERVED_FOR_CANCELS)) {
+    if (!this.#takesPart || this.undurable.exceeds(1 - RESERVED_FOR_CANCELS)) {
       this.#counts.shed++;
       return;
     }

@@ -22,6 +22,7 @@ import type { StreamId } from "../link/types.ts";
 import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
 import type { Announced, BlobHash, ClientAnswer, Refusal, Taken } from "../messages.ts";
 import { type PressureSample, type PressureView, RequestGuard } from "../pressure/request-guard.ts";
+import { PRESSURE_RULES, type PressureRules } from "../pressure/rules.ts";
 import { Askers } from "./askers.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import { ManagerBlobs } from "./manager-blobs.ts";
@@ -114,8 +115,8 @@ export class ManagerProcess {
   readonly #workers = new Map<string, StreamId>();
   /** The process behind each of them. */
   readonly #lives = new Map<string, { readonly boot: string; readonly incarnation: number }>();
-  readonly #guard = new RequestGuard(ADMISSION_LIMITS.manager);
-  readonly #askers = new Askers<Asker>(this.#guard);
+  readonly #guard: RequestGuard;
+  readonly #askers: Askers<Asker>;
   /** Requests to workers, by their number: on which connection. */
   readonly #asked = new Map<number, StreamId>();
   readonly #deadlines = new Deadlines<number>();
@@ -128,7 +129,10 @@ export class ManagerProcess {
     { addresses, managers, self }: Pick<ManagerOptions, "self" | "managers" | "addresses">,
     ledger: LedgerMachine,
     manager: ManagerMachine,
+    rules: PressureRules = PRESSURE_RULES,
   ) {
+    this.#guard = new RequestGuard(ADMISSION_LIMITS.manager, {}, rules);
+    this.#askers = new Askers<Asker>(this.#guard);
     this.#name = self;
     this.#addresses = Object.values(addresses);
     this.ledger = ledger;
@@ -158,7 +162,8 @@ export class ManagerProcess {
     this.#askers.at(now);
     switch (input.kind) {
       case "pressure":
-        this.#effects.push(...this.#guard.sample(input, now));
+        this.#effects.push(...this.#guard.sample(input, now, this.ledger.undurable.delayMs(now)));
+        this.#heard.push({ kind: "late", lagMs: input.lagMs });
         return;
       case "blobsHeld":
         this.#blobs.onHeld(input.hashes, now);
@@ -289,9 +294,10 @@ export class ManagerProcess {
       }
       case "clientRequest": {
         const id = this.#askers.admit({ stream, correlation, what: "client" }, called);
-        if (typeof id === "number")
-          this.#heard.push({ kind: "client", id, request: message.value });
-        else this.#say(stream, { name: "clientAnswer", correlation, value: id });
+        if (typeof id !== "number")
+          this.#say(stream, { name: "clientAnswer", correlation, value: id });
+        const begun = this.#askers.begun(id);
+        if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
         return;
       }
       case "gateRequest": {
@@ -300,12 +306,8 @@ export class ManagerProcess {
         return;
       }
       case "blobGet": {
-        const id = this.#askers.add({
-          stream,
-          correlation,
-          what: "blob",
-          hash: message.value.hash,
-        });
+        const asker = { stream, correlation, what: "blob", hash: message.value.hash } as const;
+        const id = this.#askers.add(asker);
         this.#effects.push({ kind: "blobGet", id, ...message.value });
         return;
       }

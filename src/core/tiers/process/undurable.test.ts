@@ -39,4 +39,17 @@ describe("what the disk has not taken", () => {
     undurable.onAppended(1, 60 * 1_048_576, AT);
     expect([undurable.exceeds(0.9), undurable.exceeds(1)]).toEqual([true, false]);
   });
+
+  it("tells how long the log takes now, not how long it once took", () => {
+    const undurable = new Undurable();
+    undurable.onAppended(1, 1, millis(0));
+    expect(undurable.delayMs(millis(700))).toBe(700);
+    undurable.onDurable(1, millis(900));
+    expect([undurable.delayMs(millis(1_000)), undurable.p99Ms]).toEqual([900, 900]);
+    undurable.onAppended(1, 1, millis(5_000));
+    undurable.onDurable(2, millis(5_003));
+    expect(undurable.delayMs(millis(10_900))).toBe(900);
+    expect(undurable.delayMs(millis(10_901))).toBe(3);
+    expect(undurable.delayMs(millis(20_000))).toBe(0);
+  });
 });

@@ -11,6 +11,8 @@ const RECORDS_MAX = 60_000;
 const BYTES_MAX = 64 * 1_048_576;
 /** Latest times from a record's way to the log until it was durable, sampled once per sync. */
 const SAMPLES_MAX = 1_024;
+/** Syncs before that say nothing of the disk as it is now. */
+const FRESH_MS = 10_000;
 
 interface Turn {
   /** Records up to the end of this turn, since the start of the process. */
@@ -26,13 +28,20 @@ export class Undurable {
   #count = 0;
   #durable = 0;
   #bytes = 0;
-  readonly #samples: number[] = [];
+  readonly #samples: { readonly tookMs: number; readonly at: Millis }[] = [];
   #sampled = 0;
 
   /** From the way to the log until durable, the slowest of a hundred. */
   get p99Ms(): number {
-    const sorted = [...this.#samples].sort((a, b) => a - b);
-    return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
+    return slowestOfHundred(this.#samples.map(({ tookMs }) => tookMs));
+  }
+
+  /** How long the log takes now: the slowest of a hundred of late, or what waits for it already. (G-20) */
+  delayMs(now: Millis): number {
+    const fresh = this.#samples.filter(({ at }) => at >= now - FRESH_MS);
+    const oldest = this.#turns[this.#first];
+    const waitedMs = oldest === undefined ? 0 : now - oldest.at;
+    return Math.max(waitedMs, slowestOfHundred(fresh.map(({ tookMs }) => tookMs)));
   }
 
   /** More than this share of what may ever be undurable. */
@@ -51,7 +60,7 @@ export class Undurable {
     this.#durable = Math.max(this.#durable, count);
     const oldest = this.#turns[this.#first];
     if (oldest !== undefined && oldest.count <= count) {
-      this.#samples[this.#sampled++ % SAMPLES_MAX] = now - oldest.at;
+      this.#samples[this.#sampled++ % SAMPLES_MAX] = { tookMs: now - oldest.at, at: now };
     }
     for (;;) {
       const turn = this.#turns[this.#first];
@@ -63,4 +72,9 @@ export class Undurable {
     this.#turns.splice(0, this.#first);
     this.#first = 0;
   }
+}
+
+function slowestOfHundred(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
 }
