@@ -26,11 +26,13 @@ import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.
 import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
 import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { NodeClock } from "../kernel/clock.ts";
+import type { Cpu } from "../kernel/cpu.ts";
 import { ringOf } from "../kernel/keys.ts";
 import type { StreamHost, Streams } from "../kernel/streams.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import { Askers, type OnAnswer, type OnItems } from "./askers.ts";
 import type { LedgerDisk } from "./disk.ts";
+import { inTurn } from "./in-turn.ts";
 import { type Above, type DrivenMachine, type MachineSpec, machineOf, wrongly } from "./machine.ts";
 import {
   type LogObserver,
@@ -44,6 +46,7 @@ interface LedgerSpec extends MachineSpec, StorageSpec {
   /** So many of the sites found the ledger; the others join later. */
   readonly foundingSites: number;
   readonly above?: Above;
+  readonly cpu?: Cpu;
 }
 
 /** Who looks on. */
@@ -198,7 +201,7 @@ export class LedgerProcess implements StreamHost {
     this.storage = storage;
     const machine = this.#makeMachine(storage);
     this.machine = machine;
-    this.#driven = this.spec.above?.compose(machine, this.#boot) ?? machine;
+    this.#driven = this.spec.above?.compose(machine, `b${this.life}`) ?? machine;
     const observer = watcher.observer(this);
     machine.watch({
       ...watcher.peersWatcher(this),
@@ -222,14 +225,10 @@ export class LedgerProcess implements StreamHost {
     watcher.onRefused(this, why);
   }
 
-  get #boot(): string {
-    return `b${this.life}`;
-  }
-
   #makeMachine(storage: Storage): LedgerMachine {
     const { spec, ledger } = this;
     const random = this.#random.fork(`life/${this.life}`);
-    const boot = this.#boot;
+    const boot = `b${this.life}`;
     const store = { ...storeOptions(spec, this.#random), onEntry: storage.onEntry };
     return machineOf(
       { ...spec, sites: this.#sites },
@@ -369,7 +368,7 @@ export class LedgerProcess implements StreamHost {
   /** To the process of that life, or to what stands above the node in it. */
   deliver(life: number, input: GateProcessInput): void {
     if (this.life !== life || this.machine === null) return;
-    this.#inLife(false, () => this.#input(input));
+    inTurn(this.spec.cpu, input, () => this.#inLife(false, () => this.#input(input)));
   }
 
   #arm(): void {
@@ -382,7 +381,7 @@ export class LedgerProcess implements StreamHost {
     this.#timerAt = at;
     this.#schedule(at, "tick", true, () => {
       if (this.#timerAt === at) this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#input({ kind: "tick" });
+      inTurn(this.spec.cpu, { kind: "tick" }, () => this.#input({ kind: "tick" }));
     });
   }
 
@@ -472,6 +471,7 @@ export class LedgerProcess implements StreamHost {
     this.storage = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
+    this.spec.cpu?.clear();
     this.#around.streams.abandon(this.spec.index, power);
     this.#askers.end();
   }

@@ -5,6 +5,8 @@
  *   T4   load that nobody can stop ends by itself; when all is over no core is held
  *   T9   a worker that has promised a view takes no orders of a lower one, over all its lives
  *   T12  what processes remember is bounded by what there is
+ *   P1   what ends work, or shows that it has ended, is never shed
+ *   P2   who is refused for want of room or by its rate hears when to come back, and nothing of it was done
  */
 
 import { SILENCE_MS_MAX } from "../../src/core/tiers/link/limits.ts";
@@ -12,12 +14,16 @@ import type {
   Announce,
   Announced,
   ClientAnswer,
+  ClientRequest,
   Control,
   Orders,
   Progress,
   Refusal,
   Taken,
 } from "../../src/core/tiers/messages.ts";
+import { BACKPRESSURE_LEVELS } from "../../src/core/tiers/pressure/backpressure.ts";
+import { OPERATIONS, operationOf } from "../../src/core/tiers/pressure/operations.ts";
+import type { PressureView } from "../../src/core/tiers/pressure/request-guard.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
 import type { JobPlan } from "./jobs.ts";
@@ -38,6 +44,9 @@ export class TiersCheckers {
   readonly #pausedAt = new Map<SimWorker, number>();
   /** The highest view of each job that each worker has obeyed. */
   readonly #obeyed = new Map<string, number>();
+
+  /** Jobs that somebody was refused and did not ask for again, by their keys. */
+  readonly #refused = new Set<string>();
 
   constructor(world: World, violations: Violations, results: Results) {
     this.#world = world;
@@ -84,6 +93,50 @@ export class TiersCheckers {
     this.#violations.check(now - worker.heardAt < limitMs, "T4", () => {
       return `${worker.name} holds cores ${limitMs} ms after the last word of a manager`;
     });
+  }
+
+  /** What a node takes itself to be, for the list of what was seen. */
+  onMeasured(pressure: PressureView | null): void {
+    if (pressure === null) return;
+    if (pressure.state !== "healthy") this.marks.add(`node.${pressure.state}`);
+    if (pressure.backpressure > 0)
+      this.marks.add(`backpressure.${BACKPRESSURE_LEVELS[pressure.backpressure]}`);
+  }
+
+  /** Every answer to a client. */
+  onClientAnswer(request: ClientRequest, answer: ClientAnswer | null): void {
+    if (answer?.kind !== "refused") return;
+    const { message, reason, retryAfterMs } = answer;
+    if (reason !== "overloaded" && reason !== "rateLimited") return;
+    const operation = operationOf({ name: "clientRequest", correlation: 0, value: request });
+    this.marks.add(`refused.${reason}.${operation}`);
+    const isCritical = operation !== null && OPERATIONS[operation].priority === "critical";
+    this.#violations.check(!isCritical || reason !== "overloaded", "P1", () => {
+      return `a request to ${operation} was shed: ${message}`;
+    });
+    this.#violations.check((retryAfterMs ?? 0) > 0, "P2", () => {
+      return `a request to ${operation} was refused without a word of when to come back: ${message}`;
+    });
+  }
+
+  /** A submission that is not repeated. */
+  onFlooded(plan: JobPlan, answer: ClientAnswer | null): void {
+    if (answer?.kind === "accepted") {
+      this.marks.add("flood.accepted");
+      this.results.onSubmitted(plan.key, answer);
+    } else if (answer?.kind === "refused") {
+      this.marks.add(`flood.${answer.reason}`);
+      if (answer.reason === "overloaded" || answer.reason === "rateLimited")
+        this.#refused.add(plan.key);
+    }
+  }
+
+  /** When everything is over. */
+  judgeRefusals(): void {
+    for (const key of this.#refused)
+      this.#violations.check(!this.results.hasBegun(key), "P2", () => {
+        return `${key} was refused, and cores were opened for it`;
+      });
   }
 
   onSubmitted(key: string, answer: ClientAnswer): void {

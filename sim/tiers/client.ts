@@ -26,6 +26,7 @@ import type { StreamEnvelope } from "../../src/wire/registry.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 import { noCompressor, ringOf, secretOf } from "../kernel/keys.ts";
 import type { StreamHost } from "../kernel/streams.ts";
+import { Flood } from "./flood.ts";
 import type { JobPlan } from "./jobs.ts";
 import type { Lifetime } from "./lifetime.ts";
 import type { TiersAround } from "./world.ts";
@@ -64,12 +65,22 @@ export class SimClient implements StreamHost {
   #stepping = false;
   readonly listens = false;
 
+  readonly flood: Flood;
+
   constructor(
     around: TiersAround,
     lifetime: Lifetime,
     managers: readonly Address[],
     random: Random,
+    datacenters: number,
   ) {
+    this.flood = new Flood({
+      ...{ name: lifetime.name, world: around.world, checkers: around.checkers, datacenters },
+      random: random.fork("flood"),
+      askOnce: (request, then) => this.#askOnce(request, null, then),
+      submitOnce: (plan, then) => this.#submitOnce(plan, then),
+      after: (delayMs, run) => lifetime.after(delayMs, "step", run),
+    });
     this.#around = around;
     this.lifetime = lifetime;
     this.#managers = managers;
@@ -120,12 +131,13 @@ export class SimClient implements StreamHost {
     this.machine = null;
     this.#inputs = [];
     this.#asks = new Map();
+    this.flood.forget();
     this.#around.streams.abandon(this.index, power);
   }
 
   deliver(life: number, input: LinkInput): void {
     if (this.life !== life || this.machine === null) return;
-    this.lifetime.inLife(() => this.#push(input));
+    this.lifetime.take(input.stream, () => this.#push(input));
   }
 
   /** The next thing to do, when one is over. */
@@ -158,7 +170,7 @@ export class SimClient implements StreamHost {
     const submit = { kind: "submit", key, submission, routing } as const;
     this.#request(wish, submit, (answer, from) => {
       if (answer.kind === "missing") {
-        this.#putFiles(wish, from, () => this.#submit(wish));
+        this.#putFiles(wish.plan, from, () => this.#submit(wish));
         return;
       }
       this.#around.checkers.onSubmitted(key, answer);
@@ -239,6 +251,7 @@ export class SimClient implements StreamHost {
       if (this.wish !== wish) return;
       this.#ask({ name: "clientRequest", correlation: 0, value }, null, (said, from) => {
         const answer = said?.name === "clientAnswer" ? said.value : null;
+        this.#around.checkers.onClientAnswer(value, answer);
         const reach = this.machine ?? { connected: [], isRefused: false };
         const verdict = asking.take(answer, from, reach, this.lifetime.local);
         if (verdict.kind === "again") {
@@ -255,9 +268,31 @@ export class SimClient implements StreamHost {
     attempt();
   }
 
+  /** Whatever comes of it. */
+  #askOnce(
+    value: ClientRequest,
+    to: Address | null,
+    then: (answer: ClientAnswer | null, from: Address | null) => void,
+  ): void {
+    this.#ask({ name: "clientRequest", correlation: 0, value }, to, (said, from) => {
+      const answer = said?.name === "clientAnswer" ? said.value : null;
+      this.#around.checkers.onClientAnswer(value, answer);
+      then(answer, from);
+    });
+  }
+
+  #submitOnce(plan: JobPlan, then: (answer: ClientAnswer | null) => void): void {
+    const { key, routing, submission } = plan;
+    const submit = { kind: "submit", key, submission, routing } as const;
+    this.#askOnce(submit, null, (answer, from) => {
+      if (answer?.kind !== "missing" || from === null) then(answer);
+      else this.#putFiles(plan, from, () => this.#askOnce(submit, from, then));
+    });
+  }
+
   /** To the manager that lacks them; when it goes, the next one is asked. */
-  #putFiles(wish: Wish, manager: Address, then: () => void): void {
-    const [file] = [...wish.plan.files];
+  #putFiles(plan: JobPlan, manager: Address, then: () => void): void {
+    const [file] = [...plan.files];
     if (file === undefined) then();
     else this.#put(manager, file, { offset: 0, failures: 0 }, then);
   }

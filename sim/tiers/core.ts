@@ -48,6 +48,8 @@ interface CoreOptions {
   readonly truth: Truth;
   readonly committed: Committed;
   readonly random: Random;
+  /** Beside the one of every tick. */
+  readonly frameEveryMs: () => number;
   readonly send: (event: CoreEvent) => void;
 }
 
@@ -344,7 +346,17 @@ export class SimCore {
       return;
     }
     this.#frame(load, windows, false);
+    this.#flood(load, windows);
     this.#after(TICK_MS, () => this.#tick(load));
+  }
+
+  /** More frames than there is anything new for. */
+  #flood(load: Load, windows: number): void {
+    const everyMs = this.#options.frameEveryMs();
+    for (let at = everyMs; at < TICK_MS; at += everyMs)
+      this.#after(at, () => {
+        if (!load.finished) this.#frame(load, windows, false);
+      });
   }
 
   /** What a tick of all users does. */

@@ -1,5 +1,7 @@
 /** Carries out a plan's faults, and heals everything in the end. */
 
+import type { PressureView } from "../../src/core/tiers/pressure/request-guard.ts";
+import type { Cpu } from "../kernel/cpu.ts";
 import { CALM_LINKS, type Network } from "../kernel/network.ts";
 import { CALM_STREAMS, type Streams } from "../kernel/streams.ts";
 import type { World } from "../kernel/world.ts";
@@ -18,6 +20,8 @@ export interface SimLedger {
   readonly datacenter: string;
   /** Jobs that it has something to do for. */
   readonly open: () => readonly string[];
+  /** How pressed it takes itself to be; null while it does not run. */
+  readonly pressure: () => PressureView | null;
 }
 
 interface FaultTargets {
@@ -29,6 +33,8 @@ interface FaultTargets {
   readonly workers: readonly SimWorker[];
   readonly clients: readonly SimClient[];
   readonly plan: TiersPlan;
+  /** Of each node, where what it takes in costs time. */
+  readonly cpus: readonly Cpu[];
 }
 
 /** What all processes have in common, for whoever breaks them. */
@@ -150,6 +156,15 @@ export class TiersFaults {
       case "leaderTrouble":
         this.#troubleLeader(fault);
         return;
+      case "slowCpu":
+        this.#slowCpu(fault.at, fault.costMs, fault.forMs);
+        return;
+      case "flood":
+        this.#flood(fault);
+        return;
+      case "frames":
+        this.#frames(fault);
+        return;
       case "loseDatacenter":
         for (const at of this.#datacenter(fault.place)) {
           const lost = this.#nodes[at];
@@ -164,6 +179,31 @@ export class TiersFaults {
           this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / this.#nodes.length);
         });
     }
+  }
+
+  #slowCpu(at: number, costMs: number, forMs: number): void {
+    const { cpus, plan } = this.#targets;
+    const cpu = cpus[at];
+    if (cpu === undefined) return;
+    cpu.costMs = costMs;
+    this.#later(forMs, () => {
+      cpu.costMs = plan.costMs ?? 0;
+    });
+  }
+
+  #flood({ at, forMs, perSecond, submissions }: Extract<TiersFault, { kind: "flood" }>): void {
+    const { clients, managers, workers, world } = this.#targets;
+    const client = clients[at - managers.length - workers.length];
+    client?.flood.begin({ perSecond, submissions, until: world.now + forMs });
+  }
+
+  #frames({ at, everyMs, forMs }: Extract<TiersFault, { kind: "frames" }>): void {
+    const worker = this.#targets.workers[at - this.#targets.managers.length];
+    if (worker === undefined) return;
+    worker.frameEveryMs = everyMs;
+    this.#later(forMs, () => {
+      worker.frameEveryMs = Number.POSITIVE_INFINITY;
+    });
   }
 
   /** Its managers and workers. */
@@ -287,8 +327,12 @@ export class TiersFaults {
   }
 
   #heal(): void {
-    const { world, network, streams, gates, managers } = this.#targets;
+    const { clients, cpus, gates, managers, network, plan, streams, workers, world } =
+      this.#targets;
     world.note("healing");
+    for (const cpu of cpus) cpu.costMs = plan.costMs ?? 0;
+    for (const { flood } of clients) flood.end();
+    for (const worker of workers) worker.frameEveryMs = Number.POSITIVE_INFINITY;
     this.#healed = true;
     network.mendAll();
     network.faults = CALM_LINKS;

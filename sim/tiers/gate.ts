@@ -10,6 +10,7 @@ import { lookupIn } from "../../src/core/tiers/gate/lookup.ts";
 import type { GateRules } from "../../src/core/tiers/gate/rules.ts";
 import { GATE_DEFAULTS } from "../../src/core/tiers/gate/types.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../../src/core/tiers/link/types.ts";
+import type { PressureRules } from "../../src/core/tiers/pressure/rules.ts";
 import { ClientProcess } from "../../src/core/tiers/process/client-process.ts";
 import { GateProcess } from "../../src/core/tiers/process/gate-process.ts";
 import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
@@ -31,6 +32,7 @@ interface GateSpec {
   readonly addresses: ReadonlyMap<NodeId, Address>;
   readonly datacenters: readonly DatacenterSite[];
   readonly rules: GateRules;
+  readonly pressure: PressureRules;
 }
 
 /** Streams to datacenters are numbered by themselves: here each datacenter has numbers of its own. */
@@ -42,6 +44,7 @@ export class GateAbove implements Above {
   readonly #streams: Streams;
   readonly #random: Random;
   gate: Gate | null = null;
+  machine: GateProcess | null = null;
   #process: LedgerProcess | null = null;
   #lives = 0;
 
@@ -60,7 +63,7 @@ export class GateAbove implements Above {
 
   compose(ledger: LedgerMachine, boot: string): DrivenMachine {
     this.blobs.begin();
-    const { addresses, datacenters, name: self, rules } = this.#spec;
+    const { addresses, datacenters, name: self, pressure, rules } = this.#spec;
     const life = this.#random.fork(`life/${++this.#lives}`);
     this.gate = new Gate(
       {
@@ -95,7 +98,8 @@ export class GateAbove implements Above {
       return { name, managers, client };
     });
     const own = { name: self, addresses: [...addresses.values()] };
-    return new GateProcess(own, ledger, this.gate, links);
+    this.machine = new GateProcess(own, ledger, this.gate, links, pressure);
+    return this.machine;
   }
 
   onServing(): void {

@@ -6,6 +6,7 @@
 
 import type { Millis } from "../../src/core/base/brand.ts";
 import type { NodeClock } from "../kernel/clock.ts";
+import { type Cpu, compute } from "../kernel/cpu.ts";
 import type { EventName, World } from "../kernel/world.ts";
 
 interface Stashed {
@@ -20,6 +21,8 @@ export class Lifetime {
   readonly name: string;
   readonly index: number;
   readonly clock: NodeClock;
+  /** What it takes in costs time; without one, nothing does. */
+  readonly cpu: Cpu | null;
   readonly #world: World;
   state: "down" | "up" | "paused" = "down";
   /** Counts starts; events of an earlier process are void. */
@@ -28,7 +31,8 @@ export class Lifetime {
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
 
-  constructor(name: string, index: number, clock: NodeClock, world: World) {
+  constructor(name: string, index: number, clock: NodeClock, world: World, cpu: Cpu | null = null) {
+    this.cpu = cpu;
     this.name = name;
     this.index = index;
     this.clock = clock;
@@ -50,6 +54,7 @@ export class Lifetime {
     this.state = "down";
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
+    this.cpu?.clear();
     if (!power) return;
     this.clock.reboot(this.#world.now);
     this.powered = false;
@@ -79,6 +84,11 @@ export class Lifetime {
     if (this.state === "up") run();
     else if (this.state === "paused" && this.#stash.length < STASH_MAX)
       this.#stash.push({ run, timer });
+  }
+
+  /** What a connection brings: now, when its core comes to it, or when it goes on. */
+  take(connection: number, run: () => void): void {
+    compute(this.cpu, connection, () => this.inLife(run));
   }
 
   /** Of this life only. */

@@ -5,26 +5,31 @@
  *   npm run sim:tiers -- --seed 17 --minutes 10         replay one seed, with its last events
  *   npm run sim:tiers -- --seed 17 --shrink             the fewest faults that still break it
  *   npm run sim:tiers -- --gates --seeds 20              gates over two datacenters
+ *   npm run sim:tiers -- --pressure --seeds 1000         nodes that are too slow, floods, long ways
  *   npm run sim:tiers -- --mutants --minutes 2          is every planted defect found?
  */
 
 import { simCommand, simulate } from "../kernel/command.ts";
-import { TIERS_MUTANTS } from "./mutants.ts";
+import { PRESSURE_MUTANTS, TIERS_MUTANTS } from "./mutants.ts";
 import { runTiersSeed } from "./run.ts";
 
 const WHAT = "Runs whole datacenters (managers, workers, cores, clients) in simulated worlds.";
 
 const program = simCommand("sim:tiers", WHAT, "worker.viewFenced")
   .option("--gates", "gates over two datacenters instead of one datacenter alone")
+  .option("--pressure", "what nodes take in costs them time: slow nodes, floods, long ways")
   .parse();
-const gates = program.opts<{ readonly gates?: boolean }>().gates === true;
+const { gates = false, pressure = false } = program.opts<{
+  readonly gates?: boolean;
+  readonly pressure?: boolean;
+}>();
 
 await simulate(program, {
   script: "sim:tiers",
   worker: new URL("./serve.ts", import.meta.url),
-  mutants: TIERS_MUTANTS,
+  mutants: pressure ? PRESSURE_MUTANTS : TIERS_MUTANTS,
   liveness: new Set(["T3"]),
   run: runTiersSeed,
-  complete: (base) => ({ ...base, gates }),
-  replayFlags: gates ? ["--gates"] : [],
+  complete: (base) => ({ ...base, gates, pressure }),
+  replayFlags: [...(gates ? ["--gates"] : []), ...(pressure ? ["--pressure"] : [])],
 });

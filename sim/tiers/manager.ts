@@ -12,6 +12,7 @@ import {
   MANAGER_DEFAULTS,
   type ManagerOptions,
 } from "../../src/core/tiers/manager/types.ts";
+import type { PressureRules } from "../../src/core/tiers/pressure/rules.ts";
 import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
 import { ManagerProcess } from "../../src/core/tiers/process/manager-process.ts";
 import type { Above, AboveOwnEffect, DrivenMachine } from "../ledger/machine.ts";
@@ -22,6 +23,7 @@ interface ManagerSpec {
   readonly datacenter: string;
   readonly addresses: ReadonlyMap<NodeId, Address>;
   readonly rules: ManagerRules;
+  readonly pressure: PressureRules;
 }
 
 export class ManagerAbove implements Above {
@@ -30,11 +32,14 @@ export class ManagerAbove implements Above {
   readonly #managers: readonly NodeId[];
   readonly #addresses: Readonly<Record<string, string>>;
   readonly #rules: ManagerRules;
+  readonly #pressure: PressureRules;
   readonly blobs: BlobEffects;
   machine: ManagerProcess | null = null;
   manager: Manager | null = null;
 
-  constructor(name: NodeId, { addresses, datacenter, rules }: ManagerSpec, blobs: BlobEffects) {
+  constructor(name: NodeId, spec: ManagerSpec, blobs: BlobEffects) {
+    const { addresses, datacenter, pressure, rules } = spec;
+    this.#pressure = pressure;
     this.#name = name;
     this.#managers = [...addresses.keys()];
     this.#addresses = Object.fromEntries(addresses);
@@ -57,7 +62,7 @@ export class ManagerAbove implements Above {
       ...{ errorKinds: ERROR_KINDS, config: MANAGER_DEFAULTS },
     };
     this.manager = new Manager(options, lookup);
-    this.machine = new ManagerProcess(options, ledger, this.manager);
+    this.machine = new ManagerProcess(options, ledger, this.manager, this.#pressure);
     return this.machine;
   }
 

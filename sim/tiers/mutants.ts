@@ -5,27 +5,39 @@
 
 import { GATE_RULES, type GateRules } from "../../src/core/tiers/gate/rules.ts";
 import { MANAGER_RULES, type ManagerRules } from "../../src/core/tiers/manager/rules.ts";
+import { PRESSURE_RULES, type PressureRules } from "../../src/core/tiers/pressure/rules.ts";
 import { WORKER_RULES, type WorkerRules } from "../../src/core/tiers/worker/rules.ts";
 
 interface TiersRules {
   readonly gate: GateRules;
   readonly manager: ManagerRules;
   readonly worker: WorkerRules;
+  readonly pressure: PressureRules;
 }
 
 const ALL_TIERS_RULES: TiersRules = {
   gate: GATE_RULES,
   manager: MANAGER_RULES,
   worker: WORKER_RULES,
+  pressure: PRESSURE_RULES,
 };
 
 /** Rules that this simulator cannot show, and what does. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {};
 
+/** Rules that matter to nodes that are pressed: `--pressure --mutants` looks for these. */
+const UNDER_PRESSURE: readonly string[] = [
+  ...Object.keys(PRESSURE_RULES).map((rule) => `pressure.${rule}`),
+  "manager.latenessAllowed",
+  "worker.waitingFiguresStay",
+];
+
 /** Names such as `worker.viewFenced`. */
 export const TIERS_MUTANTS: readonly string[] = Object.entries(ALL_TIERS_RULES)
   .flatMap(([machine, rules]) => Object.keys(rules).map((rule) => `${machine}.${rule}`))
-  .filter((name) => ELSEWHERE[name] === undefined);
+  .filter((name) => ELSEWHERE[name] === undefined && !UNDER_PRESSURE.includes(name));
+
+export const PRESSURE_MUTANTS = UNDER_PRESSURE;
 
 /** Those of gates are looked for where there are some. */
 export function needsGates(mutant: string | null): boolean {

@@ -6,8 +6,9 @@
  *   T8   a job whose cancel was confirmed ends cancelled, and soon makes no more load
  *   T10  where only managers had faults, nothing of a job is lost
  *   T13  a job makes load in no more datacenters than it was to run in, and in each as one job
- *   P1   a job that says nothing of losses has made all of its plan
- *   P2   where only cores are killed, others go on with their shares, and nothing is made twice
+ *   T15  a job that says nothing of losses has made all of its plan
+ *   T16  where only cores are killed, others go on with their shares, and nothing is made twice
+ *   P3   where nodes are pressed and nobody is lost, totals are exact when it is over
  */
 
 import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
@@ -79,6 +80,11 @@ export class Results {
     });
     this.#jobOf.set(key, answer.job);
     this.#world.note(`${key} is ${answer.job}`);
+  }
+
+  /** Some core was opened for it. */
+  hasBegun(key: string): boolean {
+    return this.#truth.job(key).cores.length > 0;
   }
 
   onLost(job: string, answer: ClientAnswer): void {
@@ -158,6 +164,8 @@ export class Results {
         const lost = summary?.lost.map(({ what }) => what).join("; ");
         return `${job} is ${status} (${reason}), lost: ${lost}`;
       });
+    if (this.#scope === "pressure" && !kinds.has("cancel"))
+      this.#compareTotals(job, plan, progress, truth);
     if (status === "COMPLETED" && kinds.size === 0 && isWhole(summary))
       this.#comparePlan(job, plan, truth);
     if (this.#scope === "cores" && kinds.size === 0 && summary !== null)
@@ -185,6 +193,22 @@ export class Results {
     }
   }
 
+  /** Who is pressed says less often what there is, and in the end everything. */
+  #compareTotals(job: string, { bundle }: JobPlan, progress: Progress, truth: JobTruth): void {
+    const { reason, status, summary } = progress;
+    this.#violations.check(status === "COMPLETED" && summary?.lost.length === 0, "P3", () => {
+      const lost = summary?.lost.map(({ what }) => what).join("; ");
+      return `${job} is ${status} (${reason}) where nobody is lost, lost: ${lost}`;
+    });
+    for (const { name } of bundle.manifests) {
+      const counted = summary === null ? 0 : countedOf(summary, name);
+      const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
+      this.#violations.check(counted === made, "P3", () => {
+        return `${name} of ${job} counts ${counted} calls after pressure, ${made} were made`;
+      });
+    }
+  }
+
   /** What was prepared elsewhere and left makes no load. */
   #comparePlaces(job: string, { routing }: JobPlan, { cores }: JobTruth): void {
     const made = cores.filter(({ calls }) => calls.size > 0);
@@ -198,7 +222,7 @@ export class Results {
   #compareShares(job: string, { bundle }: JobPlan, summary: RunSummary, truth: JobTruth): void {
     for (const { load, name } of bundle.manifests) {
       const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
-      this.#violations.check(made <= plannedCalls(load), "P2", () => {
+      this.#violations.check(made <= plannedCalls(load), "T16", () => {
         return `${name} of ${job} made ${made} calls of ${plannedCalls(load)}`;
       });
     }
@@ -212,7 +236,7 @@ export class Results {
     const isTimed = bundle.manifests.every(({ load }) => isDealtAgain(load));
     if (!isTimed || summary.lost.length > LOSSES_MAX) return;
     for (const { dealtAgainTo, missingMs = 0, what } of summary.lost)
-      this.#violations.check(dealtAgainTo !== null || missingMs < REPLACED_MS_MAX, "P2", () => {
+      this.#violations.check(dealtAgainTo !== null || missingMs < REPLACED_MS_MAX, "T16", () => {
         return `nobody went on with a share of ${job} for ${missingMs} ms: ${what}`;
       });
   }
@@ -228,7 +252,7 @@ export class Results {
       const planned = plannedCalls(load) * (routing.each ? places : 1);
       // Each part of a rate is rounded by itself.
       const lessMax = load.kind === "rate" && !routing.each ? places - 1 : 0;
-      this.#violations.check(made <= planned && made >= planned - lessMax, "P1", () => {
+      this.#violations.check(made <= planned && made >= planned - lessMax, "T15", () => {
         return `${name} of ${job} made ${made} calls of ${planned}, and nothing is said of it`;
       });
     }

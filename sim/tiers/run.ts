@@ -28,6 +28,8 @@ export interface TiersRunOptions {
   readonly minutes: number;
   /** Clients use gates over two datacenters. */
   readonly gates: boolean;
+  /** What nodes take in costs them time. */
+  readonly pressure: boolean;
   readonly mutant: string | null;
   /** Indices of the plan's faults to keep; null keeps all. */
   readonly faults: readonly number[] | null;
@@ -38,11 +40,11 @@ const SAMPLE_MS = 1_000;
 const IDLE_MS = 45_000;
 
 export function runTiersSeed(options: TiersRunOptions): RunResult {
-  const plan = drawTiersPlan(
-    new Random(`tiers-swarm/${options.seed}`),
-    options.minutes,
-    options.gates || needsGates(options.mutant),
-  );
+  const gates = options.gates || needsGates(options.mutant);
+  const plan = drawTiersPlan(new Random(`tiers-swarm/${options.seed}`), options.minutes, {
+    ...options,
+    gates,
+  });
   const run = new TiersRun(options, plan);
   let violation: Violation | null;
   try {
@@ -100,6 +102,7 @@ class TiersRun {
     const { clients, gates, managers, network, streams, workers } = this.#cluster;
     this.#faults = new TiersFaults({
       ...{ world, network, streams, gates, managers, workers, clients, plan },
+      cpus: this.#cluster.cpus,
     });
   }
 
@@ -121,6 +124,7 @@ class TiersRun {
     if (this.#until(world.now + IDLE_MS)) return this.#violations.first;
     this.#checkIdle();
     this.#committed.judge(this.#cluster.managers.map(({ process }) => process));
+    this.checkers.judgeRefusals();
     this.checkers.results.judge();
     return this.#violations.first;
   }

@@ -57,6 +57,29 @@ export type TiersFault =
       readonly what: "crash" | "pause" | "stop" | "cutFromManagers" | "isolate";
       readonly forMs: number;
     }
+  /** Everything that one node takes in costs it so much time. */
+  | {
+      readonly kind: "slowCpu";
+      readonly at: number;
+      readonly costMs: number;
+      readonly forMs: number;
+    }
+  /** A client asks without waiting for answers. */
+  | {
+      readonly kind: "flood";
+      readonly at: number;
+      readonly perSecond: number;
+      /** Of new jobs; the others ask, list, watch and cancel. */
+      readonly submissions: number;
+      readonly forMs: number;
+    }
+  /** The cores of one worker tell their figures far more often. */
+  | {
+      readonly kind: "frames";
+      readonly at: number;
+      readonly everyMs: number;
+      readonly forMs: number;
+    }
   /** All its managers and workers at once. */
   | {
       readonly kind: "loseDatacenter";
@@ -75,9 +98,9 @@ interface TimedFault {
 
 /**
  * Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing; or only executor cores,
- * which their workers then make up for.
+ * which their workers then make up for; or nobody, and all are only pressed.
  */
-type Scope = "all" | "managers" | "workers" | "cores" | "gates" | "none";
+type Scope = "all" | "managers" | "workers" | "cores" | "gates" | "pressure" | "none";
 
 export interface TiersPlan {
   /** 0: clients use the managers of the one datacenter. */
@@ -99,6 +122,8 @@ export interface TiersPlan {
   readonly streams: StreamFaults;
   readonly clockDrift: number;
   readonly compactEntries: number;
+  /** What one input costs a node; null: nothing. */
+  readonly costMs: number | null;
   readonly faults: readonly TimedFault[];
   readonly healAt: number;
 }
@@ -107,11 +132,17 @@ const WARM_UP_MS = 4_000;
 /** After healing every job must have ended within this. */
 export const TIERS_CALM_MS = 420_000;
 
-export function drawTiersPlan(random: Random, minutes: number, gates: boolean): TiersPlan {
-  const tiers = drawTiers(random, gates);
+interface PlanFlags {
+  readonly gates: boolean;
+  readonly pressure: boolean;
+}
+
+export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags): TiersPlan {
+  const { gates, pressure } = flags;
+  const tiers = { ...drawTiers(random, gates), ...(pressure ? drawPressed(random) : {}) };
   const { scope, workers } = tiers;
   const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000);
-  const range = { ...tiers, healAt };
+  const range = { ...tiers, healAt, pressure };
   const strong = scope === "all";
   const coresPerWorker = 1 + random.below(3);
   return {
@@ -127,12 +158,26 @@ export function drawTiersPlan(random: Random, minutes: number, gates: boolean): 
     },
     repeated: random.pick([0, 0.2]),
     disk: drawDisk(random.fork("disk")),
-    links: strong ? drawLinks(random.fork("links")) : CALM_LINKS,
+    links: strong
+      ? drawLinks(random.fork("links"))
+      : scope === "pressure"
+        ? drawFarLinks(random.fork("links"))
+        : CALM_LINKS,
     streams: strong ? drawStreams(random.fork("streams")) : CALM_STREAMS,
-    clockDrift: random.pick([0, 0.002]),
+    clockDrift: random.pick(pressure ? [0, 0.002, 0.02] : [0, 0.002]),
     compactEntries: random.pick([60, 512]),
+    costMs: pressure ? COST_MS : null,
     faults: scope === "none" ? [] : drawFaults(random.fork("faults"), range),
   };
+}
+
+/** Of an input, where nobody is slow. */
+const COST_MS = 0.05;
+
+/** Pressed only, or with everything else on top. */
+function drawPressed(random: Random): Pick<TiersPlan, "scope" | "clients"> {
+  const draw = random.fork("pressure");
+  return { scope: draw.pick<Scope>(["pressure", "pressure", "all"]), clients: 2 + draw.below(2) };
 }
 
 type Tiers = Pick<
@@ -176,6 +221,12 @@ function drawLinks(random: Random): LinkFaults {
   };
 }
 
+/** Up to 300 ms there and back, and ways on which every tenth packet is sent again. */
+function drawFarLinks(random: Random): LinkFaults {
+  const farMs = random.pick([0.2, 0.2, 40, 150]);
+  return { ...CALM_LINKS, latencyMinMs: farMs, loss: random.pick([0, 0, 0.02, 0.1]) };
+}
+
 function drawStreams(random: Random): StreamFaults {
   return {
     split: random.chance(0.5) ? random.float() * 0.1 : 0,
@@ -208,6 +259,12 @@ const OF_MANAGERS: readonly TiersFault["kind"][] = [
   "wallJump",
   "leaderTrouble",
 ];
+/** What presses a node without breaking it. */
+const OF_PRESSURE: Weighted = [
+  ["slowCpu", 4],
+  ["flood", 4],
+  ["frames", 2],
+];
 /** What only gates can tell apart. */
 const OF_DATACENTERS: Weighted = [
   ["loseDatacenter", 2],
@@ -217,7 +274,11 @@ const OF_WORKERS: readonly TiersFault["kind"][] = ["crash", "stop", "pause", "is
 
 interface FaultRange extends Tiers {
   readonly healAt: number;
+  readonly pressure: boolean;
 }
+
+/** Between two faults. */
+const GAPS_MS = [2_000, 6_000, 15_000, 40_000];
 
 function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   const possible = possibleKinds(range);
@@ -225,9 +286,9 @@ function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   const kinds =
     scope === "cores"
       ? KINDS.filter(([kind]) => kind === "killCore")
-      : possible.filter(() => random.chance(0.6));
+      : possible.filter(() => scope === "pressure" || random.chance(0.6));
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
-  const gapMs = random.pick([2_000, 6_000, 15_000, 40_000]);
+  const gapMs = random.pick(scope === "pressure" ? [2_000, 6_000] : GAPS_MS);
   const faults: TimedFault[] = [];
   if (kinds.length === 0) return faults;
   for (let at = WARM_UP_MS; ; ) {
@@ -242,10 +303,12 @@ function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   }
 }
 
-function possibleKinds({ gates, scope }: FaultRange): Weighted {
+function possibleKinds({ gates, pressure, scope }: FaultRange): Weighted {
+  if (scope === "pressure") return OF_PRESSURE;
   // The instant at which a job begins is one of wall clocks: those of gates and managers agree.
   const kinds = gates === 0 ? KINDS : KINDS.filter(([kind]) => kind !== "wallJump");
-  if (scope === "all") return gates === 0 ? kinds : [...kinds, ...OF_DATACENTERS];
+  const pressed = pressure ? OF_PRESSURE : [];
+  if (scope === "all") return [...kinds, ...pressed, ...(gates === 0 ? [] : OF_DATACENTERS)];
   const allowed = scope === "managers" || scope === "gates" ? OF_MANAGERS : OF_WORKERS;
   return kinds.filter(([kind]) => allowed.includes(kind));
 }
@@ -258,6 +321,11 @@ function drawNode(
   if (scope === "managers") return random.below(managers);
   if (scope === "workers" || scope === "cores") return managers + random.below(workers);
   return random.below(managers + workers + clients + gates);
+}
+
+/** A node is pressed when it has been for seconds. */
+function pressedMs(random: Random): number {
+  return random.pick([4_000, 12_000, 30_000]) * (0.5 + random.float());
 }
 
 function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
@@ -296,6 +364,19 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       );
       return { kind, draw: random.uint32(), what, forMs: Math.min(forMs, 30_000) };
     }
+    case "slowCpu": {
+      const server = gates > 0 ? nodes - 1 - random.below(gates) : random.below(managers);
+      const costMs = random.pick([2, 6, 15]);
+      return { kind, at: random.chance(0.7) ? server : at, costMs, forMs: pressedMs(random) };
+    }
+    case "flood":
+      return {
+        ...{ kind, at: managers + workers + random.below(clients), forMs: pressedMs(random) },
+        perSecond: random.pick([20, 200, 1_000]),
+        submissions: random.pick([0, 0.05, 0.5]),
+      };
+    case "frames":
+      return { kind, at: worker, everyMs: random.pick([5, 20, 100]), forMs: pressedMs(random) };
     case "loseDatacenter": {
       const place = random.below(datacenters);
       return { kind, place, power: random.chance(0.5), forMs: Math.min(forMs, 30_000) };

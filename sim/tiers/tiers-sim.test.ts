@@ -4,13 +4,14 @@
  */
 
 import { describe, expect, it } from "vitest";
-import { ELSEWHERE, TIERS_MUTANTS, tiersRulesWithout } from "./mutants.ts";
+import { ELSEWHERE, PRESSURE_MUTANTS, TIERS_MUTANTS, tiersRulesWithout } from "./mutants.ts";
 import { runTiersSeed, type TiersRunOptions } from "./run.ts";
 
 const options = (seed: number, more: Partial<TiersRunOptions> = {}): TiersRunOptions => ({
   seed,
   minutes: 0.5,
   gates: false,
+  pressure: false,
   mutant: null,
   faults: null,
   ...more,
@@ -45,8 +46,14 @@ describe("a whole datacenter", { timeout: 600_000 }, () => {
     expect([1, 2, 3, 4].some(finds)).toBe(true);
   });
 
+  it("serves, refuses and counts as it must where nodes are pressed", () => {
+    const { marks, violation } = runTiersSeed(options(2, { pressure: true }));
+    expect(violation).toBe(null);
+    expect(marks.some((mark) => mark.startsWith("refused."))).toBe(true);
+  });
+
   it("names its mutants by rules that exist", () => {
-    for (const mutant of [...TIERS_MUTANTS, ...Object.keys(ELSEWHERE)]) {
+    for (const mutant of [...TIERS_MUTANTS, ...PRESSURE_MUTANTS, ...Object.keys(ELSEWHERE)]) {
       expect(tiersRulesWithout(mutant)).not.toEqual(tiersRulesWithout(null));
     }
     expect(() => tiersRulesWithout("worker")).toThrow("unknown mutant");

@@ -51,6 +51,8 @@ export class SimWorker implements StreamHost {
   #inputs: WorkerProcessInput[] = [];
   #stepping = false;
   #onDrained: () => void = () => undefined;
+  /** Between two frames of its cores, while they come in a flood. */
+  frameEveryMs = Number.POSITIVE_INFINITY;
   /** When a word of a manager came last, in the world's time. */
   heardAt = 0;
 
@@ -121,7 +123,7 @@ export class SimWorker implements StreamHost {
 
   deliver(life: number, input: LinkInput): void {
     if (this.life !== life || this.machine === null) return;
-    this.lifetime.inLife(() => {
+    this.lifetime.take(input.stream, () => {
       if (input.kind === "bytes") this.heardAt = this.#around.world.now;
       this.#push(input);
     });
@@ -242,6 +244,7 @@ export class SimWorker implements StreamHost {
         const random = this.#random.fork(`core/${life}/${slot}`);
         const made: SimCore = new SimCore({
           ...{ job, datacenter, worker, core, index, bundle, world, truth, committed, random },
+          frameEveryMs: () => this.frameEveryMs,
           send: (event) => {
             if (this.cores.get(slot) !== made || this.life !== life) return;
             this.lifetime.inLife(() => this.#push({ kind: "core", slot, event }));

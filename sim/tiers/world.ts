@@ -19,6 +19,7 @@ import { runKind } from "../../src/core/tiers/manager/run-state.ts";
 import { PROCESS_RULES } from "../../src/core/tiers/process/rules.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import { NodeClock } from "../kernel/clock.ts";
+import { Cpu } from "../kernel/cpu.ts";
 import { secretOf } from "../kernel/keys.ts";
 import { Network } from "../kernel/network.ts";
 import { type StreamHost, Streams } from "../kernel/streams.ts";
@@ -63,6 +64,8 @@ interface ClusterOptions {
 }
 
 const LEASE_MS = 3_000;
+/** As `src/host/pressure.ts` measures. */
+const PRESSURE_EVERY_MS = 500;
 
 export class Cluster {
   readonly network: Network;
@@ -71,6 +74,8 @@ export class Cluster {
   readonly workers: readonly SimWorker[];
   readonly clients: readonly SimClient[];
   readonly gates: readonly SimLedger[];
+  /** Of every node, by its number; none where nothing costs time. */
+  readonly cpus: readonly Cpu[];
   readonly #options: ClusterOptions;
 
   constructor(options: ClusterOptions) {
@@ -78,6 +83,8 @@ export class Cluster {
     const { checkers, committed, onIdle, plan, truth, world } = options;
     const { clients, gates, managers, workers } = plan;
     const count = managers + workers + clients + gates;
+    const { costMs } = plan;
+    this.cpus = costMs === null ? [] : range(count).map((at) => new Cpu(world, at, costMs));
     this.network = new Network(count, world.random.fork("net"));
     const hosts = new Map<string, StreamHost>();
     const { network } = this;
@@ -92,10 +99,24 @@ export class Cluster {
       const random = world.random.fork(`client/${at}`);
       const asked = gates > 0 ? range(gates).map((one) => firstGate + one) : range(managers);
       const addresses = asked.map((one) => address(addressOf(one)));
-      return new SimClient(around, this.#lifetime(index, `c${at}`), addresses, random);
+      const lifetime = this.#lifetime(index, `c${at}`);
+      return new SimClient(around, lifetime, addresses, random, plan.jobs.datacenters);
     });
     for (const { process } of [...this.managers, ...this.gates])
       hosts.set(addressOf(process.index), process);
+    if (this.cpus.length > 0) this.#measure();
+  }
+
+  /** As hosts tell their machines how pressed they are. */
+  #measure(): void {
+    const { checkers, world } = this.#options;
+    for (const { pressure, process } of [...this.managers, ...this.gates]) {
+      const measured = this.cpus[process.index]?.take();
+      if (measured === undefined) continue;
+      process.deliver(process.life, { kind: "pressure", ...measured, memory: 0, queue: 0 });
+      checkers.onMeasured(pressure());
+    }
+    world.schedule(world.now + PRESSURE_EVERY_MS, "check", 0, () => this.#measure());
   }
 
   #clock(index: number): NodeClock {
@@ -106,7 +127,8 @@ export class Cluster {
   }
 
   #lifetime(index: number, name: string): Lifetime {
-    return new Lifetime(name, index, this.#clock(index), this.#options.world);
+    const cpu = this.cpus[index] ?? null;
+    return new Lifetime(name, index, this.#clock(index), this.#options.world, cpu);
   }
 
   #blobDisk(index: number): BlobDisk {
@@ -124,17 +146,23 @@ export class Cluster {
     const addresses = new Map(
       names.map((name, at) => [name, address(addressOf(firstIndex + at))] as const),
     );
-    const { manager: rules } = tiersRulesWithout(this.#options.mutant);
+    const { manager: rules, pressure } = tiersRulesWithout(this.#options.mutant);
     const disk = this.#blobDisk(index);
     const blobs = new BlobEffects(disk);
-    const above = new ManagerAbove(nameOf(index), { addresses, datacenter, rules }, blobs);
+    const above = new ManagerAbove(
+      nameOf(index),
+      { addresses, datacenter, rules, pressure },
+      blobs,
+    );
     const process = this.#ledger({
       ...({ index, firstIndex, id: nameOf(index), role: "manager", above } as const),
       sites: names.map((node) => ({ node, region: datacenter })),
       kinds: [datacenterKind(rules), runKind(rules)],
     });
     blobs.standsIn(process);
-    return { process, blobs: disk, datacenter, open: () => above.manager?.openRuns ?? [] };
+    const pressed = () => (process.serves ? (above.machine?.pressure ?? null) : null);
+    const open = (): readonly string[] => above.manager?.openRuns ?? [];
+    return { process, blobs: disk, datacenter, open, pressure: pressed };
   }
 
   #gate(firstIndex: number, at: number): SimLedger {
@@ -156,8 +184,8 @@ export class Cluster {
       }),
     );
     const disk = this.#blobDisk(index);
-    const { gate: rules } = tiersRulesWithout(this.#options.mutant);
-    const spec = { name: id, addresses, datacenters, rules };
+    const { gate: rules, pressure } = tiersRulesWithout(this.#options.mutant);
+    const spec = { name: id, addresses, datacenters, pressure, rules };
     const random = world.random.fork(`gate/${at}`);
     const above = new GateAbove(spec, this.streams, new BlobEffects(disk), random);
     const process = this.#ledger({
@@ -165,7 +193,9 @@ export class Cluster {
       ...{ sites: names.map((node) => ({ node, region: "gates" })), identityOf: identityOfSpec },
     });
     above.standsIn(process);
-    return { process, blobs: disk, datacenter: "", open: () => above.gate?.openJobs ?? [] };
+    const pressed = () => (process.serves ? (above.machine?.pressure ?? null) : null);
+    const open = (): readonly string[] => above.gate?.openJobs ?? [];
+    return { process, blobs: disk, datacenter: "", open, pressure: pressed };
   }
 
   #ledger(
@@ -179,8 +209,10 @@ export class Cluster {
     const random = world.random.fork(`machine/${index}`);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
     const around = { world, streams: this.streams, watcher: this.#watcher() };
+    const cpu = this.cpus[index];
     const spec = {
       ...own,
+      ...(cpu === undefined ? {} : { cpu }),
       foundingSites: own.sites.length,
       // Clients of gates choose their keys; managers have none in their ledger.
       shards: own.role === "gate" ? range(SHARD_COUNT) : [0],

@@ -33,6 +33,8 @@ export interface WorkerRules {
   readonly unknownJobEnds: boolean;
   /** Figures wait as long as managers ask for. (AD-37) */
   readonly pressureHeeded: boolean;
+  /** Figures that wait are sent later, none is dropped. (AD-23) */
+  readonly waitingFiguresStay: boolean;
 }
 
 export const WORKER_RULES: WorkerRules = {
@@ -52,4 +54,5 @@ export const WORKER_RULES: WorkerRules = {
   heardByAll: true,
   unknownJobEnds: true,
   pressureHeeded: true,
+  waitingFiguresStay: true,
 };

@@ -375,7 +375,10 @@ export class Worker {
     if (asks || job.askAt === Number.POSITIVE_INFINITY) job.askAt = now + ASK_MS;
     if (job.notBefore > now) return;
     job.notBefore = 0;
-    if (!asks && job.figuresAt > now && job.events.isPatient) return;
+    if (!asks && job.figuresAt > now && job.events.isPatient) {
+      if (!this.#rules.waitingFiguresStay) job.events.clear();
+      return;
+    }
     job.figuresAt = 0;
     if (!job.isHeard && !asks) return;
     const knows = job.isHeard && this.#links.has(job.leader);

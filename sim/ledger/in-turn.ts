@@ -1,0 +1,19 @@
+/** When a process comes to what it is told: connections take turns, timers and all else have one of their own. */
+
+import type { GateProcessInput } from "../../src/core/tiers/process/gate-process.ts";
+import { type Cpu, compute } from "../kernel/cpu.ts";
+
+/** No connection has this number. */
+const TIMERS = 0;
+/** Connections of a gate to datacenters are numbered by themselves. */
+const OTHER_NUMBERS = 0.5;
+
+/** Without a CPU nothing costs time: at once. */
+export function inTurn(cpu: Cpu | undefined, input: GateProcessInput, take: () => void): void {
+  compute(cpu, connectionOf(input), take);
+}
+
+function connectionOf(input: GateProcessInput): number {
+  if (input.kind === "ofDatacenter") return input.input.stream + OTHER_NUMBERS;
+  return "stream" in input ? input.stream : TIMERS;
+}
