@@ -87,6 +87,14 @@ describe("sparse cells", () => {
   });
 });
 
+const LATE_BETWEEN = [
+  { at: 2, calls: 2, kinds: [], latencyUs: 1, looked: false },
+  { at: 0, calls: 20, kinds: [], latencyUs: 0, looked: false },
+  { at: 8, calls: 20, kinds: [], latencyUs: 0, looked: true },
+  { at: 1200, calls: 6, kinds: [], latencyUs: 0, looked: false },
+  { at: 16, calls: 14, kinds: [], latencyUs: 0, looked: false },
+];
+
 describe("windows over time", () => {
   it("looked at while they come are as when looked at once", () => {
     const window = fc.record({
@@ -110,6 +118,8 @@ describe("windows over time", () => {
         expect(summariseSeries(watched, secondsAt, KINDS)).toEqual(once);
         expect(watched.bytes).toBe(unseen.bytes);
       }),
+      // A late window between others, which end at the same empty one as before.
+      { examples: [[LATE_BETWEEN]] },
     );
   });
 

@@ -12,11 +12,14 @@ const VALUES_MIN = { p50: 1, p95: 20, p99: 100 } as const;
 const FRACTIONS = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
 export type Percentile = keyof typeof FRACTIONS;
 
-/** What a stretch came to: as long as its ends are these, it need not be added up again. */
-const known = new WeakMap<
-  SparseCells,
-  { readonly percentile: Percentile; readonly last: SparseCells; readonly ms: number | null }[]
->();
+/** What a stretch came to, by its first window: as long as its windows are these, it need not be added up again. */
+const known = new WeakMap<SparseCells, Known[]>();
+
+interface Known {
+  readonly percentile: Percentile;
+  readonly windows: readonly SparseCells[];
+  readonly ms: number | null;
+}
 
 interface Stretch {
   readonly from: number;
@@ -92,16 +95,20 @@ export function steadyPercentile(
 }
 
 function percentileOf(windows: readonly SparseCells[], percentile: Percentile): number | null {
-  const [first, last] = [windows[0], windows.at(-1)];
-  if (first === undefined || last === undefined) return null;
+  const [first] = windows;
+  if (first === undefined) return null;
   const told = known.get(first) ?? [];
-  const before = told.find((one) => one.percentile === percentile && one.last === last);
-  if (before !== undefined) return before.ms;
+  const before = told.find((one) => one.percentile === percentile);
+  if (before !== undefined && areSame(before.windows, windows)) return before.ms;
   const micros = SparseCells.sum(windows).quantile(FRACTIONS[percentile]);
   const ms = micros === null ? null : micros / 1_000;
   known.set(first, [
     ...told.filter((one) => one.percentile !== percentile),
-    { percentile, last, ms },
+    { percentile, windows, ms },
   ]);
   return ms;
+}
+
+function areSame(some: readonly SparseCells[], others: readonly SparseCells[]): boolean {
+  return some.length === others.length && some.every((window, at) => window === others[at]);
 }
