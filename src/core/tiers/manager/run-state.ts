@@ -298,7 +298,9 @@ export class RunState implements Application {
     const agreed: AgreedStep = { ...step, execution };
     const attempts = cores.map((core): RunAttempt => {
       const worker = this.#cores.find((known) => known.core === core)?.worker ?? "";
-      return { workflow: step.workflow, worker, core, token: execution, status: "running" };
+      // Its loss may have come into the log just before.
+      const status = this.#lost.has(core) ? "lost" : "running";
+      return { workflow: step.workflow, worker, core, token: execution, status };
     });
     const perCore = 2 * FIELD_BYTES + 3 * step.workflow.length;
     const decided = this.#decide({ kind: "step", at, step: agreed }, perCore * cores.length);

@@ -262,6 +262,13 @@ describe("the state of a run", () => {
     expect(run.state.attempts.map(({ status }) => status)).toEqual(["finished", "lost"]);
   });
 
+  it("closes an attempt on a core whose loss came into the log before it (T2)", () => {
+    const run = begun();
+    run.led({ kind: "coreLost", core: 1, what: "gone", ...GONE });
+    run.place("w", [0, 1]);
+    expect(run.state.attempts.map(({ status }) => status)).toEqual(["running", "lost"]);
+  });
+
   it("takes nothing before its beginning and nothing after its end", () => {
     const run = new Run();
     expect(run.adopt(1)).toBe("rejected NOT_BEGUN");
