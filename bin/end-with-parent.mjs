@@ -7,12 +7,17 @@ const LOOK_MS = 500;
 const KILL_AFTER_MS = 5_000;
 
 const parent = Number(process.env.HYPERSCALE_LOADTEST_PARENT);
+// A job of a cluster is cancelled over the network, perhaps of one that is just choosing leaders.
+const killAfterMs = Number(process.env.HYPERSCALE_LOADTEST_KILL_MS ?? KILL_AFTER_MS);
 if (isMainThread && process.ppid === parent) {
+  // Nobody reads any more: that must not end it before its load has.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   const look = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(look);
-    process.kill(process.pid, "SIGINT");
-    setTimeout(() => process.kill(process.pid, "SIGKILL"), KILL_AFTER_MS).unref();
+    // Not SIGINT: the node may have sent that already, and twice it means at once, without waiting for a cancel.
+    process.kill(process.pid, "SIGTERM");
+    setTimeout(() => process.kill(process.pid, "SIGKILL"), killAfterMs).unref();
   }, LOOK_MS);
   look.unref();
 }

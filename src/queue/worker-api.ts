@@ -190,6 +190,9 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
     await leader.progress(node_id, messages);
     return {};
   },
+  async execution_history(leader, params) {
+    return leader.history(parseParams(lease, params));
+  },
   async recover_stale_leases(leader) {
     return { recovered: (await leader.recoverStaleLeases()).map(String) };
   },

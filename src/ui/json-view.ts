@@ -1,9 +1,9 @@
 /**
  * `--ui json`: one JSON object per line for a program that started the run: the figures once a second, messages
- * as they come, and the end. What the fields mean is in docs/guide/terminal.md.
+ * as they come, which job of a cluster it is, and the end. What the fields mean is in docs/guide/terminal.md.
  */
 
-import type { LiveRun, RunControl, RunEnd, RunView } from "../core/run/results/live.ts";
+import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../core/run/results/live.ts";
 import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
 
 const FIGURES_MS = 1_000;
@@ -18,14 +18,13 @@ export class JsonView implements RunView {
   constructor(options: ViewOptions) {
     this.#options = options;
     this.#host = options.host ?? nodeHost;
-  }
-
-  start(_control: (command: RunControl) => void): void {
     // A reader that went away must not end the run: its results are still to be written.
-    this.#options.stdout.on("error", () => {
+    options.stdout.on("error", () => {
       this.#broken = true;
     });
   }
+
+  start(_control: (command: RunControl) => void): void {}
 
   update(live: LiveRun): void {
     const now = this.#host.now();
@@ -45,6 +44,10 @@ export class JsonView implements RunView {
 
   message(text: string): void {
     this.#print({ event: "message", text });
+  }
+
+  job(job: RunJob): void {
+    this.#print({ event: "job", ...job });
   }
 
   finish(end: RunEnd | undefined): void {

@@ -16,10 +16,10 @@ export const CLUSTER_DIR = join(".hyperscale", "cluster");
 export const CLUSTER_FILE = "cluster.json";
 
 export interface PlaceFlags {
-  readonly gate?: readonly string[];
-  readonly manager?: readonly string[];
-  readonly dir?: string;
-  readonly credentials?: string;
+  readonly gate?: readonly string[] | undefined;
+  readonly manager?: readonly string[] | undefined;
+  readonly dir?: string | undefined;
+  readonly credentials?: string | undefined;
   readonly cluster: string;
   readonly environment: string;
 }
@@ -61,6 +61,11 @@ export function readLocalCluster(dir: string): LocalCluster | null {
 }
 
 export function openCluster(flags: PlaceFlags): ClusterClient {
+  return ClusterClient.open(placeOf(flags));
+}
+
+/** Who is asked, and with which secret; throws when that cannot be told. */
+export function placeOf(flags: PlaceFlags): Parameters<typeof ClusterClient.open>[0] {
   const { cluster, dir = CLUSTER_DIR, environment } = flags;
   const { env } = process;
   const named =
@@ -83,7 +88,7 @@ export function openCluster(flags: PlaceFlags): ClusterClient {
     flags.credentials ?? process.env["HYPERSCALE_CREDENTIALS"] ?? local?.credentials ?? null;
   if (file === null)
     throw new UsageError("--credentials is missing: the file of a client's secret");
-  return ClusterClient.open({ managers: found, secret: secretIn(file), cluster, environment });
+  return { managers: found, secret: secretIn(file), cluster, environment };
 }
 
 function secretIn(file: string): string {

@@ -4,7 +4,12 @@ import { userInfo } from "node:os";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import type { RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
 import type { Control, Progress } from "../../core/tiers/messages.ts";
-import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../../host/exit-codes.ts";
+import {
+  EXIT_FAILURE,
+  EXIT_INTERRUPTED,
+  EXIT_PASSED,
+  INTERRUPTED_REASON,
+} from "../../host/exit-codes.ts";
 import type { Reporting } from "../../reporters/reporting.ts";
 import { complain } from "../print.ts";
 import { Interruption } from "./interruption.ts";
@@ -27,6 +32,8 @@ interface Following {
   readonly silent: boolean;
   /** Results go elsewhere, too; from here, so that no secret of theirs travels. (C30-18) */
   readonly reporting: Reporting | null;
+  /** It was interrupted before it was known which job it is. */
+  readonly interrupted?: boolean;
 }
 
 type Left = "detached" | "cancelling";
@@ -48,6 +55,7 @@ export async function followJob(following: Following): Promise<number> {
   const terminate = (): void => interruption.cancel();
   process.on("SIGINT", interrupt);
   process.on("SIGTERM", terminate);
+  if (following.interrupted === true) terminate();
   try {
     const watching = { ...following, view, isLeft: () => left !== null };
     const end = await Promise.race([untilEnded(watching, steering), leaving]);
@@ -56,6 +64,7 @@ export async function followJob(following: Following): Promise<number> {
       view.finish(undefined);
       return saidLeft(job, end);
     }
+    view.job?.({ id: job, status: end.status, reason: end.reason });
     if (end.summary === null) {
       view.finish(undefined);
       complain(`hyperscale: ${job} is ${end.status}: ${end.reason ?? "no reason is known"}`);
@@ -86,6 +95,7 @@ function finishedOnce(view: RunView): RunView {
     start: (control) => view.start(control),
     update: (live) => view.update(live),
     message: (line) => view.message(line),
+    job: (job) => view.job?.(job),
     finish: (end: RunEnd | undefined) => {
       if (!isFinished) view.finish(end);
       isFinished = true;
@@ -170,7 +180,7 @@ class Steering {
   }
 
   cancel(): void {
-    this.#control({ kind: "cancel", reason: "interrupted by its submitter" });
+    this.#control({ kind: "cancel", reason: INTERRUPTED_REASON });
   }
 
   steer(command: RunControl): void {

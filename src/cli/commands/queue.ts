@@ -12,6 +12,7 @@ import { readTokenFile } from "../../host/control/token.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import type { NodeOptions } from "../../queue/node.ts";
+import { listed } from "../option-values.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { registerQueueClient } from "./queue-client.ts";
@@ -34,6 +35,8 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly manager?: readonly string[];
   readonly clusterDir?: string;
   readonly credentials?: string;
+  readonly clusterName: string;
+  readonly clusterEnvironment: string;
   readonly open?: boolean;
   readonly capability?: Readonly<Record<string, string>>;
   readonly tokenFile?: string;
@@ -201,10 +204,20 @@ function withLoadtests(command: Command): Command {
       "folder whose workflow files load tests may run (default: what comes with a task)",
     )
     .option("--no-bundles", "run no workflow files that come with tasks")
-    .option("--gate <host:port...>", "gates of a cluster, for load tests that ask for it")
-    .option("--manager <host:port...>", "managers of a cluster without gates, likewise")
+    .option(
+      "--gate <host:port>",
+      "gates of a cluster, for load tests that ask for it; repeat or separate by commas",
+      listed,
+    )
+    .option("--manager <host:port>", "managers of a cluster without gates, likewise", listed)
     .option("--cluster-dir <dir>", "directory of a local cluster, likewise")
-    .option("--credentials <file>", "a client's secret of that cluster");
+    .addOption(
+      new Option("--credentials <file>", "a client's secret of that cluster").env(
+        "HYPERSCALE_CREDENTIALS",
+      ),
+    )
+    .option("--cluster-name <name>", "of that cluster", "hyperscale")
+    .option("--cluster-environment <name>", "of that cluster", "default");
 }
 
 /** What a stop may take beyond the grace period of running tasks. */
@@ -213,11 +226,15 @@ const STOP_MARGIN_MS = 10_000;
 async function startNode(options: StartOptions): Promise<void> {
   // What a node writes holds other people's inputs, results and the token.
   process.umask(0o077);
-  const [{ QueueNode, blameExecution }, { ServiceProcess, onSignals, startProblem }] =
-    await Promise.all([
-      import("../../queue/node.ts"),
-      import("../../host/control/service-process.ts"),
-    ]);
+  const [
+    { QueueNode, blameExecution },
+    { ServiceProcess, onSignals, startProblem },
+    { UsageError },
+  ] = await Promise.all([
+    import("../../queue/node.ts"),
+    import("../../host/control/service-process.ts"),
+    import("./ledger-target.ts"),
+  ]);
   const nodeId = options.nodeId ?? `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
   const service = new ServiceProcess({
     service: "queue",
@@ -249,7 +266,8 @@ async function startNode(options: StartOptions): Promise<void> {
     service.say({ event: "ready", ...ready });
   } catch (error) {
     const wrong =
-      error instanceof QueueError && ["INVALID_PARAMS", "UNAUTHORIZED"].includes(error.code);
+      error instanceof UsageError ||
+      (error instanceof QueueError && ["INVALID_PARAMS", "UNAUTHORIZED"].includes(error.code));
     const code = wrong ? EXIT_USAGE : EXIT_FAILURE;
     service.failed("queue start", startProblem(error, "--listen"), code);
   }
@@ -276,7 +294,7 @@ async function nodeOptions(
     retentionFailedMs: options.retentionFailed,
     retentionCanceledMs: options.retentionCanceled,
   });
-  const cluster = clusterOf(options);
+  const cluster = await clusterOf(options);
   const builtin = builtinExecutors({
     commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
     loadtest: {
@@ -311,15 +329,19 @@ async function nodeOptions(
 }
 
 /** The cluster that load tests may ask for, as options of `hyperscale submit`. */
-function clusterOf(options: StartOptions): readonly string[] | undefined {
-  const { gate = [], manager = [], clusterDir, credentials } = options;
-  const place = [
-    ...gate.flatMap((address) => ["--gate", address]),
-    ...manager.flatMap((address) => ["--manager", address]),
-    ...(clusterDir === undefined ? [] : ["--dir", resolve(clusterDir)]),
-  ];
-  if (place.length === 0) return undefined;
-  return [...place, ...(credentials === undefined ? [] : ["--credentials", resolve(credentials)])];
+async function clusterOf(options: StartOptions): Promise<readonly string[] | undefined> {
+  const { gate, manager, clusterDir, clusterName, clusterEnvironment } = options;
+  if ((gate ?? manager ?? clusterDir) === undefined) return undefined;
+  const dir = clusterDir === undefined ? undefined : resolve(clusterDir);
+  const credentials = options.credentials === undefined ? undefined : resolve(options.credentials);
+  const names = { cluster: clusterName, environment: clusterEnvironment };
+  const given = { gate, manager, dir, credentials };
+  // Said now, not by the first task.
+  const { placeOf } = await import("./cluster-place.ts");
+  placeOf({ ...given, ...names });
+  return Object.entries({ ...given, ...names }).flatMap(([name, value]) =>
+    [value ?? []].flat().flatMap((one) => [`--${name}`, one]),
+  );
 }
 
 function scopedTokensOf(options: StartOptions): NodeOptions["scopedTokens"] {

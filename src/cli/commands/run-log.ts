@@ -3,7 +3,7 @@
  * each workflow, how fast it went every few seconds, and what was said. Headers and bodies never appear.
  */
 
-import type { LiveRun, RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
+import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../../core/run/results/live.ts";
 import type { Log } from "../../host/ports/log.ts";
 
 const PROGRESS_SECONDS = 5;
@@ -45,6 +45,11 @@ export class LoggedView implements RunView {
   message(line: string): void {
     this.#log.event("info", "run.message", { text: line });
     this.#view.message(line);
+  }
+
+  job(job: RunJob): void {
+    this.#log.event("info", "run.job", { ...job });
+    this.#view.job?.(job);
   }
 
   finish(end: RunEnd | undefined): void {

@@ -1,9 +1,9 @@
 /** `hyperscale submit FILE|URL`: the same load as `run`, on a cluster. */
 
 import type { Command } from "commander";
-import { ClusterError } from "../../client/client.ts";
+import { type ClusterClient, ClusterError } from "../../client/client.ts";
 import { JsonLog } from "../../host/control/json-log.ts";
-import { EXIT_FAILURE, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { probeOutputs } from "../../reporters/file/output.ts";
 import { RunError } from "../../runner/errors.ts";
 import { startReportsOfOthers } from "../../runner/reports.ts";
@@ -21,6 +21,7 @@ import { LoggedView } from "./run-log.ts";
 
 interface SubmitFlags extends RunFlags, PlaceFlags, RoutingFlags {
   readonly idempotencyKey?: string;
+  readonly rejoin?: string;
   readonly tenant?: string;
   readonly detach?: true;
 }
@@ -46,6 +47,7 @@ export function registerSubmit(program: Command): void {
     .description("Runs a workflow file or loads one URL on a cluster, with the meaning of run.");
   withRouting(withLogFile(withPlace(withRunFlags(command))))
     .option("--idempotency-key <key>", "submitted once, however often it is sent with this key")
+    .option("--rejoin <job>", "follow this job instead, if the cluster still knows it")
     .option("--tenant <name>", "whose turn it takes in the queue, and whose quota")
     .option("--detach", "print the job's id and end")
     .addHelpText("after", EXAMPLES)
@@ -70,6 +72,49 @@ async function submitCommand(target: string, flags: SubmitFlags): Promise<number
   }
 }
 
+/** The job that is to be followed instead, when the cluster knows it. */
+async function joinedOr(
+  client: ClusterClient,
+  former: string | undefined,
+  submit: () => Promise<string>,
+): Promise<string> {
+  if (former === undefined) return submit();
+  try {
+    return (await client.status(former)).id;
+  } catch (error) {
+    if (error instanceof ClusterError && error.reason === "unknownJob") return submit();
+    throw error;
+  }
+}
+
+/**
+ * A signal while the cluster decides: whether there is a job is not known yet, and ending now could leave one that
+ * nobody follows. The first one waits for the answer, the second ends the command.
+ */
+class EarlyInterrupt {
+  #interrupted = false;
+  readonly #take = (signal: NodeJS.Signals): void => {
+    if (this.#interrupted && signal === "SIGINT") process.exit(EXIT_INTERRUPTED);
+    if (this.#interrupted) return;
+    this.#interrupted = true;
+    complain("cancelling as soon as the cluster has answered; Ctrl-C again ends this command");
+  };
+
+  constructor() {
+    process.on("SIGINT", this.#take);
+    process.on("SIGTERM", this.#take);
+  }
+
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  end(): void {
+    process.off("SIGINT", this.#take);
+    process.off("SIGTERM", this.#take);
+  }
+}
+
 async function submit(target: string, flags: SubmitFlags): Promise<number> {
   const logLines = await openLogLines(logFileOf(flags));
   const client = openCluster(flags);
@@ -80,7 +125,9 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const wanted = [...reportsOf(flags), ...reports];
     const routing = routingOf(flags);
     const submitted = (): Promise<string> =>
-      client.submit(submission, files, flags.idempotencyKey, routing);
+      joinedOr(client, flags.rejoin, () =>
+        client.submit(submission, files, flags.idempotencyKey, routing),
+      );
     if (flags.detach === true) {
       if (wanted.length > 0) complain(`nothing is reported with --detach: ${REPORT_LATER}`);
       process.stdout.write(`${await submitted()}\n`);
@@ -90,7 +137,8 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const run = { name, tags, title: title ?? undefined };
     let say = complain;
     const reporting = await startReportsOfOthers(wanted, run, (line) => say(line));
-    const job = await submitted();
+    const early = new EarlyInterrupt();
+    const job = await submitted().finally(() => early.end());
     const { env, stdin, stdout } = process;
     const wish = reportWish(flags.open);
     const plain = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
@@ -98,12 +146,14 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
       logLines === undefined
         ? plain
         : new LoggedView(new JsonLog("info", { run: target, job }, logLines), plain);
-    view.message(`submitted as ${job}`);
+    view.message(job === flags.rejoin ? `going on with ${job}` : `submitted as ${job}`);
+    view.job?.({ id: job, status: null, reason: null });
     say = (line) => view.message(line);
     const live = flags.ui !== "none" || logLines !== undefined;
     const finishing = { ...flags, wish };
     const silent = flags.ui === "none";
-    return await followJob({ client, job, finishing, view, live, silent, reporting });
+    const { interrupted } = early;
+    return await followJob({ client, job, finishing, view, live, silent, reporting, interrupted });
   } finally {
     await client.close();
     await logLines?.drained(1_000);

@@ -26,7 +26,14 @@ const METHODS: Readonly<Record<TokenScope, ReadonlySet<string>>> = {
   worker: new Set([
     ...["register_node", "heartbeat", "drain_node", "deregister_node", "find_executable_tasks"],
     ...["acquire_lease", "report_started", "renew_lease", "release_lease", "watch_leases"],
-    ...["report_completion", "report_progress", "recover_stale_leases", "attach_file", ...FILES],
+    ...[
+      "report_completion",
+      "report_progress",
+      "execution_history",
+      "recover_stale_leases",
+      "attach_file",
+      ...FILES,
+    ],
   ]),
 };
 

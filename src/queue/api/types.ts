@@ -154,6 +154,14 @@ export interface Grant {
   readonly dependencies_missing?: Readonly<Record<string, string>>;
 }
 
+/** What was before an execution. */
+export interface ExecutionHistory {
+  /** When its task was submitted, by the clock of the database. */
+  readonly submitted_at: string;
+  /** What the last attempt before this one told by `progress`; null for nothing. */
+  readonly progress: unknown;
+}
+
 export interface LeaseRef {
   readonly task_id: string;
   readonly lease_token: string;
@@ -320,5 +328,6 @@ export interface LeaderPort {
   renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]>;
   release(nodeId: string, leases: readonly LeaseRef[]): Promise<void>;
   progress(nodeId: string, messages: readonly Progress[]): Promise<void>;
+  history(lease: LeaseRef): Promise<ExecutionHistory>;
   readonly files: FilePort & { attach(lease: LeaseRef, file: Attachment): Promise<void> };
 }

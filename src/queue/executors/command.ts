@@ -59,6 +59,8 @@ interface ProgramOptions {
   readonly signal: ExecutionContext["signal"];
   readonly environment: NodeJS.ProcessEnv;
   readonly cwd?: string | undefined;
+  /** How long it may take to end after it was told to. */
+  readonly killAfterMs?: number | undefined;
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
@@ -83,11 +85,12 @@ export function runProgram(
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
     const output = { stdout: "", stderr: "" };
+    const lines = { stdout: new Lines(options.onLine), stderr: new Lines(options.onLine) };
     let timedOut = false;
     let killer: Timer | undefined;
     const interrupt = (): void => {
       child.kill("SIGINT");
-      killer ??= startTimer(KILL_AFTER_MS, () => child.kill("SIGKILL"));
+      killer ??= startTimer(options.killAfterMs ?? KILL_AFTER_MS, () => child.kill("SIGKILL"));
     };
     const timer =
       options.timeoutMs === undefined
@@ -101,7 +104,7 @@ export function runProgram(
     for (const stream of ["stdout", "stderr"] as const) {
       child[stream].setEncoding("utf8").on("data", (text: string) => {
         output[stream] = (output[stream] + text).slice(-OUTPUT_BYTES_MAX);
-        for (const line of text.split("\n")) if (line.trim() !== "") options.onLine?.(line);
+        lines[stream].take(text);
       });
     }
     const settle = (): void => {
@@ -115,10 +118,37 @@ export function runProgram(
     });
     child.on("close", (code, signal) => {
       settle();
+      for (const one of Object.values(lines)) one.end();
       if (timedOut) reject(new Error(`${command} took longer than ${options.timeoutMs} ms`));
       else resolve({ code, signal, ...output });
     });
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.stdin ?? "");
   });
+}
+
+/** Text as lines, however it was cut on its way. */
+class Lines {
+  readonly #onLine: ((line: string) => void) | undefined;
+  #begun = "";
+
+  constructor(onLine: ((line: string) => void) | undefined) {
+    this.#onLine = onLine;
+  }
+
+  take(text: string): void {
+    const lines = (this.#begun + text).split("\n");
+    this.#begun = lines.pop() ?? "";
+    for (const line of lines) this.#tell(line);
+    if (this.#begun.length > OUTPUT_BYTES_MAX) this.end();
+  }
+
+  end(): void {
+    this.#tell(this.#begun);
+    this.#begun = "";
+  }
+
+  #tell(line: string): void {
+    if (line.trim() !== "") this.#onLine?.(line);
+  }
 }

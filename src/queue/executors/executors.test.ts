@@ -25,6 +25,7 @@ function context(
     signal,
     log: (line) => void lines.push(line),
     progress: () => undefined,
+    history: async () => ({ submitted_at: "then", progress: null }),
     file: (hash) => Promise.reject(new Error(`no file ${hash}`)),
     attach: async (name, content) => void attached.set(name, Buffer.from(content)),
     lines,

@@ -1,29 +1,19 @@
 /**
- * Runs a load test with the `run` command of this very program, or on a cluster with `submit`, as a child
- * process, so that its load never shares an event loop with the queue. Figures are told while it runs;
- * summary and report are left with the task.
+ * A load test as a task, on this node or on a cluster. Figures are told while it runs; summary and report are left
+ * with the task.
  *
  * It runs what was sent with the task, or a URL. Files of the node's disk are the operator's choice: those
  * of one folder, or none.
  */
 
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { extname, join, resolve, sep } from "node:path";
-import { fileURLToPath } from "node:url";
+import { existsSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, resolve, sep } from "node:path";
 import { z } from "zod";
-import { errorText } from "../../core/base/error-text.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
-import { runProgram } from "./command.ts";
 import { parseInput } from "./input.ts";
+import { runOnCluster } from "./loadtest-cluster.ts";
+import { checkOutcome, type Loadtest, runHere } from "./loadtest-program.ts";
+import { bounded, leaveFiles, reasonsOf, summaryIn } from "./loadtest-results.ts";
 
 export interface LoadtestPolicy {
   /** Where load tests keep their results. */
@@ -82,10 +72,6 @@ const schema = z
   );
 type LoadtestInput = z.output<typeof schema>;
 
-const EXIT = { passed: 0, thresholdFailed: 99, wrongInput: 2, interrupted: 130 } as const;
-/** Room for the rest of the result within the limit on payloads. */
-const SUMMARY_CHARACTERS_MAX = 768 * 1024;
-
 /** Load and judgement, each with its number of values; where results go is not the task's choice. */
 const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--vus": 1,
@@ -111,111 +97,51 @@ const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--csv": 0,
 };
 
-/** Works from src/ and from dist/ alike: both are two levels below the package. */
-const program = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
-
-const PARENT = "HYPERSCALE_LOADTEST_PARENT";
-/** Loaded into the child before anything else: a test whose node was killed must not load on. */
-const endWithParent = new URL("../../../bin/end-with-parent.mjs", import.meta.url).href;
+/** Of a job of the cluster besides: where it runs, and in whose turn. */
+const CLUSTER_ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
+  "--tenant": 1,
+  "--datacenters": 1,
+  "--datacenter-count": 1,
+  "--split": 1,
+  "--each-datacenter": 0,
+  "--prefer": 1,
+  "--strict": 0,
+};
 
 export function loadtestExecutor(policy: LoadtestPolicy): Executor {
   return async (value, context) => {
     const input = parseInput(schema, value);
-    checkArguments(input.args);
-    const place = placeOf(input, policy, context);
+    const { cluster, on_failed_threshold: onFailedThreshold } = input;
+    checkArguments(input.args, cluster);
+    if (cluster && policy.cluster === undefined)
+      throw new NotRetryable("this node knows no cluster: start it with --gate or --manager");
     const name = `task-${context.taskId}-attempt-${context.attempt}`;
     const out = resolve(policy.resultsDirectory, name);
+    const folder = `${out}-bundle`;
     mkdirSync(out, { recursive: true, mode: 0o700 });
-    const target = await targetOf(input, policy, { context, folder: `${out}-bundle` });
-    const variables = Object.entries(input.env).map(([key, value]) => `--env=${key}=${value}`);
-    const run = [...place, ...input.args, ...variables, "--ui", "json", "--out", out, "--", target];
-    const args = ["--import", endWithParent, program, ...run];
-    const outcome = await runProgram(process.execPath, args, {
-      signal: context.signal,
-      environment: environmentOf(process.env),
-      onLine: (line) => tell(line, context),
-    }).finally(() => rmSync(`${out}-bundle`, { recursive: true, force: true }));
-    checkExit(outcome);
-    const passed = outcome.code === EXIT.passed;
-    const summary = readSummary(out);
+    const outcome = await targetOf(input, policy, { context, folder })
+      .then((target) => {
+        const variables = Object.entries(input.env).map(([key, one]) => `--env=${key}=${one}`);
+        const test = { ...target, out, args: [...input.args, ...variables] };
+        if (policy.cluster === undefined || !cluster) return runHere(test, context);
+        return runOnCluster(test, policy.cluster, context);
+      })
+      .finally(() => rmSync(folder, { recursive: true, force: true }));
+    context.signal.throwIfAborted();
+    // Also of a test that came to no verdict: they tell more than its last words.
+    const summary = summaryIn(out);
     const files = await leaveFiles(out, context);
-    if (!passed && input.on_failed_threshold === "fail")
+    const passed = checkOutcome(outcome);
+    if (summary === null) throw new NotRetryable("the load test ended without a summary");
+    if (!passed && onFailedThreshold === "fail")
       throw new NotRetryable(`the load test failed: ${reasonsOf(summary)}`);
     const verdict = passed ? "passed" : "failed";
     return { verdict, exit_code: outcome.code, ...files, ...bounded(summary) };
   };
 }
 
-/** Where it runs: here, or as a job of the cluster, which takes one attempt of a task once. */
-function placeOf(
-  { cluster }: LoadtestInput,
-  policy: LoadtestPolicy,
-  { idempotencyKey, attempt }: ExecutionContext,
-): readonly string[] {
-  if (!cluster) return ["run"];
-  if (policy.cluster === undefined)
-    throw new NotRetryable("this node knows no cluster: start it with --gate or --manager");
-  return ["submit", ...policy.cluster, "--idempotency-key", `${idempotencyKey}-${attempt}`];
-}
-
-/** Lines of `--ui json`: figures are progress, the rest are words. */
-function tell(line: string, context: ExecutionContext): void {
-  let told: { readonly event?: unknown; readonly text?: unknown } = {};
-  try {
-    told = Object(JSON.parse(line)) as typeof told;
-  } catch {
-    // Not one of them: a warning of the process itself.
-  }
-  const { event, ...figures } = told;
-  if (event === "figures") context.progress(figures);
-  else if (event === "message") context.log(String(told.text));
-  else if (event !== "end") context.log(line);
-}
-
-function checkExit({ code, signal, stdout, stderr }: Awaited<ReturnType<typeof runProgram>>): void {
-  const words = (stderr || stdout).trim().slice(-2_000);
-  switch (code) {
-    case EXIT.passed:
-    case EXIT.thresholdFailed:
-      return;
-    case EXIT.wrongInput:
-      throw new NotRetryable(`the load test was refused: ${words}`);
-    case EXIT.interrupted:
-      throw new Error("the load test was interrupted");
-    default:
-      throw new Error(`the load test ended with ${code ?? signal}: ${words}`);
-  }
-}
-
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  ".json": "application/json",
-  ".html": "text/html; charset=utf-8",
-  ".csv": "text/csv; charset=utf-8",
-  ".xml": "application/xml",
-};
-
-/** What the run wrote goes with the task; a file that is too large stays on this node, and is named. */
-async function leaveFiles(
-  out: string,
-  context: ExecutionContext,
-): Promise<{ readonly files: readonly string[]; readonly left_on_node?: readonly string[] }> {
-  const files: string[] = [];
-  const left: string[] = [];
-  for (const { name } of readdirSync(out, { withFileTypes: true }).filter((one) => one.isFile())) {
-    try {
-      const type = MEDIA_TYPES[extname(name)];
-      await context.attach(name, readFileSync(join(out, name)), type);
-      files.push(name);
-    } catch (error) {
-      context.signal.throwIfAborted();
-      context.log(`${join(out, name)} could not be stored: ${errorText(error)}`);
-      left.push(join(out, name));
-    }
-  }
-  if (left.length > 0) return { files, left_on_node: left };
-  rmSync(out, { recursive: true, force: true });
-  return { files };
-}
+/** A bundle is named as in its folder: the same in every attempt, on every node, and in reports. */
+type Target = Pick<Loadtest, "target" | "cwd">;
 
 interface BundlePlace {
   readonly context: ExecutionContext;
@@ -226,17 +152,17 @@ async function targetOf(
   { file, bundle, name }: LoadtestInput,
   { bundles, workflows }: LoadtestPolicy,
   { context, folder }: BundlePlace,
-): Promise<string> {
-  if (bundle === undefined) return namedTarget(file ?? "", workflows);
+): Promise<Target> {
+  if (bundle === undefined) return { target: namedTarget(file ?? "", workflows), cwd: undefined };
   if (!bundles) {
     const cure = "it has no token, or was started with --no-bundles";
     throw new NotRetryable(`this node runs no files that come with tasks: ${cure}`);
   }
   const content = await context.file(bundle);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, `${name.replace(/\.[cm]?[jt]sx?$/, "")}.mjs`);
-  writeFileSync(path, content, { mode: 0o600 });
-  return path;
+  const target = `${name.replace(/\.[cm]?[jt]sx?$/, "")}.mjs`;
+  writeFileSync(join(folder, target), content, { mode: 0o600 });
+  return { target, cwd: folder };
 }
 
 function namedTarget(file: string, workflows: string | undefined): string {
@@ -258,12 +184,13 @@ function namedTarget(file: string, workflows: string | undefined): string {
   return real;
 }
 
-function checkArguments(args: readonly string[]): void {
+function checkArguments(args: readonly string[], cluster: boolean): void {
+  const allowed = cluster ? { ...ARGUMENTS, ...CLUSTER_ARGUMENTS } : ARGUMENTS;
   for (let at = 0; at < args.length; ) {
     const [name = "", value] = splitFlag(args[at] ?? "");
-    const values = Object.hasOwn(ARGUMENTS, name) ? ARGUMENTS[name] : undefined;
+    const values = Object.hasOwn(allowed, name) ? allowed[name] : undefined;
     if (values === undefined) {
-      const known = Object.keys(ARGUMENTS).join(" ");
+      const known = Object.keys(allowed).join(" ");
       throw new NotRetryable(`input.args: "${name.slice(0, 100)}" is not taken here; use ${known}`);
     }
     const separate = values === 1 && value === undefined;
@@ -278,45 +205,4 @@ function splitFlag(text: string): readonly [string, string | undefined] {
   return at < 0 || !text.startsWith("--")
     ? [text, undefined]
     : [text.slice(0, at), text.slice(at + 1)];
-}
-
-/** Workflows may need the operator's variables; what belongs to the queue itself is not theirs. */
-function environmentOf(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const kept = Object.entries(own).filter(([name]) => !/^(HYPERSCALE_|PG[A-Z])/.test(name));
-  return { ...Object.fromEntries(kept), [PARENT]: String(process.pid) };
-}
-
-type Summary = Readonly<Record<string, unknown>>;
-
-/** A run without a summary was no run, whatever its exit code says. */
-function readSummary(directory: string): Summary {
-  const file = join(directory, "summary.json");
-  if (!existsSync(file)) throw new NotRetryable("the load test ended without a summary");
-  const summary: unknown = JSON.parse(readFileSync(file, "utf8"));
-  if (summary === null || typeof summary !== "object")
-    throw new NotRetryable("the summary of the load test is not an object");
-  return summary as Summary;
-}
-
-function reasonsOf(summary: Summary): string {
-  const reasons = summary["reasons"];
-  const text = Array.isArray(reasons) ? reasons.map(String).join("; ") : "";
-  return (text === "" ? "a threshold or check failed" : text).slice(0, 2_000);
-}
-
-/** The whole summary where it can be stored; else its parts from small to large, and which are missing. */
-function bounded(summary: Summary): { summary: Summary; omitted: readonly string[] } {
-  const parts = Object.entries(summary)
-    .map(([name, part]) => ({ name, part, size: JSON.stringify(part)?.length ?? 0 }))
-    .sort((a, b) => a.size - b.size);
-  let size = 0;
-  const kept = new Set<string>();
-  for (const part of parts) {
-    size += part.size + part.name.length;
-    if (size <= SUMMARY_CHARACTERS_MAX) kept.add(part.name);
-  }
-  return {
-    summary: Object.fromEntries(Object.entries(summary).filter(([name]) => kept.has(name))),
-    omitted: parts.filter(({ name }) => !kept.has(name)).map(({ name }) => name),
-  };
 }

@@ -18,7 +18,13 @@ import {
   NotRetryable,
 } from "../worker/executor.ts";
 import { failureOf } from "../worker/failure.ts";
-import type { ChildCommand, ChildEvent, LoadedExecutor, RunCommand } from "./messages.ts";
+import type {
+  ChildCall,
+  ChildCommand,
+  ChildEvent,
+  LoadedExecutor,
+  RunCommand,
+} from "./messages.ts";
 
 /** One execution; code that it left behind still belongs to it. */
 interface Current {
@@ -130,6 +136,7 @@ function contextOf(command: RunCommand, signal: AbortSignal): ExecutionContext {
     signal,
     log: (message) => send({ kind: "log", text: String(message) }),
     progress: (value) => send({ kind: "progress", value: plain(value) }),
+    history: () => ask("history", []) as ReturnType<ExecutionContext["history"]>,
     file: (hash) => ask("file", [hash]) as Promise<Buffer>,
     attach: async (name, content, mediaType) => {
       await ask("attach", [name, content, mediaType]);
@@ -146,7 +153,7 @@ function plain(value: unknown): unknown {
   }
 }
 
-function ask(method: "file" | "attach", parameters: readonly unknown[]): Promise<unknown> {
+function ask(method: ChildCall["method"], parameters: readonly unknown[]): Promise<unknown> {
   const call = ++lastCall;
   return new Promise((resolve, reject) => {
     calls.set(call, { resolve, reject });

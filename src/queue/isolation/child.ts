@@ -133,10 +133,18 @@ export class Child {
   }
 
   #answer({ call, method, parameters }: ChildCall, context: ExecutionContext): void {
-    const [first, content, mediaType] = parameters as [string, Uint8Array | string, string?];
-    const work =
-      method === "file" ? context.file(first) : context.attach(first, content, mediaType);
-    work.then(
+    const work = (): Promise<unknown> => {
+      const [first, content, mediaType] = parameters as [string, Uint8Array | string, string?];
+      switch (method) {
+        case "file":
+          return context.file(first);
+        case "attach":
+          return context.attach(first, content, mediaType);
+        case "history":
+          return context.history();
+      }
+    };
+    work().then(
       (value) => this.#send({ kind: "answer", call, value }),
       (error: unknown) => this.#send({ kind: "refusal", call, message: errorText(error) }),
     );

@@ -28,6 +28,7 @@ export default defineExecutors({
   },
   waits: (_: unknown, { signal }: any) =>
     new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  before: (_: unknown, { history }: any) => history(),
   large: () => "x".repeat(2_000_000),
   file: async (hash: unknown, { file, attach }: any) => {
     const content = await file(String(hash));
@@ -54,6 +55,7 @@ function context(signal: AbortSignal = new AbortController().signal): ExecutionC
     },
     log: (text) => said.push(text),
     progress: (value) => said.push(value),
+    history: async () => ({ submitted_at: "then", progress: 0.5 }),
     file: async (hash) => Buffer.from(`content of ${hash}`),
     attach: async (...file) => void attached.push(file),
   };
@@ -87,6 +89,7 @@ describe("isolated executors", () => {
     await run("say");
     expect(said).toEqual(["one", "two 2", { done: 1 }]);
     expect(await run("file", "abc")).toBe("content of abc");
+    expect(await run("before")).toEqual({ submitted_at: "then", progress: 0.5 });
     expect(attached).toEqual([["copy", expect.anything(), "text/plain"]]);
     expect(isolated.executors["pid"]?.runs).toBe("isolated");
   });

@@ -22,11 +22,11 @@ export type ChildCommand =
   | { readonly kind: "answer"; readonly call: number; readonly value: unknown }
   | { readonly kind: "refusal"; readonly call: number; readonly message: string };
 
-/** What only the node can do for an execution: files go by the leader. */
+/** What only the node can do for an execution: files and former words go by the leader. */
 export interface ChildCall {
   readonly kind: "call";
   readonly call: number;
-  readonly method: "file" | "attach";
+  readonly method: "file" | "attach" | "history";
   readonly parameters: readonly unknown[];
 }
 

@@ -22,6 +22,7 @@ import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
 import { startTimer } from "../../host/timer.ts";
 import type {
+  ExecutionHistory,
   Grant,
   LeaderPort,
   LeaseRef,
@@ -363,6 +364,10 @@ export class Leader implements LeaderPort {
 
   progress(_nodeId: string, messages: readonly Progress[]): Promise<void> {
     return this.#words.put(messages);
+  }
+
+  history(lease: LeaseRef): Promise<ExecutionHistory> {
+    return this.#words.history(lease);
   }
 
   #node(nodeId: string, run: string): KnownNode {

@@ -4,9 +4,10 @@
  */
 
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { QueueError } from "../../core/queue/errors.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { storable } from "../../core/queue/storable.ts";
-import type { Progress } from "../api/types.ts";
+import type { ExecutionHistory, LeaseRef, Progress } from "../api/types.ts";
 import { sqlArray, sqlColumn } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 import type { Feed } from "./feed.ts";
@@ -49,6 +50,13 @@ export class WordWriter {
       feed.publish({ kind: "log", task_id, attempt_id: lease.attempt, line, message });
     }
     for (const { task_id, message } of told) feed.publish({ kind: "progress", task_id, message });
+  }
+
+  async history({ task_id, lease_token }: LeaseRef): Promise<ExecutionHistory> {
+    const [row] = await this.#options.writer.read("execution-history", [task_id, lease_token]);
+    if (row === undefined)
+      throw new QueueError("LEASE_REFUSED", `the lease of task ${task_id} is not current`);
+    return { submitted_at: String(row["submitted_at"]), progress: row["progress"] ?? null };
   }
 }
 

@@ -1,6 +1,7 @@
 /** What users write: a function per kind of task. */
 
 import type { Backoff } from "../../core/queue/retry.ts";
+import type { ExecutionHistory } from "../api/types.ts";
 
 export interface ExecutionContext {
   readonly taskId: string;
@@ -18,6 +19,8 @@ export interface ExecutionContext {
   log(message: string): void;
   /** How far it is, in any form; followers see it live. */
   progress(value: unknown): void;
+  /** What was before, to go on from there. */
+  history(): Promise<ExecutionHistory>;
   /** A file that was stored for this task, by its SHA-256. */
   file(hash: string): Promise<Buffer>;
   /** Leaves a file with the task, for whoever asks for it later: up to 64 MiB together. */

@@ -3,6 +3,7 @@
 import { RemoteFiles } from "../api/remote-files.ts";
 import type { RpcClient } from "../api/rpc-client.ts";
 import type {
+  ExecutionHistory,
   Grant,
   LeaderPort,
   LeaseRef,
@@ -91,6 +92,10 @@ export class RemoteLeader implements LeaderPort {
 
   async progress(nodeId: string, messages: readonly Progress[]): Promise<void> {
     await this.#rpc.call("report_progress", { node_id: nodeId, messages });
+  }
+
+  async history({ task_id, lease_token }: LeaseRef): Promise<ExecutionHistory> {
+    return (await this.#short("execution_history", { task_id, lease_token })) as ExecutionHistory;
   }
 
   #short(method: string, params: unknown): Promise<unknown> {

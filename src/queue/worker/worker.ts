@@ -274,6 +274,7 @@ export class Worker {
       },
       log: (message) => say("log", String(message).slice(0, QUEUE_LIMITS.logLineCharactersMax)),
       progress: (value) => say("progress", value),
+      history: () => this.#insist(execution, (leader) => leader.history(execution.lease)),
       file: (hash) => this.#insist(execution, (leader) => loadFile(leader.files, hash)),
       attach: (name, content, mediaType = "application/octet-stream") =>
         this.#insist(execution, async ({ files }) => {

@@ -82,17 +82,25 @@ export class NodeProcess {
   readonly ready: Promise<{ readonly url: string; readonly role: string }>;
   stderr = "";
 
-  /** `access`: without a token, unless a test is about it. */
+  /**
+   * `access`: without a token, unless a test is about it. `group`: with all that it starts in a group of processes,
+   * which can be killed like a machine.
+   */
   constructor(
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
     access: readonly string[] = ["--open"],
+    group = false,
   ) {
     const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
     this.child = spawn(
       process.execPath,
       ["--import", "tsx", main, "queue", "start", "--listen", "127.0.0.1:0", ...access, ...args],
-      { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } },
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...process.env, ...environment },
+        detached: group,
+      },
     );
     this.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       this.stderr = (this.stderr + text).slice(-20_000);
@@ -117,6 +125,13 @@ export class NodeProcess {
 
   signal(name: NodeJS.Signals): void {
     if (this.alive) this.child.kill(name);
+  }
+
+  /** Of a group: all of it at once. */
+  async loseMachine(): Promise<void> {
+    const ended = new Promise((resolve) => this.child.once("exit", resolve));
+    process.kill(-(this.child.pid ?? 0), "SIGKILL");
+    await ended;
   }
 
   async end(name: NodeJS.Signals = "SIGKILL"): Promise<number | null> {

@@ -11,12 +11,14 @@ import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const executors = {
   /** Fails twice with a cause, and says something in each attempt. */
-  third(_: unknown, { log, progress, attempt }: ExecutionContext): string {
+  async third(_: unknown, context: ExecutionContext): Promise<unknown> {
+    const { log, progress, attempt } = context;
+    const { progress: before, submitted_at } = await context.history();
     log(`attempt ${attempt} begins\0`);
     progress({ done: attempt / 3 });
     log("about to fail");
     if (attempt < 3) throw new Error(`attempt ${attempt}`, { cause: new Error("deeper") });
-    return "done";
+    return { before, submitted_at };
   },
   chatty(_: unknown, { log }: ExecutionContext): void {
     for (let i = 1; i <= 2_500; i++) log(`line ${i}`);
@@ -34,7 +36,10 @@ async function linesOf(client: QueueClient, id: string, attempt?: number): Promi
 
 async function keepsWords(client: QueueClient): Promise<void> {
   const task = await client.submit({ executor: "third" });
-  expect(await client.wait(task.id)).toMatchObject({ state: "SUCCEEDED", attempt_id: 3 });
+  expect(await client.wait(task.id)).toMatchObject({
+    ...{ state: "SUCCEEDED", attempt_id: 3 },
+    result: { before: { done: 2 / 3 }, submitted_at: expect.stringMatching(/^20\d\d-/) },
+  });
   const attempts = await client.attempts(task.id);
   expect(attempts).toMatchObject([
     { attempt_id: 1, outcome: "failed", log_lines: 2, progress: { done: 1 / 3 } },

@@ -78,10 +78,21 @@ export type RunControl =
   /** End now, gracefully, with results. */
   | { readonly kind: "stop" };
 
+/** Which job of a cluster a run is, and what is known of it. */
+export interface RunJob {
+  readonly id: string;
+  /** Null until it has ended. */
+  readonly status: string | null;
+  /** Why it ended so. */
+  readonly reason: string | null;
+}
+
 export interface RunView {
   /** Called before anything runs; `control` steers the run. */
   start(control: (command: RunControl) => void): void;
   update(live: LiveRun): void;
+  /** For programs that look: when a job of a cluster was submitted or found, and when it has ended. */
+  job?(job: RunJob): void;
   /** A line from the run or from user code (console.log in a workflow), shown without breaking the picture. */
   message(line: string): void;
   /** Draws the end result and restores the terminal. Always called, also after an error (then with undefined). */

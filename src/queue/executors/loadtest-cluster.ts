@@ -1,0 +1,102 @@
+/**
+ * A load test as a job of a cluster. The jobs of a task are numbered, and each is submitted under a key made from
+ * the task and its number, so that no two of them load at once whatever becomes of the nodes of the queue:
+ *
+ *     attempt 1 ──submit 1──▶ job ── its machine is lost, the job runs on
+ *     attempt 2 ──follows the same job, or takes its results──▶ end
+ *
+ * An attempt goes on with the job of the one before it, as that has told by its progress; when it has told nothing,
+ * the same key leads to the same job. Only a job that has ended, and whose end was taken or was a cancel of a
+ * former attempt, is followed by the next number. (Decision 78)
+ */
+
+import { createHash } from "node:crypto";
+import { EXIT_FAILURE, EXIT_INTERRUPTED, INTERRUPTED_REASON } from "../../host/exit-codes.ts";
+import type { ExecutionContext } from "../worker/executor.ts";
+import {
+  type Loadtest,
+  type LoadtestOutcome,
+  runLoadtest,
+  type ToldJob,
+} from "./loadtest-program.ts";
+
+/** A cancel goes over a network that may be choosing leaders, and the job may end gracefully. */
+const KILL_AFTER_MS = 60_000;
+
+/** Part of what an attempt tells by its progress, for the next one. */
+interface ClusterProgress {
+  readonly job: string;
+  readonly job_number: number;
+  /** The attempt has judged its end: the next one needs another. */
+  readonly job_taken: boolean;
+}
+
+export async function runOnCluster(
+  test: Loadtest,
+  cluster: readonly string[],
+  context: ExecutionContext,
+): Promise<LoadtestOutcome> {
+  const { submitted_at: submittedAt, progress } = await context.history();
+  // Ids of tasks begin at 1 in every database: the time tells those of two queues on one cluster apart.
+  const key = createHash("sha256").update(`${context.idempotencyKey} ${submittedAt}`).digest("hex");
+  const before = readProgress(progress);
+  let number = before === null ? 1 : before.job_number + (before.job_taken ? 1 : 0);
+  let rejoin = before === null || before.job_taken ? null : before.job;
+  for (; ; number++) {
+    const outcome = await runJob({ test, cluster, context, key, number, rejoin });
+    const mayGoOn = number < context.attempt && !context.signal.aborted;
+    if (!mayGoOn || !isOfFormerAttempt(outcome)) return outcome;
+    context.log(`${outcome.job?.id} was cancelled with the attempt that it belonged to`);
+    rejoin = null;
+  }
+}
+
+interface JobOfTask {
+  readonly test: Loadtest;
+  readonly cluster: readonly string[];
+  readonly context: ExecutionContext;
+  /** Of the task. */
+  readonly key: string;
+  readonly number: number;
+  readonly rejoin: string | null;
+}
+
+async function runJob(of: JobOfTask): Promise<LoadtestOutcome> {
+  const { test, cluster, context, key, number, rejoin } = of;
+  let figures: object = {};
+  let job: string | null = null;
+  const tell = (isTaken: boolean): void => {
+    if (job === null) return;
+    const known: ClusterProgress = { job, job_number: number, job_taken: isTaken };
+    context.progress({ ...figures, ...known });
+  };
+  const former = rejoin === null ? [] : ["--rejoin", rejoin];
+  const command = ["submit", ...cluster, "--idempotency-key", `${key}-${number}`, ...former];
+  const outcome = await runLoadtest(command, test, {
+    context,
+    killAfterMs: KILL_AFTER_MS,
+    onFigures: (told) => {
+      figures = told;
+      tell(false);
+    },
+    onJob: ({ id }: ToldJob) => {
+      job = id;
+      tell(false);
+    },
+  });
+  if (outcome.job === null && outcome.code === EXIT_FAILURE)
+    throw new Error(`the cluster did not take the load test: ${outcome.words}`);
+  if (outcome.job?.status !== null) tell(true);
+  return outcome;
+}
+
+/** Cancelled by the process of an attempt whose node had ended, or had lost its lease. */
+function isOfFormerAttempt({ code, job }: LoadtestOutcome): boolean {
+  return code === EXIT_INTERRUPTED && job?.reason === INTERRUPTED_REASON;
+}
+
+function readProgress(value: unknown): ClusterProgress | null {
+  const { job, job_number: number, job_taken: isTaken } = Object(value) as Partial<ClusterProgress>;
+  if (typeof job !== "string" || typeof number !== "number") return null;
+  return { job, job_number: number, job_taken: isTaken === true };
+}

@@ -1,0 +1,129 @@
+/**
+ * The program of a load test: a command of this very package as a child process, so that the load never shares an
+ * event loop with the queue. What it says line by line is told to whoever follows the task.
+ */
+
+import { fileURLToPath } from "node:url";
+import {
+  EXIT_INTERRUPTED,
+  EXIT_PASSED,
+  EXIT_USAGE,
+  EXIT_VERDICT_FAILED,
+} from "../../host/exit-codes.ts";
+import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
+import { runProgram } from "./command.ts";
+
+export interface Loadtest {
+  /** A file or a URL, and where the file's path begins. */
+  readonly target: string;
+  readonly cwd: string | undefined;
+  /** Options of load and judgement. */
+  readonly args: readonly string[];
+  readonly out: string;
+}
+
+/** What `--ui json` says of a job of the cluster. */
+export interface ToldJob {
+  readonly id: string;
+  /** Null until it has ended. */
+  readonly status: string | null;
+  readonly reason: string | null;
+}
+
+export interface LoadtestOutcome {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Its last words. */
+  readonly words: string;
+  readonly job: ToldJob | null;
+}
+
+interface Telling {
+  readonly context: ExecutionContext;
+  /** Figures while it runs. */
+  readonly onFigures: (figures: object) => void;
+  readonly onJob?: (job: ToldJob) => void;
+  /** How long it may take to end after an abort, and after the end of this process. */
+  readonly killAfterMs?: number;
+}
+
+/** Works from src/ and from dist/ alike: both are two levels below the package. */
+const program = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
+/** Loaded into the child before anything else: a test whose node was killed must not load on. */
+const endWithParent = new URL("../../../bin/end-with-parent.mjs", import.meta.url).href;
+const PARENT = "HYPERSCALE_LOADTEST_PARENT";
+const KILL_MS = "HYPERSCALE_LOADTEST_KILL_MS";
+const WORDS_CHARACTERS_MAX = 2_000;
+
+export function runHere(test: Loadtest, context: ExecutionContext): Promise<LoadtestOutcome> {
+  const onFigures = (figures: object): void => context.progress(figures);
+  return runLoadtest(["run"], test, { context, onFigures });
+}
+
+export async function runLoadtest(
+  command: readonly string[],
+  { target, cwd, args, out }: Loadtest,
+  { context, onFigures, onJob, killAfterMs }: Telling,
+): Promise<LoadtestOutcome> {
+  let job: ToldJob | null = null;
+  const words = ["--import", endWithParent, program, ...command, ...args];
+  const ended = await runProgram(
+    process.execPath,
+    [...words, "--ui", "json", "--out", out, "--", target],
+    {
+      ...{ cwd, killAfterMs, signal: context.signal },
+      environment: environmentOf(process.env, killAfterMs),
+      onLine: (line) => {
+        const { event, ...told } = readLine(line);
+        if (event === "figures") onFigures(told);
+        else if (event === "message") context.log(String(told["text"]));
+        else if (event === "job") {
+          job = told as unknown as ToldJob;
+          onJob?.(job);
+        } else if (event !== "end") context.log(line);
+      },
+    },
+  );
+  const { code, signal, stdout, stderr } = ended;
+  return { code, signal, words: (stderr || stdout).trim().slice(-WORDS_CHARACTERS_MAX), job };
+}
+
+/** A line of `--ui json`; empty for a warning of the process itself. */
+function readLine(line: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(line)) as Readonly<Record<string, unknown>>;
+  } catch {
+    return {};
+  }
+}
+
+/** Whether it passed; throws when it came to no verdict. */
+export function checkOutcome({ code, signal, words, job }: LoadtestOutcome): boolean {
+  switch (code) {
+    case EXIT_PASSED:
+      return true;
+    case EXIT_VERDICT_FAILED:
+      return false;
+    case EXIT_USAGE:
+      throw new NotRetryable(`the load test was refused: ${words}`);
+    case EXIT_INTERRUPTED:
+      // By whoever may steer the cluster: to run it again would undo that.
+      if (job?.status === "CANCELLED")
+        throw new NotRetryable(
+          `${job.id} was cancelled on the cluster: ${job.reason ?? "by whom?"}`,
+        );
+      throw new Error("the load test was interrupted");
+    default:
+      throw new Error(`the load test ended with ${code ?? signal}: ${words}`);
+  }
+}
+
+/** Workflows may need the operator's variables; what belongs to the queue itself is not theirs. */
+function environmentOf(own: NodeJS.ProcessEnv, killAfterMs: number | undefined): NodeJS.ProcessEnv {
+  const kept = Object.entries(own).filter(([name]) => !/^(HYPERSCALE_|PG[A-Z])/.test(name));
+  return {
+    ...Object.fromEntries(kept),
+    [PARENT]: String(process.pid),
+    ...(killAfterMs === undefined ? {} : { [KILL_MS]: String(killAfterMs) }),
+  };
+}

@@ -1,0 +1,74 @@
+/** What a load test wrote: kept with its task, and judged. */
+
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { extname, join } from "node:path";
+import { errorText } from "../../core/base/error-text.ts";
+import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
+
+/** Room for the rest of the result within the limit on payloads. */
+const SUMMARY_CHARACTERS_MAX = 768 * 1024;
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  ".json": "application/json",
+  ".html": "text/html; charset=utf-8",
+  ".csv": "text/csv; charset=utf-8",
+  ".xml": "application/xml",
+};
+
+/** What the run wrote goes with the task; a file that is too large stays on this node, and is named. */
+export async function leaveFiles(
+  out: string,
+  context: ExecutionContext,
+): Promise<{ readonly files: readonly string[]; readonly left_on_node?: readonly string[] }> {
+  const files: string[] = [];
+  const left: string[] = [];
+  for (const { name } of readdirSync(out, { withFileTypes: true }).filter((one) => one.isFile())) {
+    try {
+      const type = MEDIA_TYPES[extname(name)];
+      await context.attach(name, readFileSync(join(out, name)), type);
+      files.push(name);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      context.log(`${join(out, name)} could not be stored: ${errorText(error)}`);
+      left.push(join(out, name));
+    }
+  }
+  if (left.length > 0) return { files, left_on_node: left };
+  rmSync(out, { recursive: true, force: true });
+  return { files };
+}
+
+type Summary = Readonly<Record<string, unknown>>;
+
+/** Null when it wrote none. */
+export function summaryIn(directory: string): Summary | null {
+  const file = join(directory, "summary.json");
+  if (!existsSync(file)) return null;
+  const summary: unknown = JSON.parse(readFileSync(file, "utf8"));
+  if (summary === null || typeof summary !== "object")
+    throw new NotRetryable("the summary of the load test is not an object");
+  return summary as Summary;
+}
+
+export function reasonsOf(summary: Summary): string {
+  const reasons = summary["reasons"];
+  const text = Array.isArray(reasons) ? reasons.map(String).join("; ") : "";
+  return (text === "" ? "a threshold or check failed" : text).slice(0, 2_000);
+}
+
+/** The whole summary where it can be stored; else its parts from small to large, and which are missing. */
+export function bounded(summary: Summary): { summary: Summary; omitted: readonly string[] } {
+  const parts = Object.entries(summary)
+    .map(([name, part]) => ({ name, part, size: JSON.stringify(part)?.length ?? 0 }))
+    .sort((a, b) => a.size - b.size);
+  let size = 0;
+  const kept = new Set<string>();
+  for (const part of parts) {
+    size += part.size + part.name.length;
+    if (size <= SUMMARY_CHARACTERS_MAX) kept.add(part.name);
+  }
+  return {
+    summary: Object.fromEntries(Object.entries(summary).filter(([name]) => kept.has(name))),
+    omitted: parts.filter(({ name }) => !kept.has(name)).map(({ name }) => name),
+  };
+}
