@@ -12,6 +12,3 @@ export const EXIT_DEFECT = 70;
 export const EXIT_VERDICT_FAILED = 99;
 /** Interrupted; results are written. A node that was told to end twice does not wait for its work. */
 export const EXIT_INTERRUPTED = 130;
-
-/** Of a job on a cluster whose submitter ended so. */
-export const INTERRUPTED_REASON = "interrupted by its submitter";

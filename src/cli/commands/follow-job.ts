@@ -4,12 +4,8 @@ import { userInfo } from "node:os";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import type { RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
 import type { Control, Progress } from "../../core/tiers/messages.ts";
-import {
-  EXIT_FAILURE,
-  EXIT_INTERRUPTED,
-  EXIT_PASSED,
-  INTERRUPTED_REASON,
-} from "../../host/exit-codes.ts";
+import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../../host/exit-codes.ts";
+import { INTERRUPTED_REASON } from "../../host/interruption.ts";
 import type { Reporting } from "../../reporters/reporting.ts";
 import { complain } from "../print.ts";
 import { Interruption } from "./interruption.ts";

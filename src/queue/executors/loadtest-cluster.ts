@@ -11,7 +11,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { EXIT_FAILURE, EXIT_INTERRUPTED, INTERRUPTED_REASON } from "../../host/exit-codes.ts";
+import { EXIT_FAILURE, EXIT_INTERRUPTED } from "../../host/exit-codes.ts";
+import { INTERRUPTED_REASON } from "../../host/interruption.ts";
 import type { ExecutionContext } from "../worker/executor.ts";
 import {
   type Loadtest,

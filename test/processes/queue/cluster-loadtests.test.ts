@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterClient } from "../../../src/client/client.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
-import { INTERRUPTED_REASON } from "../../../src/host/exit-codes.ts";
+import { INTERRUPTED_REASON } from "../../../src/host/interruption.ts";
 import { loadtestExecutor } from "../../../src/queue/executors/loadtest.ts";
 import {
   defaultSettings,
