@@ -167,7 +167,6 @@ export class GateHost {
       }),
     );
     const addresses = Object.values(addressesOf(ledger));
-    this.#gate = gate;
     this.#process = new GateProcess({ name: ledger.name, addresses }, machine, gate, links);
     return this.#process;
   }
