@@ -9,9 +9,8 @@
  *
  * Another core may take the place of a lost one, at the present moment of the plan (`vacancies.ts`).
  *
- * What must outlive the driver is a step that the driver agrees to before it takes effect: `agree` goes
- * out, `agreed` comes back. A manager has it committed by a quorum in between, the local runner agrees at
- * once. Steps of a workflow that is over by then are ignored.
+ * What must outlive the driver is a step that it agrees to before it takes effect: `agree` goes out, `agreed` comes
+ * back. A manager has it committed by a quorum, the local runner agrees at once. What comes too late is ignored.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -319,6 +318,7 @@ export class Phases {
         this.#effects.push({ kind: "abort", workflow: name, reason: event.reason });
         return;
       case "setupDone":
+        running.asideOver = true;
         this.#agree({ kind: "setupDone", workflow: name, value: event.value });
         return;
       case "frame":

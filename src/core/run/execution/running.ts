@@ -29,6 +29,8 @@ export interface Running {
   aside: number | undefined;
   /** When that began. */
   asideAt: number;
+  /** It is over, and only not agreed yet: that may take as long as a majority is away. */
+  asideOver: boolean;
   /** The run was stopped while it was being set up. */
   stopped: boolean;
   /** Its cores were told to end their load. */
@@ -71,6 +73,7 @@ export function newRunning(
     setup: undefined,
     aside: undefined,
     asideAt: 0,
+    asideOver: false,
     stopped: false,
     ending: false,
     level: null,
@@ -84,6 +87,7 @@ export function newRunning(
 export function askAside(running: Running, core: number): void {
   running.aside = core;
   running.asideAt = Number.POSITIVE_INFINITY;
+  running.asideOver = false;
 }
 
 export function isLoadOver({ phase }: Running): boolean {
@@ -194,8 +198,10 @@ function busyCores({ aside, phase, preparing, unfinished }: Running): number[] {
 }
 
 /** Its set-up or tear-down did not even end at its limit. */
-function isStuck({ aside, asideAt, manifest, phase }: Running, now: number): boolean {
-  if (aside === undefined || (phase !== "setup" && phase !== "teardown")) return false;
+function isStuck(running: Running, now: number): boolean {
+  const { aside, asideAt, asideOver, manifest, phase } = running;
+  if (aside === undefined || asideOver) return false;
+  if (phase !== "setup" && phase !== "teardown") return false;
   const limitMs = phase === "setup" ? manifest.setupMsMax : manifest.teardownMsMax;
   return now - asideAt > limitMs + LIMIT_SLACK_MS;
 }
