@@ -58,31 +58,6 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     at = { HYPERSCALE_QUEUE_URL: node.url };
   });
 
-  it("submits a graph of a file, once by its key, and waits for its ends", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "hyperscale-graph-"));
-    try {
-      const file = join(directory, "graph.json");
-      const sleep = { executor: "sleep", input: { ms: 1 } };
-      const graph = { a: sleep, b: { ...sleep, depends_on: ["a"] } };
-      writeFileSync(file, JSON.stringify(graph));
-      const first = await hyperscale(["submit-graph", file, "--key", "k", "--wait", "--json"], at);
-      expect(first).toMatchObject({ code: 0, stderr: "" });
-      const ends = JSON.parse(first.stdout) as readonly { readonly name: string }[];
-      expect(ends).toMatchObject([
-        { name: "a", state: "SUCCEEDED" },
-        { name: "b", state: "SUCCEEDED" },
-      ]);
-      const again = await hyperscale(["submit-graph", file, "--key", "k"], at);
-      expect(again.stderr).toMatch(/nothing was added/);
-      writeFileSync(file, JSON.stringify({ a: sleep, b: { ...sleep, depends_on: ["c"] } }));
-      const wrong = await hyperscale(["submit-graph", file], at);
-      expect(wrong).toMatchObject({ code: 2, stdout: "" });
-      expect(wrong.stderr).toMatch(/tasks\.b: depends_on names "c"/);
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
-  });
-
   afterAll(async () => {
     await node?.stop(0);
     await server?.stop();
@@ -158,6 +133,28 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(broken?.stderr).toMatch(/write it as NAME=value/);
   });
 
+  it("makes, pauses, resumes, runs and removes a schedule", async () => {
+    const schedule = (...args: string[]) => hyperscale(["schedule", ...args], at);
+    const listed = async (): Promise<unknown> =>
+      JSON.parse((await schedule("list", "--json")).stdout);
+    const options = ["--time-zone", "Europe/Berlin", "--catch-up", "all", "--catch-up-max", "7"];
+    const put = await schedule("put", "nightly", "30 2 * * *", "sleep", '{"ms":1}', ...options);
+    expect(put).toMatchObject({ code: 0, stdout: "schedule nightly: 30 2 * * *\n" });
+    const fields = { time_zone: "Europe/Berlin", catch_up: "all", catch_up_max: 7 };
+    expect(await listed()).toMatchObject([{ schedule_id: "nightly", paused: false, ...fields }]);
+    expect((await schedule("pause", "nightly")).stdout).toBe("schedule nightly is paused\n");
+    expect((await schedule("list")).stdout).toMatch(/^nightly .* paused/m);
+    const run = await schedule("run", "nightly", "--json");
+    expect(JSON.parse(run.stdout)).toMatchObject({ executor: "sleep", schedule_id: "nightly" });
+    expect((await schedule("resume", "nightly")).stdout).toBe("schedule nightly goes on\n");
+    expect(await listed()).toMatchObject([{ paused: false }]);
+    const wrong = await schedule("put", "x", "* * * * *", "sleep", "--catch-up", "some");
+    expect(wrong.stderr).toMatch(/none, last, all/);
+    expect(await schedule("pause", "x")).toMatchObject({ code: 1 });
+    expect((await schedule("remove", "nightly")).code).toBe(0);
+    expect(await listed()).toEqual([]);
+  });
+
   it("lets no escape code of a task reach the terminal", async () => {
     const input = JSON.stringify({
       ms: 0,
@@ -169,6 +166,31 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(waited.code).toBe(3);
     expect(waited.stdout + waited.stderr + listed.stdout).not.toMatch(/[\u001b\u0007]/);
     expect(waited.stdout).toMatch(/error +red/);
+  });
+
+  it("submits a graph of a file, once by its key, and waits for its ends", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "hyperscale-graph-"));
+    try {
+      const file = join(directory, "graph.json");
+      const sleep = { executor: "sleep", input: { ms: 1 } };
+      const graph = { a: sleep, b: { ...sleep, depends_on: ["a"] } };
+      writeFileSync(file, JSON.stringify(graph));
+      const first = await hyperscale(["submit-graph", file, "--key", "k", "--wait", "--json"], at);
+      expect(first).toMatchObject({ code: 0, stderr: "" });
+      const ends = JSON.parse(first.stdout) as readonly { readonly name: string }[];
+      expect(ends).toMatchObject([
+        { name: "a", state: "SUCCEEDED" },
+        { name: "b", state: "SUCCEEDED" },
+      ]);
+      const again = await hyperscale(["submit-graph", file, "--key", "k"], at);
+      expect(again.stderr).toMatch(/nothing was added/);
+      writeFileSync(file, JSON.stringify({ a: sleep, b: { ...sleep, depends_on: ["c"] } }));
+      const wrong = await hyperscale(["submit-graph", file], at);
+      expect(wrong).toMatchObject({ code: 2, stdout: "" });
+      expect(wrong.stderr).toMatch(/tasks\.b: depends_on names "c"/);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
   });
 
   it("refuses to start a node with settings or an address that cannot work", async () => {

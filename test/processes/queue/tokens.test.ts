@@ -1,13 +1,20 @@
 /** Tokens of clients, workers and operators: each opens its own, and the one for everything opens everything. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { methodRefusal, TOKEN_SCOPES } from "../../../src/core/queue/permissions.ts";
 import { RpcClient } from "../../../src/queue/api/rpc-client.ts";
 import { QueueClient, QueueError, type QueueNode } from "../../../src/queue/index.ts";
-import { calmSettings, startNode } from "./fixtures.ts";
+import { calmSettings, NodeProcess, startNode } from "./fixtures.ts";
+
+const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
+const queueCommand = (...args: readonly string[]) =>
+  promisify(execFile)(process.execPath, ["--import", "tsx", main, "queue", ...args]);
 
 const token = "everything-0123456789";
 const scopedTokens = {
@@ -91,6 +98,34 @@ describe("tokens of the queue", () => {
     const mail = (await operator.queues()).find(({ queue }) => queue === "mail");
     expect(mail).toMatchObject({ paused: true });
     operator.close();
+  });
+
+  it("are files on the command line: of a node, and of who calls it", async () => {
+    const files = mkdtempSync(join(tmpdir(), "hyperscale-token-files-"));
+    const keep = (name: string, text: string): string => {
+      writeFileSync(join(files, name), text, { mode: 0o600 });
+      return join(files, name);
+    };
+    const operators = keep("operator", scopedTokens.operator);
+    const clients = keep("client", scopedTokens.client);
+    const args = ["--data-dir", join(files, "data"), "--client-token-file", clients];
+    const access = ["--token-file", keep("all", token), "--operator-token-file", operators];
+    const started = new NodeProcess(args, {}, access);
+    try {
+      const { url } = await started.ready;
+      const call = (file: string, ...rest: string[]) =>
+        queueCommand(...rest, "--url", url, "--token-file", file);
+      const put = ["schedule", "put", "nightly", "0 3 * * *", "sleep"];
+      await expect(call(clients, ...put)).rejects.toMatchObject({
+        stderr: expect.stringContaining("the token is for clients"),
+      });
+      await call(operators, ...put);
+      const { stdout } = await call(clients, "schedule", "list", "--json");
+      expect(JSON.parse(stdout)).toMatchObject([{ schedule_id: "nightly" }]);
+    } finally {
+      await started.end();
+      rmSync(files, { recursive: true, force: true });
+    }
   });
 
   it("keeps figures for operators, and following from workers", async () => {
