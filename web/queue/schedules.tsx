@@ -1,6 +1,7 @@
 /** Schedules: when each ticks next, what it submits, what became of its last task. */
 
 import type { Schedule } from "../../src/queue/api/types.ts";
+import { Chip } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";
 import { place } from "./address.ts";
 import { call } from "./api.ts";
@@ -36,7 +37,7 @@ export function SchedulesView() {
             { title: "Next" },
             { title: "Last" },
             { title: "Last task" },
-            { title: "Run or remove", hidden: true },
+            { title: "Run, pause or remove", hidden: true },
           ]}
           rows={schedules.value.map((one) => ({
             key: one.schedule_id,
@@ -44,9 +45,15 @@ export function SchedulesView() {
               {
                 text: <a href={place("tasks", { schedule: one.schedule_id })}>{one.schedule_id}</a>,
               },
-              { text: <code>{one.cron}</code> },
+              { text: <Times schedule={one} /> },
               { text: executorOf(one) },
-              { text: <Moment at={one.next_tick} /> },
+              {
+                text: one.paused ? (
+                  <Chip tone="warn">paused</Chip>
+                ) : (
+                  <Moment at={one.next_tick} />
+                ),
+              },
               { text: <Moment at={one.last_tick} /> },
               { text: one.last_task === null ? "–" : <TaskLink id={one.last_task} /> },
               { text: <Actions schedule={one} done={schedules.again} /> },
@@ -54,6 +61,14 @@ export function SchedulesView() {
           }))}
         />
       )}
+    </>
+  );
+}
+
+function Times({ schedule: { cron, time_zone } }: { readonly schedule: Schedule }) {
+  return (
+    <>
+      <code>{cron}</code> {time_zone === "UTC" ? "" : time_zone}
     </>
   );
 }
@@ -71,6 +86,12 @@ function Actions({ schedule, done }: { readonly schedule: Schedule; readonly don
     done();
     return `Task ${task.task_id} submitted.`;
   };
+  const pause = async (): Promise<string> => {
+    const paused = !schedule.paused;
+    await call("pause_schedule", { schedule_id: id, paused });
+    done();
+    return paused ? `${id} is paused: it does not tick.` : `${id} ticks again.`;
+  };
   const remove = async (): Promise<string> => {
     await call("remove_schedule", { schedule_id: id });
     done();
@@ -80,6 +101,10 @@ function Actions({ schedule, done }: { readonly schedule: Schedule; readonly don
     <span class="row-buttons">
       <button type="button" class="button" onClick={() => perform(runNow)}>
         Run now<span class="hidden"> {id}</span>
+      </button>
+      <button type="button" class="button" onClick={() => perform(pause)}>
+        {schedule.paused ? "Resume" : "Pause"}
+        <span class="hidden"> {id}</span>
       </button>
       <button
         type="button"

@@ -157,7 +157,7 @@ describe(
       for (const one of [page, second]) await one.close();
     });
 
-    it("pauses a queue, runs and removes a schedule, and draws what the node kept", async () => {
+    it("pauses a queue, runs, pauses and removes a schedule, and draws what the node kept", async () => {
       await client.limitQueue("mail", { concurrency: 2 });
       await client.putSchedule("nightly", "0 3 * * *", { executor: "sleep", input: { ms: 1 } });
       const { page, problems } = await open("#queues");
@@ -168,6 +168,13 @@ describe(
       await page.goto(`${node.url}/#schedules`);
       await press(page, "Run now nightly");
       await page.getByText(/Task \d+ submitted/).waitFor();
+      await press(page, "Pause nightly");
+      await page.getByText("nightly is paused").waitFor();
+      expect(await client.schedules()).toMatchObject([{ schedule_id: "nightly", paused: true }]);
+      await shot(page, "schedules-paused");
+      await press(page, "Resume nightly");
+      await page.getByText("nightly ticks again").waitFor();
+      expect(await client.schedules()).toMatchObject([{ paused: false }]);
       await press(page, "Remove nightly");
       await confirm(page, "Remove");
       await page.getByText("No schedules.").waitFor();
