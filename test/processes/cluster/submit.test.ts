@@ -165,16 +165,6 @@ describe("a cluster of one manager and two workers", () => {
   );
 
   it(
-    "ends every process that it started",
-    async () => {
-      const ended = await cluster.command("cluster", "down");
-      expect(ended).toMatchObject({ code: 0 });
-      expect(cluster.left()).toEqual([]);
-    },
-    MS_MAX,
-  );
-
-  it(
     "takes along the data files that the workflow reads, wherever they lie to each other",
     async () => {
       const place = join(cluster.dir, "project");
@@ -219,6 +209,16 @@ describe("a cluster of one manager and two workers", () => {
       } finally {
         server.close();
       }
+    },
+    MS_MAX,
+  );
+
+  it(
+    "ends every process that it started",
+    async () => {
+      const ended = await cluster.command("cluster", "down");
+      expect(ended).toMatchObject({ code: 0 });
+      expect(cluster.left()).toEqual([]);
     },
     MS_MAX,
   );

@@ -227,7 +227,7 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
       const done = await client.wait(task.id);
       expect(done).toMatchObject({ state: "FAILED", attempt_id: 1 });
       expect(done.error?.message).toMatch(
-        /the cluster did not take the load test: .*no .* answers .*127\.0\.0\.1:9/,
+        /the cluster did not take the load test: .*nobody answers .*127\.0\.0\.1:9/,
       );
     },
     MS_MAX,
