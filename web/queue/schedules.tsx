@@ -48,11 +48,7 @@ export function SchedulesView() {
               { text: <Times schedule={one} /> },
               { text: executorOf(one) },
               {
-                text: one.paused ? (
-                  <Chip tone="warn">paused</Chip>
-                ) : (
-                  <Moment at={one.next_tick} />
-                ),
+                text: one.paused ? <Chip tone="warn">paused</Chip> : <Moment at={one.next_tick} />,
               },
               { text: <Moment at={one.last_tick} /> },
               { text: one.last_task === null ? "–" : <TaskLink id={one.last_task} /> },
