@@ -57,8 +57,13 @@ const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "src/engine/recorder.ts",
-        from: "Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS",
-        to: "Math.max(0, this.#host.measuredMs(now) + 500) / WINDOW_MS",
+        from: "begin(Math.floor(Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS",
+        to: "begin(Math.floor(Math.max(0, this.#host.measuredMs(now) + 500) / WINDOW_MS",
+      },
+      {
+        file: "src/engine/recorder.ts",
+        from: "reached = Math.floor(Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS",
+        to: "reached = Math.floor(Math.max(0, this.#host.measuredMs(now) + 500) / WINDOW_MS",
       },
     ],
     shownBy: "layers",
