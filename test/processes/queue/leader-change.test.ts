@@ -1,12 +1,13 @@
 /** Leaders and workers that go away: what healthy nodes hold stays theirs, and who waits is answered. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
+import { defaultSettings, QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
 import {
   calmSettings,
   eventually,
   fastEnvironment,
+  fastSettings,
   hasBegun,
   NodeProcess,
   startNode,
@@ -44,15 +45,25 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
   }
 
   /** A leader of its own that can be killed, a successor that works not, and a worker. */
-  async function trio(executors: NonNullable<Parameters<typeof startNode>[0]["executors"]>) {
+  async function trio(
+    executors: NonNullable<Parameters<typeof startNode>[0]["executors"]>,
+    { taskLeaseMs } = fastSettings,
+  ) {
     const database = await server.createDatabase();
+    const environment = {
+      ...fastEnvironment,
+      HYPERSCALE_LEASE_DURATION_SECONDS: String(taskLeaseMs / 1_000),
+    };
     const leader = keep(
-      new NodeProcess(["--database", database, "--max-parallel", "0"], fastEnvironment),
+      new NodeProcess(["--database", database, "--max-parallel", "0"], environment),
     );
     await leader.ready;
-    const successor = keep(await startNode({ database, settings: { maxParallel: 0 } }));
+    const settings = { taskLeaseMs };
+    const successor = keep(
+      await startNode({ database, settings: { ...settings, maxParallel: 0 } }),
+    );
     const worker = keep(
-      await startNode({ database, nodeId: "healthy", role: "worker", executors }),
+      await startNode({ database, nodeId: "healthy", role: "worker", executors, settings }),
     );
     const kill = async (): Promise<void> => {
       await leader.end("SIGKILL");
@@ -77,7 +88,8 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
 
   it("keeps max_parallel_per_node over a change of leader (TQ-36)", async () => {
     const { open: release, hold } = gate();
-    const { client, kill } = await trio({ hold });
+    // Leases that a starved machine does not let run out: then the task would wait for its next attempt.
+    const { client, kill } = await trio({ hold }, defaultSettings);
     const limited = { executor: "hold", placement_constraints: { max_parallel_per_node: 1 } };
     await client.submitMany([limited, limited]);
     await eventually("one runs", async () => (await client.status()).counts.RUNNING === 1);
