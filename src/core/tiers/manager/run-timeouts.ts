@@ -193,18 +193,6 @@ export class RunTimeouts {
     this.#sampleAt = Math.min(this.#sampleAt, this.#context.now + SAMPLE_MS);
   }
 
-  /** A worker of the job was given more time. (AD-34.40) */
-  extended(worker: string, ms: number): void {
-    if (this.isTracked) this.#track({ kind: "extended", worker, ms });
-  }
-
-  /** It has recovered, or is lost: then what it was given stays. (AD-34.62) */
-  recovered(worker: string, isLost: boolean): void {
-    if (!this.isTracked || !this.#state.timeouts.extended.includes(worker)) return;
-    if (isLost) this.#context.timeouts.count("cleaned", "worker_failure");
-    this.#track({ kind: "recovered", worker });
-  }
-
   #track(change: TrackingChange): void {
     if (change.kind === "overdue") this.#isProposing = true;
     this.#log.propose({ kind: "timeouts", change });
