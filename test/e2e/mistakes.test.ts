@@ -212,6 +212,14 @@ describe("limits of the machine", () => {
     expect(demo.stats().connections).toBe(before);
   });
 
+  it("a cluster of two gates, also in the background: said once", async () => {
+    for (const flags of [[], ["--detach"]]) {
+      const { code, stderr } = await here.run("cluster", "up", "--gates", "2", ...flags);
+      const why = "hyperscale cluster up: --gates: an odd number, as 1, 3 or 5";
+      expect({ code, why: stderr.trim() }).toEqual({ code: 2, why });
+    }
+  });
+
   it(
     "too few file descriptors: what to do, before anything runs (as root: with a hard limit)",
     needs(process.platform === "linux" && isRoot, "only root on Linux may lower a hard limit"),

@@ -160,7 +160,13 @@ async function upDetached({ dir, json }: UpFlags): Promise<void> {
   const isKnown = (): boolean => said().includes("\n") || child.exitCode !== null;
   await isOver(READY_MS_MAX + END_MS_MAX, isKnown);
   const [line = ""] = said().split("\n");
-  if (!line.startsWith("{")) throw new UsageError(said().trim() || "it has not become ready");
+  if (!line.startsWith("{")) {
+    // What it says begins with the name of the command, as what this one says will.
+    const why = said()
+      .trim()
+      .replace(/^hyperscale cluster up: /, "");
+    throw new UsageError(why || "it has not become ready");
+  }
   printReady(JSON.parse(line) as Ready, json === true, "hyperscale cluster down ends it");
   child.unref();
 }
