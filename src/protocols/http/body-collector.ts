@@ -3,7 +3,8 @@
  * that sends one byte at a time cost a hundred bytes of memory for each.
  */
 
-const FIRST_BYTES = 4 * 1024;
+/** From the second piece on. A body in one piece gets what it needs, from memory that Node has ready. */
+const GROWN_BYTES = 4 * 1024;
 
 export class BodyCollector {
   readonly #bytesMax: number;
@@ -23,9 +24,9 @@ export class BodyCollector {
       this.#bytes = null;
       return;
     }
-    if (this.#bytes === null) this.#bytes = Buffer.allocUnsafe(Math.max(needed, FIRST_BYTES));
+    if (this.#bytes === null) this.#bytes = Buffer.allocUnsafe(needed);
     else if (needed > this.#bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2));
+      const grown = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2, GROWN_BYTES));
       this.#bytes.copy(grown, 0, 0, this.#length);
       this.#bytes = grown;
     }

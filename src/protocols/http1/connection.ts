@@ -173,7 +173,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
     exchange.call.awaitFirstByte(now);
     this.#state = IN_HEAD;
     this.#interim = 0;
-    if (turn.reading && upload === null) {
+    if (turn.holdsWrites && upload === null) {
       this.#unwritten = bytes;
       turn.writeLater(this);
       return;

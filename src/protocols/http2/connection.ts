@@ -19,6 +19,7 @@ import type { Failure } from "../errors.ts";
 import { openSocket, type SocketOptions, secure } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
 import { openTunnel } from "../net/tunnel.ts";
+import { turn } from "../net/turn.ts";
 import { CLOSED, connectionFailure, NO_HTTP2 } from "./failure.ts";
 import { READ_BUFFER_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
 import { Http2Session, type SessionOwner } from "./session.ts";
@@ -60,6 +61,9 @@ export class Http2Connection implements SessionOwner {
   #retired = false;
   #closed = false;
   #tcpConnectedAt = 0;
+  /** Bytes of the wire, or within TLS. Asking the socket would cost more than counting. */
+  #read = 0;
+  #written = 0;
   readonly #in = new WireShare();
   readonly #out = new WireShare();
 
@@ -89,7 +93,7 @@ export class Http2Connection implements SessionOwner {
   }
 
   get bytesRead(): number {
-    return this.#socket.bytesRead;
+    return this.#read;
   }
 
   /** Puts a call on this connection, now or as soon as it is open. */
@@ -115,8 +119,8 @@ export class Http2Connection implements SessionOwner {
   remove(stream: CarriedStream): void {
     if (!this.#waiting.delete(stream)) this.#open--;
     const { active } = this;
-    stream.call.bytesIn += this.#in.take(this.#socket.bytesRead, stream.payloadIn, active);
-    stream.call.bytesOut += this.#out.take(this.#socket.bytesWritten, stream.payloadOut, active);
+    stream.call.bytesIn += this.#in.take(this.#read, stream.payloadIn, active);
+    stream.call.bytesOut += this.#out.take(this.#written, stream.payloadOut, active);
     this.active--;
     if (this.#retired && this.active === 0) this.close();
     else if (this.#waiting.size > 0) this.#openWaiting();
@@ -151,7 +155,7 @@ export class Http2Connection implements SessionOwner {
       onread: {
         buffer: readBuffer,
         callback: (count: number): boolean => {
-          this.#session?.receive(readBuffer, 0, count);
+          this.#receive(readBuffer, count);
           return true;
         },
       },
@@ -169,13 +173,19 @@ export class Http2Connection implements SessionOwner {
         this.#tcpConnectedAt = clock();
         this.#socket = this.#listen(secure(tunnel, this.origin, options));
         // Node reads into our buffer only where the socket is its own.
-        this.#socket.on("data", (piece: Buffer) => this.#session?.receive(piece, 0, piece.length));
+        this.#socket.on("data", (piece: Buffer) => this.#receive(piece, piece.length));
         // It may hold what a server said at once, and is paused then.
         this.#socket.resume();
         if (!this.origin.secure) this.#secured();
       },
       tunnelFailed: (error) => this.#broke(error),
     });
+  }
+
+  #receive(bytes: Buffer, end: number): void {
+    turn.answered();
+    this.#read += end;
+    this.#session?.receive(bytes, 0, end);
   }
 
   #listen(socket: net.Socket): net.Socket {
@@ -217,7 +227,9 @@ export class Http2Connection implements SessionOwner {
   }
 
   write(bytes: Buffer): boolean {
-    return this.#closed || this.#socket.write(bytes);
+    if (this.#closed) return true;
+    this.#written += bytes.length;
+    return this.#socket.write(bytes);
   }
 
   settingsCame(): void {

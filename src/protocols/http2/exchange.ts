@@ -10,6 +10,8 @@ import { BodyPump } from "../http/body-pump.ts";
 import { type BodySource, isSource } from "../http/body-source.ts";
 import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
 import { redirectOf } from "../http/redirect.ts";
+import type { KeptAnswer } from "../http/response.ts";
+import { type Deferred, turn } from "../net/turn.ts";
 import type { CallSink } from "../protocol.ts";
 import type { CarriedStream, Http2Connection } from "./connection.ts";
 import { encoder, type Http2Head } from "./encode.ts";
@@ -33,7 +35,9 @@ export const HTTP2: HttpVersion<Http2Head> = {
   exchangeOf: (bound) => (bound instanceof Http2Exchange ? bound : null),
 };
 
-class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream, StreamListener {
+class Http2Exchange
+  implements HttpExchange<Http2Head>, CallOwner, CarriedStream, StreamListener, Deferred
+{
   readonly call: MeasuredCall;
   /** Content of the current stream, without framing. */
   payloadIn = 0;
@@ -188,9 +192,23 @@ class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream
 
   streamEnded(): void {
     const now = clock();
-    const location = this.#redirectsLeft > 0 ? (this.#headers?.location ?? null) : null;
     this.#stream = null;
     this.#leave();
+    if (!turn.reading) {
+      this.#complete(now);
+      return;
+    }
+    this.call.endedAt = now;
+    turn.finishLater(this);
+  }
+
+  resume(): void {
+    // Its user may be gone by now.
+    if (this.call.underWay) this.#complete(this.call.endedAt);
+  }
+
+  #complete(now: number): void {
+    const location = this.#redirectsLeft > 0 ? (this.#headers?.location ?? null) : null;
     const { status } = this.call;
     const target = redirectOf(this.#message.source, status, location);
     if (target !== null) {
@@ -256,18 +274,35 @@ class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream
     this.#user.ended(this);
     this.#first.upload?.release?.();
     if (!this.#keep) return undefined;
-    const headers = this.#headers;
-    const body = this.#body?.take() ?? null;
     const kept =
-      headers === null
+      this.#headers === null
         ? null
-        : {
-            readHeaders: () => headers.lines,
-            body,
-            tooLong: this.#body !== null && body === null,
-            bodyBytesMax: this.#first.bodyBytesMax,
-            owner: this.#user,
-          };
+        : new KeptStream(this.#headers, this.#body, this.#first.bodyBytesMax, this.#user);
     return new Http2Response(this.call, this.call.error, kept);
+  }
+}
+
+class KeptStream implements KeptAnswer {
+  readonly body: Buffer | null;
+  readonly tooLong: boolean;
+  readonly bodyBytesMax: number;
+  readonly owner: Http2User;
+  readonly #headers: HeaderList;
+
+  constructor(
+    headers: HeaderList,
+    body: BodyCollector | null,
+    bodyBytesMax: number,
+    owner: Http2User,
+  ) {
+    this.#headers = headers;
+    this.body = body?.take() ?? null;
+    this.tooLong = body !== null && this.body === null;
+    this.bodyBytesMax = bodyBytesMax;
+    this.owner = owner;
+  }
+
+  readHeaders(): HeaderList["lines"] {
+    return this.#headers.lines;
   }
 }

@@ -3,6 +3,7 @@
  * Everything that is sent in one turn of the loop goes out in one write.
  */
 
+import { type Deferred, turn } from "../net/turn.ts";
 import * as f from "./frames.ts";
 import { type ConstantFields, HpackEncoder } from "./hpack/encoder.ts";
 import { FRAME_BYTES_MAX } from "./limits.ts";
@@ -43,6 +44,12 @@ export class FrameWriter {
   #scheduled = false;
   #full = false;
   #closed = false;
+  readonly #flushing: Deferred = {
+    resume: () => {
+      this.#scheduled = false;
+      this.flush();
+    },
+  };
 
   constructor(carrier: FrameCarrier) {
     this.#carrier = carrier;
@@ -52,10 +59,8 @@ export class FrameWriter {
     this.#out.push(bytes);
     if (this.#held || this.#scheduled) return;
     this.#scheduled = true;
-    process.nextTick(() => {
-      this.#scheduled = false;
-      this.flush();
-    });
+    if (turn.holdsWrites) turn.writeLater(this.#flushing);
+    else process.nextTick(this.#flushing.resume);
   }
 
   /** What is sent from now on waits for `release`. */

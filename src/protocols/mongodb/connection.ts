@@ -125,7 +125,8 @@ export class MongodbConnection implements Connection<MongodbCommand> {
   #greeted(document: Document): void {
     const refusal = refusalOf(document);
     const { password, source, user } = this.#login;
-    if (refusal !== null) this.#lost({ kind: "application", ...refusal });
+    const opening = this.#socket.times(this.#now);
+    if (refusal !== null) this.#lost({ kind: "application", ...refusal, opening });
     else if (user === "" || (this.#scram !== null && document["done"] === true))
       this.#opened(document);
     else if (this.#scram === null) {

@@ -1,6 +1,5 @@
 /** One connection to an MQTT server; it carries many calls at once, told apart by the numbers of packets. */
 
-import { clock } from "../call.ts";
 import type {
   CarriedCall,
   Connection,
@@ -108,7 +107,7 @@ export class MqttConnection implements Connection<MqttCommand> {
   #publish(call: Call, encoded: Buffer, qos: Qos, now: number): void {
     if (qos === 0) {
       call.wrote(encoded.length, 1, now);
-      this.#socket.write(encoded, () => call.answered(null, clock()));
+      this.#socket.deliver(encoded, call);
       return;
     }
     const id = this.#number(call, now);
@@ -253,7 +252,8 @@ export class MqttConnection implements Connection<MqttCommand> {
     } else {
       const name = reasonName(code);
       const text = `the server refused the connection with ${name}`;
-      this.#host.lost({ kind: "application", code: name, text }, this.#now);
+      const opening = this.#socket.times(this.#now);
+      this.#host.lost({ kind: "application", code: name, text, opening }, this.#now);
     }
   }
 

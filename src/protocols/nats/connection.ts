@@ -4,7 +4,6 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { clock } from "../call.ts";
 import type {
   CarriedCall,
   Connection,
@@ -151,7 +150,7 @@ export class NatsConnection implements Connection<NatsCommand> {
   #publish(call: Call, bytes: Buffer, confirm: boolean, now: number): void {
     call.wrote(bytes.length + (confirm ? PING.length : 0), 1, now);
     if (!confirm) {
-      this.#socket.write(bytes, () => call.answered(null, clock()));
+      this.#socket.deliver(bytes, call);
       return;
     }
     this.#pongs.push(call);
@@ -284,7 +283,8 @@ export class NatsConnection implements Connection<NatsCommand> {
       call.refused(code, text, this.#now);
       return;
     }
-    this.#lost({ kind: "application", code, text }, this.#now);
+    const opening = this.#socket.times(this.#now);
+    this.#lost({ kind: "application", code, text, opening }, this.#now);
   }
 }
 

@@ -61,6 +61,8 @@ describe("a server", present, () => {
     expect(nobody).toMatchObject({
       errorKind: "application",
       errorCode: "NO_RESPONDERS",
+      // Samples of the report have the text alone.
+      error: "NO_RESPONDERS: nobody responds to that subject",
       status: 503,
     });
     const slow = await perform(bus.request("prices", "x", { timeout: "50ms" }), asking);

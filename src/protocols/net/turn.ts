@@ -29,15 +29,20 @@ const TRIED_AGAIN_AFTER = 64;
 export class Turn {
   /** Answers are being read: whatever follows from them waits. */
   reading = false;
+  /** They are being read, or what follows from them is done: requests wait to be written. */
+  holdsWrites = false;
   #answers = 0;
   #smallTurns = 0;
   /** Answers that are still to be dealt with at once. */
   #atOnce = 0;
   readonly #finishing = new DeferredList();
   readonly #writing = new DeferredList();
-  readonly #finish = (): void => this.#finishing.run();
-  readonly #write = (): void => {
+  readonly #finish = (): void => {
     this.reading = false;
+    this.#finishing.run();
+  };
+  readonly #write = (): void => {
+    this.holdsWrites = false;
     this.#judge();
     this.#writing.run();
   };
@@ -52,7 +57,7 @@ export class Turn {
 
   /** Bytes of an answer have come. */
   answered(): void {
-    if (this.reading) {
+    if (this.holdsWrites) {
       this.#answers++;
       return;
     }
@@ -61,18 +66,19 @@ export class Turn {
       return;
     }
     this.reading = true;
+    this.holdsWrites = true;
     this.#answers = 1;
     // Promises that were fulfilled in the first are gone on with before the second.
     setImmediate(this.#finish);
     setImmediate(this.#write);
   }
 
-  /** Only while answers are being read. */
+  /** Only while `reading`. */
   finishLater(exchange: Deferred): void {
     this.#finishing.add(exchange);
   }
 
-  /** Only while answers are being read. */
+  /** Only while it `holdsWrites`. */
   writeLater(connection: Deferred): void {
     this.#writing.add(connection);
   }

@@ -16,10 +16,13 @@ import {
   type SqlStatement,
   statementsSent,
 } from "../target/sql.ts";
+import { copyIn } from "./copy.ts";
 
 interface Statement extends SqlStatement {
   /** Prepared under this name when a connection first performs it. */
   readonly name?: string;
+  /** What a COPY takes in. */
+  readonly copied?: Uint8Array;
 }
 
 export type PostgresCommand = SqlCommand<Statement>;
@@ -66,9 +69,10 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
     const { statements, transaction } = command;
     const [first] = statements;
     // The way that load takes: one promise less, and no object for each call.
-    if (first !== undefined && !transaction) return queried(client, first).then(onlyRows);
+    if (first !== undefined && !transaction && first.copied === undefined)
+      return queried(client, first).then(onlyRows);
     return runStatements(command, {
-      run: async (statement) => rowsOf(await queried(client, statement)),
+      run: async (statement) => rowsOf(await performed(client, statement)),
       begin: () => client.query("BEGIN"),
       commit: () => client.query("COMMIT"),
       rollback: () => client.query("ROLLBACK"),
@@ -103,6 +107,15 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
   }
 }
 
+async function performed(
+  client: pg.Client,
+  statement: Statement,
+): Promise<Pick<pg.QueryResult, "rows" | "rowCount">> {
+  const { copied, text } = statement;
+  if (copied === undefined) return queried(client, statement);
+  return { rows: [], rowCount: await copyIn(client, text, copied) };
+}
+
 /** The driver copies what is given as an object, so only what has a name is. */
 function queried(client: pg.Client, statement: Statement): Promise<pg.QueryResult> {
   const { name, text, values } = statement;
@@ -114,7 +127,7 @@ function onlyRows(result: pg.QueryResult): readonly Rows[] {
   return [rowsOf(result)];
 }
 
-function rowsOf({ rowCount, rows }: pg.QueryResult): Rows {
+function rowsOf({ rowCount, rows }: Pick<pg.QueryResult, "rows" | "rowCount">): Rows {
   return { rows, rowCount: rowCount ?? 0 };
 }
 

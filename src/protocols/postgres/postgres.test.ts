@@ -51,6 +51,20 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
     expect(rows.map(({ id }) => id)).toEqual([10, 11]);
   });
 
+  it("takes in rows by COPY, alone and in a transaction, and says what is wrong with them", async () => {
+    const into = "copy items from stdin (format csv)";
+    const [taken, both, wrong, after] = await answersTo(
+      db.copy(into, "20,nut\n21,bolt\n"),
+      db.transaction(db.copy(into, Buffer.from("22,nail\n")), db.query("select 1 n")),
+      db.copy(into, "23,screw\nx,y\n"),
+      db.query("select count(*)::int n from items where id between 20 and 29"),
+    );
+    expect(taken).toMatchObject({ ok: true, sent: 1, value: { rowCount: 2, rows: [] } });
+    expect(both?.value.map(({ rowCount }) => rowCount)).toEqual([1, 1]);
+    expect(wrong).toMatchObject({ errorKind: "application", errorCode: "22P02" });
+    expect(after?.value.rows).toEqual([{ n: 3 }]);
+  });
+
   it("fails the call when the server ends the connection, and goes on with another", async () => {
     const session = new TestSession();
     const run = await runner(db.query("select pg_terminate_backend(pg_backend_pid())"), session);
@@ -86,6 +100,11 @@ describe("a mistake", () => {
       "no name",
       () => new PostgresTarget("postgres://a@b/x").prepared("", "select 1"),
       /has a name/,
+    ],
+    [
+      "a copy to the client",
+      () => new PostgresTarget("postgres://a@b/x").copy("copy items to stdout", ""),
+      /from stdin/,
     ],
     [
       "an empty transaction",

@@ -48,6 +48,8 @@ export const POSTGRES: TargetProtocol = {
 };
 
 const NONE: Parameters = [];
+const COPY = /^\s*copy\b.*\bfrom\s+stdin\b/is;
+const COPY_EXAMPLE = 'copy("copy items from stdin (format csv)", "1,nut\\n2,bolt\\n")';
 const EXAMPLE = 'query("select * from items where id = $1", [7])';
 
 export class PostgresTarget {
@@ -74,6 +76,16 @@ export class PostgresTarget {
       throw new TypeError("a prepared statement has a name of 1 to 63 characters");
     checkedText(text, EXAMPLE);
     return (values = NONE) => statementCall(this.#target, { name, text, values }, name);
+  }
+
+  /** `copy items from stdin (format csv)` with its data, encoded once; `rowCount` says how many rows it took in. */
+  copy(text: string, data: string | Uint8Array): PostgresCall<Rows> {
+    if (!COPY.test(checkedText(text, COPY_EXAMPLE)))
+      throw new TypeError(`a copy takes data from stdin: ${COPY_EXAMPLE}`);
+    if (typeof data !== "string" && !(data instanceof Uint8Array))
+      throw new TypeError(`the data of a copy are a text or bytes: ${COPY_EXAMPLE}`);
+    const copied = typeof data === "string" ? Buffer.from(data) : data;
+    return statementCall(this.#target, { text, values: NONE, copied });
   }
 
   /**

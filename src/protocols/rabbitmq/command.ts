@@ -13,6 +13,10 @@ export interface MessageOptions {
   readonly mandatory?: boolean;
 }
 
+interface MessageProperties extends Omit<MessageOptions, "expirationMs"> {
+  readonly expiration?: string;
+}
+
 export interface QueueOptions {
   /** Survives a restart of the server; true by default. */
   readonly durable?: boolean;
@@ -30,7 +34,8 @@ export type RabbitmqCommand =
       readonly exchange: string;
       readonly routingKey: string;
       readonly content: Buffer;
-      readonly options: MessageOptions;
+      /** As the driver takes them. */
+      readonly properties: MessageProperties;
       /** Waits until the server has it. */
       readonly confirm: boolean;
     }

@@ -83,13 +83,14 @@ export class RabbitmqTarget {
     options: PublishOptions = {},
   ): RabbitmqCall<null> {
     checkNames("publish", options, MESSAGE_OPTION_NAMES);
-    const { confirm = true, ...message } = options;
+    const { confirm = true, expirationMs, ...message } = options;
+    const expires = expirationMs === undefined ? {} : { expiration: `${expirationMs}` };
     const command = {
       kind: "publish",
       exchange: nameOf(exchange),
       routingKey: nameOf(routingKey),
       content: Buffer.from(payloadBytes(payload)),
-      options: message,
+      properties: { ...message, ...expires },
       confirm,
     } as const;
     const to = exchange === "" ? routingKey : exchange;

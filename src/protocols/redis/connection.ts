@@ -96,7 +96,8 @@ export class RedisConnection implements Connection<RedisCommand> {
   #loggedIn(value: RedisReply): void {
     if (value instanceof RedisError) {
       const { code, text } = value;
-      this.#lost({ kind: "application", code, text }, this.#now);
+      const opening = this.#socket.times(this.#now);
+      this.#lost({ kind: "application", code, text, opening }, this.#now);
     } else if (--this.#loginLeft === 0) this.#opened(this.#now);
   }
 

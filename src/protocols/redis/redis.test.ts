@@ -28,6 +28,7 @@ describe("a target", () => {
     ["redis://h", { username: "ada" }, /needs a password/],
     ["redis://h", { passwort: "x" } as RedisOptions, /did you mean "password"/],
     ["redis://h", { timeout: "soon" }, /timeout: "soon" is not a duration/],
+    ["mysql://ada:hidden@h", {}, /not "mysql:\/\/\*\*\*@h"$/],
   ])("refuses %s with %j before the run", (address, options, message) => {
     expect(() => redis.target(address, options)).toThrow(message);
   });
@@ -147,11 +148,15 @@ describe("a server", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     });
     const { calls, checks, endedBy, outcome } = await once(pricing);
     expect(checks.every(({ passed }) => passed)).toBe(true);
-    expect(calls.map(({ name, result }) => [name, result.protocol, result.ok])).toEqual([
+    const told = calls.map(({ name, result }) => [name, result.protocol, result.ok]);
+    expect([told[0], told[3]]).toEqual([
       ["store", "redis", true],
-      ["price", "redis", true],
-      ["INCR", "redis", true],
       ["broken", "redis", false],
+    ]);
+    // Over two connections: the server answers the later one first where it reads both at once.
+    expect(told.slice(1, 3).sort()).toEqual([
+      ["INCR", "redis", true],
+      ["price", "redis", true],
     ]);
     expect([outcome, endedBy]).toEqual(["ended", "broken"]);
   });

@@ -153,7 +153,7 @@ export class RespReader {
     if (kind === LONG_ERROR) return new RedisError(buffer.toString("utf8", from, end));
     if (!this.keeps) return null;
     // A verbatim text begins with its format and a colon: "txt:".
-    return Buffer.from(buffer.subarray(kind === VERBATIM ? Math.min(from + 4, end) : from, end));
+    return copyOf(buffer, kind === VERBATIM ? Math.min(from + 4, end) : from, end);
   }
 
   #aggregate(kind: number, length: number): void {
@@ -205,7 +205,7 @@ export class RespReader {
   /** Copied: the buffer is everybody's. */
   #keepPiece(buffer: Buffer, from: number, end: number): void {
     this.#pieces ??= [];
-    this.#pieces.push(Buffer.from(buffer.subarray(from, end)));
+    this.#pieces.push(copyOf(buffer, from, end));
     this.#piecesLength += end - from;
   }
 
@@ -217,6 +217,13 @@ export class RespReader {
     this.#piecesLength = 0;
     return whole;
   }
+}
+
+/** Without a view of the part in between. */
+function copyOf(buffer: Buffer, from: number, end: number): Buffer {
+  const copy = Buffer.allocUnsafe(end - from);
+  buffer.copy(copy, 0, from, end);
+  return copy;
 }
 
 function isSign(code: number): boolean {
@@ -241,7 +248,7 @@ function lengthOf(line: Buffer, from: number, end: number): number {
 
 /** Undefined for what is no value. */
 function scalarOf(sign: number, line: Buffer, from: number, end: number): RedisReply | undefined {
-  if (sign === SIMPLE) return Buffer.from(line.subarray(from, end));
+  if (sign === SIMPLE) return copyOf(line, from, end);
   const text = line.toString("utf8", from, end);
   switch (sign) {
     case ERROR:

@@ -6,7 +6,7 @@
  */
 
 import { clock } from "../call.ts";
-import type { CarriedCall, Connection, ConnectionHost } from "../target/connection.ts";
+import type { CarriedCall, Connection, ConnectionHost, OpenTimes } from "../target/connection.ts";
 import { Inbox } from "../target/inbox.ts";
 import type { Handshake } from "../websocket/handshake.ts";
 import { type MessageReader, type StreamEnd, WebsocketStream } from "../websocket/stream.ts";
@@ -220,15 +220,20 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     }
     this.#stage = "connected";
     this.#bytesRead();
+    this.#host.opened(this.#openTimes(), this.#now);
+  }
+
+  #openTimes(): OpenTimes {
     const { connectMs, tlsMs } = this.#stream;
-    this.#host.opened({ connectMs, tlsMs, loginMs: this.#now - this.#openAt }, this.#now);
+    return { connectMs, tlsMs, loginMs: this.#now - this.#openAt };
   }
 
   /** A middleware of the server said no. */
   #refused(data: unknown): void {
     const { message } = (data ?? {}) as { readonly message?: unknown };
     const text = typeof message === "string" ? message : "the server refused the connection";
-    this.#host.lost({ kind: "application", code: "CONNECT_ERROR", text }, this.#now);
+    const opening = this.#openTimes();
+    this.#host.lost({ kind: "application", code: "CONNECT_ERROR", text, opening }, this.#now);
   }
 
   #answered(id: number, values: unknown): void {

@@ -23,6 +23,8 @@ export interface OpenTimes {
 export interface ConnectionFailure extends Failure {
   /** The protocol's own name for it, such as WRONGPASS; "" where it has none. */
   readonly code?: string;
+  /** With a refusal: what opening took until then. It counts where the connection was not open yet. */
+  readonly opening?: OpenTimes;
   /** The server closed in order, after all that it had to say. */
   readonly orderly?: boolean;
 }

@@ -9,7 +9,13 @@ import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import { kindOfSocketError } from "../errors.ts";
 import { placeOf, tlsOptions } from "../net/open-socket.ts";
-import type { CarriedCall, Connection, ConnectionFailure, ConnectionHost } from "./connection.ts";
+import type {
+  CarriedCall,
+  Connection,
+  ConnectionFailure,
+  ConnectionHost,
+  OpenTimes,
+} from "./connection.ts";
 
 /** Where a driver connects to, and how. */
 export interface DriverAddress {
@@ -107,12 +113,15 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
 
   #opened(client: Client): void {
     const now = clock();
+    const traffic = this.#driver.traffic(client);
+    this.#readBefore = traffic?.bytesRead ?? 0;
+    this.#writtenBefore = traffic?.bytesWritten ?? 0;
+    this.#host.opened(this.#openTimes(now), now);
+  }
+
+  #openTimes(now: number): OpenTimes {
     const connectedAt = this.#connectedAt === 0 ? now : this.#connectedAt;
-    this.#count(this.#driver.traffic(client));
-    this.#host.opened(
-      { connectMs: connectedAt - this.#startedAt, tlsMs: -1, loginMs: now - connectedAt },
-      now,
-    );
+    return { connectMs: connectedAt - this.#startedAt, tlsMs: -1, loginMs: now - connectedAt };
   }
 
   send(call: CarriedCall<Command>, now: number): void {
@@ -121,7 +130,9 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
     this.#calls.add(call);
     call.wrote(0, this.#driver.requests(call.command), now);
     this.#driver.perform(client, call.command, call).then(
-      (value) => this.#ended(call, client, (at) => call.answered(value, at)),
+      (value) => {
+        if (this.#ends(call)) call.answered(value, this.#countedAt(call, client));
+      },
       (error: unknown) => this.#failed(call, client, error),
     );
   }
@@ -141,12 +152,16 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
     if (this.#client !== null) this.#driver.close(this.#client);
   }
 
-  #ended(call: CarriedCall<Command>, client: Client, tell: (now: number) => void): void {
-    // A call that was given up, or whose connection is gone, has been told.
-    if (!this.#calls.delete(call) || this.#over) return;
+  /** False for a call that was given up, or whose connection is gone: it has been told. */
+  #ends(call: CarriedCall<Command>): boolean {
+    return this.#calls.delete(call) && !this.#over;
+  }
+
+  /** The moment of its end, for which its bytes are counted. */
+  #countedAt(call: CarriedCall<Command>, client: Client): number {
     const now = clock();
     this.#bytesOf(call, client, now);
-    tell(now);
+    return now;
   }
 
   #failed(call: CarriedCall<Command>, client: Client, error: unknown): void {
@@ -154,20 +169,19 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
     // What was given up has been told.
     if (!this.#calls.has(call)) return;
     if (refusal === null) this.#lost(error);
-    else this.#ended(call, client, (now) => call.refused(refusal.code, refusal.text, now));
+    else if (this.#ends(call))
+      call.refused(refusal.code, refusal.text, this.#countedAt(call, client));
   }
 
   #bytesOf(call: CarriedCall<Command>, client: Client, now: number): void {
     const traffic = this.#driver.traffic(client);
-    const [read, written] = [traffic?.bytesRead ?? 0, traffic?.bytesWritten ?? 0];
+    // Once each: Node counts what a socket has written anew whenever it is asked.
+    const read = traffic?.bytesRead ?? 0;
+    const written = traffic?.bytesWritten ?? 0;
     call.wrote(written - this.#writtenBefore, 0, now);
     call.read(read - this.#readBefore, now);
-    this.#count(traffic);
-  }
-
-  #count(traffic: Traffic | null): void {
-    this.#readBefore = traffic?.bytesRead ?? 0;
-    this.#writtenBefore = traffic?.bytesWritten ?? 0;
+    this.#readBefore = read;
+    this.#writtenBefore = written;
   }
 
   #lost(error: unknown): void {
@@ -179,7 +193,9 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
       client !== null && (this.#driver.traffic(client)?.bytesRead ?? 0) > this.#readBefore;
     if (call !== undefined && client !== null) this.#bytesOf(call, client, now);
     this.destroy();
-    this.#host.lost(this.#failureOf(error, call !== undefined, begun), now);
+    const failure = this.#failureOf(error, call !== undefined, begun);
+    const isRefusal = failure.kind === "application";
+    this.#host.lost(isRefusal ? { ...failure, opening: this.#openTimes(now) } : failure, now);
   }
 
   #failureOf(error: unknown, calling: boolean, begun: boolean): ConnectionFailure {

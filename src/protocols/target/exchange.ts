@@ -4,6 +4,7 @@
  */
 
 import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
+import { type Deferred, turn } from "../net/turn.ts";
 import type { BoundCall, CallRecord, CallResult, CallSettings, CallSink } from "../protocol.ts";
 import type { TraceContext } from "../trace-context.ts";
 import type { ConnectionFailure } from "./connection.ts";
@@ -36,7 +37,9 @@ export interface CallingUser<Command> {
   readonly trace: TraceContext | null;
 }
 
-export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Command>, Answer {
+export class Exchange<Command>
+  implements BoundCall, CallOwner, PooledCall<Command>, Answer, Deferred
+{
   readonly measure: MeasuredCall;
   readonly keep: boolean;
   readonly user: CallingUser<Command>;
@@ -46,7 +49,10 @@ export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Comma
   loginMs = -1;
   #described: Described<Command>;
   readonly #sink: CallSink;
+  #timeouts: CallTimeouts | null = null;
   #starting = false;
+  /** Its answer is there, and waits for its part of the turn. */
+  #isAnswered = false;
 
   constructor(
     described: Described<Command>,
@@ -63,7 +69,9 @@ export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Comma
 
   /** The next start performs this one. */
   aim(described: Described<Command>): void {
+    if (described === this.#described) return;
     this.#described = described;
+    this.#timeouts = null;
   }
 
   get command(): Command {
@@ -93,7 +101,9 @@ export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Comma
     this.value = null;
     this.errorCode = "";
     this.loginMs = -1;
-    this.measure.begin(now, this.#described.timeouts(pool.settings));
+    this.#isAnswered = false;
+    this.#timeouts ??= this.#described.timeouts(pool.settings);
+    this.measure.begin(now, this.#timeouts);
     this.#starting = true;
     pool.acquire(this, now);
     this.#starting = false;
@@ -123,17 +133,31 @@ export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Comma
 
   answered(value: unknown, now: number): void {
     this.value = value;
-    this.measure.succeed(now);
+    if (!turn.reading) {
+      this.measure.succeed(now);
+      return;
+    }
+    this.#isAnswered = true;
+    this.measure.endedAt = now;
+    turn.finishLater(this);
+  }
+
+  resume(): void {
+    if (!this.#isAnswered) return;
+    this.#isAnswered = false;
+    this.measure.succeed(this.measure.endedAt);
   }
 
   refused(code: string, text: string, now: number): void {
     this.errorCode = code;
-    this.measure.fail("application", text, now);
+    this.measure.fail("application", withCode(code, text), now);
   }
 
   failed({ code = "", kind, text }: ConnectionFailure, now: number): void {
+    // The connection broke behind its answer.
+    if (this.#isAnswered) return;
     this.errorCode = code;
-    this.measure.fail(kind, text, now);
+    this.measure.fail(kind, withCode(code, text), now);
   }
 
   abandon(): string {
@@ -160,4 +184,9 @@ export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Comma
     if (this.#starting) setImmediate(() => this.#sink.callFinished(this.measure, result));
     else this.#sink.callFinished(this.measure, result);
   }
+}
+
+/** Samples of the report have the text alone: the code has to stand in it. */
+function withCode(code: string, text: string): string {
+  return code === "" || text.includes(code) ? text : `${code}: ${text}`;
 }

@@ -183,7 +183,12 @@ export class HeldConnection<Command> implements ConnectionHost {
   opened(times: OpenTimes, now: number): void {
     if (this.closed) return;
     this.open = true;
-    const { connectMs, loginMs, tlsMs } = times;
+    this.#measureOpening(times, now);
+    for (const call of [...this.carried]) this.#connection?.send(call, now);
+  }
+
+  /** The first call had it opened, the others waited for that. */
+  #measureOpening({ connectMs, loginMs, tlsMs }: OpenTimes, now: number): void {
     this.carried.forEach((call, at) => {
       const { measure } = call;
       if (at > 0) measure.opened(now - measure.startedAt, -1);
@@ -192,11 +197,11 @@ export class HeldConnection<Command> implements ConnectionHost {
         measure.opened(connectMs + Math.max(0, loginMs), tlsMs);
       }
     });
-    for (const call of [...this.carried]) this.#connection?.send(call, now);
   }
 
   lost(failure: ConnectionFailure, now: number): void {
     if (this.closed) return;
+    if (!this.open && failure.opening !== undefined) this.#measureOpening(failure.opening, now);
     const carried = this.#end();
     for (const call of carried) call.failed(failure, now);
   }
@@ -204,8 +209,7 @@ export class HeldConnection<Command> implements ConnectionHost {
   /** A call has ended, told by itself; the connection is there for the next one. */
   left(call: PooledCall<Command>): void {
     const wasFull = this.full;
-    const at = this.carried.indexOf(call);
-    if (at >= 0) this.carried.splice(at, 1);
+    this.#remove(call);
     const spent = this.#connection?.spent === true || !this.settings.keepAlive;
     if (!this.open || (spent && this.carried.length === 0)) this.drop();
     else if (wasFull && !this.closed) this.#pool.hasRoom(this);
@@ -218,10 +222,17 @@ export class HeldConnection<Command> implements ConnectionHost {
       this.left(call);
       return;
     }
-    const at = this.carried.indexOf(call);
-    if (at >= 0) this.carried.splice(at, 1);
+    this.#remove(call);
     call.held = null;
     this.lost({ kind: "reset", text: "another call on the connection was given up" }, clock());
+  }
+
+  #remove(call: PooledCall<Command>): void {
+    const { carried } = this;
+    const at = carried.lastIndexOf(call);
+    // Nearly always the only one, which costs no list of what was taken out.
+    if (at === carried.length - 1) carried.pop();
+    else if (at >= 0) carried.splice(at, 1);
   }
 
   reset(): void {

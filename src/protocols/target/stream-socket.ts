@@ -9,7 +9,9 @@ import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import { kindOfSocketError } from "../errors.ts";
 import { openSocket, upgrade } from "../net/open-socket.ts";
-import type { ConnectionFailure, ConnectionHost, OpenTimes } from "./connection.ts";
+import { turn } from "../net/turn.ts";
+import { TurnWrites } from "../net/turn-writes.ts";
+import type { CarriedCall, ConnectionFailure, ConnectionHost, OpenTimes } from "./connection.ts";
 
 const READ_BUFFER_BYTES = 64 * 1024;
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
@@ -23,9 +25,12 @@ interface StreamReader {
   streamEnded(failure: ConnectionFailure, now: number): void;
 }
 
+type Delivered = Pick<CarriedCall<unknown>, "answered">;
+
 export class StreamSocket {
   readonly #host: ConnectionHost;
   #socket: net.Socket;
+  #writes: TurnWrites;
   readonly #reader: StreamReader;
   #secure: boolean;
   readonly #startedAt: number;
@@ -34,6 +39,12 @@ export class StreamSocket {
   #tlsFrom = 0;
   #openAt = 0;
   #over = false;
+  /** End when their bytes have been handed to the network, in this order. */
+  readonly #delivered: Delivered[] = [];
+  /** One for all: a function for each call would cost as much as all else of it here. */
+  readonly #handedOver = (error?: Error | null): void => {
+    if (!this.#over && !error) this.#delivered.shift()?.answered(null, clock());
+  };
 
   /** `alpn` is what to agree on over TLS. */
   constructor(host: ConnectionHost, reader: StreamReader, now: number, alpn?: string) {
@@ -43,6 +54,7 @@ export class StreamSocket {
     this.#secure = origin.secure;
     this.#startedAt = now;
     const callback = (count: number): boolean => {
+      turn.answered();
       reader.streamBytes(readBuffer, count, clock());
       return !this.#over;
     };
@@ -53,6 +65,7 @@ export class StreamSocket {
       onread: { buffer: readBuffer, callback },
     });
     this.#socket = socket;
+    this.#writes = new TurnWrites(socket);
     socket.on("connect", () => {
       this.#connectedAt = clock();
       this.#tlsFrom = this.#connectedAt;
@@ -77,8 +90,10 @@ export class StreamSocket {
     this.#secure = true;
     this.#openAt = 0;
     this.#tlsFrom = clock();
+    this.#writes.flush();
     const socket = upgrade(this.#socket, origin, { insecure: settings.insecure, user });
     this.#socket = socket;
+    this.#writes = new TurnWrites(socket);
     socket.on("secureConnect", () => this.#opened(clock()));
     socket.on("data", (bytes: Buffer) => {
       if (!this.#over) this.#reader.streamBytes(bytes, bytes.length, clock());
@@ -97,16 +112,22 @@ export class StreamSocket {
 
   /** Written, and not yet handed to the network. */
   get waitingBytes(): number {
-    return this.#socket.writableLength;
+    return this.#socket.writableLength + this.#writes.heldBytes;
   }
 
   /** `written` hears that the bytes were handed to the network; not after the end. */
   write(bytes: Uint8Array, written?: () => void): void {
-    if (written === undefined) this.#socket.write(bytes);
+    if (written === undefined) this.#writes.write(bytes);
     else
-      this.#socket.write(bytes, (error) => {
+      this.#writes.write(bytes, (error) => {
         if (!this.#over && !error) written();
       });
+  }
+
+  /** The call ends when its bytes have been handed to the network. */
+  deliver(bytes: Uint8Array, call: Delivered): void {
+    this.#delivered.push(call);
+    this.#writes.write(bytes, this.#handedOver);
   }
 
   destroy(): void {

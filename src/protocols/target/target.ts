@@ -5,6 +5,7 @@
  */
 
 import { type Duration, parseDuration } from "../../core/base/duration.ts";
+import { maskCredentials } from "../../core/base/mask-credentials.ts";
 import { didYouMean } from "../../core/base/nearest.ts";
 import { type CallTimeouts, timeoutsOf } from "../call.ts";
 import {
@@ -186,8 +187,9 @@ function schemeOf({ name, schemes }: TargetProtocol, address: unknown): string {
   if (scheme !== undefined && known.includes(scheme.toLowerCase()) && URL.canParse(`${address}`))
     return scheme.toLowerCase();
   const [first = name] = known;
+  const given = maskCredentials(String(JSON.stringify(address)));
   throw new TypeError(
-    `${name}.target takes an address such as "${first}://host:port", not ${JSON.stringify(address)}`,
+    `${name}.target takes an address such as "${first}://host:port", not ${given}`,
   );
 }
 

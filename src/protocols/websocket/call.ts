@@ -3,6 +3,7 @@
 import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
 import type { ErrorKind } from "../errors.ts";
 import type { Origin } from "../net/origin.ts";
+import { type Deferred, turn } from "../net/turn.ts";
 import type { CallSink } from "../protocol.ts";
 import type { WebsocketMessage } from "./message.ts";
 import { WebsocketResponse, type WebsocketSocket } from "./response.ts";
@@ -18,7 +19,7 @@ export interface WaitedSocket extends WebsocketSocket {
 /** Hears of a call that has begun. */
 export type CallBegan = (call: WebsocketCall) => void;
 
-export class WebsocketCall implements CallOwner {
+export class WebsocketCall implements CallOwner, Deferred {
   readonly measure: MeasuredCall;
   /** What a time-out would mean: "no connection", "no answer". */
   awaited = "no answer";
@@ -26,6 +27,8 @@ export class WebsocketCall implements CallOwner {
   readonly #keep: boolean;
   #socket: WaitedSocket | null = null;
   #message: WebsocketMessage | null = null;
+  /** It has succeeded, which waits for its part of the turn. */
+  #hasSucceeded = false;
 
   constructor(user: { readonly closed: boolean }, keep: boolean, sink: CallSink) {
     this.measure = new MeasuredCall(this, sink);
@@ -40,6 +43,7 @@ export class WebsocketCall implements CallOwner {
   begin(now: number, timeouts: CallTimeouts): void {
     this.#socket = null;
     this.#message = null;
+    this.#hasSucceeded = false;
     this.measure.begin(now, timeouts);
   }
 
@@ -62,11 +66,23 @@ export class WebsocketCall implements CallOwner {
 
   succeed(message: WebsocketMessage | null, now: number): void {
     this.#message = message;
-    this.measure.succeed(now);
+    if (!turn.reading) {
+      this.measure.succeed(now);
+      return;
+    }
+    this.#hasSucceeded = true;
+    this.measure.endedAt = now;
+    turn.finishLater(this);
+  }
+
+  resume(): void {
+    if (!this.#hasSucceeded) return;
+    this.#hasSucceeded = false;
+    this.measure.succeed(this.measure.endedAt);
   }
 
   fail(kind: ErrorKind, error: string, now: number): void {
-    this.measure.fail(kind, error, now);
+    if (!this.#hasSucceeded) this.measure.fail(kind, error, now);
   }
 
   abandon(): string {

@@ -50,6 +50,10 @@ export class Channel {
 
   /** A message came. While its connection leaves, nobody listens any more. */
   offer(message: WebsocketMessage, leaving: boolean): void {
+    if (this.#waiting[0]?.matches === null) {
+      this.#waiting.shift()?.call.succeed(message, message.arrivedAt);
+      return;
+    }
     for (const { call, matches } of [...this.#waiting]) {
       try {
         if (matches !== null && !matches(message)) continue;

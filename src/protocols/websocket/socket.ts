@@ -307,9 +307,11 @@ export class UserSocket implements WaitedSocket, MessageReader {
       return;
     }
     call.measure.sent++;
-    this.#stream.send(payload, () => {
-      if (endsCall && this.#forget(call) !== null) call.succeed(null, clock());
-    });
+    if (!endsCall) this.#stream.send(payload);
+    else
+      this.#stream.send(payload, () => {
+        if (this.#forget(call) !== null) call.succeed(null, clock());
+      });
   }
 
   get #waitingCalls(): number {

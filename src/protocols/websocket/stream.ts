@@ -1,6 +1,13 @@
 /**
  * One WebSocket as a stream of messages, on the ws package: opened over a socket of ours, timed and
  * counted. It knows nothing of calls; whoever reads it does.
+ *
+ *   read ──▶ messages in one frame ───────────▶ the reader         (`frames.ts`)
+ *       └──▶ all else ──▶ the socket's data ──▶ ws ──▶ the reader
+ *
+ * The ws package makes the handshake and keeps the rules. Once the connection is open, messages that are
+ * whole in one frame need neither its streams nor a buffer for each read; what is compressed, in several
+ * frames, cut by the end of a read, or breaks a rule is the package's, as are pings and the end.
  */
 
 import type net from "node:net";
@@ -9,9 +16,16 @@ import { clock } from "../call.ts";
 import type { Failure } from "../errors.ts";
 import { openSocket, secure } from "../net/open-socket.ts";
 import { openTunnel } from "../net/tunnel.ts";
+import { turn } from "../net/turn.ts";
+import { TurnWrites } from "../net/turn-writes.ts";
 import { TRACEPARENT } from "../trace-context.ts";
 import { failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
+import { FrameBorders, messageFrame, readMessages } from "./frames.ts";
 import type { Handshake } from "./handshake.ts";
+
+const READ_BUFFER_BYTES = 64 * 1024;
+/** Of all connections of a core: each read is dealt with, or copied, before the next. */
+const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 
 /** How it ended. */
 export interface StreamEnd extends Failure {
@@ -48,9 +62,17 @@ export class WebsocketStream {
   readonly #reader: MessageReader;
   readonly #ws: WebSocket;
   #raw: net.Socket | null = null;
+  #writes: TurnWrites | null = null;
+  readonly #borders = new FrameBorders();
+  /** It is open, and messages go as they are. */
+  #plain = false;
   #tcpConnectedAt = 0;
   #secureAt = 0;
-  #over = false;
+  over = false;
+  /** One for all messages of which nobody wants to know that they were sent. */
+  readonly #sent = (error?: Error | null): void => {
+    if (error) this.#end({ ...failureOfError(error, false), status: 0, code: 0 });
+  };
 
   constructor(handshake: Handshake, options: StreamOptions, reader: MessageReader, now: number) {
     this.startedAt = now;
@@ -79,30 +101,47 @@ export class WebsocketStream {
   }
 
   get bytesWritten(): number {
-    return this.#raw?.bytesWritten ?? 0;
+    return (this.#raw?.bytesWritten ?? 0) + (this.#writes?.heldBytes ?? 0);
   }
 
   /** Written, and not yet handed to the network. */
   get waitingBytes(): number {
-    return this.#ws.bufferedAmount;
+    return this.#ws.bufferedAmount + (this.#writes?.heldBytes ?? 0);
   }
 
   /** `sent` hears that the message was handed to the network; not after the end. */
   send(payload: string | Buffer, sent?: () => void): void {
-    this.#ws.send(payload, (error) => {
-      if (error) this.#end({ ...failureOfError(error, false), status: 0, code: 0 });
-      else if (!this.#over) sent?.();
-    });
+    const heard =
+      sent === undefined
+        ? this.#sent
+        : (error?: Error | null) => {
+            if (error) this.#sent(error);
+            else if (!this.over) sent();
+          };
+    const frame = this.#isPlain ? messageFrame(payload) : null;
+    if (frame !== null) {
+      if (sent === undefined) this.#writes?.write(frame);
+      else this.#writes?.write(frame, heard);
+      return;
+    }
+    this.#writes?.flush();
+    this.#ws.send(payload, heard);
+  }
+
+  /** While it closes, messages are the package's business, which drops them. */
+  get #isPlain(): boolean {
+    return this.#plain && this.#ws.readyState === WebSocket.OPEN;
   }
 
   /** In order; the end is told when the server has agreed. */
   close(code: number, reason = ""): void {
+    this.#writes?.flush();
     this.#ws.close(code, reason);
   }
 
   destroy(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.over) return;
+    this.over = true;
     this.#ws.terminate();
   }
 
@@ -119,11 +158,10 @@ export class WebsocketStream {
         this.#connectRaw(done)) as unknown as typeof net.createConnection,
     });
     ws.on("open", () => {
-      if (!this.#over) this.#reader.streamOpen(clock());
+      this.#opened();
+      if (!this.over) this.#reader.streamOpen(clock());
     });
-    ws.on("message", (data: Buffer, isBinary) => {
-      if (!this.#over) this.#reader.streamMessage(data, isBinary, clock());
-    });
+    ws.on("message", (data: Buffer, isBinary) => this.message(data, isBinary));
     ws.on("unexpected-response", (request, { statusCode: status = 0 }) => {
       this.#end({ ...failureOfStatus(status), status, code: 0 });
       request.destroy();
@@ -137,11 +175,42 @@ export class WebsocketStream {
     return ws;
   }
 
+  #opened(): void {
+    const raw = this.#raw;
+    if (raw === null) return;
+    this.#writes = new TurnWrites(raw);
+    this.#plain = this.#ws.extensions === "";
+    raw.on("data", (bytes: Buffer) => this.#borders.read(bytes));
+  }
+
+  message(data: Buffer, isBinary: boolean): void {
+    if (!this.over) this.#reader.streamMessage(data, isBinary, clock());
+  }
+
+  #read(count: number): void {
+    turn.answered();
+    const { bodyBytesMax } = this.#options;
+    const at =
+      this.#isPlain && this.#borders.between
+        ? readMessages(readBuffer, count, bodyBytesMax, this)
+        : 0;
+    // Whoever listens to the socket: Node's HTTP client during the handshake, then ws and the borders.
+    if (at < count && !this.over)
+      this.#raw?.emit("data", Buffer.from(readBuffer.subarray(at, count)));
+  }
+
   /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
   #connectRaw(done: SocketCallback): net.Socket | undefined {
     const { origin } = this.#handshake;
     if (origin.proxy === null) {
-      const raw = openSocket(origin, this.#options);
+      const callback = (count: number): boolean => {
+        this.#read(count);
+        return true;
+      };
+      const raw = openSocket(origin, {
+        ...this.#options,
+        onread: { buffer: readBuffer, callback },
+      });
       raw.once("connect", () => {
         this.#tcpConnectedAt = clock();
       });
@@ -170,7 +239,7 @@ export class WebsocketStream {
   }
 
   #end(end: StreamEnd): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.destroy();
     this.#reader.streamEnded(end, clock());
   }

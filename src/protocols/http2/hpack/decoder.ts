@@ -15,6 +15,8 @@ const STATIC_FIELDS = STATIC_TABLE.map(([name, value]) => decodedField(name, val
 /** More than any length in a block. */
 const INTEGER_MAX = 2 ** 28;
 
+const NONE: readonly DecodedField[] = [];
+
 /** The block cannot be read: nothing after it can be, either. */
 export class HpackError extends Error {}
 
@@ -23,15 +25,22 @@ export class HpackDecoder {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #end = 0;
-  /** The last block that left the table as it was, and what it says. */
+  /** The last block whose meaning does not depend on what it changed in the table, and what it says. */
   #lastBlock: Buffer | null = null;
   #lastList: HeaderList | null = null;
+  /** What it adds to the table every time: nginx adds the same fields with every answer. */
+  #lastAdded: readonly DecodedField[] = NONE;
+  /** The block that is being read refers to the table, or makes it larger or smaller. */
+  #usesTable = false;
 
   /** Reads bytes[from, end). Throws a `HpackError`. */
   decode(bytes: Buffer, from: number, end: number): HeaderList {
     const last = this.#lastBlock;
     if (last !== null && this.#lastList !== null && last.length === end - from) {
-      if (last.compare(bytes, from, end) === 0) return this.#lastList;
+      if (last.compare(bytes, from, end) === 0) {
+        for (const field of this.#lastAdded) this.#table.add(field);
+        return this.#lastList;
+      }
     }
     this.#bytes = bytes;
     this.#at = from;
@@ -42,28 +51,35 @@ export class HpackDecoder {
   #decodeBlock(from: number): HeaderList {
     const fields: DecodedField[] = [];
     let size = 0;
-    let changed = false;
+    let added: DecodedField[] | null = null;
+    this.#usesTable = false;
     while (this.#at < this.#end) {
       const byte = this.#bytes[this.#at] ?? 0;
       if ((byte & 0xe0) === 0x20) {
         if (fields.length > 0) throw new HpackError("a new table size in the middle of a block");
         this.#resize(this.#integer(5));
-        changed = true;
+        added ??= [];
+        this.#usesTable = true;
         continue;
       }
       const indexed = byte >= 0x80;
       const kept = !indexed && byte >= 0x40;
       const field = indexed ? this.#field(this.#integer(7)) : this.#literal(kept ? 6 : 4);
-      if (kept) this.#table.add(field);
-      changed ||= kept;
+      if (kept) {
+        this.#table.add(field);
+        added ??= [];
+        added.push(field);
+      }
       size += fieldBytes(field.name, field.value);
       if (size > LIST_BYTES_MAX)
         throw new HpackError(`headers of more than ${LIST_BYTES_MAX} bytes`);
       fields.push(field);
     }
     const list = new HeaderList(fields);
-    this.#lastList = changed ? null : list;
-    this.#lastBlock = changed ? null : Buffer.from(this.#bytes.subarray(from, this.#end));
+    const repeats = added === null || !this.#usesTable;
+    this.#lastList = repeats ? list : null;
+    this.#lastBlock = repeats ? Buffer.from(this.#bytes.subarray(from, this.#end)) : null;
+    this.#lastAdded = added ?? NONE;
     return list;
   }
 
@@ -73,6 +89,7 @@ export class HpackDecoder {
   }
 
   #field(index: number): DecodedField {
+    this.#usesTable ||= index > STATIC_FIELDS.length;
     const field =
       index <= STATIC_FIELDS.length
         ? STATIC_FIELDS[index - 1]

@@ -4,6 +4,8 @@
 export const TABLE_BYTES_MAX = 4096;
 /** What every entry counts for besides its text. */
 const ENTRY_OVERHEAD_BYTES = 32;
+/** More than a table can have: none is larger than TABLE_BYTES_MAX. */
+const ENTRIES_MAX = TABLE_BYTES_MAX / ENTRY_OVERHEAD_BYTES;
 
 export function fieldBytes(name: string, value: string): number {
   return name.length + value.length + ENTRY_OVERHEAD_BYTES;
@@ -12,20 +14,23 @@ export function fieldBytes(name: string, value: string): number {
 export class DynamicTable<Entry extends { readonly name: string; readonly value: string }> {
   bytesMax: number;
   bytes = 0;
-  /** Oldest first. */
-  #entries: Entry[] = [];
+  /** A ring: full tables lose their oldest with every one that is added. */
+  readonly #entries: (Entry | undefined)[] = [];
+  #oldest = 0;
+  #length = 0;
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
   }
 
   get length(): number {
-    return this.#entries.length;
+    return this.#length;
   }
 
   /** The newest is 0. */
   at(index: number): Entry | undefined {
-    return this.#entries[this.#entries.length - 1 - index];
+    if (index >= this.#length) return undefined;
+    return this.#entries[(this.#oldest + this.#length - 1 - index) % ENTRIES_MAX];
   }
 
   /** One that is larger than the whole table empties it. */
@@ -33,7 +38,7 @@ export class DynamicTable<Entry extends { readonly name: string; readonly value:
     const bytes = fieldBytes(entry.name, entry.value);
     this.#shrink(this.bytesMax - bytes);
     if (bytes > this.bytesMax) return;
-    this.#entries.push(entry);
+    this.#entries[(this.#oldest + this.#length++) % ENTRIES_MAX] = entry;
     this.bytes += bytes;
   }
 
@@ -43,11 +48,12 @@ export class DynamicTable<Entry extends { readonly name: string; readonly value:
   }
 
   #shrink(bytes: number): void {
-    let gone = 0;
-    while (this.bytes > bytes && gone < this.#entries.length) {
-      const oldest = this.#entries[gone++];
+    while (this.bytes > bytes && this.#length > 0) {
+      const oldest = this.#entries[this.#oldest];
       if (oldest !== undefined) this.bytes -= fieldBytes(oldest.name, oldest.value);
+      this.#entries[this.#oldest] = undefined;
+      this.#oldest = (this.#oldest + 1) % ENTRIES_MAX;
+      this.#length--;
     }
-    if (gone > 0) this.#entries = this.#entries.slice(gone);
   }
 }

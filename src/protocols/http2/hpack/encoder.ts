@@ -88,17 +88,14 @@ export class HpackEncoder {
     const block = Buffer.allocUnsafe(
       free + prefix.length + pseudo.length + pathBytes + rest.length + cookieBytes + traceBytes,
     );
-    block.set(prefix, free);
-    let at = free + prefix.length;
-    block.set(pseudo, at);
-    at += pseudo.length;
+    let at = put(block, free, prefix);
+    at = put(block, at, pseudo);
     if (path === "/") block[at++] = ROOT_PATH;
     else {
       block[at++] = PATH_NAME;
       at = writeText(block, at, path);
     }
-    block.set(rest, at);
-    at += rest.length;
+    at = put(block, at, rest);
     if (cookies !== "") {
       block[at++] = NEVER_KEPT | 0x0f;
       block[at++] = COOKIE_NAME - 0x0f;
@@ -190,6 +187,12 @@ function pushText(bytes: number[], text: string): void {
   }
   pushInteger(bytes, 0, 7, text.length);
   for (let i = 0; i < text.length; i++) bytes.push(text.charCodeAt(i));
+}
+
+/** Most are a few bytes, which a call of `set` costs more than. */
+function put(into: Buffer, at: number, bytes: Uint8Array): number {
+  for (let from = 0; from < bytes.length; from++) into[at + from] = bytes[from] as number;
+  return at + bytes.length;
 }
 
 /** Of a text that is made anew for every request, and so goes as it is. */

@@ -72,6 +72,44 @@ describe("a block", () => {
     expect(decode(decoder, hex("c1c0 bf"))).toMatchObject({ status: 0 });
   });
 
+  it("that adds the same fields again and again adds them every time", () => {
+    const decoder = new HpackDecoder();
+    // A status of the standard's table, and "a: 1", which is added.
+    const adding = hex("88 4001 6101 31");
+    for (let answer = 0; answer < 5; answer++)
+      expect(decode(decoder, adding)).toMatchObject({ status: 200, lines: [["a", "1"]] });
+    // Added after them; behind it stand the five, and there is no sixth.
+    expect(decode(decoder, hex("88 4001 6201 32")).lines).toEqual([["b", "2"]]);
+    expect(decode(decoder, hex("88 be bf c0 c1 c2 c3")).lines).toEqual([
+      ["b", "2"],
+      ...Array.from({ length: 5 }, () => ["a", "1"]),
+    ]);
+    expect(() => decode(decoder, hex("88 c4"))).toThrow(HpackError);
+  });
+
+  it("that adds what it names by its place means something else the next time", () => {
+    const decoder = new HpackDecoder();
+    decode(decoder, hex("88 4001 6101 31 4001 6201 32"));
+    // The name of the field before the last, with another value, which is added.
+    const naming = hex("88 7f00 0133");
+    expect(decode(decoder, naming).lines).toEqual([["a", "3"]]);
+    expect(decode(decoder, naming).lines).toEqual([["b", "3"]]);
+  });
+
+  it("that pushes out the oldest leaves the others in their places", () => {
+    const decoder = new HpackDecoder();
+    const twoDigits = (number: number) => `${100 + (number % 100)}`.slice(1);
+    const places = Math.floor(4096 / (32 + "a".length + "00".length));
+    for (let added = 0; added < 400; added++)
+      decode(decoder, Buffer.concat([hex("88 4001 6102"), Buffer.from(twoDigits(added))]));
+    const valueAt = (place: number) =>
+      decode(decoder, place < 127 ? Buffer.of(0x80 | place) : Buffer.of(0xff, place - 127))
+        .lines[0]?.[1];
+    for (let back = 0; back < places; back++)
+      expect(valueAt(62 + back)).toBe(twoDigits(399 - back));
+    expect(() => valueAt(62 + places)).toThrow(HpackError);
+  });
+
   it.each([
     ["names no field", "ff80 01"],
     ["names field 0", "80"],
