@@ -1,10 +1,9 @@
-/** Submit to start on an idle worker, and recovery of a killed worker's task. */
+/** Submit to start on an idle worker. */
 
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Logger, makeWorkerUtils, run as runGraphile, runMigrations } from "graphile-worker";
 import { QueueClient } from "../../src/queue/index.ts";
-import { NodeProcess } from "../../test/processes/queue/fixtures.ts";
 import { startNode } from "./ours.ts";
 
 interface Latency {
@@ -76,41 +75,4 @@ async function measure(
   times.sort((a, b) => a - b);
   const at = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? Number.NaN;
   return { p50: at(0.5), p99: at(0.99) };
-}
-
-/** From SIGKILL of the worker to the task's start elsewhere, in milliseconds. */
-export async function benchRecovery(url: string, leaseMs: number): Promise<number> {
-  const lease = { HYPERSCALE_LEASE_DURATION_SECONDS: String(leaseMs / 1_000) };
-  const doomed = new NodeProcess(
-    ["--database", url, "--node-id", "doomed", "--role", "worker", "--log-level", "error"],
-    lease,
-  );
-  const leader = await startNode(
-    url,
-    {},
-    { maxParallel: 0, taskLeaseMs: leaseMs, leaseCleanupMs: leaseMs / 3 },
-    "leader",
-  );
-  await doomed.ready;
-  const client = new QueueClient(leader.url);
-  const task = await client.submit({ executor: "sleep", input: { ms: 600_000 } });
-  while ((await client.get(task.id)).state !== "RUNNING") await sleep(10);
-  let rescued: (at: number) => void = () => undefined;
-  const rescue = new Promise<number>((resolve) => {
-    rescued = resolve;
-  });
-  const rescuer = await startNode(
-    url,
-    { sleep: () => rescued(performance.now()) },
-    { taskLeaseMs: leaseMs, leaseCleanupMs: leaseMs / 3 },
-    "rescuer",
-  );
-  await sleep(leaseMs / 2);
-  const killedAt = performance.now();
-  await doomed.end("SIGKILL");
-  const recoveryMs = (await rescue) - killedAt;
-  client.close();
-  await rescuer.stop(1_000);
-  await leader.stop(0);
-  return recoveryMs;
 }

@@ -1,17 +1,81 @@
 /**
  * The queue beside graphile-worker and pg-boss: one PostgreSQL server, one run, no-op tasks.
  *
- *     npm run bench:queue [-- --count 50000 --rounds 5 --finished 1000000 --part speed,latency,recovery,million]
+ *     npm run bench:queue [-- --row equal,production --count 50000 --rounds 5 --finished 1000000]
  *
  * Rounds alternate, so that a noisy machine is noisy for all; the table shows medians. All of ours
  * run with leases, fencing and events on, as users get them.
  */
 
+import { loadavg } from "node:os";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { isolateExecutors } from "../../src/queue/index.ts";
 import { TestPostgres } from "../../test/processes/queue/server.ts";
-import { benchGraphileLatency, benchLatency, benchRecovery } from "./latency.ts";
-import { benchOurs, fillFinished } from "./ours.ts";
-import { benchGraphile, benchPgBoss, type Speeds } from "./peers.ts";
+import { benchLeaderKill, benchRecovery } from "./failures.ts";
+import { benchGraphileLatency, benchLatency } from "./latency.ts";
+import { benchOurs, benchRemote, fillFinished } from "./ours.ts";
+import { benchListPage } from "./page.ts";
+import { type Arena, benchGraphile, benchPgBoss, type Speeds } from "./peers.ts";
+
+const EQUAL_CONCURRENCY = 10;
+/** Of graphile-worker's page on performance. */
+const GRAPHILE_CONCURRENCY = 24;
+const RECOVERY_LEASE_MS = 5_000;
+
+const ROWS: Readonly<Record<string, () => Promise<void>>> = {
+  equal: async () => {
+    const settings = { maxParallel: EQUAL_CONCURRENCY, prefetch: 4_000 };
+    compareTasks(
+      `tasks/s, batched, concurrency ${EQUAL_CONCURRENCY} / graphile-worker`,
+      await alternated(
+        ["hyperscale", (arena) => benchOurs(arena, settings)],
+        graphile(EQUAL_CONCURRENCY),
+      ),
+      ">= 1.5",
+    );
+  },
+  production: async () => {
+    compareTasks(
+      "tasks/s, batched, documented settings / graphile-worker",
+      await alternated(["hyperscale", benchOurs], graphile(GRAPHILE_CONCURRENCY)),
+      ">= 1.5",
+    );
+  },
+  pgboss: async () => {
+    compareTasks(
+      "tasks/s, batched / pg-boss at batch 100",
+      await alternated(["hyperscale", benchOurs], ["pg-boss", benchPgBoss]),
+      ">= 4",
+    );
+  },
+  submits: async () => {
+    const [ours, other] = await alternated(
+      ["hyperscale", benchOurs],
+      graphile(GRAPHILE_CONCURRENCY),
+    );
+    const submits = (of: readonly Speeds[]): number =>
+      median(of.map((one) => one.submitsPerSecond));
+    compare("submits/s / graphile addJobs", submits(ours), submits(other), ">= 1.3");
+  },
+  latency,
+  remote: async () => {
+    compareTasks(
+      "tasks/s, a worker apart / the leader's own",
+      await alternated(["worker apart", benchRemote], ["leader works", benchOurs]),
+      ">= 0.8",
+    );
+  },
+  isolated,
+  million,
+  recovery,
+  leader,
+  page: async () => {
+    const bytes = await benchListPage(await server.createDatabase());
+    const must = "<= 100 KB";
+    line("list of 50 tasks with 1 MB in and out each", `${(bytes / 1_000).toFixed(1)} KB`, must);
+  },
+};
 
 const { values } = parseArgs({
   options: {
@@ -19,141 +83,145 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     samples: { type: "string", default: "500" },
     finished: { type: "string", default: "1000000" },
-    part: { type: "string", default: "speed,latency,recovery,million" },
+    row: { type: "string", default: Object.keys(ROWS).join(",") },
   },
 });
 const count = Number(values.count);
 const rounds = Number(values.rounds);
 const samples = Number(values.samples);
-const parts = new Set(values.part.split(","));
-const CONCURRENCY = 24;
-const RECOVERY_LEASE_MS = 5_000;
 
 interface Line {
   readonly figure: string;
   readonly ours: string;
   readonly other: string;
   readonly ratio: string;
+  /** Processor time per task: ours by the other's. */
+  readonly cpu: string;
   readonly must: string;
 }
 const lines: Line[] = [];
+const chosen = values.row.split(",").map((name) => {
+  const row = ROWS[name];
+  if (row === undefined)
+    throw new Error(`no row "${name}": there are ${Object.keys(ROWS).join(", ")}`);
+  return row;
+});
 const server = await TestPostgres.start({
   settings: { shared_buffers: "256MB", max_wal_size: "4GB" },
 });
 try {
-  if (parts.has("speed")) await speed();
-  if (parts.has("latency")) await latency();
-  if (parts.has("recovery")) await recovery();
-  if (parts.has("million")) await million();
+  for (const row of chosen) await row();
 } finally {
   await server.stop();
+  console.table(lines);
+  console.log(`load of the machine: ${loadavg()[1]?.toFixed(1)} over five minutes`);
 }
-console.table(lines);
 
-async function speed(): Promise<void> {
-  const results: Record<"ours" | "graphile" | "boss", Speeds[]> = {
-    ours: [],
-    graphile: [],
-    boss: [],
-  };
+type Contender = readonly [string, (arena: Arena) => Promise<Speeds>];
+
+function graphile(concurrency: number): Contender {
+  return ["graphile-worker", (arena) => benchGraphile(arena, concurrency)];
+}
+
+/** Each in a database of its own, in turn. */
+async function alternated(
+  ours: Contender,
+  other: Contender,
+): Promise<readonly [readonly Speeds[], readonly Speeds[]]> {
+  const results: [Speeds[], Speeds[]] = [[], []];
   for (let round = 1; round <= rounds; round++) {
-    results.ours.push(
-      await told("hyperscale", round, benchOurs(await fresh(), count, CONCURRENCY)),
-    );
-    results.graphile.push(
-      await told("graphile-worker", round, benchGraphile(await fresh(), count, CONCURRENCY)),
-    );
-    results.boss.push(await told("pg-boss", round, benchPgBoss(await fresh(), count)));
+    results[0].push(await told(ours, round));
+    results[1].push(await told(other, round));
   }
-  const tasks = (of: Speeds[]): number => median(of.map((one) => one.tasksPerSecond));
-  const submits = (of: Speeds[]): number => median(of.map((one) => one.submitsPerSecond));
-  compare(
-    "tasks/s, batched / graphile-worker",
-    tasks(results.ours),
-    tasks(results.graphile),
-    ">= 1.0, aim 1.5",
-  );
-  compare(
-    "tasks/s, batched / pg-boss batch 100",
-    tasks(results.ours),
-    tasks(results.boss),
-    ">= 2, aim 4",
-  );
-  compare(
-    "submits/s / graphile addJobs",
-    submits(results.ours),
-    submits(results.graphile),
-    ">= 1.0, aim 1.5",
-  );
+  return results;
 }
 
-async function latency(): Promise<void> {
-  const graphile = await benchGraphileLatency(await fresh(), samples);
-  for (const apart of [false, true]) {
-    const ours = await benchLatency(await fresh(), samples, apart);
-    const text = (of: { p50: number; p99: number }): string =>
-      `${of.p50.toFixed(1)} / ${of.p99.toFixed(1)} ms`;
-    lines.push({
-      figure: `submit to start p50 / p99, ${apart ? "worker apart" : "leader works"}`,
-      ours: text(ours),
-      other: text(graphile),
-      ratio: "",
-      must: "<= 10 / 50 ms, aim 4 / 20",
-    });
-  }
-}
-
-async function recovery(): Promise<void> {
-  const ms = await benchRecovery(await fresh(), RECOVERY_LEASE_MS);
-  const over = ms - RECOVERY_LEASE_MS;
-  lines.push({
-    figure: `recovery of a killed worker's task, lease ${RECOVERY_LEASE_MS / 1_000} s`,
-    ours: `${(ms / 1_000).toFixed(2)} s`,
-    other: "",
-    ratio: `lease ${over < 0 ? "-" : "+"} ${(Math.abs(over) / 1_000).toFixed(2)} s`,
-    must: "<= lease + 2 s",
+async function told([name, bench]: Contender, round: number, url?: string): Promise<Speeds> {
+  const speeds = await bench({
+    url: url ?? (await server.createDatabase()),
+    serverPid: server.pid,
+    count,
   });
-}
-
-async function million(): Promise<void> {
-  const finished = Number(values.finished);
-  const full = await fresh();
-  await fillFinished(full, finished, (url, text) => server.query(url, text));
-  const empty: number[] = [];
-  const filled: number[] = [];
-  for (let round = 1; round <= rounds; round++) {
-    empty.push(
-      (await told("empty table", round, benchOurs(await fresh(), count, CONCURRENCY)))
-        .tasksPerSecond,
-    );
-    filled.push(
-      (await told("full table", round, benchOurs(full, count, CONCURRENCY))).tasksPerSecond,
-    );
-  }
-  compare(`tasks/s with ${finished} finished / empty`, median(filled), median(empty), ">= 0.9");
-}
-
-function fresh(): Promise<string> {
-  return server.createDatabase();
-}
-
-async function told(name: string, round: number, work: Promise<Speeds>): Promise<Speeds> {
-  const speeds = await work;
   const figure = (value: number): string => value.toFixed(0).padStart(7);
   console.log(
-    `${round} ${name.padEnd(16)} ${figure(speeds.submitsPerSecond)} submits/s ${figure(speeds.tasksPerSecond)} tasks/s`,
+    `${round} ${name.padEnd(16)} ${figure(speeds.submitsPerSecond)} submits/s ` +
+      `${figure(speeds.tasksPerSecond)} tasks/s ${figure(speeds.cpuUsPerTask)} us of processor per task`,
   );
   return speeds;
 }
 
-function compare(figure: string, ours: number, other: number, must: string): void {
-  lines.push({
-    figure,
-    ours: ours.toFixed(0),
-    other: other.toFixed(0),
-    ratio: (ours / other).toFixed(2),
-    must,
-  });
+async function latency(): Promise<void> {
+  const graphile = await benchGraphileLatency(await server.createDatabase(), samples);
+  const text = (of: { p50: number; p99: number }): string =>
+    `${of.p50.toFixed(1)} / ${of.p99.toFixed(1)} ms`;
+  for (const apart of [false, true]) {
+    const ours = await benchLatency(await server.createDatabase(), samples, apart);
+    const figure = `submit to start p50 / p99, ${apart ? "worker apart" : "leader works"}`;
+    line(figure, text(ours), "<= 4 / 20 ms", text(graphile));
+  }
+}
+
+async function isolated(): Promise<void> {
+  const file = fileURLToPath(new URL("./noop-executors.ts", import.meta.url));
+  const { executors, close } = await isolateExecutors(file);
+  const figures: number[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    const speeds = await told(["isolated", (arena) => benchOurs(arena, {}, executors)], round);
+    figures.push(speeds.tasksPerSecond);
+  }
+  await close();
+  line("tasks/s in processes of their own", median(figures).toFixed(0), ">= 2000");
+}
+
+async function recovery(): Promise<void> {
+  const ms = await benchRecovery(await server.createDatabase(), RECOVERY_LEASE_MS);
+  const figure = `recovery of a killed worker's task, lease ${RECOVERY_LEASE_MS / 1_000} s`;
+  line(figure, `${(ms / 1_000).toFixed(2)} s`, "<= lease + 2 s");
+}
+
+async function leader(): Promise<void> {
+  const killed = await benchLeaderKill(await server.createDatabase(), (url, text) =>
+    server.query(url, text),
+  );
+  const { leaderMs, extraAttempts, tasks } = killed;
+  line(
+    "leader killed: the next one takes tasks after",
+    `${(leaderMs / 1_000).toFixed(2)} s`,
+    "<= 10 s",
+  );
+  line(`leader killed: extra attempts of ${tasks} tasks`, String(extraAttempts), "0");
+}
+
+async function million(): Promise<void> {
+  const finished = Number(values.finished);
+  const full = await server.createDatabase();
+  await fillFinished(full, finished, (url, text) => server.query(url, text));
+  const results: [Speeds[], Speeds[]] = [[], []];
+  for (let round = 1; round <= rounds; round++) {
+    results[0].push(await told(["full table", benchOurs], round, full));
+    results[1].push(await told(["empty table", benchOurs], round));
+  }
+  compareTasks(`tasks/s with ${finished} finished / empty`, results, ">= 0.9");
+}
+
+function compareTasks(
+  figure: string,
+  [ours, other]: readonly [readonly Speeds[], readonly Speeds[]],
+  must: string,
+): void {
+  const tasks = (of: readonly Speeds[]): number => median(of.map((one) => one.tasksPerSecond));
+  const cpu = (of: readonly Speeds[]): number => median(of.map((one) => one.cpuUsPerTask));
+  const ratio = cpu(ours) === 0 ? "" : (cpu(ours) / cpu(other)).toFixed(2);
+  compare(figure, tasks(ours), tasks(other), must, ratio);
+}
+
+function compare(figure: string, ours: number, other: number, must: string, cpu = ""): void {
+  const ratio = (ours / other).toFixed(2);
+  lines.push({ figure, ours: ours.toFixed(0), other: other.toFixed(0), ratio, cpu, must });
+}
+
+function line(figure: string, ours: string, must: string, other = ""): void {
+  lines.push({ figure, ours, other, ratio: "", cpu: "", must });
 }
 
 function median(of: readonly number[]): number {

@@ -3,23 +3,37 @@
 import { performance } from "node:perf_hooks";
 import {
   defaultSettings,
+  type Executor,
   type Executors,
   QueueClient,
   QueueNode,
   type QueueSettings,
+  type Role,
   silentLog,
 } from "../../src/queue/index.ts";
-import { batches, inFlight, Latch, perSecond, type Speeds, timed, until } from "./peers.ts";
+import { NodeProcess } from "../../test/processes/queue/fixtures.ts";
+import {
+  type Arena,
+  batches,
+  inFlight,
+  Latch,
+  meter,
+  perSecond,
+  type Speeds,
+  timed,
+  until,
+} from "./peers.ts";
 
 export function startNode(
   url: string,
   executors: Executors,
   settings: Partial<QueueSettings>,
   nodeId = "bench",
+  role: Role = "auto",
 ): Promise<QueueNode> {
   return QueueNode.start({
     nodeId,
-    role: "auto",
+    role,
     listen: { host: "127.0.0.1", port: 0 },
     databaseUrl: url,
     dataDirectory: ".",
@@ -29,31 +43,69 @@ export function startNode(
   });
 }
 
-export async function benchOurs(url: string, count: number, concurrency: number): Promise<Speeds> {
+type Given = Partial<Pick<QueueSettings, "maxParallel" | "prefetch">>;
+
+/** One node that leads and works; without settings as it is when nobody sets anything. */
+export async function benchOurs(
+  arena: Arena,
+  settings: Given = {},
+  executors?: Executors,
+): Promise<Speeds> {
+  const { url, count, serverPid } = arena;
+  const submitMs = await submitAll(arena);
+  const latch = new Latch(count);
+  const noop = executors?.["noop"] ?? (() => undefined);
+  const counted: Executor = async (input, context) => {
+    await noop(input, context);
+    latch.hit();
+  };
+  const stop = meter(serverPid);
+  const node = await startNode(url, { noop: counted }, settings);
+  await latch.reached;
+  await until(async () => {
+    const counts = await node.reader.counts();
+    return counts.QUEUED + counts.RUNNING === 0;
+  });
+  const run = stop();
+  await node.stop(0);
+  return perSecond(count, submitMs, run);
+}
+
+/** The same worker beside a leader that is another process and does not work. */
+export async function benchRemote(arena: Arena): Promise<Speeds> {
+  const { url, count } = arena;
+  const submitMs = await submitAll(arena);
+  const leader = new NodeProcess([
+    ...["--database", url, "--node-id", "leader", "--role", "leader"],
+    ...["--max-parallel", "0", "--log-level", "error"],
+  ]);
+  await leader.ready;
+  const latch = new Latch(count);
+  const start = performance.now();
+  const worker = await startNode(url, { noop: () => latch.hit() }, {}, "apart", "worker");
+  await latch.reached;
+  await until(async () => {
+    const counts = await worker.reader.counts();
+    return counts.QUEUED + counts.RUNNING === 0;
+  });
+  const ms = performance.now() - start;
+  await worker.stop(0);
+  await leader.end("SIGTERM");
+  return perSecond(count, submitMs, { ms, cpuMs: 0 });
+}
+
+/** How long the clients take to hand in all tasks. */
+async function submitAll({ url, count }: Arena): Promise<number> {
   const coordinator = await startNode(url, {}, { maxParallel: 0 });
   const client = new QueueClient(coordinator.url);
-  const submitMs = await timed(async () => {
+  const ms = await timed(async () => {
     await inFlight(batches(count), (batch) =>
       client.submitMany(batch.map((i) => ({ executor: "noop", input: { i } }))),
     );
   });
   client.close();
   await coordinator.stop(0);
-  const latch = new Latch(count);
-  const start = performance.now();
-  const node = await startNode(
-    url,
-    { noop: () => latch.hit() },
-    { maxParallel: concurrency, prefetch: 4_000 },
-  );
-  await latch.reached;
-  await until(async () => {
-    const counts = await node.reader.counts();
-    return counts.QUEUED + counts.RUNNING === 0;
-  });
-  const runMs = performance.now() - start;
-  await node.stop(0);
-  return perSecond(count, submitMs, runMs);
+  return ms;
 }
 
 /** Puts finished tasks with whole histories into the table, as days of work would have left them. */

@@ -2,19 +2,28 @@
 
 import { Logger, makeWorkerUtils, run as runGraphile, runMigrations } from "graphile-worker";
 import PgBoss from "pg-boss";
+import { cpuMs } from "./cpu.ts";
 
 export interface Speeds {
   readonly submitsPerSecond: number;
   readonly tasksPerSecond: number;
+  /** Of this process and of the server, while tasks ran; zero where it was not counted. */
+  readonly cpuUsPerTask: number;
+}
+
+/** Where a contender runs. */
+export interface Arena {
+  readonly url: string;
+  readonly serverPid: number;
+  readonly count: number;
 }
 
 const SUBMIT_BATCH = 1_000;
 const SUBMITTERS = 4;
 
-/** graphile-worker with its local queue and batched completion. */
+/** graphile-worker with its local queue and batched completion: the settings of its page on performance. */
 export async function benchGraphile(
-  url: string,
-  count: number,
+  { url, serverPid, count }: Arena,
   concurrency: number,
 ): Promise<Speeds> {
   const preset = {
@@ -36,7 +45,7 @@ export async function benchGraphile(
     );
   });
   const latch = new Latch(count);
-  const start = performance.now();
+  const stop = meter(serverPid);
   const runner = await runGraphile({
     preset,
     noHandleSignals: true,
@@ -50,14 +59,14 @@ export async function benchGraphile(
     );
     return Number(rows.rows[0]?.n) === 0;
   });
-  const runMs = performance.now() - start;
+  const run = stop();
   await runner.stop();
   await utils.release();
-  return perSecond(count, submitMs, runMs);
+  return perSecond(count, submitMs, run);
 }
 
 /** pg-boss by fetch and complete in batches of 100, four at a time. */
-export async function benchPgBoss(url: string, count: number): Promise<Speeds> {
+export async function benchPgBoss({ url, serverPid, count }: Arena): Promise<Speeds> {
   const boss = new PgBoss({ connectionString: url, max: 10, supervise: false, schedule: false });
   boss.on("error", () => undefined);
   await boss.start();
@@ -67,26 +76,42 @@ export async function benchPgBoss(url: string, count: number): Promise<Speeds> {
       boss.insert(batch.map((i) => ({ name: "noop", data: { i } }))),
     );
   });
-  const runMs = await timed(async () => {
-    await Promise.all(
-      [1, 2, 3, 4].map(async () => {
-        for (;;) {
-          const jobs = await boss.fetch("noop", { batchSize: 100 });
-          if (jobs.length === 0) return;
-          await boss.complete(
-            "noop",
-            jobs.map((job) => job.id),
-          );
-        }
-      }),
-    );
-  });
+  const stop = meter(serverPid);
+  await Promise.all(
+    [1, 2, 3, 4].map(async () => {
+      for (;;) {
+        const jobs = await boss.fetch("noop", { batchSize: 100 });
+        if (jobs.length === 0) return;
+        await boss.complete(
+          "noop",
+          jobs.map((job) => job.id),
+        );
+      }
+    }),
+  );
+  const run = stop();
   await boss.stop({ graceful: false });
-  return perSecond(count, submitMs, runMs);
+  return perSecond(count, submitMs, run);
 }
 
-export function perSecond(count: number, submitMs: number, runMs: number): Speeds {
-  return { submitsPerSecond: (count / submitMs) * 1_000, tasksPerSecond: (count / runMs) * 1_000 };
+interface Metered {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
+/** Measures from now to the call of what it returns. */
+export function meter(serverPid: number): () => Metered {
+  const cpuBefore = cpuMs(serverPid);
+  const start = performance.now();
+  return () => ({ ms: performance.now() - start, cpuMs: cpuMs(serverPid) - cpuBefore });
+}
+
+export function perSecond(count: number, submitMs: number, run: Metered): Speeds {
+  return {
+    submitsPerSecond: (count / submitMs) * 1_000,
+    tasksPerSecond: (count / run.ms) * 1_000,
+    cpuUsPerTask: (run.cpuMs / count) * 1_000,
+  };
 }
 
 export async function timed(work: () => Promise<void>): Promise<number> {

@@ -136,14 +136,16 @@ export class QueueApi {
   }
 
   async clusterStatus(): Promise<ClusterStatus> {
-    const [leader, nodes, counts] = await Promise.all([
+    const [leader, nodes, counts, held] = await Promise.all([
       this.#host.leaderRow(),
       this.#host.reader.nodes(),
       this.#host.reader.counts(),
+      this.#host.reader.leases(),
     ]);
-    if (leader === null || !leader.alive) return { leader: null, nodes, counts };
+    const leases = Object.fromEntries(held);
+    if (leader === null || !leader.alive) return { leader: null, nodes, counts, leases };
     const { node_id, epoch, expires_at, url } = leader;
-    return { leader: { node_id, epoch, expires_at, url }, nodes, counts };
+    return { leader: { node_id, epoch, expires_at, url }, nodes, counts, leases };
   }
 
   async #readOnly(): Promise<QueueError> {

@@ -25,6 +25,7 @@ import { tickActivity } from "./leader/activity-ticks.ts";
 import { Feed } from "./leader/feed.ts";
 import { Leader } from "./leader/leader.ts";
 import { QueueMetrics } from "./leader/metrics.ts";
+import { LEADER_BELIEVED_MS, LeaderFinder } from "./leader-finder.ts";
 import type { NodeOptions } from "./node-options.ts";
 import { checkAddress, QueueServer } from "./server.ts";
 import { shareToken } from "./shared-token.ts";
@@ -32,7 +33,6 @@ import { type Database, loadMigrations } from "./store/database.ts";
 import { EmbeddedDatabase } from "./store/embedded.ts";
 import { PostgresDatabase } from "./store/postgres.ts";
 import { type LeaderRow, Reader } from "./store/reader.ts";
-import { RemoteLeader } from "./worker/remote-leader.ts";
 import { Worker } from "./worker/worker.ts";
 import type { CallContext } from "./worker-api.ts";
 
@@ -42,8 +42,6 @@ export { blameExecution } from "./worker/execution.ts";
 /** Whoever made the node and ends it, when nobody else asked. */
 const SYSTEM: AuditRequester = { kind: "system", name: "" };
 
-/** How long a leader's address is believed before the database is asked again. */
-const LEADER_BELIEVED_MS = 1_000;
 const LEADER_LOOK_MS = 100;
 /** How long a write waits for a leader before its caller is told that there is none. */
 const LEADER_AWAITED_MS = 5_000;
@@ -80,9 +78,8 @@ export class QueueNode implements ApiHost {
   #beginning: Promise<void> = Promise.resolve();
   #worker: Worker | undefined;
   #audit: OpenAudit | undefined;
-  #remote:
-    | { readonly rpc: RpcClient; readonly port: LeaderPort; readonly until: number }
-    | undefined;
+  /** Whoever leads elsewhere. */
+  readonly #elsewhere: LeaderFinder;
   #election: Promise<void> = Promise.resolve();
   #wakeElection: (() => void) | undefined;
   #leaderLook: Work | undefined;
@@ -109,6 +106,12 @@ export class QueueNode implements ApiHost {
       log: options.log,
     });
     this.#token = options.token;
+    const { nodeId: forwardedBy, tls } = options;
+    this.#elsewhere = new LeaderFinder({
+      run: this.run,
+      read: () => this.reader.leader(),
+      connect: (url) => new RpcClient({ url, token: this.#token, ca: tls?.ca, forwardedBy }),
+    });
   }
 
   static async start(options: NodeOptions): Promise<QueueNode> {
@@ -187,7 +190,7 @@ export class QueueNode implements ApiHost {
     const deadline = performance.now() + LEADER_AWAITED_MS;
     while (performance.now() < deadline && !this.#stopped) {
       if (this.#leader !== undefined) return this.#api.perform(call, { ...context, ...LOCAL_CALL });
-      const remote = await this.#findLeader();
+      const remote = await this.#elsewhere.find();
       if (remote !== undefined) {
         try {
           return await remote.rpc.call(call.method, call.params);
@@ -195,8 +198,7 @@ export class QueueNode implements ApiHost {
           // It was refused or never sent, so nothing was written: the address was a former leader's.
           const former = error instanceof QueueError && FORMER_LEADER.has(error.code);
           if (!former && !wasNeverSent(error)) throw error;
-          this.#remote = undefined;
-          remote.rpc.close();
+          this.#elsewhere.forget(remote);
         }
       }
       await this.background.pause(LEADER_LOOK_MS);
@@ -206,7 +208,7 @@ export class QueueNode implements ApiHost {
 
   /** The leader's address when another node leads: for what is passed on as a stream. */
   async leaderUrl(): Promise<string | undefined> {
-    return this.#leader === undefined ? (await this.#findLeader())?.rpc.url : undefined;
+    return this.#leader === undefined ? (await this.#elsewhere.find())?.rpc.url : undefined;
   }
 
   /** Takes another role while running: an observer gives up leadership and work, and may come back. (TQ-3) */
@@ -227,7 +229,7 @@ export class QueueNode implements ApiHost {
       this.#stopped = true;
     });
     await this.#server.close();
-    this.#remote?.rpc.close();
+    this.#elsewhere.close();
     // Nothing of this node asks the database after this.
     const left = await this.background.stop(BACKGROUND_MS_MAX);
     if (left.length > 0) this.#options.log.event("warn", "work.left", { left });
@@ -293,7 +295,7 @@ export class QueueNode implements ApiHost {
       await this.#beginning;
     }
     this.#leaderLook = this.background.every("notice the leader", LEADER_BELIEVED_MS, () =>
-      this.#noticeLeader(),
+      this.#elsewhere.notice(),
     );
     const registration: NodeRegistration = {
       node_id: this.#options.nodeId,
@@ -466,34 +468,11 @@ export class QueueNode implements ApiHost {
   async #awaitLeader(): Promise<LeaderPort> {
     for (;;) {
       if (this.#leader !== undefined) return this.#leader;
-      const remote = await this.#findLeader().catch(() => undefined);
+      const remote = await this.#elsewhere.find().catch(() => undefined);
       if (this.#leader !== undefined) return this.#leader;
       if (remote !== undefined) return remote.port;
       if (this.#stopped) throw new QueueError("NO_LEADER", "the node has stopped");
       await this.background.pause(LEADER_LOOK_MS);
     }
-  }
-
-  /** A call that waits at a leader which is one no longer is cut off as soon as that shows. */
-  #noticeLeader(): void {
-    if (this.#remote === undefined) return;
-    this.#findLeader().catch(() => undefined);
-  }
-
-  async #findLeader(): Promise<{ readonly rpc: RpcClient; readonly port: LeaderPort } | undefined> {
-    const now = performance.now();
-    if (this.#remote !== undefined && now < this.#remote.until) return this.#remote;
-    const row = await this.reader.leader();
-    if (row === null || !row.alive || row.url === null || row.run === this.run) return undefined;
-    const until = now + LEADER_BELIEVED_MS;
-    if (this.#remote?.rpc.url === row.url) {
-      this.#remote = { ...this.#remote, until };
-      return this.#remote;
-    }
-    this.#remote?.rpc.close();
-    const { nodeId: forwardedBy, tls } = this.#options;
-    const rpc = new RpcClient({ url: row.url, token: this.#token, ca: tls?.ca, forwardedBy });
-    this.#remote = { rpc, port: new RemoteLeader(rpc), until };
-    return this.#remote;
   }
 }

@@ -1,9 +1,12 @@
 /**
- * A load test as a task: the workflow file becomes one module with everything inside, is stored under its
- * hash, and the task names it. Nothing is read from the disk of the node that runs it.
+ * A load test as a task: the workflow file becomes one module with all that it imports, is stored under its hash
+ * with the data files that it reads, and the task names them. Nothing is read from the disk of the node that
+ * runs it.
  */
 
 import { basename } from "node:path";
+import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
+import { QueueError } from "../core/queue/errors.ts";
 import type { QueueClient } from "./api/client.ts";
 import type { SubmitRequest } from "./api/submit-request.ts";
 import type { Task } from "./api/types.ts";
@@ -16,7 +19,11 @@ export interface LoadtestOptions extends Omit<SubmitRequest, "executor" | "input
   /** On the cluster that the node knows. */
   readonly cluster?: boolean;
   readonly onFailedThreshold?: "fail" | "succeed";
+  /** Hears what is not sent, and what the file's code prints while it is loaded here. */
+  readonly onWarning?: (line: string) => void;
 }
+
+const ignore = (): void => undefined;
 
 /** `target` is a workflow file of this machine, or a URL. */
 export async function submitLoadtest(
@@ -27,15 +34,15 @@ export async function submitLoadtest(
   return client.submit(await loadtestRequest(client, target, options));
 }
 
-/** The same as a request, for schedules and batches; the file is stored already. */
+/** The same as a request, for schedules and batches; the files are stored already. */
 export async function loadtestRequest(
   client: QueueClient,
   target: string,
-  { args, env, cluster, onFailedThreshold, ...rest }: LoadtestOptions = {},
+  { args, env, cluster, onFailedThreshold, onWarning = ignore, ...rest }: LoadtestOptions = {},
 ): Promise<SubmitRequest> {
   const what = /^https?:\/\//i.test(target)
     ? { file: target }
-    : { bundle: await client.store(await sourceOf(target)), name: basename(target) };
+    : await storeWorkflow(client, target, env ?? {}, onWarning);
   const onCluster = { placement_constraints: { requires_capabilities: { cluster: true } } };
   return {
     executor: "loadtest",
@@ -51,8 +58,24 @@ export async function loadtestRequest(
   };
 }
 
-async function sourceOf(file: string): Promise<Uint8Array> {
+async function storeWorkflow(
+  client: QueueClient,
+  target: string,
+  env: Readonly<Record<string, string>>,
+  onWarning: (line: string) => void,
+): Promise<object> {
   // Loaded only here: most programs that submit make no bundles.
-  const { workflowSource } = await import("../runner/bundle.ts");
-  return workflowSource(file);
+  const { workflowFiles } = await import("../runner/workflow-files.ts");
+  const { contents, entry, files } = await workflowFiles(target, env, onWarning);
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  if (bytes > QUEUE_LIMITS.fileBytesMax) {
+    const problem = `${target} and its data files have ${bytes} bytes together`;
+    throw new QueueError("TOO_LARGE", `${problem}: the limit is ${QUEUE_LIMITS.fileBytesMax}`);
+  }
+  for (const content of contents.values())
+    await client.store(typeof content === "function" ? await content() : content);
+  const [module, ...data] = files.map(({ path, hash }) => ({ path, hash }));
+  const name = basename(target);
+  if (data.length === 0) return { bundle: module?.hash, name };
+  return { bundle: module?.hash, name, entry, files: data };
 }

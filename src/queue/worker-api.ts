@@ -56,6 +56,10 @@ const leases = z
       });
     return { node_id: params.node_id, leases: list ?? [], single: params.leases === undefined };
   });
+const held = z.object({
+  question: z.int().min(1),
+  tokens: z.array(z.uuid()).max(QUEUE_LIMITS.heldNamedMax),
+});
 const failure = z.union([
   z.string().transform((message) => ({ message })),
   z.looseObject({
@@ -117,8 +121,9 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
       node_id: nodeId,
       run,
       task_id: taskId.optional(),
-      max: limit(QUEUE_LIMITS.claimTasksMax, 1),
+      max: z.int().min(0).max(QUEUE_LIMITS.claimTasksMax).default(1),
       wait_ms: wait,
+      held: held.optional(),
       raw: z.boolean().default(false),
     });
     const ask = parseParams(schema, params);
@@ -130,10 +135,11 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
             run: ask.run,
             max: ask.max,
             waitMs: ask.wait_ms,
+            held: ask.held,
           })
         : await leader.acquireTask(ask.node_id, ask.run, ask.task_id);
     if (context.gone() && grants.length > 0) {
-      await leader.release(ask.node_id, grants);
+      await leader.release(ask.node_id, grants, "undelivered");
       return { leases: [] };
     }
     return { leases: ask.raw ? grants : grants.map(withInput) };

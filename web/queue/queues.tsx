@@ -42,7 +42,7 @@ export function QueuesView() {
             { title: "Queued", numeric: true },
             { title: "Running", numeric: true },
             { title: "At once", numeric: true },
-            { title: "Starts" },
+            { title: "Starts", numeric: true },
             { title: "Pause or resume", hidden: true },
           ]}
           rows={queues.value.map((one) => ({

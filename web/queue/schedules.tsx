@@ -63,9 +63,9 @@ export function SchedulesView() {
 
 function Times({ schedule: { cron, time_zone } }: { readonly schedule: Schedule }) {
   return (
-    <>
+    <span class="wrapped">
       <code>{cron}</code> {time_zone === "UTC" ? "" : time_zone}
-    </>
+    </span>
   );
 }
 

@@ -84,7 +84,8 @@ function Actions({ task, followAnew }: { readonly task: Task; readonly followAne
     return `Task ${id} is cancelled.`;
   };
   const remove = async (): Promise<string> => {
-    await call("delete_tasks", { ids: [id] });
+    const { changed } = await call<{ changed: number }>("delete_tasks", { ids: [id] });
+    if (changed === 0) return `Task ${id} is kept: a task that has not ended depends on it.`;
     location.hash = place("tasks");
     return `Task ${id} is deleted.`;
   };

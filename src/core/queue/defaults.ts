@@ -83,6 +83,8 @@ export const QUEUE_LIMITS = {
   commitTasksMax: 1_000,
   /** Operations that may wait for the group commit; beyond it requests are refused as overload. */
   pendingOperationsMax: 100_000,
+  /** Leases that a worker names as its own after a question without an answer; one with more names none. */
+  heldNamedMax: 20_000,
   /** Tasks one worker may ask for at once. */
   claimTasksMax: 1_000,
   /** A long poll for work is answered at the latest after this. */

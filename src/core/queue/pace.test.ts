@@ -3,23 +3,34 @@ import { Pace } from "./pace.ts";
 
 describe("Pace", () => {
   it("holds nothing ahead of tasks that take long", () => {
-    const pace = new Pace();
+    const pace = new Pace(4);
     for (let now = 0; now < 60_000; now += 5_000) {
-      pace.finished(now);
+      pace.finished(now, 5_000);
       expect(pace.ahead(now + 4_000, 1_000)).toBe(0);
     }
   });
 
+  it("holds nothing ahead of long ones that end together", () => {
+    const pace = new Pace(4);
+    for (let now = 3_000; now < 60_000; now += 3_000) {
+      for (let slot = 0; slot < 4; slot++) {
+        pace.finished(now + slot, 3_000);
+        expect(pace.ahead(now + slot, 1_000)).toBe(0);
+      }
+      expect(pace.ahead(now + 100, 1_000)).toBe(0);
+    }
+  });
+
   it("holds half a second of short ones, up to the most", () => {
-    const pace = new Pace();
-    for (let now = 0; now < 1_000; now++) pace.finished(now);
+    const pace = new Pace(4);
+    for (let now = 0; now < 1_000; now++) pace.finished(now, 1);
     expect(pace.ahead(1_000, 1_000)).toBe(500);
     expect(pace.ahead(1_000, 100)).toBe(100);
   });
 
   it("lets go when the pace ends", () => {
-    const pace = new Pace();
-    for (let now = 0; now < 1_000; now++) pace.finished(now);
+    const pace = new Pace(4);
+    for (let now = 0; now < 1_000; now++) pace.finished(now, 1);
     pace.ahead(2_000, 1_000);
     expect(pace.ahead(3_000, 1_000)).toBe(0);
   });

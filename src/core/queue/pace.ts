@@ -9,27 +9,42 @@ const WINDOW_MS = 100;
 const AHEAD_MS = 500;
 
 export class Pace {
+  /** Executions that run at once: what they can end in a time follows from how long each takes. */
+  readonly #slots: number;
   #windowAt = Number.NEGATIVE_INFINITY;
   #count = 0;
+  #tookMs = 0;
   #perMs = 0;
 
-  finished(now: number): void {
+  constructor(slots: number) {
+    this.#slots = slots;
+  }
+
+  finished(now: number, tookMs: number): void {
     this.#turn(now);
     this.#count++;
+    this.#tookMs += tookMs;
   }
 
   /** How many tasks to hold beyond those that run, at most `most`. */
   ahead(now: number, most: number): number {
     this.#turn(now);
-    const begun = Math.max(this.#perMs, this.#count / WINDOW_MS);
+    const begun = Math.max(this.#perMs, this.#rate(WINDOW_MS));
     return Math.min(most, Math.floor(begun * AHEAD_MS));
+  }
+
+  /** Long tasks that began together end together: many in a window, and yet no more than the slots sustain. */
+  #rate(elapsedMs: number): number {
+    if (this.#count === 0) return 0;
+    return Math.min(this.#count / elapsedMs, (this.#slots * this.#count) / this.#tookMs);
   }
 
   #turn(now: number): void {
     const elapsedMs = now - this.#windowAt;
     if (elapsedMs < WINDOW_MS) return;
-    this.#perMs = this.#count === 0 ? 0 : this.#count / elapsedMs;
+    this.#perMs = this.#rate(elapsedMs);
     this.#count = 0;
+    this.#tookMs = 0;
     this.#windowAt = now;
   }
 }

@@ -57,7 +57,7 @@ export interface TaskListFilter {
   readonly node?: string;
   readonly schedule?: string;
   readonly queue?: string;
-  /** Text in id, executor, key or input. */
+  /** Text in id, executor, keys, input or error. */
   readonly search?: string;
   /** Only tasks with smaller ids: the way to the next page. */
   readonly before?: string;
@@ -65,6 +65,11 @@ export interface TaskListFilter {
 }
 
 export type BulkFilter = Omit<TaskListFilter, "limit">;
+
+interface BulkStep {
+  readonly changed: number;
+  readonly next: string | null;
+}
 
 export interface FollowMessage {
   readonly event: "transition" | "progress" | "log" | "end";
@@ -166,6 +171,15 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return (await this.#rpc.call("requeue_task", { task_id: id })) as Task;
   }
 
+  /** Removes a task that has ended, with its history; one that is kept is an error that says why. */
+  async delete(id: string): Promise<void> {
+    const { changed } = (await this.#rpc.call("delete_tasks", { ids: [id] })) as BulkStep;
+    if (changed > 0) return;
+    const { state } = await this.get(id);
+    const why = isTerminal(state) ? "a task that has not ended depends on it" : `it is ${state}`;
+    throw new QueueError("CONFLICT", `task ${id} is not removed: ${why}`);
+  }
+
   /** Cancels all that have not ended and fit the filter; returns how many. */
   cancelAll(filter: BulkFilter, reason?: string): Promise<number> {
     return this.#bulk("cancel_tasks", { ...filter, ...(reason === undefined ? {} : { reason }) });
@@ -188,7 +202,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
     for (;;) {
       const at = before === undefined ? {} : { before };
       const answer = await this.#rpc.call(method, { ...filter, ...at });
-      const step = answer as { readonly changed: number; readonly next: string | null };
+      const step = answer as BulkStep;
       changed += step.changed;
       if (step.next === null) return changed;
       before = step.next;

@@ -7,6 +7,7 @@
  *     await client.query("commit");
  */
 
+import { QueueError } from "../../core/queue/errors.ts";
 import type { Backoff } from "../../core/queue/retry.ts";
 
 /** A connection of `pg`, or anything that takes a query as it does. */
@@ -38,11 +39,30 @@ export interface TransactionSubmit {
 const SUBMIT = `select hyperscale.submit($1, $2::jsonb, $3::int, $4::timestamptz, $5::int, $6, $7,
   $8::float8 * interval '1 second', $9::float8 * interval '1 second', $10, $11::jsonb, $12::bigint[]) as id`;
 
+/** What the function takes: a field that only `queue.submit` has, such as a placement, is refused, not dropped. */
+const FIELDS: Readonly<Record<keyof TransactionSubmit, true>> = {
+  executor: true,
+  queue: true,
+  input: true,
+  priority: true,
+  run_after: true,
+  max_attempts: true,
+  idempotency_key: true,
+  unique_key: true,
+  attempt_timeout: true,
+  timeout: true,
+  backoff: true,
+  depends_on: true,
+};
+
 /** The id of the task, or of the one that has its key already. */
 export async function submitInTransaction(
   client: TransactionClient,
   task: TransactionSubmit,
 ): Promise<string> {
+  const unknown = Object.keys(task).find((field) => !Object.hasOwn(FIELDS, field));
+  if (unknown !== undefined)
+    throw new QueueError("INVALID_PARAMS", `a task in a transaction has no field "${unknown}"`);
   const { rows } = await client.query(SUBMIT, [
     task.executor,
     JSON.stringify(task.input ?? null),

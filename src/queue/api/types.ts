@@ -246,6 +246,8 @@ export interface ClusterStatus {
   readonly leader: LeaderInfo | null;
   readonly nodes: readonly NodeInfo[];
   readonly counts: TaskCounts;
+  /** Tasks that each node holds leased, also one that is gone; from the database, so every node tells the same. */
+  readonly leases: Readonly<Record<string, number>>;
 }
 
 export interface QueueLimitsInfo {
@@ -305,6 +307,26 @@ export type FeedMessage =
       readonly message: string;
     };
 
+export interface HeldLeases {
+  /** Counts the questions of the worker's process: an earlier one that comes late says nothing any more. */
+  readonly question: number;
+  readonly tokens: readonly string[];
+}
+
+/** A worker's question for work. */
+export interface AcquireAsk {
+  readonly nodeId: string;
+  readonly run: string;
+  /** Zero: it only tells what it holds. */
+  readonly max: number;
+  readonly waitMs: number;
+  /**
+   * Every lease it knows of, told after a question that got no answer: what it was granted then and never
+   * heard of goes back to the queue and costs no attempt.
+   */
+  readonly held?: HeldLeases | undefined;
+}
+
 /** The leader, as a worker sees it: in the same process or over the network. */
 export interface LeaderPort {
   register(node: NodeRegistration): Promise<void>;
@@ -313,12 +335,7 @@ export interface LeaderPort {
   drain(nodeId: string, run: string): Promise<void>;
   deregister(nodeId: string, run: string): Promise<void>;
   /** Waits for work up to `waitMs`; an empty answer means none came. */
-  acquire(ask: {
-    nodeId: string;
-    run: string;
-    max: number;
-    waitMs: number;
-  }): Promise<readonly Grant[]>;
+  acquire(ask: AcquireAsk): Promise<readonly Grant[]>;
   /** Waits up to `waitMs` for leases of this node that were taken away. */
   watch(nodeId: string, run: string, waitMs: number): Promise<readonly string[]>;
   started(nodeId: string, leases: readonly LeaseRef[]): Promise<void>;

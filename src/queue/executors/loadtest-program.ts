@@ -17,6 +17,8 @@ export interface Loadtest {
   /** A file or a URL, and where the file's path begins. */
   readonly target: string;
   readonly cwd: string | undefined;
+  /** What people call it, where that is not the target. */
+  readonly title: string | undefined;
   /** Options of load and judgement. */
   readonly args: readonly string[];
   readonly out: string;
@@ -62,11 +64,12 @@ export function runHere(test: Loadtest, context: ExecutionContext): Promise<Load
 
 export async function runLoadtest(
   command: readonly string[],
-  { target, cwd, args, out }: Loadtest,
+  { target, cwd, title, args, out }: Loadtest,
   { context, onFigures, onJob, killAfterMs }: Telling,
 ): Promise<LoadtestOutcome> {
   let job: ToldJob | null = null;
-  const words = ["--import", endWithParent, program, ...command, ...args];
+  const called = title === undefined ? [] : [`--title=${title}`];
+  const words = ["--import", endWithParent, program, ...command, ...args, ...called];
   const ended = await runProgram(
     process.execPath,
     [...words, "--ui", "json", "--out", out, "--", target],

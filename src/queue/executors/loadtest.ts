@@ -7,8 +7,9 @@
  */
 
 import { existsSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join, resolve, sep } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { z } from "zod";
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 import { runOnCluster } from "./loadtest-cluster.ts";
@@ -27,21 +28,34 @@ export interface LoadtestPolicy {
 }
 
 const VARIABLES_MAX = 100;
+/** As many as a job of a cluster has. */
+const FILES_MAX = 4_096;
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+/** Of a file below the folder of the task, in which it stays. */
+const path = z
+  .string()
+  .max(1_024)
+  .refine(
+    (text) => !/[\\:\0]/.test(text) && text.split("/").every((part) => !/^\.{0,2}$/.test(part)),
+    "a path inside the folder of the task",
+  );
 
 const schema = z
   .strictObject({
     /** A workflow file in the node's folder of workflows, or a URL to load. */
     file: z.string().min(1).max(2_048).optional(),
     /** Instead: a workflow as one module, stored under its SHA-256. */
-    bundle: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .optional(),
+    bundle: hash.optional(),
     /** What the bundle was made from, for people. */
     name: z
       .string()
       .regex(/^[\w.-]{1,100}$/)
       .default("workflow"),
+    /** Where the bundle lies among its data files. */
+    entry: path.optional(),
+    /** Data files that the workflow reads. */
+    files: z.array(z.strictObject({ path, hash })).max(FILES_MAX).default([]),
     /** On the cluster that the node knows, instead of on the node. */
     cluster: z.boolean().default(false),
     /** Further arguments of `hyperscale run`, e.g. ["--vus", "50"]. */
@@ -69,6 +83,11 @@ const schema = z
   .refine(
     ({ file, bundle }) => (file === undefined) !== (bundle === undefined),
     "give file or bundle",
+  )
+  .refine(
+    ({ bundle, entry, files }) =>
+      bundle !== undefined || (entry === undefined && files.length === 0),
+    "entry and files belong to a bundle",
   );
 type LoadtestInput = z.output<typeof schema>;
 
@@ -141,7 +160,7 @@ export function loadtestExecutor(policy: LoadtestPolicy): Executor {
 }
 
 /** A bundle is named as in its folder: the same in every attempt, on every node, and in reports. */
-type Target = Pick<Loadtest, "target" | "cwd">;
+type Target = Pick<Loadtest, "target" | "cwd" | "title">;
 
 interface BundlePlace {
   readonly context: ExecutionContext;
@@ -149,20 +168,28 @@ interface BundlePlace {
 }
 
 async function targetOf(
-  { file, bundle, name }: LoadtestInput,
+  { file, bundle, entry, files, name }: LoadtestInput,
   { bundles, workflows }: LoadtestPolicy,
   { context, folder }: BundlePlace,
 ): Promise<Target> {
-  if (bundle === undefined) return { target: namedTarget(file ?? "", workflows), cwd: undefined };
+  if (bundle === undefined)
+    return { target: namedTarget(file ?? "", workflows), cwd: undefined, title: undefined };
   if (!bundles) {
     const cure = "it has no token, or was started with --no-bundles";
     throw new NotRetryable(`this node runs no files that come with tasks: ${cure}`);
   }
-  const content = await context.file(bundle);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const target = `${name.replace(/\.[cm]?[jt]sx?$/, "")}.mjs`;
-  writeFileSync(join(folder, target), content, { mode: 0o600 });
-  return { target, cwd: folder };
+  const target = entry ?? `${name.replace(/\.[cm]?[jt]sx?$/, "")}.mjs`;
+  let bytes = 0;
+  for (const one of [{ path: target, hash: bundle }, ...files]) {
+    const content = await context.file(one.hash);
+    bytes += content.length;
+    if (bytes > QUEUE_LIMITS.fileBytesMax)
+      throw new NotRetryable(`the files of a task have ${QUEUE_LIMITS.fileBytesMax} bytes at most`);
+    const place = join(folder, one.path);
+    mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
+    writeFileSync(place, content, { mode: 0o600 });
+  }
+  return { target, cwd: folder, title: name };
 }
 
 function namedTarget(file: string, workflows: string | undefined): string {

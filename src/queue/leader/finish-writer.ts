@@ -24,8 +24,11 @@ interface FinishOperation {
   readonly reject: (error: unknown) => void;
 }
 
-/** Why a running task goes back: its failure or wish, its holder's stop, restart, or silence for a whole lease. */
-type RequeueReason = "failed" | "snoozed" | "released" | "lost" | "expired";
+/**
+ * Why a running task goes back: its failure or wish; its holder's stop, end, or silence for a whole lease; or its
+ * grant never came to the holder.
+ */
+type RequeueReason = "failed" | "snoozed" | "released" | "lost" | "expired" | "undelivered";
 
 interface Requeue extends LeaseRef {
   readonly reason: RequeueReason;
@@ -108,22 +111,29 @@ export class FinishWriter {
   /** Extends leases; returns the tokens that are lost. */
   async renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]> {
     if (leases.length === 0) return [];
-    const { writer, memory, taskLeaseMs } = this.#options;
-    const sentAt = performance.now();
-    const { row } = await writer.write("finish", "renew", [
-      sqlArray(leases.map((lease) => lease.task_id)),
-      sqlArray(leases.map((lease) => lease.lease_token)),
-      taskLeaseMs,
-    ]);
-    const renewed = new Set((row["renewed"] as readonly unknown[]).map(String));
-    const lost: LeaseRef[] = [];
-    for (const ref of leases) {
-      const lease = memory.leases.get(ref.lease_token);
-      if (!renewed.has(ref.task_id)) lost.push(ref);
-      else if (lease !== undefined) lease.expiresAt = sentAt + taskLeaseMs;
+    const { memory, taskLeaseMs } = this.#options;
+    const known = leases.flatMap((ref) => memory.leases.get(ref.lease_token) ?? []);
+    for (const lease of known) lease.renewing++;
+    let lost: readonly LeaseRef[];
+    try {
+      const renewed = await this.#extend(leases);
+      lost = leases.filter(({ task_id: id }) => !renewed.has(id));
+      const expiresAt = performance.now() + taskLeaseMs;
+      for (const lease of known) if (renewed.has(String(lease.taskId))) lease.expiresAt = expiresAt;
+    } finally {
+      for (const lease of known) lease.renewing--;
     }
     if (lost.length > 0) await this.#note("lease_renewal_failed", nodeId, lost);
     return lost.map((ref) => ref.lease_token);
+  }
+
+  async #extend(leases: readonly LeaseRef[]): Promise<ReadonlySet<string>> {
+    const { row } = await this.#options.writer.write("finish", "renew", [
+      sqlArray(leases.map((lease) => lease.task_id)),
+      sqlArray(leases.map((lease) => lease.lease_token)),
+      this.#options.taskLeaseMs,
+    ]);
+    return new Set((row["renewed"] as readonly unknown[]).map(String));
   }
 
   /** Returns running tasks to the queue; those it moved come back. */
@@ -350,6 +360,6 @@ function errorOf({ status, error }: Report): string | null {
   return status === "failed" ? '{"message":"it failed without a reason"}' : null;
 }
 
-export function expiredLeases(memory: LeaderMemory, now: number): readonly Lease[] {
-  return [...memory.leases.values()].filter((lease) => lease.expiresAt <= now);
+export function isExpired({ expiresAt, renewing }: Lease, now: number): boolean {
+  return expiresAt <= now && renewing === 0;
 }

@@ -136,8 +136,9 @@ export class GrantWriter {
     this.#free?.cancel();
   }
 
-  /** A node left: its open questions are answered with nothing. */
+  /** A node left, or asks anew: its open questions are answered with nothing. */
   forget(node: KnownNode): void {
+    node.asksForgotten++;
     for (const ask of this.#asks) {
       if (ask.node !== node) continue;
       this.#asks.delete(ask);
@@ -175,17 +176,19 @@ export class GrantWriter {
 
   async #write(batch: readonly Claim[]): Promise<void> {
     try {
-      const sentAt = performance.now();
       const held = await this.#claim(batch);
-      await this.#settle(batch, held, sentAt);
+      await this.#settle(batch, held);
     } catch (error) {
       // Not claimed, or claimed by a leader that is one no longer: the lease will expire.
       for (const { ask } of batch) ask.reject(error);
     }
   }
 
-  /** Ids that now carry our leases, with the key of their execution. (TQ-31) */
-  async #claim(batch: readonly Claim[]): Promise<ReadonlyMap<number, string>> {
+  /**
+   * Leases that now stand, with the key of their execution. (TQ-31) By lease, not by task: one that was read again
+   * while its claim was under way may be among the assignments twice.
+   */
+  async #claim(batch: readonly Claim[]): Promise<ReadonlyMap<string, string>> {
     const { writer } = this.#options;
     const all = batch.flatMap(({ ask, assignments }) =>
       assignments.map(({ task, token }) => ({
@@ -210,11 +213,13 @@ export class GrantWriter {
         ]);
         const claimed = row["ids"] as readonly number[];
         const keys = row["keys"] as readonly string[];
-        if (claimed.length === all.length)
-          return new Map(claimed.map((id, index) => [Number(id), keys[index] ?? ""]));
+        if (claimed.length === all.length) {
+          const byId = new Map(claimed.map((id, index) => [Number(id), keys[index] ?? ""]));
+          return new Map(all.map(({ id, token: lease }) => [lease, byId.get(id) ?? ""]));
+        }
         // An earlier try may have taken effect without an answer.
         const rows = await writer.read("held", [ids, tokens], "grant");
-        return new Map(rows.map((found) => [Number(found["id"]), String(found["key"])]));
+        return new Map(rows.map((found) => [String(found["lease_id"]), String(found["key"])]));
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
         // Whether it took effect is seen by the repeat: tasks already claimed are no longer QUEUED.
@@ -223,11 +228,7 @@ export class GrantWriter {
     }
   }
 
-  async #settle(
-    batch: readonly Claim[],
-    held: ReadonlyMap<number, string>,
-    sentAt: number,
-  ): Promise<void> {
+  async #settle(batch: readonly Claim[], held: ReadonlyMap<string, string>): Promise<void> {
     const { memory, metrics, taskLeaseMs } = this.#options;
     const now = performance.now();
     for (const { ask, assignments } of batch) {
@@ -237,7 +238,7 @@ export class GrantWriter {
       const nodeId = ask.node.registration.node_id;
       const grants: Grant[] = [];
       for (const { lane, task, token } of assignments) {
-        const key = held.get(task.id);
+        const key = held.get(token);
         if (key === undefined) {
           // The task has moved on without this memory knowing: look at the lane again.
           memory.gates.released(task.queue);
@@ -259,7 +260,8 @@ export class GrantWriter {
           attempt: task.attempt,
           placement: task.placement,
           task,
-          expiresAt: sentAt + taskLeaseMs,
+          renewing: 0,
+          expiresAt: performance.now() + taskLeaseMs,
         });
         memory.moved({
           taskId: task.id,
@@ -288,11 +290,11 @@ export class GrantWriter {
 
   async #fetchInputs(
     assignments: readonly Assignment[],
-    held: ReadonlyMap<number, string>,
+    held: ReadonlyMap<string, string>,
   ): Promise<ReadonlyMap<number, string>> {
     const ids: number[] = [];
-    for (const { task } of assignments) {
-      if (task.input === undefined && held.has(task.id)) ids.push(task.id);
+    for (const { task, token } of assignments) {
+      if (task.input === undefined && held.has(token)) ids.push(task.id);
     }
     if (ids.length === 0) return new Map();
     const rows = await this.#options.writer.read("inputs", [sqlArray(ids)], "grant");
@@ -302,9 +304,9 @@ export class GrantWriter {
   /** What tasks get of those that they depended on. */
   async #fetchResults(
     assignments: readonly Assignment[],
-    held: ReadonlyMap<number, string>,
+    held: ReadonlyMap<string, string>,
   ): Promise<ReadonlyMap<number, Pick<Grant, "dependencies" | "dependencies_missing">>> {
-    const dependent = assignments.filter(({ task }) => task.dependent && held.has(task.id));
+    const dependent = assignments.filter(({ task, token }) => task.dependent && held.has(token));
     if (dependent.length === 0) return new Map();
     const ids = sqlArray(dependent.map(({ task }) => task.id));
     const parameters = [ids, QUEUE_LIMITS.dependencyBytesMax];

@@ -15,8 +15,8 @@ import type { Work } from "../../host/background.ts";
 import type { Log, LogFields } from "../../host/ports/log.ts";
 import { sqlArray } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
-import { expiredLeases, type FinishWriter } from "./finish-writer.ts";
-import { type LeaderMemory, readyTask } from "./memory.ts";
+import { type FinishWriter, isExpired } from "./finish-writer.ts";
+import { type LeaderMemory, readyTask, STOOD_STILL_MS } from "./memory.ts";
 import type { Schedules } from "./schedules.ts";
 
 /** How often the leader looks at its clock; a lost lease is noticed within this. */
@@ -58,6 +58,7 @@ export class Housekeeping {
   readonly #running = new Set<Duty>();
   #started = false;
   #next: Work | undefined;
+  #lookedAt = performance.now();
   #toResolve: Set<number> | "all" = "all";
   /** How far the walk over old tasks has come. */
   #prunedTo = LOWEST_ID;
@@ -81,6 +82,7 @@ export class Housekeeping {
       this.#dueAt.set(duty, performance.now());
     }
     this.#started = true;
+    this.#lookedAt = performance.now();
     this.#look();
   }
 
@@ -132,6 +134,9 @@ export class Housekeeping {
 
   #look(): void {
     const now = performance.now();
+    const lateMs = now - this.#lookedAt - LOOK_MS;
+    this.#lookedAt = now;
+    if (lateMs > STOOD_STILL_MS) this.#options.memory.excuse(lateMs);
     for (const [duty, at] of this.#dueAt) {
       if (at > now || this.#running.has(duty)) continue;
       this.#dueAt.delete(duty);
@@ -175,7 +180,10 @@ export class Housekeeping {
 
   async #expire(): Promise<number> {
     const { memory, results, settings, log } = this.#options;
-    const expired = expiredLeases(memory, performance.now()).slice(0, QUEUE_LIMITS.commitTasksMax);
+    const now = performance.now();
+    const expired = [...memory.leases.values()]
+      .filter((lease) => isExpired(lease, now))
+      .slice(0, QUEUE_LIMITS.commitTasksMax);
     if (expired.length > 0) {
       this.#options.onSilent(new Set(expired.map(({ nodeId }) => nodeId)));
       const moved = await results.requeue(

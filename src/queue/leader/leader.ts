@@ -15,13 +15,14 @@ import { performance } from "node:perf_hooks";
 import { Random } from "../../core/base/random.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
-import { type Placement, refusal } from "../../core/queue/placement.ts";
+import { refusal } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { TaskState } from "../../core/queue/states.ts";
 import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
 import { startTimer } from "../../host/timer.ts";
 import type {
+  AcquireAsk,
   ExecutionHistory,
   Grant,
   LeaderPort,
@@ -35,14 +36,14 @@ import type {
 } from "../api/types.ts";
 import { type Database, sqlArray } from "../store/database.ts";
 import { FencedWriter, notLeader } from "../store/fenced-writer.ts";
-import { limitsOf } from "../store/reader.ts";
 import { Arrivals } from "./arrivals.ts";
 import type { Feed } from "./feed.ts";
 import { FileWriter } from "./file-writer.ts";
-import { FinishWriter } from "./finish-writer.ts";
+import { FinishWriter, isExpired } from "./finish-writer.ts";
 import { GrantWriter } from "./grant-writer.ts";
 import { Housekeeping } from "./housekeeping.ts";
-import { type KnownNode, LeaderMemory, type Lease } from "./memory.ts";
+import { loadMemory } from "./load-memory.ts";
+import { type KnownNode, LeaderMemory, type Lease, STOOD_STILL_MS } from "./memory.ts";
 import type { QueueMetrics } from "./metrics.ts";
 import { Schedules } from "./schedules.ts";
 import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
@@ -57,8 +58,6 @@ const OVERDUE = "it was not done within its time limit";
 const DISCONNECT_GRACE_MS = 5_000;
 /** A node that was heard of within so many heartbeats, and hung up not, is alive. */
 const HEARTBEATS_TO_LIVE = 2;
-/** What is left at least of a lease that this leader found. */
-const ADOPTED_MS_MIN = 3_000;
 
 interface LeaderOptions {
   readonly database: Database;
@@ -166,7 +165,8 @@ export class Leader implements LeaderPort {
 
   /** Builds the memory from the database, then begins to serve. Ends early when the leadership does. */
   async begin(): Promise<void> {
-    await this.#load();
+    const { taskLeaseMs } = this.#options.settings;
+    await loadMemory(this.memory, this.writer, { taskLeaseMs, abandoned: this.#abandoned });
     if (this.#abandoned) await this.#returnAllLeases();
     if (this.writer.ended) throw notLeader();
     this.#housekeeping.start();
@@ -237,7 +237,7 @@ export class Leader implements LeaderPort {
     const now = performance.now();
     const expired = rows.filter((row) => {
       const lease = this.memory.leases.get(String(row["lease_id"]));
-      return lease === undefined ? Number(row["expires_in_ms"]) <= 0 : lease.expiresAt <= now;
+      return lease === undefined ? Number(row["expires_in_ms"]) <= 0 : isExpired(lease, now);
     });
     const moved = await this.#results.requeue(
       expired.map((row) => ({
@@ -301,15 +301,22 @@ export class Leader implements LeaderPort {
     this.#options.log.event("info", "node.left", { node_id: nodeId });
   }
 
-  acquire(ask: {
-    nodeId: string;
-    run: string;
-    max: number;
-    waitMs: number;
-  }): Promise<readonly Grant[]> {
+  async acquire(ask: AcquireAsk): Promise<readonly Grant[]> {
+    const node = this.#node(ask.nodeId, ask.run);
+    if (ask.held !== undefined) {
+      // Given up by its sender, who has asked again and may hold more by now.
+      if (ask.held.question <= node.heldNamed) return [];
+      node.heldNamed = ask.held.question;
+      await this.#returnUndelivered(node, new Set(ask.held.tokens));
+    }
     const max = Math.min(ask.max, QUEUE_LIMITS.claimTasksMax);
+    if (max === 0) return [];
+    const { asksForgotten } = node;
     const waitMs = Math.min(ask.waitMs, QUEUE_LIMITS.claimWaitMsMax);
-    return this.#grants.acquire(this.#node(ask.nodeId, ask.run), max, waitMs);
+    const grants = await this.#grants.acquire(node, max, waitMs);
+    if (node.asksForgotten === asksForgotten) return grants;
+    await this.release(ask.nodeId, grants, "undelivered");
+    return [];
   }
 
   acquireTask(nodeId: string, run: string, id: number): Promise<readonly Grant[]> {
@@ -356,9 +363,16 @@ export class Leader implements LeaderPort {
     return this.#results.renew(nodeId, leases);
   }
 
-  async release(_nodeId: string, leases: readonly LeaseRef[]): Promise<void> {
+  async release(
+    _nodeId: string,
+    leases: readonly LeaseRef[],
+    reason: "released" | "undelivered" = "released",
+  ): Promise<void> {
     await this.#results.requeue(
-      leases.map((lease) => ({ ...lease, reason: "released", delayMs: 0, error: null })),
+      leases.map(({ task_id, lease_token }) => ({
+        ...{ task_id, lease_token, reason },
+        ...{ delayMs: 0, error: null },
+      })),
     );
   }
 
@@ -389,13 +403,20 @@ export class Leader implements LeaderPort {
   disconnected(nodeId: string, run: string): void {
     const node = this.memory.nodes.get(nodeId);
     if (node === undefined || node.registration.run !== run || this.writer.ended) return;
-    const droppedAt = performance.now();
-    node.droppedAt = droppedAt;
+    node.droppedAt = performance.now();
+    this.#waitFor(node, node.droppedAt);
+  }
+
+  #waitFor(node: KnownNode, droppedAt: number): void {
     const { background, log } = this.#options;
+    const { node_id: nodeId } = node.registration;
+    const dueAt = performance.now() + DISCONNECT_GRACE_MS;
     background.after(`grace of node ${nodeId}`, DISCONNECT_GRACE_MS, async () => {
       // It may have been declared dead meanwhile, and is then not known any more.
       const known = this.memory.nodes.get(nodeId) ?? node;
       if (known !== node || node.droppedAt !== droppedAt || this.writer.ended) return;
+      // Its call may be among those that were not read yet.
+      if (performance.now() - dueAt > STOOD_STILL_MS) return this.#waitFor(node, droppedAt);
       log.event("warn", "node.disconnected", { node_id: nodeId, grace_ms: DISCONNECT_GRACE_MS });
       this.#forget(node);
       await this.#returnLeases(nodeId, "lost");
@@ -426,6 +447,21 @@ export class Leader implements LeaderPort {
     if (node !== undefined) this.#grants.forget(node);
   }
 
+  /**
+   * A worker had no answer to a question, of this leader or of the one before, and names what it holds: what else
+   * was granted to it never came. Nobody ran it, so that costs no attempt. (TQ-34)
+   */
+  async #returnUndelivered(node: KnownNode, held: ReadonlySet<string>): Promise<void> {
+    this.#grants.forget(node);
+    const { node_id: nodeId } = node.registration;
+    await this.#giveBack(
+      [...this.memory.leases.values()].filter(
+        (lease) => lease.nodeId === nodeId && !held.has(lease.token),
+      ),
+      "undelivered",
+    );
+  }
+
   async #returnLeases(nodeId: string, reason: "released" | "lost"): Promise<void> {
     await this.#giveBack(
       [...this.memory.leases.values()].filter((lease) => lease.nodeId === nodeId),
@@ -438,7 +474,10 @@ export class Leader implements LeaderPort {
     await this.#giveBack([...this.memory.leases.values()], "lost");
   }
 
-  async #giveBack(leases: readonly Lease[], reason: "released" | "lost"): Promise<void> {
+  async #giveBack(
+    leases: readonly Lease[],
+    reason: "released" | "lost" | "undelivered",
+  ): Promise<void> {
     await this.#results.requeue(
       leases.map((lease) => ({
         task_id: String(lease.taskId),
@@ -448,41 +487,6 @@ export class Leader implements LeaderPort {
         error: reason === "lost" ? problem(`node ${lease.nodeId} ${LOST}`) : null,
       })),
     );
-  }
-
-  async #load(): Promise<void> {
-    const [running, nodes, lanes, dependencies, queues] = await Promise.all([
-      this.writer.read("running", []),
-      this.writer.read("node-list", []),
-      this.writer.read("lanes", []),
-      this.writer.read("dependencies-open", []),
-      this.writer.read("queue-list", []),
-    ]);
-    const now = performance.now();
-    for (const row of nodes) {
-      const ageMs = this.#abandoned ? Number.POSITIVE_INFINITY : Number(row["heartbeat_age_ms"]);
-      this.memory.addNode(row as unknown as NodeRegistration, now - ageMs);
-    }
-    // Nobody could renew while nobody led: holders get the time to find this leader. (TQ-34)
-    const adoptedMs = Math.max(ADOPTED_MS_MIN, this.#options.settings.taskLeaseMs / 2);
-    for (const row of running) {
-      this.memory.gates.adopted(String(row["queue"]));
-      this.memory.addLease({
-        taskId: Number(row["id"]),
-        token: String(row["lease_id"]),
-        nodeId: String(row["node_id"]),
-        lane: String(row["lane"]),
-        queue: String(row["queue"]),
-        priority: Number(row["priority"]),
-        attempt: Number(row["attempt_id"]),
-        placement: row["placement_constraints"] as Placement | null,
-        task: undefined,
-        expiresAt: now + Math.max(adoptedMs, Number(row["expires_in_ms"])),
-      });
-    }
-    for (const row of queues) this.memory.gates.set(String(row["queue"]), limitsOf(row), now);
-    for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
-    this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
   }
 }
 

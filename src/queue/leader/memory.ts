@@ -14,6 +14,9 @@ import type { NodeRegistration } from "../api/types.ts";
 import type { Feed } from "./feed.ts";
 import type { QueueMetrics } from "./metrics.ts";
 
+/** A timer that is this much late says that the process stood still, and heard nobody meanwhile. */
+export const STOOD_STILL_MS = 1_000;
+
 export interface Lease {
   readonly taskId: number;
   readonly token: string;
@@ -25,6 +28,8 @@ export interface Lease {
   readonly placement: Placement | null;
   /** What was claimed; undefined for leases that this leader inherited. */
   readonly task: ReadyTask | undefined;
+  /** Renewals under way: a holder that asked in time is not silent, however long the database takes. */
+  renewing: number;
   expiresAt: number;
 }
 
@@ -35,6 +40,10 @@ export interface KnownNode {
   readonly revoked: string[];
   readonly runningByLane: Map<string, number>;
   wake: (() => void) | undefined;
+  /** How often its open questions were given up: what is granted to one of them goes back. */
+  asksForgotten: number;
+  /** The last question in which it named what it holds. */
+  heldNamed: number;
   /** When it last called, on this process's clock. */
   heardAt: number;
   /** Since when its connection is closed, as long as it has not called again. */
@@ -101,7 +110,13 @@ export class LeaderMemory {
     node.wake?.();
   }
 
+  /** This process stood still and heard nobody: that time is not counted against those who hold. */
+  excuse(ms: number): void {
+    for (const lease of this.leases.values()) lease.expiresAt += ms;
+  }
+
   addNode(registration: NodeRegistration, heardAt: number = performance.now()): KnownNode {
+    const known = this.nodes.get(registration.node_id);
     const node: KnownNode = {
       registration,
       profile: {
@@ -112,10 +127,12 @@ export class LeaderMemory {
       revoked: [],
       runningByLane: new Map(),
       wake: undefined,
+      asksForgotten: 0,
+      heldNamed: known?.registration.run === registration.run ? known.heldNamed : 0,
       heardAt,
       droppedAt: undefined,
     };
-    this.nodes.get(registration.node_id)?.wake?.();
+    known?.wake?.();
     this.nodes.set(registration.node_id, node);
     for (const lease of this.leases.values()) {
       if (lease.nodeId !== registration.node_id) continue;

@@ -37,13 +37,18 @@ export class QueueMetrics {
     const nodes = NODE_STATUSES.map(
       (name) => [name, status.nodes.filter((node) => node.status === name).length] as const,
     );
+    const none = Object.fromEntries(status.nodes.map((node) => [node.node_id, 0]));
     return [
       labelled("gauge", "tasks", {
         help: "Tasks in the database by state.",
         label: "state",
         values: Object.entries(status.counts),
       }),
-      gauge("leases", "Task leases held.", status.counts.RUNNING),
+      labelled("gauge", "leases", {
+        help: "Tasks that each node holds leased.",
+        label: "node",
+        values: Object.entries({ ...none, ...status.leases }),
+      }),
       labelled("gauge", "nodes", {
         help: "Nodes by status.",
         label: "status",

@@ -40,10 +40,11 @@ const COUNTS_KEPT_TIMES = 10;
 const COUNTS_KEPT_MS_MIN = 100;
 const MISSING_TOLD_MAX = 10;
 
-/** Tasks by state, and of each queue those that have not ended. */
+/** Tasks by state, of each queue those that have not ended, and of each node those that it holds leased. */
 interface Tally {
   readonly counts: TaskCounts;
   readonly live: ReadonlyMap<string, { readonly QUEUED: number; readonly RUNNING: number }>;
+  readonly leases: ReadonlyMap<string, number>;
 }
 
 export interface LeaderRow extends LeaderInfo {
@@ -217,6 +218,11 @@ export class Reader {
     return (await this.#tallied()).counts;
   }
 
+  /** How many tasks each node holds leased; nodes that hold none are left out. */
+  async leases(): Promise<ReadonlyMap<string, number>> {
+    return (await this.#tallied()).leases;
+  }
+
   /** Counted in the database; an answer is used for a while that grows with what it took. */
   #tallied(): Promise<Tally> {
     const begun = performance.now();
@@ -233,6 +239,7 @@ export class Reader {
   async #count(): Promise<Tally> {
     const counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
     const live = new Map<string, { QUEUED: number; RUNNING: number }>();
+    const leases = new Map<string, number>();
     for (const row of await this.#database.query("counts", [])) {
       const [state, count] = [row["state"] as TaskState, Number(row["count"])];
       counts[state] += count;
@@ -241,8 +248,11 @@ export class Reader {
       const ofQueue = live.get(name) ?? { QUEUED: 0, RUNNING: 0 };
       ofQueue[state] += count;
       live.set(name, ofQueue);
+      if (state === "QUEUED") continue;
+      const node = String(row["node_id"]);
+      leases.set(node, (leases.get(node) ?? 0) + count);
     }
-    return { counts, live };
+    return { counts, live, leases };
   }
 
   /** Those with limits, those with live tasks, and the one without a name. */

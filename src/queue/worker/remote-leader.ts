@@ -3,6 +3,7 @@
 import { RemoteFiles } from "../api/remote-files.ts";
 import type { RpcClient } from "../api/rpc-client.ts";
 import type {
+  AcquireAsk,
   ExecutionHistory,
   Grant,
   LeaderPort,
@@ -45,17 +46,13 @@ export class RemoteLeader implements LeaderPort {
     await this.#rpc.call("deregister_node", { node_id: nodeId, run });
   }
 
-  async acquire(ask: {
-    nodeId: string;
-    run: string;
-    max: number;
-    waitMs: number;
-  }): Promise<readonly Grant[]> {
+  async acquire(ask: AcquireAsk): Promise<readonly Grant[]> {
     const params = {
       node_id: ask.nodeId,
       run: ask.run,
       max: ask.max,
       wait_ms: ask.waitMs,
+      held: ask.held,
       raw: true,
     };
     const answer = await this.#rpc.call("acquire_lease", params, ask.waitMs + POLL_MARGIN_MS);

@@ -20,7 +20,7 @@ import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
 import { startTimer } from "../../host/timer.ts";
 import { loadFile, storeFile } from "../api/files.ts";
-import type { LeaderPort, NodeRegistration, Progress, Report } from "../api/types.ts";
+import type { HeldLeases, LeaderPort, NodeRegistration, Progress, Report } from "../api/types.ts";
 import { dependencyResults } from "./dependencies.ts";
 import { Execution, executing } from "./execution.ts";
 import { EncodedResult, type ExecutionContext, type Executors } from "./executor.ts";
@@ -60,12 +60,16 @@ export class Worker {
   readonly #held = new Map<string, Execution>();
   #waiting: Execution[] = [];
   #running = 0;
-  readonly #pace = new Pace();
+  readonly #pace: Pace;
   readonly #reports: ReportSender;
   readonly #notes: NoteSender;
   #registering: Promise<void> | undefined;
   /** Calls of each kind that failed in a row. */
   readonly #failures = new Map<string, number>();
+  /** The last question for work got no answer: whether anything was granted is not known. */
+  #isUnsure = false;
+  /** Questions that named what it holds. */
+  #questions = 0;
   #stopping = false;
   #stopped = false;
   readonly #ended = new AbortController();
@@ -76,6 +80,7 @@ export class Worker {
     checkBackoffs(options.executors);
     const { log, background, registration } = options;
     const nodeId = registration.node_id;
+    this.#pace = new Pace(registration.max_parallel);
     this.#reports = new ReportSender({
       send: async (reports) => (await options.leader()).report(nodeId, reports),
       onSent: (reports) => {
@@ -139,7 +144,7 @@ export class Worker {
     while (!this.#stopping) {
       const capacity = registration.max_parallel + this.#prefetch;
       const max = Math.min(capacity - this.#held.size, QUEUE_LIMITS.claimTasksMax);
-      if (max <= 0) {
+      if (max <= 0 && !this.#isUnsure) {
         await this.#change(settings.pollIntervalMs);
         continue;
       }
@@ -147,10 +152,12 @@ export class Worker {
         leader.acquire({
           nodeId: registration.node_id,
           run: registration.run,
-          max,
+          max: Math.max(0, max),
           waitMs: settings.pollIntervalMs,
+          held: this.#namedHeld,
         }),
       );
+      this.#isUnsure = grants === undefined;
       if (grants === undefined) continue;
       for (const grant of grants) {
         const execution = new Execution(grant);
@@ -160,6 +167,12 @@ export class Worker {
       if (this.#stopping) await this.#handBack(this.#waiting.splice(0));
       else this.#fill();
     }
+  }
+
+  /** What it holds, when it may have been granted more than it knows of. */
+  get #namedHeld(): HeldLeases | undefined {
+    if (!this.#isUnsure || this.#held.size > QUEUE_LIMITS.heldNamedMax) return undefined;
+    return { question: ++this.#questions, tokens: [...this.#held.keys()] };
   }
 
   get #prefetch(): number {
@@ -192,7 +205,7 @@ export class Worker {
     }
     execution.finished = true;
     const endedAt = performance.now();
-    this.#pace.finished(endedAt);
+    this.#pace.finished(endedAt, endedAt - execution.startedAt);
     this.#running--;
     this.#fill();
     // Words are taken under a lease that stands, and a result ends it.

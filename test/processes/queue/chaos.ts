@@ -1,18 +1,22 @@
 /**
- * Chaos: tasks over several worker processes while they are killed and stopped past their lease, and
- * while PostgreSQL crashes under all of them. Then the committed history is audited.
+ * Chaos: tasks with inputs and results of up to 1 MiB over remote workers, while workers and leaders are killed,
+ * stand still and lose their connections without a word, and while PostgreSQL crashes under all of them. Then the
+ * committed history is audited: every task ended once, everything that can succeed did, and every attempt that was
+ * lost is put down to a fault.
  *
- *     npm run chaos:queue [-- --seconds 180 --tasks 20000 --workers 4 --restarts 2]
+ *     npm run chaos:queue [-- --seconds 1200 --tasks 20000 --workers 4 --leaders 2 --restarts 6]
  *
  * The tests run a shorter form of the same function.
  */
 
+import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Random } from "../../../src/core/base/random.ts";
-import { QueueClient } from "../../../src/queue/index.ts";
+import { QueueClient, type SubmitRequest } from "../../../src/queue/index.ts";
 import { type AuditResult, audit } from "./audit.ts";
-import { eventually, fastEnvironment, NodeProcess } from "./fixtures.ts";
+import { type ExplainedAttempt, explainAttempts } from "./chaos-attempts.ts";
+import { type ChaosLeases, type Fault, type FaultKind, hurtSlot, Slot } from "./chaos-faults.ts";
 import type { TestPostgres } from "./server.ts";
 
 interface ChaosOptions {
@@ -20,20 +24,33 @@ interface ChaosOptions {
   readonly seconds: number;
   readonly tasks: number;
   readonly workers: number;
+  readonly leaders: number;
+  /** Crashes of the database. */
   readonly restarts: number;
+  /** Between one fault and the next. */
+  readonly everyMs: number;
   readonly seed: number;
+  readonly leases: ChaosLeases;
+  readonly logsDirectory?: string | undefined;
   readonly say: (text: string) => void;
 }
 
 interface ChaosResult extends AuditResult {
   readonly acknowledged: number;
-  readonly kills: number;
-  readonly stalls: number;
-  readonly restarts: number;
+  readonly faults: readonly Fault[];
+  /** Every attempt that ended without its task, and why. */
+  readonly lost: readonly ExplainedAttempt[];
 }
 
-const LEASE_MS = 2_000;
-const SUBMIT_BATCH = 200;
+const WORKER_SLOTS = 8;
+const BATCH_TASKS_MAX = 200;
+/** Below what one request may have. */
+const BATCH_BYTES_MAX = 5_000_000;
+/** One in so many has up to 1 MiB. */
+const LARGE_EVERY = 31;
+const TEXT_CHARACTERS_MAX = 1_048_000;
+/** Two leases of a long task, and whatever a busy machine needs. */
+const SETTLE_MS = 180_000;
 
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const run = new ChaosRun(options, await options.server.createDatabase());
@@ -48,11 +65,9 @@ class ChaosRun {
   readonly #options: ChaosOptions;
   readonly #database: string;
   readonly #random: Random;
-  readonly #nodes: (NodeProcess | undefined)[] = [];
-  #kills = 0;
-  #stalls = 0;
-  #restarts = 0;
-  #started = 0;
+  readonly #slots: Slot[] = [];
+  readonly #faults: Fault[] = [];
+  readonly #running = new Set<Promise<void>>();
 
   constructor(options: ChaosOptions, database: string) {
     this.#options = options;
@@ -61,82 +76,102 @@ class ChaosRun {
   }
 
   async play(): Promise<ChaosResult> {
-    const { seconds, workers, restarts, tasks, say } = this.#options;
-    for (let i = 0; i < workers; i++) this.#start(i);
-    await Promise.all(this.#nodes.map((node) => node?.ready));
-    const until = Date.now() + seconds * 1_000;
-    const submitting = this.#submitAll(tasks, seconds * 600);
+    const { seconds, restarts, tasks, everyMs, server, leases } = this.#options;
+    await this.#open();
+    const began = Date.now();
+    const submitting = this.#submitAll(tasks, seconds * 900);
     const crashAt = Array.from(
       { length: restarts },
-      (_, i) => Date.now() + ((i + 1) * seconds * 1_000) / (restarts + 1),
+      (_, i) => began + ((i + 1) * seconds * 1_000) / (restarts + 1),
     );
-    while (Date.now() < until) {
-      await sleep(1_000);
-      const next = crashAt[0];
-      if (next !== undefined && Date.now() >= next) {
+    while (Date.now() < began + seconds * 1_000) {
+      await sleep(everyMs);
+      if (crashAt[0] !== undefined && Date.now() >= crashAt[0]) {
         crashAt.shift();
-        await this.#crashDatabase();
+        await this.#during("database crash", null, false, () => this.#crashDatabase());
       }
-      this.#hurt();
+      await this.#hurt();
     }
-    await sleep(LEASE_MS * 2);
-    this.#revive();
+    await Promise.all(this.#running);
     const acknowledged = await submitting;
-    say(
-      `faults end: ${this.#kills} kills, ${this.#stalls} stalls, ${this.#restarts} crashes of the database`,
-    );
+    this.#options.say(`faults end: ${this.#faults.length}`);
     await this.#settle();
     const result = await audit(this.#database, { allTerminal: true });
-    return {
-      ...result,
-      acknowledged,
-      kills: this.#kills,
-      stalls: this.#stalls,
-      restarts: this.#restarts,
-    };
+    const crashes = this.#slots.flatMap((slot) => slot.crashes);
+    const problems = [...result.problems, ...(await this.#damaged()), ...crashes];
+    const lost = await explainAttempts(server, this.#database, this.#faults, leases);
+    return { ...result, problems, acknowledged, faults: this.#faults, lost };
   }
 
   async end(): Promise<void> {
-    await Promise.all(this.#nodes.map((node) => node?.end()));
+    await Promise.all(this.#slots.map((slot) => slot.end()));
   }
 
-  #start(slot: number): void {
+  async #open(): Promise<void> {
+    const { server, workers, leaders, leases, logsDirectory } = this.#options;
+    const { pathname } = new URL(this.#database);
     const executors = fileURLToPath(new URL("./chaos-executors.ts", import.meta.url));
-    this.#nodes[slot] = new NodeProcess(
-      [
-        "--database",
-        this.#database,
-        "--node-id",
-        `w${slot}-${++this.#started}`,
-        "--executors",
-        executors,
-        "--max-parallel",
-        "8",
-        "--log-level",
-        "warn",
-      ],
-      fastEnvironment,
-    );
+    for (let i = 0; i < leaders + workers; i++) {
+      const leads = i < leaders;
+      this.#slots.push(
+        await Slot.open({
+          ...{ name: `${leads ? "leader" : "worker"}${i}`, executors },
+          databasePort: server.port,
+          databaseAt: (port) => `postgres://postgres@127.0.0.1:${port}${pathname}`,
+          parallel: leads ? null : WORKER_SLOTS,
+          ...{ leases, logsDirectory },
+        }),
+      );
+    }
+    for (const slot of this.#slots) slot.start();
+    await Promise.all(this.#slots.map(({ node }) => node?.ready));
   }
 
-  /** Every second: one process is killed (and started anew) or stopped for longer than its lease. */
-  #hurt(): void {
-    const slot = this.#random.below(this.#nodes.length);
-    const node = this.#nodes[slot];
-    if (node === undefined) return;
-    if (this.#random.chance(0.3)) {
-      this.#stalls++;
-      node.signal("SIGSTOP");
-      setTimeout(() => node.signal("SIGCONT"), LEASE_MS * 1.5);
-      return;
+  /** One slot that is well: the leader's as often as all of the others together would have it half as often. */
+  async #hurt(): Promise<void> {
+    const leader = await this.#leader();
+    const well = this.#slots.filter(({ isHurt }) => !isHurt);
+    const leading = well.find(({ nodeId }) => nodeId === leader);
+    const slot =
+      leading !== undefined && this.#random.chance(0.33)
+        ? leading
+        : well[this.#random.below(Math.max(1, well.length))];
+    // Somebody must be left to do the work, and to lead it.
+    if (slot === undefined || well.length <= this.#slots.length / 2) return;
+    if (slot.isReached && well.filter(({ isReached }) => isReached).length < 2) return;
+    const led = slot.nodeId === leader;
+    const [kind, work] = hurtSlot(slot, led, this.#random);
+    const hurting = this.#during(kind, slot.nodeId, led, () => slot.hurt(work));
+    this.#running.add(hurting);
+    void hurting.finally(() => this.#running.delete(hurting));
+  }
+
+  async #during(
+    kind: FaultKind,
+    nodeId: string | null,
+    led: boolean,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const fault: Fault = { kind, nodeId, led, from: Date.now(), to: Number.POSITIVE_INFINITY };
+    this.#faults.push(fault);
+    await work();
+    fault.to = Date.now();
+  }
+
+  async #leader(): Promise<string | null> {
+    try {
+      const found = await this.#options.server.query(
+        this.#database,
+        "select leader_id from cluster_leader where expires_at > clock_timestamp()",
+      );
+      return (found[0]?.["leader_id"] as string | undefined) ?? null;
+    } catch {
+      return null;
     }
-    this.#kills++;
-    void node.end("SIGKILL").then(() => this.#start(slot));
   }
 
   async #crashDatabase(): Promise<void> {
-    this.#restarts++;
-    this.#options.say(`the database crashes (${this.#restarts})`);
+    this.#options.say("the database crashes");
     await this.#options.server.crash();
     await sleep(500);
     await this.#options.server.run();
@@ -144,34 +179,42 @@ class ChaosRun {
 
   /** Submits with keys and repeats until acknowledged, as a careful client does. */
   async #submitAll(count: number, withinMs: number): Promise<number> {
-    let acknowledged = 0;
-    const pauseMs = withinMs / (count / SUBMIT_BATCH);
-    for (let from = 0; from < count; from += SUBMIT_BATCH) {
-      const size = Math.min(SUBMIT_BATCH, count - from);
-      const batch = Array.from({ length: size }, (_, i) => ({
-        executor: "work",
-        input: { i: from + i },
-        idempotency_key: `chaos-${from + i}`,
-        max_attempts: 50,
-      }));
-      const started = Date.now();
+    const began = Date.now();
+    for (let from = 0; from < count; ) {
+      const batch: SubmitRequest[] = [];
+      let bytes = 0;
+      while (from < count && batch.length < BATCH_TASKS_MAX && bytes < BATCH_BYTES_MAX) {
+        const task = this.#task(from++);
+        bytes += (task.input as { readonly text: string }).text.length;
+        batch.push(task);
+      }
       await this.#acknowledge(batch);
-      acknowledged += size;
-      await sleep(Math.max(0, pauseMs - (Date.now() - started)));
+      await sleep(Math.max(0, began + (withinMs * from) / count - Date.now()));
     }
-    return acknowledged;
+    return count;
   }
 
-  async #acknowledge(
-    batch: readonly { executor: string; idempotency_key: string }[],
-  ): Promise<void> {
+  #task(i: number): SubmitRequest {
+    const characters = i % LARGE_EVERY === 0 ? this.#random.below(TEXT_CHARACTERS_MAX) : i % 200;
+    const text = randomBytes(Math.ceil(characters / 2))
+      .toString("hex")
+      .slice(0, characters);
+    const sha256 = createHash("sha256").update(text).digest("hex");
+    const ms =
+      i % 499 === 0 ? this.#options.leases.taskLeaseMs * 1.5 : i % 97 === 0 ? 2_500 : i % 7;
+    const fate = i % 211 === 5 ? "fails" : i % 53 === 0 ? "fails once" : "succeeds";
+    const input = { ms, fate, text, sha256 };
+    return { executor: "work", input, idempotency_key: `chaos-${i}`, max_attempts: 50 };
+  }
+
+  async #acknowledge(batch: readonly SubmitRequest[]): Promise<void> {
     for (;;) {
-      const node = this.#random.pick(this.#nodes);
-      const url = await Promise.race([node?.ready.catch(() => undefined), sleep(300)]);
-      if (url !== undefined && node?.alive) {
-        const client = new QueueClient(url.url);
+      const { node } = this.#random.pick(this.#slots);
+      const ready = await Promise.race([node?.ready.catch(() => undefined), sleep(300)]);
+      if (ready !== undefined && node?.alive) {
+        const client = new QueueClient(ready.url);
         try {
-          const answers = await Promise.race([client.submitMany(batch), sleep(5_000)]);
+          const answers = await Promise.race([client.submitMany(batch), sleep(10_000)]);
           if (answers?.every((answer) => "id" in answer)) return;
         } catch {
           // The node died, or nobody leads: another one, later.
@@ -183,30 +226,36 @@ class ChaosRun {
     }
   }
 
-  /** Faults are over: all nodes live. */
-  #revive(): void {
-    for (const [slot, node] of this.#nodes.entries()) {
-      node?.signal("SIGCONT");
-      if (node === undefined || !node.alive) this.#start(slot);
-    }
+  /** Tasks that did not end as they should, or whose result is not what was sent. */
+  async #damaged(): Promise<readonly string[]> {
+    const rows = await this.#options.server.query(
+      this.#database,
+      `select id::text, state, input ->> 'fate' as fate, left(error ->> 'message', 200) as error from tasks
+        where (state = 'FAILED') <> (input ->> 'fate' = 'fails') or state not in ('SUCCEEDED', 'FAILED')
+           or (state = 'SUCCEEDED' and result ->> 'text' is distinct from input ->> 'text')
+        order by id limit 10`,
+    );
+    return rows.map(
+      ({ id, state, fate, error }) => `task ${id}, which ${fate}, is ${state}: ${error}`,
+    );
   }
 
+  /** Until all tasks have ended; a machine that is busy with other things may take its time, while tasks end. */
   async #settle(): Promise<void> {
-    let left = Number.POSITIVE_INFINITY;
-    await eventually(
-      "the end of all tasks",
-      async () => {
-        const [row] = await this.#options.server.query(
-          this.#database,
-          "select count(*)::int as left from tasks where finished_at is null",
-        );
-        left = Number(row?.["left"]);
-        await sleep(200);
-        return left === 0;
-      },
-      240_000,
-    ).catch((error) => {
-      throw new Error(`${error.message}: ${left} tasks are left`);
-    });
+    let least = Number.POSITIVE_INFINITY;
+    let movedAt = Date.now();
+    for (;;) {
+      const [row] = await this.#options.server.query(
+        this.#database,
+        "select count(*)::int as left from tasks where finished_at is null",
+      );
+      const left = Number(row?.["left"]);
+      if (left === 0) return;
+      if (left < least) movedAt = Date.now();
+      least = Math.min(least, left);
+      if (Date.now() - movedAt > SETTLE_MS)
+        throw new Error(`no task has ended for ${SETTLE_MS} ms: ${left} are left`);
+      await sleep(500);
+    }
   }
 }

@@ -27,6 +27,12 @@ export default flow("shop", { vus: 2, duration: "3s", gracefulStop: "60s" }, asy
 });
 `;
 
+/** The same with its path from a file beside it. */
+const FED_FLOW = FLOW.replace("flow, http", "feed, flow, http")
+  .replace("{ vus", '{ data: { row: feed.csv("paths.csv") }, vus')
+  .replace("{ step }", "{ data, step }")
+  .replace('"/json"', "data.row.path");
+
 interface Summary {
   readonly name: string;
   readonly totals: { readonly requests: number };
@@ -43,6 +49,8 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "hyperscale-cluster-loadtests-"));
     writeFileSync(join(folder, "shop.ts"), FLOW);
+    writeFileSync(join(folder, "fed-shop.ts"), FED_FLOW);
+    writeFileSync(join(folder, "paths.csv"), "path\n/json\n");
     target = await startDemoTarget({ port: 0 });
     cluster = await LocalCluster.start("--workers", "1");
     jobs = await cluster.client();
@@ -129,7 +137,8 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
       expect(JSON.parse(stored.toString())).toEqual(summary);
 
       const strict = { ...options, args: ["--cores", "1", "--threshold", "latency.p99<0.0001ms"] };
-      const missed = await submitLoadtest(client, join(folder, "shop.ts"), strict);
+      const missed = await submitLoadtest(client, join(folder, "fed-shop.ts"), strict);
+      expect(missed.input).toMatchObject({ files: [{ path: "paths.csv" }] });
       const failed = await client.wait(missed.id);
       expect(failed).toMatchObject({ state: "FAILED", attempt_id: 1 });
       expect(failed.error?.message).toMatch(/the load test failed: .*latency/);

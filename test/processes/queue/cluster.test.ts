@@ -1,7 +1,8 @@
 /** The queue on a real PostgreSQL server, over several nodes and processes. Real time is the subject here. */
 
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
+import { type Executors, QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { loadMigrations } from "../../../src/queue/store/database.ts";
 import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
@@ -42,7 +43,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     return one;
   }
 
-  async function cluster(size: number, executors = echo, settings = {}) {
+  async function cluster(size: number, executors: Executors = echo, settings = {}) {
     const database = await server.createDatabase();
     const nodes: QueueNode[] = [];
     for (let i = 0; i < size; i++)
@@ -277,6 +278,43 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     await expect(viaObserver.submit({ executor: "echo" })).rejects.toThrow(
       new RegExp(`observer.*${first.nodeId} at ${first.url}`),
     );
+  });
+
+  it("tells on every node which node holds how many leases (TQ-44)", async () => {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const executors = { held: () => released };
+    const { database, first, client } = await cluster(1, executors, calmSettings);
+    const worker = keep(
+      await startNode({ database, role: "worker", executors, settings: calmSettings }),
+    );
+    const observer = keep(await startNode({ database, role: "observer" }));
+    const on = (node: QueueNode) => ({ placement_constraints: { allowed_nodes: [node.nodeId] } });
+    const places = [first, worker, worker].map((node) => ({ executor: "held", ...on(node) }));
+    const tasks = await client.submitMany(places);
+    const nodes = [first, worker, observer];
+    const metrics = (node: QueueNode) => fetch(`${node.url}/metrics`).then((page) => page.text());
+    const leases = async (node: QueueNode) => {
+      const text = await metrics(node);
+      const found = text.matchAll(/^hyperscale_queue_leases\{node="([^"]+)"\} (\d+)$/gm);
+      return Object.fromEntries([...found].map(([, id = "", count]) => [id, Number(count)]));
+    };
+    const held = { [first.nodeId]: 1, [worker.nodeId]: 2 };
+    // A node may use a count for a while.
+    const tell = (counts: Readonly<Record<string, number>>) =>
+      Promise.all(
+        nodes.map((node) =>
+          eventually("it tells them", async () => isDeepStrictEqual(await leases(node), counts)),
+        ),
+      );
+    await tell({ ...held, [observer.nodeId]: 0 });
+    for (const node of nodes)
+      expect((await keep(new QueueClient(node.url)).status()).leases).toEqual(held);
+    release();
+    for (const task of tasks) await client.wait("id" in task ? task.id : "");
+    await tell({ [first.nodeId]: 0, [worker.nodeId]: 0, [observer.nodeId]: 0 });
   });
 
   // TQ-3

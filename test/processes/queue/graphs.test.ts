@@ -161,9 +161,13 @@ onBothStores("graphs of tasks", (open) => {
     });
     await client.wait(tasks.first);
     expect(await client.deleteAll({})).toBe(0);
+    await expect(client.delete(tasks.first.id)).rejects.toThrow(/not ended depends on it/);
+    await expect(client.delete(tasks.second.id)).rejects.toThrow(/it is QUEUED/);
     await client.limitQueue("later", { paused: false });
     expect((await client.wait(tasks.second)).result).toEqual({ first: "kept" });
-    expect(await client.deleteAll({})).toBe(2);
+    await client.delete(tasks.second.id);
+    await expect(client.delete(tasks.second.id)).rejects.toThrow(/no task/);
+    expect(await client.deleteAll({})).toBe(1);
   });
 
   it("runs a graph of 1,000 tasks, each after those that it names", async () => {

@@ -1,13 +1,14 @@
 /** Load tests as tasks, from the file on the client's disk to the report that comes back. */
 
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FollowMessage, submitLoadtest, type Task } from "../../../src/queue/index.ts";
+import { type FollowMessage, submitLoadtest } from "../../../src/queue/index.ts";
+import { Scratch } from "../../e2e/cli.ts";
 import { needs } from "../../needs.ts";
 import { calmSettings, eventually, queueBench } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
@@ -21,6 +22,19 @@ export default flow("shop", { vus: 2, iterations: 40 }, async ({ step }) => {
 });
 `;
 
+/** Reads a file beside it, one above it, and all of a folder. */
+const SEARCH = `
+import { feed, file, flow, http } from "hyperscale";
+const shop = http.target(process.env["SHOP"] ?? "");
+const words = feed.csv("words.csv", { columns: { word: String } });
+const pictures = feed.files("../pictures/*");
+const form = { note: file("../note.txt") };
+export default flow("search", { vus: 1, iterations: 6, data: { words, pictures } }, async ({ data, step }) => {
+  await step("search", shop.get("/search", { params: { q: data.words.word } }));
+  await step("upload", shop.post("/upload", { form: { ...form, picture: file(data.pictures.path) } }));
+});
+`;
+
 /** So that a test of 20 iterations one after the other tells figures, once a second, before it ends. */
 const ANSWER_MS = 100;
 
@@ -29,14 +43,23 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
   let folder: string;
   let target: Server;
   let requests = 0;
+  const heardOf: string[] = [];
   let shop: string;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "hyperscale-loadtests-"));
     writeFileSync(join(folder, "shop.ts"), FLOW);
     writeFileSync(join(folder, "path.ts"), 'export const path = "/home";\n');
-    target = createServer((_, response) => {
+    mkdirSync(join(folder, "flows"));
+    mkdirSync(join(folder, "pictures"));
+    writeFileSync(join(folder, "flows", "search.ts"), SEARCH);
+    writeFileSync(join(folder, "flows", "words.csv"), "word\nshoes\nhats\ncoats\n");
+    writeFileSync(join(folder, "note.txt"), "take care");
+    for (const name of ["a", "b"]) writeFileSync(join(folder, "pictures", name), `picture ${name}`);
+    target = createServer(async (request, response) => {
       requests++;
+      const body = (await request.setEncoding("utf8").toArray()).join("");
+      heardOf.push(`${request.url} ${/take care/.test(body)} ${/picture ./.exec(body)}`);
       setTimeout(() => response.end("ok"), ANSWER_MS);
     });
     await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
@@ -85,6 +108,61 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     expect(stored).toEqual([{ count: 4 }]);
   });
 
+  it("sends the data files that the file reads, and stores each once", async () => {
+    const { client, database } = await twoNodes();
+    heardOf.splice(0);
+    const options = { args: ["--cores", "1"], env: { SHOP: shop } };
+    const file = join(folder, "flows", "search.ts");
+    const task = await submitLoadtest(client, file, options);
+    expect(task.input).toMatchObject({
+      ...{ name: "search.ts", entry: "flows/.search.mjs" },
+      files: ["note.txt", "flows/words.csv", "pictures/a", "pictures/b"].map((path) => ({ path })),
+    });
+    expect(await client.wait(task.id)).toMatchObject({
+      state: "SUCCEEDED",
+      result: { summary: { title: "search.ts", workflows: [{ totals: { requests: 12 } }] } },
+    });
+    const all = ["shoes", "hats", "coats"].flatMap((word) =>
+      Array(2).fill(`/search?q=${word} false null`),
+    );
+    const uploads = ["a", "b"].flatMap((name) => Array(3).fill(`/upload true picture ${name}`));
+    expect(heardOf.sort()).toEqual([...all, ...uploads].sort());
+
+    await submitLoadtest(client, file, { ...options, run_after: 3_600 });
+    const stored = await bench.query(database, "select count(*)::int as count from stored_files");
+    // The module, four data files, and three files that the task left.
+    expect(stored).toEqual([{ count: 8 }]);
+  });
+
+  it("keeps data files inside the folder of the task, and says what is not sent", async () => {
+    const { client } = await twoNodes();
+    const said: string[] = [];
+    const onWarning = (line: string) => said.push(line);
+    // It needs SHOP, which the node may have.
+    const later = { run_after: 3_600, onWarning };
+    const task = await submitLoadtest(client, join(folder, "flows", "search.ts"), later);
+    expect(task.input).toMatchObject({ name: "search.ts" });
+    expect(task.input).not.toHaveProperty("files");
+    expect(said[0]).toMatch(/search.ts does not load here, so data files .* not sent/);
+    const hash = await client.store(Buffer.from("x"));
+    for (const path of ["../x", "/x", "a/../../x", "a//x", "a\\x", "."]) {
+      const input = { bundle: hash, files: [{ path, hash }] };
+      const { id } = await client.submit({ executor: "loadtest", input });
+      expect((await client.wait(id)).error?.message).toMatch(
+        /a path inside the folder of the task/,
+      );
+    }
+    const large = join(folder, "large.csv");
+    writeFileSync(large, Buffer.alloc(64 * 1024 * 1024));
+    const reads = `import { feed, flow } from "hyperscale";
+      export default flow("large", { data: { row: feed.csv("large.csv") } }, async () => {});`;
+    writeFileSync(join(folder, "large.ts"), reads);
+    await expect(submitLoadtest(client, join(folder, "large.ts"))).rejects.toThrow(
+      /large.ts and its data files have \d+ bytes together: the limit is 67108864/,
+    );
+    rmSync(large);
+  });
+
   it("fails a task whose threshold failed, with the verdict, and keeps its report", async () => {
     const { client } = await twoNodes();
     const args = ["--cores", "1", "--threshold", "latency.p99<0.0001ms"];
@@ -96,6 +174,43 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     expect(done).toMatchObject({ state: "FAILED", attempt_id: 1 });
     expect(done.error?.message).toMatch(/the load test failed: .*latency/);
     expect((await client.files(task.id)).map(({ name }) => name)).toContain("report.html");
+  });
+
+  it("runs by a schedule, whose summaries make a trend", async () => {
+    const { client, database, leader } = await twoNodes();
+    requests = 0;
+    const scratch = new Scratch();
+    const hyperscale = async (...args: readonly string[]): Promise<string> => {
+      const ended = await scratch.start(args, { HYPERSCALE_QUEUE_URL: leader.url }).done;
+      expect(ended).toMatchObject({ code: 0 });
+      return ended.stdout;
+    };
+    // Half an hour from now, so that no tick of the clock is among those of the test.
+    const cron = `${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
+    const file = [join(folder, "shop.ts"), "-e", `SHOP=${shop}`];
+    const ticks = ["--schedule", "nightly", "--cron", cron, "--catch-up", "all"];
+    await hyperscale("queue", "loadtest", ...file, ...ticks, "--", "--cores", "1");
+    await bench.query(
+      database,
+      "update task_schedules set next_tick = next_tick - interval '2 hours'",
+    );
+    await eventually("two ticks are made up", async () => {
+      const tasks = await client.list({ schedule: "nightly", state: "SUCCEEDED" });
+      return tasks.length === 2;
+    });
+    const byHand = JSON.parse(await hyperscale("queue", "schedule", "run", "nightly", "--json"));
+    expect((await client.wait(byHand.id)).state).toBe("SUCCEEDED");
+    expect(requests).toBe(3 * 40);
+
+    await hyperscale("queue", "report", "--schedule", "nightly", "--out", "nightly");
+    expect(await hyperscale("trends", "nightly")).toMatch(/^shop.mjs: the last 3 runs\n/);
+    expect(scratch.read("nightly/trends.html")).toMatch(/^<!doctype html>/i);
+    const { points } = JSON.parse(await hyperscale("trends", "nightly", "--last", "2", "--json"));
+    expect(points).toMatchObject([
+      { title: "shop.ts", verdict: "passed", requests: 40 },
+      { folder: `task-${byHand.id}`, verdict: "passed", requests: 40 },
+    ]);
+    scratch.remove();
   });
 
   it("ends the load when the task is cancelled", async () => {
@@ -131,18 +246,20 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     await bench.query(database, "update stored_files set used_at = 'epoch'");
     await bench.query(database, "update stored_file_chunks set added_at = 'epoch'");
     await bench.node({ database, settings: { leaderLeaseMs: 1_000 } });
-    const task = await submitLoadtest(client, join(folder, "shop.ts"), { run_after: 3_600 });
+    const later = { run_after: 3_600, env: { SHOP: shop } };
+    const task = await submitLoadtest(client, join(folder, "flows", "search.ts"), later);
+    const { bundle, files } = task.input as { bundle: string; files: { hash: string }[] };
+    const used = [bundle, ...files.map((file) => file.hash)].sort();
+    expect(used.length).toBe(5);
     await bench.query(database, "update stored_files set used_at = 'epoch'");
     // A new leader looks after files first thing.
     await client.call("set_role", { role: "observer" });
     const left = await eventually("unused files are removed", async () => {
-      const rows = await bench.query(database, "select hash from stored_files");
-      return rows.length === 1 ? rows : undefined;
+      const rows = await bench.query(database, "select hash from stored_files order by hash");
+      return rows.length <= used.length ? rows : undefined;
     });
-    const { bundle } = (await client.get(task.id)).input as Task["input"] & { bundle: string };
-    expect(left).toEqual([{ hash: bundle }]);
-    expect(await bench.query(database, "select distinct hash from stored_file_chunks")).toEqual([
-      { hash: bundle },
-    ]);
+    expect(left).toEqual(used.map((hash) => ({ hash })));
+    const parts = await bench.query(database, "select hash from stored_file_chunks order by hash");
+    expect(parts).toEqual(left);
   });
 });

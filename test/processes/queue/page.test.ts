@@ -198,6 +198,9 @@ describe(
       "has nothing that axe finds, and no sideways scroll: %d, %s",
       async (width, colorScheme) => {
         const [task] = await client.list({ executor: "refuse" });
+        const zone = { time_zone: "America/Argentina/Buenos_Aires" };
+        const weekly = { executor: "sleep", input: { ms: 1 } };
+        await client.putSchedule("weekly-report-of-the-warehouse", "30 4 * * 1", weekly, zone);
         for (const view of [
           "overview",
           "tasks",

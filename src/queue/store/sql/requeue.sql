@@ -1,6 +1,6 @@
 -- RUNNING -> QUEUED with the next attempt, or FAILED when attempts are exhausted. Used for retryable
--- failures, for work handed back, for expired leases, and for work that asked to be run later: that costs
--- no attempt, up to $9 times, and then is a failure. Expiry is counted by the
+-- failures, for expired leases, for work handed back or never delivered, which costs no attempt, and for work
+-- that asked to be run later: that costs none up to $9 times, and then is a failure. Expiry is counted by the
 -- leader, on a clock that nobody sets.
 with guard as materialized (
   select epoch from cluster_leader
@@ -30,9 +30,10 @@ with guard as materialized (
     from wanted w
     join tasks o on o.id = w.id
    cross join lateral (
-     select s.spent, w.reason in ('released', 'snoozed') and not s.spent as forgiven,
+     select s.spent, w.reason in ('released', 'undelivered', 'snoozed') and not s.spent as forgiven,
             case when w.reason <> 'snoozed' or s.spent then w.error::jsonb end as error
        from (select case w.reason when 'released' then false
+                                  when 'undelivered' then false
                                   when 'snoozed' then o.snoozes >= $9::int
                                   else o.attempt_id - o.attempts_forgiven >= o.max_attempts end as spent) s
    ) x, guard

@@ -1,0 +1,80 @@
+/**
+ * Whoever leads, when another node does: looked up in the database, and believed for a while. A node whose database
+ * does not answer keeps to the leader it knows, which says itself when it leads no longer: what it holds is renewed
+ * as long as the leader can be reached.
+ */
+
+import { performance } from "node:perf_hooks";
+import { within } from "../host/timer.ts";
+import type { RpcClient } from "./api/rpc-client.ts";
+import type { LeaderPort } from "./api/types.ts";
+import type { LeaderRow } from "./store/reader.ts";
+import { RemoteLeader } from "./worker/remote-leader.ts";
+
+/** How long a leader's address is believed before the database is asked again. */
+export const LEADER_BELIEVED_MS = 1_000;
+/** How long the database may take while there is a leader to fall back on. */
+const LOOK_MS_MAX = 1_000;
+
+interface FoundLeader {
+  readonly rpc: RpcClient;
+  readonly port: LeaderPort;
+}
+
+interface LeaderFinderOptions {
+  /** The life of this process: what it leads itself is not found here. */
+  readonly run: string;
+  readonly read: () => Promise<LeaderRow | null>;
+  readonly connect: (url: string) => RpcClient;
+}
+
+export class LeaderFinder {
+  readonly #options: LeaderFinderOptions;
+  #found: FoundLeader | undefined;
+  #believedUntil = 0;
+  #looking: Promise<FoundLeader | undefined> | undefined;
+
+  constructor(options: LeaderFinderOptions) {
+    this.#options = options;
+  }
+
+  find(): Promise<FoundLeader | undefined> {
+    const known = this.#found;
+    if (known !== undefined && performance.now() < this.#believedUntil)
+      return Promise.resolve(known);
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    if (known === undefined) return this.#looking;
+    const late = (): Error => new Error("the database does not answer");
+    return within(this.#looking, LOOK_MS_MAX, late).catch(() => this.#found);
+  }
+
+  /** A call that waits at a leader which is one no longer is cut off as soon as that shows. */
+  async notice(): Promise<void> {
+    if (this.#found !== undefined) await this.find();
+  }
+
+  /** It said that it does not lead, or does not listen. */
+  forget(former: FoundLeader): void {
+    if (this.#found === former) this.#found = undefined;
+    former.rpc.close();
+  }
+
+  close(): void {
+    this.#found?.rpc.close();
+  }
+
+  async #look(): Promise<FoundLeader | undefined> {
+    const askedAt = performance.now();
+    const row = await this.#options.read();
+    if (row === null || !row.alive || row.url === null || row.run === this.#options.run)
+      return undefined;
+    this.#believedUntil = askedAt + LEADER_BELIEVED_MS;
+    if (this.#found?.rpc.url === row.url) return this.#found;
+    this.#found?.rpc.close();
+    const rpc = this.#options.connect(row.url);
+    this.#found = { rpc, port: new RemoteLeader(rpc) };
+    return this.#found;
+  }
+}

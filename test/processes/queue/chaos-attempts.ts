@@ -1,0 +1,113 @@
+/**
+ * Why tasks of the chaos run needed more than one attempt. What the history of a task says of each attempt that was
+ * lost, where it ran, since when and why it went back, is matched with the faults that were injected: only one that
+ * was of this node, or on its way to the leader, and long enough, explains it. What the leader or the database
+ * suffers is no reason to take work from a worker that is well.
+ */
+
+import type { ChaosLeases, Fault } from "./chaos-faults.ts";
+import type { TestPostgres } from "./server.ts";
+
+/** An attempt that ended without its task. Times are of the wall clock. */
+interface LostAttempt {
+  readonly task: string;
+  readonly attempt: number;
+  readonly nodeId: string;
+  readonly assignedAt: number;
+  readonly lostAt: number;
+  /** What the history says. */
+  readonly reason: string;
+  readonly words: string;
+}
+
+export interface ExplainedAttempt extends LostAttempt {
+  /** Null: nothing that happened explains it. */
+  readonly because: string | null;
+  /** The number of the fault that it is put down to. */
+  readonly fault: number | null;
+}
+
+/** From the end of a lease to its return: electing whoever looks for it, on a busy machine. */
+const LATE_MS = 15_000;
+/** What a lease is short of at most when a fault begins: leases are renewed three times as they last. */
+const RENEWED_SHARE = 1 / 3;
+/** A renewal on a busy machine may be so late. */
+const RENEWED_LATE_MS = 2_000;
+/** A call without an answer is given up, and then the grace of a closed connection passes. */
+const GIVEN_UP_MS = 10_000;
+
+export async function explainAttempts(
+  server: TestPostgres,
+  database: string,
+  faults: readonly Fault[],
+  leases: ChaosLeases,
+): Promise<readonly ExplainedAttempt[]> {
+  const rows = await server.query(
+    database,
+    `select e.task_id::text, e.attempt_id, e.node_id, extract(epoch from e."timestamp") * 1000 as lost_at,
+            (select max(extract(epoch from a."timestamp") * 1000) from task_events a
+              where a.task_id = e.task_id and a.attempt_id = e.attempt_id and a.event_type = 'assigned') as assigned_at,
+            e.details ->> 'reason' as reason,
+            coalesce(e.details -> 'error' ->> 'message', '') as words
+       from task_events e where event_type in ('reassigned', 'failed') and new_state = 'QUEUED'
+      order by e."timestamp"`,
+  );
+  return rows.map((row) => {
+    const lost: LostAttempt = {
+      task: String(row["task_id"]),
+      attempt: Number(row["attempt_id"]),
+      nodeId: String(row["node_id"]),
+      assignedAt: Number(row["assigned_at"]),
+      lostAt: Number(row["lost_at"]),
+      reason: String(row["reason"]),
+      words: String(row["words"]),
+    };
+    return { ...lost, ...explanation(lost, faults, leases) };
+  });
+}
+
+type Explanation = Pick<ExplainedAttempt, "because" | "fault">;
+
+function explanation(
+  lost: LostAttempt,
+  faults: readonly Fault[],
+  leases: ChaosLeases,
+): Explanation {
+  const { nodeId, assignedAt, lostAt, reason, words } = lost;
+  if (reason === "failed" && words === "it fails once, as planned")
+    return { because: "the task fails once, as planned", fault: null };
+  const by = (because: string, explains: (fault: Fault) => boolean): Explanation | undefined => {
+    const fault = faults.findIndex(explains);
+    return fault === -1 ? undefined : { because, fault };
+  };
+  const overlaps = ({ from, to }: Fault): boolean =>
+    from <= lostAt && to >= assignedAt && lostAt - to <= LATE_MS;
+  const lasted = (fault: Fault, ms: number): boolean =>
+    overlaps(fault) && Math.min(fault.to, lostAt) - fault.from >= ms;
+  if (reason === "undelivered") {
+    const broken = (fault: Fault): boolean =>
+      overlaps(fault) && (fault.led || fault.nodeId === nodeId || fault.nodeId === null);
+    return by("its grant was lost on the way, which costs no attempt", broken) ?? NOT_EXPLAINED;
+  }
+  const silentMs = leases.taskLeaseMs * (1 - RENEWED_SHARE) - RENEWED_LATE_MS;
+  const own = (fault: Fault): boolean => fault.nodeId === nodeId;
+  return (
+    // A process that was killed never comes back under its id: whenever its work returns, that is why.
+    by("its node was killed", (it) => own(it) && it.kind === "kill" && it.from <= lostAt) ??
+    by(
+      "its node stood still for longer than its lease",
+      (it) => reason === "expired" && own(it) && it.kind === "stop" && lasted(it, silentMs),
+    ) ??
+    by(
+      "its way to the leader was silent for longer than its lease",
+      (it) => reason === "expired" && it.kind === "leader unreachable" && lasted(it, silentMs),
+    ) ??
+    by(
+      "its way to the leader was silent until it hung up",
+      (it) => reason === "lost" && it.kind === "leader unreachable" && lasted(it, GIVEN_UP_MS),
+    ) ??
+    NOT_EXPLAINED
+  );
+}
+
+const NOT_EXPLAINED: Explanation = { because: null, fault: null };
