@@ -214,6 +214,7 @@ async function findMutants<Run extends BaseRun>(
   const names = options.mutant === undefined ? [...sim.mutants] : [options.mutant];
   const open = new Map(names.map((mutant) => [mutant, options.from]));
   const found = new Map<string, RunResult>();
+  const spentMs = new Map<string, number>();
   let turn = 0;
   // All mutants advance together, so that the stubborn ones do not hold up the rest.
   const next = (): Run | null => {
@@ -222,37 +223,44 @@ async function findMutants<Run extends BaseRun>(
       const seed = open.get(mutant) ?? 0;
       if (found.has(mutant) || seed >= options.from + MUTANT_SEEDS_MAX) continue;
       open.set(mutant, seed + 1);
-      return { ...runOptions(sim, options, seed), mutant };
+      return runOptions(sim, { ...options, mutant }, seed);
     }
     return null;
   };
-  const done = ({ result, options: run }: PoolResult<Run>): void => {
+  const done = ({ cpuMs, result, options: run }: PoolResult<Run>): void => {
+    if (run.mutant !== null && !found.has(run.mutant))
+      spentMs.set(run.mutant, (spentMs.get(run.mutant) ?? 0) + cpuMs);
     if (result.violation === null || run.mutant === null || found.has(run.mutant)) return;
     // A seed that fails without the mutant too has found nothing.
     if (sim.run({ ...run, mutant: null }).violation !== null) return;
     found.set(run.mutant, result);
     const { id, text } = result.violation;
-    process.stdout.write(`found ${run.mutant} by seed ${result.seed}: ${id} ${text}\n`);
+    const seconds = ((spentMs.get(run.mutant) ?? 0) / 1_000).toFixed(1);
+    process.stdout.write(
+      `found ${run.mutant} by seed ${result.seed} after ${seconds} s: ${id} ${text}\n`,
+    );
   };
   await runPool({ worker: sim.worker, jobs: options.jobs, next, done });
   const missed = names.filter((mutant) => !found.has(mutant));
-  process.stdout.write(mutantTable(names, found, options.from));
+  process.stdout.write(mutantTable(names, found, spentMs, options.from));
   process.stdout.write(`${found.size} of ${names.length} mutants found\n`);
   return missed.length === 0 ? 0 : 1;
 }
 
-/** What found each planted defect, and after how many seeds. */
+/** What found each planted defect, after how many seeds and seconds of one core. */
 function mutantTable(
   names: readonly string[],
   found: ReadonlyMap<string, RunResult>,
+  spentMs: ReadonlyMap<string, number>,
   from: number,
 ): string {
   const rows = names.map((mutant) => {
     const result = found.get(mutant);
     const seeds = result === undefined ? "NOT FOUND" : String(result.seed - from + 1);
-    return `| ${mutant} | ${seeds} | ${result?.violation?.id ?? ""} |\n`;
+    const seconds = ((spentMs.get(mutant) ?? 0) / 1_000).toFixed(1);
+    return `| ${mutant} | ${result?.violation?.id ?? ""} | ${seeds} | ${seconds} |\n`;
   });
-  return `| mutant | seeds | found by |\n|---|---|---|\n${rows.join("")}`;
+  return `| mutant | found by | seeds | seconds |\n|---|---|---|---|\n${rows.join("")}`;
 }
 
 function exitCode<Run extends BaseRun>(sim: Simulator<Run>, violation: string | null): number {

@@ -154,6 +154,8 @@ export class LedgerCheckers implements LedgerWatcher {
   #onAlarm(process: LedgerProcess, group: GroupId, why: string): void {
     if (why.includes("has no group after")) this.marks.add("shard.overdue");
     else if (why.startsWith("IDENTITY_CHANGED")) this.marks.add("node.identityRefused");
+    // Faults set clocks, and it is said.
+    else if (why.startsWith("CLOCK_SKEW")) this.marks.add("clock.apart");
     else this.#violations.report("I1", `${process.id} on ${group}: ${why}`);
   }
 

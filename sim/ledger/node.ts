@@ -359,6 +359,7 @@ export class LedgerProcess implements StreamHost {
         return;
       case "log":
         world.note(`${this.id} ${effect.event} ${JSON.stringify(effect.fields)}`);
+        watcher.onEffect(this, effect);
         return;
       default:
         watcher.onEffect(this, effect);

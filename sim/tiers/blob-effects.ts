@@ -2,7 +2,7 @@
 
 import { assertNever } from "../../src/core/base/assert.ts";
 import { BLOB_CHUNK_BYTES_MAX } from "../../src/core/tiers/messages.ts";
-import type { AboveEffect, AboveInput } from "../../src/core/tiers/process/manager-process.ts";
+import type { AboveEffect, AboveInput } from "../../src/core/tiers/process/above.ts";
 import type { LedgerProcess } from "../ledger/node.ts";
 import type { BlobDisk } from "./blob-disk.ts";
 

@@ -3,7 +3,8 @@
  * (`truth.ts`).
  *
  *   T4   load that nobody can stop ends by itself; when all is over no core is held
- *   T9   a worker that has promised a view takes no orders of a lower one, over all its lives
+ *   T9   a worker that has promised a view takes no orders of a lower one, over all its lives, and none that were
+ *        meant for another of its lives
  *   T12  what processes remember is bounded by what there is
  *   P1   what ends work, or shows that it has ended, is never shed
  *   P2   who is refused for want of room or by its rate hears when to come back, and nothing of it was done
@@ -64,14 +65,19 @@ export class TiersCheckers {
   }
 
   onAnswered(
-    { name, life }: SimWorker,
-    { job, kind, view }: Announce | Orders,
+    { incarnation, name, life }: SimWorker,
+    request: Announce | Orders,
     answer: Announced | Taken | Refusal,
   ): void {
+    const { job, kind, view } = request;
     if (answer.kind === "refused") {
       this.marks.add(`worker.${answer.reason}`);
       return;
     }
+    const meant = request.kind === "orders" ? request.incarnation : incarnation;
+    this.#violations.check(meant === incarnation, "T9", () => {
+      return `incarnation ${incarnation} of ${name} takes orders for ${meant} of ${job}`;
+    });
     const key = `${name} ${job}`;
     const highest = this.#obeyed.get(key) ?? -1;
     this.#violations.check(view >= highest, "T9", () => {

@@ -4,13 +4,16 @@
  *
  *   T2   an attempt has a token of its own and is closed once; a core runs one at a time
  *   T7   a workflow begins after the end of those whose values it uses is committed
+ *   T9   the log of a job goes from one leader to the next, and never back
  *   T13  the group of a job is founded once in its datacenter
  *   T14  a job asks a datacenter when those before it have given it cores
+ *   P4   no job is timed out by a look that more time covers which was granted before
  */
 
 import { DatacenterState } from "../../src/core/tiers/manager/datacenter-state.ts";
 import { decodeRunEntry } from "../../src/core/tiers/manager/run-entries.ts";
 import { RunState } from "../../src/core/tiers/manager/run-state.ts";
+import { MANAGER_DEFAULTS } from "../../src/core/tiers/manager/types.ts";
 import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { LedgerProcess } from "../ledger/node.ts";
@@ -23,16 +26,24 @@ export interface AskedPlaces {
   readonly keys: readonly string[];
 }
 
+const NOTHING_GIVEN = { seq: -1, ms: 0, at: Number.NEGATIVE_INFINITY };
+const STUCK_MS = MANAGER_DEFAULTS.timeouts.stuckMs;
+
 export class Committed {
+  readonly marks = new Set<string>();
   readonly #violations: Violations;
   /** How attempts were closed, by job, core and token. */
   readonly #closed = new Map<string, string>();
   /** Workflows that are over, by job. */
   readonly #reported = new Set<string>();
+  /** The view in which a job was adopted last, at each manager. */
+  readonly #adopted = new Map<string, number>();
   /** Members of the groups of jobs. */
   readonly #members = new Map<string, string>();
   /** Jobs of datacenters by their keys: whether they have had cores. */
   readonly #granted = new Map<string, boolean>();
+  /** What workers were given for each job, and when last, in the order of its log. */
+  readonly #extended = new Map<string, { seq: number; ms: number; at: number }>();
 
   constructor(violations: Violations) {
     this.#violations = violations;
@@ -45,9 +56,36 @@ export class Committed {
     if (!(state instanceof RunState)) return;
     const job = group.slice(group.indexOf("/") + 1);
     this.#onAttempts(job, state);
+    this.#onAdopted(process, job, state);
     const run = entry.kind === "op" && outcome !== "rejected" ? decodeRunEntry(entry.data) : null;
     if (run?.kind === "step" && run.step.kind === "report")
       this.#reported.add(`${job} ${run.step.workflow}`);
+    if (run?.kind === "timeouts" && run.change.kind === "extended")
+      this.#onExtended(job, state, entry.seq, run.change.ms);
+    if (run?.kind === "control" && run.control.kind === "timeOut")
+      this.#onTimedOut(job, state, entry.seq, run.control.reason);
+  }
+
+  #onExtended(job: string, { at, limit }: RunState, seq: number, ms: number): void {
+    const known = this.#extended.get(job) ?? { seq: -1, ms: 0, at: 0 };
+    // Every manager folds it in.
+    if (seq <= known.seq) return;
+    this.marks.add("job.extended");
+    const most = limit.timeoutMs ?? Number.POSITIVE_INFINITY;
+    this.#extended.set(job, { seq, ms: Math.min(most, known.ms + ms), at });
+  }
+
+  #onTimedOut(job: string, { at, limit }: RunState, seq: number, reason: string): void {
+    const { ms, seq: extendedSeq, at: extendedAt } = this.#extended.get(job) ?? NOTHING_GIVEN;
+    if (extendedSeq > seq) return;
+    this.marks.add("job.timedOut");
+    const { timeoutMs, waitedMs } = limit;
+    const isOverall = reason.includes("it took longer");
+    const inTimeUntil = isOverall ? (timeoutMs ?? 0) + ms - waitedMs : extendedAt + STUCK_MS;
+    const isCovered = ms > 0 && at <= inTimeUntil;
+    this.#violations.check(!isCovered, "P4", () => {
+      return `${job} is timed out at ${at} ms (${reason}), and may take until ${inTimeUntil} ms`;
+    });
   }
 
   #onDatacenter({ jobs }: DatacenterState): void {
@@ -61,6 +99,15 @@ export class Committed {
       });
       this.#members.set(job, now);
     }
+  }
+
+  #onAdopted({ id, life }: LedgerProcess, job: string, { view }: RunState): void {
+    const place = `${job} at ${id} in its life ${life}`;
+    const known = this.#adopted.get(place) ?? 0;
+    this.#violations.check(view >= known, "T9", () => {
+      return `${place}: view ${view}, which was deposed, has it after ${known}`;
+    });
+    this.#adopted.set(place, view);
   }
 
   #onAttempts(job: string, { attempts }: RunState): void {

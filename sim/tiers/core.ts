@@ -22,7 +22,7 @@ import { Repeats } from "../../src/engine/repeats.ts";
 import { timeIsUpFault } from "../../src/engine/time-is-up.ts";
 import type { World } from "../kernel/world.ts";
 import type { Committed } from "./committed.ts";
-import { type Behaviour, type Bundle, decodeBundle } from "./jobs.ts";
+import { type Behaviour, type Bundle, bundleOf } from "./jobs.ts";
 import type { CoreTruth, Truth } from "./truth.ts";
 
 export const ERROR_KINDS = ["timeout", "status"] as const;
@@ -50,6 +50,8 @@ interface CoreOptions {
   readonly random: Random;
   /** Beside the one of every tick. */
   readonly frameEveryMs: () => number;
+  /** Until then its process stands still. */
+  readonly frozenUntil: () => number;
   readonly send: (event: CoreEvent) => void;
 }
 
@@ -112,6 +114,11 @@ export class SimCore {
     return this.#options.job;
   }
 
+  /** Its number in the job. */
+  get core(): number {
+    return this.#options.core;
+  }
+
   /** Of its submission. */
   get key(): string {
     return this.#key;
@@ -122,9 +129,11 @@ export class SimCore {
   }
 
   #after(delayMs: number, run: () => void): void {
-    const { index, world } = this.#options;
+    const { frozenUntil, index, world } = this.#options;
     world.schedule(world.now + delayMs, "step", index, () => {
-      if (this.#alive) run();
+      if (!this.#alive) return;
+      if (world.now < frozenUntil()) this.#after(frozenUntil() - world.now, run);
+      else run();
     });
   }
 
@@ -142,7 +151,9 @@ export class SimCore {
   }
 
   handle(command: CoreCommand): void {
-    if (!this.#alive) return;
+    const isFrozen = this.#options.frozenUntil() > this.#options.world.now;
+    if (isFrozen) this.#after(0, () => this.handle(command));
+    if (isFrozen || !this.#alive) return;
     const again = this.#repeats.again(command);
     if (again === null) this.#carryOut(command);
     else for (const event of again) this.#send(event);
@@ -473,14 +484,6 @@ function isTimeUp({ manifest, planMs }: Load): boolean {
 
 function firstOf(lease: string, rows: number, part: PlanPart): number {
   return lease === "rows" ? rangeOf(rows, part).from : part.firstIteration;
-}
-
-function bundleOf(bytes: Uint8Array): Bundle | null {
-  try {
-    return decodeBundle(bytes);
-  } catch {
-    return null;
-  }
 }
 
 /** Of one share, when so many have arrived in all. */

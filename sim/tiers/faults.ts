@@ -1,6 +1,9 @@
 /** Carries out a plan's faults, and heals everything in the end. */
 
+import { decodeRunEntry } from "../../src/core/tiers/manager/run-entries.ts";
+import { RUN_PREFIX } from "../../src/core/tiers/manager/run-state.ts";
 import type { PressureView } from "../../src/core/tiers/pressure/request-guard.ts";
+import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Cpu } from "../kernel/cpu.ts";
 import { CALM_LINKS, type Network } from "../kernel/network.ts";
 import { CALM_STREAMS, type Streams } from "../kernel/streams.ts";
@@ -49,6 +52,9 @@ interface Node {
   slowDisk(slowMs: number): void;
 }
 
+type LeaderTrouble = Extract<TiersFault, { kind: "leaderTrouble" }>;
+type Ambush = Extract<TiersFault, { kind: "ambush" }>;
+
 /** A machine that came up again starts its process, for as long as nobody stops it. */
 const SUPERVISE_MS = 2_000;
 /** A worker that drains is ended after this. */
@@ -59,6 +65,8 @@ export class TiersFaults {
   readonly #nodes: readonly Node[];
   /** Processes that a fault holds down until a time. */
   readonly #downUntil = new Map<Node, number>();
+  /** What waits for its moment. */
+  #ambushes: Ambush[] = [];
   #healed = false;
   /** The latest time that any wall clock of a manager has shown when it was set. */
   #latestWall = 0;
@@ -156,6 +164,9 @@ export class TiersFaults {
       case "leaderTrouble":
         this.#troubleLeader(fault);
         return;
+      case "ambush":
+        this.#ambushes.push(fault);
+        return;
       case "slowCpu":
         this.#slowCpu(fault.at, fault.costMs, fault.forMs);
         return;
@@ -164,6 +175,9 @@ export class TiersFaults {
         return;
       case "frames":
         this.#frames(fault);
+        return;
+      case "freeze":
+        this.#freeze(fault);
         return;
       case "loseDatacenter":
         for (const at of this.#datacenter(fault.place)) {
@@ -178,6 +192,15 @@ export class TiersFaults {
         this.#nodes.forEach((one, index) => {
           this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / this.#nodes.length);
         });
+    }
+  }
+
+  #freeze({ forMs, workers: frozen }: Extract<TiersFault, { kind: "freeze" }>): void {
+    const { managers, workers, world } = this.#targets;
+    for (const at of frozen) {
+      const worker = workers[at - managers.length];
+      if (worker !== undefined && worker.frozen.until <= world.now)
+        worker.frozen = { from: world.now, until: world.now + forMs };
     }
   }
 
@@ -297,8 +320,19 @@ export class TiersFaults {
     this.#cut(ways, way.forMs);
   }
 
+  /** What a process of managers or gates says: the moment that an ambush waits for may have come. */
+  onEffect({ index }: LedgerProcess, effect: ProcessEffect): void {
+    if (this.#healed || this.#ambushes.length === 0) return;
+    const moment = momentOf(effect);
+    const at = this.#ambushes.findIndex(({ on }) => on === moment);
+    const [ambush] = at < 0 ? [] : this.#ambushes.splice(at, 1);
+    if (ambush === undefined) return;
+    // The process is in the midst of its step.
+    this.#later(0, () => this.#strikeAt(index, ambush.what, ambush.forMs, true));
+  }
+
   /** Whoever leads a group right then. */
-  #troubleLeader({ draw, forMs, what }: Extract<TiersFault, { kind: "leaderTrouble" }>): void {
+  #troubleLeader({ draw, forMs, what }: LeaderTrouble): void {
     const { gates, managers, plan } = this.#targets;
     const all = plan.scope === "gates" ? gates : [...managers, ...gates];
     const leaders = all.flatMap(({ process }) => {
@@ -309,10 +343,16 @@ export class TiersFaults {
       return leads ? [process.index] : [];
     });
     const at = leaders[draw % Math.max(1, leaders.length)];
-    const node = this.#nodes[at ?? -1];
-    if (at === undefined || node === undefined) return;
+    if (at !== undefined) this.#strikeAt(at, what, forMs, draw % 2 === 0);
+  }
+
+  #strikeAt(at: number, what: LeaderTrouble["what"], forMs: number, power: boolean): void {
+    const { gates, managers, world } = this.#targets;
+    const node = this.#nodes[at];
+    if (node === undefined) return;
+    world.note(`${what} at ${at}`);
     const way = { hears: false, isHeard: false, forMs };
-    if (what === "crash") this.#crash(node, draw % 2 === 0, forMs);
+    if (what === "crash") this.#crash(node, power, forMs);
     else if (what === "pause") this.#pause(node, forMs);
     else if (what === "stop") this.#stop(node, forMs);
     else if (what === "isolate") this.#isolate(at, this.#others(at), way);
@@ -332,8 +372,12 @@ export class TiersFaults {
     world.note("healing");
     for (const cpu of cpus) cpu.costMs = plan.costMs ?? 0;
     for (const { flood } of clients) flood.end();
-    for (const worker of workers) worker.frameEveryMs = Number.POSITIVE_INFINITY;
+    for (const worker of workers) {
+      worker.frameEveryMs = Number.POSITIVE_INFINITY;
+      worker.frozen = { from: 0, until: 0 };
+    }
     this.#healed = true;
+    this.#ambushes = [];
     network.mendAll();
     network.faults = CALM_LINKS;
     streams.faults = CALM_STREAMS;
@@ -350,6 +394,16 @@ export class TiersFaults {
       node.start();
     }
   }
+}
+
+/** Of the group of a job: whoever says it has just got there. */
+function momentOf(effect: ProcessEffect): Ambush["on"] | null {
+  if (!("group" in effect) || !String(effect.group).startsWith(RUN_PREFIX)) return null;
+  if (effect.kind === "leads") return effect.leads ? "leads" : null;
+  if (effect.kind !== "applied" || effect.entry.kind !== "op") return null;
+  const entry = effect.outcome === "rejected" ? null : decodeRunEntry(effect.entry.data);
+  if (entry?.kind === "end") return "end";
+  return entry?.kind === "step" && entry.step.kind === "report" ? "report" : null;
 }
 
 function clientNode(client: SimClient): Node {

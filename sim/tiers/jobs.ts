@@ -52,6 +52,8 @@ export interface JobPlan {
 /** How jobs are drawn in one seed. */
 export interface JobStyle {
   readonly loadMsMax: number;
+  /** Chance that a job may take only so long. */
+  readonly limited: number;
   /** Chance that a job is steered or cancelled. */
   readonly controlled: number;
   /** Bytes of a bundle: some take several messages. */
@@ -77,7 +79,10 @@ export function drawJob(random: Random, key: string, style: JobStyle): JobPlan {
   const submission: Submission = {
     ...{ name: `${key}.ts`, title: null, tags: {}, manifests, entry: ENTRY },
     files: [{ path: ENTRY, hash, bytes: bytes.length }],
-    ...{ overrides: {}, thresholds: [], abortAfterMs: null, timeoutMs: null },
+    ...{ overrides: {}, thresholds: [], abortAfterMs: null },
+    timeoutMs: random.fork("limit").chance(style.limited)
+      ? Math.ceil(style.loadMsMax * (1 + random.fork("limitMs").float()))
+      : null,
     cores: random.chance(0.5) ? 1 + random.below(style.coresMax) : null,
     ...{ held: false, command: "submit", version: "1.0.0" },
   };
@@ -162,7 +167,11 @@ function encodeBundle(bundle: Bundle, bytesMin: number): Uint8Array {
   return encodeUtf8(JSON.stringify(bundle).padEnd(bytesMin, " "));
 }
 
-/** Throws on bytes that are no bundle, as an import would. */
-export function decodeBundle(bytes: Uint8Array): Bundle {
-  return JSON.parse(decodeUtf8(bytes)) as Bundle;
+/** Null for bytes that are no bundle: an import would throw. */
+export function bundleOf(bytes: Uint8Array): Bundle | null {
+  try {
+    return JSON.parse(decodeUtf8(bytes)) as Bundle;
+  } catch {
+    return null;
+  }
 }

@@ -27,6 +27,8 @@ export class Lifetime {
   state: "down" | "up" | "paused" = "down";
   /** Counts starts; events of an earlier process are void. */
   life = 0;
+  /** How often it has gone on after a pause. */
+  resumed = 0;
   powered = true;
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
@@ -69,6 +71,7 @@ export class Lifetime {
   resume(): void {
     if (this.state !== "paused") return;
     this.state = "up";
+    this.resumed++;
     this.#world.note(`${this.name} resumes`);
     const stash = this.#stash;
     this.#stash = [];

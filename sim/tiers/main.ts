@@ -30,6 +30,6 @@ await simulate(program, {
   mutants: pressure ? PRESSURE_MUTANTS : TIERS_MUTANTS,
   liveness: new Set(["T3"]),
   run: runTiersSeed,
-  complete: (base) => ({ ...base, gates, pressure }),
+  complete: (base) => ({ ...base, gates, pressure, profile: base.mutant }),
   replayFlags: [...(gates ? ["--gates"] : []), ...(pressure ? ["--pressure"] : [])],
 });

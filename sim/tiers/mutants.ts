@@ -1,6 +1,6 @@
 /**
- * Planted defects: each breaks one rule of a machine. The simulator must find every one it can show; the list
- * below says which it cannot and who does.
+ * Planted defects: each breaks one rule of a machine, and the simulator must find it. Rules that another one
+ * covers in every cluster have no switch: tests of their machines show them.
  */
 
 import { GATE_RULES, type GateRules } from "../../src/core/tiers/gate/rules.ts";
@@ -22,20 +22,19 @@ const ALL_TIERS_RULES: TiersRules = {
   pressure: PRESSURE_RULES,
 };
 
-/** Rules that this simulator cannot show, and what does. */
-export const ELSEWHERE: Readonly<Record<string, string>> = {};
-
 /** Rules that matter to nodes that are pressed: `--pressure --mutants` looks for these. */
 const UNDER_PRESSURE: readonly string[] = [
   ...Object.keys(PRESSURE_RULES).map((rule) => `pressure.${rule}`),
   "manager.latenessAllowed",
+  "manager.massFailureHeld",
+  "manager.extensionsCounted",
   "worker.waitingFiguresStay",
 ];
 
 /** Names such as `worker.viewFenced`. */
 export const TIERS_MUTANTS: readonly string[] = Object.entries(ALL_TIERS_RULES)
   .flatMap(([machine, rules]) => Object.keys(rules).map((rule) => `${machine}.${rule}`))
-  .filter((name) => ELSEWHERE[name] === undefined && !UNDER_PRESSURE.includes(name));
+  .filter((name) => !UNDER_PRESSURE.includes(name));
 
 export const PRESSURE_MUTANTS = UNDER_PRESSURE;
 

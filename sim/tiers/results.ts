@@ -53,6 +53,8 @@ export class Results {
   readonly #healAt: number;
   readonly #jobOf = new Map<string, string>();
   readonly #ended = new Map<string, Ended>();
+  /** When somebody first heard of it, by key. */
+  readonly #endedAt = new Map<string, number>();
   readonly #steered = new Map<string, Steered>();
 
   constructor(world: World, violations: Violations, truth: Truth, plan: TiersPlan) {
@@ -80,6 +82,11 @@ export class Results {
     });
     this.#jobOf.set(key, answer.job);
     this.#world.note(`${key} is ${answer.job}`);
+  }
+
+  /** When a client first heard of its end; null: nobody has. */
+  endedAt(key: string): number | null {
+    return this.#endedAt.get(key) ?? null;
   }
 
   /** Some core was opened for it. */
@@ -124,6 +131,7 @@ export class Results {
   onEnded(job: string, plan: JobPlan, progress: Progress): void {
     const { reason, status, summary } = progress;
     const known = this.#ended.get(job)?.progress;
+    if (!this.#endedAt.has(plan.key)) this.#endedAt.set(plan.key, this.#world.now);
     this.#world.note(`${job} is ${status}: ${reason}, ${summary === null ? "no" : "a"} summary`);
     this.#violations.check(known === undefined || known.status === status, "T3", () => {
       return `${job} ended as ${known?.status} and as ${status}`;
@@ -160,9 +168,9 @@ export class Results {
     this.#comparePlaces(job, plan, truth);
     const isSpared = this.#scope === "managers" || this.#scope === "gates";
     if (isSpared && !kinds.has("cancel"))
-      this.#violations.check(status === "COMPLETED" && summary?.lost.length === 0, "T10", () => {
-        const lost = summary?.lost.map(({ what }) => what).join("; ");
-        return `${job} is ${status} (${reason}), lost: ${lost}`;
+      this.#violations.check(status === "COMPLETED" && isExact(summary), "T10", () => {
+        const said = [...(summary?.lost ?? []).map(({ what }) => what), ...(summary?.notes ?? [])];
+        return `${job} is ${status} (${reason}), and says: ${said.join("; ")}`;
       });
     if (this.#scope === "pressure" && !kinds.has("cancel"))
       this.#compareTotals(job, plan, progress, truth);
@@ -187,8 +195,10 @@ export class Results {
       });
       const most = isOpen ? Number.POSITIVE_INFINITY : counted + stated;
       this.#violations.check(made <= most, "T5", () => {
+        const silent = truth.cores.filter((one) => !lost.has(one.core) && callsOf(one, name) > 0);
+        const others = silent.map((one) => `${one.core} at ${one.worker}: ${callsOf(one, name)}`);
         const what = `${counted} are counted, cores that are lost made ${stated}`;
-        return `${name} of ${job} made ${made} calls, ${what}`;
+        return `${name} of ${job} made ${made} calls, ${what}, others ${others.join(", ")}`;
       });
     }
   }
@@ -291,8 +301,13 @@ function saysMissing({ notes }: RunSummary): boolean {
   return notes.some((note) => note.includes("are missing"));
 }
 
+/** Nothing is lost or missing. */
+function isExact(summary: RunSummary | null): summary is RunSummary {
+  return summary !== null && summary.lost.length === 0 && !saysMissing(summary);
+}
+
 function isWhole(summary: RunSummary | null): boolean {
-  if (summary === null || summary.lost.length > 0 || saysMissing(summary)) return false;
+  if (!isExact(summary)) return false;
   // Nobody gave numbers or iterations until its time was up.
   return !summary.thresholds.some(({ expression }) => expression === "every iteration was done");
 }

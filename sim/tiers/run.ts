@@ -18,6 +18,8 @@ import { type AskedPlaces, Committed } from "./committed.ts";
 import { TiersFaults } from "./faults.ts";
 import { drawJob, type JobPlan } from "./jobs.ts";
 import { needsGates } from "./mutants.ts";
+import { Placements } from "./placements.ts";
+import { profiledPlan, profileOf } from "./profiles.ts";
 import { Results } from "./results.ts";
 import { drawTiersPlan, TIERS_CALM_MS, type TiersPlan } from "./swarm.ts";
 import { Truth } from "./truth.ts";
@@ -31,6 +33,8 @@ export interface TiersRunOptions {
   /** What nodes take in costs them time. */
   readonly pressure: boolean;
   readonly mutant: string | null;
+  /** The planted defect whose seeds these are, whether it is planted or not; null: seeds of all kinds. */
+  readonly profile: string | null;
   /** Indices of the plan's faults to keep; null keeps all. */
   readonly faults: readonly number[] | null;
 }
@@ -40,12 +44,7 @@ const SAMPLE_MS = 1_000;
 const IDLE_MS = 45_000;
 
 export function runTiersSeed(options: TiersRunOptions): RunResult {
-  const gates = options.gates || needsGates(options.mutant);
-  const plan = drawTiersPlan(new Random(`tiers-swarm/${options.seed}`), options.minutes, {
-    ...options,
-    gates,
-  });
-  const run = new TiersRun(options, plan);
+  const run = new TiersRun(options, planOf(options));
   let violation: Violation | null;
   try {
     violation = run.play();
@@ -53,7 +52,7 @@ export function runTiersSeed(options: TiersRunOptions): RunResult {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     violation = { id: "DEFECT", text, at: run.world.now };
   }
-  const { world } = run;
+  const { plan, world } = run;
   return {
     seed: options.seed,
     hash: world.traceHash(),
@@ -61,9 +60,17 @@ export function runTiersSeed(options: TiersRunOptions): RunResult {
     events: world.eventCount,
     simulatedMs: world.now,
     faultCount: plan.faults.length,
-    marks: [...run.checkers.marks],
+    marks: [...run.checkers.marks, ...run.committed.marks, ...run.seen],
     lastNotes: violation === null ? [] : world.lastNotes(150),
   };
+}
+
+function planOf({ gates, minutes, pressure, profile: name, seed }: TiersRunOptions): TiersPlan {
+  const random = new Random(`tiers-swarm/${seed}`);
+  const profile = profileOf(name);
+  const most = Math.min(minutes, profile?.minutes ?? minutes);
+  const drawn = drawTiersPlan(random, most, { gates: gates || needsGates(name), pressure });
+  return profile === null ? drawn : profiledPlan(drawn, profile, random.fork("profile"));
 }
 
 class TiersRun {
@@ -72,9 +79,10 @@ class TiersRun {
   readonly checkers: TiersCheckers;
   readonly #options: TiersRunOptions;
   readonly #violations: Violations;
-  readonly #committed: Committed;
+  readonly committed: Committed;
   readonly #cluster: Cluster;
   readonly #faults: TiersFaults;
+  readonly #placements: Placements;
   readonly #random: Random;
   readonly #jobs: JobPlan[] = [];
   /** No further jobs but the last one. */
@@ -90,9 +98,9 @@ class TiersRun {
     const truth = new Truth(world, violations);
     const results = new Results(world, violations, truth, plan);
     this.checkers = new TiersCheckers(world, violations, results);
-    this.#committed = new Committed(violations);
+    this.committed = new Committed(violations);
     const { checkers } = this;
-    const committed = this.#committed;
+    const { committed } = this;
     this.#random = world.random.fork("jobs");
     const onIdle = (client: SimClient): void => this.#onIdle(client);
     const { mutant } = options;
@@ -104,6 +112,15 @@ class TiersRun {
       ...{ world, network, streams, gates, managers, workers, clients, plan },
       cpus: this.#cluster.cpus,
     });
+    this.#cluster.onEffect = (process, effect) => this.#faults.onEffect(process, effect);
+    this.#placements = new Placements({
+      ...{ world, violations, results, network, managers, gates, workers },
+    });
+  }
+
+  /** What became of workers that stood still. */
+  get seen(): ReadonlySet<string> {
+    return this.#cluster.evictions.marks;
   }
 
   play(): Violation | null {
@@ -123,7 +140,7 @@ class TiersRun {
     if (this.#awaitJobs(limit) || this.#lastJob(limit)) return this.#violations.first;
     if (this.#until(world.now + IDLE_MS)) return this.#violations.first;
     this.#checkIdle();
-    this.#committed.judge(this.#cluster.managers.map(({ process }) => process));
+    this.committed.judge(this.#cluster.managers.map(({ process }) => process));
     this.checkers.judgeRefusals();
     this.checkers.results.judge();
     return this.#violations.first;
@@ -213,9 +230,10 @@ class TiersRun {
   #sample(): void {
     const { world } = this;
     for (const worker of this.#cluster.workers) this.checkers.sample(worker);
+    this.#placements.sample();
     for (const { process } of this.#cluster.gates)
       for (const { state } of process.node === null ? [] : lookupIn(process.node).jobs())
-        this.#committed.onAsked(placesOf(state));
+        this.committed.onAsked(placesOf(state));
     world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
   }
 

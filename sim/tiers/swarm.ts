@@ -57,6 +57,13 @@ export type TiersFault =
       readonly what: "crash" | "pause" | "stop" | "cutFromManagers" | "isolate";
       readonly forMs: number;
     }
+  /** Who next begins to lead a job, or has the report of a workflow or the end in its log, is struck right then. */
+  | {
+      readonly kind: "ambush";
+      readonly on: "leads" | "report" | "end";
+      readonly what: "crash" | "cutFromManagers";
+      readonly forMs: number;
+    }
   /** Everything that one node takes in costs it so much time. */
   | {
       readonly kind: "slowCpu";
@@ -80,6 +87,8 @@ export type TiersFault =
       readonly everyMs: number;
       readonly forMs: number;
     }
+  /** The executor processes of these workers stand still, as without any CPU; the workers themselves do not. */
+  | { readonly kind: "freeze"; readonly workers: readonly number[]; readonly forMs: number }
   /** All its managers and workers at once. */
   | {
       readonly kind: "loseDatacenter";
@@ -98,9 +107,9 @@ interface TimedFault {
 
 /**
  * Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing; or only executor cores,
- * which their workers then make up for; or nobody, and all are only pressed.
+ * which their workers then make up for; or nobody, and all are only pressed, or their cores only stand still.
  */
-type Scope = "all" | "managers" | "workers" | "cores" | "gates" | "pressure" | "none";
+type Scope = "all" | "managers" | "workers" | "cores" | "gates" | "pressure" | "frozen" | "none";
 
 export interface TiersPlan {
   /** 0: clients use the managers of the one datacenter. */
@@ -122,6 +131,7 @@ export interface TiersPlan {
   readonly streams: StreamFaults;
   readonly clockDrift: number;
   readonly compactEntries: number;
+  readonly checkpointEveryMs: number;
   /** What one input costs a node; null: nothing. */
   readonly costMs: number | null;
   readonly faults: readonly TimedFault[];
@@ -139,7 +149,8 @@ interface PlanFlags {
 
 export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags): TiersPlan {
   const { gates, pressure } = flags;
-  const tiers = { ...drawTiers(random, gates), ...(pressure ? drawPressed(random) : {}) };
+  const drawn = drawTiers(random, gates);
+  const tiers = { ...drawn, ...(pressure ? drawPressed(random, drawn) : {}) };
   const { scope, workers } = tiers;
   const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000);
   const range = { ...tiers, healAt, pressure };
@@ -150,7 +161,8 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
     isolationMs: scope === "managers" ? 60_000 : random.pick([6_000, 20_000, 60_000]),
     thinkMs: random.pick([200, 2_000, 8_000]),
     jobs: {
-      loadMsMax: random.pick([3_000, 10_000, 25_000]),
+      loadMsMax: random.pick(scope === "frozen" ? [25_000, 60_000] : [3_000, 10_000, 25_000]),
+      limited: scope === "frozen" ? 0.6 : 0,
       controlled: random.pick([0, 0.3, 0.7]),
       bundleBytes: random.pick([0, 0, 300_000]),
       coresMax: (workers / tiers.datacenters) * coresPerWorker,
@@ -166,6 +178,7 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
     streams: strong ? drawStreams(random.fork("streams")) : CALM_STREAMS,
     clockDrift: random.pick(pressure ? [0, 0.002, 0.02] : [0, 0.002]),
     compactEntries: random.pick([60, 512]),
+    checkpointEveryMs: 60_000,
     costMs: pressure ? COST_MS : null,
     faults: scope === "none" ? [] : drawFaults(random.fork("faults"), range),
   };
@@ -175,9 +188,15 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
 const COST_MS = 0.05;
 
 /** Pressed only, or with everything else on top. */
-function drawPressed(random: Random): Pick<TiersPlan, "scope" | "clients"> {
+function drawPressed(
+  random: Random,
+  { gates, workers }: Tiers,
+): Pick<TiersPlan, "scope" | "clients" | "workers"> {
   const draw = random.fork("pressure");
-  return { scope: draw.pick<Scope>(["pressure", "pressure", "all"]), clients: 2 + draw.below(2) };
+  const scope = draw.pick<Scope>(["pressure", "pressure", "frozen", "all"]);
+  const clients = 2 + draw.below(2);
+  const isAlone = scope === "frozen" && gates === 0;
+  return { scope, clients, workers: isAlone ? 3 + draw.below(3) : workers };
 }
 
 type Tiers = Pick<
@@ -265,6 +284,7 @@ const OF_PRESSURE: Weighted = [
   ["flood", 4],
   ["frames", 2],
 ];
+const OF_CORES: Weighted = [["freeze", 3]];
 /** What only gates can tell apart. */
 const OF_DATACENTERS: Weighted = [
   ["loseDatacenter", 2],
@@ -279,16 +299,21 @@ interface FaultRange extends Tiers {
 
 /** Between two faults. */
 const GAPS_MS = [2_000, 6_000, 15_000, 40_000];
+const PRESSED_GAPS_MS = [2_000, 6_000];
+const FROZEN_GAPS_MS = [15_000, 40_000];
 
 function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   const possible = possibleKinds(range);
   const { scope } = range;
+  const isPressed = scope === "pressure" || scope === "frozen";
   const kinds =
     scope === "cores"
       ? KINDS.filter(([kind]) => kind === "killCore")
-      : possible.filter(() => scope === "pressure" || random.chance(0.6));
+      : possible.filter(() => isPressed || random.chance(0.6));
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
-  const gapMs = random.pick(scope === "pressure" ? [2_000, 6_000] : GAPS_MS);
+  const gapMs = random.pick(
+    scope === "frozen" ? FROZEN_GAPS_MS : isPressed ? PRESSED_GAPS_MS : GAPS_MS,
+  );
   const faults: TimedFault[] = [];
   if (kinds.length === 0) return faults;
   for (let at = WARM_UP_MS; ; ) {
@@ -305,9 +330,10 @@ function drawFaults(random: Random, range: FaultRange): TimedFault[] {
 
 function possibleKinds({ gates, pressure, scope }: FaultRange): Weighted {
   if (scope === "pressure") return OF_PRESSURE;
+  if (scope === "frozen") return OF_CORES;
   // The instant at which a job begins is one of wall clocks: those of gates and managers agree.
   const kinds = gates === 0 ? KINDS : KINDS.filter(([kind]) => kind !== "wallJump");
-  const pressed = pressure ? OF_PRESSURE : [];
+  const pressed = pressure ? [...OF_PRESSURE, ...OF_CORES] : [];
   if (scope === "all") return [...kinds, ...pressed, ...(gates === 0 ? [] : OF_DATACENTERS)];
   const allowed = scope === "managers" || scope === "gates" ? OF_MANAGERS : OF_WORKERS;
   return kinds.filter(([kind]) => allowed.includes(kind));
@@ -364,6 +390,8 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       );
       return { kind, draw: random.uint32(), what, forMs: Math.min(forMs, 30_000) };
     }
+    case "ambush":
+      return { kind, on: random.pick(["leads", "report", "end"]), what: "crash", forMs };
     case "slowCpu": {
       const server = gates > 0 ? nodes - 1 - random.below(gates) : random.below(managers);
       const costMs = random.pick([2, 6, 15]);
@@ -377,6 +405,13 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       };
     case "frames":
       return { kind, at: worker, everyMs: random.pick([5, 20, 100]), forMs: pressedMs(random) };
+    case "freeze": {
+      const all = Array.from({ length: workers }, (_, index) => managers + index);
+      const few = random.pick([0.2, 0.5, 0.9]);
+      const frozen = all.filter((one) => one === worker || random.chance(few));
+      const freezeMs = random.pick([20_000, 80_000, 120_000]) * (0.5 + random.float());
+      return { kind, workers: frozen, forMs: freezeMs };
+    }
     case "loseDatacenter": {
       const place = random.below(datacenters);
       return { kind, place, power: random.chance(0.5), forMs: Math.min(forMs, 30_000) };

@@ -53,6 +53,8 @@ export class SimWorker implements StreamHost {
   #onDrained: () => void = () => undefined;
   /** Between two frames of its cores, while they come in a flood. */
   frameEveryMs = Number.POSITIVE_INFINITY;
+  /** Its executor processes stand still from and until then. */
+  frozen = { from: 0, until: 0 };
   /** When a word of a manager came last, in the world's time. */
   heardAt = 0;
 
@@ -85,6 +87,11 @@ export class SimWorker implements StreamHost {
 
   get name(): string {
     return this.lifetime.name;
+  }
+
+  /** Of this life, or of the last one. */
+  get incarnation(): number {
+    return this.#promises.incarnation;
   }
 
   /** Nobody calls a worker. */
@@ -245,6 +252,7 @@ export class SimWorker implements StreamHost {
         const made: SimCore = new SimCore({
           ...{ job, datacenter, worker, core, index, bundle, world, truth, committed, random },
           frameEveryMs: () => this.frameEveryMs,
+          frozenUntil: () => this.frozen.until,
           send: (event) => {
             if (this.cores.get(slot) !== made || this.life !== life) return;
             this.lifetime.inLife(() => this.#push({ kind: "core", slot, event }));

@@ -17,6 +17,7 @@ import { LINK_RULES } from "../../src/core/tiers/link/rules.ts";
 import { datacenterKind } from "../../src/core/tiers/manager/datacenter-state.ts";
 import { runKind } from "../../src/core/tiers/manager/run-state.ts";
 import { PROCESS_RULES } from "../../src/core/tiers/process/rules.ts";
+import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import { NodeClock } from "../kernel/clock.ts";
 import { Cpu } from "../kernel/cpu.ts";
@@ -32,6 +33,7 @@ import { BlobEffects } from "./blob-effects.ts";
 import type { TiersCheckers } from "./checkers.ts";
 import { SimClient } from "./client.ts";
 import type { Committed } from "./committed.ts";
+import { Evictions } from "./evictions.ts";
 import type { SimLedger } from "./faults.ts";
 import { type DatacenterSite, GateAbove } from "./gate.ts";
 import { Lifetime } from "./lifetime.ts";
@@ -76,7 +78,10 @@ export class Cluster {
   readonly gates: readonly SimLedger[];
   /** Of every node, by its number; none where nothing costs time. */
   readonly cpus: readonly Cpu[];
+  readonly evictions: Evictions;
   readonly #options: ClusterOptions;
+  /** Whoever waits for a moment. */
+  onEffect: (process: LedgerProcess, effect: ProcessEffect) => void = () => undefined;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
@@ -90,6 +95,7 @@ export class Cluster {
     const { network } = this;
     this.streams = new Streams(world, network, world.random.fork("streams"), hosts);
     const around = { world, streams: this.streams, checkers, committed, truth, onIdle };
+    this.evictions = new Evictions(world, options.violations, plan, () => this.workers);
     this.managers = range(managers).map((index) => this.#manager(index));
     this.workers = range(workers).map((at) => this.#worker(around, managers + at, `w${at}`));
     const firstGate = managers + workers + clients;
@@ -221,7 +227,7 @@ export class Cluster {
       ...{ queue: QUEUE_LIMITS, sliceGroupsMax: 128 },
       wal: walConfig({ segmentBytes: 8_388_608, fullDisk: "wait" }),
       ...{ walRules: WAL_RULES, storeRules: STORE_RULES },
-      ...{ checkpointEveryMs: 60_000, checkpointsKept: 2 },
+      ...{ checkpointEveryMs: plan.checkpointEveryMs, checkpointsKept: 2 },
     };
     return new LedgerProcess(spec, around, this.#clock(index), disk, [secretOf(0)]);
   }
@@ -229,6 +235,7 @@ export class Cluster {
   /** The ledger below is looked at by its own simulator. */
   #watcher(): LedgerWatcher {
     const { checkers, committed, violations } = this.#options;
+    const { evictions } = this;
     const nothing = (): void => undefined;
     const observer = {
       ...{ appended: nothing, placed: nothing, durable: nothing, failed: nothing },
@@ -240,7 +247,9 @@ export class Cluster {
       onRecovered: nothing,
       onRefused: (process, why) => violations.report("DISK", `${process.id} refuses: ${why}`),
       onEffect: (process, effect) => {
+        this.onEffect(process, effect);
         if (effect.kind === "applied") committed.onApplied(process, effect);
+        if (effect.kind === "log") evictions.onSaid(`${process.id}/${process.life}`, effect);
         if (effect.kind === "leads" && effect.leads)
           this.#options.world.note(`${process.id} leads ${effect.group} in view ${effect.view}`);
       },

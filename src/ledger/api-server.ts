@@ -109,6 +109,12 @@ export class ApiServer {
       "POST /v1/replace": async (request) =>
         this.#replace(readReplacement(await request.json()), request.requester),
       "GET /v1/audit": ({ query }) => this.#audit(query),
+      ...Object.fromEntries(
+        Object.entries(host.viewsAbove).map(([name, view]) => [
+          `GET /v1/debug/${name}`,
+          () => json({ [name]: view() }),
+        ]),
+      ),
     };
   }
 

@@ -26,6 +26,7 @@ import { readTokenFile } from "../host/control/token.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../host/ports/log.ts";
 import { parseAddress } from "../wire/address.ts";
 import { PLAINTEXT, parseSecrets, secretsProblem } from "../wire/secret.ts";
+import { PROTOCOL } from "../wire/version.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "./config-file.ts";
 
 const PEERS_MAX = 64;
@@ -134,6 +135,8 @@ export interface LedgerConfig {
   readonly service: "ledger" | "manager" | "gate";
   /** What clients may greet with; null: they may not. */
   readonly readClientSecrets: (() => readonly string[]) | null;
+  /** Minor version of the protocol that it speaks. */
+  readonly protocolMinor: number;
   readonly name: NodeId;
   readonly region: string;
   readonly cluster: string;
@@ -192,6 +195,7 @@ function assemble(
     role: "gate",
     service: "ledger",
     readClientSecrets: null,
+    protocolMinor: PROTOCOL.minor,
     name: nodeId(data.name),
     region: data.region,
     cluster: data.cluster,

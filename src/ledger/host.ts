@@ -20,9 +20,9 @@ import type { LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { WatchRequest } from "../core/ledger/node/watch.ts";
 import type { StoreEvent } from "../core/ledger/store/types.ts";
+import type { AboveEffect, AboveInput } from "../core/tiers/process/above.ts";
 import type { GateProcessEffect, GateProcessInput } from "../core/tiers/process/gate-process.ts";
 import { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
-import type { AboveEffect, AboveInput } from "../core/tiers/process/manager-process.ts";
 import type { ProcessEffect } from "../core/tiers/process/types.ts";
 import type { Background } from "../host/background.ts";
 import type { Metric } from "../host/control/prometheus.ts";
@@ -39,7 +39,7 @@ import { type DrivenMachine, Driver, type HostEffect } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
 import { identityOfDirectory } from "./identity.ts";
 import { listen, peersOptions, readRing } from "./network.ts";
-import type { LedgerService, OnAnswer, OnItems, OnLeads, Watching } from "./service.ts";
+import type { DebugViews, LedgerService, OnAnswer, OnItems, OnLeads, Watching } from "./service.ts";
 import { type HostStatus, hostStatus, logFillOf } from "./status.ts";
 import { Store, storeOptions } from "./store.ts";
 
@@ -77,6 +77,8 @@ interface Above {
   readonly run: (effect: OwnEffect) => void;
   /** Beside those of the node. */
   readonly metrics: () => readonly Metric[];
+  /** What `GET /v1/debug/NAME` shows, by its name. */
+  readonly views?: DebugViews;
 }
 
 type OwnEffect = AboveEffect | Extract<GateProcessEffect, { kind: "toDatacenter" }>;
@@ -216,6 +218,10 @@ export class LedgerHost implements LedgerService {
 
   get metricsAbove(): readonly Metric[] {
     return this.#handlers.above?.metrics() ?? [];
+  }
+
+  get viewsAbove(): DebugViews {
+    return this.#handlers.above?.views ?? {};
   }
 
   /** How full the queue of the log is, 0 to 1. (G-20) */

@@ -14,7 +14,7 @@ import { TcpPort } from "../host/tcp.ts";
 import { readTlsMaterial } from "../host/tls.ts";
 import { formatAddress, hostOf } from "../wire/address.ts";
 import { KeyRing } from "../wire/key-ring.ts";
-import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
+import { spoken } from "../wire/version.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 
 /** A peer keeps one connection to us, and a second while it replaces it; strangers have the rest. */
@@ -53,14 +53,14 @@ export function peersOptions(
   ring: KeyRing,
   version: string,
 ): LedgerPeersOptions {
+  const says = spoken(config.protocolMinor);
   return {
     hello: {
       cluster: config.cluster,
       environment: config.environment,
-      versionMajor: PROTOCOL.major,
-      versionMinor: PROTOCOL.minor,
+      ...says,
       // Deflating what goes to a neighbour's disk in the same millisecond costs more than it saves.
-      capabilities: CAPABILITIES.filter((capability) => capability !== "compression"),
+      capabilities: says.capabilities.filter((capability) => capability !== "compression"),
       nodeVersion: version,
       node: config.name,
       address: formatAddress(config.bind.host, config.bind.port),

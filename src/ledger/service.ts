@@ -24,6 +24,9 @@ export interface Watching {
   end(): void;
 }
 
+/** For operators who look into a node. */
+export type DebugViews = Readonly<Record<string, () => unknown>>;
+
 export interface LedgerService {
   readonly config: LedgerConfig;
   readonly ready: boolean;
@@ -44,6 +47,7 @@ export interface LedgerService {
   status(): HostStatus | null;
   /** Of what stands above the node in the same process. */
   readonly metricsAbove: readonly Metric[];
+  readonly viewsAbove: DebugViews;
   /** Into the audit log. */
   note(event: AuditEvent): void;
 }

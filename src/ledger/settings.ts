@@ -7,6 +7,7 @@
  */
 
 import { formatDuration, parseDuration } from "../core/base/duration.ts";
+import { MINOR_MIN, PROTOCOL } from "../wire/version.ts";
 
 export type SettingRole = "gate" | "manager" | "worker";
 
@@ -28,8 +29,14 @@ const MIB = 1_048_576;
 const GIB = 1_024 * MIB;
 
 const ALL_LEDGERS = ["gate", "manager"] as const;
+const ALL = ["gate", "manager", "worker"] as const;
 
 export const SETTINGS = {
+  protocolMinor: {
+    ...{ roles: ALL, unit: "count", value: PROTOCOL.minor, least: MINOR_MIN, most: PROTOCOL.minor },
+    about:
+      "Speaks this minor version of the protocol. The old one keeps an upgrade reversible until all nodes are new.",
+  },
   lease: {
     ...{ roles: ALL_LEDGERS, unit: "duration", value: 3 * SECOND, least: 300, most: 10 * MINUTE },
     about:
@@ -160,7 +167,7 @@ export const SETTINGS = {
   },
   drainDeadline: {
     ...{ roles: ["worker"], unit: "duration", value: 30 * SECOND, least: SECOND, most: 24 * HOUR },
-    about: "SIGTERM waits so long for the jobs that run here.",
+    about: "SIGTERM waits so long for the jobs that run here; then other workers get what is left.",
   },
   cache: {
     ...{ roles: ["worker"], unit: "bytes", value: 2 * GIB, least: MIB, most: 1_024 * GIB },

@@ -79,6 +79,12 @@ export function judgeHello(ours: Hello, theirs: Hello, claims: Claims | null): H
   return { ok: true, version: agreed.version, features: agreed.features };
 }
 
+/** Whether both sides of a connection can use it. */
+export function agreeOn(feature: string, ours: Hello, theirs: Hello): boolean {
+  const agreed = negotiate(capabilitiesOf(ours), capabilitiesOf(theirs));
+  return agreed.ok && agreed.features.includes(feature);
+}
+
 function contradictionOf(theirs: Hello, claims: Claims): string | null {
   const pairs = [
     ["cluster", theirs.cluster, claims.cluster],

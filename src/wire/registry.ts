@@ -67,6 +67,8 @@ export const MESSAGES = {
     ...TO_CALLERS,
   ),
   drain: kind(88, worker.drain, "critical", "manager>worker"),
+  extension: kind(89, worker.extension, "critical", "worker>manager"),
+  extended: kind(90, worker.extended, "critical", "manager>worker"),
 
   blobGet: kind(96, artifacts.blobGet, "low", "worker>manager", "manager>manager", "gate>manager"),
   blobChunk: kind(

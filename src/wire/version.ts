@@ -8,7 +8,7 @@ export interface ProtocolVersion {
   readonly minor: number;
 }
 
-export const PROTOCOL: ProtocolVersion = { major: 1, minor: 4 };
+export const PROTOCOL: ProtocolVersion = { major: 1, minor: 5 };
 
 /** Introduced in; a feature that is not listed counts as never introduced. (AD-25.5) */
 const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
@@ -19,9 +19,24 @@ const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
   compression: { major: 1, minor: 2 },
   keep_alive: { major: 1, minor: 3 },
   log_marks: { major: 1, minor: 4 },
+  extensions: { major: 1, minor: 5 },
 };
 
 export const CAPABILITIES: readonly string[] = Object.keys(FEATURES);
+
+/** The oldest minor that a node can be told to speak: what came before it is always used. */
+export const MINOR_MIN = 3;
+
+/** What a node says of itself that is told to speak this minor, as in an upgrade that may be undone. */
+export function spoken(minor: number): {
+  readonly versionMajor: number;
+  readonly versionMinor: number;
+  readonly capabilities: readonly string[];
+} {
+  const version = { major: PROTOCOL.major, minor };
+  const capabilities = CAPABILITIES.filter((name) => supports(version, name));
+  return { versionMajor: version.major, versionMinor: minor, capabilities };
+}
 
 interface Capabilities {
   readonly version: ProtocolVersion;

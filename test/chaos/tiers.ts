@@ -4,6 +4,7 @@
  *
  *     npm run chaos:tiers -- --rounds 30 --seed 42 --duration 60 --away 20
  *     npm run chaos:tiers -- --only "kill worker" --rounds 3
+ *     npm run chaos:pressure                              nodes that are pressed, 60 s each
  *
  * As root it runs in namespaces of its own, so that a network can be cut and a disk filled.
  */
@@ -12,6 +13,7 @@ import { parseArgs } from "node:util";
 import { Random } from "../../src/core/base/random.ts";
 import { FAULTS, type Fault } from "./tiers/faults.ts";
 import { Nodes } from "./tiers/nodes.ts";
+import { PRESSURE_FAULTS } from "./tiers/pressure.ts";
 import { type Outcome, playRound, type Stage } from "./tiers/round.ts";
 import { isApart, runApart, Sites } from "./tiers/sites.ts";
 import { SmallDisks } from "./tiers/small-disks.ts";
@@ -19,7 +21,8 @@ import { CountingTarget } from "./tiers/target.ts";
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: "string", default: String(FAULTS.length) },
+    rounds: { type: "string" },
+    pressure: { type: "boolean", default: false },
     seed: { type: "string" },
     only: { type: "string" },
     gates: { type: "string", default: "3" },
@@ -31,16 +34,23 @@ const { values } = parseArgs({
     profile: { type: "string", default: "dc" },
   },
 });
+const faults = values.pressure ? PRESSURE_FAULTS : FAULTS;
 const numbers = [
-  ...[values.rounds, values.gates, values.datacenters, values.managers, values.workers],
+  ...[
+    values.rounds ?? faults.length,
+    values.gates,
+    values.datacenters,
+    values.managers,
+    values.workers,
+  ],
   ...[values.duration, values.away],
 ].map(Number);
 const [rounds = 0, gates = 0, datacenterCount = 0, managers = 0, workers = 0] = numbers;
 const [durationSeconds = 0, awaySeconds = 0] = numbers.slice(5);
 const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed);
-const wanted = FAULTS.filter(({ name }) => values.only === undefined || name === values.only);
+const wanted = faults.filter(({ name }) => values.only === undefined || name === values.only);
 if (numbers.some((one) => !(one > 0)) || !Number.isInteger(seed) || wanted.length === 0) {
-  const names = FAULTS.map(({ name }) => `"${name}"`).join(", ");
+  const names = faults.map(({ name }) => `"${name}"`).join(", ");
   process.stderr.write(
     "usage: npm run chaos:tiers -- --rounds 13 --seed 42 --duration 25 --away 8 --gates 3\n" +
       "       --datacenters 2 --managers 3 --workers 2 --profile dc --only NAME\n" +
@@ -114,6 +124,6 @@ for (const row of rows)
 const violated = outcomes.filter(({ problems }) => problems.length > 0).length;
 process.stdout.write(
   `\n${outcomes.length} rounds, ${violated} violated\n` +
-    `replay  npm run chaos:tiers -- --rounds ${rounds} --seed ${seed}\n`,
+    `replay  npm run chaos:${values.pressure ? "pressure" : "tiers"} -- --rounds ${rounds} --seed ${seed}\n`,
 );
 process.exit(violated === 0 ? 0 : 1);

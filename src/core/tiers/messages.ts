@@ -26,6 +26,8 @@ import type { DatacenterView, JobEventView, JobStatus, JobView, NodeView } from 
 
 export {
   type AttemptView,
+  CIRCUIT_STATES,
+  type CircuitState,
   type DatacenterView,
   ENDED_STATUSES,
   JOB_STATUSES,
@@ -68,6 +70,10 @@ export interface WorkerHeartbeat {
   readonly draining: boolean;
   /** In the first one of a connection: of its process, so that two with one name are told apart. */
   readonly boot?: string;
+  /** Executions that make load now. */
+  readonly running?: number;
+  /** Rises as they advance, and is compared with nothing but itself. (AD-19.13) */
+  readonly advance?: number;
 }
 
 export const HEARTBEAT_MS = 500;
@@ -152,8 +158,13 @@ export interface Events {
 
 export type WorkerEvent =
   | { readonly kind: "core"; readonly core: number; readonly event: RelayedEvent }
-  /** It is gone without having been released. */
-  | { readonly kind: "coreLost"; readonly core: number; readonly what: string };
+  /** It is gone without having been released; `complete`: all that it measured was told before. */
+  | {
+      readonly kind: "coreLost";
+      readonly core: number;
+      readonly what: string;
+      readonly complete: boolean;
+    };
 
 /** Loading and ending a core are the worker's own affair, and reports are the client's. (C30-18) */
 export type RelayedCommand = Exclude<

@@ -105,7 +105,18 @@ export interface DatacenterView {
   readonly cores: number;
   readonly coresFree: number;
   readonly jobsQueued: number;
+  /** Of the gate that was asked, toward this datacenter. (CB-1) */
+  readonly circuit: CircuitState;
+  /** What waits there for the circuit to close. */
+  readonly operationsQueued: number;
 }
+
+/** Whether it answers, takes work and advances, in one word. (AD-19) */
+export const HEALTH_LABELS = ["healthy", "busy", "slow", "degraded", "stuck", "suspect"] as const;
+export type HealthLabel = (typeof HEALTH_LABELS)[number];
+
+export const CIRCUIT_STATES = ["CLOSED", "OPEN", "HALF_OPEN"] as const;
+export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
 export interface NodeView {
   readonly name: string;
@@ -116,6 +127,8 @@ export interface NodeView {
   readonly status: "alive" | "draining" | "lost";
   readonly cores: number;
   readonly coresUsed: number;
+  /** Of a worker; left out for others. */
+  readonly health?: HealthLabel | "";
   /** Jobs that a gate or manager leads, as far as whoever was asked knows. */
   readonly leads: number;
 }

@@ -210,6 +210,10 @@ export class Agent {
     return view;
   }
 
+  get wall(): number {
+    return this.#around.clock.wall();
+  }
+
   get socketCounts(): SocketCounts {
     const { udp, tcp } = this.#sockets;
     return { datagramsDropped: udp.dropped, connectionsRefused: tcp.counts.refused };

@@ -2,6 +2,7 @@
 
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import type { Agent } from "./agent.ts";
+import { peerMetrics } from "./peer-metrics.ts";
 
 const { counter, gauge, labelled, audit } = metricFamily("hyperscale_agent_");
 
@@ -42,6 +43,7 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
       label: "code",
       values: agent.process.alarmCounts,
     }),
+    ...peerMetrics(view),
     ...transportMetrics(agent),
     ...audit(agent.audited),
   ];

@@ -2,6 +2,7 @@
  * The agent's control interface: small, JSON over HTTP, meant for this machine.
  *
  *     GET  /v1/members  /v1/status  /v1/keys  /metrics  /healthz  /readyz
+ *     GET  /v1/debug/vivaldi/coordinate  /v1/debug/vivaldi/peers  /v1/debug/peers/unconfirmed
  *     GET  /v1/events                  one JSON line per event until the reader goes
  *     POST /v1/join {"addresses"}  /v1/leave  /v1/force-leave {"name"}  /v1/keys/reload
  *
@@ -25,6 +26,7 @@ import type { Log } from "../../host/ports/log.ts";
 import { type Agent, JoinError } from "./agent.ts";
 import type { AgentEvent } from "./events.ts";
 import { agentMetrics } from "./metrics.ts";
+import { coordinateView, peersView, unconfirmedView } from "./peer-metrics.ts";
 
 const SUBSCRIBERS_MAX = 64;
 /**
@@ -97,6 +99,9 @@ function routesOf(options: AgentServerOptions): Readonly<Record<string, Handler>
     "GET /v1/members": () => json(agent.members()),
     "GET /v1/status": () => json(agent.status()),
     "GET /v1/keys": () => json(agent.keys()),
+    "GET /v1/debug/vivaldi/coordinate": () => json(coordinateView(agent)),
+    "GET /v1/debug/vivaldi/peers": () => json({ peers: peersView(agent) }),
+    "GET /v1/debug/peers/unconfirmed": () => json({ peers: unconfirmedView(agent, agent.wall) }),
     "POST /v1/keys/reload": ({ requester }) => json(reload(agent, requester)),
     "POST /v1/join": async (request) => {
       const addresses = textsOf(await request.json(), "addresses");

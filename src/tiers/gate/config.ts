@@ -75,7 +75,8 @@ export function checkGateConfig(file: string, value: unknown): ConfigResult<Gate
   if (!read.ok) return { ok: false, problems: [...problems, ...read.problems] };
   const readClientSecrets = clientSecrets(file, clientSecretFile, problems);
   if (problems.length > 0) return { ok: false, problems };
-  const own = { role: "gate", service: "gate", readClientSecrets } as const;
+  const { protocolMinor } = settings;
+  const own = { role: "gate", service: "gate", readClientSecrets, protocolMinor } as const;
   const ledger = { ...read.config, ...own };
   const places = datacenters.map(({ managers, ...one }) => ({
     ...one,

@@ -32,7 +32,9 @@ import { runBlobs } from "../manager/blob-effects.ts";
 import { pressureMetrics } from "../manager/pressure-metrics.ts";
 import { timeoutMetrics } from "../manager/timeout-metrics.ts";
 import { Uploads } from "../manager/uploads.ts";
+import { callsMetrics } from "./calls-metrics.ts";
 import type { GateNodeConfig } from "./config.ts";
+import { federatedMetrics } from "./federated-metrics.ts";
 import { routingMetrics } from "./routing-metrics.ts";
 
 interface GateHandlers {
@@ -123,7 +125,10 @@ export class GateHost {
           ...pressureMetrics(this.#process?.pressure ?? null),
           ...(this.#gate === null ? [] : timeoutMetrics("gate", this.#gate.timeouts)),
           ...routingMetrics(this.#gate?.routing ?? null),
+          ...callsMetrics(this.#gate?.calls ?? null),
+          ...federatedMetrics(this.#gate?.federated ?? null),
         ],
+        views: { datacenters: () => this.#gate?.datacenters ?? [] },
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });

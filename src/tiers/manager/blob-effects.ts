@@ -2,7 +2,7 @@
 
 import { assertNever } from "../../core/base/assert.ts";
 import { BLOB_CHUNK_BYTES_MAX } from "../../core/tiers/messages.ts";
-import type { AboveEffect, AboveInput } from "../../core/tiers/process/manager-process.ts";
+import type { AboveEffect, AboveInput } from "../../core/tiers/process/above.ts";
 import type { Background } from "../../host/background.ts";
 import type { BlobStore } from "../../host/blob-store.ts";
 import type { Log } from "../../host/ports/log.ts";

@@ -56,6 +56,7 @@ export function checkManagerConfig(file: string, value: unknown): ConfigResult<M
   if (!read.ok) return { ok: false, problems: [...problems, ...read.problems] };
   const readClientSecrets = clientSecrets(file, clientSecretFile, problems);
   if (problems.length > 0) return { ok: false, problems };
-  const manager = { role: "manager", service: "manager", readClientSecrets } as const;
-  return { ok: true, config: { ledger: { ...read.config, ...manager }, datacenter, settings } };
+  const { protocolMinor } = settings;
+  const role = { role: "manager", service: "manager", readClientSecrets, protocolMinor } as const;
+  return { ok: true, config: { ledger: { ...read.config, ...role }, datacenter, settings } };
 }

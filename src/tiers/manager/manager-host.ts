@@ -16,11 +16,8 @@ import {
   type ManagerConfig,
   type ManagerOptions,
 } from "../../core/tiers/manager/types.ts";
-import {
-  type AboveEffect,
-  type AboveInput,
-  ManagerProcess,
-} from "../../core/tiers/process/manager-process.ts";
+import type { AboveEffect, AboveInput } from "../../core/tiers/process/above.ts";
+import { ManagerProcess } from "../../core/tiers/process/manager-process.ts";
 import type { Background } from "../../host/background.ts";
 import { BlobStore } from "../../host/blob-store.ts";
 import type { AuditRequester, OpenAudit } from "../../host/ports/audit.ts";
@@ -33,6 +30,7 @@ import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import { addressesOf } from "./addresses.ts";
 import { runBlobs } from "./blob-effects.ts";
 import type { ManagerNodeConfig } from "./config.ts";
+import { healthMetrics } from "./health-metrics.ts";
 import { pressureMetrics } from "./pressure-metrics.ts";
 import { timeoutMetrics } from "./timeout-metrics.ts";
 import { Uploads } from "./uploads.ts";
@@ -136,6 +134,7 @@ export class ManagerHost {
         metrics: () => [
           ...pressureMetrics(this.#process?.pressure ?? null),
           ...(this.#manager === null ? [] : timeoutMetrics("manager", this.#manager.timeouts)),
+          ...(this.#manager === null ? [] : healthMetrics(this.#manager.health)),
         ],
         run: (effect) => {
           // Managers call no datacenters.

@@ -13,6 +13,7 @@ export function pressureMetrics(view: PressureView | null): readonly Metric[] {
   return [
     gauge("state", `${OVERLOAD_STATES.join(", ")}: 0 to 3`, OVERLOAD_STATES.indexOf(view.state)),
     gauge("requests_in_flight", "Requests of clients and gates without an answer", view.inFlight),
+    ...classMetrics(view.classes),
     labelled("counter", "requests_shed_total", {
       help: "Requests refused because there was too much to do",
       label: "priority",
@@ -26,5 +27,25 @@ export function pressureMetrics(view: PressureView | null): readonly Metric[] {
       `What senders of figures are told: ${BACKPRESSURE_LEVELS.join(", ")}: 0 to 3`,
       view.backpressure,
     ),
+  ];
+}
+
+/** Of each class of requests. (AD-32, BEX-8) */
+function classMetrics(classes: PressureView["classes"]): readonly Metric[] {
+  const all = Object.entries(classes);
+  const label = "priority";
+  return [
+    labelled("gauge", "class_in_flight", {
+      ...{ help: "Requests of this class without an answer", label },
+      values: all.map(([priority, { inFlight }]) => [priority, inFlight] as const),
+    }),
+    labelled("counter", "class_acquired_total", {
+      ...{ help: "Requests of this class that were taken on", label },
+      values: all.map(([priority, { acquired }]) => [priority, acquired] as const),
+    }),
+    labelled("gauge", "class_limit", {
+      ...{ help: "How many of this class may be under way; 0 is any number", label },
+      values: all.map(([priority, { limit }]) => [priority, limit] as const),
+    }),
   ];
 }

@@ -28,10 +28,13 @@ import { warnOfExposure } from "../../host/secret-exposure.ts";
 import { StreamDriver } from "../../host/stream-driver.ts";
 import { TcpPort } from "../../host/tcp.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
-import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
+import { spoken } from "../../wire/version.ts";
 import type { WorkerNodeConfig } from "./config.ts";
 import { JobFolders } from "./job-folder.ts";
 import { Promises } from "./promises.ts";
+
+/** For load to end and its last figures to be taken, when the jobs here did not end in time. */
+const LEAVE_MS_MAX = 5_000;
 
 interface WorkerHandlers {
   readonly clock: Clock;
@@ -139,8 +142,13 @@ export class WorkerHost {
       this.#onDrained = resolve;
     });
     this.#driven.push({ kind: "drain" });
-    const late = this.#handlers.background.pause(this.config.settings.drainDeadline);
-    await Promise.race([drained, late]);
+    const { background } = this.#handlers;
+    const isDrained = drained.then(() => true);
+    const late = background.pause(this.config.settings.drainDeadline).then(() => false);
+    if (!(await Promise.race([isDrained, late]))) {
+      this.#driven.push({ kind: "leave" });
+      await Promise.race([drained, background.pause(LEAVE_MS_MAX)]);
+    }
     this.#loop.stop();
     await this.#pool.close();
     await Promise.all([...this.#cores.values()].map((core) => core.end()));
@@ -167,8 +175,8 @@ export class WorkerHost {
       managers,
       hello: {
         ...{ cluster, environment, datacenter, node: name, role: "worker", address: "" },
-        ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
-        ...{ capabilities: CAPABILITIES, nodeVersion: version },
+        ...spoken(settings.protocolMinor),
+        nodeVersion: version,
       },
       ring: made.ring,
       entropy: randomBytes,

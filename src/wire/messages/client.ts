@@ -4,6 +4,7 @@ import { COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
 import {
   ANYWHERE,
   type AttemptView,
+  CIRCUIT_STATES,
   type ClientAnswer,
   type ClientRequest,
   type Control,
@@ -22,6 +23,7 @@ import {
   type Submission,
   type WorkflowView,
 } from "../../core/tiers/messages.ts";
+import { HEALTH_LABELS } from "../../core/tiers/views.ts";
 import { json } from "../json.ts";
 import { ID_BYTES_MAX } from "../limits.ts";
 import {
@@ -225,6 +227,7 @@ const nodeView = struct<NodeView>("NodeView", {
   coresUsed: required(7, count),
   datacenter: optional(8, text(ID_BYTES_MAX), ""),
   leads: optional(9, count, 0),
+  health: optional(10, oneOf(["", ...HEALTH_LABELS] as const), ""),
 });
 
 const datacenterView = struct<DatacenterView>("DatacenterView", {
@@ -235,6 +238,8 @@ const datacenterView = struct<DatacenterView>("DatacenterView", {
   cores: required(5, count),
   coresFree: required(6, count),
   jobsQueued: required(7, count),
+  circuit: optional(8, oneOf(CIRCUIT_STATES), "CLOSED"),
+  operationsQueued: optional(9, count, 0),
 });
 
 export const clientAnswer = union<ClientAnswer>("ClientAnswer", {

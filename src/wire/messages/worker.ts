@@ -9,6 +9,12 @@ import { COUNTED_TOPICS, type CountedNote } from "../../core/run/job/counted-not
 import type { SharedAnswer, SharedRequest } from "../../core/run/job/shared-values.ts";
 import type { Share } from "../../core/run/plan/load.ts";
 import {
+  EXTENSION_DENIALS,
+  EXTENSION_REASONS,
+  type Extended,
+  type Extension,
+} from "../../core/tiers/extension-messages.ts";
+import {
   type Announce,
   type Announced,
   type Artifact,
@@ -220,6 +226,29 @@ export const heartbeat = struct<Omit<WorkerHeartbeat, "kind">>("WorkerHeartbeat"
   version: required(4, text(ID_BYTES_MAX)),
   draining: optional(5, bool, false),
   boot: optional(6, text(ID_BYTES_MAX), ""),
+  running: optional(7, core, 0),
+  advance: optional(8, count, 0),
+});
+
+export const extension = struct<Omit<Extension, "kind">>("Extension", {
+  worker: required(1, worker),
+  incarnation: required(2, count),
+  number: required(3, count),
+  reason: required(4, oneOf(EXTENSION_REASONS)),
+  progress: required(5, float),
+  estimatedMs: required(6, float),
+  running: required(7, core),
+});
+
+export const extended = struct<Omit<Extended, "kind">>("Extended", {
+  granted: required(1, bool),
+  extensionMs: required(2, float),
+  deadlineMs: required(3, float),
+  remaining: required(4, count),
+  denial: required(5, oneOf(EXTENSION_DENIALS)),
+  message: optional(6, text(ERROR_BYTES_MAX), ""),
+  isWarning: optional(7, bool, false),
+  graceMs: optional(8, float, 0),
 });
 
 /** The answer to the opening of a worker's or a client's link. */
@@ -281,7 +310,14 @@ export const orders = struct<Omit<Orders, "kind">>("Orders", {
 
 const workerEvent = union<WorkerEvent>("WorkerEvent", {
   core: { number: 1, fields: { core: required(1, core), event: required(2, event) } },
-  coreLost: { number: 2, fields: { core: required(1, core), what: required(2, line) } },
+  coreLost: {
+    number: 2,
+    fields: {
+      core: required(1, core),
+      what: required(2, line),
+      complete: optional(3, bool, false),
+    },
+  },
 });
 
 export const events = struct<Omit<Events, "kind">>("Events", {

@@ -52,12 +52,17 @@ function kill(name: string, who: (cast: Cast) => readonly string[]): Fault {
   };
 }
 
-function stop(name: string, who: (cast: Cast, nodes: Nodes) => readonly string[]): Fault {
+function stop(
+  name: string,
+  who: (cast: Cast, nodes: Nodes) => readonly string[],
+  times = 1,
+): Fault {
   return {
     name,
     expected: COMPLETED,
     strike: async (scene) => {
-      const { awayMs, nodes } = scene;
+      const { nodes } = scene;
+      const awayMs = times * scene.awayMs;
       const victims = who(await castOf(scene), nodes);
       for (const victim of victims) nodes.signal(victim, "SIGSTOP");
       await pause(awayMs);
@@ -65,6 +70,12 @@ function stop(name: string, who: (cast: Cast, nodes: Nodes) => readonly string[]
       return `${victims.join(" and ")} for ${awayMs / 1_000} s`;
     },
   };
+}
+
+/** Without these the datacenter commits nothing. */
+function quorumOf({ datacenter, manager }: Cast, nodes: Nodes): readonly string[] {
+  const others = nodes.names("manager", datacenter).filter((name) => name !== manager);
+  return [manager, ...others].slice(0, Math.floor(others.length / 2) + 1);
 }
 
 export const FAULTS: readonly Fault[] = [
@@ -77,10 +88,7 @@ export const FAULTS: readonly Fault[] = [
   stop("stop worker", ({ worker }) => [worker]),
   stop("stop manager leader", ({ manager }) => [manager]),
   stop("stop gate leader", ({ gate }) => [gate]),
-  stop("quorum of managers away", ({ datacenter, manager }, nodes) => {
-    const others = nodes.names("manager", datacenter).filter((name) => name !== manager);
-    return [manager, ...others].slice(0, Math.floor(others.length / 2) + 1);
-  }),
+  stop("quorum of managers away", quorumOf, 2),
   {
     name: "cut one datacenter off from the gates",
     expected: COMPLETED,
@@ -122,7 +130,7 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /** Who leads the job, who leads it in one of its datacenters, and one who runs it there. */
-async function castOf({ client, job, nodes, random }: Scene): Promise<Cast> {
+export async function castOf({ client, job, nodes, random }: Scene): Promise<Cast> {
   for (;;) {
     const { datacenters, leader } = await client.status(job);
     const part = datacenters[random.below(Math.max(1, datacenters.length))];

@@ -161,6 +161,15 @@ export class Nodes {
       .flatMap(({ address }) => address ?? []);
   }
 
+  /** Every process below one node. */
+  below(name: string): readonly number[] {
+    const parents = parentsOfAll();
+    const found = [this.pidOf(name)];
+    for (const at of found)
+      found.push(...[...parents].flatMap(([pid, parent]) => (parent === at ? [pid] : [])));
+    return found.slice(1);
+  }
+
   /** Every process below a node, by number: the executor cores of workers. */
   descendants(): ReadonlySet<number> {
     const parents = parentsOfAll();

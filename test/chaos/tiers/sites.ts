@@ -81,6 +81,30 @@ export class Sites {
     this.#route("del", datacenter, "");
   }
 
+  /** Whatever leaves the datacenter, or comes to it, shares so many bytes a second each way. */
+  narrow(datacenter: string, bytesPerSecond: number): void {
+    const rate = ["rate", `${bytesPerSecond * 8}bit`, "burst", "32kb", "latency", "400ms"];
+    for (const tc of this.#ends(datacenter)) tc("add", "tbf", ...rate);
+  }
+
+  widen(datacenter: string): void {
+    for (const tc of this.#ends(datacenter)) tc("del");
+  }
+
+  /** Both ends of its cable, each for what it sends. */
+  #ends(datacenter: string): readonly ((what: string, ...rest: readonly string[]) => void)[] {
+    const [, , , namespace = ""] = this.of(datacenter).enter;
+    const outer = `cable${namespace.slice("site".length)}`;
+    return [["-n", namespace, "cable"] as const, ["", "", outer] as const].map(
+      ([flag, space, device]) =>
+        (what, ...rest) => {
+          const where = flag === "" ? [] : [flag, space];
+          const args = [...where, "qdisc", what, "dev", device, "root", ...rest];
+          execFileSync("tc", args, { stdio: "pipe" });
+        },
+    );
+  }
+
   #add(name: string, at: number): void {
     const [namespace, host] = [`site${at}`, `${NET}.${at + 2}`];
     ip("netns", "add", namespace);

@@ -47,13 +47,29 @@ export class LocalCluster {
   }
 
   static async start(...flags: readonly string[]): Promise<LocalCluster> {
-    return LocalCluster.startIn(await mkdtemp(join(tmpdir(), "hyperscale-cluster-")), ...flags);
+    return LocalCluster.#start(await freshFolder(), flags, {});
   }
 
   /** With what is in the directory from before. */
   static async startIn(dir: string, ...flags: readonly string[]): Promise<LocalCluster> {
+    return LocalCluster.#start(dir, flags, {});
+  }
+
+  /** Nodes with these variables. */
+  static async startWith(
+    env: Readonly<Record<string, string>>,
+    ...flags: readonly string[]
+  ): Promise<LocalCluster> {
+    return LocalCluster.#start(await freshFolder(), flags, env);
+  }
+
+  static async #start(
+    dir: string,
+    flags: readonly string[],
+    env: Readonly<Record<string, string>>,
+  ): Promise<LocalCluster> {
     const port = String(await freePort());
-    const up = start(["cluster", "up", "--dir", dir, "--port", port, "--json", ...flags]);
+    const up = start(["cluster", "up", "--dir", dir, "--port", port, "--json", ...flags], env);
     const errors = textOf(up.stderr);
     const line = await Promise.race([
       once(up.stdout as NodeJS.ReadableStream, "data").then(([text]) => String(text)),
@@ -106,8 +122,18 @@ export class LocalCluster {
   }
 }
 
-export function start(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [cli, ...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+export function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): ChildProcess {
+  const stdio = ["ignore", "pipe", "pipe"] as const;
+  return spawn(process.execPath, [cli, ...args], {
+    ...{ cwd: root, stdio: [...stdio], env: { ...process.env, ...env } },
+  });
+}
+
+function freshFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "hyperscale-cluster-"));
 }
 
 function command(...args: readonly string[]): Promise<Ended> {

@@ -1,6 +1,6 @@
 /**
- * One manager and two workers as processes: the worker that has a job's only core is killed while the job runs.
- * Its share goes on at the other worker, and the result says what is missing.
+ * One manager and three workers as processes: the worker that has a job's only core is told to stop, or killed,
+ * while the job runs. Its share goes on at another worker, and the result says what is missing.
  */
 
 import { readFile } from "node:fs/promises";
@@ -15,13 +15,13 @@ interface Shown {
   readonly workflows: readonly { readonly attempts: readonly { readonly worker: string }[] }[];
 }
 
-describe("a worker that is killed in mid-job", () => {
+describe("a worker that goes in mid-job", () => {
   let cluster: LocalCluster;
   let target: DemoTarget;
 
   beforeAll(async () => {
     target = await startDemoTarget({ port: 0 });
-    cluster = await LocalCluster.start("--gates", "0", "--managers", "1", "--workers", "2");
+    cluster = await LocalCluster.start("--gates", "0", "--managers", "1", "--workers", "3");
   }, MS_MAX);
 
   afterAll(async () => {
@@ -29,40 +29,60 @@ describe("a worker that is killed in mid-job", () => {
     await target.close();
   }, MS_MAX);
 
+  /** The worker that has the job's only core, when some load is made and told. */
+  async function workerOf(before: number): Promise<string> {
+    return until(async () => {
+      if (target.stats().requests - before < 200) return null;
+      const { stdout } = await cluster.command("jobs", "list", "--json");
+      const { jobs } = JSON.parse(stdout) as { jobs: { id: string; status: string }[] };
+      const running = jobs.find(({ status }) => status === "RUNNING");
+      if (running === undefined) return null;
+      const shown = await cluster.command("jobs", "show", running.id, "--json");
+      const { workflows } = JSON.parse(shown.stdout) as Shown;
+      return workflows[0]?.attempts.at(-1)?.worker ?? null;
+    });
+  }
+
+  /** A job of one core whose worker gets this signal: its result, and what the target was asked. */
+  async function signalled(signal: "SIGKILL" | "SIGTERM") {
+    const out = join(cluster.dir, signal);
+    const file = ["submit", "examples/quickstart.ts", "--only", "quickstart", "--cores", "1"];
+    const flags = ["--ui", "none", "--out", out, "--duration", "30s", "--graceful-stop", "60s"];
+    const env = ["-e", `HYPERSCALE_TARGET=${target.url}`, "--dir", cluster.dir];
+    const before = target.stats().requests;
+    const ending = ended(start([...file, ...flags, ...env]));
+    const worker = await workerOf(before);
+    process.kill(cluster.node(worker).pid, signal);
+    const { code, stderr } = await ending;
+    expect([0, 99], stderr).toContain(code);
+    const summary: RunSummary = JSON.parse(await readFile(join(out, "summary.json"), "utf8"));
+    const { lost, totals, workflows } = summary;
+    expect(workflows.map(({ status }) => status)).toEqual(["completed"]);
+    const loss = lost.find((one) => one.worker === worker);
+    expect(loss?.dealtAgainTo).toEqual(expect.any(String));
+    expect(loss?.missingMs).toBeGreaterThan(0);
+    const counted = totals?.requests ?? 0;
+    expect(counted).toBeGreaterThan(0);
+    return { loss, lost, counted, made: target.stats().requests - before };
+  }
+
   it(
-    "is made up for by a free one, and what it did not tell is stated",
+    "told to stop, waits, then hands its share over: every request is counted",
     async () => {
-      const out = join(cluster.dir, "worker-killed");
-      const file = ["submit", "examples/quickstart.ts", "--only", "quickstart", "--cores", "1"];
-      const flags = ["--ui", "none", "--out", out, "--duration", "30s", "--graceful-stop", "60s"];
-      const env = ["-e", `HYPERSCALE_TARGET=${target.url}`, "--dir", cluster.dir];
-      const before = target.stats().requests;
-      const client = start([...file, ...flags, ...env]);
-      const ending = ended(client);
-      const worker = await until(async () => {
-        // Some load is made and told before it goes.
-        if (target.stats().requests - before < 200) return null;
-        const { stdout } = await cluster.command("jobs", "list", "--json");
-        const { jobs } = JSON.parse(stdout) as { jobs: { id: string; status: string }[] };
-        const running = jobs.find(({ status }) => status === "RUNNING");
-        if (running === undefined) return null;
-        const shown = await cluster.command("jobs", "show", running.id, "--json");
-        const { workflows } = JSON.parse(shown.stdout) as Shown;
-        return workflows[0]?.attempts.at(-1)?.worker ?? null;
-      });
-      process.kill(cluster.node(worker).pid, "SIGKILL");
-      const { code, stderr } = await ending;
-      expect([0, 99], stderr).toContain(code);
-      const summary: RunSummary = JSON.parse(await readFile(join(out, "summary.json"), "utf8"));
-      const { lost, totals, workflows } = summary;
-      expect(workflows.map(({ status }) => status)).toEqual(["completed"]);
-      const loss = lost.find((one) => one.worker === worker);
-      expect(loss).toMatchObject({ exact: false, dealtAgainTo: expect.any(String) });
-      expect(loss?.missingMs).toBeGreaterThan(0);
-      const made = target.stats().requests - before;
+      const { counted, loss, made } = await signalled("SIGTERM");
+      expect(loss?.what).toContain("told to stop");
+      expect(loss).toMatchObject({ exact: true, requestsNotCounted: 0 });
+      expect(counted).toBe(made);
+    },
+    MS_MAX,
+  );
+
+  it(
+    "killed, is made up for by a free one, and what it did not tell is stated",
+    async () => {
+      const { counted, loss, lost, made } = await signalled("SIGKILL");
+      expect(loss).toMatchObject({ exact: false });
       const uncounted = lost.reduce((sum, one) => sum + (one.requestsNotCounted ?? 0), 0);
-      const counted = totals?.requests ?? 0;
-      expect(counted).toBeGreaterThan(0);
       expect(counted).toBeLessThanOrEqual(made);
       expect(made).toBeLessThanOrEqual(counted + uncounted);
     },

@@ -14,6 +14,7 @@ export class Relay {
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
   #cut = false;
+  #frozen = false;
 
   private constructor(target: { readonly host: string; readonly port: number }) {
     this.#server = createServer((inner) => {
@@ -33,7 +34,8 @@ export class Relay {
         socket.on("error", end);
         socket.on("close", end);
       }
-      if (this.#cut) inner.pause();
+      if (this.#cut || this.#frozen) inner.pause();
+      if (this.#frozen) outer.pause();
     });
   }
 
@@ -50,9 +52,22 @@ export class Relay {
     for (const { inner } of this.#pairs) inner.pause();
   }
 
+  /** Both directions: connections stay open, new ones are accepted, and nothing passes. */
+  freeze(): void {
+    this.#frozen = true;
+    for (const { inner, outer } of this.#pairs) {
+      inner.pause();
+      outer.pause();
+    }
+  }
+
   heal(): void {
     this.#cut = false;
-    for (const { inner } of this.#pairs) inner.resume();
+    this.#frozen = false;
+    for (const { inner, outer } of this.#pairs) {
+      inner.resume();
+      outer.resume();
+    }
   }
 
   close(): Promise<void> {
@@ -67,4 +82,21 @@ export class Relay {
 function endpoint(text: string): { readonly host: string; readonly port: number } {
   const [host = "", port = "0"] = text.split(":");
   return { host, port: Number(port) };
+}
+
+/** A relay before a port of this machine, and where it listens. */
+export async function relayTo(port: number): Promise<readonly [Relay, number]> {
+  const at = await freePort();
+  return [await Relay.listen(`127.0.0.1:${at}`, `127.0.0.1:${port}`), at];
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
+    });
+  });
 }

@@ -56,6 +56,15 @@ export class Confirmer {
     for (const member of strangers) this.#age(member);
   }
 
+  /** What is left of its passive wait, and before the next attempt; null: none is left. */
+  waits(member: Member): { readonly passiveMs: number; readonly attemptMs: number | null } {
+    const { now } = this.#context;
+    const passiveMs = Math.max(0, member.learnedAt + this.#passiveMs(member) - now);
+    const { attempts } = CONFIRMATION_STRATEGIES[member.record.role];
+    const isAsked = !member.confirmed && member.confirmAttempts < attempts;
+    return { passiveMs, attemptMs: isAsked ? Math.max(passiveMs, member.confirmAt - now) : null };
+  }
+
   /** In the passive wait everyone is greeted; after it only by counted attempts. */
   #greets(member: Member): boolean {
     return this.#context.now - member.learnedAt < this.#passiveMs(member);
@@ -79,12 +88,14 @@ export class Confirmer {
     if (member.confirmAttempts < attempts) {
       if (now < member.confirmAt) return;
       member.confirmAttempts++;
+      this.#context.peers.attempts[member.record.role]++;
       member.confirmAt = now + CONFIRMATION_ATTEMPT_MS;
       this.#prober.greet(member);
       return;
     }
     if (attempts > 0 && now < member.confirmAt) return;
     this.#context.warn("UNCONFIRMED_REMOVED", member.id);
+    this.#context.peers.removed[member.record.role]++;
     this.#membership.forget(member, "never reached", 2 * passiveMs);
   }
 }

@@ -30,6 +30,7 @@ import {
   UPDATES_PER_PACKET_MAX,
   updateBytesMax,
 } from "./messages.ts";
+import { PeerCounters } from "./peer-counts.ts";
 import type { SwimRules } from "./rules.ts";
 import type { MemberChange, MemberView, SwimEffect, SwimOptions, SwimWarning } from "./types.ts";
 
@@ -73,6 +74,7 @@ export class SwimContext {
     staleStates: 0,
     unknownReplies: 0,
   };
+  readonly peers = new PeerCounters();
   now = 0;
   out: SwimEffect[] = [];
   self: NodeRecord;
@@ -156,6 +158,9 @@ export class SwimContext {
       changedAt: member.changedAt,
       rttMs: member.rttMs,
       rttEstimateMs: coordinate === null ? null : this.estimator.estimateRttMs(coordinate),
+      rttSamplesMs: [...member.rttSamples],
+      ageMs: this.now - member.learnedAt,
+      confirmAttempts: member.confirmAttempts,
     };
   }
 

@@ -221,7 +221,7 @@ export class Membership {
     }
     this.#raise(known, incarnation);
     context.table.setStatus(known, "suspect", context.now);
-    known.suspicion = new Suspicion(this.#boundsFor(known), from, context.now);
+    known.suspicion = new Suspicion(this.#suspectedFor(known), from, context.now);
     context.suspects.add(known);
     context.counts.suspicions++;
     const why = via === "own" ? "probe failed" : `by ${from}`;
@@ -255,10 +255,11 @@ export class Membership {
   }
 
   /** Lifeguard's bounds, stretched for a distant peer and for our own bad health. (AD-35.41) */
-  #boundsFor(member: Member): SuspicionBounds {
+  boundsFor(member: Member): SuspicionBounds & { readonly latency: number; readonly load: number } {
     const { config, table, awareness, estimator } = this.#context;
     const bounds = suspicionBounds(config, table.liveCount);
-    if (!config.lifeguard) return { ...bounds, confirmationsWanted: 0, maxMs: bounds.minMs };
+    if (!config.lifeguard)
+      return { ...bounds, confirmationsWanted: 0, maxMs: bounds.minMs, latency: 1, load: 1 };
     const load = 1 + awareness.score / 4;
     const estimate =
       member.rttMs ??
@@ -268,7 +269,14 @@ export class Membership {
     const distance =
       member.record.role === "worker" ? 1 : latencyMultiplier((10 * estimate) / ordinaryMs);
     const factor = load * distance;
-    return { ...bounds, minMs: bounds.minMs * factor, maxMs: bounds.maxMs * factor };
+    const stretched = { minMs: bounds.minMs * factor, maxMs: bounds.maxMs * factor };
+    return { ...bounds, ...stretched, latency: distance, load };
+  }
+
+  #suspectedFor(member: Member): SuspicionBounds {
+    const { latency, load, ...bounds } = this.boundsFor(member);
+    this.#context.peers.suspected(member.record.role, bounds.maxMs, latency, load);
+    return bounds;
   }
 
   dead(id: NodeId, incarnation: Incarnation, from: NodeId, via: Via): void {

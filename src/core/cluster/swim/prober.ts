@@ -337,6 +337,7 @@ export class Prober {
     member.coordinate = coordinate;
     if (context.self.role === "worker") return;
     const size = VIVALDI_DEFAULTS.latencyFilterSize;
+    context.peers.predicted(context.estimator.estimateRttMs(coordinate), rttMs);
     context.estimator.update(coordinate, filterLatency(member.rttSamples, rttMs, size));
   }
 }

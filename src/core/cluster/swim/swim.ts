@@ -39,6 +39,15 @@ const LAG_MIN_MS = 100;
 const LEAVE_MAX_MS = 5_000;
 const REAP_EVERY_MS = 15_000;
 
+/** Milliseconds. */
+interface MemberWaits {
+  readonly suspicionMs: number;
+  /** Left of its passive wait. */
+  readonly passiveMs: number;
+  /** Before the next ping that counts as an attempt; null: it gets none any more. */
+  readonly attemptMs: number | null;
+}
+
 export interface SwimSizes {
   readonly members: number;
   readonly unconfirmed: number;
@@ -277,6 +286,7 @@ export class Swim {
     }
     if (sender.confirmed || sender.record.address !== packet.fromAddress) return;
     context.table.confirm(sender);
+    context.peers.reached(sender.confirmAttempts > 0);
     context.changed("confirmed", sender, sender.status, "direct contact");
   }
 
@@ -423,6 +433,14 @@ export class Swim {
     return member === undefined ? null : this.#context.viewOf(member);
   }
 
+  /** How long a suspicion of this member would last at most, and when one that was never reached is asked next. */
+  waits(id: NodeId): MemberWaits | null {
+    const member = this.#context.table.get(id);
+    if (member === undefined) return null;
+    const { maxMs } = this.#membership.boundsFor(member);
+    return { suspicionMs: maxMs, ...this.#confirmer.waits(member) };
+  }
+
   get liveCount(): number {
     return this.#context.table.liveCount;
   }
@@ -459,6 +477,7 @@ export class Swim {
         queueLength: context.queue.length,
         queueDropped: context.queue.dropped,
       },
+      peers: context.peers,
     };
   }
 }

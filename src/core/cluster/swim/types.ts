@@ -19,6 +19,7 @@ import type {
   SwimDatagram,
   SwimStreamPacket,
 } from "./messages.ts";
+import type { PeerCounts } from "./peer-counts.ts";
 
 export interface SwimOptions {
   readonly self: NodeRecord;
@@ -137,6 +138,12 @@ export interface MemberView {
   readonly rttMs: number | null;
   /** From the coordinates; null when unknown. */
   readonly rttEstimateMs: number | null;
+  /** The last ones, newest last. */
+  readonly rttSamplesMs: readonly number[];
+  /** Since we heard of it. */
+  readonly ageMs: number;
+  /** Pings since its passive wait was over, as long as it is not confirmed. */
+  readonly confirmAttempts: number;
 }
 
 export interface SwimView {
@@ -148,6 +155,8 @@ export interface SwimView {
   readonly coordinate: Coordinate;
   readonly leaving: boolean;
   readonly counts: SwimCounts;
+  /** Copied when they are told, not before. */
+  readonly peers: PeerCounts;
 }
 
 /** Counters since start, for metrics. */

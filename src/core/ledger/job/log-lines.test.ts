@@ -10,6 +10,9 @@ it("operational messages have the texts and levels they have always had (LOGX-1)
     logLines.noCheckpoint(),
     logLines.creatingCheckpoint(100),
     logLines.checkpointCreated("c2", 100),
+    logLines.circuitOpened("eu", 5),
+    logLines.circuitClosed("eu"),
+    logLines.circuitReplayed("eu", 3),
   ];
   expect(lines).toHaveLength(Object.keys(logLines).length);
   expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
@@ -20,5 +23,8 @@ it("operational messages have the texts and levels they have always had (LOGX-1)
     "WARNING No checkpoint found, full WAL replay required",
     "INFO Creating checkpoint at LSN 100",
     "INFO Checkpoint c2 created at LSN 100",
+    "WARNING Circuit to eu OPENED after 5 failures",
+    "INFO Circuit to eu CLOSED after recovery",
+    "INFO Replayed 3 queued operations to eu",
   ]);
 });

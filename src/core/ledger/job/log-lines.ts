@@ -23,5 +23,10 @@ export const logLines = {
     info(`Recovery: replaying ${entries} WAL entries after checkpoint`),
   noCheckpoint: () => warning("No checkpoint found, full WAL replay required"),
   creatingCheckpoint: (lsn: number) => info(`Creating checkpoint at LSN ${lsn}`),
+  circuitOpened: (datacenter: string, failures: number) =>
+    warning(`Circuit to ${datacenter} OPENED after ${failures} failures`),
+  circuitClosed: (datacenter: string) => info(`Circuit to ${datacenter} CLOSED after recovery`),
+  circuitReplayed: (datacenter: string, operations: number) =>
+    info(`Replayed ${operations} queued operations to ${datacenter}`),
   checkpointCreated: (id: string, lsn: number) => info(`Checkpoint ${id} created at LSN ${lsn}`),
 } as const;

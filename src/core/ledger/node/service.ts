@@ -322,7 +322,7 @@ export class Service {
         this.#context.emit({ kind: "alarm", group: group.id, why: effect.why });
         return;
       case "implausible":
-        this.#onImplausible(group, effect.from, effect.why);
+        this.#onImplausible(group, effect.from, `${effect.why}, dropped`);
         return;
       case "accepted":
         if (app.kind === "shard") app.proposed.delete(effect.eventId);
@@ -340,13 +340,19 @@ export class Service {
     const { now } = this.#context;
     if (now < (this.#quietUntil.get(from) ?? Number.NEGATIVE_INFINITY)) return;
     this.#quietUntil.set(from, now + IMPLAUSIBLE_EVERY_MS);
-    this.#context.emit({ kind: "alarm", group: group.id, why: `${why}; sent by ${from}, dropped` });
+    this.#context.emit({ kind: "alarm", group: group.id, why: `${why}; sent by ${from}` });
   }
 
   #onCommitted(group: Group, entry: LogEntry, copies: readonly NodeId[]): void {
     const { app } = group;
     // A time too far ahead is not merged and yet committed: places in the log decide, not times. (HLC-6)
-    this.#context.hlc.receive({ wallMs: entry.wall, logical: entry.logical }, this.#context.wall);
+    const stamp = { wallMs: entry.wall, logical: entry.logical };
+    const merged = this.#context.hlc.receive(stamp, this.#context.wall);
+    if (!merged.ok) {
+      const ahead = `an entry is ${Math.round(merged.refusal.aheadMs / 1_000)} s ahead`;
+      const from = group.replica.view().primaryId ?? this.#context.self;
+      this.#onImplausible(group, from, `CLOCK_SKEW: ${ahead}: set clocks`);
+    }
     if (app.kind === "shard") {
       this.#shards.onCommitted(group, app, entry);
       return;

@@ -137,6 +137,8 @@ describe("a shard whose primary has a wrong wall clock", () => {
     );
     expect(leads).toBe(true);
     expect(keys.map(ask)).toEqual(first);
+    cluster.run(1_000);
+    expect(cluster.alarms.join()).toContain("CLOCK_SKEW: an entry is 3600 s ahead: set clocks");
   });
 });
 

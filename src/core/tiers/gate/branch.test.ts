@@ -35,11 +35,11 @@ class Followed {
 
   constructor(answer: (kind: string) => ManagerAnswer) {
     this.#answer = answer;
-    this.context.datacenters.onLink("dc1", "m1", true);
+    this.context.calls.onLink("dc1", "m1", true);
     const place = { datacenter: "dc1", key: "job/dc1/1" };
     const ports = {
       ...{ held: () => null, onTold: () => undefined, onNews: () => undefined },
-      onLine: () => undefined,
+      ...{ isLed: () => true, onLine: () => undefined },
     };
     this.branch = new Branch(this.context, place, submission(), WANTED, ports);
   }
@@ -52,8 +52,9 @@ class Followed {
         if (effect.kind !== "ask") continue;
         const kind = kindOf(effect.message);
         this.asked.push(kind);
-        this.context.onAnswered(effect.id, this.#answer(kind));
+        this.context.calls.onAnswered(effect.id, this.#answer(kind));
       }
+      for (const answer of this.context.calls.takeAnswers()) answer();
     }
   }
 }
@@ -83,4 +84,22 @@ it("asks how a job does that ended just before it was told to end", () => {
   followed.run(2_000);
   expect(followed.asked.filter((kind) => kind === "control")).toHaveLength(1);
   expect([followed.branch.status, followed.branch.isOver]).toEqual(["CANCELLED", true]);
+});
+
+it("says what hinders it when it lasts, not while a leader is found, and not when it is over", () => {
+  const retry = { kind: "refused", reason: "retry", message: "nobody leads the job" } as const;
+  let leads = false;
+  const followed = new Followed((kind) => {
+    if (!leads) return retry;
+    return kind === "submit"
+      ? { kind: "accepted", job: "j1", duplicate: false }
+      : observed("RUNNING");
+  });
+  followed.run(2_000);
+  expect(followed.branch.hindrance).toBeNull();
+  followed.run(2_000);
+  expect(followed.branch.hindrance).toBe("nobody leads the job");
+  leads = true;
+  followed.run(1_000);
+  expect(followed.branch.hindrance).toBeNull();
 });

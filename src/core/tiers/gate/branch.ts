@@ -28,6 +28,8 @@ import { upload } from "./upload.ts";
 
 /** After an answer that decides nothing. */
 const PAUSE_MS = 200;
+/** What hinders for a shorter time, as while a leader is found, is not worth a word. */
+const HINDERED_MS = 3_000;
 /** Calls are counted over so long, at least. */
 const RATE_MS = 1_000;
 /** What never changes when it is sent again. */
@@ -57,6 +59,8 @@ interface BranchPorts {
   onTold(told: ToldRun, view: number): void;
   /** Something is known that was not before. */
   onNews(): void;
+  /** This gate still leads the job. */
+  isLed(): boolean;
   onLine(line: string): void;
 }
 
@@ -77,7 +81,7 @@ export class Branch {
   /** Why it can never run there. */
   problem: string | null = null;
   /** Why it is not there yet. */
-  hindrance: string | null = null;
+  #hindrance: { readonly text: string; readonly since: number } | null = null;
   /** Its result, or null when it left none; undefined: not fetched. */
   result: Uint8Array | null | undefined;
   readonly beganAt: number;
@@ -159,26 +163,42 @@ export class Branch {
       this.#fetchResult();
       return;
     }
-    const manager = this.#context.datacenters.managerOf(this.datacenter, this.#manager);
-    if (manager === null) {
-      this.hindrance = "none of its managers can be reached";
-      this.#askAt = this.#context.now + PAUSE_MS;
-      return;
-    }
-    if (this.job === "") this.#submit(manager);
-    else this.#follow(manager);
+    if (this.job === "") this.#submit();
+    else this.#follow();
   }
 
-  #ask(manager: string, message: ManagerMessage, then: (answer: ManagerAnswer) => void): void {
+  get hindrance(): string | null {
+    const { since, text } = this.#hindrance ?? { since: Number.POSITIVE_INFINITY, text: null };
+    return this.#context.now - since >= HINDERED_MS ? text : null;
+  }
+
+  #hindered(text: string | null): void {
+    const since = this.#hindrance?.since ?? this.#context.now;
+    this.#hindrance = text === null ? null : { text, since };
+  }
+
+  /** Sent when the circuit to the datacenter lets it pass, if this gate still leads the job then. */
+  #tell(message: ManagerMessage, then: (answer: ManagerAnswer, from: string) => void): void {
+    this.#ask(message, () => this.#ports.isLed(), then);
+  }
+
+  #ask(
+    message: ManagerMessage,
+    isWanted: (() => boolean) | null,
+    then: (answer: ManagerAnswer, from: string) => void,
+  ): void {
     this.#isBusy = true;
-    this.#context.ask(this.datacenter, manager, message, (answer) => {
+    const { datacenter } = this;
+    const call = { datacenter, manager: this.#manager, message };
+    this.#context.ask(isWanted === null ? call : { ...call, isWanted }, (answer, from) => {
       this.#isBusy = false;
       this.#askAt = this.#context.now + PAUSE_MS;
-      if (answer === null) {
+      if (answer === null || from === null) {
         this.#manager = null;
-        this.#context.datacenters.turnAway(this.datacenter);
+        const hindrance = this.#context.calls.hindrance(datacenter);
+        if (hindrance !== null) this.#hindered(hindrance);
       } else if (answer.kind === "refused") this.#onRefused(answer.reason, answer.message);
-      else then(answer);
+      else then(answer, from);
       this.#ports.onNews();
     });
   }
@@ -191,19 +211,18 @@ export class Branch {
     }
     if (FINAL.includes(reason) && this.job === "") this.problem = message;
     else {
-      this.hindrance = message;
+      this.#hindered(message);
       this.#manager = null;
-      this.#context.datacenters.turnAway(this.datacenter);
     }
   }
 
-  #submit(manager: string): void {
+  #submit(): void {
     const submission = this.#submission;
     const request = { kind: "submit", key: this.key, submission, routing: ANYWHERE } as const;
-    this.#ask(manager, { kind: "client", request }, (answer) => {
+    this.#tell({ kind: "client", request }, (answer, manager) => {
       if (answer.kind === "accepted") {
         this.job = answer.job;
-        this.hindrance = null;
+        this.#hindered(null);
         this.#context.datacenters.succeeded(this.datacenter);
         this.heardAt = this.#context.now;
         this.#askAt = this.#context.now;
@@ -219,14 +238,14 @@ export class Branch {
     const { datacenter } = this;
     upload(this.#context, { datacenter, manager }, hashes, (problem) => {
       this.#isBusy = false;
-      this.hindrance = problem;
+      this.#hindered(problem);
       this.#askAt = this.#context.now + (problem === null ? 0 : PAUSE_MS);
       if (problem !== null) this.#manager = null;
       this.#ports.onNews();
     });
   }
 
-  #follow(manager: string): void {
+  #follow(): void {
     const seen = this.#isFresh ? this.observed : null;
     const control = seen === null ? null : controlFor(seen, this.#wanted, this.told);
     if (control !== null) {
@@ -235,7 +254,7 @@ export class Branch {
       const request = { kind: "control", job: this.job, by: "gate", control } as const;
       // Whatever comes of it, what is said next is about what is seen then.
       this.#isFresh = false;
-      this.#ask(manager, { kind: "client", request }, () => {
+      this.#tell({ kind: "client", request }, () => {
         this.#askAt = this.#context.now;
       });
       return;
@@ -243,7 +262,7 @@ export class Branch {
     const { live } = this.#wanted;
     const held = this.#ports.held();
     const request = { kind: "observe", job: this.job, line: this.#line, live, held } as const;
-    this.#ask(manager, { kind: "gate", request }, (answer) => {
+    this.#ask({ kind: "gate", request }, null, (answer, manager) => {
       if (answer.kind === "observed") this.#onObserved(manager, answer);
     });
   }
@@ -253,7 +272,7 @@ export class Branch {
     this.#manager = manager;
     this.observed = observed;
     this.#isFresh = true;
-    this.hindrance = null;
+    this.#hindered(null);
     this.heardAt = now;
     this.queuedAt = observed.status === "QUEUED" ? (this.queuedAt ?? now) : null;
     this.#measureRate(observed.requests);

@@ -18,8 +18,9 @@
 
 import { assert } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
+import type { CircuitState } from "../messages.ts";
 
-export interface BreakerConfig {
+interface BreakerConfig {
   /** Failures in a row after which the circuit opens. */
   readonly failureThreshold: number;
   /** Successes in a row after which a half-open circuit closes. */
@@ -56,13 +57,15 @@ function checkBreakerConfig(config: BreakerConfig): void {
   assert(config.replayBatchMax >= 1, "a replay moves something");
 }
 
-export type CircuitState = "CLOSED" | "OPEN" | "HALF_OPEN";
-
 export type BreakerInput<Op> =
   | { readonly kind: "request"; readonly op: Op; readonly whenOpen: "queue" | "reject" }
   | { readonly kind: "succeeded"; readonly call: number }
   /** Of a call with several operations the first `done` got through. */
   | { readonly kind: "failed"; readonly call: number; readonly done?: number }
+  /** It ended and says nothing of the datacenter; what it carried after the first `done` waits again. */
+  | { readonly kind: "aborted"; readonly call: number; readonly done: number }
+  /** A connection was made: whatever failed before knew nothing of it, so the probe does not wait. (CB-5) */
+  | { readonly kind: "reachable" }
   | { readonly kind: "tick" };
 
 export type BreakerEffect<Op> =
@@ -150,6 +153,8 @@ export class CircuitBreaker<Op> {
     if (input.kind === "request") this.#onRequest(input.op, input.whenOpen, now);
     else if (input.kind === "succeeded") this.#onResult(input.call, null, now);
     else if (input.kind === "failed") this.#onResult(input.call, input.done ?? 0, now);
+    else if (input.kind === "aborted") this.#takeBack(input.call, input.done);
+    else if (input.kind === "reachable" && this.#state === "OPEN") this.#probe();
     this.#goOn(now);
     return this.#effects;
   }
@@ -183,20 +188,30 @@ export class CircuitBreaker<Op> {
   }
 
   #wakeUp(now: Millis): void {
-    if (this.#state !== "OPEN" || now < this.#lastFailureAt + this.#config.openTimeoutMs) return;
+    if (this.#state === "OPEN" && now >= this.#lastFailureAt + this.#config.openTimeoutMs)
+      this.#probe();
+  }
+
+  #probe(): void {
     this.#change("HALF_OPEN");
     this.#successes = 0;
   }
 
   #onResult(callNumber: number, failedAfter: number | null, now: Millis): void {
-    const call = this.#calls.get(callNumber);
-    if (call === undefined) return;
-    this.#calls.delete(callNumber);
-    if (this.#carrier === callNumber) this.#carrier = null;
-    this.#settle(call.queued, failedAfter ?? call.queued.length);
-    if (call.generation !== this.#generation) return;
+    const call = this.#takeBack(callNumber, failedAfter);
+    if (call?.generation !== this.#generation) return;
     if (failedAfter === null) this.#onSuccess();
     else this.#onFailure(now);
+  }
+
+  /** Null: all that it carried got through. */
+  #takeBack(callNumber: number, done: number | null): Call<Op> | undefined {
+    const call = this.#calls.get(callNumber);
+    if (call === undefined) return undefined;
+    this.#calls.delete(callNumber);
+    if (this.#carrier === callNumber) this.#carrier = null;
+    this.#settle(call.queued, done ?? call.queued.length);
+    return call;
   }
 
   /** Delivered ones are told; the others return to the head, in their order. (CB-4) */

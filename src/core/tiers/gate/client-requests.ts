@@ -145,9 +145,9 @@ export class ClientRequests {
     names: readonly string[],
     done: (brought: boolean) => void,
   ): void {
-    const { datacenters } = this.#context;
+    const { calls } = this.#context;
     const reached = names.flatMap((datacenter) => {
-      const manager = datacenters.managerOf(datacenter, null);
+      const manager = calls.managerIn(datacenter);
       return manager === null ? [] : [{ datacenter, manager }];
     });
     let open = reached.length;

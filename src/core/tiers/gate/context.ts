@@ -1,6 +1,7 @@
 /** What the parts of a gate share: the time, what is asked for and who waits for the answers. */
 
 import { Deadlines } from "../../base/deadlines.ts";
+import { Random } from "../../base/random.ts";
 import type { Condition } from "../../ledger/job/condition.ts";
 import type { JobEvent } from "../../ledger/job/events.ts";
 import type { JobId } from "../../ledger/job/job-id.ts";
@@ -8,16 +9,11 @@ import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts"
 import type { BlobHash } from "../messages.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
 import { TimeoutCounters } from "../pressure/timeout-counters.ts";
+import { type Answered, type DatacenterCall, DatacenterCalls } from "./calls.ts";
 import { DatacenterTable } from "./datacenters.ts";
 import { eventIdOf } from "./job-events.ts";
 import { GATE_RULES, type GateRules } from "./rules.ts";
-import type {
-  GateEffect,
-  GateLookup,
-  GateOptions,
-  ManagerAnswer,
-  ManagerMessage,
-} from "./types.ts";
+import type { GateEffect, GateLookup, GateOptions } from "./types.ts";
 
 /** Before a request that the ledger could not decide is made again. */
 const RETRY_MS = 500;
@@ -46,6 +42,7 @@ export class GateContext {
   readonly rules: GateRules;
   readonly lookup: GateLookup;
   readonly datacenters: DatacenterTable;
+  readonly calls: DatacenterCalls;
   /** Gates that can be reached. */
   readonly peers = new Set<string>();
   /** It takes no new work. */
@@ -60,7 +57,6 @@ export class GateContext {
   wall = 0;
   readonly #requests = new Map<number, Waiting>();
   readonly #retries = new Deadlines<number>();
-  readonly #asked = new Map<number, (answer: ManagerAnswer | null) => void>();
   readonly #parts = new Map<number, (bytes: Uint8Array | null, total: number) => void>();
   readonly #readers = new Map<BlobHash, ((bytes: Uint8Array | null) => void)[]>();
   #tokens = 0;
@@ -73,6 +69,8 @@ export class GateContext {
     this.rules = options.rules ?? GATE_RULES;
     this.lookup = lookup;
     this.datacenters = new DatacenterTable(this, options.datacenters);
+    const random = new Random(`${options.self}/${options.boot}`);
+    this.calls = new DatacenterCalls(this, options.datacenters, options.self, random);
   }
 
   setTime(now: number, wall: number): void {
@@ -91,10 +89,13 @@ export class GateContext {
   }
 
   nextDeadline(): number | null {
-    return this.#retries.next();
+    const never = Number.POSITIVE_INFINITY;
+    const at = Math.min(this.#retries.next() ?? never, this.calls.nextDeadline());
+    return at === never ? null : at;
   }
 
   onTick(): void {
+    this.calls.onTick();
     for (const token of this.#retries.takeDue(this.now)) {
       const waiting = this.#requests.get(token);
       if (waiting !== undefined) this.emit({ kind: "ledger", token, request: waiting.request });
@@ -147,23 +148,8 @@ export class GateContext {
     this.request({ kind: "append", event, durability: "NONE" }, (answer) => done(appended(answer)));
   }
 
-  /** Null when no answer came. */
-  ask(
-    datacenter: string,
-    manager: string,
-    message: ManagerMessage,
-    done: (answer: ManagerAnswer | null) => void,
-  ): void {
-    const id = ++this.#ids;
-    this.#asked.set(id, done);
-    const { askTimeoutMs: timeoutMs } = this.options.config;
-    this.emit({ kind: "ask", id, datacenter, manager, message, timeoutMs });
-  }
-
-  onAnswered(id: number, answer: ManagerAnswer | null): void {
-    const done = this.#asked.get(id);
-    this.#asked.delete(id);
-    done?.(answer);
+  ask(call: DatacenterCall, done: Answered): void {
+    this.calls.ask(call, done);
   }
 
   /** Null bytes when it is not here. */

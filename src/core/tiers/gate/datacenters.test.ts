@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { formatMetrics } from "../../../host/control/prometheus.ts";
 import { routingMetrics } from "../../../tiers/gate/routing-metrics.ts";
+import type { Answered } from "./calls.ts";
 import { DatacenterTable } from "./datacenters.ts";
-import { GATE_DEFAULTS, type ManagerAnswer } from "./types.ts";
+import { GATE_DEFAULTS } from "./types.ts";
 
 type Places = Readonly<Record<string, { readonly ms: number; readonly coresFree: number }>>;
 
@@ -25,18 +26,22 @@ class Far {
       this,
       names.map((name) => ({ name, managers: ["m1"] })),
     );
-    for (const name of names) this.table.onLink(name, "m1", true);
+    for (const name of names) this.table.onReached(name);
   }
 
-  ask(
-    datacenter: string,
-    _manager: string,
-    _message: unknown,
-    done: (answer: ManagerAnswer | null) => void,
-  ): void {
+  /** Reached all the time. */
+  readonly calls = {
+    ...{ reachedIn: () => ["m1"], circuitOf: () => null },
+    probe: (datacenter: string, done: Answered) => this.#probe(datacenter, done),
+  };
+
+  #probe(datacenter: string, done: Answered): void {
     const { coresFree = 0, ms = 0 } = this.#places[datacenter] ?? {};
     const answer = { coresFree, workers: 1, cores: this.#cores, jobsQueued: 0 };
-    this.#answers.push({ at: this.now + ms, answer: () => done({ kind: "capacity", ...answer }) });
+    this.#answers.push({
+      at: this.now + ms,
+      answer: () => done({ kind: "capacity", ...answer }, "m1"),
+    });
   }
 
   log(_level: string, event: string, fields: Readonly<Record<string, string | number>>): void {
@@ -88,10 +93,11 @@ describe("the order in which a gate asks datacenters", () => {
     far.table.inOrder(["far"], []);
     far.table.decided("job-1", "far", "near");
     expect(far.logged.map(({ event }) => event)).toEqual([
+      ...["DatacenterReachability", "DatacenterReachability"],
       ...["RoutingSwitch", "RoutingDecision", "RoutingCooldown", "RoutingDecision"],
     ]);
-    expect(far.logged[0]).toMatchObject({ from: "far", to: "near", reason: "better" });
-    expect(far.logged[1]).toMatchObject({ job: "job-1", datacenter: "near", bucket: "healthy" });
+    expect(far.logged[2]).toMatchObject({ from: "far", to: "near", reason: "better" });
+    expect(far.logged[3]).toMatchObject({ job: "job-1", datacenter: "near", bucket: "healthy" });
     const text = formatMetrics(routingMetrics(far.table.routing));
     for (const line of [
       'hyperscale_routing_decisions_total{bucket="healthy",reason="better"} 1',

@@ -9,17 +9,13 @@ import type { DatacenterView } from "../messages.ts";
 import { RoundTrips } from "../route/round-trips.ts";
 import type { RouteCounts } from "../route/route-counters.ts";
 import { type Candidate, Router, type RouteScore } from "../route/router.ts";
-import type { DatacenterPlace, GateOptions, ManagerAnswer, ManagerMessage } from "./types.ts";
+import type { DatacenterCalls } from "./calls.ts";
+import type { DatacenterPlace, GateOptions } from "./types.ts";
 
 interface TableHost {
   readonly now: number;
   readonly options: Pick<GateOptions, "config">;
-  ask(
-    datacenter: string,
-    manager: string,
-    message: ManagerMessage,
-    done: (answer: ManagerAnswer | null) => void,
-  ): void;
+  readonly calls: Pick<DatacenterCalls, "reachedIn" | "circuitOf" | "probe">;
   log(
     level: "info" | "warn",
     event: string,
@@ -37,17 +33,34 @@ export interface RoutingView {
 /** A datacenter that had no free core is busy until this part of its cores is free. (AD-36) */
 const ROOM_AGAIN = 0.05;
 
+/** Whether a datacenter can be reached: heard lately, not lately, or not for too long. (AD-33a) */
+type Reachability = "REACHABLE" | "SUSPECTED" | "UNREACHABLE";
+
+/** What came of asking one for its room. */
+export interface FederatedView {
+  readonly datacenter: string;
+  readonly state: Reachability;
+  readonly answered: number;
+  readonly unanswered: number;
+  /** Of the last answer; null: there was none. */
+  readonly roundTripMs: number | null;
+  /** By "FROM TO". */
+  readonly transitions: ReadonlyMap<string, number>;
+}
+
 interface Known {
   readonly name: string;
   readonly managers: readonly string[];
-  readonly up: Set<string>;
   readonly roundTrips: RoundTrips;
   capacity: Capacity | null;
   heardAt: number;
   askAt: number;
   asking: boolean;
-  /** Which of those that are up is asked next. */
-  turn: number;
+  state: Reachability;
+  answered: number;
+  unanswered: number;
+  roundTripMs: number | null;
+  readonly transitions: Map<string, number>;
   /** It had no free core, and has not had enough of them since. */
   isBusy: boolean;
 }
@@ -71,9 +84,10 @@ export class DatacenterTable {
       places.map(({ managers, name }) => [
         name,
         {
-          ...{ name, managers, up: new Set<string>(), capacity: null, heardAt: 0 },
+          ...{ name, managers, capacity: null, heardAt: 0 },
           roundTrips: new RoundTrips(),
-          ...{ askAt: 0, asking: false, turn: 0, isBusy: false },
+          ...{ askAt: 0, asking: false, isBusy: false, state: "UNREACHABLE" },
+          ...{ answered: 0, unanswered: 0, roundTripMs: null, transitions: new Map() },
         },
       ]),
     );
@@ -83,32 +97,10 @@ export class DatacenterTable {
     return [...this.#known.keys()];
   }
 
-  onLink(datacenter: string, manager: string, up: boolean): void {
+  /** One more of its managers is connected. */
+  onReached(datacenter: string): void {
     const known = this.#known.get(datacenter);
-    if (known === undefined) return;
-    if (up) known.up.add(manager);
-    else known.up.delete(manager);
-    if (up && known.up.size === 1) known.askAt = this.#context.now;
-  }
-
-  /** Its managers that are connected. */
-  reachedIn(datacenter: string): readonly string[] {
-    return [...(this.#known.get(datacenter)?.up ?? [])];
-  }
-
-  /** The manager to ask: the one that is named if it is there, else the next in turn; null: none is. */
-  managerOf(datacenter: string, named: string | null): string | null {
-    const known = this.#known.get(datacenter);
-    if (known === undefined) return null;
-    if (named !== null && known.up.has(named)) return named;
-    const up = known.managers.filter((one) => known.up.has(one));
-    return up[known.turn % Math.max(1, up.length)] ?? null;
-  }
-
-  /** Another one is asked from now on. */
-  turnAway(datacenter: string): void {
-    const known = this.#known.get(datacenter);
-    if (known !== undefined) known.turn++;
+    if (known !== undefined && this.#reached(known) === 1) known.askAt = this.#context.now;
   }
 
   isHealthy(datacenter: string): boolean {
@@ -174,59 +166,97 @@ export class DatacenterTable {
   }
 
   #candidate(known: Known, capacity: Capacity): Candidate {
-    const { heardAt, isBusy, managers, name, roundTrips, up } = known;
+    const { heardAt, isBusy, managers, name, roundTrips } = known;
     const { now, options } = this.#context;
     const isSilent = now - heardAt > options.config.silenceMs / 2;
-    const isDegraded = isSilent || up.size <= managers.length / 2;
+    const reached = this.#reached(known);
+    const isDegraded = isSilent || reached <= managers.length / 2;
     return {
       ...{ name, cores: capacity.cores, coresFree: capacity.coresFree },
       health: isDegraded ? "degraded" : isBusy ? "busy" : "healthy",
       jobsQueued: capacity.jobsQueued,
-      ...{ managers: managers.length, managersAway: managers.length - up.size },
+      ...{ managers: managers.length, managersAway: managers.length - reached },
       distance: roundTrips.distance(now),
     };
   }
 
   views(): readonly DatacenterView[] {
-    return [...this.#known.values()].map(({ capacity, name, up }) => ({
-      name,
-      status: this.isHealthy(name) ? "healthy" : "unreachable",
-      managers: up.size,
-      workers: capacity?.workers ?? 0,
-      cores: capacity?.cores ?? 0,
-      coresFree: capacity?.coresFree ?? 0,
-      jobsQueued: capacity?.jobsQueued ?? 0,
-    }));
+    return [...this.#known.values()].map((known) => {
+      const { capacity, name } = known;
+      const circuit = this.#context.calls.circuitOf(name);
+      return {
+        name,
+        status: this.isHealthy(name) ? "healthy" : "unreachable",
+        managers: this.#reached(known),
+        workers: capacity?.workers ?? 0,
+        cores: capacity?.cores ?? 0,
+        coresFree: capacity?.coresFree ?? 0,
+        jobsQueued: capacity?.jobsQueued ?? 0,
+        circuit: circuit?.state ?? "CLOSED",
+        operationsQueued: circuit?.queued ?? 0,
+      };
+    });
   }
 
   nextDeadline(): number {
-    const due = [...this.#known.values()].filter(({ asking, up }) => !asking && up.size > 0);
+    const due = [...this.#known.values()].filter((one) => !one.asking && this.#reached(one) > 0);
     return Math.min(Number.POSITIVE_INFINITY, ...due.map(({ askAt }) => askAt));
   }
 
+  get federated(): readonly FederatedView[] {
+    return [...this.#known.values()].map(
+      ({ answered, name: datacenter, roundTripMs, state, transitions, unanswered }) => ({
+        ...{ datacenter, state, answered, unanswered, roundTripMs, transitions },
+      }),
+    );
+  }
+
+  /** The first half of the silence that is allowed is no news. */
+  #look(known: Known): void {
+    const { now, options } = this.#context;
+    const silentMs = known.capacity === null ? Number.POSITIVE_INFINITY : now - known.heardAt;
+    const isSilent = silentMs > options.config.silenceMs / 2;
+    const isLost = silentMs >= options.config.silenceMs;
+    const state = isLost ? "UNREACHABLE" : isSilent ? "SUSPECTED" : "REACHABLE";
+    if (state === known.state) return;
+    const change = `${known.state} ${state}`;
+    known.transitions.set(change, (known.transitions.get(change) ?? 0) + 1);
+    const level = state === "REACHABLE" ? "info" : "warn";
+    const fields = { datacenter: known.name, from: known.state, to: state };
+    this.#context.log(level, "DatacenterReachability", fields);
+    known.state = state;
+  }
+
   onTick(): void {
+    const { now } = this.#context;
+    for (const known of this.#known.values()) this.#look(known);
     for (const known of this.#known.values())
-      if (!known.asking && known.up.size > 0 && known.askAt <= this.#context.now) this.#ask(known);
+      if (!known.asking && known.askAt <= now && this.#reached(known) > 0) this.#ask(known);
+  }
+
+  #reached({ name }: Known): number {
+    return this.#context.calls.reachedIn(name).length;
   }
 
   #ask(known: Known): void {
-    const manager = this.managerOf(known.name, null);
-    if (manager === null) return;
     known.asking = true;
     const askedAt = this.#context.now;
-    const message = { kind: "gate", request: { kind: "capacity" } } as const;
-    this.#context.ask(known.name, manager, message, (answer) => {
+    this.#context.calls.probe(known.name, (answer) => {
+      const { now, options } = this.#context;
       known.asking = false;
-      known.askAt = this.#context.now + this.#context.options.config.capacityMs;
+      known.askAt = now + options.config.capacityMs;
       if (answer?.kind !== "capacity") {
-        known.turn++;
+        known.unanswered++;
         return;
       }
-      known.capacity = answer;
+      known.answered++;
+      known.roundTripMs = now - askedAt;
       const { cores, coresFree } = answer;
+      known.capacity = answer;
       known.isBusy = coresFree === 0 || (known.isBusy && coresFree < ROOM_AGAIN * cores);
-      known.heardAt = this.#context.now;
-      known.roundTrips.record(this.#context.now - askedAt, this.#context.now);
+      known.heardAt = now;
+      known.roundTrips.record(now - askedAt, now);
+      this.#look(known);
     });
   }
 }

@@ -20,20 +20,23 @@ export function download(
   let parts: Uint8Array[] = [];
   let offset = 0;
   let attempts = 0;
+  /** Who has it: all parts come from the same one. */
+  let source: string | null = null;
   const failed = (): void => {
     parts = [];
     offset = 0;
-    context.datacenters.turnAway(datacenter);
+    source = null;
     if (++attempts < ATTEMPTS_MAX) next();
     else done(null);
   };
   const next = (): void => {
-    const manager = context.datacenters.managerOf(datacenter, null);
-    if (manager === null) {
-      done(null);
-      return;
-    }
-    context.ask(datacenter, manager, { kind: "blobGet", hash, offset }, (answer) => {
+    const message = { kind: "blobGet", hash, offset } as const;
+    context.ask({ datacenter, manager: source, message }, (answer, from) => {
+      if (from === null) {
+        done(null);
+        return;
+      }
+      source = from;
       if (answer?.kind !== "blobChunk" || answer.total > RESULT_BYTES_MAX) {
         failed();
         return;

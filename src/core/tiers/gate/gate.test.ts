@@ -54,6 +54,24 @@ describe("a job through one gate in one datacenter", () => {
       expect(world.ask(request, gate)).toEqual({ kind: "accepted", job, duplicate: true });
   });
 
+  it("shows its whole course to a client that comes late, exact up to then (AD-23.4)", () => {
+    const world = new GateWorld({ gates: 3, loadMs: 20_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    // Nobody looks at its figures meanwhile.
+    world.run(10_000);
+    world.until(() => world.progress(job)?.live !== null);
+    const { live } = world.progress(job) ?? {};
+    const steps = live?.summary.workflows.flatMap((one) => one.steps) ?? [];
+    const [series] = steps.map((one) => one.series);
+    expect(series?.atSeconds[0]).toBeLessThan(1);
+    expect(series?.atSeconds.at(-1)).toBeGreaterThan(8);
+    const counted = steps.flatMap((one) => one.series.requests).reduce((sum, n) => sum + n, 0);
+    expect(counted).toBe(steps.reduce((sum, one) => sum + one.requests, 0));
+    expect(counted).toBeGreaterThan(0);
+    world.end(job);
+  });
+
   it("tells its history with who decided it, of gates and datacenters alike", () => {
     const world = new GateWorld({ gates: 3, loadMs: 5_000 });
     const job = world.submit();
@@ -249,5 +267,32 @@ describe("the choice of a datacenter", () => {
     const end = world.end(job);
     expect(end.summary?.cluster?.datacenters).toMatchObject([{ name: "dc2" }]);
     expect(requests(end)).toBe(world.calls());
+  });
+});
+
+describe("the nodes of a cluster", () => {
+  function named(world: GateWorld): readonly string[] {
+    const answer = world.ask({ kind: "nodes" });
+    if (answer.kind !== "nodes") throw new Error(answer.kind);
+    return answer.nodes.map(({ datacenter, name, role }) => `${datacenter} ${role} ${name}`);
+  }
+
+  it("are told by another manager when the one that is asked does not answer", () => {
+    const world = new GateWorld({ managers: 3 });
+    const all = named(world);
+    expect(all).toContain("dc1 worker w0");
+    for (const gone of [0, 1]) {
+      world.datacenter("dc1").kill(gone);
+      expect(named(world)).toEqual(all);
+    }
+  });
+
+  it("are the managers at least where nobody answers", () => {
+    const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
+    const all = named(world);
+    world.cut.add("dc2");
+    const left = named(world);
+    expect(left).toEqual(all.filter((node) => !node.startsWith("dc2 worker")));
+    expect(left.some((node) => node.startsWith("dc2 manager"))).toBe(true);
   });
 });

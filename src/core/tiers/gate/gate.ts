@@ -12,10 +12,12 @@ import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import { type JobId, parseJobId } from "../../ledger/job/job-id.ts";
+import type { DatacenterView } from "../messages.ts";
 import type { TimeoutView } from "../pressure/timeout-counters.ts";
+import type { CallsView } from "./calls.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { GateContext } from "./context.ts";
-import type { RoutingView } from "./datacenters.ts";
+import type { FederatedView, RoutingView } from "./datacenters.ts";
 import { JobLeader } from "./job-leader.ts";
 import { hasJobEnded } from "./status.ts";
 import type { GateEffect, GateInput, GateLookup, GateOptions } from "./types.ts";
@@ -41,6 +43,8 @@ export class Gate {
   step(input: GateInput, now: Millis, wall: number): readonly GateEffect[] {
     this.#context.setTime(now, wall);
     this.#take(input);
+    // Whoever is answered may ask again, of what is decided at once: that ends, since all wait between two tries.
+    for (const answer of this.#answers()) answer();
     return this.#context.takeEffects();
   }
 
@@ -51,6 +55,26 @@ export class Gate {
 
   get routing(): RoutingView {
     return this.#context.datacenters.routing;
+  }
+
+  /** Whom of its managers this gate asks in each datacenter, and whether it does. */
+  get calls(): readonly CallsView[] {
+    return this.#context.calls.views();
+  }
+
+  /** Whether each datacenter can be reached. */
+  get federated(): readonly FederatedView[] {
+    return this.#context.datacenters.federated;
+  }
+
+  /** Each datacenter, with all that is known of the way there. */
+  get datacenters(): readonly (DatacenterView & Omit<CallsView, "datacenter" | "circuit">)[] {
+    const { calls, datacenters } = this.#context;
+    const ways = new Map(calls.views().map((one) => [one.datacenter, one]));
+    return datacenters.views().flatMap((view) => {
+      const way = ways.get(view.name);
+      return way === undefined ? [] : [{ ...view, pool: way.pool }];
+    });
   }
 
   nextDeadline(): Millis | null {
@@ -69,6 +93,11 @@ export class Gate {
     return { active, counts: this.#context.timeouts.counts };
   }
 
+  *#answers(): Iterable<() => void> {
+    const { calls } = this.#context;
+    for (let some = calls.takeAnswers(); some.length > 0; some = calls.takeAnswers()) yield* some;
+  }
+
   #take(input: GateInput): void {
     const context = this.#context;
     switch (input.kind) {
@@ -85,10 +114,11 @@ export class Gate {
         this.#requests.take(input.id, input.request);
         return;
       case "answered":
-        context.onAnswered(input.id, input.answer);
+        context.calls.onAnswered(input.id, input.answer);
         return;
       case "link":
-        context.datacenters.onLink(input.datacenter, input.manager, input.up);
+        context.calls.onLink(input.datacenter, input.manager, input.up);
+        if (input.up) context.datacenters.onReached(input.datacenter);
         return;
       case "peer":
         if (input.up) context.peers.add(input.peer);

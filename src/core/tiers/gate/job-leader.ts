@@ -113,6 +113,7 @@ export class JobLeader {
     return state === null || (hasJobEnded(state) && this.#left.length === 0);
   }
 
+  /** With the whole course so far, for those who come late as well. (AD-23.4) */
   live(): LiveRun | null {
     const [only] = this.branches;
     if (this.#joint === null) return only?.observed?.live ?? null;
@@ -194,8 +195,14 @@ export class JobLeader {
       held: () => this.#joint?.heldOf(datacenter) ?? null,
       onTold: (told, view) => this.#joint?.onTold(datacenter, told, view),
       onNews: () => this.look(),
+      isLed: () => this.#isLed(),
       onLine: (line) => this.lines.add(line),
     });
+  }
+
+  #isLed(): boolean {
+    const group = this.#context.lookup.job(this.job);
+    return group?.view === this.view && group.primary === this.#context.options.self;
   }
 
   #leave(branch: Branch): void {

@@ -15,7 +15,7 @@ export function jobView(
   { primary, state, view }: JobGroup,
   spec: JobSpec | null,
   leader: JobLeader | null,
-  { datacenters: table, now }: Pick<GateContext, "datacenters" | "now">,
+  { calls, now }: Pick<GateContext, "calls" | "now">,
 ): JobView {
   const kept = keptViews(state);
   const seen = (leader?.branches ?? []).map((branch): JobDatacenterView => {
@@ -23,7 +23,7 @@ export function jobView(
     const had = kept.find(({ name }) => name === view.name);
     return {
       ...view,
-      managers: table.reachedIn(branch.datacenter).length,
+      managers: calls.reachedIn(branch.datacenter).length,
       // Where it has ended it has given them back.
       workers: view.workers || (had?.workers ?? 0),
       cores: view.cores || (had?.cores ?? 0),

@@ -27,12 +27,28 @@ export class NodeRequests {
         leads: led.filter(({ primary }) => primary === name).length,
       };
     });
+    const { names } = datacenters;
     askAll(
       this.#context,
-      datacenters.names.map((datacenter) => ({ datacenter, request: { kind: "nodes" } })),
-      (answers) =>
-        done([...own, ...answers.flatMap((one) => (one?.kind === "nodes" ? one.nodes : []))]),
+      names.map((datacenter) => ({ datacenter, request: { kind: "nodes" } })),
+      (answers) => {
+        const others = answers.map((one, at) =>
+          one?.kind === "nodes" ? one.nodes : this.#managersOf(names[at] ?? ""),
+        );
+        done([...own, ...others.flat()]);
+      },
     );
+  }
+
+  /** What is known of a datacenter where nobody answers: whom its managers are, and who is connected. */
+  #managersOf(datacenter: string): readonly NodeView[] {
+    const { calls, options } = this.#context;
+    const reached = calls.reachedIn(datacenter);
+    const { managers = [] } = options.datacenters.find(({ name }) => name === datacenter) ?? {};
+    return managers.map((name) => ({
+      ...{ name, role: "manager", datacenter, incarnation: 0, cores: 0, coresUsed: 0 },
+      ...{ version: "", leads: 0, status: reached.includes(name) ? "alive" : "lost" },
+    }));
   }
 
   drain(node: string, answer: Answer): void {
@@ -50,15 +66,9 @@ export class NodeRequests {
     const request = { kind: "drain", node } as const;
     this.#withNode(node, answer, ({ datacenter, role }) => {
       // A manager hears it from nobody else.
-      const manager = this.#context.datacenters.managerOf(
-        datacenter,
-        role === "manager" ? node : null,
-      );
-      if (manager === null) answer(refusal("retry", `no manager of ${datacenter} is reached`));
-      else
-        this.#context.ask(datacenter, manager, { kind: "client", request }, (said) =>
-          answer(controlledBy(said)),
-        );
+      const manager = role === "manager" ? node : null;
+      const call = { datacenter, manager, message: { kind: "client", request } } as const;
+      this.#context.ask(call, (said) => answer(controlledBy(said, datacenter)));
     });
   }
 
@@ -71,14 +81,14 @@ export class NodeRequests {
 
   /** Every manager that is reached forgets it: each keeps its own list. */
   remove(node: string, answer: Answer): void {
-    const { datacenters, options } = this.#context;
+    const { calls, options } = this.#context;
     if (options.gates.some((name) => name === node)) {
       answer(refusal("invalid", `${node} stands in the configuration of the others: take it out`));
       return;
     }
     const request = { kind: "removeNode", node } as const;
     this.#withNode(node, answer, ({ datacenter }) => {
-      const managers = datacenters.reachedIn(datacenter);
+      const managers = calls.reachedIn(datacenter);
       let open = managers.length;
       let said: ClientAnswer | null = null;
       const settle = (one: ClientAnswer): void => {
@@ -86,8 +96,8 @@ export class NodeRequests {
         if (--open === 0) answer(said);
       };
       for (const manager of managers)
-        this.#context.ask(datacenter, manager, { kind: "client", request }, (one) =>
-          settle(controlledBy(one)),
+        this.#context.ask({ datacenter, manager, message: { kind: "client", request } }, (one) =>
+          settle(controlledBy(one, datacenter)),
         );
     });
   }
@@ -101,12 +111,12 @@ export class NodeRequests {
   }
 }
 
-function controlledBy(said: ManagerAnswer | null): ClientAnswer {
+function controlledBy(said: ManagerAnswer | null, datacenter: string): ClientAnswer {
   if (said?.kind === "controlled" || said?.kind === "refused") return said;
-  return refusal("retry", "the manager does not answer");
+  return refusal("retry", `no manager of ${datacenter} answers`);
 }
 
-/** In each datacenter one manager; null where none answers. */
+/** In each datacenter one manager, or another when it does not answer or refuses; null where none answers. */
 export function askAll(
   context: GateContext,
   asked: readonly { readonly datacenter: string; readonly request: ClientRequest }[],
@@ -120,9 +130,17 @@ export function askAll(
   };
   if (open === 0) done([]);
   for (const [at, { datacenter, request }] of asked.entries()) {
-    const manager = context.datacenters.managerOf(datacenter, null);
-    if (manager === null) settle(at, null);
-    else
-      context.ask(datacenter, manager, { kind: "client", request }, (answer) => settle(at, answer));
+    const message = { kind: "client", request } as const;
+    let others = context.calls.reachedIn(datacenter).length - 1;
+    // Each time of the next in turn.
+    const ask = (): void => context.ask({ datacenter, manager: null, message }, onAnswer);
+    const onAnswer = (answer: ManagerAnswer | null): void => {
+      if ((answer !== null && answer.kind !== "refused") || others <= 0) settle(at, answer);
+      else {
+        others--;
+        ask();
+      }
+    };
+    ask();
   }
 }

@@ -31,7 +31,7 @@ export function upload(
         return;
       }
       const put = { kind: "blobPut", hash, offset, total, bytes } as const;
-      context.ask(datacenter, manager, put, (answer) => {
+      context.ask({ datacenter, manager, message: put }, (answer) => {
         if (answer?.kind === "refused") done(answer.message);
         else if (answer?.kind === "blobHeld") {
           if (answer.bytes < total) send(answer.bytes);

@@ -147,6 +147,7 @@ export class DatacenterLeader {
 }
 
 function waitsFor(wanted: number, free: number, all: number): string {
-  const short = `it needs ${wanted} cores, ${free} are free`;
+  const are = free === 0 ? "none is" : free === 1 ? "1 is" : `${free} are`;
+  const short = `it needs ${wanted} core${wanted === 1 ? "" : "s"}, ${are} free`;
   return wanted > all ? `${short}; the datacenter has ${all}` : short;
 }

@@ -41,9 +41,8 @@ export class EventIntake {
     this.#intakes.set(key, intake);
     for (const [at, event] of events.entries()) {
       const number = first + at;
-      const isRepeated = number < intake.next && this.#context.rules.eventsOnce;
-      if (number > intake.next || isRepeated) continue;
-      intake.next = Math.max(intake.next, number + 1);
+      if (number !== intake.next) continue;
+      intake.next = number + 1;
       const entries = handle(event);
       if (entries.length > 0) intake.open.set(number, new Set(entries));
     }

@@ -9,13 +9,15 @@ interface FreeCores {
   /** All that the worker has. */
   readonly capacity: number;
   readonly free: number;
+  /** It advances less than it used to: the others come first. */
+  readonly isSlow: boolean;
 }
 
 /** Of the workers that may be given more. */
 export function freeCores(context: ManagerContext, state: DatacenterState): readonly FreeCores[] {
-  return context.workers.available().map(({ cores: capacity, incarnation, worker }) => {
+  return context.workers.available().map(({ cores: capacity, incarnation, isSlow, worker }) => {
     const free = Math.max(0, capacity - state.usedCores(worker, incarnation));
-    return { worker, incarnation, capacity, free };
+    return { worker, incarnation, capacity, free, isSlow };
   });
 }
 
@@ -23,10 +25,15 @@ export function freeCores(context: ManagerContext, state: DatacenterState): read
 export function spread(workers: readonly FreeCores[], wanted: number): readonly Grant[] {
   const given = workers.map(({ free, ...worker }) => ({ ...worker, left: free, cores: 0 }));
   for (let count = 0; count < wanted; count++) {
-    const [most] = [...given].sort((one, other) => other.left - one.left);
-    if (most === undefined || most.left === 0) break;
+    const open = given.filter(({ left }) => left > 0);
+    const [most] = open.sort(
+      (one, other) => Number(one.isSlow) - Number(other.isSlow) || other.left - one.left,
+    );
+    if (most === undefined) break;
     most.left--;
     most.cores++;
   }
-  return given.filter(({ cores }) => cores > 0).map(({ left: _, ...grant }) => grant);
+  return given
+    .filter(({ cores }) => cores > 0)
+    .map(({ isSlow: _slow, left: _left, ...grant }) => grant);
 }

@@ -103,7 +103,7 @@ describe("a job on one manager and one worker", () => {
     const third = world.submit({ cores: 1 }, "3");
     expect(world.progress(second)).toMatchObject({
       status: "QUEUED",
-      reason: "it needs 2 cores, 0 are free",
+      reason: "it needs 2 cores, none is free",
     });
     expect(world.progress(third)?.reason).toBe("1 job is before it");
     expect(world.end(first).status).toBe("COMPLETED");

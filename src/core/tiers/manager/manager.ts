@@ -13,6 +13,7 @@ import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import type { Announced, Events, Refusal, Taken } from "../messages.ts";
+import type { HealthCounts } from "../pressure/health-counters.ts";
 import type { TimeoutView } from "../pressure/timeout-counters.ts";
 import { BlobPins } from "./blob-pins.ts";
 import { ClientRequests } from "./client-requests.ts";
@@ -25,6 +26,7 @@ import type { RunEnd } from "./run-entries.ts";
 import { RunLeader } from "./run-leader.ts";
 import { RUN_PREFIX } from "./run-state.ts";
 import type { GroupLookup, ManagerEffect, ManagerInput, ManagerOptions } from "./types.ts";
+import { WorkerWatch } from "./worker-watch.ts";
 
 /** Jobs that this manager has led to their end and still knows the words of. */
 const ENDED_RUNS_MAX = 20;
@@ -35,6 +37,7 @@ export class Manager {
   readonly #nodes: NodeRequests;
   readonly #pins: BlobPins;
   readonly #gates: GateRequests;
+  readonly #watch: WorkerWatch;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
   /** When this process has folded in the last entry of each job that has not ended. */
@@ -54,6 +57,7 @@ export class Manager {
       ...{ ...known, nodes: this.#nodes, leadsDatacenter },
     });
     this.#gates = new GateRequests(this.#context, known);
+    this.#watch = new WorkerWatch(this.#context, () => this.#runs.values());
   }
 
   /** Total: anything unexpected, late or repeated changes nothing. */
@@ -76,6 +80,11 @@ export class Manager {
   /** Jobs that it leads and that are not over. */
   get openRuns(): readonly string[] {
     return this.#openRuns().map(({ job }) => job);
+  }
+
+  /** What became of workers that did not advance. */
+  get health(): HealthCounts {
+    return this.#watch.counts;
   }
 
   /** The clocks of jobs that run, and what became of the others. */
@@ -110,6 +119,11 @@ export class Manager {
       case "events":
         this.#onEvents(input.id, input.events);
         return;
+      case "extension": {
+        const answer = this.#watch.onExtension(input.extension);
+        this.#context.emit({ kind: "answer", id: input.id, answer });
+        return;
+      }
       case "client":
         this.#requests.take(input.id, input.request);
         return;
@@ -188,7 +202,9 @@ export class Manager {
   }
 
   #onHeartbeat({ heartbeat }: Extract<ManagerInput, { kind: "heartbeat" }>): void {
-    if (!this.#context.workers.onHeartbeat(heartbeat, this.#context.now)) return;
+    const isNew = this.#context.workers.onHeartbeat(heartbeat, this.#context.now);
+    this.#watch.onHeartbeat(heartbeat);
+    if (!isNew) return;
     const { cores, incarnation, version, worker } = heartbeat;
     this.#context.log("info", "worker.heard", { worker, incarnation, cores, version });
     for (const run of this.#runs.values()) run.onWorkerHeard(worker);
@@ -215,18 +231,13 @@ export class Manager {
   }
 
   #onTick(): void {
-    const { now, proposals, workers } = this.#context;
-    const lost = workers.takeLost(now);
-    for (const { incarnation, worker } of lost) {
-      this.#context.log("warn", "worker.lost", { worker, incarnation });
-      for (const run of this.#runs.values()) run.onWorkerLost(worker);
-    }
+    const { now, proposals } = this.#context;
+    const isAnyGone = this.#watch.onTick();
     proposals.onTick();
     this.#requests.submits.onTick();
     this.#pins.onTick();
     for (const run of this.#openRuns()) run.onTick();
-    if (lost.length > 0 || (this.#datacenter?.nextDeadline() ?? now + 1) <= now)
-      this.#datacenter?.look();
+    if (isAnyGone || (this.#datacenter?.nextDeadline() ?? now + 1) <= now) this.#datacenter?.look();
   }
 
   /** The group of a job has its end: the datacenter takes its cores back. */

@@ -56,6 +56,24 @@ describe("the share of a lost worker", () => {
     expect(world.calls()).toBeGreaterThan(made);
   });
 
+  it("goes on at a free one when its worker drains and gives it up: nothing is uncounted", () => {
+    const { job, world } = running();
+    const [leaving = -1] = loading(world, job);
+    const worker = world.worker(leaving);
+    worker.draining = true;
+    world.run(1_500);
+    const held = worker.jobs.get(job);
+    if (held === undefined) throw new Error("it has a core of the job");
+    for (const core of [...held.cores.keys()]) worker.lose(held, core, true);
+    world.until(() => loading(world, job).length === 2, 6_000);
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    const dealtAgainTo = expect.not.stringMatching(`^w${leaving}$`);
+    expect(summary?.lost).toMatchObject([
+      { worker: `w${leaving}`, exact: true, requestsNotCounted: 0, dealtAgainTo },
+    ]);
+  });
+
   it("goes on under whoever leads then, once", () => {
     for (const afterMs of [2_900, 3_050, 3_100, 3_150, 3_200, 3_300, 3_500]) {
       const { job, world } = running({ managers: 3 });

@@ -170,8 +170,7 @@ export class Replacements {
   }
 
   #mayOpen(life: Life): boolean {
-    const isOpen = this.#context.workers.available().some((one) => isSameLife(one, life));
-    return isOpen && this.#workers.isAtWork(life);
+    return this.#takesCores(life) && this.#workers.isAtWork(life);
   }
 
   #grants(): readonly Grant[] {
@@ -183,16 +182,16 @@ export class Replacements {
     return job?.phase === "admitted" ? job : null;
   }
 
-  /** Free cores in the place of those that a lost life of a worker had. */
+  /** Free cores in the place of those of a worker that is lost, or that drains and takes no others. */
   #offer(life: Life | null): readonly Grant[] {
     const state = this.#context.datacenter();
     const held = this.#grants().filter((one) => life !== null && isSameLife(one, life));
-    if (state === null || life === null || this.#lives(life)) return [];
+    if (state === null || life === null || this.#takesCores(life)) return [];
     return spread(freeCores(this.#context, state), sumOf(held));
   }
 
-  #lives({ incarnation, worker }: Life): boolean {
-    return this.#context.workers.isAlive(worker, incarnation);
+  #takesCores(life: Life): boolean {
+    return this.#context.workers.available().some((one) => isSameLife(one, life));
   }
 
   /** False when there are none, or none any more. */

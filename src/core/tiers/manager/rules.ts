@@ -3,8 +3,6 @@
 export interface ManagerRules {
   /** What a leader decided that was deposed since is not folded in. */
   readonly staleViewRejected: boolean;
-  /** A leader decides nothing before it has adopted the log. */
-  readonly adoptedFirst: boolean;
   /** No two placements have the same token. */
   readonly tokensUnique: boolean;
   /** Where rows and iterations stand outlives whoever holds the log in memory. */
@@ -21,8 +19,6 @@ export interface ManagerRules {
   readonly announcedFirst: boolean;
   /** Orders that nobody has confirmed are sent again. */
   readonly ordersRepeated: boolean;
-  /** An event that comes again is not taken again. */
-  readonly eventsOnce: boolean;
   /** A leader lets go of none of a predecessor's cancels. */
   readonly cancelKept: boolean;
   /** A manager that has just begun waits for workers that may live. */
@@ -41,13 +37,16 @@ export interface ManagerRules {
   readonly silenceNoticed: boolean;
   /** A manager that is late itself waits longer before it calls a worker silent. */
   readonly latenessAllowed: boolean;
+  /** No worker is given up while more than half of them fail at once. (P5) */
+  readonly massFailureHeld: boolean;
+  /** No job is timed out that more time was granted for. (P4) */
+  readonly extensionsCounted: boolean;
   /** The share of a lost core goes on elsewhere where cores are free. */
   readonly sharesDealtAgain: boolean;
 }
 
 export const MANAGER_RULES: ManagerRules = {
   staleViewRejected: true,
-  adoptedFirst: true,
   tokensUnique: true,
   leasesKept: true,
   keyOnce: true,
@@ -56,7 +55,6 @@ export const MANAGER_RULES: ManagerRules = {
   releasedAtEnd: true,
   announcedFirst: true,
   ordersRepeated: true,
-  eventsOnce: true,
   cancelKept: true,
   workersGathered: true,
   missingNoted: true,
@@ -66,5 +64,7 @@ export const MANAGER_RULES: ManagerRules = {
   proposalsRepeated: true,
   silenceNoticed: true,
   latenessAllowed: true,
+  massFailureHeld: true,
+  extensionsCounted: true,
   sharesDealtAgain: true,
 };

@@ -81,10 +81,13 @@ export class RunDriver {
   }
 
   /** What is known of a core's share; null when only a leader before this one knew it. */
-  lossOf(core: number): LossFigures | null {
+  /** `complete`: all that it measured is here. */
+  lossOf(core: number, complete: boolean): LossFigures | null {
     const token = this.#state.attempts.findLast((one) => one.core === core)?.token;
     const isUnknown = token !== undefined && this.#framed?.has(`${core}/${token}`) === false;
-    return isUnknown ? null : this.machine.lossOf(core, this.#context.now);
+    if (isUnknown) return null;
+    const figures = this.machine.lossOf(core, this.#context.now);
+    return complete ? { ...figures, requestsUnseen: 0, requestsPerSecondMax: 0 } : figures;
   }
 
   onTick(): void {

@@ -167,8 +167,7 @@ export class RunLeader {
     this.#replacements.onTick();
     this.#intake.onTick();
     this.#onAnnounced();
-    for (const { core, worker } of this.#workers.silentCores())
-      this.#coreLost(core, `worker ${worker} has core ${core} and says nothing about this job`);
+    for (const { core, what } of this.#workers.failedCores()) this.#coreLost(core, what);
     this.timeouts.onTick();
     this.onCoresChanged();
   }
@@ -294,9 +293,9 @@ export class RunLeader {
       this.#coreLost(core, `worker ${who} was lost with core ${core}`);
   }
 
-  #coreLost(core: number, what: string): void {
+  #coreLost(core: number, what: string, complete = false): void {
     if (!this.#workers.mayLose(core)) return;
-    const figures = this.#driver?.lossOf(core) ?? null;
+    const figures = this.#driver?.lossOf(core, complete) ?? null;
     const awaited = this.#driver?.goesOn === true && this.#replacements.mayReplace(core);
     this.#log.propose({ kind: "coreLost", core, what, awaited, figures });
   }
@@ -308,6 +307,7 @@ export class RunLeader {
 
   #onAdopted(): void {
     if (this.#phase !== "waiting") return;
+    this.#log.adopted();
     this.#phase = "gathering";
     this.#gather();
   }
@@ -386,7 +386,8 @@ export class RunLeader {
     this.#context.workers.onHeard(worker, incarnation, this.#context.now);
     const { core } = event;
     if (!this.#workers.isAt(core, life)) return;
-    if (event.kind === "coreLost") this.#coreLost(core, `worker ${worker}: ${event.what}`);
+    if (event.kind === "coreLost")
+      this.#coreLost(core, `worker ${worker}: ${event.what}`, event.complete);
     else if (this.#driver === null) this.#onLoading(core, event.event);
     else if (!this.#replacements.onEvent(core, event.event))
       this.#driver.onEvent(core, event.event);
@@ -488,11 +489,7 @@ export class RunLeader {
     return this.#phase === "over" && this.#workers.isIdle;
   }
 
-  #say(
-    level: "info" | "warn" | "error",
-    event: string,
-    fields: Readonly<Record<string, string | number>>,
-  ): void {
+  #say(...[level, event, fields]: Parameters<ManagerContext["log"]>): void {
     this.#context.log(level, event, { job: this.job, ...fields });
   }
 }

@@ -58,6 +58,14 @@ export class RunLog {
     this.#beganAt = this.#context.now;
   }
 
+  /**
+   * Everything that leaders before have decided stands in the log. Some of it this process may have heard of only
+   * now: its clock is not behind what the log says, or shares would join a plan that is over.
+   */
+  adopted(): void {
+    this.#beganAt = Math.min(this.#beganAt, this.#context.now - this.#state.at);
+  }
+
   /** The time of the run. */
   get at(): number {
     return Math.max(this.#state.at, Math.floor(this.#context.now - this.#beganAt));

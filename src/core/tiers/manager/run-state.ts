@@ -211,7 +211,7 @@ export class RunState implements Application {
     // Of a leader that was deposed before it was committed: the next one decides for itself.
     if (entry.view !== view && this.#rules.staleViewRejected) return rejected("STALE_VIEW");
     if (entry.kind === "adopt") return this.#adopt(entry);
-    if (entry.view !== this.#view && this.#rules.adoptedFirst) return rejected("NOT_ADOPTED");
+    if (entry.view !== this.#view) return rejected("NOT_ADOPTED");
     const at = this.#time(entry.at);
     switch (entry.kind) {
       case "open":
@@ -385,7 +385,8 @@ export class RunState implements Application {
   #whyInTime({ extendedMs, view }: Extract<Control, { kind: "timeOut" }>): string | null {
     if (this.#timedOut !== null || this.#cancelled !== null) return "ENDING";
     if (view !== this.#view) return "STALE_FENCE";
-    return extendedMs < this.#timeouts.extendedMs ? "EXTENDED_SINCE" : null;
+    const isCovered = extendedMs < this.#timeouts.extendedMs;
+    return isCovered && this.#rules.extensionsCounted ? "EXTENDED_SINCE" : null;
   }
 
   #decide(decision: Decision, bytes: number): Outcome {

@@ -13,6 +13,7 @@ import type { JobStatus } from "../messages.ts";
 import { overdueAt, overdueFrom, type TrackingChange } from "../pressure/job-timeout.ts";
 import type { ManagerContext } from "./context.ts";
 import type { HeldStart } from "./held-start.ts";
+import type { Life } from "./order-rows.ts";
 import type { Proposed } from "./proposals.ts";
 import type { RunEntry } from "./run-entries.ts";
 import type { RunLog } from "./run-log.ts";
@@ -112,7 +113,11 @@ export class RunTimeouts {
   /** What stands in the log, with what this leader has seen since. */
   get #tracking(): RunState["timeouts"] {
     const { timeouts } = this.#state;
-    return { ...timeouts, progressAt: Math.max(timeouts.progressAt, this.#movedAt) };
+    const granted = this.#context.rules.extensionsCounted
+      ? {}
+      : { extendedMs: 0, extendedAt: null };
+    const progressAt = Math.max(timeouts.progressAt, this.#movedAt);
+    return { ...timeouts, ...granted, progressAt };
   }
 
   /** How its time stands, for the gate. */
@@ -138,6 +143,7 @@ export class RunTimeouts {
 
   #sample(): void {
     this.#sampleAt = this.#context.now + SAMPLE_MS;
+    this.#clean();
     const advance = this.#led.machine?.advance ?? 0;
     const hasMoved = advance > this.#advance || this.#isQuiet;
     if (hasMoved) this.#movedAt = this.#log.at;
@@ -191,6 +197,25 @@ export class RunTimeouts {
   #onProposed(): void {
     this.#isProposing = false;
     this.#sampleAt = Math.min(this.#sampleAt, this.#context.now + SAMPLE_MS);
+  }
+
+  /** A worker was given more time: a job that it has cores of has it, too. (AD-34.40, AD-26.13) */
+  onExtended({ incarnation, worker }: Life, ms: number): void {
+    const { cores, lostCores } = this.#state;
+    const isHere = cores.some(
+      (one) => one.worker === worker && one.incarnation === incarnation && !lostCores.has(one.core),
+    );
+    if (this.isTracked && isHere) this.#track({ kind: "extended", worker, ms });
+  }
+
+  /** Whoever advances as before, has nothing to do or is gone needs it no more; what it was given stays. (AD-34.62) */
+  #clean(): void {
+    const { timeouts, workers } = this.#context;
+    for (const worker of this.#state.timeouts.extended) {
+      if (workers.isExtended(worker)) continue;
+      if (workers.statusOf(worker) !== "alive") timeouts.count("cleaned", "worker_failure");
+      this.#track({ kind: "recovered", worker });
+    }
   }
 
   #track(change: TrackingChange): void {

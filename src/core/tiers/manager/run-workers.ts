@@ -75,9 +75,16 @@ export class RunWorkers {
     this.#rows.heard(life);
   }
 
-  /** The cores at workers that live and say nothing about this job. */
-  silentCores(): readonly RunCore[] {
-    return this.cores().filter((core) => this.#lives(core) && this.#rows.isSilent(core));
+  /** The cores at workers that live, and why they are taken from them: they say nothing, or stand still. */
+  failedCores(): readonly { readonly core: number; readonly what: string }[] {
+    const { workers } = this.#context;
+    return this.cores().flatMap(({ core, incarnation, worker }) => {
+      const life = { worker, incarnation };
+      if (workers.isEvicted(worker, incarnation))
+        return [{ core, what: `worker ${worker} stands still with core ${core}` }];
+      if (!this.#lives(life) || !this.#rows.isSilent(life) || workers.isHeld(worker)) return [];
+      return [{ core, what: `worker ${worker} has core ${core} and says nothing about this job` }];
+    });
   }
 
   /** Whether it may be given cores of this job. */

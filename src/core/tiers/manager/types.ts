@@ -8,6 +8,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { GroupId, LogEntry } from "../../ledger/group/messages.ts";
 import type { Application } from "../../ledger/node/application.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
+import type { Extended, Extension } from "../extension-messages.ts";
 import type { GateAnswer, GateRequest } from "../gate-messages.ts";
 import type {
   Announce,
@@ -116,6 +117,8 @@ export type ManagerInput =
   | { readonly kind: "workerClosed"; readonly worker: string }
   /** Answered with the same id. */
   | { readonly kind: "events"; readonly id: number; readonly events: Events }
+  /** Answered with the same id. */
+  | { readonly kind: "extension"; readonly id: number; readonly extension: Extension }
   | { readonly kind: "client"; readonly id: number; readonly request: ClientRequest }
   | { readonly kind: "gate"; readonly id: number; readonly request: GateRequest }
   /** The answer to `worker`; null when none came. */
@@ -150,7 +153,7 @@ export type ManagerEffect =
   | {
       readonly kind: "answer";
       readonly id: number;
-      readonly answer: ClientAnswer | GateAnswer | Taken | Refusal;
+      readonly answer: ClientAnswer | GateAnswer | Taken | Extended | Refusal;
     }
   /** Keep it durably, here and on a quorum of the managers: `blobsReady` or `blobNotKept` follows. */
   | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }

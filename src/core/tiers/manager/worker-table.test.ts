@@ -13,7 +13,7 @@ function heardAtZero(): WorkerTable {
   return table;
 }
 
-const lostAt = (table: WorkerTable, now: number): boolean => table.takeLost(now).length > 0;
+const lostAt = (table: WorkerTable, now: number): boolean => table.takeFailed(now).lost.length > 0;
 
 describe("a worker that is silent", () => {
   it("is lost when its time is over", () => {

@@ -1,6 +1,19 @@
-/** The workers that this manager hears, and since when it does not. */
+/**
+ * The workers that this manager hears, since when it does not, and whether their work advances. When more than half
+ * of them fail at once, this manager itself is more likely to be cut off: it gives up none that only stands still,
+ * and waits longer for those that are silent. (AD-19.31, P5)
+ */
 
 import type { NodeView, WorkerHeartbeat } from "../messages.ts";
+import {
+  decisionOf,
+  type HealthDecision,
+  type HealthSignals,
+  isSystemic,
+  LIVE_MS,
+  labelOf,
+} from "../pressure/health.ts";
+import { WorkerProgress } from "../pressure/worker-progress.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 
 /** Workers that are remembered, the lost ones included. */
@@ -14,6 +27,7 @@ const LATE_FACTOR = 4;
 const LATE_FOR_MS = 10_000;
 /** Nobody is taken for alive for more than this beyond the silence that is allowed. */
 const LATE_MS_MAX = 27_000;
+const HELD_LOOK_MS = 1_000;
 
 interface Known {
   heartbeat: WorkerHeartbeat;
@@ -21,6 +35,18 @@ interface Known {
   lost: boolean;
   /** When it ended its connection without having said anything since. */
   closedAt: number | null;
+  readonly progress: WorkerProgress;
+  /** It was given up, and has not moved since: it gets no work. */
+  isEvicted: boolean;
+  /** Why it would have been given up if it were not one of many; null: it would not. */
+  held: FailedWorker["cause"] | null;
+}
+
+/** One that is given up, or would be. */
+interface FailedWorker {
+  readonly worker: string;
+  readonly incarnation: number;
+  readonly cause: "silent" | "stuck";
 }
 
 export class WorkerTable {
@@ -31,6 +57,8 @@ export class WorkerTable {
   #firstHeardAt: number | null = null;
   #lateMs = 0;
   #lateUntil = 0;
+  /** When those that are held are looked at again. */
+  #lookAt = Number.POSITIVE_INFINITY;
 
   constructor(
     config: { readonly workerTimeoutMs: number; readonly lostWorkerMs: number },
@@ -66,8 +94,31 @@ export class WorkerTable {
     if (known !== undefined && incarnation < known.heartbeat.incarnation) return false;
     if (known === undefined && this.#workers.size >= WORKERS_MAX) return false;
     const isNew = known === undefined || known.lost || incarnation > known.heartbeat.incarnation;
-    this.#workers.set(worker, { heartbeat, heardAt: now, lost: false, closedAt: null });
+    const isSame = known !== undefined && known.heartbeat.incarnation === incarnation;
+    const progress = isSame ? known.progress : new WorkerProgress(now);
+    const isEvicted = isSame && known.isEvicted;
+    const held = isSame && known.held === "stuck" ? known.held : null;
+    const kept = { progress, isEvicted, held };
+    this.#workers.set(worker, { heartbeat, heardAt: now, lost: false, closedAt: null, ...kept });
     return isNew;
+  }
+
+  /** What it says of its work; true when it does so better or worse than before. */
+  onWork({ advance = 0, running = 0, worker }: WorkerHeartbeat, now: number): boolean {
+    const known = this.#workers.get(worker);
+    if (known === undefined) return false;
+    const isChanged = known.progress.heard({ running, advance }, now);
+    if (!known.progress.isStuck) {
+      known.isEvicted = false;
+      known.held = null;
+    }
+    return isChanged;
+  }
+
+  /** Null: it is not known, or that life of it is over. */
+  progressOf(worker: string, incarnation: number): WorkerProgress | null {
+    const known = this.#workers.get(worker);
+    return known?.heartbeat.incarnation === incarnation ? known.progress : null;
   }
 
   /** Any other word of it is a sign of life, too. */
@@ -91,25 +142,99 @@ export class WorkerTable {
     return known.heartbeat.incarnation > incarnation ? known.heardAt : known.closedAt;
   }
 
-  /** Those that have been silent for too long since the last call. Those that were lost long ago are forgotten. */
-  takeLost(now: number): readonly WorkerHeartbeat[] {
-    const lost: WorkerHeartbeat[] = [];
-    if (!this.#rules.silenceNoticed) return lost;
-    for (const [worker, known] of this.#workers) {
+  /**
+   * Those that have been silent for too long, or stood still for longer than they are waited for, since the last
+   * call; and those that are held instead. Those that were lost long ago are forgotten.
+   */
+  takeFailed(now: number): {
+    readonly lost: readonly FailedWorker[];
+    readonly held: readonly FailedWorker[];
+  } {
+    const lost: FailedWorker[] = [];
+    const held: FailedWorker[] = [];
+    for (const [worker, known] of this.#workers)
       if (known.lost && now - known.heardAt > this.#lostMs) this.#workers.delete(worker);
-      if (known.lost || now - known.heardAt < this.#silenceMs) continue;
-      known.lost = true;
-      lost.push(known.heartbeat);
+    const isSystemic = this.#rules.massFailureHeld && this.#isSystemic(now);
+    this.#lookAt = Number.POSITIVE_INFINITY;
+    for (const known of this.#workers.values()) {
+      const cause = this.#failureOf(known, now);
+      if (cause === null) continue;
+      const { incarnation, worker } = known.heartbeat;
+      if (isSystemic && this.#mayHold(known, cause, now)) {
+        if (known.held !== cause) held.push({ worker, incarnation, cause });
+        known.held = cause;
+        this.#lookAt = now + HELD_LOOK_MS;
+        continue;
+      }
+      known.held = null;
+      if (cause === "silent") known.lost = true;
+      else known.isEvicted = true;
+      lost.push({ worker, incarnation, cause });
     }
-    return lost;
+    return { lost, held };
+  }
+
+  #failureOf(known: Known, now: number): FailedWorker["cause"] | null {
+    if (known.lost) return null;
+    if (this.#isSilent(known, now)) return this.#rules.silenceNoticed ? "silent" : null;
+    return !known.isEvicted && known.progress.isOverdue(now) ? "stuck" : null;
+  }
+
+  #isSilent({ heardAt }: Known, now: number): boolean {
+    return now - heardAt >= this.#silenceMs;
+  }
+
+  /** Those that were given up count no more. (AD-19.32) */
+  #isSystemic(now: number): boolean {
+    const tracked = [...this.#workers.values()].filter(
+      ({ isEvicted, lost }) => !lost && !isEvicted,
+    );
+    const failing = tracked.filter((one) => this.#isSilent(one, now) || one.progress.isStuck);
+    return isSystemic(failing.length, tracked.length);
+  }
+
+  /** Who ended its connection is gone itself; for the others the wait has an end. */
+  #mayHold({ closedAt, heardAt }: Known, cause: FailedWorker["cause"], now: number): boolean {
+    return cause === "stuck" || (closedAt === null && now - heardAt < LIVE_MS);
   }
 
   nextDeadline(): number | null {
-    let at = Number.POSITIVE_INFINITY;
-    if (!this.#rules.silenceNoticed) return null;
-    for (const { heardAt, lost } of this.#workers.values())
-      if (!lost) at = Math.min(at, heardAt + this.#silenceMs);
+    let at = this.#lookAt;
+    for (const { heardAt, held, isEvicted, lost, progress } of this.#workers.values()) {
+      if (lost || held !== null) continue;
+      if (this.#rules.silenceNoticed) at = Math.min(at, heardAt + this.#silenceMs);
+      if (!isEvicted && progress.isStuck) at = Math.min(at, progress.extensions.evictAt() ?? at);
+    }
     return at === Number.POSITIVE_INFINITY ? null : at;
+  }
+
+  /** It is silent or stands still like most others: nothing is taken from it for that. */
+  isHeld(worker: string): boolean {
+    return (this.#workers.get(worker)?.held ?? null) !== null;
+  }
+
+  /** It was given more time, and has not recovered. */
+  isExtended(worker: string): boolean {
+    const known = this.#workers.get(worker);
+    return known !== undefined && !known.lost && known.progress.extensions.count > 0;
+  }
+
+  /** This life of it stood still for too long, and does. */
+  isEvicted(worker: string, incarnation: number): boolean {
+    const known = this.#workers.get(worker);
+    return known?.isEvicted === true && known.heartbeat.incarnation === incarnation;
+  }
+
+  /** What becomes of new work for it. `ready`: it has room and takes work. */
+  #signals({ held, isEvicted, lost, progress }: Known, ready: boolean): HealthSignals {
+    const live = !lost && held !== "silent";
+    return { live, ready, progress: progress.band, isOverdue: isEvicted };
+  }
+
+  /** Null: it is not known. */
+  decisionOf(worker: string): HealthDecision | null {
+    const known = this.#workers.get(worker);
+    return known === undefined ? null : decisionOf(this.#signals(known, !known.heartbeat.draining));
   }
 
   /** Whether this very life of it is heard. */
@@ -128,21 +253,27 @@ export class WorkerTable {
     this.#workers.delete(worker);
   }
 
-  /** Those that may be given more. */
-  available(): readonly WorkerHeartbeat[] {
-    return [...this.#workers.values()]
-      .filter(({ heartbeat, lost }) => !lost && !heartbeat.draining)
-      .map(({ heartbeat }) => heartbeat);
+  /** Those that may be given more; those that are slow are for when nobody else has room. (AD-19.8) */
+  available(): readonly (WorkerHeartbeat & { readonly isSlow: boolean })[] {
+    return [...this.#workers.values()].flatMap((known) => {
+      const { heartbeat } = known;
+      const decision = decisionOf(this.#signals(known, !heartbeat.draining));
+      const isOpen = decision === "route" || decision === "investigate";
+      return isOpen ? [{ ...heartbeat, isSlow: decision === "investigate" }] : [];
+    });
   }
 
   views(
     usedCores: (worker: string, incarnation: number) => number,
   ): readonly Omit<NodeView, "datacenter" | "leads">[] {
-    return [...this.#workers.values()].map(({ heartbeat, lost }) => {
+    return [...this.#workers.values()].map((known) => {
+      const { heartbeat, lost } = known;
       const { cores, draining, incarnation, version, worker } = heartbeat;
       const status = lost ? "lost" : draining ? "draining" : "alive";
       const coresUsed = lost ? 0 : usedCores(worker, incarnation);
-      return { name: worker, role: "worker", incarnation, version, status, cores, coresUsed };
+      const health = labelOf(this.#signals(known, !draining && coresUsed < cores));
+      const role = "worker" as const;
+      return { name: worker, role, incarnation, version, status, cores, coresUsed, health };
     });
   }
 }

@@ -68,6 +68,13 @@ export interface PressureView {
   readonly state: OverloadState;
   readonly inFlight: number;
   readonly shed: Readonly<Record<Priority, number>>;
+  /** Of each class: under way, taken on so far, and how many may be under way; 0: any number. (BEX-8) */
+  readonly classes: Readonly<
+    Record<
+      Priority,
+      { readonly inFlight: number; readonly acquired: number; readonly limit: number }
+    >
+  >;
   readonly rateLimited: number;
   /** Of the fuller of its one core and its fullest queue: figures come through both. */
   readonly fill: number;
@@ -180,6 +187,12 @@ export class RequestGuard {
       state: this.#detector.state(now),
       inFlight: PRIORITIES.reduce((sum, one) => sum + this.#admission.stats(one).inFlight, 0),
       shed: { ...this.#shed },
+      classes: {
+        critical: this.#admission.stats("critical"),
+        high: this.#admission.stats("high"),
+        normal: this.#admission.stats("normal"),
+        low: this.#admission.stats("low"),
+      },
       rateLimited: this.#rateLimited,
       fill: this.#gauge.fill,
       logMs: this.#logMs,

@@ -4,7 +4,9 @@
  * Every request ends: with an answer, or without one when its connection breaks or its time is over. Whoever
  * asks decides whether to ask again; what must happen once carries a key.
  *
- * One manager that is known is enough: it tells where the others are, and they are called, too.
+ * One manager that is known is enough: it tells where the others are, and they are called, too. Whom of them a
+ * client asks is the affair of its pool; it stays with that one as long as it does well, since it has seen what
+ * the client did before. (AD-28)
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
@@ -20,11 +22,15 @@ import { QUEUE_LIMITS } from "../link/limits.ts";
 import { Links } from "../link/links.ts";
 import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
+import { PeerPool, type PoolView } from "../route/peer-pool.ts";
 
 /** Managers of one datacenter, by all the addresses that they have. */
 const MANAGERS_MAX = 32;
 /** Whoever refuses our greeting for so long does not know us; one that ends or is full does so for less. */
 const REFUSED_MS = 2_000;
+/** Above all numbers that callers ask with. */
+const PROBE_IDS_FROM = 2 ** 32;
+const PROBE_MS = 5_000;
 
 interface ClientProcessOptions {
   readonly hello: Hello;
@@ -67,23 +73,33 @@ export type ClientEffect =
 
 interface Asked {
   readonly to: Address;
+  readonly at: Millis;
 }
 
 export class ClientProcess {
   readonly #links: Links;
   readonly #managers = new Set<Address>();
   readonly #up = new Set<Address>();
+  /** The datacenters that those who were greeted say they are in. */
+  readonly #datacenters = new Map<string, string>();
+  readonly #datacenter: string;
+  readonly #node: string;
+  readonly #pool: PeerPool;
   readonly #asked = new Map<number, Asked>();
   /** Requests that wait for a connection. */
   #waiting: Extract<ClientInput, { kind: "ask" }>[] = [];
   readonly #deadlines = new Deadlines<number>();
   #preferred: Address | null = null;
   #isCalling = false;
+  #probes = 0;
   #effects: ClientEffect[] = [];
   #now = 0 as Millis;
 
   constructor(options: ClientProcessOptions, random: Random) {
     const { hello, ring, entropy, compressor, managers } = options;
+    this.#datacenter = hello.datacenter;
+    this.#node = hello.node;
+    this.#pool = new PeerPool({ selector: hello.node, role: hello.role }, random.fork("pool"));
     this.#links = new Links(
       {
         ...{ hello, ring, entropy, compressor },
@@ -91,10 +107,12 @@ export class ClientProcess {
         emit: (effect) => this.#effects.push(effect),
       },
       {
-        refusePeer: (_peer, { node, role }) =>
-          role === "manager" || (role === "gate" && hello.role === "client")
+        refusePeer: (peer, { datacenter, node, role }) => {
+          this.#datacenters.set(peer, datacenter);
+          return role === "manager" || (role === "gate" && hello.role === "client")
             ? null
-            : `"${node}" is a ${role} and takes no jobs`,
+            : `"${node}" is a ${role} and takes no jobs`;
+        },
         opening: () => ({ name: "clientOpening", correlation: 1, value: { client: hello.node } }),
         refuseOpened: (_peer, answer) => {
           if (answer.name !== "opened") return `a manager does not answer with ${answer.name}`;
@@ -140,6 +158,11 @@ export class ClientProcess {
     return [...this.#up];
   }
 
+  /** Whom it asks, and how they do. */
+  get pool(): PoolView {
+    return this.#pool.view(this.#now);
+  }
+
   step(input: ClientInput, now: Millis): readonly ClientEffect[] {
     this.#now = now;
     switch (input.kind) {
@@ -157,6 +180,8 @@ export class ClientProcess {
       case "tick":
         this.#links.tick(now);
         for (const id of this.#deadlines.takeDue(now)) this.#settle(id, null);
+        if (now >= this.#pool.nextDeadline())
+          for (const evicted of this.#pool.onTick(now)) this.#probe(evicted as Address);
         break;
       default:
         this.#links.take(input, now);
@@ -168,7 +193,11 @@ export class ClientProcess {
 
   nextDeadline(): Millis | null {
     const never = Number.POSITIVE_INFINITY;
-    const at = Math.min(this.#links.nextDeadline() ?? never, this.#deadlines.next() ?? never);
+    const at = Math.min(
+      this.#links.nextDeadline() ?? never,
+      this.#deadlines.next() ?? never,
+      this.#pool.nextDeadline(),
+    );
     return at === never ? null : (at as Millis);
   }
 
@@ -186,13 +215,24 @@ export class ClientProcess {
       if (to !== null) this.#settle(ask.id, null);
       return;
     }
-    this.#asked.set(ask.id, { to });
-    this.#links.send(to, encodeStreamMessage({ ...ask.message, correlation: ask.id }), this.#now);
+    this.#send(to, ask.id, ask.message);
+  }
+
+  #send(to: Address, id: number, message: StreamEnvelope): void {
+    this.#asked.set(id, { to, at: this.#now });
+    this.#links.send(to, encodeStreamMessage({ ...message, correlation: id }), this.#now);
+  }
+
+  /** The greeting again: whoever answers it would answer a question. */
+  #probe(to: Address): void {
+    const id = PROBE_IDS_FROM + ++this.#probes;
+    this.#deadlines.set(id, this.#now + PROBE_MS);
+    this.#send(to, id, { name: "clientOpening", correlation: id, value: { client: this.#node } });
   }
 
   #chosen(): Address | null {
     if (this.#preferred === null || !this.#up.has(this.#preferred))
-      this.#preferred = this.#up.values().next().value ?? null;
+      this.#preferred = this.#pool.choose() as Address | null;
     return this.#preferred;
   }
 
@@ -202,13 +242,16 @@ export class ClientProcess {
       this.#preferred = to;
       return;
     }
-    const up = [...this.#up];
-    const at = this.#preferred === null ? -1 : up.indexOf(this.#preferred);
-    this.#preferred = up[(at + 1) % up.length] ?? null;
+    const last = this.#preferred;
+    this.#preferred = this.#pool.choose() as Address | null;
+    // In turn, and not the one that is turned away from while there is another.
+    if (this.#preferred === last) this.#preferred = this.#pool.choose() as Address | null;
   }
 
   #onUp(manager: Address): void {
     this.#up.add(manager);
+    const isNear = this.#datacenter !== "" && this.#datacenters.get(manager) === this.#datacenter;
+    this.#pool.add(manager, isNear ? "same_dc" : "global", this.#now);
     this.#effects.push({ kind: "link", manager, up: true, problem: null });
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -217,14 +260,25 @@ export class ClientProcess {
 
   #onDown(manager: Address, problem: string): void {
     this.#up.delete(manager);
+    this.#pool.remove(manager, this.#now);
     this.#effects.push({ kind: "link", manager, up: false, problem });
     for (const [id, { to }] of [...this.#asked]) if (to === manager) this.#settle(id, null);
     if (this.isRefused) for (const { id } of this.#waiting) this.#settle(id, null);
   }
 
+  #judge({ at, to }: Asked, isAnswered: boolean): void {
+    if (isAnswered) this.#pool.succeeded(to, this.#now - at, this.#now);
+    else this.#pool.failed(to, this.#now);
+  }
+
   #settle(id: number, answer: StreamEnvelope | null): void {
     const asked = this.#asked.get(id);
     this.#asked.delete(id);
+    if (asked !== undefined) this.#judge(asked, answer !== null);
+    if (id > PROBE_IDS_FROM) {
+      this.#deadlines.delete(id);
+      return;
+    }
     const waited = this.#waiting.some((ask) => ask.id === id);
     if (asked === undefined && !waited) return;
     this.#waiting = this.#waiting.filter((ask) => ask.id !== id);

@@ -17,10 +17,10 @@ import type { GateEffect, GateInput, ManagerAnswer, ManagerMessage } from "../ga
 import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
 import { type PressureView, RequestGuard } from "../pressure/request-guard.ts";
 import { PRESSURE_RULES, type PressureRules } from "../pressure/rules.ts";
+import type { AboveEffect, AboveInput } from "./above.ts";
 import { Askers } from "./askers.ts";
 import type { ClientEffect, ClientProcess } from "./client-process.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
-import type { AboveEffect, AboveInput } from "./manager-process.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
 
 /** What stands above the ledger; the gate itself, pure. */

@@ -6,8 +6,7 @@
  * was told of does not notice. One peer that was is enough to keep the copy from that peer.
  */
 
-import type { Hello } from "../../../wire/hello.ts";
-import { negotiate } from "../../../wire/version.ts";
+import { agreeOn, type Hello } from "../../../wire/hello.ts";
 import type { Millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 
@@ -38,8 +37,7 @@ export class LogMarks {
 
   /** A peer was greeted: whether it is told. */
   onGreeted(peer: NodeId, hello: Hello): void {
-    const agreed = negotiate(capabilitiesOf(this.#self), capabilitiesOf(hello));
-    if (agreed.ok && agreed.features.includes("log_marks"))
+    if (agreeOn("log_marks", this.#self, hello))
       this.#telling.set(peer, { at: Number.NEGATIVE_INFINITY as Millis, lastRecord: -1 });
     else this.#telling.delete(peer);
   }
@@ -74,11 +72,4 @@ export class LogMarks {
     this.onTold(peer, identity, lastRecord);
     return null;
   }
-}
-
-function capabilitiesOf({ capabilities, versionMajor, versionMinor }: Hello): {
-  readonly version: { readonly major: number; readonly minor: number };
-  readonly capabilities: readonly string[];
-} {
-  return { version: { major: versionMajor, minor: versionMinor }, capabilities };
 }

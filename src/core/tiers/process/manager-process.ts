@@ -21,8 +21,9 @@ import type { GateAnswer } from "../gate-messages.ts";
 import type { StreamId } from "../link/types.ts";
 import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
 import type { Announced, BlobHash, ClientAnswer, Refusal, Taken } from "../messages.ts";
-import { type PressureSample, type PressureView, RequestGuard } from "../pressure/request-guard.ts";
+import { type PressureView, RequestGuard } from "../pressure/request-guard.ts";
 import { PRESSURE_RULES, type PressureRules } from "../pressure/rules.ts";
+import type { AboveEffect, AboveInput } from "./above.ts";
 import { Askers } from "./askers.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import { ManagerBlobs } from "./manager-blobs.ts";
@@ -37,49 +38,6 @@ interface ManagerMachine {
 /** A worker that has not answered by then is taken for silent; the manager asks again. */
 const ANSWER_MS_MAX = 5_000;
 
-/** Beside what the ledger hears. */
-export type AboveInput =
-  /** How hard-pressed this process is, measured now and then. */
-  | ({ readonly kind: "pressure" } & PressureSample)
-  | Extract<ManagerInput, { kind: "blobRead" | "blobNotKept" }>
-  /** Complete and durable here: all at the start, then each as it comes. */
-  | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
-  /** Dropped to make room. */
-  | { readonly kind: "blobsGone"; readonly hashes: readonly BlobHash[] }
-  /** Of `blobGet`: null bytes when it is not here. */
-  | {
-      readonly kind: "blobPart";
-      readonly id: number;
-      readonly total: number;
-      readonly bytes: Uint8Array | null;
-    }
-  /** Of `blobPut`: up to where it is here, or why it is not taken. */
-  | {
-      readonly kind: "blobPutDone";
-      readonly id: number;
-      readonly held: number;
-      readonly problem: string | null;
-    };
-
-/** Beside what the ledger asks for. */
-export type AboveEffect =
-  /** `keepBlob` is answered with `blobsHeld` or `blobNotKept`. */
-  | Extract<ManagerEffect, { kind: "keepBlob" | "readBlob" | "pinBlobs" }>
-  | {
-      readonly kind: "blobGet";
-      readonly id: number;
-      readonly hash: BlobHash;
-      readonly offset: number;
-    }
-  | {
-      readonly kind: "blobPut";
-      readonly id: number;
-      readonly hash: BlobHash;
-      readonly offset: number;
-      readonly total: number;
-      readonly bytes: Uint8Array;
-    };
-
 type ManagerProcessInput = ProcessInput | AboveInput;
 type ManagerProcessEffect = ProcessEffect | AboveEffect;
 
@@ -93,7 +51,7 @@ interface Caller {
 /** Where an answer goes. */
 type Asker =
   | {
-      readonly what: "events" | "client" | "gate" | "blob";
+      readonly what: "events" | "extension" | "client" | "gate" | "blob";
       readonly stream: StreamId;
       readonly correlation: number;
       /** Of `blobGet`. */
@@ -292,6 +250,13 @@ export class ManagerProcess {
         this.#heard.push({ kind: "events", id, events: { kind: "events", ...message.value } });
         return;
       }
+      case "extension": {
+        if (message.value.worker !== name) return;
+        const id = this.#askers.add({ stream, correlation, what: "extension" });
+        const extension = { kind: "extension", ...message.value } as const;
+        this.#heard.push({ kind: "extension", id, extension });
+        return;
+      }
       case "clientRequest": {
         const id = this.#askers.admit({ stream, correlation, what: "client" }, called);
         if (typeof id !== "number")
@@ -438,7 +403,10 @@ export class ManagerProcess {
         correlation,
         value: { next: answer.next, level: this.#guard.backpressure },
       });
-    else if (what === "client")
+    else if (answer.kind === "extended") {
+      const { kind: _, ...value } = answer;
+      this.#say(stream, { name: "extended", correlation, value });
+    } else if (what === "client")
       this.#say(stream, { name: "clientAnswer", correlation, value: answer as ClientAnswer });
     else if (what === "gate") {
       const level = this.#guard.backpressure;

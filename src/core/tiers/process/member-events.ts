@@ -58,6 +58,36 @@ const EVENT_OF: Readonly<Record<MemberChange["kind"], MemberEventName | null>> =
   forget: null,
 };
 
+interface ConfirmationLog {
+  readonly event: "PeerConfirmed" | "PeerUnconfirmedCleanup" | "RoleConfirmationAttempt";
+  readonly fields: Readonly<Record<string, string | number>>;
+}
+
+/** What became of a member that was heard of and not reached before, under the names of AD-35. */
+export function confirmationLogs({ kind, member, why }: MemberChange): readonly ConfirmationLog[] {
+  const { ageMs, confirmAttempts: attempts, id, record, rttMs, rttSamplesMs } = member;
+  const isRemoved = kind === "forget" && !member.confirmed;
+  if (kind !== "confirmed" && !isRemoved) return [];
+  const outcome = isRemoved ? "removed" : "confirmed";
+  const attempted: ConfirmationLog = {
+    event: "RoleConfirmationAttempt",
+    fields: { member: id, role: record.role, attempts, outcome },
+  };
+  const ended: ConfirmationLog = isRemoved
+    ? {
+        event: "PeerUnconfirmedCleanup",
+        fields: { member: id, reason: why, elapsed: ageMs },
+      }
+    : {
+        event: "PeerConfirmed",
+        fields: {
+          ...{ member: id, rtt: rttMs ?? 0, samples: rttSamplesMs.length },
+          error: rttMs === null ? 0 : Math.abs((member.rttEstimateMs ?? rttMs) - rttMs),
+        },
+      };
+  return attempts > 0 ? [attempted, ended] : [ended];
+}
+
 /** Null for a change that is only logged. */
 export function eventOf({ kind, member, from, to, why }: MemberChange): MemberEvent | null {
   const event = EVENT_OF[kind];

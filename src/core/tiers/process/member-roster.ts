@@ -4,7 +4,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { MemberChange } from "../../cluster/swim/types.ts";
 import { MemberAddresses } from "./member-addresses.ts";
 import { memberEntry, type Onlooker } from "./member-audit.ts";
-import { eventOf } from "./member-events.ts";
+import { confirmationLogs, eventOf } from "./member-events.ts";
 import type { MemberOutput } from "./member-output.ts";
 import { decodeMemberState, type MemberState } from "./member-state.ts";
 
@@ -32,6 +32,7 @@ export class MemberRoster {
     }
     const level = kind === "failed" || kind === "suspect" ? "warn" : "info";
     this.#out.log(level, `swim.${kind}`, { member: id, address, from, to, incarnation, why });
+    for (const { event, fields } of confirmationLogs(change)) this.#out.log("info", event, fields);
     const entry = memberEntry(change, this.onlooker);
     if (entry !== null) this.#out.record(entry);
     const event = eventOf(change);

@@ -7,7 +7,7 @@
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
-import type { Hello } from "../../../wire/hello.ts";
+import { agreeOn, type Hello } from "../../../wire/hello.ts";
 import type { KeyRing } from "../../../wire/key-ring.ts";
 import { encodeStreamMessage, type StreamEnvelope } from "../../../wire/registry.ts";
 import type { Entropy } from "../../../wire/seal.ts";
@@ -24,6 +24,7 @@ import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 import { MANAGER_DEFAULTS } from "../manager/types.ts";
 import type { Announce, Announced, Artifact, Orders, Refusal, Taken } from "../messages.ts";
+import { LoadProgress } from "../worker/load-progress.ts";
 import type { WorkerRules } from "../worker/rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts";
 import type { FencedViews } from "../worker/view-fence.ts";
@@ -63,7 +64,7 @@ export type WorkerProcessInput =
   | LinkInput
   /** Calls the managers. */
   | { readonly kind: "start" }
-  | Extract<WorkerInput, { kind: "core" | "coreGone" | "viewsKept" | "drain" | "tick" }>
+  | Extract<WorkerInput, { kind: "core" | "coreGone" | "viewsKept" | "drain" | "leave" | "tick" }>
   /** Of `lookUp`: what is not here. */
   | { readonly kind: "lookedUp"; readonly job: string; readonly missing: readonly Artifact[] }
   /** Of `keep`. */
@@ -96,7 +97,8 @@ type Asked =
       readonly manager: string;
       readonly job: string;
       readonly hash: string;
-    };
+    }
+  | { readonly kind: "extension"; readonly manager: string; readonly number: number };
 
 assert(MANAGER_DEFAULTS.rejoinMs >= REJOIN_MS_MAX, "managers wait until a worker has called again");
 
@@ -106,6 +108,9 @@ export class WorkerProcess {
   readonly #managers: readonly ManagerAddress[];
   /** As it was last told: every failed call says again that a link is down. */
   readonly #up = new Map<string, boolean>();
+  readonly #progress = new LoadProgress();
+  /** Managers that understand a request for more time. */
+  readonly #granting = new Set<string>();
   readonly #fetches: Fetches;
   /** Cores that wait for the files of their job. */
   readonly #opening = new Map<string, OpenEffect[]>();
@@ -142,8 +147,14 @@ export class WorkerProcess {
         emit: (effect) => this.#effects.push(effect),
       },
       {
-        refusePeer: (peer, { node, role }) =>
-          node === peer && role === "manager" ? null : `${role} "${node}" answers for ${peer}`,
+        refusePeer: (peer, greeted) => {
+          const { node, role } = greeted;
+          if (agreeOn("extensions", hello, greeted)) this.#granting.add(peer);
+          else this.#granting.delete(peer);
+          return node === peer && role === "manager"
+            ? null
+            : `${role} "${node}" answers for ${peer}`;
+        },
         opening: () => ({
           name: "heartbeat",
           correlation: 1,
@@ -186,6 +197,7 @@ export class WorkerProcess {
       case "coreGone":
       case "viewsKept":
       case "drain":
+      case "leave":
         this.#step(input);
         break;
       case "tick":
@@ -213,15 +225,41 @@ export class WorkerProcess {
       this.worker.nextDeadline() ?? never,
       this.#fetches.nextDeadline() ?? never,
       this.#deadlines.next() ?? never,
+      this.#askAt(),
     );
     return at === never ? null : (at as Millis);
   }
 
   #onTick(): void {
+    this.#progress.onLate(this.#now - (this.nextDeadline() ?? this.#now), this.#now);
+    if (this.#askAt() <= this.#now) this.#askForTime();
     this.#links.tick(this.#now);
     for (const id of this.#deadlines.takeDue(this.#now)) this.#onAnswer(id, null);
     this.#fetch(this.#fetches.tick(this.#now));
     this.#step({ kind: "tick" });
+  }
+
+  /** Infinite while nobody is there who could grant anything. */
+  #askAt(): number {
+    const isHeard = [...this.#granting].some((manager) => this.#up.get(manager) === true);
+    return isHeard ? this.#progress.askAt : Number.POSITIVE_INFINITY;
+  }
+
+  /** Every manager: those that lead its jobs wait for it, and whoever gives work gives it none. (AD-26.1) */
+  #askForTime(): void {
+    const { incarnation, worker } = this.#heartbeat;
+    const request = this.#progress.ask(this.#now);
+    const { number, progress, reason } = request;
+    const fields = { number, progress, reason };
+    this.#effects.push({ kind: "log", level: "warn", event: "worker.askedForTime", fields });
+    for (const manager of this.#granting) {
+      if (this.#up.get(manager) !== true) continue;
+      const value = { worker, incarnation, ...request };
+      this.#ask(
+        { kind: "extension", manager, number },
+        { name: "extension", correlation: 0, value },
+      );
+    }
   }
 
   #onLink(manager: string, up: boolean, problem: string | null): void {
@@ -258,6 +296,7 @@ export class WorkerProcess {
       case "taken":
       case "denial":
       case "blobChunk":
+      case "extended":
         this.#onAnswer(correlation, { name, correlation, value } as StreamEnvelope);
         return;
       default:
@@ -270,6 +309,11 @@ export class WorkerProcess {
     if (asked === undefined) return;
     this.#asked.delete(id);
     this.#deadlines.delete(id);
+    if (asked.kind === "extension") {
+      if (answer?.name === "extended")
+        this.#progress.answered(asked.number, answer.value, this.#now);
+      return;
+    }
     const { job } = asked;
     if (asked.kind === "get") {
       const bytes = answer?.name === "blobChunk" ? answer.value.bytes : null;
@@ -296,13 +340,16 @@ export class WorkerProcess {
   }
 
   #step(input: WorkerInput): void {
+    if (input.kind === "core") this.#progress.onEvent(input.slot, input.event, this.#now);
+    if (input.kind === "coreGone") this.#progress.onGone(input.slot);
     for (const effect of this.worker.step(input, this.#now)) this.#perform(effect);
   }
 
   #perform(effect: WorkerEffect): void {
     switch (effect.kind) {
       case "heartbeat": {
-        const { kind: _, ...value } = effect.heartbeat;
+        const { kind: _, ...said } = effect.heartbeat;
+        const value = { ...said, ...this.#progress.report };
         this.#send(effect.to, { name: "heartbeat", correlation: 0, value });
         return;
       }
@@ -324,7 +371,11 @@ export class WorkerProcess {
         this.#fetches.forget(effect.job);
         break;
       case "command":
+        this.#progress.onCommand(effect.slot, effect.command, this.#now);
+        break;
       case "endCore":
+        this.#progress.onGone(effect.slot);
+        break;
       case "keepViews":
       case "log":
       case "drained":

@@ -102,7 +102,6 @@ export class EventRow {
     this.#isUnderWay = false;
     this.#sent = 0;
     if (this.#rules.eventsRenumbered) this.#first = 0;
-    if (!this.#rules.eventsKept) this.clear();
     const waiting = new Set(this.#events);
     this.#events.unshift(...kept.filter((event) => !waiting.has(event)));
   }

@@ -11,6 +11,8 @@ class HeldCore {
   readonly slot: number;
   /** Of the attempt that it was last given. */
   token: number | null = null;
+  /** Why this worker ends its load before anybody asked for it; null: it does not. */
+  cutFor: string | null = null;
   /** Executions that were begun and have not ended. */
   readonly #running = new Set<number>();
 
@@ -31,7 +33,8 @@ class HeldCore {
   }
 
   /** What asks everything that runs here to end. */
-  stops(): readonly RelayedCommand[] {
+  cut(what: string): readonly RelayedCommand[] {
+    this.cutFor = what;
     return [...this.#running].map((execution) => ({ kind: "stop", execution }));
   }
 }
@@ -95,7 +98,10 @@ export class HeldJob {
   }
 
   onEvent(core: number, event: RelayedEvent): void {
-    this.cores.get(core)?.onEvent(event);
+    const held = this.cores.get(core);
+    held?.onEvent(event);
+    // A share that was cut short has not finished, whatever its core says.
+    if (held?.cutFor != null && (event.kind === "finished" || event.kind === "failed")) return;
     const row = { kind: "core", core, event: bounded(event) } as const;
     this.#kept.onEvent(row);
     this.events.push(row);
@@ -114,6 +120,13 @@ export class HeldJob {
   /** Somebody has to hear of it, or to end it. */
   get isOpen(): boolean {
     return this.cores.size > 0 || this.events.waiting > 0;
+  }
+
+  /** When something of it has to be said without anything having happened. */
+  sendAt(isLeaderLinked: boolean): number {
+    const waitsFor = Math.max(this.notBefore, this.events.isPatient ? this.figuresAt : 0);
+    const waits = this.isHeard && isLeaderLinked && waitsFor > 0;
+    return waits ? Math.min(this.askAt, waitsFor) : this.askAt;
   }
 
   running(): readonly RunningCore[] {

@@ -5,14 +5,6 @@ export interface WorkerRules {
   readonly viewFenced: boolean;
   /** Nothing of a view is carried out before its promise is on disk. */
   readonly promiseDurable: boolean;
-  /** Orders for another incarnation, which had other cores, are refused. */
-  readonly incarnationChecked: boolean;
-  /** A command of an older attempt than the core has is refused. */
-  readonly tokenFenced: boolean;
-  /** An order that comes again is not carried out again. */
-  readonly ordersOnce: boolean;
-  /** What no leader has confirmed is told to the next. */
-  readonly eventsKept: boolean;
   /** The last figures of shares that have ended are told to each new leader. */
   readonly figuresKept: boolean;
   /** What was under way when its connection broke is sent again. */
@@ -31,8 +23,6 @@ export interface WorkerRules {
   readonly heardByAll: boolean;
   /** A job that is over for its managers is over here. */
   readonly unknownJobEnds: boolean;
-  /** Figures wait as long as managers ask for. (AD-37) */
-  readonly pressureHeeded: boolean;
   /** Figures that wait are sent later, none is dropped. (AD-23) */
   readonly waitingFiguresStay: boolean;
 }
@@ -40,10 +30,6 @@ export interface WorkerRules {
 export const WORKER_RULES: WorkerRules = {
   viewFenced: true,
   promiseDurable: true,
-  incarnationChecked: true,
-  tokenFenced: true,
-  ordersOnce: true,
-  eventsKept: true,
   figuresKept: true,
   eventsRepeated: true,
   eventsRenumbered: true,
@@ -53,6 +39,5 @@ export const WORKER_RULES: WorkerRules = {
   isolatedKilled: true,
   heardByAll: true,
   unknownJobEnds: true,
-  pressureHeeded: true,
   waitingFiguresStay: true,
 };

@@ -60,6 +60,8 @@ export type WorkerInput =
   | { readonly kind: "viewsKept" }
   /** No further cores; `drained` follows when none is in use. */
   | { readonly kind: "drain" }
+  /** It waits for its jobs no longer: their load is ended here, and told as lost. `drained` follows. */
+  | { readonly kind: "leave" }
   | { readonly kind: "tick" };
 
 /** A process for one core of a job. */

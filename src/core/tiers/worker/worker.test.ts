@@ -130,7 +130,7 @@ describe("orders", () => {
     bench.orders([open(...all)]);
     const over = bench.orders([open(100)], { first: 1 });
     expect(answers(over)).toEqual([{ kind: "taken", next: 2 }]);
-    const lost = { kind: "coreLost", core: 100, what: "it has room for 0 cores" };
+    const lost = { kind: "coreLost", core: 100, what: "it has room for 0 cores", complete: true };
     expect(rows(over)[0]?.events.events).toEqual([lost]);
     bench.orders([{ kind: "release", cores: [0] }], { first: 2 });
     bench.orders([open(101)], { first: 3 });
@@ -294,7 +294,9 @@ describe("events", () => {
     const bench = new Bench();
     bench.orders([open(0, 1)]);
     const [row] = rows(bench.step({ kind: "coreGone", slot: 1, what: "SIGKILL" }));
-    expect(row?.events.events).toEqual([{ kind: "coreLost", core: 0, what: "SIGKILL" }]);
+    expect(row?.events.events).toEqual([
+      { kind: "coreLost", core: 0, what: "SIGKILL", complete: false },
+    ]);
     bench.taken(1);
     bench.orders([{ kind: "release", cores: [1] }], { first: 1 });
     expect(rows(bench.step({ kind: "coreGone", slot: 2, what: null }))).toEqual([]);
@@ -392,9 +394,19 @@ describe("a worker without managers", () => {
     const back = rows(bench.step({ kind: "link", manager: "m1", up: true }));
     expect(back[0]?.events.events).toMatchObject([
       { event: { kind: "frame" } },
-      { event: { kind: "finished" } },
-      { kind: "coreLost" },
+      { kind: "coreLost", complete: true },
     ]);
+  });
+
+  it("does not take for finished what it cut short, though a manager is back by then", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.down();
+    bench.now = 60_000;
+    bench.step({ kind: "tick" });
+    bench.step({ kind: "link", manager: "m1", up: true });
+    const [row] = rows(bench.core(1, finished(9)));
+    expect(row?.events.events).toMatchObject([{ kind: "coreLost", core: 0, complete: true }]);
   });
 
   it("kills what does not end in time", () => {
@@ -405,6 +417,19 @@ describe("a worker without managers", () => {
     bench.step({ kind: "tick" });
     bench.now = 61_500;
     expect(bench.step({ kind: "tick" })).toMatchObject([{ kind: "endCore", kill: true }]);
+  });
+
+  it("kills it though a manager is back by then", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.down();
+    bench.now = 60_000;
+    bench.step({ kind: "tick" });
+    bench.step({ kind: "link", manager: "m1", up: true });
+    bench.now = 61_500;
+    const late = bench.step({ kind: "tick" });
+    expect(late).toContainEqual({ kind: "endCore", slot: 1, kill: true });
+    expect(rows(late)[0]?.events.events).toMatchObject([{ kind: "coreLost", complete: false }]);
   });
 
   it("is alone though it calls and calls", () => {
@@ -452,12 +477,38 @@ describe("a worker that drains", () => {
     const [beat] = bench.step({ kind: "drain" });
     expect(beat).toMatchObject({ kind: "heartbeat", heartbeat: { draining: true } });
     expect(rows(bench.orders([open(1)], { first: 1 }))[0]?.events.events).toEqual([
-      { kind: "coreLost", core: 1, what: "it takes no more cores" },
+      { kind: "coreLost", core: 1, what: "it takes no more cores", complete: true },
     ]);
     bench.taken(1);
-    expect(kinds(bench.orders([{ kind: "release", cores: [0] }], { first: 1 }))).not.toContain(
+    expect(kinds(bench.orders([{ kind: "release", cores: [0] }], { first: 2 }))).not.toContain(
       "drained",
     );
     expect(kinds(bench.step({ kind: "coreGone", slot: 1, what: null }))).toContain("drained");
+  });
+
+  it("that waits no longer ends its load, tells the last figures, then the loss, and goes", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.step({ kind: "drain" });
+    const left = bench.step({ kind: "leave" });
+    expect(left).toMatchObject([{ kind: "command", command: { kind: "stop", execution: 9 } }]);
+    const [figures] = rows(bench.core(1, frame(9, 1)));
+    expect(figures?.events.events).toMatchObject([{ event: { kind: "frame" } }]);
+    bench.core(1, finished(9));
+    expect(kinds(bench.step({ kind: "coreGone", slot: 1, what: null }))).toEqual([]);
+    const [lost] = rows(bench.taken(1));
+    expect(lost?.events.events).toMatchObject([{ kind: "coreLost", core: 0, complete: true }]);
+    expect(kinds(bench.taken(2))).toContain("drained");
+  });
+
+  it("that waits no longer kills what does not end", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.step({ kind: "leave" });
+    bench.now = 3_000;
+    const late = bench.step({ kind: "tick" });
+    expect(late).toContainEqual({ kind: "endCore", slot: 1, kill: true });
+    const [lost] = rows(late);
+    expect(lost?.events.events).toMatchObject([{ kind: "coreLost", core: 0, complete: false }]);
   });
 });

@@ -38,6 +38,8 @@ import { type FencedViews, ViewFence } from "./view-fence.ts";
 export const PROCESSES_PER_CORE_MAX = 8;
 /** Behind the graceful stop of load that is ended here: what does not end by then is killed. */
 const STOP_SLACK_MS = 1_500;
+/** What runs on a worker that goes has so long to end and to tell its last figures. */
+const LEAVE_MS = 3_000;
 
 /** Before events that the leader did not take are sent again. */
 const RETRY_MS = 200;
@@ -55,6 +57,7 @@ interface Held {
 }
 
 type Answered = Extract<WorkerInput, { kind: "answered" }>;
+type Logged = Extract<WorkerEffect, { kind: "log" }>;
 
 export class Worker {
   readonly #config: WorkerConfig;
@@ -75,8 +78,10 @@ export class Worker {
   #drained = false;
   #beatAt = Number.POSITIVE_INFINITY;
   #heardAt: Millis | null = null;
-  /** Load is being ended for want of managers, by then at the latest. */
-  #isolatedUntil: number | null = null;
+  /** Load was ended for want of managers. */
+  #isIsolated = false;
+  /** Load that is being ended here and has not by then is killed, whoever is back meanwhile. */
+  #cutBy = Number.POSITIVE_INFINITY;
   #effects: WorkerEffect[] = [];
 
   constructor(config: WorkerConfig, views: FencedViews, rules: WorkerRules = WORKER_RULES) {
@@ -99,7 +104,7 @@ export class Worker {
 
   /** How long figures wait between two messages, as managers ask for it. (AD-37.5) */
   figuresDelayMs(now: Millis): number {
-    return this.#rules.pressureHeeded ? delayMs(this.#signals.level(now)) : 0;
+    return delayMs(this.#signals.level(now));
   }
 
   step(input: WorkerInput, now: Millis): readonly WorkerEffect[] {
@@ -129,6 +134,11 @@ export class Worker {
         this.#draining = true;
         this.#beat();
         break;
+      case "leave":
+        this.#draining = true;
+        this.#cutAll("the worker was told to stop, and waited no longer for the job");
+        this.#cutBy = now + LEAVE_MS;
+        break;
       case "tick":
         break;
       default:
@@ -141,7 +151,7 @@ export class Worker {
   }
 
   nextDeadline(): Millis | null {
-    const at = Math.min(this.#beatAt, this.#isolationAt(), this.#sendAt());
+    const at = Math.min(this.#beatAt, this.#isolationAt(), this.#cutBy, this.#sendAt());
     return at === Number.POSITIVE_INFINITY ? null : (at as Millis);
   }
 
@@ -149,20 +159,14 @@ export class Worker {
   #sendAt(): number {
     let at = Number.POSITIVE_INFINITY;
     if (this.#links.size === 0) return at;
-    for (const job of this.#jobs.values()) {
-      if (!job.isOpen) continue;
-      at = Math.min(at, job.askAt);
-      if (!job.isHeard || !this.#links.has(job.leader)) continue;
-      const waitsFor = Math.max(job.notBefore, job.events.isPatient ? job.figuresAt : 0);
-      if (waitsFor > 0) at = Math.min(at, waitsFor);
-    }
+    for (const job of this.#jobs.values())
+      if (job.isOpen) at = Math.min(at, job.sendAt(this.#links.has(job.leader)));
     return at;
   }
 
   #isolationAt(): number {
-    if (this.#isolatedUntil !== null) return this.#isolatedUntil;
     const alone = this.#links.size === 0 && this.#slots.size > 0 && this.#heardAt !== null;
-    return alone && this.#rules.isolationEndsLoad
+    return alone && !this.#isIsolated && this.#rules.isolationEndsLoad
       ? (this.#heardAt ?? 0) + this.#config.isolationMs
       : Number.POSITIVE_INFINITY;
   }
@@ -174,8 +178,13 @@ export class Worker {
       this.#beatAt = this.#links.size === 0 ? Number.POSITIVE_INFINITY : now + HEARTBEAT_MS;
     }
     if (this.#isolationAt() <= now) this.#onIsolated(now);
+    if (this.#cutBy <= now) {
+      this.#cutBy = Number.POSITIVE_INFINITY;
+      this.#abandonAll();
+    }
     for (const job of this.#jobs.values()) this.#send(job, now);
-    if (this.#draining && !this.#drained && this.usedCores === 0) {
+    const isTold = [...this.#jobs.values()].every(({ isOpen }) => !isOpen);
+    if (this.#draining && !this.#drained && this.usedCores === 0 && isTold) {
       this.#drained = true;
       this.#emit({ kind: "drained" });
     }
@@ -192,8 +201,8 @@ export class Worker {
   #onUp(manager: string, now: Millis): void {
     this.#heardAt = now;
     this.#links.add(manager);
-    if (this.#isolatedUntil !== null) this.#log("warn", "worker.inContact", { manager });
-    this.#isolatedUntil = null;
+    if (this.#isIsolated) this.#log("warn", "worker.inContact", { manager });
+    this.#isIsolated = false;
     this.#beatAt = Math.min(this.#beatAt, now + HEARTBEAT_MS);
   }
 
@@ -211,7 +220,7 @@ export class Worker {
   #onRequest(held: Held): void {
     const { request } = held;
     const isOther = request.kind === "orders" && request.incarnation !== this.#config.incarnation;
-    if (isOther && this.#rules.incarnationChecked) {
+    if (isOther) {
       const text = `this is incarnation ${this.#config.incarnation} of ${this.#config.name}`;
       this.#refuse(held.id, "wrongIncarnation", text);
       return;
@@ -266,9 +275,9 @@ export class Worker {
     job.follow(manager, view);
     for (const [at, order] of orders.entries()) {
       const place = first + at;
-      if (place > job.nextOrder || (place < job.nextOrder && this.#rules.ordersOnce)) continue;
+      if (place !== job.nextOrder) continue;
       this.#carryOut(job, order, manager);
-      job.nextOrder = Math.max(job.nextOrder, place + 1);
+      job.nextOrder = place + 1;
     }
     const taken: Taken = { kind: "taken", next: job.nextOrder };
     this.#emit({ kind: "answer", id, answer: taken });
@@ -304,8 +313,7 @@ export class Worker {
     // A core that is gone: its loss is on its way to the leader.
     if (core === undefined) return;
     // Of an attempt before the one that runs: it changes nothing. (AD-10)
-    const isOld = token !== null && token < (core.token ?? -1);
-    if (isOld && this.#rules.tokenFenced) return;
+    if (token !== null && token < (core.token ?? -1)) return;
     core.token = token ?? core.token;
     core.onCommand(command);
     this.#emit({ kind: "command", slot: core.slot, command });
@@ -318,7 +326,7 @@ export class Worker {
     job.isClosed = false;
     if (this.#draining || fresh.length > room) {
       const what = this.#draining ? "it takes no more cores" : `it has room for ${room} cores`;
-      for (const core of fresh) job.events.push({ kind: "coreLost", core, what });
+      for (const core of fresh) job.events.push({ kind: "coreLost", core, what, complete: true });
       return;
     }
     const opened = fresh.map((core) => {
@@ -346,8 +354,8 @@ export class Worker {
     if (event.kind === "calls") return;
     const { core, job } = held;
     job.onEvent(core, event);
-    if (this.#isolatedUntil !== null && job.cores.get(core)?.isIdle === true)
-      this.#abandon(job, core);
+    const { cutFor = null, isIdle = false } = job.cores.get(core) ?? {};
+    if (isIdle) this.#abandon(job, core, cutFor, true);
   }
 
   #onCoreGone(slot: number, what: string | null): void {
@@ -358,7 +366,7 @@ export class Worker {
     this.#slots.delete(slot);
     job.cores.delete(core);
     if (this.#rules.lossTold)
-      job.events.push({ kind: "coreLost", core, what: what ?? "it was ended" });
+      job.events.push({ kind: "coreLost", core, what: what ?? "it was ended", complete: false });
     this.#log("warn", "core.lost", { job: job.name, core, what: what ?? "" });
   }
 
@@ -441,28 +449,33 @@ export class Worker {
 
   /** First asked to end, then made to; what was measured stays for whoever leads later. */
   #onIsolated(now: Millis): void {
-    if (this.#isolatedUntil === null) {
-      let graceMs = 0;
-      for (const { core, job } of this.#slots.values()) {
-        graceMs = Math.max(graceMs, job.gracefulStopMs);
-        for (const command of job.cores.get(core)?.stops() ?? []) {
-          const slot = job.cores.get(core)?.slot ?? 0;
-          this.#emit({ kind: "command", slot, command });
-        }
-      }
-      this.#isolatedUntil = now + graceMs + STOP_SLACK_MS;
-      this.#log("warn", "worker.isolated", { afterMs: this.#config.isolationMs });
-      return;
-    }
-    if (this.#rules.isolatedKilled)
-      for (const { core, job } of [...this.#slots.values()]) this.#abandon(job, core);
-    this.#isolatedUntil = this.#rules.isolatedKilled ? null : Number.POSITIVE_INFINITY;
+    this.#isIsolated = true;
+    const seconds = this.#config.isolationMs / 1_000;
+    this.#cutAll(`no manager answered for ${seconds} s: the worker ended its load`);
+    const graces = [...this.#slots.values()].map(({ job }) => job.gracefulStopMs);
+    const graceMs = Math.max(0, ...graces) + STOP_SLACK_MS;
+    if (this.#rules.isolatedKilled) this.#cutBy = Math.min(this.#cutBy, now + graceMs);
+    this.#log("warn", "worker.isolated", { afterMs: this.#config.isolationMs });
   }
 
-  #abandon(job: HeldJob, core: number): void {
-    const seconds = this.#config.isolationMs / 1_000;
-    const what = `no manager answered for ${seconds} s: the worker ended its load`;
-    job.events.push({ kind: "coreLost", core, what });
+  #cutAll(what: string): void {
+    for (const [slot, { core, job }] of [...this.#slots]) {
+      const held = job.cores.get(core);
+      if (held === undefined || held.cutFor !== null) continue;
+      for (const command of held.cut(what)) this.#emit({ kind: "command", slot, command });
+      if (held.isIdle) this.#abandon(job, core, what, true);
+    }
+  }
+
+  #abandonAll(): void {
+    for (const { core, job } of [...this.#slots.values()])
+      this.#abandon(job, core, job.cores.get(core)?.cutFor ?? null, false);
+  }
+
+  /** Its share is not done: whoever leads the job gives it to another core. */
+  #abandon(job: HeldJob, core: number, what: string | null, complete: boolean): void {
+    if (what === null) return;
+    job.events.push({ kind: "coreLost", core, what, complete });
     this.#end(job, core, true);
   }
 
@@ -470,11 +483,7 @@ export class Worker {
     this.#emit({ kind: "answer", id, answer: refusal(reason, message) });
   }
 
-  #log(
-    level: "info" | "warn",
-    event: string,
-    fields: Readonly<Record<string, string | number>>,
-  ): void {
+  #log(level: Logged["level"], event: string, fields: Logged["fields"]): void {
     this.#emit({ kind: "log", level, event, fields });
   }
 

@@ -39,13 +39,28 @@ export class FakeWorker {
   /** Nothing reaches it. */
   deaf = false;
   draining = false;
+  /** Executions that it says to have under way; 0: it says nothing of its work. */
+  running = 0;
+  /** Nothing of them advances. */
+  isFrozen = false;
   beatAt = 0;
+  #advance = 0;
   readonly #loadMs: number;
 
   constructor(name: string, cores: number, loadMs: number) {
     this.name = name;
     this.coreCount = cores;
     this.#loadMs = loadMs;
+  }
+
+  /** As its next heartbeat has it. */
+  report(now: number): {
+    readonly advance: number;
+    readonly draining: boolean;
+    readonly running: number;
+  } {
+    if (!this.isFrozen) this.#advance = now;
+    return { advance: this.#advance, draining: this.draining, running: this.running };
   }
 
   restart(): void {
@@ -104,9 +119,9 @@ export class FakeWorker {
     held.cores.get(core)?.handle(command, now);
   }
 
-  lose(held: Held, core: number): void {
-    if (held.cores.delete(core))
-      held.waiting.push({ kind: "coreLost", core, what: `core ${core} ended with SIGKILL` });
+  lose(held: Held, core: number, complete = false): void {
+    const what = `core ${core} ended with SIGKILL`;
+    if (held.cores.delete(core)) held.waiting.push({ kind: "coreLost", core, what, complete });
   }
 
   tick(now: number): void {

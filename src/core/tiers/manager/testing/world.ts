@@ -7,6 +7,7 @@ import { millis } from "../../../base/brand.ts";
 import { TestCluster, WALL } from "../../../ledger/node/testing/cluster.ts";
 import type { WorkflowManifest } from "../../../run/job/manifest.ts";
 import { manifest } from "../../../run/job/testing/manifest.ts";
+import type { Extended, Extension } from "../../extension-messages.ts";
 import type { GateAnswer, GateRequest } from "../../gate-messages.ts";
 import {
   ANYWHERE,
@@ -63,6 +64,7 @@ export class World {
   readonly #blobs = new Map<string, Uint8Array>();
   #unkept: { readonly manager: number; readonly hash: string }[] = [];
   readonly #answers = new Map<number, ClientAnswer | GateAnswer>();
+  #extended: Extended | null = null;
   /** Who waits for an answer of the ledger: its token there, and the manager's own. */
   readonly #proposed = new Map<number, { readonly manager: number; readonly token: number }>();
   readonly #queue: { readonly manager: number; readonly input: ManagerInput }[] = [];
@@ -217,7 +219,8 @@ export class World {
     const { coreCount: cores, incarnation, name } = worker;
     if (worker.isBeatDue(this.now)) {
       const heartbeat = { kind: "heartbeat", worker: name, incarnation, cores } as const;
-      const input = { ...heartbeat, version: "1.0.0", draining: worker.draining };
+      const { advance, draining, running } = worker.report(this.now);
+      const input = { ...heartbeat, version: "1.0.0", draining, running, advance };
       for (const index of this.#reachable())
         this.#push(index, { kind: "heartbeat", heartbeat: input });
     }
@@ -327,6 +330,7 @@ export class World {
   #onAnswer({ answer, id }: Extract<ManagerEffect, { kind: "answer" }>): void {
     if (this.#events.has(id))
       this.#onEventsAnswer(id, answer.kind === "taken" ? answer.next : null);
+    else if (answer.kind === "extended") this.#extended = answer;
     else if (answer.kind !== "taken") this.#answers.set(id, answer);
   }
 
@@ -351,6 +355,14 @@ export class World {
     return id;
   }
 
+  /** A worker asks a manager for more time. */
+  askForTime(extension: Extension, manager = 0): Extended {
+    this.#push(manager, { kind: "extension", id: ++this.#ids, extension });
+    this.#pump();
+    if (this.#extended === null) throw new Error("no answer");
+    return this.#extended;
+  }
+
   takeAnswer(id: number): ClientAnswer | GateAnswer | null {
     const answer = this.#answers.get(id) ?? null;
     this.#answers.delete(id);
@@ -362,6 +374,10 @@ export class World {
     const view = this.#managers[manager]?.timeouts;
     if (view === undefined) throw new Error(`manager ${manager} is down`);
     return view;
+  }
+
+  health(manager: number): Manager["health"] | null {
+    return this.#managers[manager]?.health ?? null;
   }
 
   /** How often a leader went on with the clock of another. */

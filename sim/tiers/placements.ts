@@ -1,0 +1,150 @@
+/**
+ * Where jobs have cores, by the logs of their managers, beside what workers really run. What a log says has to
+ * come true only where it can be heard: among processes that have been up, with no way between them cut, for
+ * long enough.
+ *
+ *   T1   what the log calls lost ends when its worker is in contact
+ *   T4   no core of a worker in contact is held after its job has ended
+ *   T16  nobody counts on the cores of a worker that no manager can hear
+ */
+
+import { RunState } from "../../src/core/tiers/manager/run-state.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
+import type { Network } from "../kernel/network.ts";
+import type { World } from "../kernel/world.ts";
+import type { SimLedger } from "./faults.ts";
+import type { Results } from "./results.ts";
+import type { SimWorker } from "./worker.ts";
+
+/** Connections that broke are there again, a new leader has adopted its jobs, and all have heard of it. */
+const CONTACT_MS_MAX = 30_000;
+/** A worker is taken for lost after 3 s, and a leader that has just begun waits 8 s for those it has not heard. */
+const UNHEARD_MS_MAX = 15_000;
+
+interface PlacementsOptions {
+  readonly world: World;
+  readonly violations: Violations;
+  readonly results: Results;
+  readonly network: Network;
+  readonly managers: readonly SimLedger[];
+  readonly gates: readonly SimLedger[];
+  readonly workers: readonly SimWorker[];
+}
+
+export class Placements {
+  readonly #options: PlacementsOptions;
+  /** Since when what a worker needs to hear of its jobs has been there; none: it is not. */
+  readonly #contactSince = new Map<SimWorker, number>();
+  /** Since when no manager can hear a worker, and its managers hear each other. */
+  readonly #unheardSince = new Map<SimWorker, number>();
+  /** Which lives of its managers and gates a worker has to do with. */
+  readonly #lives = new Map<SimWorker, string>();
+  /** When a core was first seen to be lost, by job and core. */
+  readonly #lostAt = new Map<string, number>();
+
+  constructor(options: PlacementsOptions) {
+    this.#options = options;
+  }
+
+  /** Once a second. */
+  sample(): void {
+    const { managers, workers } = this.#options;
+    const runs = managers.flatMap((manager) => runsOf(manager));
+    for (const { job, state } of runs)
+      for (const core of state.lostCores) this.#noteLost(`${job} ${core}`);
+    for (const worker of workers) {
+      this.#look(worker);
+      this.#checkRunning(worker);
+      for (const run of runs) this.#checkUnheard(worker, run);
+    }
+  }
+
+  #noteLost(core: string): void {
+    if (!this.#lostAt.has(core)) this.#lostAt.set(core, this.#options.world.now);
+  }
+
+  #look(worker: SimWorker): void {
+    const { gates, managers } = this.#options;
+    const { now } = this.#options.world;
+    const own = managers.filter(({ datacenter }) => datacenter === worker.spec.datacenter);
+    const servers = [...own, ...gates].map(({ process }) => process);
+    const indices = servers.map(({ index }) => index);
+    const isServed =
+      servers.every(({ state }) => state === "up") && !this.#hasCut(indices, indices);
+    // Who has started again begins anew, also when it was gone, or there for a moment, between two looks.
+    const { resumed } = worker.lifetime;
+    const lives = [...servers, worker.lifetime].map(({ life }) => life);
+    const seen = [...lives, resumed].join(" ");
+    if (this.#lives.get(worker) !== seen)
+      for (const times of [this.#contactSince, this.#unheardSince]) times.delete(worker);
+    this.#lives.set(worker, seen);
+    const isUp = worker.lifetime.state === "up";
+    const inContact = isUp && !this.#hasCut(indices, [worker.index]);
+    since(this.#contactSince, worker, isServed && inContact, now);
+    const isMute = !isUp || own.every(({ process }) => this.#isCut(worker.index, process.index));
+    since(this.#unheardSince, worker, isServed && isMute, now);
+  }
+
+  /** In either direction. */
+  #hasCut(some: readonly number[], others: readonly number[]): boolean {
+    return some.some((one) =>
+      others.some((other) => this.#isCut(one, other) || this.#isCut(other, one)),
+    );
+  }
+
+  #isCut(from: number, to: number): boolean {
+    return this.#options.network.isCut(from, to);
+  }
+
+  #checkRunning(worker: SimWorker): void {
+    const { results, violations, world } = this.#options;
+    const contactSince = this.#contactSince.get(worker);
+    if (contactSince === undefined) return;
+    const isDue = (from: number | null): boolean =>
+      from !== null && world.now - Math.max(from, contactSince) > CONTACT_MS_MAX;
+    for (const { core, job, key } of worker.cores.values()) {
+      const lostAt = this.#lostAt.get(`${job} ${core}`) ?? null;
+      violations.check(!isDue(lostAt), "T1", () => {
+        return `${worker.name} runs core ${core} of ${job}, which is lost since ${lostAt} ms`;
+      });
+      const endedAt = results.endedAt(key);
+      violations.check(!isDue(endedAt), "T4", () => {
+        return `${worker.name} holds core ${core} of ${job}, which ended at ${endedAt} ms`;
+      });
+    }
+  }
+
+  #checkUnheard(worker: SimWorker, { acts, job, state }: Run): void {
+    const { violations, world } = this.#options;
+    const unheardSince = this.#unheardSince.get(worker) ?? world.now;
+    if (!acts || state.end !== null || world.now - unheardSince < UNHEARD_MS_MAX) return;
+    const kept = state.cores.filter(
+      ({ core, worker: name }) => name === worker.name && !state.lostCores.has(core),
+    );
+    violations.check(kept.length === 0, "T16", () => {
+      const cores = kept.map(({ core }) => core);
+      return `${job} counts on cores ${cores} of ${worker.name}, unheard since ${unheardSince} ms`;
+    });
+  }
+}
+
+interface Run {
+  readonly job: string;
+  readonly state: RunState;
+  /** Whoever has this copy leads the job. */
+  readonly acts: boolean;
+}
+
+function runsOf({ process }: SimLedger): readonly Run[] {
+  return [...(process.node?.groups ?? [])].flatMap(([group, { app, replica }]) => {
+    const state = app.kind === "registered" ? app.application : null;
+    if (!(state instanceof RunState)) return [];
+    return [{ job: group.slice(group.indexOf("/") + 1), state, acts: replica.state.acting }];
+  });
+}
+
+/** Keeps since when something holds. */
+function since<Key>(times: Map<Key, number>, key: Key, holds: boolean, now: number): void {
+  if (!holds) times.delete(key);
+  else if (!times.has(key)) times.set(key, now);
+}

@@ -1,0 +1,167 @@
+/**
+ * Where planted defects are looked for. Most show themselves in any seed; of some the rule guards a moment that
+ * seeds seldom meet, and these have seeds of their own, in which that moment comes again and again.
+ */
+
+import type { Random } from "../../src/core/base/random.ts";
+import { CALM_LINKS } from "../kernel/network.ts";
+import { CALM_STREAMS } from "../kernel/streams.ts";
+import type { JobStyle } from "./jobs.ts";
+import type { TiersFault, TiersPlan } from "./swarm.ts";
+
+interface Profile {
+  /** Simulated minutes, at most. */
+  readonly minutes: number;
+  readonly plan: Partial<
+    Pick<
+      TiersPlan,
+      | ("scope" | "managers" | "workers" | "clients" | "gates" | "coresPerWorker" | "thinkMs")
+      | ("isolationMs" | "compactEntries" | "checkpointEveryMs" | "links" | "streams")
+    >
+  >;
+  readonly jobs?: Partial<Pick<JobStyle, "loadMsMax" | "controlled" | "coresMax">>;
+  /** Between two faults. */
+  readonly gapMs: number;
+  readonly fault: (random: Random, plan: TiersPlan) => TiersFault;
+}
+
+const anyWorker = (random: Random, { managers, workers }: TiersPlan): number =>
+  managers + random.below(workers);
+
+const between = (random: Random, fromMs: number, toMs: number): number =>
+  fromMs + random.float() * (toMs - fromMs);
+
+/** Workers that nobody hears for so long, and that hear nobody. */
+const workersAway =
+  (fromMs: number, toMs: number): Profile["fault"] =>
+  (random, plan) => ({
+    ...({ kind: "isolate", hears: false, isHeard: false } as const),
+    ...{ at: anyWorker(random, plan), forMs: between(random, fromMs, toMs) },
+  });
+
+const IMPATIENT = { ...CALM_STREAMS, patienceMs: 3_000 };
+
+/** Workers are away for longer than their connections last, and come back while their jobs still run. */
+const BACK_UNDER_LOAD: Profile = {
+  minutes: 2,
+  plan: { scope: "workers", managers: 1, isolationMs: 60_000, streams: IMPATIENT },
+  jobs: { loadMsMax: 90_000, controlled: 0 },
+  gapMs: 45_000,
+  fault: workersAway(8_000, 15_000),
+};
+
+/** Workers are away for good, as far as their jobs are concerned. */
+const AWAY_FOR_LONG: Profile = {
+  minutes: 2,
+  plan: { scope: "workers", isolationMs: 6_000 },
+  jobs: { loadMsMax: 60_000, controlled: 0 },
+  gapMs: 20_000,
+  fault: workersAway(60_000, 100_000),
+};
+
+/** Whoever leads goes, again and again, while some shares have ended and others have not. */
+const LEADERS_GO: Profile = {
+  minutes: 2,
+  plan: { scope: "managers", managers: 3, coresPerWorker: 2, thinkMs: 200 },
+  jobs: { loadMsMax: 25_000, controlled: 0 },
+  gapMs: 8_000,
+  fault: (random) => ({
+    ...{ kind: "leaderTrouble", draw: random.uint32(), forMs: between(random, 500, 4_000) },
+    what: random.pick(["crash", "stop"]),
+  }),
+};
+
+const PROFILES: Readonly<Record<string, Profile>> = {
+  "manager.lostReleased": BACK_UNDER_LOAD,
+  /** The ways are long: whenever a worker goes, orders are on their way to it. */
+  "manager.ordersRepeated": {
+    ...{ ...BACK_UNDER_LOAD, minutes: 3 },
+    plan: { ...BACK_UNDER_LOAD.plan, links: { ...CALM_LINKS, latencyMinMs: 200 } },
+  },
+  "manager.silenceNoticed": AWAY_FOR_LONG,
+  "worker.isolatedKilled": AWAY_FOR_LONG,
+  "worker.figuresKept": LEADERS_GO,
+  "manager.adoptedBeforeHeard": LEADERS_GO,
+  /** The power goes when everything of a job is done but for its end. */
+  "manager.heardOut": {
+    ...{ minutes: 1, gapMs: 8_000, jobs: { loadMsMax: 3_000, controlled: 0 } },
+    plan: { scope: "managers", managers: 1, thinkMs: 200 },
+    fault: (random) => ({
+      ...{ kind: "ambush", on: "report", what: "crash", forMs: between(random, 300, 1_000) },
+    }),
+  },
+  /** The only manager comes back from a snapshot, and goes on with blocks of rows and iterations. */
+  "manager.leasesKept": {
+    minutes: 2,
+    plan: {
+      ...{ scope: "managers", managers: 1, thinkMs: 200 },
+      ...{ compactEntries: 16, checkpointEveryMs: 3_000 },
+    },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 10_000,
+    fault: (random) => ({ kind: "crash", at: 0, power: random.chance(0.5), forMs: 300 }),
+  },
+  /** The power goes between the end of a job in its own log and in that of its datacenter. */
+  "manager.endToldAgain": {
+    minutes: 1,
+    plan: { scope: "managers", managers: 1, thinkMs: 200 },
+    jobs: { loadMsMax: 3_000, controlled: 0 },
+    gapMs: 8_000,
+    fault: (random) => ({
+      ...{ kind: "ambush", on: "end", what: "crash", forMs: between(random, 300, 1_000) },
+    }),
+  },
+  /** A leader loses its peers in the moment in which it begins to lead. */
+  "manager.staleViewRejected": {
+    minutes: 2,
+    plan: { scope: "managers", managers: 3, thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 8_000,
+    fault: (random) => ({
+      ...{ kind: "ambush", on: "leads", what: "cutFromManagers" },
+      forMs: between(random, 3_000, 8_000),
+    }),
+  },
+  /** What a leader has sent is on its way for longer than it leads. */
+  "worker.viewFenced": {
+    minutes: 2,
+    plan: { scope: "managers", managers: 3, thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 4_000,
+    fault: (random, plan) =>
+      random.chance(0.5)
+        ? { kind: "slow", at: anyWorker(random, plan), delayMs: 6_000, forMs: 15_000 }
+        : {
+            ...{ kind: "leaderTrouble", draw: random.uint32(), what: "cutFromManagers" },
+            forMs: between(random, 4_000, 8_000),
+          },
+  },
+  /** Jobs of both datacenters wait for each other's cores until they try again elsewhere. */
+  "gate.leftCancelled": {
+    minutes: 2,
+    plan: { scope: "gates", clients: 3, coresPerWorker: 1, thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 60_000,
+    fault: (random, { clients, gates, managers, workers }) => ({
+      ...{ kind: "pause", at: managers + workers + clients + random.below(gates), forMs: 300 },
+    }),
+  },
+};
+
+export function profileOf(mutant: string | null): Profile | null {
+  return mutant === null ? null : (PROFILES[mutant] ?? null);
+}
+
+const FIRST_FAULT_MS = 4_000;
+
+export function profiledPlan(drawn: TiersPlan, profile: Profile, random: Random): TiersPlan {
+  const plan: TiersPlan = { ...drawn, links: CALM_LINKS, streams: CALM_STREAMS, ...profile.plan };
+  const coresMax = (plan.workers / plan.datacenters) * plan.coresPerWorker;
+  const faults: { at: number; fault: TiersFault }[] = [];
+  for (let at = FIRST_FAULT_MS; ; ) {
+    at += -Math.log(1 - random.float()) * profile.gapMs;
+    if (at >= plan.healAt) break;
+    faults.push({ at, fault: profile.fault(random, plan) });
+  }
+  return { ...plan, jobs: { ...plan.jobs, coresMax, ...profile.jobs }, faults };
+}

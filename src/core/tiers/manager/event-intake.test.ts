@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import type { Events, WorkerEvent } from "../messages.ts";
+import { EventIntake } from "./event-intake.ts";
+import { contextOf } from "./testing/context.ts";
+
+const LOST: WorkerEvent = { kind: "coreLost", core: 0, what: "gone", complete: true };
+
+/** A leader that hears one worker; `waits`: what follows from each event has to be committed first. */
+class Bench {
+  readonly context = contextOf();
+  readonly intake = new EventIntake(this.context);
+  readonly taken: number[] = [];
+  #ids = 0;
+
+  /** What the worker is answered at once. */
+  take(first: number, cores: readonly number[], waits: readonly string[] = []): unknown[] {
+    const events = cores.map((core): WorkerEvent => ({ ...LOST, core }));
+    const row: Events = {
+      ...{ kind: "events", worker: "w0", incarnation: 1, job: "job", view: 1, first, events },
+    };
+    this.intake.take(++this.#ids, row, (event) => {
+      this.taken.push(event.core);
+      return waits;
+    });
+    return this.answers();
+  }
+
+  answers(): unknown[] {
+    return this.context
+      .takeEffects()
+      .flatMap((effect) => (effect.kind === "answer" ? [effect.answer] : []));
+  }
+}
+
+it("takes each event once and in order, however often it comes", () => {
+  const bench = new Bench();
+  expect(bench.take(0, [0, 1])).toEqual([{ kind: "taken", next: 2 }]);
+  expect(bench.take(0, [0, 1, 2])).toEqual([{ kind: "taken", next: 3 }]);
+  // One is missing in between.
+  expect(bench.take(4, [4])).toEqual([{ kind: "taken", next: 3 }]);
+  expect(bench.taken).toEqual([0, 1, 2]);
+});
+
+it("confirms an event when what follows from it is in the log, and takes it once all the same", () => {
+  const bench = new Bench();
+  expect(bench.take(0, [0], ["entry"])).toEqual([]);
+  // The worker asks again: what came before is answered as far as it is committed.
+  expect(bench.take(0, [0, 1])).toEqual([{ kind: "taken", next: 0 }]);
+  bench.intake.settled("entry");
+  expect(bench.answers()).toEqual([{ kind: "taken", next: 2 }]);
+  expect(bench.taken).toEqual([0, 1]);
+});

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { encodeRunEntry, type RunEntry } from "./run-entries.ts";
+import { RunLog } from "./run-log.ts";
+import { RunState } from "./run-state.ts";
+import { encodeSubmission } from "./submission.ts";
+import { contextOf } from "./testing/context.ts";
+import { submission } from "./testing/world.ts";
+
+const NOBODY = {
+  onSettled: () => undefined,
+  onEndedBefore: () => undefined,
+  onProblem: () => undefined,
+};
+
+function applied(state: RunState, entry: RunEntry, view: number): void {
+  const data = encodeRunEntry(entry);
+  expect(state.apply({ seq: 0, view, eventId: "e", data }).outcome).not.toBe("rejected");
+}
+
+it("is not behind what leaders before have decided, of which it has heard late", () => {
+  const context = contextOf();
+  const state = new RunState();
+  const begun = { submission: encodeSubmission(submission()), grants: [], waitedMs: 0 };
+  applied(state, { kind: "begin", createdAt: 0, ...begun }, 1);
+  applied(state, { kind: "adopt", view: 1, at: 9_000 }, 1);
+  context.setTime(70_000, 70_000);
+  const log = new RunLog({ job: "job", view: 2 }, state, context, 70_000, NOBODY);
+  expect(log.at).toBe(9_000);
+  // What the leader before has decided alone comes out of the log together with this leader's first entry.
+  applied(state, { kind: "start", view: 1, at: 44_000 }, 1);
+  applied(state, { kind: "adopt", view: 2, at: 9_000 }, 2);
+  log.adopted();
+  context.setTime(71_000, 71_000);
+  expect([log.at, context.now - log.beganAt]).toEqual([45_000, 45_000]);
+});

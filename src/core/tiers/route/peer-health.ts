@@ -1,0 +1,93 @@
+/** How one peer does: its latency, smoothed, and how many of its last requests failed. (AD-28.18, AD-28.20) */
+
+export type EvictionReason = "error_rate" | "consecutive_failures" | "latency";
+
+/** Of a new sample in the latency. */
+const WEIGHT = 0.2;
+/** Requests that the error rate is taken over: so many, of so long. */
+const OUTCOMES_MAX = 100;
+const OUTCOMES_MS = 60_000;
+/** An error rate above this is degraded; above it for so long, with so many requests, it is evicted. */
+const ERROR_RATE = 0.05;
+const ERROR_MS = 60_000;
+const ERROR_SAMPLES_MIN = 20;
+const FAILURES_MAX = 3;
+/** So many times slower than the slowest of a hundred of its peers. */
+const SLOW_FACTOR = 3;
+const LATENCIES_MAX = 100;
+const LATENCIES_MS = 300_000;
+const LATENCIES_MIN = 50;
+const WEIGHT_MIN = 0.1;
+
+interface Outcome {
+  readonly at: number;
+  readonly failed: boolean;
+}
+
+export class PeerHealth {
+  #latencyMs: number | null = null;
+  #latencies: { readonly at: number; readonly ms: number }[] = [];
+  #outcomes: Outcome[] = [];
+  #failures = 0;
+  /** Since when its error rate is too high; null: it is not. */
+  #badSince: number | null = null;
+
+  /** Null: it was never answered by it. Failures say nothing of latency. */
+  get latencyMs(): number | null {
+    return this.#latencyMs;
+  }
+
+  succeeded(ms: number, now: number): void {
+    this.#latencyMs = this.#latencyMs === null ? ms : WEIGHT * ms + (1 - WEIGHT) * this.#latencyMs;
+    this.#latencies = [...this.#latencies.slice(1 - LATENCIES_MAX), { at: now, ms }];
+    this.#failures = 0;
+    this.#record(false, now);
+  }
+
+  failed(now: number): void {
+    this.#failures++;
+    this.#record(true, now);
+  }
+
+  errorRate(now: number): number {
+    const fresh = this.#fresh(now);
+    return fresh.length === 0 ? 0 : fresh.filter(({ failed }) => failed).length / fresh.length;
+  }
+
+  latencies(now: number): readonly number[] {
+    return this.#latencies.flatMap(({ at, ms }) => (at >= now - LATENCIES_MS ? [ms] : []));
+  }
+
+  /** Of its hash in the ranking. (AD-28.14, AD-28.16) */
+  weight(baselineMs: number | null, now: number): number {
+    const ratio = baselineMs === null ? 1 : (this.#latencyMs ?? baselineMs) / baselineMs;
+    const slowness = Math.min(1, Math.max(0, (ratio - 1) / (SLOW_FACTOR - 1)));
+    return Math.max(WEIGHT_MIN, 1 - 2 * this.errorRate(now) - 0.5 * slowness);
+  }
+
+  /** Why it should not be asked any more; `hasOther`: there is somebody in its place. */
+  eviction(ofOthers: readonly number[], hasOther: boolean, now: number): EvictionReason | null {
+    if (this.#failures > FAILURES_MAX) return "consecutive_failures";
+    if (this.#isSlow(ofOthers)) return "latency";
+    const isLong = this.#badSince !== null && now - this.#badSince >= ERROR_MS;
+    const isMeasured = this.#fresh(now).length >= ERROR_SAMPLES_MIN;
+    return isLong && isMeasured && hasOther ? "error_rate" : null;
+  }
+
+  #isSlow(ofOthers: readonly number[]): boolean {
+    if (this.#latencyMs === null || ofOthers.length < LATENCIES_MIN) return false;
+    // Slower than the p99 of the others times the factor, without sorting them with every answer.
+    const limitMs = this.#latencyMs / SLOW_FACTOR;
+    const faster = ofOthers.filter((ms) => ms < limitMs).length;
+    return faster >= Math.ceil(ofOthers.length * 0.99);
+  }
+
+  #record(failed: boolean, now: number): void {
+    this.#outcomes = [...this.#fresh(now).slice(1 - OUTCOMES_MAX), { at: now, failed }];
+    this.#badSince = this.errorRate(now) > ERROR_RATE ? (this.#badSince ?? now) : null;
+  }
+
+  #fresh(now: number): readonly Outcome[] {
+    return this.#outcomes.filter(({ at }) => at > now - OUTCOMES_MS);
+  }
+}
