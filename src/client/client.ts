@@ -51,6 +51,8 @@ interface ClusterAddress {
   readonly secret: string;
   readonly cluster?: string;
   readonly environment?: string;
+  /** Where this client is: gates there are asked before others; "": anywhere. */
+  readonly datacenter?: string;
 }
 
 /** What a cluster does not do, with the reason it gives. */
@@ -62,6 +64,11 @@ export class ClusterError extends Error {
   constructor(message: string, reason: RefusalReason | null) {
     super(message);
     this.reason = reason;
+  }
+
+  /** Asked again later it may be answered: nobody was there, or whoever leads was not found. */
+  get isPassing(): boolean {
+    return this.reason === null || this.reason === "retry" || this.reason === "notLeader";
   }
 }
 
@@ -111,15 +118,17 @@ export class ClusterClient {
   readonly #waiting = new Map<number, (answered: Answered) => void>();
   readonly #random = new Random(randomUUID());
   #ids = 1;
+  #isClosed = false;
 
   private constructor(to: ClusterAddress) {
     const { cluster = "hyperscale", environment = "default", managers, secret } = to;
+    const { datacenter = "" } = to;
     const made = KeyRing.create(nodeAead, [secret], `${cluster}/${environment}`);
     if (!made.ok) throw new ClusterError(made.problem, "invalid");
     this.#machine = new ClientProcess(
       {
         hello: {
-          ...{ cluster, environment, datacenter: "", role: "client", address: "" },
+          ...{ cluster, environment, datacenter, role: "client", address: "" },
           node: `client-${randomBytes(4).toString("hex")}`,
           ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
           ...{ capabilities: CAPABILITIES, nodeVersion: "" },
@@ -237,7 +246,17 @@ export class ClusterClient {
     return answer.datacenters;
   }
 
+  /** Ends early when it is closed. */
+  pause(ms: number): Promise<void> {
+    return this.#background.pause(ms);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#loop.stop();
     for (const answered of this.#waiting.values()) answered({ from: null, answer: null });
     this.#waiting.clear();
@@ -285,6 +304,7 @@ export class ClusterClient {
     const delays = new RetryDelays(RETRY, this.#random);
     const asking = new Asking(job, performance.now());
     for (;;) {
+      if (this.#isClosed) throw new ClusterError("this client is closed", null);
       const message = { name: "clientRequest", correlation: 0, value } as const;
       const { answer: said, from } = await this.#ask(message, null);
       const answer = said?.name === "clientAnswer" ? said.value : null;

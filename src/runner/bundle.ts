@@ -31,10 +31,9 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
   await checkFile(file, path);
   const folder = await bundleFolder(path);
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  const index = new URL("../index.js", import.meta.url).href;
   // Where the bundle will lie: the source map names its sources relative to that.
   const outfile = join(folder, "bundle.mjs");
-  const bytes = await bundled(path, outfile, [ownPackage(index), installedPackages]).catch(
+  const bytes = await bundled(path, outfile, [ownPackage(ownIndex()), installedPackages]).catch(
     async (error: unknown) => {
       await remove();
       throw error;
@@ -44,6 +43,12 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
   const target = join(folder, `${basename(path, extname(path))}.mjs`);
   await writeFile(target, bytes);
   return { address: pathToFileURL(target).href, folder: dirname(path), sha256, remove };
+}
+
+/** The address of this package for executor cores here: ours when built, in dist/ when tests run from source. */
+export function ownIndex(): string {
+  const here = new URL("../index.js", import.meta.url);
+  return existsSync(here) ? here.href : here.href.replace(/\/src\/index\.js$/, "/dist/index.js");
 }
 
 /** The same module for cores anywhere: npm packages are inside, and this package has a name of its own. */

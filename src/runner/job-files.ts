@@ -22,7 +22,7 @@ export interface JobModule {
 /** By hash: what a file holds, or what reads it. */
 export type JobFiles = ReadonlyMap<string, Uint8Array | (() => Promise<Uint8Array>)>;
 
-interface FilesOfJob {
+export interface FilesOfJob {
   readonly entry: string;
   readonly files: readonly Artifact[];
   readonly contents: JobFiles;

@@ -10,14 +10,12 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { maskCredentials } from "../core/base/mask-credentials.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { Submission } from "../core/tiers/messages.ts";
-import { CoreProcess } from "../engine/core-process.ts";
 import { OWN_PACKAGE } from "../engine/own-package.ts";
-import { portableBundle } from "./bundle.ts";
-import { checkManifests, LOAD_TIMEOUT_MS, loadedTooLate, placedIn } from "./check-manifests.ts";
-import { RunError } from "./errors.ts";
+import { ownIndex, portableBundle } from "./bundle.ts";
+import { checkManifests } from "./check-manifests.ts";
 import { type JobFiles, type JobModule, jobFiles } from "./job-files.ts";
+import { type LoadedWorkflow, loadWorkflow } from "./load-workflow.ts";
 import {
   abortAfterMs,
   checkFileOptions,
@@ -100,58 +98,22 @@ interface Loading {
   readonly warn: (line: string) => void;
 }
 
-interface Loaded {
-  readonly manifests: readonly WorkflowManifest[];
-  readonly reports: readonly string[];
-  /** Of its data files, as it names them. */
-  readonly paths: readonly string[];
-}
-
 /** Loaded as a worker will load it. */
-async function manifestsOf({ bytes, folder, name }: JobModule, loading: Loading): Promise<Loaded> {
+async function manifestsOf(
+  { bytes, folder, name }: JobModule,
+  loading: Loading,
+): Promise<LoadedWorkflow> {
   const place = await mkdtemp(join(tmpdir(), "hyperscale-submit-"));
   try {
     const file = join(place, name);
-    const own = new URL("../index.js", import.meta.url).href;
-    await writeFile(file, Buffer.from(bytes).toString("utf8").replaceAll(OWN_PACKAGE, own));
+    await writeFile(file, Buffer.from(bytes).toString("utf8").replaceAll(OWN_PACKAGE, ownIndex()));
     const address = pathToFileURL(file).href;
-    const loaded = await load(address, folder, loading);
+    const loaded = await loadWorkflow(address, folder, loading);
     const { thresholds, warn } = loading;
     const { manifests } = loaded;
     checkManifests({ manifests, thresholds, texts: await writtenTexts(address), warn });
     return loaded;
   } finally {
     await rm(place, { recursive: true, force: true });
-  }
-}
-
-async function load(
-  bundle: string,
-  folder: string,
-  { name, overrides, warn }: Loading,
-): Promise<Loaded> {
-  let reports: readonly string[] = [];
-  let paths: readonly string[] = [];
-  let core: CoreProcess | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    return await new Promise((resolve, reject) => {
-      timer = setTimeout(() => reject(loadedTooLate()), LOAD_TIMEOUT_MS);
-      core = new CoreProcess({
-        number: 0,
-        inspect: false,
-        onEvent: (event) => {
-          if (event.kind === "log" || event.kind === "unhandled") warn(event.line);
-          if (event.kind === "declared") ({ reports, files: paths } = event);
-          if (event.kind === "loaded") resolve({ manifests: event.manifests, paths, reports });
-          if (event.kind === "loadFailed") reject(new RunError(placedIn(name, event.problem), 2));
-        },
-        onLost: (what) => reject(new RunError(what, 1)),
-      });
-      core.send({ kind: "load", bundle, folder, overrides, core: 0 });
-    });
-  } finally {
-    clearTimeout(timer);
-    await core?.end();
   }
 }

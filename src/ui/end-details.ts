@@ -13,6 +13,7 @@ import {
 import { metricFigures } from "../core/run/results/metric-figures.ts";
 import type {
   Distribution,
+  ErrorSample,
   MetricSummary,
   RunSummary,
   StepSummary,
@@ -281,19 +282,27 @@ function errorSection({ workflows }: RunSummary, width: number): Line[] {
     })),
   );
   const requests = all.reduce((sum, { step }) => sum + step.requests, 0);
-  const rows = totals(all.map(({ step }) => step.errors)).map(([kind, count]): readonly Cell[] => [
-    span(kind, Style.bad),
-    formatCount(count),
-    formatPercent(requests === 0 ? 0 : count / requests),
-    all
+  const samples = all.flatMap(({ step }) => step.samples ?? []);
+  const rows = totals(all.map(({ step }) => step.errors)).flatMap(([kind, count]) => {
+    const steps = all
       .map(({ name, step }) => ({ name, count: step.errors[kind] ?? 0 }))
       .filter((entry) => entry.count > 0)
       .sort((a, b) => b.count - a.count)
       .map((entry) => `${clean(entry.name)} ${formatCount(entry.count)}`)
-      .join(", "),
-  ]);
+      .join(", ");
+    const share = formatPercent(requests === 0 ? 0 : count / requests);
+    const row: readonly Cell[] = [span(kind, Style.bad), formatCount(count), share, steps];
+    const sample = samples.find((one) => one.kind === kind);
+    return sample === undefined ? [row] : [row, ["", "", "", span(exampleOf(sample), Style.dim)]];
+  });
   const columns = [left("kind"), right("count"), right("share"), left("steps")];
   return section("Errors", { columns, rows }, width);
+}
+
+/** The kind alone does not tell a wrong password from a missing table. */
+function exampleOf({ call, status, text }: ErrorSample): string {
+  const parts = ["e.g.", clean(call), status > 0 ? String(status) : "", clean(text)];
+  return parts.filter((part) => part !== "").join(" ");
 }
 
 function checkSection({ workflows }: RunSummary, width: number): Line[] {

@@ -43,6 +43,24 @@ describe("the end result", () => {
     }
   });
 
+  it("says below each kind of error what one of them said", () => {
+    const summary = syntheticSummary(30);
+    const sample = {
+      atSeconds: 1,
+      kind: "status",
+      status: 503,
+      call: "GET /",
+      text: "busy\u001b[2J",
+    };
+    const workflows = summary.workflows.map((workflow) => ({
+      ...workflow,
+      steps: workflow.steps.map((step) => ({ ...step, samples: [sample] })),
+    }));
+    const lines = text({ ...summary, workflows }, 160).split("\n");
+    const at = lines.findIndex((line) => /^ {2}status +\d/.test(line));
+    expect(lines[at + 1]?.trim()).toBe("e.g. GET / 503 busy");
+  });
+
   it("indents steps below the name of their workflow, and not where there is none", () => {
     const summary = syntheticSummary(30);
     expect(text(summary, 160)).toMatch(/^ {4}home +\d/m);

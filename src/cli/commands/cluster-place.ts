@@ -22,6 +22,7 @@ export interface PlaceFlags {
   readonly credentials?: string | undefined;
   readonly cluster: string;
   readonly environment: string;
+  readonly near?: string | undefined;
 }
 
 export interface LocalProcess {
@@ -49,7 +50,11 @@ export function withPlace(command: Command): Command {
     .option("--dir <dir>", `directory of a local cluster (${CLUSTER_DIR})`)
     .option("--credentials <file>", "a client's secret; HYPERSCALE_CREDENTIALS by default")
     .option("--cluster <name>", "its name", "hyperscale")
-    .option("--environment <name>", "its environment", "default");
+    .option("--environment <name>", "its environment", "default")
+    .option(
+      "--near <region>",
+      "where this client is: gates of this region are asked before others",
+    );
 }
 
 export function readLocalCluster(dir: string): LocalCluster | null {
@@ -88,7 +93,8 @@ export function placeOf(flags: PlaceFlags): Parameters<typeof ClusterClient.open
     flags.credentials ?? process.env["HYPERSCALE_CREDENTIALS"] ?? local?.credentials ?? null;
   if (file === null)
     throw new UsageError("--credentials is missing: the file of a client's secret");
-  return { managers: found, secret: secretIn(file), cluster, environment };
+  const datacenter = flags.near ?? env["HYPERSCALE_NEAR"] ?? "";
+  return { managers: found, secret: secretIn(file), cluster, environment, datacenter };
 }
 
 function secretIn(file: string): string {

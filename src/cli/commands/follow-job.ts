@@ -154,9 +154,7 @@ async function untilAnswered(
     try {
       return await client.progress(job, line, live || isReported, isReported);
     } catch (error) {
-      const isOpen =
-        error instanceof ClusterError &&
-        (error.reason === null || error.reason === "retry" || error.reason === "notLeader");
+      const isOpen = error instanceof ClusterError && error.isPassing;
       if (!isOpen || isLeft() || performance.now() - began > SILENT_MS_MAX) throw error;
       view.message(`${error.message}; the job goes on, and is asked after`);
     }

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { AuditLog } from "../../audit/audit-log.ts";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
-import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
-import { allowFirstStart } from "../../ledger/founding.ts";
 import { effectiveSettings } from "../../ledger/settings.ts";
 import { packageVersion } from "../../runner/version.ts";
 import { checkGateConfig, type GateNodeConfig, readGateConfig } from "../../tiers/gate/config.ts";
@@ -15,6 +14,7 @@ import { formatAddress } from "../../wire/address.ts";
 import { listed, repeated } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
+import { allowStart } from "./first-start.ts";
 import { runCommand, UsageError } from "./ledger-target.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { initNode } from "./node-config.ts";
@@ -25,6 +25,11 @@ import {
   namedAddresses,
   withNodeFlags,
 } from "./node-flags.ts";
+
+const FIRST_STARTS = [
+  ["found", "before the first start of new gates, once for each of them"],
+  ["join", "before the first start of a gate that is new beside others that run"],
+] as const;
 
 const HELP = `
 Examples:
@@ -57,21 +62,15 @@ export function registerGate(program: Command): void {
         if (config !== null) await runGate(config, flags);
       }, "gate"),
     );
-  withGateFlags(gate.command("found"))
-    .description("before the first start of new gates, once for each of them")
-    .action((flags: GateFlags) =>
-      runCommand(async () => {
-        const config = configOf(flags, "found");
-        if (config === null) return;
-        const { dataDir, name } = config.ledger;
-        const problem = await allowFirstStart(dataDir, "found");
-        if (problem === null) process.stdout.write(`${name} may begin with ${dataDir}\n`);
-        else {
-          complain(`hyperscale gate found: ${problem}`);
-          process.exitCode = EXIT_FAILURE;
-        }
-      }, "gate"),
-    );
+  for (const [way, description] of FIRST_STARTS)
+    withGateFlags(gate.command(way))
+      .description(description)
+      .action((flags: GateFlags) =>
+        runCommand(async () => {
+          const config = configOf(flags, way);
+          if (config !== null) await allowStart("gate", way, config.ledger);
+        }, "gate"),
+      );
   gate
     .command("init")
     .description("write a configuration to change")

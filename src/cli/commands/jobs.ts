@@ -4,7 +4,7 @@ import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
-import type { Control, NodeView } from "../../core/tiers/messages.ts";
+import type { Control, DatacenterView, NodeView } from "../../core/tiers/messages.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { startReportsOfOthers } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
@@ -132,18 +132,25 @@ export function registerDatacenters(program: Command): void {
         const datacenters = await client.datacenters();
         if (flags.json === true) process.stdout.write(`${jsonText({ datacenters })}\n`);
         else
-          for (const { cores, coresFree, jobsQueued, name, status, workers } of datacenters)
-            process.stdout.write(
-              `${name.padEnd(12)} ${status.padEnd(12)} ${workers} workers, ` +
-                `${coresFree}/${cores} cores free, ${jobsQueued} jobs wait\n`,
-            );
+          for (const datacenter of datacenters)
+            process.stdout.write(`${datacenterLine(datacenter)}\n`);
       }),
     );
 }
 
+function datacenterLine(datacenter: DatacenterView): string {
+  const { circuit, cores, coresFree, jobsQueued, name, status, workers } = datacenter;
+  const room = `${workers} workers, ${coresFree}/${cores} cores free, ${jobsQueued} jobs wait`;
+  const { operationsQueued } = datacenter;
+  const closed = circuit === "CLOSED" && operationsQueued === 0;
+  const way = closed ? "" : `, circuit ${circuit}, ${operationsQueued} operations wait for it`;
+  return `${name.padEnd(12)} ${status.padEnd(12)} ${room}${way}`;
+}
+
 export function printNodes(nodes: readonly NodeView[]): void {
-  for (const { cores, coresUsed, leads, name, role, status } of nodes) {
-    const used = role === "worker" ? `${coresUsed}/${cores} cores` : `leads ${leads} jobs`;
+  for (const { cores, coresUsed, health = "", leads, name, role, status } of nodes) {
+    const well = status === "alive" ? health : "";
+    const used = role === "worker" ? `${coresUsed}/${cores} cores  ${well}` : `leads ${leads} jobs`;
     const line = `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${used}`;
     process.stdout.write(`${line.trimEnd()}\n`);
   }

@@ -5,9 +5,8 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { AuditLog } from "../../audit/audit-log.ts";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
-import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
-import { allowFirstStart } from "../../ledger/founding.ts";
 import { effectiveSettings } from "../../ledger/settings.ts";
 import { cpuModel } from "../../runner/machine.ts";
 import { packageVersion } from "../../runner/version.ts";
@@ -21,6 +20,7 @@ import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
+import { allowStart } from "./first-start.ts";
 import { runCommand } from "./ledger-target.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { initNode } from "./node-config.ts";
@@ -31,6 +31,11 @@ import {
   namedAddresses,
   withNodeFlags,
 } from "./node-flags.ts";
+
+const FIRST_STARTS = [
+  ["found", "before the first start of a new datacenter, once for every manager"],
+  ["join", "before the first start of a manager that is new in a datacenter that runs"],
+] as const;
 
 const HELP = `
 Examples:
@@ -62,21 +67,15 @@ export function registerManager(program: Command): void {
         if (config !== null) await runManager(config, flags);
       }, "manager"),
     );
-  withManagerFlags(manager.command("found"))
-    .description("before the first start of a new datacenter, once for every manager")
-    .action((flags: ManagerFlags) =>
-      runCommand(async () => {
-        const config = configOf(flags, "found");
-        if (config === null) return;
-        const { dataDir, name } = config.ledger;
-        const problem = await allowFirstStart(dataDir, "found");
-        if (problem === null) process.stdout.write(`${name} may begin with ${dataDir}\n`);
-        else {
-          complain(`hyperscale manager found: ${problem}`);
-          process.exitCode = EXIT_FAILURE;
-        }
-      }, "manager"),
-    );
+  for (const [way, description] of FIRST_STARTS)
+    withManagerFlags(manager.command(way))
+      .description(description)
+      .action((flags: ManagerFlags) =>
+        runCommand(async () => {
+          const config = configOf(flags, way);
+          if (config !== null) await allowStart("manager", way, config.ledger);
+        }, "manager"),
+      );
   manager
     .command("init")
     .description("write a configuration to change, with comments")

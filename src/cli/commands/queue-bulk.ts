@@ -22,7 +22,8 @@ interface BulkCommand {
   readonly name: string;
   readonly description: string;
   readonly done: string;
-  readonly one?: (client: QueueClient, id: string, flags: BulkFlags) => Promise<Task>;
+  /** Undefined when nothing of the task is left to show. */
+  readonly one: (client: QueueClient, id: string, flags: BulkFlags) => Promise<Task | undefined>;
   readonly many: (client: QueueClient, filter: BulkFilter, flags: BulkFlags) => Promise<number>;
 }
 
@@ -43,22 +44,26 @@ const COMMANDS: readonly BulkCommand[] = [
   },
   {
     name: "delete",
-    description: "remove ended tasks that fit",
+    description: "remove a task that has ended, or all that fit",
     done: "removed",
+    one: async (client, id) => {
+      await client.delete(id);
+      return undefined;
+    },
     many: (client, filter) => client.deleteAll(filter),
   },
 ];
 
 export function registerBulk(queue: Command): void {
   for (const one of COMMANDS) {
-    const command = add(queue, one.name, one.description, one.one === undefined ? "" : "[id]")
+    const command = add(queue, one.name, one.description, "[id]")
       .option("--all", "all that fit the filters below")
       .addOption(new Option("--state <state...>", "only these states").choices(TASK_STATES))
       .option("--executor <name>", "only of this executor")
       .option("--node <id>", "only last assigned to this node")
       .option("--schedule <id>", "only of this schedule")
       .option("--queue <name>", "only of this queue")
-      .option("--search <text>", "in id, executor, key or input");
+      .option("--search <text>", "in id, executor, keys, input or error");
     if (one.name === "cancel") command.option("--reason <text>", "kept in the task's history");
     command.action(run((client, flags: BulkFlags, id?: string) => perform(client, one, flags, id)));
   }
@@ -70,8 +75,10 @@ async function perform(
   flags: BulkFlags,
   id: string | undefined,
 ): Promise<void> {
-  if (typeof id === "string" && command.one !== undefined)
-    return showTask(await command.one(client, id, flags), flags);
+  if (id !== undefined) {
+    const task = await command.one(client, id, flags);
+    return task === undefined ? showChanged(command, 1, flags) : showTask(task, flags);
+  }
   if (flags.all !== true)
     throw new QueueError("INVALID_PARAMS", "name a task, or give --all and filters");
   const { state, executor, node, schedule, queue, search } = flags;
@@ -83,7 +90,10 @@ async function perform(
     ...(queue === undefined ? {} : { queue }),
     ...(search === undefined ? {} : { search }),
   };
-  const changed = await command.many(client, filter, flags);
+  showChanged(command, await command.many(client, filter, flags), flags);
+}
+
+function showChanged(command: BulkCommand, changed: number, flags: BulkFlags): void {
   if (flags.json) print({ changed });
   else line(`${changed} ${changed === 1 ? "task" : "tasks"} ${command.done}`);
 }

@@ -90,16 +90,18 @@ export function registerQueueClient(queue: Command): void {
 function registerNodes(queue: Command): void {
   add(queue, "nodes", "the nodes of the cluster", "").action(
     run(async (client, options: Shared) => {
-      const { nodes, leader } = await client.status();
-      if (options.json) return print(nodes);
+      const { nodes, leader, leases } = await client.status();
+      if (options.json)
+        return print(nodes.map((node) => ({ ...node, leases: leases[node.node_id] ?? 0 })));
       line(
         headedTable(
-          ["node", "status", "role", "parallel", "executors", "capabilities", "url"],
+          ["node", "status", "role", "parallel", "leases", "executors", "capabilities", "url"],
           nodes.map((node) => [
             node.node_id,
             node.status,
             node.node_id === leader?.node_id ? "leader" : workingRole(node.role),
             String(node.max_parallel),
+            String(leases[node.node_id] ?? 0),
             node.executor_types.join(" "),
             Object.entries(node.capabilities)
               .map(([name, value]) => `${name}=${value}`)
@@ -197,7 +199,7 @@ function registerList(queue: Command): void {
     .option("--executor <name>", "only of this executor")
     .option("--node <id>", "only last assigned to this node")
     .option("--queue <name>", "only of this queue")
-    .option("--search <text>", "in id, executor, key or input")
+    .option("--search <text>", "in id, executor, keys, input or error")
     .option("--before <id>", "only older ones: the next page")
     .option("--limit <n>", "how many (default: 20)", parseWhole)
     .action(

@@ -7,10 +7,12 @@ import { QueueError } from "../../core/queue/errors.ts";
 import type { QueueClient, TaskFile } from "../../queue/index.ts";
 import { openPage } from "../open-page.ts";
 import { variables } from "../option-values.ts";
+import { complain } from "../print.ts";
 import { add, line, parseWhen, parseWhole, print, run, type Shared } from "./queue-command.ts";
+import { type ScheduleFlags, scheduleOptions, withScheduleFlags } from "./queue-schedules.ts";
 import { follow, showTask } from "./queue-show.ts";
 
-interface LoadtestFlags extends Shared {
+interface LoadtestFlags extends Shared, ScheduleFlags {
   readonly env?: readonly (readonly [string, string])[];
   readonly cluster?: true;
   readonly acceptFailure?: true;
@@ -33,12 +35,9 @@ interface ReportFlags extends Shared {
 const REPORT = "report.html";
 
 export function registerLoadtests(queue: Command): void {
-  add(
-    queue,
-    "loadtest",
-    "run a workflow file, or load a URL, as a task; what follows -- are options of `hyperscale run`",
-    "<target> [options...]",
-  )
+  const what =
+    "run a workflow file, or load a URL, as a task; what follows -- are options of `hyperscale run`";
+  withScheduleFlags(add(queue, "loadtest", what, "<target> [options...]"))
     .option(
       "-e, --env <name=value>",
       "a variable of the file's code; may be given again",
@@ -51,7 +50,7 @@ export function registerLoadtests(queue: Command): void {
     .option("--run-after <when>", "ISO time, or seconds from now", parseWhen)
     .option("--max-attempts <n>", "attempts before it fails (default: 3)", parseWhole)
     .option("--schedule <id>", "do not run it now but by --cron, under this name")
-    .option("--cron <cron>", "five fields, in UTC")
+    .option("--cron <cron>", "five fields")
     .option("--wait", "follow it to its end; exit 3 when it does not succeed")
     .action(run(submitOrSchedule));
   add(queue, "report", "fetch what load tests left with their tasks: summary and report", "[id]")
@@ -74,6 +73,7 @@ async function submitOrSchedule(
     ...(flags.env === undefined ? {} : { env: Object.fromEntries(flags.env) }),
     ...(flags.cluster === true ? { cluster: true } : {}),
     ...(flags.acceptFailure === true ? { onFailedThreshold: "succeed" } : {}),
+    onWarning: complain,
     idempotency_key: flags.key,
     priority: flags.priority,
     run_after: flags.runAfter,
@@ -82,10 +82,12 @@ async function submitOrSchedule(
   if (flags.schedule !== undefined || flags.cron !== undefined) {
     if (flags.schedule === undefined || flags.cron === undefined)
       throw new QueueError("INVALID_PARAMS", "--schedule and --cron go together");
-    await client.putSchedule(flags.schedule, flags.cron, request);
+    await client.putSchedule(flags.schedule, flags.cron, request, scheduleOptions(flags));
     if (flags.json) return print({ schedule_id: flags.schedule, cron: flags.cron });
     return line(`schedule ${flags.schedule}: ${flags.cron}`);
   }
+  if (Object.keys(scheduleOptions(flags)).length > 0)
+    throw new QueueError("INVALID_PARAMS", "--time-zone and --catch-up are of a --schedule");
   const task = await client.submit(request);
   return flags.wait === true ? follow(client, flags, task.id) : showTask(task, flags);
 }
@@ -106,7 +108,8 @@ async function tasksOf(client: QueueClient, flags: ReportFlags): Promise<readonl
   if (flags.schedule === undefined)
     throw new QueueError("INVALID_PARAMS", "name a task, or a schedule with --schedule");
   const tasks = await client.list({ schedule: flags.schedule, limit: flags.limit });
-  return tasks.map((task) => task.id);
+  // The newest is written last: `trends` takes the last runs by that.
+  return tasks.map((task) => task.id).reverse();
 }
 
 async function fetchFiles(

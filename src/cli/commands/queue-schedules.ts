@@ -7,11 +7,14 @@ import type { Schedule, ScheduleOptions } from "../../queue/index.ts";
 import { add, line, parseWhole, print, readInput, run, type Shared } from "./queue-command.ts";
 import { showTask } from "./queue-show.ts";
 
-interface PutFlags extends Shared {
-  readonly unique?: string;
+export interface ScheduleFlags {
   readonly timeZone?: string;
   readonly catchUp?: CatchUp;
   readonly catchUpMax?: number;
+}
+
+interface PutFlags extends Shared, ScheduleFlags {
+  readonly unique?: string;
 }
 
 export function registerSchedules(queue: Command): void {
@@ -57,15 +60,8 @@ export function registerSchedules(queue: Command): void {
 
 function registerPut(schedule: Command): void {
   const what = "make or change a schedule; cron has five fields";
-  add(schedule, "put", what, "<id> <cron> <executor> [input]")
+  withScheduleFlags(add(schedule, "put", what, "<id> <cron> <executor> [input]"))
     .option("--unique <key>", "skip a tick while the last one's task is live")
-    .option("--time-zone <name>", "whose clocks decide, e.g. Europe/Berlin (default: UTC)")
-    .addOption(
-      new Option("--catch-up <policy>", "which missed ticks are made up (default: last)").choices(
-        CATCH_UPS,
-      ),
-    )
-    .option("--catch-up-max <n>", "of all missed ticks, the newest (default: 100)", parseWhole)
     .action(
       run(
         async (
@@ -78,7 +74,7 @@ function registerPut(schedule: Command): void {
         ) => {
           const unique = flags.unique === undefined ? {} : { unique_key: flags.unique };
           const task = { executor, input: readInput(input), ...unique };
-          await client.putSchedule(id, cron, task, optionsOf(flags));
+          await client.putSchedule(id, cron, task, scheduleOptions(flags));
           if (flags.json) print({ schedule_id: id, cron });
           else line(`schedule ${id}: ${cron}`);
         },
@@ -86,7 +82,19 @@ function registerPut(schedule: Command): void {
     );
 }
 
-function optionsOf({ timeZone, catchUp, catchUpMax }: PutFlags): ScheduleOptions {
+/** What a schedule may be told besides its cron. */
+export function withScheduleFlags(command: Command): Command {
+  return command
+    .option("--time-zone <name>", "whose clocks decide, e.g. Europe/Berlin (default: UTC)")
+    .addOption(
+      new Option("--catch-up <policy>", "which missed ticks are made up (default: last)").choices(
+        CATCH_UPS,
+      ),
+    )
+    .option("--catch-up-max <n>", "of all missed ticks, the newest (default: 100)", parseWhole);
+}
+
+export function scheduleOptions({ timeZone, catchUp, catchUpMax }: ScheduleFlags): ScheduleOptions {
   return {
     ...(timeZone === undefined ? {} : { time_zone: timeZone }),
     ...(catchUp === undefined ? {} : { catch_up: catchUp }),

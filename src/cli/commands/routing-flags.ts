@@ -1,7 +1,8 @@
 /** In which datacenters a job is to run, and which part of its plan in each. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import { ANYWHERE, type Routing } from "../../core/tiers/messages.ts";
+import { routingOf } from "../../client/routing.ts";
+import type { Routing } from "../../core/tiers/messages.ts";
 import { listed, wholeNumberFrom } from "../option-values.ts";
 import { UsageError } from "./ledger-target.ts";
 
@@ -24,22 +25,14 @@ export function withRouting(command: Command): Command {
     .option("--strict", "none but those of --prefer");
 }
 
-export function routingOf(flags: RoutingFlags): Routing {
-  const { datacenterCount, eachDatacenter, prefer = [], split = [], strict } = flags;
-  const named = flags.datacenters ?? split.map(({ datacenter }) => datacenter);
-  const count = datacenterCount ?? 1;
-  if (strict === true && prefer.length === 0) throw new UsageError("--strict: needs --prefer");
-  if (datacenterCount !== undefined && named.length > 0)
-    throw new UsageError("--datacenter-count: the datacenters are named already");
-  if (eachDatacenter === true && Math.max(count, named.length) < 2)
-    throw new UsageError("--each-datacenter: needs --datacenters or --datacenter-count");
-  if (eachDatacenter === true && split.length > 0)
-    throw new UsageError("--each-datacenter: each has the whole plan, and --split divides it");
-  return {
-    ...ANYWHERE,
-    ...{ datacenters: named, count, prefer, weights: split },
-    ...{ strict: strict === true, each: eachDatacenter === true },
-  };
+export function routingFrom(flags: RoutingFlags): Routing {
+  const routed = routingOf(flags, (option) => `--${option.replace(/[A-Z]/g, hyphenated)}`);
+  if (!routed.ok) throw new UsageError(routed.problem);
+  return routed.routing;
+}
+
+function hyphenated(letter: string): string {
+  return `-${letter.toLowerCase()}`;
 }
 
 function splitIn(text: string): Routing["weights"] {

@@ -15,7 +15,7 @@ import { openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { UsageError } from "./ledger-target.ts";
 import { logFileOf, openLogLines, withLogFile } from "./log-options.ts";
-import { type RoutingFlags, routingOf, withRouting } from "./routing-flags.ts";
+import { type RoutingFlags, routingFrom, withRouting } from "./routing-flags.ts";
 import { checkFlags, explain, optionsOf, type RunFlags, reportsOf, withRunFlags } from "./run.ts";
 import { LoggedView } from "./run-log.ts";
 
@@ -123,7 +123,7 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const { files, reports, ...prepared } = await prepareJob(target, options, complain);
     const submission = { ...prepared.submission, tenant: flags.tenant ?? null };
     const wanted = [...reportsOf(flags), ...reports];
-    const routing = routingOf(flags);
+    const routing = routingFrom(flags);
     const submitted = (): Promise<string> =>
       joinedOr(client, flags.rejoin, () =>
         client.submit(submission, files, flags.idempotencyKey, routing),

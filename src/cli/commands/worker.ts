@@ -29,8 +29,8 @@ import {
   withNodeFlags,
 } from "./node-flags.ts";
 
-/** Beyond the time that jobs get to end. */
-const STOP_SLACK_MS = 5_000;
+/** Beyond the time that jobs get to end: their load is cut short and told. */
+const STOP_SLACK_MS = 10_000;
 
 const HELP = `
 Examples:
@@ -40,7 +40,8 @@ Examples:
 
 A worker runs the code of jobs with its own rights: start it as a user that may do no harm. Logs are JSON lines
 on stderr; stdout has one line when a manager has taken it in. SIGTERM takes no more cores, waits for the jobs
-that run here and ends; a second one ends at once.
+that run here (setting drainDeadline), hands what is left of them to other workers and ends; a second one ends
+at once.
 `;
 
 interface WorkerFlags extends NodeFlags, LogFlags {

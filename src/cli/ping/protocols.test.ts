@@ -50,6 +50,19 @@ describe("redis", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     expect((dns ?? 0) + connect + login + firstByte + body).toBeCloseTo(outcome.totalMs, 6);
   });
 
+  it("says how long a login took that was refused", async () => {
+    const outcome = await ping(`redis://:wrong@127.0.0.1:${server.port}`);
+    expect(outcome).toMatchObject({
+      ok: true,
+      statusText: expect.stringMatching(/^WRONGPASS/) as string,
+    });
+    if (!outcome.ok) return;
+    const { body, connect, firstByte, login = 0 } = outcome.phases;
+    expect(connect).toBeGreaterThan(0);
+    expect(login).toBeGreaterThan(0);
+    expect(connect + login + firstByte + body).toBeCloseTo(outcome.totalMs, 6);
+  });
+
   it("an answer that says no is one", async () => {
     expect(await ping(`redis://127.0.0.1:${server.port}`)).toMatchObject({
       ok: true,

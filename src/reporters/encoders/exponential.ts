@@ -13,8 +13,7 @@ export const ZERO_THRESHOLD_SECONDS = 1e-7;
 
 const PER_OCTAVE = 2 ** EXPONENTIAL_SCALE;
 const MICROS = 1e-6;
-/** No bucket has these numbers: times are from 2^-24 to 2^20 seconds. */
-const UNKNOWN = 0x7fff;
+/** No bucket has this number: times are from 2^-24 to 2^20 seconds. */
 const ZERO = -0x8000;
 
 export interface ExponentialHistogram {
@@ -25,18 +24,11 @@ export interface ExponentialHistogram {
   readonly counts: readonly number[];
 }
 
-/** The bucket of each cell, worked out when it is first asked for. */
-const BUCKETS = new Int16Array(CELLS_MAX).fill(UNKNOWN);
-
-function bucketOf(cell: number): number {
-  const known = BUCKETS[cell] as number;
-  if (known !== UNKNOWN) return known;
+/** The bucket of each cell: they ascend with cells. */
+const BUCKETS = Int16Array.from({ length: CELLS_MAX }, (_, cell) => {
   const seconds = cellMiddle(cell) * MICROS;
-  const isZero = seconds <= ZERO_THRESHOLD_SECONDS;
-  const bucket = isZero ? ZERO : Math.ceil(Math.log2(seconds) * PER_OCTAVE);
-  BUCKETS[cell] = bucket;
-  return bucket;
-}
+  return seconds <= ZERO_THRESHOLD_SECONDS ? ZERO : Math.ceil(Math.log2(seconds) * PER_OCTAVE);
+});
 
 /** Several back-ends send the same histogram. */
 const made = new WeakMap<SparseCells, ExponentialHistogram>();
@@ -44,22 +36,15 @@ const made = new WeakMap<SparseCells, ExponentialHistogram>();
 export function exponentialOf(sparse: SparseCells): ExponentialHistogram {
   const known = made.get(sparse);
   if (known !== undefined) return known;
-  const indexes: number[] = [];
-  const counts: number[] = [];
-  let zeroCount = 0;
-  let last = ZERO;
-  // Buckets ascend with cells.
-  sparse.forEach((cell, count) => {
-    const index = bucketOf(cell);
-    if (index === ZERO) zeroCount += count;
-    else if (index === last) counts[counts.length - 1] = (counts[counts.length - 1] ?? 0) + count;
-    else {
-      indexes.push(index);
-      counts.push(count);
-      last = index;
-    }
-  });
-  const histogram = { count: sparse.total, zeroCount, indexes, counts };
+  const { counts, groups: indexes } = sparse.countsBy(BUCKETS);
+  // Those that are no longer than nothing come first.
+  const zeros = indexes[0] === ZERO ? 1 : 0;
+  const histogram = {
+    count: sparse.total,
+    zeroCount: zeros === 0 ? 0 : (counts[0] ?? 0),
+    indexes: indexes.slice(zeros),
+    counts: counts.slice(zeros),
+  };
   made.set(sparse, histogram);
   return histogram;
 }

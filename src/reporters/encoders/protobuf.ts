@@ -43,6 +43,15 @@ export class Protobuf {
     return this.bytes(field, value.#writer.take());
   }
 
+  /** A message that is written in place: `write` gets this one and adds its fields. */
+  nested(field: number, write: (message: this) => void): this {
+    this.#writer.varint(field * 8 + BYTES);
+    const mark = this.#writer.begin();
+    write(this);
+    this.#writer.end(mark);
+    return this;
+  }
+
   /** Signed integers one behind the other. */
   packedZigzag(field: number, values: readonly number[]): this {
     if (values.length === 0) return this;

@@ -42,9 +42,9 @@ function seriesOf(frame: Frame, point: Point, native: boolean, known: KnownLabel
     return made;
   };
   const gauge = (suffix: string, value: number, more?: Readonly<Record<string, string>>) =>
-    named(name + suffix, more === undefined ? labels() : labelsOf(frame, point, more)).message(
+    named(name + suffix, more === undefined ? labels() : labelsOf(frame, point, more)).nested(
       2,
-      sample(value, frame.atMs),
+      (sample) => sample.double(1, value).varint(2, frame.atMs),
     );
   switch (point.kind) {
     case "counter":
@@ -58,7 +58,9 @@ function seriesOf(frame: Frame, point: Point, native: boolean, known: KnownLabel
         const histogram = exponentialOf(total.cells);
         const sumSeconds = total.sumMs * SECONDS_PER_MS;
         return [
-          named(name, labels()).message(4, nativeHistogram(histogram, sumSeconds, frame.atMs)),
+          named(name, labels()).nested(4, (message) =>
+            addHistogram(message, histogram, sumSeconds, frame.atMs),
+          ),
         ];
       }
       if (figures.count === 0) return [gauge("_count", 0)];
@@ -76,37 +78,35 @@ function seriesOf(frame: Frame, point: Point, native: boolean, known: KnownLabel
 
 /** The name sorts before all small letters, as the receiver demands. */
 function named(name: string, labels: Protobuf): Protobuf {
-  const label = new Protobuf().text(1, "__name__").text(2, name);
-  return new Protobuf().message(1, label).fields(labels);
+  return new Protobuf()
+    .nested(1, (label) => label.text(1, "__name__").text(2, name))
+    .fields(labels);
 }
 
 function labelsOf(frame: Frame, point: Point, more?: Readonly<Record<string, string>>): Protobuf {
   const labels = new Protobuf();
   for (const [label, value] of prometheusLabels(frame, point, more))
-    labels.message(1, new Protobuf().text(1, label).text(2, value));
+    labels.nested(1, (message) => message.text(1, label).text(2, value));
   return labels;
 }
 
-function sample(value: number, atMs: number): Protobuf {
-  return new Protobuf().double(1, value).varint(2, atMs);
-}
-
 /** Counts of whole numbers: buckets as spans of neighbours, each count as its difference to the last. */
-function nativeHistogram(
+function addHistogram(
+  message: Protobuf,
   { count, counts, indexes, zeroCount }: ExponentialHistogram,
   sumSeconds: number,
   atMs: number,
-): Protobuf {
-  const histogram = new Protobuf()
+): void {
+  message
     .varint(1, count)
     .double(3, sumSeconds)
     .zigzag(4, EXPONENTIAL_SCALE)
     .double(5, ZERO_THRESHOLD_SECONDS)
     .varint(6, zeroCount);
   for (const { length, offset } of spansOf(indexes))
-    histogram.message(11, new Protobuf().zigzag(1, offset).varint(2, length));
+    message.nested(11, (span) => span.zigzag(1, offset).varint(2, length));
   const deltas = counts.map((one, at) => one - (counts[at - 1] ?? 0));
-  return histogram.packedZigzag(12, deltas).varint(15, atMs);
+  message.packedZigzag(12, deltas).varint(15, atMs);
 }
 
 interface Span {

@@ -22,15 +22,17 @@ interface Line {
   readonly points: number;
 }
 
-/** "hyperscale.step.shop.pay.latency_ms_p99": what has no labels has them in its path. */
-function pathOf(frame: Frame, point: Point, name: string, prefix: string): string {
+/** "hyperscale.step.shop.pay.latency_ms_p99": what has no labels has them in its path. By the name of the value. */
+function pathsOf(frame: Frame, point: Point, prefix: string): (name: string) => string {
   const { error, outcome, result, status, ...labels } = point.labels;
   const { check, metric, step, workflow } = labels;
   const kind = frame.kind === "summary" ? ["summary"] : [];
   const named = [workflow, step, check, metric].filter((part) => part !== undefined);
   const counted = [error, outcome, result, status].filter((part) => part !== undefined);
   const run = frame.labels["run"] ?? "run";
-  return [prefix, ...kind, run, point.scope, ...named, name, ...counted].map(pathPart).join(".");
+  const before = [prefix, ...kind, run, point.scope, ...named].map(pathPart).join(".");
+  const after = counted.map((part) => `.${pathPart(part)}`).join("");
+  return (name) => `${before}.${pathPart(name)}${after}`;
 }
 
 /** Dots separate, and the rest means something in one of the dialects. */
@@ -41,13 +43,13 @@ function pathPart(text: string): string {
 /** Counters as what was added, everything else as it stands. (github.com/statsd/statsd, metric types) */
 function statsdLines(frame: Frame, prefix: string): Line[] {
   return frame.points.flatMap((point) => {
+    const path = pathsOf(frame, point, prefix);
     if (point.kind === "counter" && frame.kind === "interval") {
-      const path = pathOf(frame, point, point.figure, prefix);
-      return point.increment === 0 ? [] : [{ text: `${path}:${point.increment}|c`, points: 1 }];
+      const { figure, increment } = point;
+      return increment === 0 ? [] : [{ text: `${path(figure)}:${increment}|c`, points: 1 }];
     }
-    const values = valuesOf(point);
-    return values.map(({ name, value }, at) => ({
-      text: `${pathOf(frame, point, name, prefix)}:${value}|g`,
+    return valuesOf(point).map(({ name, value }, at) => ({
+      text: `${path(name)}:${value}|g`,
       points: at === 0 ? 1 : 0,
     }));
   });
@@ -73,12 +75,13 @@ function tagPart(text: string): string {
 
 function graphiteLines(frame: Frame, prefix: string): Line[] {
   const at = Math.floor(frame.atMs / 1_000);
-  return frame.points.flatMap((point) =>
-    valuesOf(point).map(({ name, value }, first) => ({
-      text: `${pathOf(frame, point, name, prefix)} ${value} ${at}`,
+  return frame.points.flatMap((point) => {
+    const path = pathsOf(frame, point, prefix);
+    return valuesOf(point).map(({ name, value }, first) => ({
+      text: `${path(name)} ${value} ${at}`,
       points: first === 0 ? 1 : 0,
-    })),
-  );
+    }));
+  });
 }
 
 /** Of a stream. */

@@ -24,7 +24,7 @@ export interface LiveRun {
   readonly elapsedSeconds: number;
   /** Null when the end is not known in advance (iterations). */
   readonly totalSeconds: number | null;
-  /** At most a quarter of a second old, like the figures of steps. */
+  /** At most half a second old, like the figures of steps; the histogram of a step is of when it is first read. */
   readonly summary: RunSummary;
   readonly workflows: readonly LiveWorkflow[];
   /** Sum over all workflows, over about the last second. */

@@ -83,13 +83,18 @@ function phaseMeans(windows: readonly StepWindow[]): PhaseMeans {
 }
 
 function widened(windows: readonly Window<StepWindow>[], widthMs: number): Window<StepWindow>[] {
-  const wide = new Map<number, StepWindow>();
+  const wide = new Map<number, StepWindow[]>();
   for (const { content, startMs } of windows) {
     const index = Math.floor(startMs / widthMs);
     const held = wide.get(index);
-    wide.set(index, held === undefined ? content : STEP_RULES.sum([held, content]));
+    if (held === undefined) wide.set(index, [content]);
+    else held.push(content);
   }
-  return [...wide].map(([index, content]) => ({ startMs: index * widthMs, widthMs, content }));
+  return [...wide].map(([index, contents]) => ({
+    startMs: index * widthMs,
+    widthMs,
+    content: STEP_RULES.sum(contents),
+  }));
 }
 
 function cellsSummary(sparse: SparseCells): HistogramSummary {

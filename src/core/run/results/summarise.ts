@@ -99,7 +99,10 @@ interface StepTime {
   readonly secondsAt: (ms: number) => number;
 }
 
-/** `errorKinds` names the kinds in the order of `StepTotals.failed`; without `time` there are only figures. */
+/**
+ * `errorKinds` names the kinds in the order of `StepTotals.failed`; without `time` there are only figures. The
+ * histogram is made of the totals when it is first read: a screen shows that of one step.
+ */
 export function summariseStep(
   name: string,
   protocol: string,
@@ -119,6 +122,7 @@ export function summariseStep(
       status === STATUS_OTHER ? "other" : String(status),
       count,
     ]);
+  let histogram = time === null ? NO_HISTOGRAM : undefined;
   return {
     name,
     protocol,
@@ -138,7 +142,10 @@ export function summariseStep(
     firstByteMs: distribution(totals.firstByte),
     connectMs: distribution(totals.connect),
     tlsMs: distribution(totals.tls),
-    histogram: time === null ? NO_HISTOGRAM : histogramSummary(totals.latency),
+    get histogram() {
+      histogram ??= histogramSummary(totals.latency);
+      return histogram;
+    },
     sent: totals.sent,
     series: time === null ? NO_SERIES : summariseSeries(time.windows, time.secondsAt, errorKinds),
   };

@@ -57,6 +57,27 @@ describe("cells", () => {
 });
 
 describe("a histogram", () => {
+  it("counts in a cell what takes more than 32 bits, added, merged and raised", () => {
+    const times = fc.integer({ min: 0, max: 2 ** 33 });
+    const cell = fc.nat(3);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(cell, times), { maxLength: 8 }), (added) => {
+        const [plain, part, whole] = [new Histogram(), new Histogram(), new Histogram()];
+        const counts = [0, 0, 0, 0];
+        for (const [at, more] of added) {
+          plain.record(at, more);
+          counts[at] = (counts[at] ?? 0) + more;
+          part.raiseCells([at], [counts[at]], whole);
+        }
+        const merged = new Histogram();
+        merged.merge(plain);
+        for (const one of [plain, part, whole, merged])
+          expect(counts.map((_, at) => one.countOfCell(at))).toEqual(counts);
+        expect(whole.count).toBe(plain.count);
+      }),
+    );
+  });
+
   it("agrees with hdr-histogram-js on percentiles, count and extremes", () => {
     const random = new Random("oracle");
     const shapes: Record<string, () => number> = {

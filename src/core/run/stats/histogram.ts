@@ -6,9 +6,10 @@
  *      page        0    │      1      │      2      │      3      │ …      1024 cells each
  *      width       1    │      1      │      2      │      4      │ …      of one cell
  *
- * A page is allocated when its first value comes, so a histogram of ordinary latencies takes some
- * tens of kilobytes. Values are reported as the middle of their cell, at most 0.05 % off, and never
- * outside what was really seen (minimum and maximum are kept exactly).
+ * A page is allocated when its first value comes, and counts in 32 bits until one of its cells needs
+ * more, so a histogram of ordinary latencies takes some tens of kilobytes. Values are reported as the
+ * middle of their cell, at most 0.05 % off, and never outside what was really seen (minimum and
+ * maximum are kept exactly).
  */
 
 import { assert } from "../../base/assert.ts";
@@ -72,8 +73,11 @@ export function rankOf(fraction: number | undefined, count: number): number {
     : Math.max(1, Math.ceil(fraction * count - 1e-9));
 }
 
+/** Counts of one page. Most take 32 bits: caches hold twice as many, and merging waits for little else. */
+type Page = Uint32Array | Float64Array;
+
 export class Histogram {
-  readonly #pages: (Float64Array | undefined)[] = new Array(PAGES_MAX).fill(undefined);
+  readonly #pages: (Page | undefined)[] = new Array(PAGES_MAX).fill(undefined);
   /** How many values lie in each page: percentiles pass over pages without one of them. */
   readonly #pageCounts = new Float64Array(PAGES_MAX);
   #count = 0;
@@ -109,7 +113,7 @@ export class Histogram {
     const page = cell >>> PAGE_BITS;
     const cells = this.#pages[page] ?? this.#open(page);
     const at = cell & (CELLS_PER_PAGE - 1);
-    cells[at] = (cells[at] ?? 0) + times;
+    this.#set(page, at, (cells[at] as number) + times);
     this.#pageCounts[page] = (this.#pageCounts[page] as number) + times;
     this.#count += times;
   }
@@ -123,7 +127,7 @@ export class Histogram {
       const page = cell >>> PAGE_BITS;
       const held = this.#pages[page] ?? this.#open(page);
       const at = cell & (CELLS_PER_PAGE - 1);
-      held[at] = (held[at] as number) + count;
+      this.#set(page, at, (held[at] as number) + count);
       this.#pageCounts[page] = (this.#pageCounts[page] as number) + count;
       more += count;
     }
@@ -138,12 +142,13 @@ export class Histogram {
       const page = cell >>> PAGE_BITS;
       const at = cell & (CELLS_PER_PAGE - 1);
       const own = this.#pages[page] ?? this.#open(page);
-      const more = (counts[i] as number) - (own[at] as number);
+      const count = counts[i] as number;
+      const more = count - (own[at] as number);
       if (more <= 0) continue;
-      own[at] = (own[at] as number) + more;
+      this.#set(page, at, count);
       this.#pageCounts[page] = (this.#pageCounts[page] as number) + more;
       const all = whole.#pages[page] ?? whole.#open(page);
-      all[at] = (all[at] as number) + more;
+      whole.#set(page, at, (all[at] as number) + more);
       whole.#pageCounts[page] = (whole.#pageCounts[page] as number) + more;
       raised += more;
     }
@@ -151,10 +156,26 @@ export class Histogram {
     whole.#count += raised;
   }
 
-  #open(page: number): Float64Array {
-    const cells = new Float64Array(CELLS_PER_PAGE);
+  #open(page: number): Page {
+    const cells = new Uint32Array(CELLS_PER_PAGE);
     this.#pages[page] = cells;
     return cells;
+  }
+
+  /** Of a page that is open. */
+  #set(page: number, at: number, count: number): void {
+    const fits = count >>> 0 === count;
+    const cells = fits ? (this.#pages[page] as Page) : this.#widened(page);
+    cells[at] = count;
+  }
+
+  /** The page with room for any count. */
+  #widened(page: number): Float64Array {
+    const cells = this.#pages[page] as Page;
+    if (cells instanceof Float64Array) return cells;
+    const wide = Float64Array.from(cells);
+    this.#pages[page] = wide;
+    return wide;
   }
 
   addMoments(sum: number, min: number, max: number): void {
@@ -192,13 +213,19 @@ export class Histogram {
   }
 
   forEachCell(visit: (cell: number, count: number) => void): void {
+    this.forEachPage((first, counts) => {
+      for (let at = 0; at < CELLS_PER_PAGE; at++) {
+        const count = counts[at] as number;
+        if (count !== 0) visit(first + at, count);
+      }
+    });
+  }
+
+  /** Counts of cells from `first` on, many of them zero: for whoever reads all cells every second. */
+  forEachPage(visit: (first: number, counts: Page) => void): void {
     for (let page = 0; page < PAGES_MAX; page++) {
       const cells = this.#pages[page];
-      if (cells === undefined) continue;
-      for (let at = 0; at < CELLS_PER_PAGE; at++) {
-        const count = cells[at] as number;
-        if (count !== 0) visit((page << PAGE_BITS) + at, count);
-      }
+      if (cells !== undefined) visit(page << PAGE_BITS, cells);
     }
   }
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Random } from "../../base/random.ts";
 import { CELLS_MAX, cellOf, Histogram } from "./histogram.ts";
 import { recentLatency, recentRates, summariseSeries } from "./series.ts";
 import { SparseCells } from "./sparse-cells.ts";
@@ -73,7 +74,8 @@ describe("sparse cells", () => {
         const histogram = new Histogram();
         for (const us of [...some, ...more, ...rest]) histogram.record(us);
         const all = SparseCells.ofHistogram(histogram);
-        const sum = SparseCells.sum([some, more, rest].map(cells));
+        const parts = [some, more, rest].map(cells);
+        const sum = SparseCells.sum(parts);
         expect([...all.cells()]).toEqual([...sum.cells()]);
         expect([...all.counts()]).toEqual([...sum.counts()]);
         const left = all.minus(cells(more)).minus(cells(rest));
@@ -82,6 +84,7 @@ describe("sparse cells", () => {
         const fractions = [0.1, 0.5, 0.95, 1];
         const one = fractions.map((fraction) => all.quantile(fraction));
         expect(all.quantiles(fractions)).toEqual(one.filter((found) => found !== null));
+        expect(SparseCells.quantilesOfSum(parts, fractions)).toEqual(all.quantiles(fractions));
       }),
     );
   });
@@ -171,6 +174,33 @@ describe("windows over time", () => {
         expect(store.bytes).toBeGreaterThanOrEqual(0);
       }),
     );
+  });
+
+  it("of 24 hours stay bounded, each exact, and the last minute fine (AD-23.1, AD-23.5)", () => {
+    const store = newStore();
+    const random = new Random("24 hours");
+    /** Counted apart: folding has no say in it. */
+    const perStretch = new Map<number, number>();
+    const [dayMs, stepMs, foldedMs] = [24 * 3_600_000, 500, 204_800];
+    let bytesMax = 0;
+    for (let startMs = 0; startMs < dayMs; startMs += stepMs) {
+      const calls = 25 + random.below(51);
+      const latency = SparseCells.of([cellOf(1_000 + random.below(4) * 1_000)], [calls]);
+      const window = stepWindow({ calls, requests: calls }, [], latency, SparseCells.EMPTY);
+      store.add({ startMs, widthMs: 100, content: window });
+      const stretch = Math.floor(startMs / foldedMs);
+      perStretch.set(stretch, (perStretch.get(stretch) ?? 0) + calls);
+      // After the first minute it is full: it may not grow with time from then on.
+      if (startMs > 120_000) bytesMax = Math.max(bytesMax, store.bytes);
+    }
+    expect(store.widthMs).toBe(foldedMs);
+    const folded = store.folded();
+    expect(folded.length).toBeLessThanOrEqual(WINDOWS_MAX);
+    expect(folded.map(({ content: { calls } }) => calls)).toEqual([...perStretch.values()]);
+    for (const { content } of folded) expect(content.latency.total).toBe(content.calls);
+    const hot = store.list(dayMs - 60_000);
+    expect(hot.map(({ widthMs }) => widthMs)).toEqual(new Array(120).fill(100));
+    expect(bytesMax).toBeLessThan(1_000_000);
   });
 
   it("give memory back down to one window, and lose no call", () => {

@@ -39,23 +39,16 @@ type Quantiles = readonly [p50: number | null, p95: number | null, p99: number |
 
 const SERIES_FRACTIONS = [0.5, 0.95, 0.99] as const;
 
-/** Of windows that did not change since they were last looked at. */
-const known = new WeakMap<SparseCells, Quantiles>();
-
-function quantilesMs(cells: SparseCells): Quantiles {
-  let found = known.get(cells);
-  if (found === undefined) {
-    const [p50, p95, p99] = cells.quantiles(SERIES_FRACTIONS).map((micros) => micros / 1_000);
-    found = [p50 ?? null, p95 ?? null, p99 ?? null];
-    known.set(cells, found);
-  }
-  return found;
+function quantilesMs([p50, p95, p99]: readonly number[]): Quantiles {
+  const ms = (micros: number | undefined): number | null =>
+    micros === undefined ? null : micros / 1_000;
+  return [ms(p50), ms(p95), ms(p99)];
 }
 
 /** No two windows have a gap between them here: empty ones are in the list. */
 const ALWAYS = (): boolean => true;
 
-/** Columns of a series, kept up to date with the windows of a step: only what changed is worked out again. */
+/** Columns of a series, kept up to date with the windows of a step: only what comes at or behind a change is new. */
 class SeriesColumns {
   readonly #windows: (StepWindow | undefined)[] = [];
   readonly #cells: SparseCells[] = [];
@@ -73,9 +66,9 @@ class SeriesColumns {
   update(store: WindowStore<StepWindow>): void {
     const { endMs, widthMs } = store;
     const firstMs = Math.floor(store.startMs / widthMs) * widthMs;
+    const unchanged = (store.takeChangedFromMs() - firstMs) / widthMs;
     const settled = widthMs === this.#widthMs && firstMs === this.#firstMs;
-    let at = 0;
-    while (settled && at < this.#windows.length && this.#windows[at] === this.#at(store, at)) at++;
+    let at = settled ? Math.min(this.#windows.length, unchanged) : 0;
     [this.#widthMs, this.#firstMs] = [widthMs, firstMs];
     this.#cut(at);
     const changedFrom = at;
@@ -96,7 +89,7 @@ class SeriesColumns {
 
   #push(window: StepWindow | undefined): void {
     const latency = window?.latency ?? SparseCells.EMPTY;
-    const [p50, p95, p99] = quantilesMs(latency);
+    const [p50, p95, p99] = quantilesMs(latency.quantiles(SERIES_FRACTIONS));
     const before = this.#windows.length;
     this.#windows.push(window);
     this.#cells.push(latency);
@@ -117,7 +110,7 @@ class SeriesColumns {
       .filter(([, counts]) => counts.some((count) => count > 0));
     return {
       windowMs: this.#widthMs,
-      atSeconds: this.#windows.map((_, at) => secondsAt(this.#firstMs + at * this.#widthMs)),
+      atSeconds: momentsOf(secondsAt, this.#firstMs, this.#widthMs, this.#windows.length),
       requests: this.#requests.slice(),
       failed: this.#failed.slice(),
       p50: this.#p50.slice(),
@@ -127,6 +120,30 @@ class SeriesColumns {
       errors: Object.fromEntries(errors),
     };
   }
+}
+
+interface Moments {
+  readonly firstMs: number;
+  readonly widthMs: number;
+  readonly list: readonly number[];
+}
+
+/** Those of the step before, in the same summary: steps of one workflow have mostly the same. */
+const lastMoments = new WeakMap<(ms: number) => number, Moments>();
+
+/** Where windows lie in the run. */
+function momentsOf(
+  secondsAt: (ms: number) => number,
+  firstMs: number,
+  widthMs: number,
+  length: number,
+): readonly number[] {
+  const last = lastMoments.get(secondsAt);
+  const isSame = last?.firstMs === firstMs && last.widthMs === widthMs;
+  if (isSame && last.list.length === length) return last.list;
+  const list = Array.from({ length }, (_, at) => secondsAt(firstMs + at * widthMs));
+  lastMoments.set(secondsAt, { firstMs, widthMs, list });
+  return list;
 }
 
 /** Of the steps that were looked at. */
@@ -169,7 +186,7 @@ export function recentLatency(
 ): Quantiles {
   const { fromMs, toMs } = recent(ms, nowMs);
   const cells = windows.over(fromMs, toMs).map(({ content }) => content.latency);
-  return quantilesMs(SparseCells.sum(cells));
+  return quantilesMs(SparseCells.quantilesOfSum(cells, SERIES_FRACTIONS));
 }
 
 function recent(ms: number, nowMs: number): { readonly fromMs: number; readonly toMs: number } {

@@ -12,8 +12,13 @@ const COUNT_SPAN = 2 ** 37;
 /** 137 billion; a cell of one window counts no further. */
 const COUNT_MAX = COUNT_SPAN - 1;
 
-/** Where sums are counted; all zero in between. */
+/** Where sums are counted, and how much each block of its cells holds, to pass over empty ones; all zero in between. */
 const row = new Float64Array(CELLS_MAX);
+const BLOCK_BITS = 6;
+const BLOCK_CELLS = 1 << BLOCK_BITS;
+const blocks = new Float64Array(CELLS_MAX >>> BLOCK_BITS);
+/** Where a result is put together whose length is not known before. */
+const results = new Float64Array(CELLS_MAX);
 
 export class SparseCells {
   /**
@@ -39,9 +44,11 @@ export class SparseCells {
 
   /** All of a histogram. */
   static ofHistogram(histogram: Histogram): SparseCells {
-    const packed: number[] = [];
-    histogram.forEachCell((cell, count) => packed.push(pack(cell, count)));
-    return packed.length === 0 ? SparseCells.EMPTY : new SparseCells(packed);
+    let length = 0;
+    histogram.forEachPage((first, counts) => {
+      length = addResults(first, counts, length);
+    });
+    return length === 0 ? SparseCells.EMPTY : new SparseCells(firstResults(length));
   }
 
   /** How many cells hold anything. */
@@ -76,28 +83,42 @@ export class SparseCells {
   }
 
   get total(): number {
-    if (this.#total < 0) this.#total = this.#packed.reduce((sum, one) => sum + countIn(one), 0);
+    if (this.#total < 0) {
+      let total = 0;
+      for (let at = 0; at < this.#packed.length; at++) total += countIn(this.#packed[at] as number);
+      this.#total = total;
+    }
     return this.#total;
   }
 
   /** What both hold together. */
   plus(other: SparseCells): SparseCells {
-    const [ours, theirs] = [this.#packed, other.#packed];
+    const ours = this.#packed;
+    const theirs = other.#packed;
     if (theirs.length === 0) return this;
     if (ours.length === 0) return other;
-    const packed = new Array<number>(ours.length + theirs.length);
-    let [here, there, length] = [0, 0, 0];
+    let here = 0;
+    let there = 0;
+    let length = 0;
     while (here < ours.length && there < theirs.length) {
-      const [a, b] = [ours[here] as number, theirs[there] as number];
-      const [cellOfA, cellOfB] = [cellIn(a), cellIn(b)];
-      packed[length++] =
-        cellOfA < cellOfB ? a : cellOfB < cellOfA ? b : pack(cellOfA, countIn(a) + countIn(b));
-      if (cellOfA <= cellOfB) here++;
-      if (cellOfB <= cellOfA) there++;
+      const our = ours[here] as number;
+      const their = theirs[there] as number;
+      const start = cellIn(our) * COUNT_SPAN;
+      if (their >= start + COUNT_SPAN) {
+        results[length++] = our;
+        here++;
+      } else if (their < start) {
+        results[length++] = their;
+        there++;
+      } else {
+        results[length++] = start + Math.min(our - start + (their - start), COUNT_MAX);
+        here++;
+        there++;
+      }
     }
-    while (here < ours.length) packed[length++] = ours[here++] as number;
-    while (there < theirs.length) packed[length++] = theirs[there++] as number;
-    return new SparseCells(packed.slice(0, length));
+    while (here < ours.length) results[length++] = ours[here++] as number;
+    while (there < theirs.length) results[length++] = theirs[there++] as number;
+    return new SparseCells(firstResults(length));
   }
 
   /** What all hold together. */
@@ -105,53 +126,83 @@ export class SparseCells {
     const held = all.filter(({ size }) => size > 0);
     const [first = SparseCells.EMPTY, second = SparseCells.EMPTY] = held;
     if (held.length < 3) return first.plus(second);
-    // In one row of all cells: each is touched once, however many are added.
-    let [low, high] = [CELLS_MAX, 0];
-    for (const one of held) {
-      const packed = one.#packed;
-      for (let at = 0; at < packed.length; at++) {
-        const number = packed[at] as number;
-        const cell = cellIn(number);
-        row[cell] = (row[cell] as number) + number - cell * COUNT_SPAN;
+    for (const one of held) addToRow(one.#packed);
+    let length = 0;
+    for (let block = 0; block < blocks.length; block++) {
+      if (blocks[block] === 0) continue;
+      const end = (block + 1) << BLOCK_BITS;
+      for (let cell = end - BLOCK_CELLS; cell < end; cell++) {
+        const count = row[cell] as number;
+        if (count !== 0) results[length++] = pack(cell, count);
       }
-      low = Math.min(low, cellIn(packed[0] as number));
-      high = Math.max(high, cellIn(packed[packed.length - 1] as number));
     }
-    const sum: number[] = [];
-    for (let cell = low; cell <= high; cell++) {
-      const count = row[cell] as number;
-      if (count === 0) continue;
-      sum.push(pack(cell, count));
-      row[cell] = 0;
+    clearRow();
+    return new SparseCells(firstResults(length));
+  }
+
+  /** Quantiles of what all hold together, like those of their sum but without making it. */
+  static quantilesOfSum(all: readonly SparseCells[], fractions: readonly number[]): number[] {
+    let total = 0;
+    for (const one of all) total += addToRow(one.#packed);
+    const found: number[] = [];
+    let rank = rankOf(fractions[0], total);
+    let seen = 0;
+    for (let block = 0; block < blocks.length && found.length < fractions.length; block++) {
+      const inBlock = blocks[block] as number;
+      if (seen + inBlock < rank) {
+        seen += inBlock;
+        continue;
+      }
+      const end = (block + 1) << BLOCK_BITS;
+      for (let cell = end - BLOCK_CELLS; cell < end; cell++) {
+        seen += row[cell] as number;
+        while (seen >= rank) {
+          found.push(cellMiddle(cell));
+          rank = rankOf(fractions[found.length], total);
+        }
+      }
     }
-    return new SparseCells(sum);
+    clearRow();
+    return found;
   }
 
   /** What is here and not in `part`. */
   minus(part: SparseCells): SparseCells {
-    const [ours, theirs] = [this.#packed, part.#packed];
+    const ours = this.#packed;
+    const theirs = part.#packed;
     if (theirs.length === 0) return this;
-    const left: number[] = [];
+    let length = 0;
     let there = 0;
     for (let here = 0; here < ours.length; here++) {
       const one = ours[here] as number;
       const cell = cellIn(one);
       const start = cell * COUNT_SPAN;
       while (there < theirs.length && (theirs[there] as number) < start) there++;
-      const next = theirs[there];
-      const less = next === undefined || next >= start + COUNT_SPAN ? 0 : next - start;
-      if (one - start > less) left.push(one - less);
+      const next = there < theirs.length ? (theirs[there] as number) : Number.POSITIVE_INFINITY;
+      const less = next >= start + COUNT_SPAN ? 0 : next - start;
+      if (one - start > less) results[length++] = one - less;
     }
-    return left.length === 0 ? SparseCells.EMPTY : new SparseCells(left);
+    return length === 0 ? SparseCells.EMPTY : new SparseCells(firstResults(length));
   }
 
-  /** Ascending. */
-  forEach(visit: (cell: number, count: number) => void): void {
+  /** Counts of groups of neighbours: `groups` numbers them, by cell and ascending. */
+  countsBy(groups: Int16Array): { readonly groups: number[]; readonly counts: number[] } {
+    const found: number[] = [];
+    const counts: number[] = [];
+    let sum = 0;
     for (let at = 0; at < this.#packed.length; at++) {
       const one = this.#packed[at] as number;
       const cell = cellIn(one);
-      visit(cell, one - cell * COUNT_SPAN);
+      const group = groups[cell] as number;
+      if (group !== found[found.length - 1]) {
+        if (found.length > 0) counts.push(sum);
+        found.push(group);
+        sum = 0;
+      }
+      sum += one - cell * COUNT_SPAN;
     }
+    if (found.length > 0) counts.push(sum);
+    return { groups: found, counts };
   }
 
   /** Smallest value that at least `fraction` of all do not exceed, as its cell's middle; null when empty. */
@@ -208,6 +259,43 @@ export class SparseCells {
     }
     return reader.failed ? undefined : new SparseCells(packed);
   }
+}
+
+/** Counts them in the row, and says how many they are: each cell is touched once, however many are added. */
+function addToRow(packed: readonly number[]): number {
+  let total = 0;
+  for (let at = 0; at < packed.length; at++) {
+    const number = packed[at] as number;
+    const cell = cellIn(number);
+    const count = number - cell * COUNT_SPAN;
+    row[cell] = (row[cell] as number) + count;
+    blocks[cell >>> BLOCK_BITS] = (blocks[cell >>> BLOCK_BITS] as number) + count;
+    total += count;
+  }
+  return total;
+}
+
+function clearRow(): void {
+  for (let block = 0; block < blocks.length; block++)
+    if (blocks[block] !== 0) row.fill(0, block << BLOCK_BITS, (block + 1) << BLOCK_BITS);
+  blocks.fill(0);
+}
+
+/** Cells from `first` on that count anything, behind so many results; how many there are then. */
+function addResults(first: number, counts: ArrayLike<number>, before: number): number {
+  let length = before;
+  for (let at = 0; at < counts.length; at++) {
+    const count = counts[at] as number;
+    if (count !== 0) results[length++] = pack(first + at, count);
+  }
+  return length;
+}
+
+/** A copy, as long as it has to be. */
+function firstResults(length: number): number[] {
+  const packed = new Array<number>(length);
+  for (let at = 0; at < length; at++) packed[at] = results[at] as number;
+  return packed;
 }
 
 function pack(cell: number, count: number): number {

@@ -97,16 +97,20 @@ export function steadyPercentile(
 function percentileOf(windows: readonly SparseCells[], percentile: Percentile): number | null {
   const [first] = windows;
   if (first === undefined) return null;
+  if (windows.length === 1) return inMs(first.quantile(FRACTIONS[percentile]));
   const told = known.get(first) ?? [];
   const before = told.find((one) => one.percentile === percentile);
   if (before !== undefined && areSame(before.windows, windows)) return before.ms;
-  const micros = SparseCells.sum(windows).quantile(FRACTIONS[percentile]);
-  const ms = micros === null ? null : micros / 1_000;
+  const ms = inMs(SparseCells.quantilesOfSum(windows, [FRACTIONS[percentile]])[0] ?? null);
   known.set(first, [
     ...told.filter((one) => one.percentile !== percentile),
     { percentile, windows, ms },
   ]);
   return ms;
+}
+
+function inMs(micros: number | null): number | null {
+  return micros === null ? null : micros / 1_000;
 }
 
 function areSame(some: readonly SparseCells[], others: readonly SparseCells[]): boolean {

@@ -55,8 +55,9 @@ export function stepShape(errorKinds: number, corrected: boolean): TallyShape {
 
 /** Finished calls, or requests on the wire where those are more. */
 export function requestsOf({ counts }: Tally): number {
-  const failed = counts.subarray(KINDS).reduce((sum, count) => sum + count, 0);
-  return Math.max((counts[OK] ?? 0) + failed, counts[SENT] ?? 0);
+  let calls = counts[OK] ?? 0;
+  for (let kind = KINDS; kind < counts.length; kind++) calls += counts[kind] ?? 0;
+  return Math.max(calls, counts[SENT] ?? 0);
 }
 
 /** What rates leave out, or take in: calls, failed ones among them, and their bytes. */

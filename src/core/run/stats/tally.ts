@@ -39,7 +39,8 @@ export class Tally {
 
   /** Raises it to what a frame says, and by as much the whole that it is a part of. */
   raise(changes: TallyChanges, whole: Tally, frame: number): void {
-    for (const [at, count] of changes.counts.entries()) {
+    for (let at = 0; at < changes.counts.length; at++) {
+      const count = changes.counts[at] ?? 0;
       const more = count - (this.counts[at] ?? 0);
       if (more <= 0) continue;
       this.counts[at] = count;
@@ -51,9 +52,10 @@ export class Tally {
       this.keyed.set(key, count);
       whole.keyed.set(key, (whole.keyed.get(key) ?? 0) + more);
     }
-    for (const [at, cells] of changes.histograms.entries()) {
+    for (let at = 0; at < changes.histograms.length; at++) {
+      const cells = changes.histograms[at];
       const into = whole.histograms[at];
-      if (into !== undefined) this.histograms[at]?.raise(cells, into, frame);
+      if (cells !== undefined && into !== undefined) this.histograms[at]?.raise(cells, into, frame);
     }
     whole.changedIn = frame;
   }

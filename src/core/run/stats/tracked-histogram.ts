@@ -4,7 +4,8 @@
  *
  *   frame 7: cells 3 9    frame 8: cells 9 12    →  all that changed after frame 6: 3 9 12
  *
- * A receiver that acknowledged nothing, or an older frame than is remembered here, gets every cell.
+ * A receiver that acknowledged nothing, or an older frame than is remembered here, gets every cell. Until it is
+ * first told on, nothing is remembered: whoever only merges, as a local run does, has no receiver.
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -28,6 +29,7 @@ export class TrackedHistogram {
   #remembered = 0;
   /** What changed in frames up to this one is not known cell by cell. */
   #forgotten = 0;
+  #isToldOn = false;
 
   /** More was recorded, to be told by this frame. */
   add({ cells: recorded, max, min, sum }: Recorded, frame: number): void {
@@ -51,6 +53,10 @@ export class TrackedHistogram {
   }
 
   #remember(cells: Changed["cells"], frame: number): void {
+    if (!this.#isToldOn) {
+      this.#forgotten = frame;
+      return;
+    }
     this.#changed.push({ frame, cells });
     this.#remembered += cells.length;
     if (this.#remembered > REMEMBERED_MAX) this.#forget(frame);
@@ -64,6 +70,7 @@ export class TrackedHistogram {
 
   /** Number of cells; if any, the moments and, ascending, steps between cells with absolute counts. */
   write(writer: ByteWriter, since: number): void {
+    this.#isToldOn = true;
     if (this.changedIn <= since) {
       writer.varint(0);
       return;

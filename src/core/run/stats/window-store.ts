@@ -8,7 +8,7 @@
  *
  * When the whole would need more than 600 windows, neighbours are folded and windows are twice as
  * wide: 100 ms for a minute, 6.4 s for an hour. The recent windows stay as they were, for what
- * looks at the last seconds and for frames that must be told again.
+ * looks at the last seconds and for frames that must be told again. (AD-23.1)
  */
 
 import type { WindowRules } from "./windows.ts";
@@ -17,8 +17,8 @@ export const WINDOW_MS = 100;
 export const WINDOWS_MAX = 600;
 /** Recent windows that are kept as they were: 64 s. */
 const RECENT_MAX = 640;
-/** Windows of parts that wait to be folded into one: more would take memory that nobody counts on. */
-const WAITING_MAX = 8;
+/** Recent windows that may still be told of by parts that are behind are folded when those have caught up. */
+const UNFOLDED_MIN = 8;
 /** With fewer than so many recent windows nothing is gained by dropping more. */
 const RECENT_MIN = 20;
 
@@ -33,9 +33,15 @@ export class WindowStore<Content> {
   /** By number of a window of width `#foldedMs`. */
   #folded = new Map<number, Content>();
   #foldedMs = WINDOW_MS;
-  /** What is still to be added to one folded window: together they cost one copy of it. */
-  #waiting: Content[] = [];
-  #waitingFor = 0;
+  /** Number of the first folded window that was put into since somebody asked. */
+  #changedFrom = Number.POSITIVE_INFINITY;
+  /**
+   * Recent windows from this number on are not in the folded ones yet: so the parts of a window are added up
+   * once, and those of one folded window cost one copy of it.
+   */
+  #unfoldedFrom = 0;
+  /** What those are going to take when they are folded, at most. */
+  #unfoldedBytes = 0;
   /** By number of a window of width `WINDOW_MS`; none below `#recentFrom`. */
   readonly #recent = new Map<number, Content>();
   #recentFrom = 0;
@@ -81,35 +87,56 @@ export class WindowStore<Content> {
     this.#first = Math.min(this.#first, index);
     this.#last = Math.max(this.#last, last);
     while (this.#foldedMs < widthMs || this.#span() > WINDOWS_MAX) this.#foldAll();
-    this.#fold(Math.floor(startMs / this.#foldedMs), content);
-    if (last > index) return;
-    if (index >= this.#recentFrom) this.#put(this.#recent, index, content);
-    this.#dropRecent(this.#last - RECENT_MAX + 1);
+    const isRecent = last === index && index >= this.#recentFrom;
+    if (isRecent) this.#put(this.#recent, index, content);
+    if (isRecent && index >= this.#unfoldedFrom) this.#awaitFolding(content);
+    else this.#put(this.#folded, Math.floor(startMs / this.#foldedMs), content);
+    if (last === index) this.#dropRecent(this.#last - RECENT_MAX + 1);
   }
 
-  #fold(key: number, content: Content): void {
-    if (key !== this.#waitingFor || this.#waiting.length >= WAITING_MAX) this.#settle();
-    this.#waitingFor = key;
-    this.#waiting.push(content);
-    this.#bytes += this.#rules.bytes(content);
+  #awaitFolding(content: Content): void {
+    const bytes = this.#rules.bytes(content);
+    this.#bytes += bytes;
+    this.#unfoldedBytes += bytes;
+    const waiting = this.#last + 1 - this.#unfoldedFrom;
+    if (waiting >= 2 * Math.max(UNFOLDED_MIN, this.#foldedMs / WINDOW_MS))
+      this.#settle(this.#last + 1 - UNFOLDED_MIN);
   }
 
-  /** Before folded windows are looked at. */
-  #settle(): void {
-    if (this.#waiting.length === 0) return;
-    for (const content of this.#waiting) this.#bytes -= this.#rules.bytes(content);
-    this.#put(this.#folded, this.#waitingFor, this.#rules.sum(this.#waiting));
-    this.#waiting = [];
+  /** Folds recent windows below a number: all of them before folded ones are looked at. */
+  #settle(below = this.#last + 1): void {
+    if (this.#unfoldedFrom >= below) return;
+    const fold = this.#foldedMs / WINDOW_MS;
+    let index = Math.max(this.#unfoldedFrom, this.#recentFrom);
+    while (index < below) {
+      const key = Math.floor(index / fold);
+      const contents: Content[] = [];
+      for (; index < below && index < (key + 1) * fold; index++) {
+        const content = this.#recent.get(index);
+        if (content !== undefined) contents.push(content);
+      }
+      if (contents.length > 0) this.#put(this.#folded, key, ...contents);
+    }
+    this.#unfoldedFrom = below;
+    this.#bytes -= this.#unfoldedBytes;
+    this.#unfoldedBytes = 0;
+    for (; index <= this.#last; index++) {
+      const content = this.#recent.get(index);
+      if (content !== undefined) this.#unfoldedBytes += this.#rules.bytes(content);
+    }
+    this.#bytes += this.#unfoldedBytes;
   }
 
-  #put(into: Map<number, Content>, key: number, content: Content): void {
+  #put(into: Map<number, Content>, key: number, ...contents: readonly Content[]): void {
     const held = into.get(key);
-    const next = held === undefined ? content : this.#rules.sum([held, content]);
+    const next = this.#rules.sum(held === undefined ? contents : [held, ...contents]);
     into.set(key, next);
+    if (into === this.#folded) this.#changedFrom = Math.min(this.#changedFrom, key);
     this.#bytes += this.#rules.bytes(next) - (held === undefined ? 0 : this.#rules.bytes(held));
   }
 
   #dropRecent(below: number): void {
+    this.#settle(Math.min(below, this.#last + 1));
     for (; this.#recentFrom < below; this.#recentFrom++) {
       const held = this.#recent.get(this.#recentFrom);
       if (held !== undefined) this.#bytes -= this.#rules.bytes(held);
@@ -160,6 +187,14 @@ export class WindowStore<Content> {
         widthMs: this.#foldedMs,
         content,
       }));
+  }
+
+  /** Start of the first folded window that changed since this was last asked; infinite when none did. One may ask. */
+  takeChangedFromMs(): number {
+    this.#settle();
+    const changedFromMs = this.#changedFrom * this.#foldedMs;
+    this.#changedFrom = Number.POSITIVE_INFINITY;
+    return changedFromMs;
   }
 
   /** The folded window that begins at a moment. */

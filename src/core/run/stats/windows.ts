@@ -1,7 +1,7 @@
 /**
  * What happened in one short stretch of time: of one step (`StepWindow`), and to the load as a whole
  * (`LoadWindow`). Both are immutable, add up over the parts of a run and over neighbours in time,
- * and travel in frames.
+ * and travel in frames. (AD-23.5)
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";

@@ -1,0 +1,223 @@
+/**
+ * A cluster for programs: submit a file as `hyperscale submit` does, follow and steer its job, and get its result.
+ *
+ *     const cluster = connect({ addresses: ["10.0.0.1:7700", "10.0.0.2:7700"], secret });
+ *     const job = await cluster.submit("flow.ts", { duration: "1m", key: "nightly-2026-11-17" });
+ *     for await (const { status, live } of job.progress()) console.log(status, live?.ratePerSecond);
+ *     const { status, summary } = await job.completion();
+ *
+ * Gates and managers may come and go meanwhile: what is asked is asked again of another, lines come once and in
+ * order, and a submission with a key happens once.
+ */
+
+import { userInfo } from "node:os";
+import type { LiveRun } from "../core/run/results/live.ts";
+import type { RunSummary, WorkflowSummary } from "../core/run/results/model.ts";
+import type {
+  Control,
+  DatacenterView,
+  JobEventView,
+  JobStatus,
+  JobView,
+  NodeView,
+} from "../core/tiers/messages.ts";
+import type { RunOptions } from "../runner/run-options.ts";
+import { ClusterClient, ClusterError, hasEnded } from "./client.ts";
+import { type Placement, routingOf } from "./routing.ts";
+
+/** How often a job is asked after. */
+const EVERY_MS = 500;
+/** A job goes on while nobody answers for it, as when a quorum is away: so long is it asked after. */
+const SILENT_MS_MAX = 600_000;
+
+export interface ConnectOptions {
+  /** "10.0.0.1:7700": gates, or managers of a cluster without gates. One that answers is enough. */
+  readonly addresses: readonly string[];
+  /** A client's secret, as `client.key` has it. */
+  readonly secret: string;
+  /** As whom changes of a job are noted; the user of this machine by default. */
+  readonly as?: string;
+  readonly cluster?: string;
+  readonly environment?: string;
+}
+
+/** All that a run takes but what belongs to this process, and where it is to run. */
+export interface SubmitOptions
+  extends Omit<RunOptions, "report" | "inspect" | "signal" | "command">,
+    Placement {
+  /** The same key is the same job, however often and through whichever gate it is submitted. */
+  readonly key?: string;
+  /** Whose share of the cluster it uses. */
+  readonly tenant?: string;
+  /** Remarks about the file, such as data that are sent along. */
+  readonly onWarning?: (line: string) => void;
+}
+
+export interface JobProgress {
+  readonly status: JobStatus;
+  /** Why it waits, failed or ended. */
+  readonly reason: string | null;
+  /** While it runs. */
+  readonly live: LiveRun | null;
+  /** What was said since the progress before, by the run and by user code. */
+  readonly lines: readonly string[];
+}
+
+export interface JobEnd {
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  /** As in summary.json; null when it left none. */
+  readonly summary: RunSummary | null;
+}
+
+/** Connects in the background; the first question waits for it. */
+export function connect({ addresses, as, ...rest }: ConnectOptions): Cluster {
+  const client = ClusterClient.open({ managers: addresses, ...rest });
+  return new Cluster(client, as ?? userInfo().username);
+}
+
+export class Cluster {
+  readonly #client: ClusterClient;
+  readonly #as: string;
+
+  constructor(client: ClusterClient, as: string) {
+    this.#client = client;
+    this.#as = as;
+  }
+
+  /** A file or URL. Mistakes in it are found here, before anything is sent. */
+  async submit(target: string, options: SubmitOptions = {}): Promise<Job> {
+    const { datacenterCount, datacenters, eachDatacenter, prefer, split, strict, ...others } =
+      options;
+    const { key, onWarning, tenant, ...run } = others;
+    const placement = { datacenterCount, datacenters, eachDatacenter, prefer, split, strict };
+    const routed = routingOf(placement, (option) => option);
+    if (!routed.ok) throw new TypeError(routed.problem);
+    // Who only follows jobs needs no compiler.
+    const { prepareJob } = await import("../runner/submission.ts");
+    const { files, submission } = await prepareJob(target, run, onWarning ?? (() => undefined));
+    const owned = { ...submission, tenant: tenant ?? null };
+    return this.job(await this.#client.submit(owned, files, key, routed.routing));
+  }
+
+  /** One that was submitted before, by whomever. */
+  job(id: string): Job {
+    return new Job(id, this.#client, this.#as);
+  }
+
+  /** In the order of their creation. */
+  jobs(): Promise<readonly JobView[]> {
+    return this.#client.jobs();
+  }
+
+  nodes(): Promise<readonly NodeView[]> {
+    return this.#client.nodes();
+  }
+
+  datacenters(): Promise<readonly DatacenterView[]> {
+    return this.#client.datacenters();
+  }
+
+  /** Jobs go on. */
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+export class Job {
+  readonly id: string;
+  readonly #client: ClusterClient;
+  readonly #as: string;
+
+  constructor(id: string, client: ClusterClient, as: string) {
+    this.id = id;
+    this.#client = client;
+    this.#as = as;
+  }
+
+  status(): Promise<JobView> {
+    return this.#client.status(this.id);
+  }
+
+  /** What happened to it, in order. */
+  events(): Promise<readonly JobEventView[]> {
+    return this.#client.events(this.id);
+  }
+
+  /** How it does, again and again until it has ended. */
+  async *progress({ everyMs = EVERY_MS } = {}): AsyncGenerator<JobProgress, JobEnd> {
+    let line = 0;
+    for (;;) {
+      const answer = await this.#ask(line, true);
+      const { lines, live, nextLine, reason, status, summary } = answer;
+      line = nextLine;
+      yield { status, reason, live, lines };
+      if (hasEnded(status)) return { status, reason, summary };
+      await this.#client.pause(everyMs);
+    }
+  }
+
+  /** The result of each workflow as soon as it has ended, in that order. */
+  async *results(): AsyncGenerator<WorkflowSummary> {
+    const told = new Set<string>();
+    for (let line = 0; ; ) {
+      const { live, nextLine, status, summary } = await this.#ask(line, true);
+      line = nextLine;
+      for (const workflow of (summary ?? live?.summary)?.workflows ?? []) {
+        const isOver = hasEnded(status) || isEnded(workflow);
+        if (!isOver || told.has(workflow.name)) continue;
+        told.add(workflow.name);
+        yield workflow;
+      }
+      if (hasEnded(status)) return;
+      await this.#client.pause(EVERY_MS);
+    }
+  }
+
+  /** Waits for its end. */
+  async completion(): Promise<JobEnd> {
+    for (let line = 0; ; ) {
+      const { nextLine, reason, status, summary } = await this.#ask(line, false);
+      line = nextLine;
+      if (hasEnded(status)) return { status, reason, summary };
+      await this.#client.pause(EVERY_MS);
+    }
+  }
+
+  cancel(reason = "cancelled by its client"): Promise<void> {
+    return this.#control({ kind: "cancel", reason });
+  }
+
+  pause(): Promise<void> {
+    return this.#control({ kind: "pause" });
+  }
+
+  resume(): Promise<void> {
+    return this.#control({ kind: "resume" });
+  }
+
+  /** Of the plan: 1 is as planned. */
+  scale(factor: number): Promise<void> {
+    return this.#control({ kind: "scale", factor });
+  }
+
+  #control(control: Control): Promise<void> {
+    return this.#client.control(this.id, control, this.#as);
+  }
+
+  async #ask(line: number, live: boolean): ReturnType<ClusterClient["progress"]> {
+    const began = performance.now();
+    for (;;) {
+      try {
+        return await this.#client.progress(this.id, line, live);
+      } catch (error) {
+        const isOpen = error instanceof ClusterError && error.isPassing && !this.#client.isClosed;
+        if (!isOpen || performance.now() - began > SILENT_MS_MAX) throw error;
+      }
+    }
+  }
+}
+
+function isEnded({ status }: WorkflowSummary): boolean {
+  return status !== "waiting" && status !== "running";
+}
