@@ -22,6 +22,7 @@ const ENTRIES: readonly string[] = [
   "src/engine/core-main.ts",
   "src/index.ts",
   "src/queue/index.ts",
+  "src/client/index.ts",
   "src/queue/isolation/child-main.ts",
 ];
 /** Protocols that are part of "hyperscale" itself; each of the others is "hyperscale/<folder>". */

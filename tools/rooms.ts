@@ -109,8 +109,8 @@ const table = {
       "core/tiers/pressure",
     ],
   },
-  /** In which order datacenters are asked to take a job. */
-  "core/tiers/route": { path: "src/core/tiers/route/", imports: [] },
+  /** In which order datacenters are asked to take a job, and whom of several peers. */
+  "core/tiers/route": { path: "src/core/tiers/route/", imports: ["core/base"] },
   /** Who waits, who is refused and with which word, when there is too much to do. */
   "core/tiers/pressure": {
     path: "src/core/tiers/pressure/",
@@ -118,7 +118,7 @@ const table = {
   },
   "core/tiers/worker": {
     path: "src/core/tiers/worker/",
-    imports: ["core/base", "core/run/job", "core/tiers/pressure", "core/tiers"],
+    imports: ["core/base", "core/run/plan", "core/run/job", "core/tiers/pressure", "core/tiers"],
   },
   /** Files of jobs on their way. */
   "core/tiers/artifacts": {
@@ -144,6 +144,7 @@ const table = {
       "core/ledger/node",
       "core/ledger/store",
       "core/tiers/pressure",
+      "core/tiers/route",
       "core/tiers/link",
       "core/tiers/artifacts",
       "core/tiers/gate",
@@ -238,6 +239,7 @@ const table = {
       "core/base",
       "core/tiers/gate",
       "core/tiers/process",
+      "core/tiers",
       "wire",
       "host/control",
       "host/ports",
@@ -267,11 +269,13 @@ const table = {
     path: "src/client/",
     imports: [
       "core/base",
+      "core/run/results",
       "core/tiers/pressure",
       "core/tiers/process",
       "core/tiers",
       "wire",
       "host",
+      "runner",
     ],
   },
   /** Who asked for what, on a write-ahead log of its own. */

@@ -92,8 +92,11 @@ aggregate.workflowStarted("flow", [0, 1]);
 const vitals = { cpu: 0.5, residentBytes: 1e8, activeUsers: 800 };
 const held = new Array<number>(CORES).fill(0);
 const before = cpuUs();
+const residentMiB: number[] = [];
 for (let window = 1; window <= SECONDS * FRAMES_PER_SECOND; window++) {
   const now = window * 100;
+  if (window === SECONDS || window === SECONDS * FRAMES_PER_SECOND)
+    residentMiB.push(Math.round(process.memoryUsage.rss() / 1_024 / 1_024));
   aggregate.setTime(now);
   await counted("frames taken in", async () => {
     const frames = cores.map((core, number) => core.frame(window, held[number] ?? 0));
@@ -101,7 +104,11 @@ for (let window = 1; window <= SECONDS * FRAMES_PER_SECOND; window++) {
       held[number] = aggregate.frame("flow", number, bytes, vitals);
   });
   if (window % SCREEN_EVERY === 0)
-    await counted("figures of a screen", () => void aggregate.live("running", "figures"));
+    await counted("figures of a screen", () => {
+      const { summary } = aggregate.live("running", "figures");
+      // Made when it is read: a screen shows that of one step.
+      if (summary.workflows[0]?.steps[0]?.histogram.count.length === 0) throw new Error("no calls");
+    });
   if (window % REPORT_EVERY === 0)
     await counted("five reporters", async () => {
       reporting.progress(aggregate.progress(), now);
@@ -116,5 +123,6 @@ for (const core of cores) core.end();
 for (const [part, us] of Object.entries(spentUs))
   console.log(`${part}: ${(us / SECONDS / 10_000).toFixed(2)} % of a core`);
 console.log(`together: ${(all / SECONDS / 10_000).toFixed(2)} % of a core`);
+console.log(`resident: ${residentMiB.join(" MiB after a tenth, ")} MiB at the end`);
 for (const { dropped, problem, reporter, sent } of reports)
   console.log(`${reporter}: ${sent} points, ${dropped} dropped${problem ? `: ${problem}` : ""}`);

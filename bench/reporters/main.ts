@@ -8,12 +8,13 @@
  *     npm run bench:reporters                          300 seconds
  *     npm run bench:reporters -- --seconds 60 --json
  *
- * CPU is that of this process alone: cores and receivers are processes of their own. The same run without
- * reporters comes first, a fifth as long, to compare with.
+ * CPU is that of this process alone, without what measuring itself takes: cores and receivers are processes of
+ * their own. The same run without reporters comes first, a fifth as long, to compare with.
  *
- * Memory is what is retained after a garbage collection, at every fifth of the run: resident memory, told beside
- * it, follows how late a busy machine collects. Windows over time fill up to their bound in the first two minutes
- * (`src/core/run/stats/window-store.ts`), so flat means flat from there on.
+ * Memory is told twice: what is retained after a garbage collection, at every fifth of the run, and what is
+ * resident after a tenth of it and at its end, which follows how late a busy machine collects. Windows over time
+ * fill up to their bound in the first two minutes (`src/core/run/stats/window-store.ts`), so flat means flat from
+ * there on.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
@@ -24,6 +25,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { LiveRun } from "../../src/core/run/results/live.ts";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
 
 const { values } = parseArgs({
@@ -48,7 +50,7 @@ interface Figures {
   readonly cpuShare: number;
   /** After a garbage collection, at every fifth of the run. */
   readonly retainedMiB: readonly number[];
-  readonly rssMiB: { readonly atEnd: number; readonly most: number };
+  readonly rssMiB: { readonly atTenth: number; readonly atEnd: number; readonly most: number };
   readonly requestsPerSecond: number;
   readonly steps: number;
   readonly reports: RunSummary["reports"];
@@ -56,19 +58,16 @@ interface Figures {
 
 async function measured(seconds: number, report: readonly string[]): Promise<Figures> {
   const test = run(here("flow.ts"), { duration: `${seconds}s`, cores: 2, report });
-  let [began, before, most] = [0, process.cpuUsage(), 0];
-  const retainedMiB: number[] = [];
+  const memory = new Memory(seconds);
+  let [began, before] = [0, process.cpuUsage()];
   let watch: NodeJS.Timeout | undefined;
   for await (const event of test) {
     if (event.kind === "message") process.stderr.write(`${event.line}\n`);
+    if (event.kind === "live") look(event.live);
     if (event.kind !== "started") continue;
     began = performance.now();
     before = process.cpuUsage();
-    watch = setInterval(() => {
-      most = Math.max(most, process.memoryUsage().rss);
-      const fifths = (performance.now() - began) / (seconds * 200);
-      if (retainedMiB.length < Math.min(4, Math.floor(fifths))) retainedMiB.push(retained());
-    }, 500);
+    watch = setInterval(() => memory.look(performance.now() - began), 500);
   }
   const summary = await test.summary;
   clearInterval(watch);
@@ -76,13 +75,52 @@ async function measured(seconds: number, report: readonly string[]): Promise<Fig
   const wallMs = performance.now() - began;
   return {
     seconds: wallMs / 1_000,
-    cpuShare: (system + user) / 1_000 / wallMs,
-    retainedMiB: [...retainedMiB, retained()],
-    rssMiB: { atEnd: process.memoryUsage().rss / MIB, most: most / MIB },
+    cpuShare: ((system + user) / 1_000 - memory.cpuMs) / wallMs,
+    ...memory.end(),
     requestsPerSecond: summary.totals?.ratePerSecond ?? 0,
     steps: summary.workflows.reduce((sum, { steps }) => sum + steps.length, 0),
     reports: summary.reports ?? [],
   };
+}
+
+/** As a screen does: courses of all steps are made for every picture, the histogram of one step when it is read. */
+function look({ summary }: LiveRun): void {
+  const [step] = summary.workflows.flatMap(({ steps }) => steps);
+  if (step !== undefined && step.histogram.count.length > step.requests)
+    throw new Error("a histogram has more cells than calls");
+}
+
+class Memory {
+  /** What looking took. */
+  cpuMs = 0;
+  readonly #seconds: number;
+  readonly #retainedMiB: number[] = [];
+  #atTenth = 0;
+  #most = 0;
+
+  constructor(seconds: number) {
+    this.#seconds = seconds;
+  }
+
+  look(elapsedMs: number): void {
+    const before = process.cpuUsage();
+    const rss = process.memoryUsage.rss();
+    this.#most = Math.max(this.#most, rss);
+    if (this.#atTenth === 0 && elapsedMs >= this.#seconds * 100) this.#atTenth = rss;
+    const fifths = elapsedMs / (this.#seconds * 200);
+    if (this.#retainedMiB.length < Math.min(4, Math.floor(fifths)))
+      this.#retainedMiB.push(retained());
+    const { system, user } = process.cpuUsage(before);
+    this.cpuMs += (system + user) / 1_000;
+  }
+
+  end(): Pick<Figures, "retainedMiB" | "rssMiB"> {
+    const atEnd = process.memoryUsage.rss() / MIB;
+    return {
+      retainedMiB: [...this.#retainedMiB, retained()],
+      rssMiB: { atTenth: this.#atTenth / MIB, atEnd, most: this.#most / MIB },
+    };
+  }
 }
 
 function retained(): number {
@@ -138,6 +176,7 @@ function line(
     `${name}: ${seconds.toFixed(0)} s, ${steps} steps, ${requestsPerSecond.toFixed(0)} calls/s, ` +
     `CPU ${(cpuShare * 100).toFixed(1)} % of a core, ` +
     `retained ${retainedMiB.map(whole).join(" → ")} MiB (every fifth), ` +
-    `resident ${whole(rssMiB.atEnd)} MiB (most ${whole(rssMiB.most)})`
+    `resident ${whole(rssMiB.atTenth)} MiB after a tenth, ${whole(rssMiB.atEnd)} at the end ` +
+    `(most ${whole(rssMiB.most)})`
   );
 }

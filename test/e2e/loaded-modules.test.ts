@@ -1,4 +1,7 @@
-/** What a plain run loads of the reporters: the files that every run leaves, and no back-end. (REP-6) */
+/**
+ * What a plain run loads: of the reporters the files that every run leaves, and no back-end (REP-6); of the
+ * protocols those that come with `hyperscale` itself, and no package that is a protocol's driver.
+ */
 
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -52,22 +55,31 @@ describe("a run", () => {
     );
   }
 
-  it("without reports loads what writes its own files, and no back-end, pipeline or driver", async () => {
+  it("without reports loads what writes its own files, and no back-end or pipeline", async () => {
     const loaded = await loadedBy();
     expect(loaded).toContain("runner/run.js");
     expect(loaded).toContain("engine/core.js");
     const reporters = loaded.filter((one) => one.startsWith("reporters/")).sort();
     const files = ["csv", "html", "junit", "output", "packed", "summary-json"];
     expect(reporters).toEqual(files.map((file) => `reporters/file/${file}.js`));
-    const drivers = [
-      "mysql2",
-      "mongodb",
-      "kafkajs",
-      "bson",
-      "node-sqlite3-wasm",
-      "pg",
-      "protobufjs",
-    ];
+  });
+
+  it("over HTTP loads no protocol that has an import of its own, and no driver of one", async () => {
+    const loaded = await loadedBy();
+    const folders = loaded.flatMap((one) => /^protocols\/([a-z0-9]+)\//.exec(one)?.[1] ?? []);
+    expect([...new Set(folders)].sort()).toEqual([
+      "graphql",
+      "http",
+      "http1",
+      "http2",
+      "net",
+      "websocket",
+    ]);
+    const { peerDependencies } = JSON.parse(
+      readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+    ) as { readonly peerDependencies: Readonly<Record<string, string>> };
+    const drivers = ["pg", ...Object.keys(peerDependencies)];
+    expect(drivers).toContain("amqplib");
     expect(drivers.filter((one) => loaded.includes(one))).toEqual([]);
   });
 
