@@ -13,7 +13,7 @@ import {
 } from "../../src/core/run/job/core-messages.ts";
 import type { WorkflowManifest } from "../../src/core/run/job/manifest.ts";
 import { type PlanPart, planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
-import { rangeOf } from "../../src/core/run/plan/split.ts";
+import { rowsOf } from "../../src/core/run/plan/split.ts";
 import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
 import { WINDOW_MS } from "../../src/core/run/stats/window-store.ts";
 import { IndexLease, type LeaseRequester, ticketLease } from "../../src/engine/leases.ts";
@@ -483,7 +483,7 @@ function isTimeUp({ manifest, planMs }: Load): boolean {
 }
 
 function firstOf(lease: string, rows: number, part: PlanPart): number {
-  return lease === "rows" ? rangeOf(rows, part).from : part.firstIteration;
+  return lease === "rows" ? rowsOf(rows, part).from : part.firstIteration;
 }
 
 /** Of one share, when so many have arrived in all. */

@@ -268,10 +268,12 @@ export class Core {
     await prepareCalls(calls, { settings: workflow.settings, folder: this.#folder });
     const requester = this.#requester(execution);
     const seed = `${this.#overrides.seed ?? ""}/${definition.name}`;
-    const where = { folder: this.#folder, cores: share.count, seed, requester, owner };
+    const plan = share.part?.load ?? manifest.load;
+    const counted = plan.kind === "shared" || plan.kind === "perUser";
+    const where = { folder: this.#folder, cores: share.count, seed, requester, owner, counted };
     return {
       workflow,
-      plan: share.part?.load ?? manifest.load,
+      plan,
       warmupMs: manifest.warmupMs,
       gracefulStopMs: manifest.gracefulStopMs,
       share,

@@ -291,6 +291,8 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   newUser(): VirtualUser {
     const user = new VirtualUser(this.#ids.take(), this);
     user.ready = !this.workflow.setsUsersUp;
+    const { driver, plan } = this.#inputs;
+    if (driver === undefined && plan.kind === "perUser") this.expectIterations(plan.iterations);
     this.#users.add(user);
     return user;
   }
@@ -358,9 +360,16 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   }
 
   leaseGranted(name: string, from: number, to: number, last: boolean): void {
-    if (name === ITERATIONS_LEASE) this.#tickets?.granted(from, to, last);
-    else this.#inputs.feeds.granted(name, from, to, last);
+    if (name === ITERATIONS_LEASE) {
+      this.#tickets?.granted(from, to, last);
+      this.expectIterations(to - from);
+    } else this.#inputs.feeds.granted(name, from, to, last);
     this.#resumeWaiting();
+  }
+
+  /** So many more will begin on this core: their rows may be asked for. */
+  expectIterations(count: number): void {
+    this.#inputs.feeds.expect(count);
   }
 
   #resumeWaiting(): void {

@@ -33,6 +33,10 @@ class OneFeed {
     this.#set.lease?.prefetch();
   }
 
+  expect(iterations: number): void {
+    this.#set.lease?.expect(iterations);
+  }
+
   take(user: number, random: Random): RowTaken {
     const { feed, lease, rows } = this.#set;
     if (feed.order === "random") return { row: rows.row(random.below(rows.length)) };
@@ -59,6 +63,8 @@ interface FeedsPlace {
   readonly requester: LeaseRequester;
   /** Before the names of leases, where several flows may have feeds of one name; else "". */
   readonly owner: string;
+  /** Iterations end the load: no rows are asked for but those of iterations that are expected here. */
+  readonly counted: boolean;
 }
 
 export class FeedSupply {
@@ -85,10 +91,12 @@ export class FeedSupply {
       const block = Math.min(LEASE_BLOCK_MAX, Math.max(1, size));
       // The manager knows no files: the lease's name carries how many rows a "once" feed may give.
       const limit = feed.order === "once" ? rows.length : 0;
+      const expected = where.counted && limit > 0 ? 0 : undefined;
+      const leaseName = feedLease(`${where.owner}${name}:${limit}`);
       const lease =
         feed.order === "random" || feed.perUser
           ? null
-          : new IndexLease(feedLease(`${where.owner}${name}:${limit}`), block, where.requester);
+          : new IndexLease(leaseName, block, where.requester, expected);
       const shuffled = feed.shuffle ? new ShuffledRows(rows.length, `${where.seed}/${name}`) : null;
       supply.#feeds.set(name, new OneFeed({ feed, rows, lease, shuffled }));
     }
@@ -98,6 +106,11 @@ export class FeedSupply {
   /** Asks for the first rows; a grant can only be heard once the execution stands. */
   prefetch(): void {
     for (const feed of this.#feeds.values()) feed.prefetch();
+  }
+
+  /** So many iterations more will begin on this core. */
+  expect(iterations: number): void {
+    for (const feed of this.#feeds.values()) feed.expect(iterations);
   }
 
   /** Rows that stay with the user, out of those of an iteration. */

@@ -2,6 +2,9 @@
  * Indices leased in blocks from the manager, so that iterations and data rows are handed out exactly
  * once over all cores. The next block is asked for before this one is used up; when the loop is
  * faster than the manager, users wait for the block instead of taking an index twice.
+ *
+ * Where iterations end the load, a core asks for no more rows than it has iterations: a row that lies
+ * unused on one core would be missing on another.
  */
 
 import { ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
@@ -18,25 +21,40 @@ export class IndexLease {
   readonly #size: number;
   readonly #requester: LeaseRequester;
   readonly #blocks: { from: number; readonly to: number }[] = [];
+  /** How many more may be asked for. */
+  #expected: number;
   #asked = false;
   #last = false;
 
-  constructor(name: string, size: number, requester: LeaseRequester) {
+  constructor(
+    name: string,
+    size: number,
+    requester: LeaseRequester,
+    expected = Number.POSITIVE_INFINITY,
+  ) {
     this.#name = name;
     this.#size = size;
     this.#requester = requester;
+    this.#expected = expected;
+  }
+
+  /** So many more indices will be taken for sure. */
+  expect(count: number): void {
+    this.#expected += count;
+    this.#prefetchIfLow();
   }
 
   /** Asks for the first block before anybody needs it. */
   prefetch(): void {
-    if (this.#asked || this.#last) return;
+    if (this.#asked || this.#last || this.#expected <= 0) return;
     this.#asked = true;
-    this.#requester.request(this.#name, this.#size);
+    this.#requester.request(this.#name, Math.min(this.#size, this.#expected));
   }
 
   granted(from: number, to: number, last: boolean): void {
     this.#asked = false;
     this.#last = last;
+    this.#expected -= to - from;
     if (to > from) this.#blocks.push({ from, to });
   }
 
@@ -49,13 +67,14 @@ export class IndexLease {
     }
     const index = block.from++;
     if (block.from === block.to) this.#blocks.shift();
-    if (
-      this.#blocks.length === 0 ||
-      (this.#blocks.length === 1 && block.to - block.from < this.#size / 2)
-    ) {
-      this.prefetch();
-    }
+    this.#prefetchIfLow();
     return index;
+  }
+
+  #prefetchIfLow(): void {
+    const [block, next] = this.#blocks;
+    if (block === undefined || (next === undefined && block.to - block.from < this.#size / 2))
+      this.prefetch();
   }
 }
 

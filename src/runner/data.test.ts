@@ -1,14 +1,18 @@
 /** What users get and share: rows, frozen values, counters and queues, over one core and several. */
 
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { measure } from "../workflow/custom-result.ts";
 import { feed } from "../workflow/feed.ts";
+import { flow } from "../workflow/flow.ts";
+import { mix } from "../workflow/mix.ts";
 import type { WorkflowOptions } from "../workflow/options.ts";
 import { shared } from "../workflow/shared.ts";
 import { workflow } from "../workflow/workflow.ts";
 import { InProcessRun } from "./testing/in-process-run.ts";
 
 const one = () => measure(() => 1);
+const wait = (ms: number) => measure(() => setTimeout(ms));
 const rows = Array.from({ length: 10 }, (_, id) => ({ id, tags: [`t${id}`] }));
 
 describe("rows per user", () => {
@@ -101,6 +105,41 @@ describe("shuffled rows", () => {
     expect(() => feed.rows(rows, { order: "random", shuffle: true })).toThrow("cannot be shuffled");
     const per = "thread" as "user";
     expect(() => feed.rows(rows, { per })).toThrow('per is "thread"');
+  });
+});
+
+describe("as many rows of order once as iterations", () => {
+  const each = (count: number) =>
+    feed.rows(
+      Array.from({ length: count }, (_, id) => ({ id })),
+      { order: "once" },
+    );
+  /** One core goes ahead of the others, which would leave them without rows. */
+  const uneven = (user: number) => wait(user === 1 ? 0 : 3);
+
+  it.each([
+    ["shared", { vus: 4, iterations: 23 }, 23],
+    ["per user", { vus: 5, iterationsPerVu: 5 }, 25],
+  ] as const)("are all used, %s", async (_, load, count) => {
+    const flow = workflow("w", load)
+      .data("row", each(count))
+      .step("s", ({ user }) => uneven(user.id));
+    const run = await InProcessRun.whole(flow, { cores: 3 });
+    expect(run.step("w", "s").ok).toBe(count);
+    expect(run.notes).toEqual([]);
+  });
+
+  it("are enough for a mix, whichever core begins the iterations", async () => {
+    const buy = flow("buy", { data: { row: each(15) } }, async ({ step, user }) => {
+      await step("x", () => uneven(user.id));
+    });
+    const look = flow("look", async ({ step }) => {
+      await step("x", () => wait(1));
+    });
+    const both = mix([buy.weight(1), look.weight(1)], { vus: 6, iterations: 24 });
+    const run = await InProcessRun.whole(both, { cores: 3 });
+    expect(run.step("buy", "x").ok + run.step("look", "x").ok).toBe(24);
+    expect(run.notes).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@
 import { ITERATIONS_LEASE } from "../job/core-messages.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import type { PlanPart } from "../plan/load.ts";
-import { rangeOf } from "../plan/split.ts";
+import { rowsOf } from "../plan/split.ts";
 import type { Granted } from "./phase-types.ts";
 
 /**
@@ -51,7 +51,7 @@ export class LeaseAllocator {
     if (!(rows > 0))
       return { first: (part?.index ?? 0) * ENDLESS_APART, limit: Number.POSITIVE_INFINITY };
     if (part === undefined) return { first: 0, limit: rows };
-    const { from, to } = rangeOf(rows, part);
+    const { from, to } = rowsOf(rows, part);
     return { first: from, limit: to };
   }
 }

@@ -81,6 +81,8 @@ export interface PlanPart {
   readonly users: number;
   /** Shared iterations begin here. */
   readonly firstIteration: number;
+  /** Of all places, where iterations end the load. */
+  readonly iterations?: readonly number[] | undefined;
 }
 
 /** Tells a core's share from all others of the plan, for what chance draws on it. */

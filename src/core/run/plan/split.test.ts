@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type LoadPlan, plannedArrivals, planVusMax, type Stage, targetUsers } from "./load.ts";
-import { apportion, placesOf, rangeOf, splitPlan } from "./split.ts";
+import { apportion, placesOf, rowsOf, splitPlan } from "./split.ts";
 
 const weightsOf = fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 1, maxLength: 6 });
 const usersOf = fc.integer({ min: 1, max: 5_000 });
@@ -109,13 +109,31 @@ describe("ranges of rows", () => {
   it("cover all of them once", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1e9 }), weightsOf, (rows, weights) => {
-        const ranges = weights.map((_, index) => rangeOf(rows, { index, weights }));
+        const ranges = weights.map((_, index) => rowsOf(rows, { index, weights }));
         let next = 0;
         for (const { from, to } of ranges) {
           expect(from).toBe(next);
           next = to;
         }
         expect(next).toBe(rows);
+      }),
+    );
+  });
+
+  it("give each place a row for each of its iterations, while there are rows", () => {
+    fc.assert(
+      fc.property(plans, weightsOf, fc.nat(200), (load, weights, spare) => {
+        if (load.kind !== "shared" && load.kind !== "perUser") return;
+        const split = parts(load, weights);
+        const needed = total(split[0]?.part.iterations ?? []);
+        expect(needed).toBe(load.iterations * (load.kind === "shared" ? 1 : load.vus));
+        for (const rows of [needed + spare, Math.max(0, needed - spare)]) {
+          const used = split.map(({ part }) => {
+            const { from, to } = rowsOf(rows, part);
+            return Math.min(to - from, part.iterations?.[part.index] ?? 0);
+          });
+          expect(total(used)).toBe(Math.min(rows, needed));
+        }
       }),
     );
   });

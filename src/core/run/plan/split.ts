@@ -4,7 +4,8 @@
  *
  *     users        by largest remainder, at least one in each place
  *     rates        by factor, so that they add up exactly
- *     iterations   and rows of feeds that are used once: consecutive ranges
+ *     iterations   consecutive ranges
+ *     rows         of feeds that are used once: consecutive ranges, a row for each iteration first
  *     numbers      of users begin in each place behind those of the place before
  *
  * A plan with fewer users or iterations than there are places is made by the first places only.
@@ -44,6 +45,7 @@ export function splitPlan(
   const own = weights.slice(0, count);
   const users = apportion(planVusMax(load), own, 1);
   const iterations = load.kind === "shared" ? apportion(load.iterations, own, 1) : [];
+  const perUser = load.kind === "perUser" ? users.map((one) => one * load.iterations) : undefined;
   return {
     load: partOf(load, { users, iterations, weights: own, index }),
     part: {
@@ -51,18 +53,34 @@ export function splitPlan(
       firstUser: sum(users.slice(0, index)),
       users: sum(users),
       firstIteration: sum(iterations.slice(0, index)),
+      iterations: load.kind === "shared" ? iterations : perUser,
     },
   };
 }
 
-/** Where the range of one part lies in [0, total). */
-export function rangeOf(
-  total: number,
-  { index, weights }: Pick<PlanPart, "index" | "weights">,
+/** Where the rows of one part lie in [0, rows). */
+export function rowsOf(
+  rows: number,
+  { index, iterations, weights }: Pick<PlanPart, "index" | "iterations" | "weights">,
 ): { readonly from: number; readonly to: number } {
-  const parts = apportion(total, weights, 0);
+  const parts =
+    iterations === undefined
+      ? apportion(rows, weights, 0)
+      : rowsOfIterations(rows, iterations, weights);
   const from = sum(parts.slice(0, index));
   return { from, to: from + (parts[index] ?? 0) };
+}
+
+/** Nobody has an iteration without a row while another has a row without an iteration. */
+function rowsOfIterations(
+  rows: number,
+  iterations: readonly number[],
+  weights: readonly number[],
+): readonly number[] {
+  const spare = rows - sum(iterations);
+  if (spare < 0) return apportion(rows, iterations, 0);
+  const more = apportion(spare, weights, 0);
+  return iterations.map((own, at) => own + (more[at] ?? 0));
 }
 
 /** Whole numbers in proportion to the weights that add up to the total; who would have too little takes from others. */

@@ -91,6 +91,7 @@ const manifestFields = {
     record({
       ...{ index: isWhole, count: isWhole, weights: listOf(isPositive) },
       ...{ firstUser: isWhole, users: isWhole, firstIteration: isWhole },
+      iterations: optional(listOf(isWhole)),
     }),
   ),
   joint: optional(oneOf("first", "other")),
