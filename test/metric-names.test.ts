@@ -17,6 +17,7 @@ import {
 import { callsMetrics } from "../src/tiers/gate/calls-metrics.ts";
 import { federatedMetrics } from "../src/tiers/gate/federated-metrics.ts";
 import { pressureMetrics } from "../src/tiers/manager/pressure-metrics.ts";
+import { workflowMetrics } from "../src/tiers/manager/workflow-metrics.ts";
 import { ADMISSION_LIMITS } from "../src/wire/admission.ts";
 
 /** "name{label,label}", without the prefix. */
@@ -75,6 +76,14 @@ describe("metrics under the names of", () => {
       "federated_rtt_ms{dc}",
       "federated_state{dc}",
       "federated_transitions_total{dc,from,to}",
+    ]);
+  });
+
+  it("AD-33b: in which state workflows are", () => {
+    const states = { counts: new Map([["running", 1]]), transitions: new Map([["a b", 1]]) };
+    expect(namesOf(workflowMetrics(states))).toEqual([
+      "workflow_state_count{state}",
+      "workflow_state_transitions_total{from,to}",
     ]);
   });
 

@@ -34,6 +34,7 @@ import { healthMetrics } from "./health-metrics.ts";
 import { pressureMetrics } from "./pressure-metrics.ts";
 import { timeoutMetrics } from "./timeout-metrics.ts";
 import { Uploads } from "./uploads.ts";
+import { workflowMetrics } from "./workflow-metrics.ts";
 
 interface ManagerHandlers {
   readonly clock: Clock;
@@ -135,6 +136,7 @@ export class ManagerHost {
           ...pressureMetrics(this.#process?.pressure ?? null),
           ...(this.#manager === null ? [] : timeoutMetrics("manager", this.#manager.timeouts)),
           ...(this.#manager === null ? [] : healthMetrics(this.#manager.health)),
+          ...(this.#manager === null ? [] : workflowMetrics(this.#manager.workflows)),
         ],
         run: (effect) => {
           // Managers call no datacenters.

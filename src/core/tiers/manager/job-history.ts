@@ -147,20 +147,22 @@ export function foldedStatus({ cancelled, end, history, isStarted }: RunState): 
   return last?.kind === "control" && last.control.kind === "pause" ? "PAUSED" : "RUNNING";
 }
 
+type WorkflowStatus = "waiting" | "running" | "completed" | "failed";
+
+export function workflowStatus({ attempts, history }: RunState, name: string): WorkflowStatus {
+  for (const one of history)
+    if (one.kind === "step" && one.step.kind === "report" && one.step.workflow === name)
+      return one.step.error === null ? "completed" : "failed";
+  return attempts.some(({ workflow }) => workflow === name) ? "running" : "waiting";
+}
+
 export function workflowViews(run: RunState): readonly WorkflowView[] {
-  const { attempts, history, submission } = run;
+  const { attempts, submission } = run;
   return (submission?.manifests ?? []).map(({ name }) => {
     const own = attempts.filter(({ workflow }) => workflow === name);
-    const report = history.find(
-      (one) => one.kind === "step" && one.step.kind === "report" && one.step.workflow === name,
-    );
-    const failed =
-      report?.kind === "step" && report.step.kind === "report" && report.step.error !== null;
-    const over = failed ? "failed" : "completed";
-    const status = report === undefined ? (own.length === 0 ? "waiting" : "running") : over;
     return {
       name,
-      status,
+      status: workflowStatus(run, name),
       attempts: own.map(({ workflow: _, ...one }) => ({ ...one, ...timesOf(one, name, run) })),
     };
   });

@@ -27,6 +27,7 @@ import { RunLeader } from "./run-leader.ts";
 import { RUN_PREFIX } from "./run-state.ts";
 import type { GroupLookup, ManagerEffect, ManagerInput, ManagerOptions } from "./types.ts";
 import { WorkerWatch } from "./worker-watch.ts";
+import { WorkflowStates, type WorkflowStatesView } from "./workflow-states.ts";
 
 /** Jobs that this manager has led to their end and still knows the words of. */
 const ENDED_RUNS_MAX = 20;
@@ -38,6 +39,7 @@ export class Manager {
   readonly #pins: BlobPins;
   readonly #gates: GateRequests;
   readonly #watch: WorkerWatch;
+  readonly #workflows: WorkflowStates;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
   /** When this process has folded in the last entry of each job that has not ended. */
@@ -58,6 +60,7 @@ export class Manager {
     });
     this.#gates = new GateRequests(this.#context, known);
     this.#watch = new WorkerWatch(this.#context, () => this.#runs.values());
+    this.#workflows = new WorkflowStates(this.#context);
   }
 
   /** Total: anything unexpected, late or repeated changes nothing. */
@@ -85,6 +88,11 @@ export class Manager {
   /** What became of workers that did not advance. */
   get health(): HealthCounts {
     return this.#watch.counts;
+  }
+
+  /** Of the jobs that it leads. */
+  get workflows(): WorkflowStatesView {
+    return this.#workflows.view;
   }
 
   /** The clocks of jobs that run, and what became of the others. */
@@ -176,7 +184,7 @@ export class Manager {
     const job = group.slice(RUN_PREFIX.length);
     if (!leads) {
       context.proposals.forget(group);
-      this.#runs.delete(job);
+      this.#drop(job);
       return;
     }
     const run = context.runOf(job);
@@ -185,6 +193,7 @@ export class Manager {
     const heardAt = this.#appliedAt.get(job) ?? null;
     const ports = { heardAt, onEnded: (end: RunEnd) => this.#onEnded(job, end) };
     this.#runs.set(job, new RunLeader(job, view, run.state, context, ports));
+    this.#workflows.begin(job, run.state);
   }
 
   #onApplied({ entry, group, outcome }: Extract<ManagerInput, { kind: "applied" }>): void {
@@ -195,10 +204,11 @@ export class Manager {
     }
     if (!group.startsWith(RUN_PREFIX)) return;
     const job = group.slice(RUN_PREFIX.length);
-    if ((this.#context.runOf(job)?.state.end ?? null) === null)
-      this.#appliedAt.set(job, this.#context.now);
+    const state = this.#context.runOf(job)?.state;
+    if ((state?.end ?? null) === null) this.#appliedAt.set(job, this.#context.now);
     else this.#appliedAt.delete(job);
     this.#runs.get(job)?.onApplied(entry, outcome);
+    if (state !== undefined) this.#workflows.look(job, state);
   }
 
   #onHeartbeat({ heartbeat }: Extract<ManagerInput, { kind: "heartbeat" }>): void {
@@ -237,6 +247,7 @@ export class Manager {
     this.#requests.submits.onTick();
     this.#pins.onTick();
     for (const run of this.#openRuns()) run.onTick();
+    this.#workflows.onTick();
     if (isAnyGone || (this.#datacenter?.nextDeadline() ?? now + 1) <= now) this.#datacenter?.look();
   }
 
@@ -250,6 +261,11 @@ export class Manager {
         this.#context.log("error", "end.refused", { job, why: proposed.message });
     });
     const over = [...this.#runs.values()].filter((run) => run.isDone);
-    for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#runs.delete(old.job);
+    for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#drop(old.job);
+  }
+
+  #drop(job: string): void {
+    this.#runs.delete(job);
+    this.#workflows.forget(job);
   }
 }

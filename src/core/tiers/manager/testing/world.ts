@@ -376,6 +376,10 @@ export class World {
     return view;
   }
 
+  workflows(manager: number): Manager["workflows"] | null {
+    return this.#managers[manager]?.workflows ?? null;
+  }
+
   health(manager: number): Manager["health"] | null {
     return this.#managers[manager]?.health ?? null;
   }

@@ -1,0 +1,118 @@
+/**
+ * In which state the workflows of the jobs are that this manager leads, under the names of AD-33b.
+ *
+ *     pending ──▶ running ──▶ completed | failed
+ *        └───────────┴──▶ cancelling ──▶ cancelled
+ *
+ * It is read off the job's log, which alone decides. The other states of AD-33b do not come up: a placement takes
+ * effect when it is committed, so there is nothing between dispatched and running, and a lost share is dealt again
+ * under another token while its workflow goes on.
+ */
+
+import type { ManagerContext } from "./context.ts";
+import { workflowStatus } from "./job-history.ts";
+import type { RunState } from "./run-state.ts";
+
+const WORKFLOW_STATES = [
+  ...["pending", "dispatched", "running", "completed", "aggregated"],
+  ...["failed", "failed_canceling_deps", "failed_ready", "cancelling", "cancelled"],
+] as const;
+type WorkflowState = "pending" | "running" | "completed" | "failed" | "cancelling" | "cancelled";
+
+export interface WorkflowStatesView {
+  readonly counts: ReadonlyMap<string, number>;
+  /** By "from to". */
+  readonly transitions: ReadonlyMap<string, number>;
+}
+
+/** How often the counts are told while there are any. */
+const STATS_MS = 60_000;
+
+interface Known {
+  state: WorkflowState;
+  since: number;
+}
+
+export class WorkflowStates {
+  readonly #context: ManagerContext;
+  /** Of the jobs that are led here, by job and workflow. */
+  readonly #jobs = new Map<string, Map<string, Known>>();
+  /** One for each pair of states at most. */
+  readonly #transitions = new Map<string, number>();
+  #toldAt = Number.NEGATIVE_INFINITY;
+
+  constructor(context: ManagerContext) {
+    this.#context = context;
+  }
+
+  get view(): WorkflowStatesView {
+    const counts = new Map<string, number>(WORKFLOW_STATES.map((state) => [state, 0]));
+    for (const workflows of this.#jobs.values())
+      for (const { state } of workflows.values()) counts.set(state, (counts.get(state) ?? 0) + 1);
+    return { counts, transitions: this.#transitions };
+  }
+
+  /** Whatever became of it before it was led here has been counted by others. */
+  begin(job: string, run: RunState): void {
+    const since = this.#context.now;
+    const names = (run.submission?.manifests ?? []).map(({ name }) => name);
+    const known = names.map((name) => [name, { state: stateOf(run, name), since }] as const);
+    this.#jobs.set(job, new Map(known));
+  }
+
+  forget(job: string): void {
+    this.#jobs.delete(job);
+  }
+
+  /** Something was decided. */
+  look(job: string, run: RunState): void {
+    for (const [workflow, known] of this.#jobs.get(job) ?? []) {
+      const to = stateOf(run, workflow);
+      if (to === known.state) continue;
+      this.#moved({ job, workflow, to, reason: reasonOf(run) }, known);
+    }
+  }
+
+  #moved(
+    {
+      job,
+      reason,
+      to,
+      workflow,
+    }: Readonly<Record<"job" | "workflow" | "reason", string>> & {
+      readonly to: WorkflowState;
+    },
+    known: Known,
+  ): void {
+    const { now } = this.#context;
+    const change = `${known.state} ${to}`;
+    this.#transitions.set(change, (this.#transitions.get(change) ?? 0) + 1);
+    this.#context.log("info", "WorkflowStateTransition", {
+      ...{ workflow_id: workflow, job_id: job, from_state: known.state, to_state: to, reason },
+      transition_duration_ms: Math.round(now - known.since),
+    });
+    known.state = to;
+    known.since = now;
+  }
+
+  onTick(): void {
+    const { now } = this.#context;
+    if (this.#jobs.size === 0 || now < this.#toldAt + STATS_MS) return;
+    this.#toldAt = now;
+    const counts = [...this.view.counts].map(([state, count]) => [`${state}_count`, count]);
+    this.#context.log("info", "WorkflowStateStats", Object.fromEntries(counts));
+  }
+}
+
+function stateOf(run: RunState, workflow: string): WorkflowState {
+  const status = workflowStatus(run, workflow);
+  if (status === "completed" || status === "failed") return status;
+  if (run.end?.status === "CANCELLED") return "cancelled";
+  if (run.end !== null) return "failed";
+  if (run.cancelled !== null) return "cancelling";
+  return status === "waiting" ? "pending" : "running";
+}
+
+function reasonOf(run: RunState): string {
+  return run.end?.reason ?? run.cancelled ?? "";
+}
