@@ -18,6 +18,7 @@ import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import type { UserContext } from "./context.ts";
 import { type DriverHost, driverOf, type LoadDriver } from "./drivers.ts";
 import type { ExecutionHost, ExecutionInputs } from "./execution-inputs.ts";
+import type { FeedSupply } from "./feeds.ts";
 import { Findings } from "./findings.ts";
 import { FlowSteps } from "./flow-steps.ts";
 import { recordMetric } from "./iteration-metric.ts";
@@ -49,6 +50,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   readonly flowSteps: FlowSteps;
   setup: unknown = undefined;
   readonly observer = null;
+  readonly feeds: FeedSupply;
   stopping = false;
   readonly #inputs: ExecutionInputs;
   readonly #host: ExecutionHost;
@@ -80,6 +82,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.core = inputs.core;
     this.used = inputs.used;
     this.planned = isOpen(plan);
+    this.feeds = inputs.feeds;
     this.#inputs = inputs;
     this.#host = host;
     this.findings = new Findings(workflow.definition.name, (line) => host.log(line));
@@ -144,7 +147,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.recorder.beginAt(now);
     this.#clockMoved(false);
     this.#tickets?.prefetch();
-    this.#inputs.feeds.prefetch();
+    this.feeds.prefetch();
     this.#driver.begin(now);
     this.#driver.tick(now);
     this.#ticker = setInterval(() => this.#tick(), FRAME_INTERVAL_MS);
@@ -292,7 +295,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     const user = new VirtualUser(this.#ids.take(), this);
     user.ready = !this.workflow.setsUsersUp;
     const { driver, plan } = this.#inputs;
-    if (driver === undefined && plan.kind === "perUser") this.expectIterations(plan.iterations);
+    if (driver === undefined && plan.kind === "perUser") this.feeds.expect(plan.iterations);
     this.#users.add(user);
     return user;
   }
@@ -319,7 +322,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       if (typeof ticket !== "number") return;
       user.ticketTaken = true;
     }
-    if (this.#inputs.feeds.size > 0 && !this.#takeRows(user, intendedAt)) return;
+    if (this.feeds.size > 0 && !this.#takeRows(user, intendedAt)) return;
     user.ticketTaken = false;
     user.admitted = false;
     user.iteration.arrive(intendedAt, now);
@@ -329,7 +332,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
 
   #takeRows(user: VirtualUser, intendedAt: number): boolean {
     user.rows ??= { ...user.ownRows };
-    const taken = this.#inputs.feeds.take(user.rows, user.id, this.#random);
+    const taken = this.feeds.take(user.rows, user.id, this.#random);
     if (taken === "wait") this.#waiting.set(user, intendedAt);
     if (taken === "exhausted") {
       this.#exhausted = true;
@@ -338,7 +341,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       this.retire(user);
     }
     if (taken !== "ready") return false;
-    user.ownRows ??= this.#inputs.feeds.ofUser(user.rows);
+    user.ownRows ??= this.feeds.ofUser(user.rows);
     user.context.data = Object.freeze(user.rows);
     user.rows = null;
     return true;
@@ -360,16 +363,9 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   }
 
   leaseGranted(name: string, from: number, to: number, last: boolean): void {
-    if (name === ITERATIONS_LEASE) {
-      this.#tickets?.granted(from, to, last);
-      this.expectIterations(to - from);
-    } else this.#inputs.feeds.granted(name, from, to, last);
+    if (name === ITERATIONS_LEASE) this.#tickets?.granted(from, to, last);
+    this.feeds.granted(name, from, to, last);
     this.#resumeWaiting();
-  }
-
-  /** So many more will begin on this core: their rows may be asked for. */
-  expectIterations(count: number): void {
-    this.#inputs.feeds.expect(count);
   }
 
   #resumeWaiting(): void {
@@ -499,7 +495,5 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
 
   readonly abort = (reason: string): void => this.#host.abort(reason);
 
-  sleep(ms: number): Promise<void> {
-    return this.#sleeper.sleep(ms);
-  }
+  readonly sleep = (ms: number): Promise<void> => this.#sleeper.sleep(ms);
 }

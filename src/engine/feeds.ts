@@ -1,7 +1,7 @@
 /** The rows of a workflow's feeds on this core. Which row is next is leased, so that no two cores use one twice. */
 
 import type { Random } from "../core/base/random.ts";
-import { feedLease } from "../core/run/job/core-messages.ts";
+import { feedLease, ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
 import type { Feed, RowSource } from "../workflow/feed.ts";
 import { IndexLease, type LeaseRequester } from "./leases.ts";
 import { ShuffledRows } from "./shuffled-rows.ts";
@@ -135,6 +135,7 @@ export class FeedSupply {
   }
 
   granted(lease: string, from: number, to: number, last: boolean): void {
+    if (lease === ITERATIONS_LEASE) this.expect(to - from);
     for (const [name, feed] of this.#feeds) {
       if (lease.startsWith(feedLease(`${this.#owner}${name}:`))) feed.granted(from, to, last);
     }

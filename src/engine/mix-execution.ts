@@ -276,7 +276,7 @@ export class MixExecution implements DriverHost<MixPlace> {
     if (driver === undefined || part === undefined) return;
     const user = driver.free.pop() ?? part.newUser();
     driver.places.set(user, place);
-    part.expectIterations(1);
+    part.feeds.expect(1);
     part.beginIteration(user, intendedAt, now);
   }
 
