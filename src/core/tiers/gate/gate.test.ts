@@ -295,4 +295,24 @@ describe("the nodes of a cluster", () => {
     expect(left).toEqual(all.filter((node) => !node.startsWith("dc2 worker")));
     expect(left.some((node) => node.startsWith("dc2 manager"))).toBe(true);
   });
+
+  it("can be removed again when one manager had forgotten a worker and another had not", () => {
+    const world = new GateWorld({ managers: 3, workers: 2 });
+    const datacenter = world.datacenter("dc1");
+    const remove = (): unknown => world.ask({ kind: "removeNode", node: "w1" });
+    world.run(1_000);
+    expect(remove()).toMatchObject({
+      reason: "invalid",
+      message: expect.stringContaining("alive"),
+    });
+    datacenter.worker(1).alive = false;
+    world.run(5_000);
+    for (const manager of [0, 1])
+      expect(datacenter.ask({ kind: "removeNode", node: "w1" }, manager)).toEqual({
+        kind: "controlled",
+      });
+    expect(remove()).toEqual({ kind: "controlled" });
+    for (const _ of [0, 1, 2]) expect(named(world)).not.toContain("dc1 worker w1");
+    expect(remove()).toMatchObject({ reason: "invalid", message: "there is no node w1" });
+  });
 });

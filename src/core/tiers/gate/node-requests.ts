@@ -7,6 +7,12 @@ import type { ManagerAnswer } from "./types.ts";
 
 type Answer = (answer: ClientAnswer) => void;
 
+/** Null: the manager that was asked did not answer. */
+interface Answered {
+  readonly datacenter: string;
+  readonly answer: ManagerAnswer | null;
+}
+
 export class NodeRequests {
   readonly #context: GateContext;
 
@@ -81,25 +87,49 @@ export class NodeRequests {
 
   /** Every manager that is reached forgets it: each keeps its own list. */
   remove(node: string, answer: Answer): void {
-    const { calls, options } = this.#context;
+    const { options } = this.#context;
     if (options.gates.some((name) => name === node)) {
       answer(refusal("invalid", `${node} stands in the configuration of the others: take it out`));
       return;
     }
-    const request = { kind: "removeNode", node } as const;
-    this.#withNode(node, answer, ({ datacenter }) => {
-      const managers = calls.reachedIn(datacenter);
-      let open = managers.length;
-      let said: ClientAnswer | null = null;
-      const settle = (one: ClientAnswer): void => {
-        if (said === null || said.kind === "controlled") said = one;
-        if (--open === 0) answer(said);
-      };
-      for (const manager of managers)
-        this.#context.ask({ datacenter, manager, message: { kind: "client", request } }, (one) =>
-          settle(controlledBy(one, datacenter)),
-        );
+    this.#datacenterOf(node, (datacenter) => {
+      if (datacenter === null) answer(refusal("invalid", `there is no node ${node}`));
+      else
+        this.#askManagers([datacenter], { kind: "removeNode", node }, (answers) => {
+          const said = answers.map((one) => controlledBy(one.answer, datacenter));
+          answer(said.find(({ kind }) => kind !== "controlled") ?? { kind: "controlled" });
+        });
     });
+  }
+
+  /** Where any manager lists a node: some may have forgotten it when others could not be told. Null: nowhere. */
+  #datacenterOf(node: string, done: (datacenter: string | null) => void): void {
+    this.#askManagers(this.#context.datacenters.names, { kind: "nodes" }, (answers) => {
+      const lists = answers.find(
+        ({ answer }) => answer?.kind === "nodes" && answer.nodes.some(({ name }) => name === node),
+      );
+      done(lists?.datacenter ?? null);
+    });
+  }
+
+  /** Every manager that is reached. */
+  #askManagers(
+    datacenters: readonly string[],
+    request: ClientRequest,
+    done: (answers: readonly Answered[]) => void,
+  ): void {
+    const asked = datacenters.flatMap((datacenter) =>
+      this.#context.calls.reachedIn(datacenter).map((manager) => ({ datacenter, manager })),
+    );
+    const answers: Answered[] = [];
+    if (asked.length === 0) done(answers);
+    for (const { datacenter, manager } of asked) {
+      const message = { kind: "client", request } as const;
+      this.#context.ask({ datacenter, manager, message }, (answer) => {
+        answers.push({ datacenter, answer });
+        if (answers.length === asked.length) done(answers);
+      });
+    }
   }
 
   #withNode(node: string, answer: Answer, then: (view: NodeView) => void): void {
