@@ -8,12 +8,12 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../../src/core/ledger/node/messages.ts";
-import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
+import type { JsonObject } from "../../../src/ledger/client.ts";
 import { LedgerStream } from "../../../src/ledger/stream-client.ts";
 import { PATIENCE_MS } from "../../patience.ts";
+import { callPatiently } from "./patient.ts";
 
 const LEASE_MS = 1_500;
-const RETRY = { retriesMax: 30, delayMs: 100, jitter: 0.5, attemptTimeoutMs: 30_000 };
 
 let cluster: LedgerCluster;
 const apis = (): string => cluster.places.map(({ api }) => api).join(",");
@@ -25,9 +25,7 @@ async function ask(
   api = apis(),
 ): Promise<{ status: number; body: JsonObject }> {
   const id = randomBytes(8).toString("hex");
-  // Pauses that do not double: a failover is over in seconds.
-  const retry = { ...RETRY, delayMs: 1, retriesMax: 15 };
-  return callLedger({ api }, { method, path, id, retry, ...(body === undefined ? {} : { body }) });
+  return callPatiently({ api }, { method, path, id, ...(body === undefined ? {} : { body }) });
 }
 
 async function submit(key: string): Promise<string> {
@@ -100,11 +98,10 @@ describe("a ledger of three processes", () => {
     const { api } = cluster.place(primary);
     await until("the restarted node has caught up", PATIENCE_MS, async () => {
       const { body } = await ask("GET", `/v1/jobs/${jobId}?level=eventual`, undefined, api);
-      return (body["job"] as JsonObject)["status"] === "COMPLETED";
+      return (body["job"] as JsonObject | undefined)?.["status"] === "COMPLETED";
     });
-    const log = cluster.node(primary).errors;
-    expect(log).toContain("Opening WAL at");
-    expect(log).toMatch(/Recovery: replaying \d+ WAL entries after checkpoint/);
+    await logged(primary, /Opening WAL at/);
+    await logged(primary, /Recovery: replaying \d+ WAL entries after checkpoint/);
   });
 
   it("makes one job of a hundred equal submissions through three nodes, one of them killed", async () => {
@@ -127,11 +124,15 @@ describe("a ledger of three processes", () => {
     cluster.start("n2");
     await cluster.ready("n2");
     expect(await submitAgain(key)).toBe(jobId);
-    const audit = await ask("GET", "/v1/audit?limit=10000", undefined, cluster.place("n1").api);
-    const created = (audit.body["events"] as JsonObject[]).filter(
-      (event) => event["kind"] === "JobCreated" && event["jobId"] === jobId,
-    );
-    expect(created).toHaveLength(1);
+    const created = async (): Promise<number> => {
+      const audit = await ask("GET", "/v1/audit?limit=10000", undefined, cluster.place("n1").api);
+      return (audit.body["events"] as JsonObject[]).filter(
+        (event) => event["kind"] === "JobCreated" && event["jobId"] === jobId,
+      ).length;
+    };
+    // The others have decided it; n1 may hear of it a moment later.
+    await until("n1 knows the job", PATIENCE_MS, async () => (await created()) > 0);
+    expect(await created()).toBe(1);
     for (const stream of streams) stream.close();
   });
 
@@ -142,11 +143,18 @@ describe("a ledger of three processes", () => {
     expect(await cluster.node("n3").ended).toBe(0);
     cluster.start("n3");
     await cluster.ready("n3");
-    expect(cluster.node("n3").errors).toMatch(/Recovering from checkpoint [0-9a-f]{32} at LSN \d+/);
+    await logged("n3", /Recovering from checkpoint [0-9a-f]{32} at LSN \d+/);
     const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`, undefined, api);
     expect(read.body).toMatchObject({ answer: "job", job: { jobId } });
   });
 });
+
+/** What a node logs and that it is ready come through different pipes. */
+async function logged(name: string, line: RegExp): Promise<void> {
+  await until(`${name} has logged ${line}`, PATIENCE_MS, () =>
+    line.test(cluster.node(name).errors),
+  );
+}
 
 function jobOf(answer: LedgerAnswer | null): string[] {
   if (answer?.kind !== "submitted" || answer.answer.kind !== "accepted") return [];

@@ -6,10 +6,9 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
-import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
+import type { JsonObject } from "../../../src/ledger/client.ts";
 import { PATIENCE_MS } from "../../patience.ts";
-
-const RETRY = { retriesMax: 13, delayMs: 5, jitter: 0.5, attemptTimeoutMs: 30_000 };
+import { callPatiently } from "./patient.ts";
 
 let cluster: LedgerCluster | null = null;
 afterAll(() => cluster?.stop());
@@ -21,8 +20,8 @@ async function ask(
   body?: unknown,
 ): Promise<JsonObject> {
   const id = randomBytes(8).toString("hex");
-  const call = { method, path, id, retry: RETRY, ...(body === undefined ? {} : { body }) };
-  return (await callLedger({ api }, call)).body;
+  const call = { method, path, id, ...(body === undefined ? {} : { body }) };
+  return (await callPatiently({ api }, call)).body;
 }
 
 describe("a node that has lost its disk", () => {
