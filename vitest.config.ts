@@ -40,14 +40,20 @@ export default defineConfig({
   },
   test: {
     pool: "forks",
-    maxWorkers: 2,
     // A ceiling for a hang, not a judgement: tests of real processes must hold at a load of 20.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
     projects: [
-      { extends: true, test: { name: "unit", include: ALL, exclude: SYSTEM, isolate: false } },
-      { extends: true, test: { name: "system", include: SYSTEM } },
+      {
+        extends: true,
+        test: { name: "unit", include: ALL, exclude: SYSTEM, isolate: false, maxWorkers: 2 },
+      },
+      // These wait for processes more than they compute: on two cores a third file fills what the others leave.
+      {
+        extends: true,
+        test: { name: "system", include: SYSTEM, maxWorkers: 3, sequence: { groupOrder: 1 } },
+      },
     ],
   },
 });
