@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildStale, installMissing, root } from "./bootstrap.mjs";
+import { BUILT, buildStale, installMissing, root } from "./bootstrap.mjs";
 import { againBlock, FAILED_FILE, filesToRunAgain } from "./test-again.mjs";
 import { installPrograms } from "./test-programs.mjs";
 
@@ -16,6 +16,7 @@ const filters = process.argv.slice(2).filter((argument) => argument !== NO_INSTA
 
 installMissing();
 buildStale();
+process.env[BUILT] = "1";
 if (!process.argv.includes(NO_INSTALL)) installPrograms();
 
 const bin = (name) => join(root, "node_modules", ".bin", name);

@@ -36,6 +36,7 @@ describe("three gates and two datacenters", () => {
   const submission = (out: string, seconds: number): readonly string[] => [
     ...["submit", "examples/quickstart.ts", "--dir", cluster.dir, "--ui", "none", "--out", out],
     ...["--duration", `${seconds}s`, "--graceful-stop", "60s", "--only", "quickstart"],
+    ...["--vus", "4"],
     ...["-e", `HYPERSCALE_TARGET=${target.url}`],
   ];
 

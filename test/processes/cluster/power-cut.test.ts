@@ -27,7 +27,7 @@ describe("a power cut", () => {
 
   const submitted = async (...flags: readonly string[]): Promise<string> => {
     const file = ["submit", "examples/quickstart.ts", "--only", "quickstart", "--detach"];
-    const env = ["-e", `HYPERSCALE_TARGET=${target.url}`, "--graceful-stop", "60s"];
+    const env = ["-e", `HYPERSCALE_TARGET=${target.url}`, "--graceful-stop", "60s", "--vus", "4"];
     const { code, stderr, stdout } = await ended(
       start([...file, ...env, ...flags, "--dir", cluster.dir]),
     );
@@ -46,7 +46,7 @@ describe("a power cut", () => {
       const made = target.stats().requests;
       await until(async () => (target.stats().requests - made > 50 ? true : null));
       const waited = await submitted("--duration", "1s", "--cores", "2");
-      expect((await before.status(waited)).status).toBe("QUEUED");
+      await until(async () => ((await before.status(waited)).status === "QUEUED" ? true : null));
       await before.close();
 
       cluster.up.kill("SIGKILL");
@@ -77,8 +77,9 @@ describe("a power cut", () => {
       expect(["COMPLETED", "FAILED"]).toContain(cut?.status);
       if (cut?.status === "FAILED") expect(cut.reason).not.toBeNull();
       else expect(cut?.summary?.lost.length).toBeGreaterThan(0);
-      const { nodes } = JSON.parse((await cluster.command("nodes", "--json")).stdout);
-      expect(nodes.every(({ coresUsed }: { coresUsed: number }) => coresUsed === 0)).toBe(true);
+      await until(async () =>
+        (await client.nodes()).every(({ coresUsed }) => coresUsed === 0) ? true : null,
+      );
       await client.close();
     },
     MS_MAX,

@@ -49,7 +49,7 @@ describe("a rolling upgrade", () => {
         start([
           ...["submit", "examples/quickstart.ts", "--only", "quickstart", "--cores", "1"],
           ...["--dir", cluster.dir, "--ui", "none", "--out", out, "--graceful-stop", "60s"],
-          ...["--duration", LOAD, "-e", `HYPERSCALE_TARGET=${target.url}`],
+          ...["--vus", "4", "--duration", LOAD, "-e", `HYPERSCALE_TARGET=${target.url}`],
         ]),
       );
       const client = await cluster.client();

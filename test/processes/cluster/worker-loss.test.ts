@@ -10,11 +10,6 @@ import type { RunSummary } from "../../../src/core/run/results/model.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
 
-interface Shown {
-  readonly status: string;
-  readonly workflows: readonly { readonly attempts: readonly { readonly worker: string }[] }[];
-}
-
 describe("a worker that goes in mid-job", () => {
   let cluster: LocalCluster;
   let target: DemoTarget;
@@ -31,22 +26,29 @@ describe("a worker that goes in mid-job", () => {
 
   /** The worker that has the job's only core, when some load is made and told. */
   async function workerOf(before: number): Promise<string> {
-    return until(async () => {
+    const client = await cluster.client();
+    const worker = await until(async () => {
       if (target.stats().requests - before < 200) return null;
-      const { stdout } = await cluster.command("jobs", "list", "--json");
-      const { jobs } = JSON.parse(stdout) as { jobs: { id: string; status: string }[] };
-      const running = jobs.find(({ status }) => status === "RUNNING");
-      if (running === undefined) return null;
-      const shown = await cluster.command("jobs", "show", running.id, "--json");
-      const { workflows } = JSON.parse(shown.stdout) as Shown;
-      return workflows[0]?.attempts.at(-1)?.worker ?? null;
+      const running = (await client.jobs()).find(({ status }) => status === "RUNNING");
+      return running?.workflows[0]?.attempts.at(-1)?.worker ?? null;
     });
+    await client.close();
+    return worker;
   }
 
   /** A job of one core whose worker gets this signal: its result, and what the target was asked. */
   async function signalled(signal: "SIGKILL" | "SIGTERM") {
     const out = join(cluster.dir, signal);
-    const file = ["submit", "examples/quickstart.ts", "--only", "quickstart", "--cores", "1"];
+    const file = [
+      "submit",
+      "examples/quickstart.ts",
+      "--only",
+      "quickstart",
+      "--cores",
+      "1",
+      "--vus",
+      "4",
+    ];
     const flags = ["--ui", "none", "--out", out, "--duration", "30s", "--graceful-stop", "60s"];
     const env = ["-e", `HYPERSCALE_TARGET=${target.url}`, "--dir", cluster.dir];
     const before = target.stats().requests;

@@ -14,6 +14,9 @@ import {
 } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
+/** Short, for a test waits until it is over; no busy machine keeps a worker from renewing it for so long. */
+const LEASE_MS = 4_000;
+
 /** Executions that wait until they are let go. */
 function gate() {
   let open = (): void => undefined;
@@ -74,12 +77,12 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
 
   it("costs a healthy worker no attempt when the leader is killed (TQ-34)", async () => {
     const { open: release, hold } = gate();
-    const { client, kill } = await trio({ hold });
+    const { client, kill } = await trio({ hold }, { ...fastSettings, taskLeaseMs: LEASE_MS });
     const tasks = await Promise.all([1, 2, 3, 4].map(() => client.submit({ executor: "hold" })));
     await Promise.all(tasks.map(({ id }) => hasBegun(client, id)));
     await kill();
     // Longer than the leases that the new leader found.
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    await new Promise((resolve) => setTimeout(resolve, LEASE_MS + 1_000));
     release();
     for (const { id } of tasks) {
       expect(await client.wait(id)).toMatchObject({ state: "SUCCEEDED", attempt_id: 1 });
@@ -106,7 +109,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
 
   it("answers who waits at a node that does not lead when the leader dies", async () => {
     const { open: release, hold } = gate();
-    const { client, kill } = await trio({ hold });
+    const { client, kill } = await trio({ hold }, defaultSettings);
     const task = await client.submit({ executor: "hold" });
     const waiting = client.wait(task.id);
     await hasBegun(client, task.id);
@@ -116,22 +119,21 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
   });
 
   it("tells words of executors to followers of every node", async () => {
-    const { open: release, hold } = gate();
-    const talk = async (_: unknown, { log }: { log(text: string): void }): Promise<void> => {
-      await hold();
-      log("a word");
-      await new Promise((resolve) => setTimeout(resolve, 500));
-    };
-    const { client } = await trio({ talk });
-    const task = await client.submit({ executor: "talk" });
     const words: unknown[] = [];
+    // Whoever follows hears what is said from then on: it is said again until somebody has.
+    const talk = async (_: unknown, { log }: { log(text: string): void }): Promise<void> => {
+      while (words.length === 0) {
+        log("a word");
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    };
+    const { client } = await trio({ talk }, defaultSettings);
+    const task = await client.submit({ executor: "talk" });
     const waiting = client.wait(task.id, undefined, ({ event, data }) => {
       if (event === "log") words.push((data as { message: unknown }).message);
     });
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
-    release();
     await waiting;
-    expect(words).toEqual(["a word"]);
+    expect(new Set(words)).toEqual(new Set(["a word"]));
   });
 
   it("refuses a second live process with the same node id, and takes it when the first is gone", async () => {
