@@ -80,12 +80,14 @@ export class Scratch {
   }
 }
 
-/** Ids of the processes that a run has started: its executor cores. */
-export function childrenOf({ child }: Running): number[] {
+/** Ids of the processes that a run has started: its executor cores. None: it is no longer what a test needs. */
+export function childrenOf({ child }: Running): readonly [number, ...number[]] {
   const text = execFileSync("ps", ["-o", "pid=", "--ppid", String(child.pid)], {
     encoding: "utf8",
   });
-  return text.trim().split(/\s+/).map(Number);
+  const [first, ...others] = text.split(/\s+/).filter((id) => id !== "");
+  if (first === undefined) throw new Error(`process ${child.pid} has no children`);
+  return [Number(first), ...others.map(Number)];
 }
 
 export function stepOf(summary: RunSummary, workflow: string, step: string): StepSummary {

@@ -78,7 +78,8 @@ it("a server that goes away and comes back: refused and reset in between, nothin
   await until(() => demo.stats().requests > 200);
   await demo.close();
   const first = demo.stats().requests;
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  // Long enough for the run to have had its turn on a busy machine.
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
   demo = await startDemoTarget({ port });
   const { code } = await run.done;
   const second = demo.stats().requests;

@@ -6,7 +6,8 @@
 import { expect, it } from "vitest";
 import { analytical, runThroughStall, type StallPlan } from "./stall.ts";
 
-const plan: StallPlan = { rate: 200, seconds: 3, stallMs: 600 };
+/** Long enough for the stall to be asked for, and over, before the run is. */
+const plan: StallPlan = { rate: 200, seconds: 6, stallMs: 600 };
 
 it("knows the analytical answer", () => {
   const long = { rate: 1_000, seconds: 10, stallMs: 1_000 };

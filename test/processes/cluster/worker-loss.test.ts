@@ -30,7 +30,9 @@ describe("a worker that goes in mid-job", () => {
     const worker = await until(async () => {
       if (target.stats().requests - before < 200) return null;
       const running = (await client.jobs()).find(({ status }) => status === "RUNNING");
-      return running?.workflows[0]?.attempts.at(-1)?.worker ?? null;
+      if (running === undefined) return null;
+      const { workflows } = await client.status(running.id);
+      return workflows[0]?.attempts.at(-1)?.worker ?? null;
     });
     await client.close();
     return worker;
