@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import SlowFirst from "./tools/slow-first.ts";
 
 const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"];
 
@@ -40,6 +41,7 @@ export default defineConfig({
   },
   test: {
     pool: "forks",
+    sequence: { sequencer: SlowFirst },
     // A ceiling for a hang, not a judgement: tests of real processes must hold at a load of 20.
     testTimeout: 300_000,
     hookTimeout: 300_000,
