@@ -43,9 +43,9 @@ export default defineConfig({
     pool: "forks",
     sequence: { sequencer: SlowFirst },
     // A ceiling for a hang, not a judgement: tests of real processes must hold at a load of 20.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 120_000 } },
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 240_000 } },
     projects: [
       {
         extends: true,

@@ -3,4 +3,4 @@
  * it takes, also on two cores with a load of 20; below the ceiling of vitest.config.ts, so that the
  * failure names what did not happen.
  */
-export const PATIENCE_MS = 120_000;
+export const PATIENCE_MS = 240_000;

@@ -191,7 +191,7 @@ export class LedgerCluster {
     for (const { name } of this.places) await this.ready(name);
   }
 
-  async ready(name: string, msMax = 120_000): Promise<void> {
+  async ready(name: string, msMax = 240_000): Promise<void> {
     const running = this.node(name);
     await until(`${name} is ready`, msMax, () => {
       if (!running.alive) throw new Error(`${name} has ended: ${running.errors.slice(-2_000)}`);

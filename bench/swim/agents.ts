@@ -193,14 +193,14 @@ export class AgentCluster {
       this.start(place);
       if (place % group === 0 || place === this.#options.size) {
         const fresh = this.agents.slice(0, place);
-        await until(() => fresh.every(({ events }) => events.length > 0), 120_000, "agents start");
+        await until(() => fresh.every(({ events }) => events.length > 0), 240_000, "agents start");
       }
     }
     await this.converged();
   }
 
   /** Every running agent sees every running agent alive and has reached it, and sees nobody else. */
-  async converged(timeoutMs = 120_000): Promise<number> {
+  async converged(timeoutMs = 240_000): Promise<number> {
     const started = performance.now();
     await until(() => this.agrees(), timeoutMs, "the views agree");
     return performance.now() - started;

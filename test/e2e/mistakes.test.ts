@@ -135,18 +135,14 @@ export default workflow("a", { vus: 1, duration: "1s", thresholds }).step("login
 ];
 
 describe("in a file: exit 2, nothing written", () => {
-  it.concurrent.each(FILES)(
-    "%s",
-    async (_what, file, text, message) => {
-      here.write(file, text);
-      const { code, stderr } = await here.run("run", file, "--ui", "ci", "--out", `out-${file}`);
-      expect(stderr).toMatch(message);
-      expect(stderr).not.toMatch(/\n\s+at /);
-      expect(code).toBe(2);
-      expect(here.files(".")).not.toContain(`out-${file}`);
-    },
-    60_000,
-  );
+  it.concurrent.each(FILES)("%s", async (_what, file, text, message) => {
+    here.write(file, text);
+    const { code, stderr } = await here.run("run", file, "--ui", "ci", "--out", `out-${file}`);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect(code).toBe(2);
+    expect(here.files(".")).not.toContain(`out-${file}`);
+  });
 });
 
 describe("in the arguments: exit 2", () => {

@@ -108,7 +108,7 @@ describe("a process that records", () => {
       expect(found).toEqual(Array.from({ length: found.length }, (_, i) => `n${i}`));
     }
     expect(promised).toBeGreaterThan(0);
-  }, 120_000);
+  });
 
   const traced = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
   if (!traced) process.stderr.write("skipped: EIO of an audit log (strace is absent)\n");
@@ -126,6 +126,5 @@ describe("a process that records", () => {
       expect(durable).toBeGreaterThan(0);
       expect((await recorded(directory)).length).toBeGreaterThanOrEqual(durable);
     },
-    60_000,
   );
 });

@@ -14,11 +14,11 @@ import { LedgerCluster } from "../../../bench/ledger/processes.ts";
 import { AgentCluster, freshNet, until } from "../../../bench/swim/agents.ts";
 import { ControlClient } from "../../../src/host/control/client.ts";
 import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 import { NodeProcess } from "../queue/fixtures.ts";
 import { TestPostgres } from "../queue/server.ts";
 
 const bin = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
-const PATIENCE_MS = 60_000;
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
@@ -126,7 +126,7 @@ describe("the audit log of an agent (SWIM-12)", () => {
     const left = audit(join(cluster.directory, "n3"), "--kind", "node.leaving");
     expect(left[0]?.requester).toMatchObject(BY_ALICE);
     expect(left[0]?.requester.address).toMatch(/^127\.[\d.]+:\d+$/);
-  }, 150_000);
+  });
 });
 
 describe("the audit log of a ledger node (AD-20.6)", () => {
@@ -180,7 +180,7 @@ describe("the audit log of a ledger node (AD-20.6)", () => {
     expect(of("keys.reloaded")?.requester).toMatchObject({ kind: "system", name: "SIGHUP" });
     expect(Number(of("ledger.leads")?.detail["gained"])).toBeGreaterThan(0);
     expect(of("node.leaving")?.requester.name).toBe("SIGTERM");
-  }, 120_000);
+  });
 });
 
 describe("the audit log of a queue node (AD-20.6)", () => {
@@ -247,7 +247,7 @@ describe("the audit log of a queue node (AD-20.6)", () => {
     const [leaving] = lines.filter(({ kind }) => kind === "node.leaving");
     expect(leaving).toMatchObject({ subject: "q1", by: "system SIGTERM" });
     expect(JSON.stringify(lines)).not.toContain(token);
-  }, 90_000);
+  });
 
   it.skipIf(!TestPostgres.available())(
     "of a node that passes a cancel on names the client, that of the leader names the node",
@@ -282,6 +282,5 @@ describe("the audit log of a queue node (AD-20.6)", () => {
         requester: { kind: "peer", name: "q2" },
       });
     },
-    120_000,
   );
 });

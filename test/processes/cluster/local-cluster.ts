@@ -13,7 +13,7 @@ import { ClusterClient } from "../../../src/client/client.ts";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const cli = join(root, "bin", "hyperscale.js");
 /** A ceiling for a hang, not a judgement. */
-export const MS_MAX = 240_000;
+export const MS_MAX = 540_000;
 
 interface Ended {
   readonly code: number | null;
