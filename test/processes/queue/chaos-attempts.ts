@@ -15,6 +15,8 @@ interface LostAttempt {
   readonly nodeId: string;
   readonly assignedAt: number;
   readonly lostAt: number;
+  /** Another leader took it back than had granted it. */
+  readonly leaderChanged: boolean;
   /** What the history says. */
   readonly reason: string;
   readonly words: string;
@@ -45,11 +47,15 @@ export async function explainAttempts(
   const rows = await server.query(
     database,
     `select e.task_id::text, e.attempt_id, e.node_id, extract(epoch from e."timestamp") * 1000 as lost_at,
-            (select max(extract(epoch from a."timestamp") * 1000) from task_events a
-              where a.task_id = e.task_id and a.attempt_id = e.attempt_id and a.event_type = 'assigned') as assigned_at,
+            extract(epoch from a."timestamp") * 1000 as assigned_at, a.epoch < e.epoch as leader_changed,
             e.details ->> 'reason' as reason,
             coalesce(e.details -> 'error' ->> 'message', '') as words
-       from task_events e where event_type in ('reassigned', 'failed') and new_state = 'QUEUED'
+       from task_events e left join lateral (
+              select x."timestamp", x.epoch from task_events x
+               where x.task_id = e.task_id and x.event_id < e.event_id and x.event_type = 'assigned'
+               order by x.event_id desc limit 1
+            ) a on true
+      where event_type in ('reassigned', 'failed') and new_state = 'QUEUED'
       order by e."timestamp"`,
   );
   return rows.map((row) => {
@@ -59,6 +65,7 @@ export async function explainAttempts(
       nodeId: String(row["node_id"]),
       assignedAt: Number(row["assigned_at"]),
       lostAt: Number(row["lost_at"]),
+      leaderChanged: row["leader_changed"] === true,
       reason: String(row["reason"]),
       words: String(row["words"]),
     };
@@ -68,7 +75,7 @@ export async function explainAttempts(
 
 type Explanation = Pick<ExplainedAttempt, "because" | "fault">;
 
-function explanation(
+export function explanation(
   lost: LostAttempt,
   faults: readonly Fault[],
   leases: ChaosLeases,
@@ -84,16 +91,22 @@ function explanation(
     from <= lostAt && to >= assignedAt && lostAt - to <= LATE_MS;
   const lasted = (fault: Fault, ms: number): boolean =>
     overlaps(fault) && Math.min(fault.to, lostAt) - fault.from >= ms;
+  const own = (fault: Fault): boolean => fault.nodeId === nodeId;
+  // A process that was killed never comes back under its id: whenever its work returns, that is why.
+  const killed = (it: Fault): boolean => own(it) && it.kind === "kill" && it.from <= lostAt;
   if (reason === "undelivered") {
     const broken = (fault: Fault): boolean =>
-      overlaps(fault) && (fault.led || fault.nodeId === nodeId || fault.nodeId === null);
-    return by("its grant was lost on the way, which costs no attempt", broken) ?? NOT_EXPLAINED;
+      overlaps(fault) && (fault.led || own(fault) || fault.nodeId === null);
+    return (
+      by("its grant was for a node that was killed, which costs no attempt", killed) ??
+      by("its grant was lost on the way, which costs no attempt", broken) ??
+      // Without a fault: one that cannot renew in time on a busy machine stops, and with it what it was to answer.
+      (lost.leaderChanged ? LOST_WITH_LEADER : NOT_EXPLAINED)
+    );
   }
   const silentMs = leases.taskLeaseMs * (1 - RENEWED_SHARE) - RENEWED_LATE_MS;
-  const own = (fault: Fault): boolean => fault.nodeId === nodeId;
   return (
-    // A process that was killed never comes back under its id: whenever its work returns, that is why.
-    by("its node was killed", (it) => own(it) && it.kind === "kill" && it.from <= lostAt) ??
+    by("its node was killed", killed) ??
     by(
       "its node stood still for longer than its lease",
       (it) => reason === "expired" && own(it) && it.kind === "stop" && lasted(it, silentMs),
@@ -111,3 +124,7 @@ function explanation(
 }
 
 const NOT_EXPLAINED: Explanation = { because: null, fault: null };
+const LOST_WITH_LEADER: Explanation = {
+  because: "its grant was lost with the leader that gave it, which costs no attempt",
+  fault: null,
+};
