@@ -141,7 +141,16 @@ export class Background {
       piece.end();
       return;
     }
-    result.catch((error: unknown) => this.#failed(piece, error)).finally(() => piece.end());
+    result.then(
+      () => piece.end(),
+      (error: unknown) => {
+        try {
+          this.#failed(piece, error);
+        } finally {
+          piece.end();
+        }
+      },
+    );
   }
 
   #failed(piece: Piece, error: unknown): void {

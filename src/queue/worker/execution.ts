@@ -18,16 +18,20 @@ export class Execution implements Speaker {
   /** Lines that it logged so far. */
   lines = 0;
   #abort: AbortController | undefined;
-  /** Rejects when code of this execution left an error that nobody caught. */
-  readonly crashed: Promise<never>;
   #crash: (error: unknown) => void = () => undefined;
 
   constructor(grant: Grant) {
     this.grant = grant;
-    this.crashed = new Promise((_, reject) => {
+  }
+
+  /** What the work comes to; or an error that its code left behind, or its time limit, when that is first. */
+  run(work: () => unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
       this.#crash = reject;
+      const result = executing.run(this, work);
+      if (typeof result !== "object" || result === null || !("then" in result)) resolve(result);
+      else Promise.resolve(result).then(resolve, reject);
     });
-    this.crashed.catch(() => undefined);
   }
 
   /** Ends it after so long, whether its code listens to the signal or not. */
@@ -67,7 +71,7 @@ export class Execution implements Speaker {
 }
 
 /** Which execution the running code belongs to, over its promises and timers. */
-export const executing = new AsyncLocalStorage<Execution>();
+const executing = new AsyncLocalStorage<Execution>();
 
 /**
  * For errors that nobody caught: true when an executor left it behind, and then its task alone fails.

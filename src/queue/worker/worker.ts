@@ -9,6 +9,7 @@
 
 import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
+import { Fifo } from "../../core/base/fifo.ts";
 import { batchesOf } from "../../core/queue/batches.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
@@ -22,7 +23,7 @@ import { startTimer } from "../../host/timer.ts";
 import { loadFile, storeFile } from "../api/files.ts";
 import type { HeldLeases, LeaderPort, NodeRegistration, Progress, Report } from "../api/types.ts";
 import { dependencyResults } from "./dependencies.ts";
-import { Execution, executing } from "./execution.ts";
+import { Execution } from "./execution.ts";
 import { EncodedResult, type ExecutionContext, type Executors } from "./executor.ts";
 import { failureOf } from "./failure.ts";
 import { NoteSender } from "./note-sender.ts";
@@ -35,6 +36,11 @@ const RENEW_AGAIN_SHARE = 0.1;
 const FAREWELL_MS = 3_000;
 /** Leases are renewed so many times per duration. */
 const RENEWALS_PER_LEASE = 3;
+/**
+ * Executions that begin in one turn of the loop. Short ones would otherwise begin and end by the thousand before
+ * anything that was asked, or is to be sent, has its turn.
+ */
+const STARTS_PER_TURN_MAX = 100;
 
 /** Said at the start of a node, not with the first failure. */
 function checkBackoffs(executors: Executors): void {
@@ -58,8 +64,9 @@ interface WorkerOptions {
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #held = new Map<string, Execution>();
-  #waiting: Execution[] = [];
+  readonly #waiting = new Fifo<Execution>();
   #running = 0;
+  #startsInTurn = 0;
   readonly #pace: Pace;
   readonly #reports: ReportSender;
   readonly #notes: NoteSender;
@@ -123,7 +130,7 @@ export class Worker {
     this.#changed?.();
     const { node_id: nodeId, run } = this.#options.registration;
     await this.#farewell("drain", (leader) => leader.drain(nodeId, run));
-    const unstarted = this.#waiting.splice(0);
+    const unstarted = this.#waiting.takeAll();
     await this.#handBack(unstarted);
     const deadline = performance.now() + graceMs;
     while (this.#held.size > 0 && performance.now() < deadline) {
@@ -164,7 +171,7 @@ export class Worker {
         this.#held.set(grant.lease_token, execution);
         this.#waiting.push(execution);
       }
-      if (this.#stopping) await this.#handBack(this.#waiting.splice(0));
+      if (this.#stopping) await this.#handBack(this.#waiting.takeAll());
       else this.#fill();
     }
   }
@@ -183,15 +190,20 @@ export class Worker {
 
   /** Starts what is held while slots are free. */
   #fill(): void {
-    let next = 0;
-    while (this.#running < this.#options.registration.max_parallel && next < this.#waiting.length) {
-      const execution = this.#waiting[next++];
+    const { registration, background } = this.#options;
+    while (this.#running < registration.max_parallel && this.#waiting.size > 0) {
+      if (this.#startsInTurn >= STARTS_PER_TURN_MAX) return;
+      const execution = this.#waiting.take();
       if (execution === undefined || execution.lost) continue;
+      if (++this.#startsInTurn === STARTS_PER_TURN_MAX) setImmediate(() => this.#nextTurn());
       this.#running++;
-      const name = `task ${execution.grant.task_id}`;
-      this.#options.background.run(name, () => this.#execute(execution));
+      background.run(`task ${execution.grant.task_id}`, () => this.#execute(execution));
     }
-    if (next > 0) this.#waiting = this.#waiting.slice(next);
+  }
+
+  #nextTurn(): void {
+    this.#startsInTurn = 0;
+    this.#fill();
   }
 
   async #execute(execution: Execution): Promise<void> {
@@ -254,10 +266,12 @@ export class Worker {
     if (executor === undefined) throw new Error(`this node has no executor "${grant.executor}"`);
     const input: unknown = JSON.parse(grant.input);
     const limit = execution.limit(grant.timeout_ms);
-    const result = await Promise.race([
-      executing.run(execution, () => executor(input, this.#context(execution))),
-      execution.crashed,
-    ]).finally(() => limit?.cancel());
+    let result: unknown;
+    try {
+      result = await execution.run(() => executor(input, this.#context(execution)));
+    } finally {
+      limit?.cancel();
+    }
     if (result instanceof EncodedResult)
       return { status: "completed", result: result.text, error: null };
     const payload = encodePayload(result, "the result");
