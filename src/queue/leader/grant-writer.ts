@@ -211,9 +211,9 @@ export class GrantWriter {
           this.#options.taskLeaseMs,
           attempts,
         ]);
-        const claimed = row["ids"] as readonly number[];
-        const keys = row["keys"] as readonly string[];
+        const claimed = listOf(row["ids"]);
         if (claimed.length === all.length) {
+          const keys = listOf(row["keys"]);
           const byId = new Map(claimed.map((id, index) => [Number(id), keys[index] ?? ""]));
           return new Map(all.map(({ id, token: lease }) => [lease, byId.get(id) ?? ""]));
         }
@@ -321,4 +321,9 @@ export class GrantWriter {
       ]),
     );
   }
+}
+
+/** Numbers or keys as one text, which is cheaper to read than an array; null for none. */
+function listOf(column: unknown): readonly string[] {
+  return typeof column === "string" ? column.split(",") : [];
 }

@@ -17,4 +17,4 @@ with guard as materialized (
   returning t.id, execution_key(t.id, t.input) as key
 )
 select (select count(*) from guard) as guarded,
-       (select coalesce(array_agg(id), '{}') from claimed) as ids, (select coalesce(array_agg(key), '{}') from claimed) as keys
+       (select string_agg(id::text, ',') from claimed) as ids, (select string_agg(key, ',') from claimed) as keys
