@@ -7,17 +7,14 @@
 import { clean } from "../core/base/terminal-text.ts";
 import {
   formatClock,
-  formatCompactPercent,
   formatCount,
-  formatMs,
   formatNumber,
   formatPercent,
-  formatRate,
-  virtualUsers,
 } from "../core/run/results/format.ts";
 import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
 import { endLines } from "./end.ts";
+import { pace, percentiles, users } from "./figures-line.ts";
 import { linesToText } from "./lines.ts";
 import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
 
@@ -93,17 +90,10 @@ function introduction(summary: RunSummary): string[] {
 export function heartbeat(live: LiveRun): string {
   const running = live.workflows.filter(({ status }) => status === "running");
   const targets = running.flatMap(({ targetPerSecond }) => targetPerSecond ?? []);
-  const parts = [formatClock(live.elapsedSeconds)];
-  if (live.totalSeconds !== null && live.totalSeconds > 0) {
-    const share = Math.min(1, live.elapsedSeconds / live.totalSeconds);
-    parts.push(formatCompactPercent(share).padStart(5));
-  }
-  parts.push(formatRate(live.ratePerSecond));
+  const parts = pace(live);
   const target = targets.reduce((sum, rate) => sum + rate, 0);
   if (targets.length > 0) parts.push(`target ${formatNumber(target)} arrivals/s`);
-  parts.push(...percentiles(live), failures(live));
-  const active = live.workflows.reduce((sum, { activeVus }) => sum + activeVus, 0);
-  parts.push(virtualUsers(active));
+  parts.push(...percentiles(live), failures(live), users(live));
   if (live.phase !== "running") parts.push(live.phase);
   for (const { doing, name } of live.workflows)
     if (doing !== null) parts.push(`"${name}" is ${doing}`);
@@ -113,17 +103,6 @@ export function heartbeat(live: LiveRun): string {
   for (const { expression, actualText } of failing) parts.push(`✗ ${expression} (${actualText})`);
   if (live.summary.generator.limited) parts.push("! the generator is the limit");
   return parts.join("  ");
-}
-
-/** Percentiles of different steps cannot be added up: the slowest step speaks, by name. */
-function percentiles({ workflows }: LiveRun): string[] {
-  const [slowest, ...others] = workflows
-    .flatMap(({ steps }) => steps)
-    .filter(({ ratePerSecond }) => ratePerSecond > 0)
-    .sort((a, b) => b.p99 - a.p99);
-  if (slowest === undefined) return [];
-  const whose = others.length > 0 ? ` (${slowest.name})` : "";
-  return [`p95 ${formatMs(slowest.p95)}`, `p99 ${formatMs(slowest.p99)}${whose}`];
 }
 
 function failures({ summary }: LiveRun): string {

@@ -3,6 +3,7 @@
 import { formatDuration } from "../../core/base/duration.ts";
 import { EXIT_TASK_FAILED } from "../../host/exit-codes.ts";
 import type { FollowMessage, LogLine, QueueClient, Task, TaskEvent } from "../../queue/index.ts";
+import { areFigures, figuresLine } from "../../ui/figures-line.ts";
 import { line, print, type Shared } from "./queue-command.ts";
 
 export async function follow(client: QueueClient, options: Shared, id: string): Promise<number> {
@@ -31,11 +32,17 @@ export async function follow(client: QueueClient, options: Shared, id: string): 
 function followLine(message: FollowMessage): string {
   if (message.event !== "transition") {
     const { message: words } = message.data as { readonly message: unknown };
-    return `${message.event.padEnd(12)} ${typeof words === "string" ? words : JSON.stringify(words)}`;
+    return `${message.event.padEnd(12)} ${wordsOf(words)}`;
   }
   const [time, type, from, to, attempt, node] = eventRow(message.data as TaskEvent);
   const move = from === to || from === "" ? to : `${from} -> ${to}`;
   return `${time}  ${type?.padEnd(12)} ${move?.padEnd(22)} attempt ${attempt}  ${node}`;
+}
+
+/** What an execution told: a line, the figures of a load test, or any value. */
+function wordsOf(told: unknown): string {
+  if (typeof told === "string") return told;
+  return areFigures(told) ? figuresLine(told) : JSON.stringify(told);
 }
 
 export function eventRow(event: TaskEvent): readonly string[] {

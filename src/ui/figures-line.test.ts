@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { areFigures, figuresLine } from "./figures-line.ts";
+import { JsonView } from "./json-view.ts";
+import { syntheticRun } from "./testing/synthetic.ts";
+
+/** What `--ui json` tells of a run, as another process reads it. */
+function told(elapsedSeconds: number): Readonly<Record<string, unknown>> {
+  let text = "";
+  const stdout = { write: (part: string) => (text += part), on: () => undefined };
+  const view = new JsonView({ stdout, env: {} } as never);
+  view.start(() => undefined);
+  view.update(syntheticRun(elapsedSeconds));
+  return JSON.parse(text.trim().split("\n").at(-1) ?? "") as Readonly<Record<string, unknown>>;
+}
+
+describe("figures of a run", () => {
+  it("are one line of what matters while it runs", () => {
+    const figures = told(15);
+    if (!areFigures(figures)) throw new Error("a view tells figures");
+    expect(figuresLine(figures)).toMatch(
+      /^00:15 +\d+ % {2}[\d,.]+\/s {2}p95 [\d.]+ m?s {2}p99 [\d.]+ m?s .* {2}failed [\d,.]+\/s {2}[\d,]+ VUs?$/,
+    );
+  });
+
+  it("are known by all that the line says, and nothing else is taken for them", () => {
+    const figures = told(15);
+    for (const other of [null, "text", 7, [], {}, { done: 0.5 }])
+      expect(areFigures(other)).toBe(false);
+    for (const field of ["phase", "elapsedSeconds", "totalSeconds", "ratePerSecond", "workflows"])
+      expect(areFigures({ ...figures, [field]: undefined })).toBe(false);
+    expect(areFigures({ ...figures, workflows: [{ activeVus: 1, steps: [{}] }] })).toBe(false);
+  });
+});
