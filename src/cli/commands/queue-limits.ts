@@ -39,19 +39,23 @@ export function registerLimits(queue: Command): void {
         line(headedTable(["queue", "state", "concurrency", "rate", "back-off"], queues.map(rowOf)));
       }),
     );
-  for (const [name, paused] of [
-    ["pause", true],
-    ["resume", false],
-  ] as const) {
-    const what = paused ? "hand out no more tasks of a queue" : "hand out tasks of a queue again";
-    add(queue, name, what, "<queue>").action(
-      run(async (client, flags: Shared, one: string) => {
-        await client.limitQueue(one, { paused });
-        if (flags.json) print({ queue: one, paused });
-        else line(`queue ${one} ${paused ? "is paused; what runs goes on" : "goes on"}`);
-      }),
-    );
-  }
+  add(queue, "pause", "hand out no more tasks of a queue", "<queue>").action(
+    run(async (client, flags: Shared, one: string) => {
+      await client.limitQueue(one, { paused: true });
+      if (flags.json) print({ queue: one, paused: true });
+      else line(`queue ${one} is paused; what runs goes on`);
+    }),
+  );
+  add(queue, "resume", "hand out tasks of a queue again", "<queue>").action(
+    run(async (client, flags: Shared, one: string) => {
+      const paused = (await client.queues()).filter((it) => it.paused).map((it) => it.queue);
+      const wasPaused = paused.includes(one);
+      if (wasPaused) await client.limitQueue(one, { paused: false });
+      if (flags.json) return print({ queue: one, paused: false, was_paused: wasPaused });
+      if (wasPaused) return line(`queue ${one} goes on`);
+      line(`queue ${one} was not paused; paused: ${paused.join(", ") || "none"}`);
+    }),
+  );
 }
 
 function rowOf({ queue, paused, concurrency, rate, backoff }: QueueInfo): string[] {

@@ -133,6 +133,21 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(broken?.stderr).toMatch(/write it as NAME=value/);
   });
 
+  it("resumes a queue that is paused, and says which are when this one is not", async () => {
+    expect((await hyperscale(["pause", "mail"], at)).stdout).toMatch(/^queue mail is paused/);
+    const other = await hyperscale(["resume", "nosuch"], at);
+    expect(other).toMatchObject({ code: 0, stdout: "queue nosuch was not paused; paused: mail\n" });
+    const resumed = await hyperscale(["resume", "mail"], at);
+    expect(resumed.stdout).toBe("queue mail goes on\n");
+    const [limits, again] = await Promise.all([
+      hyperscale(["limits"], at),
+      hyperscale(["resume", "mail", "--json"], at),
+    ]);
+    expect(limits.stdout).toMatch(/^mail +open/m);
+    expect(limits.stdout).not.toMatch(/nosuch/);
+    expect(JSON.parse(again.stdout)).toEqual({ queue: "mail", paused: false, was_paused: false });
+  });
+
   it("makes, pauses, resumes, runs and removes a schedule", async () => {
     const schedule = (...args: string[]) => hyperscale(["schedule", ...args], at);
     const listed = async (): Promise<unknown> =>
