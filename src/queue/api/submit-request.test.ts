@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { QueueError } from "../../core/queue/errors.ts";
 import { readSettings } from "../config.ts";
-import { parseSubmit } from "./submit-request.ts";
+import { parseParams, parseSubmit } from "./submit-request.ts";
 
 describe("submit", () => {
   it("puts tasks with the same executor and constraints in one lane, whatever their order of keys", () => {
@@ -62,5 +63,33 @@ describe("settings", () => {
     expect(() => readSettings({ HYPERSCALE_POLL_INTERVAL_SECONDS: "often" }, {})).toThrow(
       /HYPERSCALE_POLL_INTERVAL_SECONDS is "often"/,
     );
+  });
+});
+
+describe("a refusal", () => {
+  it("names the field and says what it must be, in plain words", () => {
+    const schema = z.strictObject({
+      concurrency: z.int().positive().max(1_000_000).nullish(),
+      rate: z.strictObject({ count: z.int().positive() }).optional(),
+      queue: z.string().min(1).max(3),
+      ids: z.array(z.int()).max(2).optional(),
+      state: z.enum(["QUEUED", "FAILED"]).optional(),
+      paused: z.boolean().optional(),
+    });
+    const refusals: readonly [object, string][] = [
+      [{ queue: "a", concurrency: 2e6 }, "concurrency: must be at most 1,000,000"],
+      [{ queue: "a", concurrency: 0 }, "concurrency: must be more than 0"],
+      [{ queue: "a", concurrency: 1.5 }, "concurrency: must be a whole number"],
+      [{ queue: "a", rate: { count: "1" } }, "rate.count: must be a number"],
+      [{}, "queue: is missing"],
+      [{ queue: "" }, "queue: must have at least 1 characters"],
+      [{ queue: "long" }, "queue: must have at most 3 characters"],
+      [{ queue: "a", ids: [1, 2, 3] }, "ids: must have at most 2 entries"],
+      [{ queue: "a", state: "GONE" }, 'state: must be "QUEUED" or "FAILED"'],
+      [{ queue: "a", paused: "no" }, "paused: must be true or false"],
+      [{ queue: "a", extra: 1 }, 'params: has no field "extra"'],
+    ];
+    for (const [params, words] of refusals)
+      expect(() => parseParams(schema, params)).toThrow(new QueueError("INVALID_PARAMS", words));
   });
 });

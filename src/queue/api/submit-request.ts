@@ -8,6 +8,7 @@ import { DEFAULT_QUEUE } from "../../core/queue/gates.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { canonicalJson, laneOf, type Placement } from "../../core/queue/placement.ts";
 import { BACKOFF_KINDS, backoffProblem } from "../../core/queue/retry.ts";
+import { issueWords } from "./issue-words.ts";
 import type { NewTask } from "./types.ts";
 
 const storable = (what: string) =>
@@ -170,7 +171,8 @@ function invalid(error: z.ZodError): QueueError {
   const problems = error.issues
     .slice(0, 5)
     .map(
-      (issue) => `${issue.path.length === 0 ? "params" : issue.path.join(".")}: ${issue.message}`,
+      (issue) =>
+        `${issue.path.length === 0 ? "params" : issue.path.join(".")}: ${issueWords(issue)}`,
     );
   return new QueueError("INVALID_PARAMS", problems.join("; "));
 }
