@@ -110,4 +110,31 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     expect(await client.call("delete_tasks", { ids: named })).toEqual({ changed: 4, next: null });
     await expect(client.call("cancel_tasks", { ids, state: "QUEUED" })).rejects.toThrow(/state/);
   });
+
+  it("begins no more short executions in one turn of the loop than others can wait for", async () => {
+    let ran = 0;
+    let most = 0;
+    let before = 0;
+    let turn = setImmediate(function count() {
+      most = Math.max(most, ran - before);
+      before = ran;
+      turn = setImmediate(count);
+    });
+    const tasks = Array.from({ length: 3_000 }, () => ({ executor: "short" }));
+    const database = await bench.database();
+    // Submitted before anybody works, so that they are handed out by the thousand.
+    const idle = await bench.node({ database, settings: { ...calmSettings, maxParallel: 0 } });
+    await bench.client(idle).submitMany(tasks);
+    const settings = { ...calmSettings, maxParallel: 2, prefetch: 4_000 };
+    const executors = { short: () => ran++ };
+    const client = bench.client(await bench.node({ database, executors, settings }));
+    await eventually(
+      "all ran",
+      async () => (await client.status()).counts.SUCCEEDED === tasks.length,
+    );
+    clearImmediate(turn);
+    expect(ran).toBe(tasks.length);
+    expect(most).toBeLessThanOrEqual(100);
+    expect(most).toBeGreaterThan(1);
+  });
 });
