@@ -107,10 +107,22 @@ function seriesOf(line: Line): uPlot.Series {
     label: line.label,
     stroke,
     width: line.width ?? 1.5,
-    points: { show: (chart) => (chart.data[0]?.length ?? 0) < 3 },
+    points: {
+      show: (chart) => (chart.data[0]?.length ?? 0) < 3,
+      filter: (chart, series, shown) => (shown ? null : lonePoints(chart.data[series] ?? [])),
+    },
     ...(line.dash === undefined ? {} : { dash: [...line.dash] }),
     ...(line.filled === true ? { fill: `${stroke}22` } : {}),
   };
+}
+
+/** A value between gaps is on no line: only a point shows it. */
+function lonePoints(values: ArrayLike<number | null | undefined>): number[] {
+  const isThere = (at: number): boolean => values[at] !== null && values[at] !== undefined;
+  const lone: number[] = [];
+  for (let at = 0; at < values.length; at++)
+    if (isThere(at) && !isThere(at - 1) && !isThere(at + 1)) lone.push(at);
+  return lone;
 }
 
 /** A limit that is near is in the picture; one that is far away would flatten everything else. */
