@@ -16,6 +16,7 @@
  */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { beginCells } from "./cell-buffer.ts";
 import { GROUP_SHAPE } from "./group-stats.ts";
 import { type MetricChanges, readMetrics } from "./metrics.ts";
 import { NAMES_MAX, type Name, type NameTable, readName, writeName } from "./names.ts";
@@ -222,8 +223,9 @@ export interface NewNames {
   readonly list: readonly Name[];
 }
 
-/** Undefined when the bytes are not a frame of this version and shape. */
+/** Undefined when the bytes are not a frame of this version and shape. Its cells stand until the next is read. */
 export function readFrame(bytes: Uint8Array, shape: StatsShape): Frame | undefined {
+  beginCells();
   const reader = new ByteReader(bytes);
   if (reader.uint8() !== FRAME_VERSION) return undefined;
   const [number, since] = [reader.varint(), reader.varint()];

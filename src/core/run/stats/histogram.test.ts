@@ -57,7 +57,7 @@ describe("cells", () => {
 });
 
 describe("a histogram", () => {
-  it("counts in a cell what takes more than 32 bits, added, merged and raised", () => {
+  it("counts in a cell what takes more than 16 and 32 bits, added, merged and raised", () => {
     const times = fc.integer({ min: 0, max: 2 ** 33 });
     const cell = fc.nat(3);
     fc.assert(
@@ -67,13 +67,40 @@ describe("a histogram", () => {
         for (const [at, more] of added) {
           plain.record(at, more);
           counts[at] = (counts[at] ?? 0) + more;
-          part.raiseCells([at], [counts[at]], whole);
+          part.raiseCells(Uint16Array.of(at), Float64Array.of(counts[at]), whole);
         }
         const merged = new Histogram();
         merged.merge(plain);
         for (const one of [plain, part, whole, merged])
           expect(counts.map((_, at) => one.countOfCell(at))).toEqual(counts);
         expect(whole.count).toBe(plain.count);
+      }),
+    );
+  });
+
+  it("without a part is what the rest alone would have been", () => {
+    const value = fc.oneof(fc.nat(3_000), fc.nat(2 ** 31));
+    const times = fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 2 ** 18 }));
+    const values = fc.array(fc.tuple(value, times), { maxLength: 20 });
+    fc.assert(
+      fc.property(values, values, (some, others) => {
+        const [whole, part, alone] = [new Histogram(), new Histogram(), new Histogram()];
+        for (const [one, count] of some) for (const into of [whole, part]) into.record(one, count);
+        for (const [one, count] of others)
+          for (const into of [whole, alone]) into.record(one, count);
+        const rest = whole.without(part);
+        const cells = (of: Histogram): number[][] => {
+          const held: number[][] = [];
+          of.forEachCell((cell, count) => held.push([cell, count]));
+          return held;
+        };
+        expect(cells(rest)).toEqual(cells(alone));
+        expect([rest.count, rest.sum]).toEqual([alone.count, alone.sum]);
+        expect(cellOf(rest.min)).toBe(cellOf(alone.min));
+        expect(cellOf(rest.max)).toBe(cellOf(alone.max));
+        expect(rest.quantiles([0.5, 0.9, 0.999]).map(cellOf)).toEqual(
+          alone.quantiles([0.5, 0.9, 0.999]).map(cellOf),
+        );
       }),
     );
   });

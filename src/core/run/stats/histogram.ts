@@ -6,8 +6,8 @@
  *      page        0    │      1      │      2      │      3      │ …      1024 cells each
  *      width       1    │      1      │      2      │      4      │ …      of one cell
  *
- * A page is allocated when its first value comes, and counts in 32 bits until one of its cells needs
- * more, so a histogram of ordinary latencies takes some tens of kilobytes. Values are reported as the
+ * A page is allocated when its first value comes, and counts in 16 bits until one of its cells needs
+ * more, so a histogram of ordinary latencies takes some ten kilobytes. Values are reported as the
  * middle of their cell, at most 0.05 % off, and never outside what was really seen (minimum and
  * maximum are kept exactly).
  */
@@ -73,8 +73,11 @@ export function rankOf(fraction: number | undefined, count: number): number {
     : Math.max(1, Math.ceil(fraction * count - 1e-9));
 }
 
-/** Counts of one page. Most take 32 bits: caches hold twice as many, and merging waits for little else. */
-type Page = Uint32Array | Float64Array;
+/** Counts of one page. Most take 16 bits: caches hold four times as many, and merging waits for little else. */
+type Page = Uint16Array | Float64Array;
+const COUNT_MAX_NARROW = 0xffff;
+/** Cells that are added up before it is asked whether a percentile lies among them. */
+const BLOCK_CELLS = 8;
 
 export class Histogram {
   readonly #pages: (Page | undefined)[] = new Array(PAGES_MAX).fill(undefined);
@@ -134,10 +137,16 @@ export class Histogram {
     this.#count += more;
   }
 
-  /** Raises cells to what they are told to count, and those of the whole by as much. */
-  raiseCells(cells: readonly number[], counts: readonly number[], whole: Histogram): void {
+  /** Raises cells, those of a stretch of them, to what they are told to count, and those of the whole by as much. */
+  raiseCells(
+    cells: Uint16Array,
+    counts: Float64Array,
+    whole: Histogram,
+    from = 0,
+    to = cells.length,
+  ): void {
     let raised = 0;
-    for (let i = 0; i < cells.length; i++) {
+    for (let i = from; i < to; i++) {
       const cell = cells[i] as number;
       const page = cell >>> PAGE_BITS;
       const at = cell & (CELLS_PER_PAGE - 1);
@@ -157,14 +166,14 @@ export class Histogram {
   }
 
   #open(page: number): Page {
-    const cells = new Uint32Array(CELLS_PER_PAGE);
+    const cells = new Uint16Array(CELLS_PER_PAGE);
     this.#pages[page] = cells;
     return cells;
   }
 
   /** Of a page that is open. */
   #set(page: number, at: number, count: number): void {
-    const fits = count >>> 0 === count;
+    const fits = (count & COUNT_MAX_NARROW) === count;
     const cells = fits ? (this.#pages[page] as Page) : this.#widened(page);
     cells[at] = count;
   }
@@ -198,18 +207,48 @@ export class Histogram {
   /** What is here and not in `part`, of which every value is here too; extremes to a cell's width. */
   without(part: Histogram): Histogram {
     const rest = new Histogram();
-    let low = Number.POSITIVE_INFINITY;
-    let high = 0;
-    this.forEachCell((cell, count) => {
-      const left = count - part.countOfCell(cell);
-      if (left <= 0) return;
-      rest.addToCell(cell, left);
-      low = Math.min(low, cellLow(cell));
-      high = cellHigh(cell);
-    });
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const cells = this.#pages[page];
+      if (cells !== undefined) rest.#pages[page] = cells.slice();
+      const taken = part.#pages[page];
+      const left = taken === undefined ? 0 : rest.#take(page, taken);
+      rest.#pageCounts[page] = (this.#pageCounts[page] as number) - left;
+      rest.#count += rest.#pageCounts[page] as number;
+    }
     if (rest.count > 0)
-      rest.addMoments(this.#sum - part.#sum, Math.max(low, this.#min), Math.min(high, this.#max));
+      rest.addMoments(
+        this.#sum - part.#sum,
+        Math.max(cellLow(rest.#firstCell()), this.#min),
+        Math.min(cellHigh(rest.#lastCell()), this.#max),
+      );
     return rest;
+  }
+
+  /** Takes so many from the cells of a page, no more than there are; how many that were. */
+  #take(page: number, counts: Page): number {
+    const cells = this.#pages[page];
+    if (cells === undefined) return 0;
+    let taken = 0;
+    for (let at = 0; at < CELLS_PER_PAGE; at++) {
+      const count = counts[at] as number;
+      if (count === 0) continue;
+      const held = cells[at] as number;
+      const less = Math.min(held, count);
+      cells[at] = held - less;
+      taken += less;
+    }
+    return taken;
+  }
+
+  /** The lowest cell that holds anything; there is one. */
+  #firstCell(): number {
+    const page = this.#pageCounts.findIndex((count) => count > 0);
+    return (page << PAGE_BITS) + (this.#pages[page] as Page).findIndex((count) => count > 0);
+  }
+
+  #lastCell(): number {
+    const page = this.#pageCounts.findLastIndex((count) => count > 0);
+    return (page << PAGE_BITS) + (this.#pages[page] as Page).findLastIndex((count) => count > 0);
   }
 
   forEachCell(visit: (cell: number, count: number) => void): void {
@@ -248,11 +287,18 @@ export class Histogram {
         seen += inPage;
         continue;
       }
-      for (let at = 0; at < CELLS_PER_PAGE; at++) {
-        seen += cells[at] as number;
-        while (seen >= rank) {
-          found.push(this.#clamp(cellMiddle((page << PAGE_BITS) + at)));
-          rank = this.#rank(fractions[found.length]);
+      for (let block = 0; block < CELLS_PER_PAGE; block += BLOCK_CELLS) {
+        const inBlock = blockSum(cells, block);
+        if (seen + inBlock < rank) {
+          seen += inBlock;
+          continue;
+        }
+        for (let at = block; at < block + BLOCK_CELLS; at++) {
+          seen += cells[at] as number;
+          while (seen >= rank) {
+            found.push(this.#clamp(cellMiddle((page << PAGE_BITS) + at)));
+            rank = this.#rank(fractions[found.length]);
+          }
         }
       }
     }
@@ -285,4 +331,18 @@ export class Histogram {
   #clamp(value: number): number {
     return Math.min(Math.max(value, this.#min), this.#max);
   }
+}
+
+/** Of `BLOCK_CELLS` cells. Written out: adding takes a third of the time of a loop, and screens ask for all steps. */
+function blockSum(cells: Page, from: number): number {
+  return (
+    (cells[from] as number) +
+    (cells[from + 1] as number) +
+    (cells[from + 2] as number) +
+    (cells[from + 3] as number) +
+    (cells[from + 4] as number) +
+    (cells[from + 5] as number) +
+    (cells[from + 6] as number) +
+    (cells[from + 7] as number)
+  );
 }

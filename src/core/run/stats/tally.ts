@@ -70,8 +70,8 @@ export interface TallyChanges {
 
 /** Undefined when the bytes are not of such a tally. */
 export function readTally(reader: ByteReader, shape: TallyShape): TallyChanges | undefined {
-  const counts: number[] = [];
-  for (let i = 0; i < shape.counts; i++) counts.push(reader.varint());
+  const counts = new Array<number>(shape.counts);
+  for (let i = 0; i < shape.counts; i++) counts[i] = reader.varint();
   const keys = reader.varint();
   if (reader.failed || keys > shape.keysMax) return undefined;
   const keyed: (readonly [number, number])[] = [];

@@ -9,6 +9,7 @@
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { type CellStretch, cellsAt, reserveCells } from "./cell-buffer.ts";
 import { CELLS_MAX, Histogram } from "./histogram.ts";
 import type { Recorded } from "./recorded.ts";
 
@@ -18,7 +19,7 @@ const REMEMBERED_MAX = 4_096;
 interface Changed {
   readonly frame: number;
   /** Ascending and each once. */
-  readonly cells: Uint16Array | readonly number[];
+  readonly cells: Uint16Array;
 }
 
 export class TrackedHistogram {
@@ -38,25 +39,26 @@ export class TrackedHistogram {
     this.histogram.addCells(cells, recorded.counts());
     this.histogram.addMoments(sum, min, max);
     this.changedIn = frame;
-    this.#remember(cells, frame);
+    if (this.#isToldOn) this.#remember(cells, frame);
+    else this.#forgotten = frame;
   }
 
   /** Raises it to what a frame says, and by as much whatever this is a part of. */
   raise(changes: CellChanges, whole: TrackedHistogram, frame: number): void {
-    if (changes.cells.length === 0) return;
+    const { stretch } = changes;
+    if (stretch === null) return;
+    const { from, to } = stretch;
+    const { cells, counts } = cellsAt(stretch);
     const sum = Math.max(0, changes.sum - this.histogram.sum);
-    this.histogram.raiseCells(changes.cells, changes.counts, whole.histogram);
+    this.histogram.raiseCells(cells, counts, whole.histogram, from, to);
     this.histogram.addMoments(sum, changes.min, changes.max);
     whole.histogram.addMoments(sum, changes.min, changes.max);
     whole.changedIn = frame;
-    whole.#remember(changes.cells, frame);
+    if (whole.#isToldOn) whole.#remember(cells.slice(from, to), frame);
+    else whole.#forgotten = frame;
   }
 
   #remember(cells: Changed["cells"], frame: number): void {
-    if (!this.#isToldOn) {
-      this.#forgotten = frame;
-      return;
-    }
     this.#changed.push({ frame, cells });
     this.#remembered += cells.length;
     if (this.#remembered > REMEMBERED_MAX) this.#forget(frame);
@@ -121,12 +123,11 @@ export interface CellChanges {
   readonly sum: number;
   readonly min: number;
   readonly max: number;
-  readonly cells: readonly number[];
-  /** Absolute count of each cell. */
-  readonly counts: readonly number[];
+  /** Cells, ascending, and the absolute count of each; null when it says nothing. */
+  readonly stretch: CellStretch | null;
 }
 
-const NOTHING: CellChanges = { sum: 0, min: 0, max: 0, cells: [], counts: [] };
+const NOTHING: CellChanges = { sum: 0, min: 0, max: 0, stretch: null };
 
 /** Undefined when the bytes make no sense. */
 export function readCellChanges(reader: ByteReader): CellChanges | undefined {
@@ -134,18 +135,20 @@ export function readCellChanges(reader: ByteReader): CellChanges | undefined {
   // A cell takes two bytes at least: a length that lies must not cost memory.
   if (reader.failed || length > CELLS_MAX || 2 * length > reader.remaining) return undefined;
   if (length === 0) return NOTHING;
-  const [sum, min, max] = [reader.float64(), reader.float64(), reader.float64()];
+  const sum = reader.float64();
+  const min = reader.float64();
+  const max = reader.float64();
   if (!(sum >= 0 && min >= 0 && max >= min && max < Number.POSITIVE_INFINITY)) return undefined;
-  const cells = new Array<number>(length);
-  const counts = new Array<number>(length);
+  const stretch = reserveCells(length);
+  const { from, to } = stretch;
+  const { cells, counts } = cellsAt(stretch);
   let cell = 0;
-  for (let i = 0; i < length; i++) {
+  for (let at = from; at < to; at++) {
     const step = reader.varint();
     cell += step;
-    if (cell >= CELLS_MAX || (i > 0 && step === 0)) return undefined;
-    cells[i] = cell;
-    counts[i] = reader.varint();
+    if (cell >= CELLS_MAX || (at > from && step === 0)) return undefined;
+    cells[at] = cell;
+    counts[at] = reader.varint();
   }
-  if (reader.failed) return undefined;
-  return { sum, min, max, cells, counts };
+  return reader.failed ? undefined : { sum, min, max, stretch };
 }

@@ -41,6 +41,12 @@ const COUNTS = [
 ] as const;
 type Counts = Readonly<Record<(typeof COUNTS)[number], number>>;
 const NO_KINDS: readonly number[] = [];
+const NO_COUNTS: Counts = {
+  ...{ calls: 0, failed: 0, bytesIn: 0, bytesOut: 0, requests: 0 },
+  ...{ answers: 0, answeredUs: 0, firstByteUs: 0, connectUs: 0, tlsUs: 0 },
+};
+/** Where sums are counted: each is copied into its window. */
+const sums: { -readonly [Key in keyof Counts]: number } = { ...NO_COUNTS };
 
 export function stepWindow(
   counts: Partial<Counts>,
@@ -48,7 +54,7 @@ export function stepWindow(
   latency: SparseCells,
   failedLatency: SparseCells,
 ): StepWindow {
-  return windowOf((key) => counts[key] ?? 0, [...kinds], { latency, failedLatency });
+  return windowOf({ ...NO_COUNTS, ...counts }, [...kinds], latency, failedLatency);
 }
 
 /**
@@ -56,21 +62,22 @@ export function stepWindow(
  * each of tens of thousands of windows.
  */
 function windowOf(
-  count: (key: keyof Counts) => number,
+  counts: Counts,
   kinds: readonly number[],
-  { failedLatency, latency }: Pick<StepWindow, "latency" | "failedLatency">,
+  latency: SparseCells,
+  failedLatency: SparseCells,
 ): StepWindow {
   return {
-    calls: count("calls"),
-    failed: count("failed"),
-    bytesIn: count("bytesIn"),
-    bytesOut: count("bytesOut"),
-    requests: count("requests"),
-    answers: count("answers"),
-    answeredUs: count("answeredUs"),
-    firstByteUs: count("firstByteUs"),
-    connectUs: count("connectUs"),
-    tlsUs: count("tlsUs"),
+    calls: counts.calls,
+    failed: counts.failed,
+    bytesIn: counts.bytesIn,
+    bytesOut: counts.bytesOut,
+    requests: counts.requests,
+    answers: counts.answers,
+    answeredUs: counts.answeredUs,
+    firstByteUs: counts.firstByteUs,
+    connectUs: counts.connectUs,
+    tlsUs: counts.tlsUs,
     kinds: kinds.some((one) => one > 0) ? kinds : NO_KINDS,
     latency,
     failedLatency,
@@ -88,16 +95,36 @@ export interface WindowRules<Content> {
 function sumSteps(all: readonly StepWindow[]): StepWindow {
   const [first] = all;
   if (first !== undefined && all.length === 1) return first;
-  const length = Math.max(...all.map(({ kinds }) => kinds.length));
-  const failures = ({ kinds }: StepWindow, kind: number): number => kinds[kind] ?? 0;
+  Object.assign(sums, NO_COUNTS);
+  let kinds = NO_KINDS;
+  for (const one of all) {
+    addCounts(one);
+    if (one.kinds.length > 0) kinds = sumKinds(kinds, one.kinds);
+  }
   return windowOf(
-    (key) => all.reduce((sum, one) => sum + one[key], 0),
-    Array.from({ length }, (_, kind) => all.reduce((sum, one) => sum + failures(one, kind), 0)),
-    {
-      latency: SparseCells.sum(all.map(({ latency }) => latency)),
-      failedLatency: SparseCells.sum(all.map(({ failedLatency }) => failedLatency)),
-    },
+    sums,
+    kinds,
+    SparseCells.sum(all.map(({ latency }) => latency)),
+    SparseCells.sum(all.map(({ failedLatency }) => failedLatency)),
   );
+}
+
+function addCounts(more: Counts): void {
+  sums.calls += more.calls;
+  sums.failed += more.failed;
+  sums.bytesIn += more.bytesIn;
+  sums.bytesOut += more.bytesOut;
+  sums.requests += more.requests;
+  sums.answers += more.answers;
+  sums.answeredUs += more.answeredUs;
+  sums.firstByteUs += more.firstByteUs;
+  sums.connectUs += more.connectUs;
+  sums.tlsUs += more.tlsUs;
+}
+
+function sumKinds(some: readonly number[], others: readonly number[]): number[] {
+  const length = Math.max(some.length, others.length);
+  return Array.from({ length }, (_, kind) => (some[kind] ?? 0) + (others[kind] ?? 0));
 }
 
 /** How many cells of its histograms hold anything. */
@@ -118,17 +145,25 @@ export function writeStepWindow(writer: ByteWriter, window: StepWindow): void {
   window.failedLatency.encode(writer);
 }
 
-/** Undefined when the bytes are no window of a step. */
+/** In the order of `COUNTS`, written out: a name that is looked up costs more than the number. Undefined when it is none. */
 export function readStepWindow(reader: ByteReader): StepWindow | undefined {
-  const counts: { -readonly [Key in keyof Counts]?: number } = {};
-  for (const key of COUNTS) counts[key] = reader.varint();
+  sums.calls = reader.varint();
+  sums.failed = reader.varint();
+  sums.bytesIn = reader.varint();
+  sums.bytesOut = reader.varint();
+  sums.requests = reader.varint();
+  sums.answers = reader.varint();
+  sums.answeredUs = reader.varint();
+  sums.firstByteUs = reader.varint();
+  sums.connectUs = reader.varint();
+  sums.tlsUs = reader.varint();
   const length = reader.varint();
   if (reader.failed || length > KINDS_MAX) return undefined;
-  const kinds = Array.from({ length }, () => reader.varint());
+  const kinds = length === 0 ? NO_KINDS : Array.from({ length }, () => reader.varint());
   const latency = SparseCells.decode(reader);
   const failedLatency = SparseCells.decode(reader);
   if (reader.failed || latency === undefined || failedLatency === undefined) return undefined;
-  return stepWindow(counts, kinds, latency, failedLatency);
+  return windowOf(sums, kinds, latency, failedLatency);
 }
 
 /** The load and what it took to make it. Integrals over the window, so that windows add up. */
