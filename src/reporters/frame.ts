@@ -22,6 +22,7 @@ import type {
 } from "../core/run/results/model.ts";
 import { SparseCells } from "../core/run/stats/sparse-cells.ts";
 import { cellsOf, figuresOfCells } from "./cells.ts";
+import { KnownLabels, type Labels, labelsKey } from "./labels.ts";
 import type { Frame, Point, PointScope } from "./reporter.ts";
 
 /** Time series of one run at one reporter. A back-end pays for each; more are left out and counted. */
@@ -38,7 +39,8 @@ const LIVE_FIGURES: ReadonlySet<string> = new Set([
   "sent",
 ]);
 
-type Labels = Readonly<Record<string, string>>;
+/** The figure that is sent with its cells. */
+const LATENCY = figureName("latencyMs");
 
 interface Latencies {
   readonly cells: SparseCells;
@@ -48,6 +50,7 @@ interface Latencies {
 /** Makes the frames of one run, for reporters that want them equally often. */
 export class FrameBuilder {
   readonly #series = new Set<string>();
+  readonly #labels = new KnownLabels(SERIES_MAX);
   #counts = new Map<string, number>();
   #latencies = new Map<string, Latencies>();
   #lastMs: number | undefined;
@@ -58,7 +61,7 @@ export class FrameBuilder {
     const fromMs = this.#lastMs ?? beganMs;
     // Two values of one moment are a mistake to databases of time series.
     this.#lastMs = Math.max(this.#lastMs === undefined ? fromMs : fromMs + 1, Math.round(atMs));
-    const points = new Points("interval", this.#counts, this.#latencies);
+    const points = new Points("interval", this.#counts, this.#latencies, this.#labels);
     points.add(summary, progress);
     this.#counts = points.counts;
     this.#latencies = points.latencies;
@@ -66,17 +69,26 @@ export class FrameBuilder {
     return {
       kind: "interval",
       ...{ runBeganMs: beganMs, fromMs, atMs: this.#lastMs },
-      labels: runLabels(summary),
+      labels: this.#labels.same(runLabels(summary)),
       points: kept,
       leftOut: points.list.length - kept.length,
     };
   }
 }
 
+/** Every reporter sends the same one. */
+const summaryFrames = new WeakMap<RunSummary, Frame>();
+
 /** Every figure of a run that is over. */
 export function summaryFrame(summary: RunSummary): Frame {
+  const made = summaryFrames.get(summary) ?? frameOf(summary);
+  summaryFrames.set(summary, made);
+  return made;
+}
+
+function frameOf(summary: RunSummary): Frame {
   const beganMs = Date.parse(summary.startedAt);
-  const points = new Points("summary", new Map(), new Map());
+  const points = new Points("summary", new Map(), new Map(), new KnownLabels(SERIES_MAX));
   points.add(summary, null);
   points.addVerdict(summary);
   const series = new Set<string>();
@@ -107,17 +119,6 @@ function keyOf(scope: PointScope, figure: string, labels: Labels): string {
   return `${scope} ${figure} ${labelsKey(labels)}`;
 }
 
-const keys = new WeakMap<Labels, string>();
-
-/** The same for equal labels; points of one step share theirs, so it is worked out once for all of them. */
-export function labelsKey(labels: Labels): string {
-  const known = keys.get(labels);
-  if (known !== undefined) return known;
-  const key = JSON.stringify(labels);
-  keys.set(labels, key);
-  return key;
-}
-
 class Points {
   readonly list: Point[] = [];
   readonly counts = new Map<string, number>();
@@ -125,12 +126,16 @@ class Points {
   readonly #kind: Frame["kind"];
   readonly #countsBefore: ReadonlyMap<string, number>;
   readonly #latenciesBefore: ReadonlyMap<string, Latencies>;
+  readonly #known: KnownLabels;
+  readonly #added = new Map<Latencies, SparseCells>();
 
   constructor(
     kind: Frame["kind"],
     countsBefore: ReadonlyMap<string, number>,
     latenciesBefore: ReadonlyMap<string, Latencies>,
+    known: KnownLabels,
   ) {
+    this.#known = known;
     this.#kind = kind;
     this.#countsBefore = countsBefore;
     this.#latenciesBefore = latenciesBefore;
@@ -144,29 +149,63 @@ class Points {
         steps.map((step) => [step, latenciesOf(step, progress?.latencies?.get(step))] as const),
       ),
     );
-    const ofWorkflows = workflows.map(({ steps }) =>
-      together(steps.map((step) => ofSteps.get(step) ?? null)),
-    );
+    const ofWorkflows = workflows.map((workflow) => this.#ofWorkflow(workflow, ofSteps));
     const steps = workflows.flatMap((workflow) => workflow.steps);
-    this.#together("run", {}, steps, summary.totals, together(ofWorkflows));
+    const run = this.#labels({});
+    this.#together("run", run, steps, summary.totals, together(ofWorkflows));
     const { cpu, lagMsP99 } = summary.generator;
-    this.#gauge("run", "generator_cpu", "share", {}, cpu);
-    this.#gauge("run", "generator_lag_ms_p99", "ms", {}, lagMsP99);
+    this.#gauge("run", "generator_cpu", "share", run, cpu);
+    this.#gauge("run", "generator_lag_ms_p99", "ms", run, lagMsP99);
     for (const [at, workflow] of workflows.entries()) {
-      const labels = { workflow: workflow.name };
+      const labels = this.#labels({ workflow: workflow.name });
       const latencies = ofWorkflows[at] ?? null;
       this.#together("workflow", labels, workflow.steps, workflow.totals, latencies);
       this.#workflow(workflow, labels);
     }
     for (const { activeVus, name, targetPerSecond } of progress?.workflows ?? []) {
-      this.#gauge("workflow", "active_users", "count", { workflow: name }, activeVus);
+      const labels = this.#labels({ workflow: name });
+      this.#gauge("workflow", "active_users", "count", labels, activeVus);
       if (targetPerSecond !== null)
-        this.#gauge("workflow", "target_rate", "per second", { workflow: name }, targetPerSecond);
+        this.#gauge("workflow", "target_rate", "per second", labels, targetPerSecond);
     }
     for (const { name, steps: own } of workflows)
       for (const step of own) this.#step(step, name, ofSteps.get(step) ?? null);
     for (const { metrics, name } of workflows)
       for (const metric of metrics) this.#metric(metric, name);
+  }
+
+  #labels(labels: Labels): Labels {
+    return this.#known.same(labels);
+  }
+
+  /** Its steps together: what was added to them since the frame before is less to add up than all there is. */
+  #ofWorkflow(
+    { name, steps }: WorkflowSummary,
+    ofSteps: ReadonlyMap<StepSummary, Latencies | null>,
+  ): Latencies | null {
+    const all = steps.map((step) => ofSteps.get(step) ?? null);
+    const before = this.#latenciesBefore.get(
+      keyOf("workflow", LATENCY, this.#labels({ workflow: name })),
+    );
+    if (before === undefined || all.includes(null)) return together(all);
+    const added = steps.map((step, at) =>
+      this.#addedTo(keyOf("step", LATENCY, this.#stepLabels(step, name)), all[at] as Latencies),
+    );
+    const sumMs = all.reduce((sum, one) => sum + (one?.sumMs ?? 0), 0);
+    return { cells: before.cells.plus(SparseCells.sum(added)), sumMs };
+  }
+
+  #addedTo(key: string, latencies: Latencies): SparseCells {
+    const known = this.#added.get(latencies);
+    if (known !== undefined) return known;
+    const before = this.#latenciesBefore.get(key)?.cells ?? SparseCells.EMPTY;
+    const added = latencies.cells.minus(before);
+    this.#added.set(latencies, added);
+    return added;
+  }
+
+  #stepLabels({ name: step, protocol, tags }: StepSummary, workflow: string): Labels {
+    return this.#labels({ ...tags, workflow, step, protocol });
   }
 
   addVerdict({ durationSeconds, thresholds, verdict }: RunSummary): void {
@@ -204,7 +243,11 @@ class Points {
 
   #workflow({ arrivals, checks, iterations }: WorkflowSummary, labels: Labels): void {
     for (const outcome of ["completed", "ended", "failed", "interrupted"] as const)
-      this.#counter("workflow", "iterations", "count", { ...labels, outcome }, iterations[outcome]);
+      this.#counter(
+        ...(["workflow", "iterations", "count"] as const),
+        this.#labels({ ...labels, outcome }),
+        iterations[outcome],
+      );
     this.#counter("workflow", "arrivals_started", "count", labels, arrivals?.started);
     this.#counter("workflow", "arrivals_missed", "count", labels, arrivals?.missed);
     for (const { name: check, passed, failed } of checks) {
@@ -220,7 +263,7 @@ class Points {
   }
 
   #step(step: StepSummary, workflow: string, latencies: Latencies | null): void {
-    const labels = { ...step.tags, workflow, step: step.name, protocol: step.protocol };
+    const labels = this.#stepLabels(step, workflow);
     for (const [field, description] of figuresOf(STEP_FIGURES)) {
       if (!this.#wants(field)) continue;
       const value = step[field];
@@ -232,9 +275,9 @@ class Points {
       else if (value !== undefined) this.#value("step", field, description, labels, value);
     }
     for (const [error, count] of Object.entries(step.errors))
-      this.#counter("step", "errors", "count", { ...labels, error }, count);
+      this.#counter("step", "errors", "count", this.#labels({ ...labels, error }), count);
     for (const [status, count] of statusClasses(step.statuses))
-      this.#counter("step", "statuses", "count", { ...labels, status }, count);
+      this.#counter("step", "statuses", "count", this.#labels({ ...labels, status }), count);
   }
 
   #metric({ kind, name, tags, values }: MetricSummary, workflow: string): void {
@@ -295,9 +338,8 @@ class Points {
     if (latencies === null) return;
     const key = keyOf(scope, figure, labels);
     this.latencies.set(key, latencies);
-    const before = this.#latenciesBefore.get(key) ?? { cells: SparseCells.EMPTY, sumMs: 0 };
-    const added = latencies.cells.minus(before.cells);
-    const sum = Math.max(0, latencies.sumMs - before.sumMs);
+    const added = this.#addedTo(key, latencies);
+    const sum = Math.max(0, latencies.sumMs - (this.#latenciesBefore.get(key)?.sumMs ?? 0));
     this.list.push({ ...named, figures: figuresOfCells(added, sum), sum, total: latencies });
   }
 }

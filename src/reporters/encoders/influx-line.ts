@@ -5,24 +5,29 @@
  */
 
 import type { Frame } from "../reporter.ts";
+import { remembered } from "./remembered.ts";
 import { groupsOf, valuesOf } from "./values.ts";
 
 /** Times are milliseconds: whoever sends the lines says so (`precision=ms`). */
 export function influxLines(frame: Frame, prefix: string): InfluxLine[] {
   return groupsOf(frame).map(({ labels, points, scope }) => {
-    const tags = Object.entries({ ...frame.labels, ...labels })
-      .filter(([, value]) => value !== "")
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, value]) => `,${escaped(name)}=${escaped(value)}`);
-    const fields = points.flatMap(valuesOf).map(({ name, value }) => `${name}=${value}`);
-    const measurement = escaped(`${prefix}_${scope}`);
-    return {
-      text: `${measurement}${tags.join("")} ${fields.join(",")}`,
-      atMs: frame.atMs,
-      points: points.length,
-    };
+    let fields = "";
+    for (const point of points)
+      for (const { name, value } of valuesOf(point))
+        fields += fields === "" ? `${name}=${value}` : `,${name}=${value}`;
+    const series = seriesOf(frame.labels, labels, `${prefix}_${scope}`);
+    return { text: `${series} ${fields}`, atMs: frame.atMs, points: points.length };
   });
 }
+
+/** The measurement and its tags. */
+const seriesOf = remembered((run, labels, measurement) => {
+  const tags = Object.entries({ ...run, ...labels })
+    .filter(([, value]) => value !== "")
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => `,${escaped(name)}=${escaped(value)}`);
+  return `${escaped(measurement)}${tags.join("")}`;
+});
 
 interface InfluxLine {
   /** Without its time. */

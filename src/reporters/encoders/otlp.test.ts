@@ -67,7 +67,7 @@ function quantile(point: HistogramPoint, fraction: number): number {
 }
 
 describe("metrics", () => {
-  const json = JSON.stringify(otlpRequest(frame, frame.points));
+  const json = otlpRequest(frame, frame.points);
   const [{ scopeMetrics }] = (readOtlp("Metrics", json) as ReadMetrics).resourceMetrics;
   const [{ metrics }] = scopeMetrics;
 
@@ -100,7 +100,7 @@ describe("metrics", () => {
 
   it("of the summary are understood, too", () => {
     const end = summaryFrame(run);
-    expect(() => readOtlp("Metrics", JSON.stringify(otlpRequest(end, end.points)))).not.toThrow();
+    expect(() => readOtlp("Metrics", otlpRequest(end, end.points))).not.toThrow();
   });
 
   it("with a field that nobody knows would be refused", () => {

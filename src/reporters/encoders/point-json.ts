@@ -3,6 +3,7 @@
 import { chunks } from "../definition.ts";
 import type { Payload } from "../pipeline/payload-queue.ts";
 import type { Frame, Point } from "../reporter.ts";
+import { remembered } from "./remembered.ts";
 
 export interface PointObject {
   readonly at: string;
@@ -25,6 +26,20 @@ export function framePoints(frame: Frame): PointObject[] {
     values: numbersOf(point),
   }));
 }
+
+/** All of them as lines: what `framePoints` says, with its labels written once for all points of a step. */
+export function pointLines(frame: Frame): string {
+  const head = `{"at":"${new Date(frame.atMs).toISOString()}","kind":"${frame.kind}","scope":"`;
+  let text = "";
+  for (const point of frame.points) {
+    const { figure, kind, labels, scope, unit } = point;
+    text += `${head}${scope}","figure":${JSON.stringify(figure)},"type":"${kind}","unit":"${unit}","labels":`;
+    text += `${labelsText(frame.labels, labels)},"values":${JSON.stringify(numbersOf(point))}}\n`;
+  }
+  return text;
+}
+
+const labelsText = remembered((run, labels) => JSON.stringify({ ...run, ...labels }));
 
 function numbersOf(point: Point): Readonly<Record<string, number>> {
   switch (point.kind) {

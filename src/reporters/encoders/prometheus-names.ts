@@ -26,11 +26,11 @@ export function inBaseUnit(value: number, unit: FigureUnit): number {
 
 /** Labels with only what their names may hold, in the order that remote write demands. */
 export function prometheusLabels(
-  frame: Frame,
-  point: Point,
+  run: Frame["labels"],
+  own: Point["labels"],
   more: Readonly<Record<string, string>> = {},
 ): (readonly [string, string])[] {
-  return Object.entries({ ...frame.labels, ...point.labels, ...more })
+  return Object.entries({ ...run, ...own, ...more })
     .filter(([, value]) => value !== "")
     .map(([name, value]) => [labelName(name), value] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1));

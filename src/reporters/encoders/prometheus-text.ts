@@ -53,7 +53,7 @@ interface NamedSample {
 function samplesOf(frame: Frame, point: Point): NamedSample[] {
   const name = prometheusName(point, frame.kind);
   const labels = (more: Readonly<Record<string, string>> = {}) =>
-    Object.fromEntries(prometheusLabels(frame, point, more));
+    Object.fromEntries(prometheusLabels(frame.labels, point.labels, more));
   switch (point.kind) {
     case "counter": {
       const type = frame.kind === "interval" ? "counter" : "gauge";

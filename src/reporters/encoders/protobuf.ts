@@ -11,7 +11,11 @@ const CAPACITY = 128;
 
 /** One message; fields are written in the order they are added. */
 export class Protobuf {
-  readonly #writer = new ByteWriter(CAPACITY);
+  readonly #writer: ByteWriter;
+
+  constructor(capacity = CAPACITY) {
+    this.#writer = new ByteWriter(capacity);
+  }
 
   /** Integers up to 2^53, not negative. */
   varint(field: number, value: number): this {
@@ -69,8 +73,8 @@ export class Protobuf {
   }
 
   /** The fields of another message as if they were its own. */
-  fields(other: Protobuf): this {
-    this.#writer.raw(other.#writer.take());
+  fields(other: Uint8Array): this {
+    this.#writer.raw(other);
     return this;
   }
 

@@ -15,37 +15,48 @@ import {
   SECONDS_PER_MS,
 } from "./prometheus-names.ts";
 import { Protobuf } from "./protobuf.ts";
+import { remembered } from "./remembered.ts";
 
 /** Of a summary, whose latencies are also asked for without histograms. */
 const SENT_QUANTILES = ["p50", "p75", "p90", "p95", "p99", "p99_9"] as const;
 
-/** One time series each, as bytes of its message; `native`: distributions as native histograms. */
-export function timeSeriesOf(frame: Frame, native: boolean): Protobuf[] {
-  const known: KnownLabels = new Map();
-  return frame.points.flatMap((point) => seriesOf(frame, point, native, known));
+/** So many points make a request of some tens of kilobytes. */
+const BYTES_PER_POINT = 256;
+
+interface WriteRequest {
+  readonly body: Buffer;
+  readonly series: number;
 }
 
-/** Points of one step have the same labels, but for their name: as bytes they are made once. */
-type KnownLabels = Map<Point["labels"], Protobuf>;
-
-export function writeRequest(series: readonly Protobuf[]): Buffer {
-  const request = new Protobuf();
-  for (const one of series) request.message(1, one);
-  return request.finish();
-}
-
-function seriesOf(frame: Frame, point: Point, native: boolean, known: KnownLabels): Protobuf[] {
-  const name = prometheusName(point, frame.kind);
-  const labels = (): Protobuf => {
-    const made = known.get(point.labels) ?? labelsOf(frame, point);
-    known.set(point.labels, made);
-    return made;
+/** Requests of at most so many time series each; `native`: distributions as native histograms. */
+export function writeRequests(frame: Frame, native: boolean, most: number): WriteRequest[] {
+  const requests: WriteRequest[] = [];
+  let [request, series] = [new Protobuf(frame.points.length * BYTES_PER_POINT), 0];
+  const flush = (): void => {
+    requests.push({ body: request.finish(), series });
+    [request, series] = [new Protobuf(), 0];
   };
-  const gauge = (suffix: string, value: number, more?: Readonly<Record<string, string>>) =>
-    named(name + suffix, more === undefined ? labels() : labelsOf(frame, point, more)).nested(
-      2,
-      (sample) => sample.double(1, value).varint(2, frame.atMs),
-    );
+  for (const point of frame.points)
+    for (const write of seriesOf(frame, point, native)) {
+      if (series === most) flush();
+      request.nested(1, write);
+      series++;
+    }
+  if (series > 0) flush();
+  return requests;
+}
+
+type WriteSeries = (series: Protobuf) => void;
+
+function seriesOf(frame: Frame, point: Point, native: boolean): WriteSeries[] {
+  const name = prometheusName(point, frame.kind);
+  const gauge = (suffix: string, value: number, quantile = ""): WriteSeries => {
+    return (series) => {
+      addName(series, name + suffix);
+      series.fields(labelsOf(frame.labels, point.labels, quantile));
+      series.nested(2, (sample) => sample.double(1, value).varint(2, frame.atMs));
+    };
+  };
   switch (point.kind) {
     case "counter":
       return [gauge("", inBaseUnit(point.total, point.unit))];
@@ -58,15 +69,17 @@ function seriesOf(frame: Frame, point: Point, native: boolean, known: KnownLabel
         const histogram = exponentialOf(total.cells);
         const sumSeconds = total.sumMs * SECONDS_PER_MS;
         return [
-          named(name, labels()).nested(4, (message) =>
-            addHistogram(message, histogram, sumSeconds, frame.atMs),
-          ),
+          (series) => {
+            addName(series, name);
+            series.fields(labelsOf(frame.labels, point.labels));
+            series.nested(4, (message) => addHistogram(message, histogram, sumSeconds, frame.atMs));
+          },
         ];
       }
       if (figures.count === 0) return [gauge("_count", 0)];
       return [
         ...SENT_QUANTILES.map((figure) =>
-          gauge("", figures[figure] * SECONDS_PER_MS, { quantile: String(QUANTILES[figure]) }),
+          gauge("", figures[figure] * SECONDS_PER_MS, String(QUANTILES[figure])),
         ),
         gauge("_max", figures.max * SECONDS_PER_MS),
         gauge("_sum", sum * SECONDS_PER_MS),
@@ -77,18 +90,17 @@ function seriesOf(frame: Frame, point: Point, native: boolean, known: KnownLabel
 }
 
 /** The name sorts before all small letters, as the receiver demands. */
-function named(name: string, labels: Protobuf): Protobuf {
-  return new Protobuf()
-    .nested(1, (label) => label.text(1, "__name__").text(2, name))
-    .fields(labels);
+function addName(series: Protobuf, name: string): void {
+  series.nested(1, (label) => label.text(1, "__name__").text(2, name));
 }
 
-function labelsOf(frame: Frame, point: Point, more?: Readonly<Record<string, string>>): Protobuf {
+/** Labels as bytes, with a quantile if there is one. */
+const labelsOf = remembered((run, own, quantile) => {
   const labels = new Protobuf();
-  for (const [label, value] of prometheusLabels(frame, point, more))
+  for (const [label, value] of prometheusLabels(run, own, { quantile }))
     labels.nested(1, (message) => message.text(1, label).text(2, value));
-  return labels;
-}
+  return labels.finish();
+});
 
 /** Counts of whole numbers: buckets as spans of neighbours, each count as its difference to the last. */
 function addHistogram(

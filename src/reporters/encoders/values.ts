@@ -1,7 +1,7 @@
 /** Points as plain numbers with names, for formats that know no histograms. */
 
 import type { Distribution } from "../../core/run/results/model.ts";
-import { labelsKey } from "../frame.ts";
+import { labelsKey } from "../labels.ts";
 import type { Frame, Point } from "../reporter.ts";
 
 /** Of a distribution; the least and finer percentiles stand in summary.json. */
@@ -16,14 +16,28 @@ const SENT_FIGURES = [
   "max",
 ] as const satisfies readonly (keyof Distribution)[];
 
+/** Names of distributions that are remembered. */
+const FIGURES_MAX = 256;
+
 interface NamedValue {
   /** "requests", "latency_ms_p99". */
   readonly name: string;
   readonly value: number;
 }
 
+/** Several reporters are told the same points. */
+const madeValues = new WeakMap<Point, readonly NamedValue[]>();
+
 /** A counter is its total, a distribution the figures of its stretch; nothing measured is nothing said. */
-export function valuesOf(point: Point): NamedValue[] {
+export function valuesOf(point: Point): readonly NamedValue[] {
+  const known = madeValues.get(point);
+  if (known !== undefined) return known;
+  const made = namedValues(point);
+  madeValues.set(point, made);
+  return made;
+}
+
+function namedValues(point: Point): NamedValue[] {
   const { figure } = point;
   switch (point.kind) {
     case "counter":
@@ -33,9 +47,26 @@ export function valuesOf(point: Point): NamedValue[] {
     case "distribution": {
       const { figures } = point;
       const told = figures.count === 0 ? (["count"] as const) : SENT_FIGURES;
-      return told.map((name) => ({ name: `${figure}_${name}`, value: figures[name] }));
+      return told.map((name) => ({ name: valueName(figure, name), value: figures[name] }));
     }
   }
+}
+
+/** Figures of distributions are few. */
+const valueNames = new Map<string, Map<string, string>>();
+
+function valueName(figure: string, name: string): string {
+  let names = valueNames.get(figure);
+  if (names === undefined) {
+    names = new Map();
+    // Those of custom metrics are as many as a run makes up.
+    if (valueNames.size < FIGURES_MAX) valueNames.set(figure, names);
+  }
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  const made = `${figure}_${name}`;
+  names.set(name, made);
+  return made;
 }
 
 /** Points of one scope with the same labels. */

@@ -3,7 +3,7 @@
 import { appendFile, rename, rm, writeFile } from "node:fs/promises";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { definePush, defineReporter, type ReporterDefinition } from "../definition.ts";
-import { framePoints } from "../encoders/point-json.ts";
+import { pointLines } from "../encoders/point-json.ts";
 import { prometheusText } from "../encoders/prometheus-text.ts";
 import { summaryFrame } from "../frame.ts";
 import { annotations } from "./annotations.ts";
@@ -78,11 +78,7 @@ const ndjson = definePush({
   transport: ({ target }) => appending("ndjson", target),
   encode: (frame) => [
     {
-      body: Buffer.from(
-        framePoints(frame)
-          .map((point) => `${JSON.stringify(point)}\n`)
-          .join(""),
-      ),
+      body: Buffer.from(pointLines(frame)),
       points: frame.points.length,
     },
   ],

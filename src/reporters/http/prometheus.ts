@@ -1,8 +1,8 @@
 /** Prometheus: remote write with native histograms, and the pushgateway. */
 
-import { chunks, definePush, httpTarget } from "../definition.ts";
+import { definePush, httpTarget } from "../definition.ts";
 import { prometheusText } from "../encoders/prometheus-text.ts";
-import { timeSeriesOf, writeRequest } from "../encoders/remote-write.ts";
+import { writeRequests } from "../encoders/remote-write.ts";
 import { snappyLiterals } from "../encoders/snappy.ts";
 import { HttpTransport } from "../pipeline/http.ts";
 
@@ -63,10 +63,9 @@ export const prometheus = definePush({
     return new HttpTransport({ gzip: false, request });
   },
   encode: (frame, { histograms }) =>
-    chunks(timeSeriesOf(frame, histograms === "native"), SERIES_PER_REQUEST_MAX).map((series) => ({
-      body: snappyLiterals(writeRequest(series)),
-      points: series.length,
-    })),
+    writeRequests(frame, histograms === "native", SERIES_PER_REQUEST_MAX).map(
+      ({ body, series }) => ({ body: snappyLiterals(body), points: series }),
+    ),
 });
 
 export const pushgateway = definePush({

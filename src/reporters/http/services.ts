@@ -81,7 +81,11 @@ export const otlp = definePush({
     const payload = { body: Buffer.from(JSON.stringify(body)), points: spans, to: "traces" };
     return { payloads: [payload], leftOut };
   },
-  encode: (frame) => payloads(frame.points, POINTS_MAX, (points) => otlpRequest(frame, points)),
+  encode: (frame) =>
+    chunks(frame.points, POINTS_MAX).map((points) => ({
+      body: Buffer.from(otlpRequest(frame, points)),
+      points: points.length,
+    })),
 });
 
 /** Of Datadog's metrics: what their numbers mean. (API v2, series) */

@@ -2,6 +2,7 @@
 
 import { definePush, type ReporterDefinition } from "../definition.ts";
 import { influxLines } from "../encoders/influx-line.ts";
+import { remembered } from "../encoders/remembered.ts";
 import { valuesOf } from "../encoders/values.ts";
 import {
   DATAGRAM_BYTES_MAX,
@@ -24,20 +25,26 @@ interface Line {
 
 /** "hyperscale.step.shop.pay.latency_ms_p99": what has no labels has them in its path. By the name of the value. */
 function pathsOf(frame: Frame, point: Point, prefix: string): (name: string) => string {
-  const { error, outcome, result, status, ...labels } = point.labels;
-  const { check, metric, step, workflow } = labels;
-  const kind = frame.kind === "summary" ? ["summary"] : [];
+  const kind = frame.kind === "summary" ? ".summary" : "";
+  const [before, after] = partsOf(frame.labels, point.labels, point.scope);
+  const start = `${pathPart(prefix)}${kind}.${before}`;
+  return (name) => `${start}.${pathPart(name)}${after}`;
+}
+
+/** What stands before and behind the name of a value. */
+const partsOf = remembered((run, labels, scope): readonly [before: string, after: string] => {
+  const { check, error, metric, outcome, result, status, step, workflow } = labels;
   const named = [workflow, step, check, metric].filter((part) => part !== undefined);
   const counted = [error, outcome, result, status].filter((part) => part !== undefined);
-  const run = frame.labels["run"] ?? "run";
-  const before = [prefix, ...kind, run, point.scope, ...named].map(pathPart).join(".");
-  const after = counted.map((part) => `.${pathPart(part)}`).join("");
-  return (name) => `${before}.${pathPart(name)}${after}`;
-}
+  const before = [run["run"] ?? "run", scope, ...named].map(pathPart).join(".");
+  return [before, counted.map((part) => `.${pathPart(part)}`).join("")];
+});
+
+const PLAIN = /^[A-Za-z0-9_-]+$/;
 
 /** Dots separate, and the rest means something in one of the dialects. */
 function pathPart(text: string): string {
-  return text.replace(/[^A-Za-z0-9_-]+/g, "_") || "_";
+  return PLAIN.test(text) ? text : text.replace(/[^A-Za-z0-9_-]+/g, "_") || "_";
 }
 
 /** Counters as what was added, everything else as it stands. (github.com/statsd/statsd, metric types) */
@@ -75,13 +82,13 @@ function tagPart(text: string): string {
 
 function graphiteLines(frame: Frame, prefix: string): Line[] {
   const at = Math.floor(frame.atMs / 1_000);
-  return frame.points.flatMap((point) => {
+  const lines: Line[] = [];
+  for (const point of frame.points) {
     const path = pathsOf(frame, point, prefix);
-    return valuesOf(point).map(({ name, value }, first) => ({
-      text: `${path(name)} ${value} ${at}`,
-      points: first === 0 ? 1 : 0,
-    }));
-  });
+    for (const [first, { name, value }] of valuesOf(point).entries())
+      lines.push({ text: `${path(name)} ${value} ${at}`, points: first === 0 ? 1 : 0 });
+  }
+  return lines;
 }
 
 /** Of a stream. */

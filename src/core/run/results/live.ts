@@ -36,7 +36,7 @@ export interface LiveRun {
 
 /** What reporters are told while a run goes on; a `LiveRun` with latencies says it, too. */
 export interface RunProgress {
-  /** Nothing over time, which grows with the run, is in it. */
+  /** What is over time is in it only where somebody looks at it anyway. */
   readonly summary: RunSummary;
   readonly workflows: readonly Pick<LiveWorkflow, "name" | "activeVus" | "targetPerSecond">[];
   /** All latencies of a step so far, in microseconds; where they are not here, its windows hold them. */

@@ -59,6 +59,8 @@ interface RunAggregateOptions extends JudgedRun {
 
 /** Live figures are worked out so often: who can read faster? Working them out costs more than drawing. */
 const FIGURES_MS = 500;
+/** Figures that were asked for so lately are going to be asked for again. */
+const WATCHED_MS = 2 * FIGURES_MS;
 const JUDGE_MS_MAX = 500;
 /** A search is looked at with every frame: its probes begin and end on time. */
 const SEARCH_MS = 100;
@@ -87,6 +89,8 @@ export interface RunRemarks {
 /** What a picture shows besides what moves smoothly. */
 interface LiveFigures {
   readonly atMs: number;
+  /** Taken in by then. */
+  readonly frames: number;
   readonly summary: RunSummary;
   readonly steps: ReadonlyMap<WorkflowAggregate, readonly LiveStep[]>;
 }
@@ -107,6 +111,7 @@ export class RunAggregate {
   /** By hand; null when nobody changed the load. */
   #scale: number | null = null;
   readonly #searches = new Map<string, BreakpointRun>();
+  #frames = 0;
   /** Those shown last. */
   #figures: LiveFigures | null = null;
 
@@ -171,6 +176,7 @@ export class RunAggregate {
   }
 
   frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
+    this.#frames++;
     const received = this.#workflows.get(name)?.frame(core, bytes, vitals, this.#now);
     if (received?.sound === false)
       this.note(`executor core ${core} sent statistics that could not be read`);
@@ -361,9 +367,19 @@ export class RunAggregate {
 
   /** For reporters on this machine, who are told rarely: what is known now. */
   progress(): RunProgress {
-    const summary = this.summary({ interrupted: false, ended: false, detail: "totals" });
+    const summary = this.#progressSummary();
     const workflows = this.measured.map((one) => liveWorkflow(one, [], this.#now));
     return { summary, workflows, latencies: latenciesOf(summary, this.#data()) };
+  }
+
+  /** Where somebody looks at figures, too, those of this moment serve both. */
+  #progressSummary(): RunSummary {
+    const figures = this.#figures;
+    if (figures === null || this.#now - figures.atMs > WATCHED_MS)
+      return this.summary({ interrupted: false, ended: false, detail: "totals" });
+    if (figures.atMs !== this.#now || figures.frames !== this.#frames)
+      this.#figures = this.#figuresNow("figures");
+    return (this.#figures ?? figures).summary;
   }
 
   /** Reporters elsewhere, who want more, are told rarely and get what is known now. */
@@ -377,6 +393,7 @@ export class RunAggregate {
   #figuresNow(detail: LiveDetail): LiveFigures {
     return {
       atMs: this.#now,
+      frames: this.#frames,
       summary: this.summary({ interrupted: false, ended: false, detail }),
       steps: new Map(this.measured.map((one) => [one, liveSteps(one, this.#now)])),
     };
