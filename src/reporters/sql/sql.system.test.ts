@@ -11,7 +11,7 @@ async function open(text: string, url = "postgres://ada:pa55word-1@127.0.0.1:9/l
 }
 
 it("a database that nobody serves changes nothing, and is named without its password", async () => {
-  const reporting = await open("postgres=env:PGURL,deadline=300ms");
+  const reporting = await open("postgres=env:PGURL,deadline=4s");
   await reporting.start(run);
   const { reports, verdict } = await reporting.finish(run);
   expect(verdict).toBe(run.verdict);

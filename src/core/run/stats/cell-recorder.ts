@@ -6,7 +6,8 @@
  *      fold   ──► adds them to the totals, gives them as sparse cells, and forgets them
  */
 
-import { CELLS_PER_PAGE, cellOf, PAGES_MAX } from "./histogram.ts";
+import { cellOf, PAGES_MAX } from "./histogram.ts";
+import { CELLS_PER_PAGE } from "./histogram-page.ts";
 import { NOTHING_RECORDED, type Recorded } from "./recorded.ts";
 import { SparseCells } from "./sparse-cells.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";

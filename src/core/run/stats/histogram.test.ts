@@ -3,7 +3,6 @@ import { build } from "hdr-histogram-js";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
 import {
-  CELLS_PER_PAGE,
   cellLow,
   cellMiddle,
   cellOf,
@@ -12,6 +11,7 @@ import {
   PAGES_MAX,
   VALUE_MAX,
 } from "./histogram.ts";
+import { CELLS_PER_PAGE } from "./histogram-page.ts";
 
 const value = fc.oneof(
   fc.integer({ min: 0, max: 5_000 }),

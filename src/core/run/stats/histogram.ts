@@ -13,8 +13,20 @@
  */
 
 import { assert } from "../../base/assert.ts";
+import {
+  addNarrow,
+  addWide,
+  allNarrow,
+  BLOCK_CELLS,
+  blockSum,
+  CELLS_PER_PAGE,
+  COUNT_MAX_NARROW,
+  endOfPage,
+  type Page,
+  raiseNarrow,
+  raiseWide,
+} from "./histogram-page.ts";
 
-export const CELLS_PER_PAGE = 1024;
 const PAGE_BITS = 10;
 /** 2^39 µs are 152 hours: everything above is counted in the last cell. */
 const VALUE_BITS_MAX = 39;
@@ -73,12 +85,6 @@ export function rankOf(fraction: number | undefined, count: number): number {
     : Math.max(1, Math.ceil(fraction * count - 1e-9));
 }
 
-/** Counts of one page. Most take 16 bits: caches hold four times as many, and merging waits for little else. */
-type Page = Uint16Array | Float64Array;
-const COUNT_MAX_NARROW = 0xffff;
-/** Cells that are added up before it is asked whether a percentile lies among them. */
-const BLOCK_CELLS = 8;
-
 export class Histogram {
   readonly #pages: (Page | undefined)[] = new Array(PAGES_MAX).fill(undefined);
   /** How many values lie in each page: percentiles pass over pages without one of them. */
@@ -123,21 +129,19 @@ export class Histogram {
 
   /** The same of many, ascending. */
   addCells(cells: Uint16Array, counts: Float64Array): void {
-    let more = 0;
-    for (let i = 0; i < cells.length; i++) {
-      const cell = cells[i] as number;
-      const count = counts[i] as number;
-      const page = cell >>> PAGE_BITS;
-      const held = this.#pages[page] ?? this.#open(page);
-      const at = cell & (CELLS_PER_PAGE - 1);
-      this.#set(page, at, (held[at] as number) + count);
-      this.#pageCounts[page] = (this.#pageCounts[page] as number) + count;
-      more += count;
+    for (let at = 0; at < cells.length; ) {
+      const page = (cells[at] as number) >>> PAGE_BITS;
+      const end = endOfPage(cells, at, cells.length);
+      this.#addToPage(page, cells, counts, at, end);
+      at = end;
     }
-    this.#count += more;
   }
 
-  /** Raises cells, those of a stretch of them, to what they are told to count, and those of the whole by as much. */
+  /**
+   * Raises cells, those of a stretch of them, to what they are told to count, and those of the whole by as much;
+   * `counts` are by how much, then. Page by page, and each in a loop of its own: that waits for memory, and little
+   * work between two cells lets a processor wait for several at once.
+   */
   raiseCells(
     cells: Uint16Array,
     counts: Float64Array,
@@ -145,24 +149,47 @@ export class Histogram {
     from = 0,
     to = cells.length,
   ): void {
-    let raised = 0;
-    for (let i = from; i < to; i++) {
-      const cell = cells[i] as number;
-      const page = cell >>> PAGE_BITS;
-      const at = cell & (CELLS_PER_PAGE - 1);
-      const own = this.#pages[page] ?? this.#open(page);
-      const count = counts[i] as number;
-      const more = count - (own[at] as number);
-      if (more <= 0) continue;
-      this.#set(page, at, count);
-      this.#pageCounts[page] = (this.#pageCounts[page] as number) + more;
-      const all = whole.#pages[page] ?? whole.#open(page);
-      whole.#set(page, at, (all[at] as number) + more);
-      whole.#pageCounts[page] = (whole.#pageCounts[page] as number) + more;
-      raised += more;
+    for (let at = from; at < to; ) {
+      const page = (cells[at] as number) >>> PAGE_BITS;
+      const end = endOfPage(cells, at, to);
+      this.#raisePage(page, cells, counts, at, end);
+      whole.#addToPage(page, cells, counts, at, end);
+      at = end;
     }
-    this.#count += raised;
-    whole.#count += raised;
+  }
+
+  #raisePage(
+    page: number,
+    cells: Uint16Array,
+    counts: Float64Array,
+    from: number,
+    to: number,
+  ): void {
+    const held = this.#pages[page] ?? this.#open(page);
+    if (held instanceof Uint16Array && allNarrow(counts, from, to))
+      raiseNarrow(held, cells, counts, from, to);
+    else raiseWide(this.#widened(page), cells, counts, from, to);
+    this.#counted(page, counts, from, to);
+  }
+
+  #addToPage(
+    page: number,
+    cells: Uint16Array,
+    counts: Float64Array,
+    from: number,
+    to: number,
+  ): void {
+    const held = this.#pages[page] ?? this.#open(page);
+    const added = held instanceof Uint16Array ? addNarrow(held, cells, counts, from, to) : from;
+    if (added < to) addWide(this.#widened(page), cells, counts, added, to);
+    this.#counted(page, counts, from, to);
+  }
+
+  #counted(page: number, counts: Float64Array, from: number, to: number): void {
+    let more = 0;
+    for (let at = from; at < to; at++) more += counts[at] as number;
+    this.#pageCounts[page] = (this.#pageCounts[page] as number) + more;
+    this.#count += more;
   }
 
   #open(page: number): Page {
@@ -331,18 +358,4 @@ export class Histogram {
   #clamp(value: number): number {
     return Math.min(Math.max(value, this.#min), this.#max);
   }
-}
-
-/** Of `BLOCK_CELLS` cells. Written out: adding takes a third of the time of a loop, and screens ask for all steps. */
-function blockSum(cells: Page, from: number): number {
-  return (
-    (cells[from] as number) +
-    (cells[from + 1] as number) +
-    (cells[from + 2] as number) +
-    (cells[from + 3] as number) +
-    (cells[from + 4] as number) +
-    (cells[from + 5] as number) +
-    (cells[from + 6] as number) +
-    (cells[from + 7] as number)
-  );
 }

@@ -54,10 +54,7 @@ class SeriesColumns {
   readonly #cells: SparseCells[] = [];
   readonly #requests: number[] = [];
   readonly #failed: number[] = [];
-  readonly #p50: (number | null)[] = [];
-  readonly #p95: (number | null)[] = [];
-  readonly #p99: (number | null)[] = [];
-  readonly #steady = { p95: new SteadyLine("p95"), p99: new SteadyLine("p99") };
+  readonly #percentiles = new PercentileColumns();
   /** Failures by kind, of kinds that happened. */
   readonly #kinds = new Map<number, number[]>();
   #widthMs = 0;
@@ -71,9 +68,7 @@ class SeriesColumns {
     let at = settled ? Math.min(this.#windows.length, unchanged) : 0;
     [this.#widthMs, this.#firstMs] = [widthMs, firstMs];
     this.#cut(at);
-    const changedFrom = at;
     for (; firstMs + at * widthMs < endMs; at++) this.#push(this.#at(store, at));
-    for (const line of Object.values(this.#steady)) line.update(this.#cells, changedFrom, ALWAYS);
   }
 
   #at(store: WindowStore<StepWindow>, at: number): StepWindow | undefined {
@@ -82,22 +77,15 @@ class SeriesColumns {
 
   #cut(length: number): void {
     const columns = [this.#windows, this.#cells, this.#requests, this.#failed];
-    const percentiles = [this.#p50, this.#p95, this.#p99];
-    for (const column of [...columns, ...percentiles, ...this.#kinds.values()])
-      column.length = length;
+    for (const column of [...columns, ...this.#kinds.values()]) column.length = length;
   }
 
   #push(window: StepWindow | undefined): void {
-    const latency = window?.latency ?? SparseCells.EMPTY;
-    const [p50, p95, p99] = quantilesMs(latency.quantiles(SERIES_FRACTIONS));
     const before = this.#windows.length;
     this.#windows.push(window);
-    this.#cells.push(latency);
+    this.#cells.push(window?.latency ?? SparseCells.EMPTY);
     this.#requests.push(window?.calls ?? 0);
     this.#failed.push(window?.failed ?? 0);
-    this.#p50.push(p50);
-    this.#p95.push(p95);
-    this.#p99.push(p99);
     for (const [kind, count] of (window?.kinds ?? []).entries())
       if (count > 0 && !this.#kinds.has(kind))
         this.#kinds.set(kind, new Array<number>(before).fill(0));
@@ -108,16 +96,62 @@ class SeriesColumns {
     const errors = errorKinds
       .map((name, kind) => [name, this.#kinds.get(kind)?.slice() ?? []] as const)
       .filter(([, counts]) => counts.some((count) => count > 0));
+    const cells = this.#cells.slice();
+    let made: Percentiles | undefined;
+    const percentiles = (): Percentiles => {
+      made ??= this.#percentiles.of(cells);
+      return made;
+    };
     return {
       windowMs: this.#widthMs,
       atSeconds: momentsOf(secondsAt, this.#firstMs, this.#widthMs, this.#windows.length),
       requests: this.#requests.slice(),
       failed: this.#failed.slice(),
+      get p50() {
+        return percentiles().p50;
+      },
+      get p95() {
+        return percentiles().p95;
+      },
+      get p99() {
+        return percentiles().p99;
+      },
+      get steady() {
+        return percentiles().steady;
+      },
+      errors: Object.fromEntries(errors),
+    };
+  }
+}
+
+type Percentiles = Pick<SeriesSummary, "p50" | "p95" | "p99" | "steady">;
+
+/** Made when they are read: a screen shows those of the steps that fit on it. What was made before is kept. */
+class PercentileColumns {
+  /** Of which they are. */
+  #cells: readonly SparseCells[] = [];
+  readonly #p50: (number | null)[] = [];
+  readonly #p95: (number | null)[] = [];
+  readonly #p99: (number | null)[] = [];
+  readonly #steady = { p95: new SteadyLine("p95"), p99: new SteadyLine("p99") };
+
+  of(cells: readonly SparseCells[]): Percentiles {
+    const changed = cells.findIndex((one, at) => one !== this.#cells[at]);
+    const from = changed < 0 ? cells.length : changed;
+    for (const column of [this.#p50, this.#p95, this.#p99]) column.length = from;
+    for (let at = from; at < cells.length; at++) {
+      const [p50, p95, p99] = quantilesMs(cells[at]?.quantiles(SERIES_FRACTIONS) ?? []);
+      this.#p50.push(p50);
+      this.#p95.push(p95);
+      this.#p99.push(p99);
+    }
+    for (const line of Object.values(this.#steady)) line.update(cells, from, ALWAYS);
+    this.#cells = cells;
+    return {
       p50: this.#p50.slice(),
       p95: this.#p95.slice(),
       p99: this.#p99.slice(),
       steady: { p95: this.#steady.p95.values, p99: this.#steady.p99.values },
-      errors: Object.fromEntries(errors),
     };
   }
 }
