@@ -1,9 +1,10 @@
 /** One workflow as a running test shows it. */
 
 import { isOpen } from "../plan/load.ts";
+import { Histogram } from "../stats/histogram.ts";
 import { recentLatency, recentRates } from "../stats/series.ts";
 import { SparseCells } from "../stats/sparse-cells.ts";
-import type { LiveStep, LiveWorkflow } from "./live.ts";
+import type { LiveStep, LiveWorkflow, RunPhase } from "./live.ts";
 import { doingText, progressOf, targetUsersOf } from "./load-figures.ts";
 import type { RunSummary, StepSummary } from "./model.ts";
 import { isAside, type WorkflowAggregate } from "./workflow-aggregate.ts";
@@ -63,4 +64,24 @@ export function liveWorkflow(
     targetPerSecond: isOpen(load) ? workflow.target : null,
     steps,
   };
+}
+
+/** What is going on, where nothing makes load: it may take long. */
+export function livePhase(
+  phase: RunPhase,
+  warm: boolean,
+  measured: readonly WorkflowAggregate[],
+): RunPhase {
+  if (phase === "running" && warm) return "warming up";
+  if (phase !== "running" && phase !== "starting") return phase;
+  const open = measured.filter(({ doing, status }) => doing !== null || status === "running");
+  const [first] = open;
+  return open.every(({ doing }) => doing === first?.doing) ? (first?.doing ?? phase) : phase;
+}
+
+/** How late the event loop of a core ran, in all that it did. */
+export function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {
+  const merged = new Histogram();
+  for (const workflow of aggregates) merged.merge(workflow.loopLag(core));
+  return merged;
 }

@@ -14,7 +14,7 @@ import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
 import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase, RunProgress } from "./live.ts";
-import { latenciesOf, liveSteps, liveWorkflow } from "./live-workflow.ts";
+import { latenciesOf, livePhase, liveSteps, liveWorkflow, mergedLag } from "./live-workflow.ts";
 import {
   givenUpNote,
   modelNotes,
@@ -341,7 +341,7 @@ export class RunAggregate {
     const total = (value: (workflow: LiveWorkflow) => number): number =>
       workflows.reduce((all, workflow) => all + value(workflow), 0);
     return {
-      phase: this.#livePhase(phase, warm),
+      phase: livePhase(phase, warm, this.measured),
       elapsedSeconds: this.#sinceStart() / 1_000,
       totalSeconds: totalSecondsOf(this.#options.manifests),
       summary,
@@ -352,17 +352,6 @@ export class RunAggregate {
         workflow.steps.reduce((all, step) => all + step.failedPerSecond, 0),
       ),
     };
-  }
-
-  /** What is going on, where nothing makes load: it may take long. */
-  #livePhase(phase: RunPhase, warm: boolean): RunPhase {
-    if (phase === "running" && warm) return "warming up";
-    if (phase !== "running" && phase !== "starting") return phase;
-    const open = this.measured.filter(
-      ({ doing, status }) => doing !== null || status === "running",
-    );
-    const [first] = open;
-    return open.every(({ doing }) => doing === first?.doing) ? (first?.doing ?? phase) : phase;
   }
 
   /** For reporters on this machine, who are told rarely: what is known now. */
@@ -506,10 +495,4 @@ export class RunAggregate {
     const end = ended && this.#endedMs !== undefined ? this.#endedMs : this.#now;
     return Math.max(0, end - (this.#firstStartMs ?? end)) / 1_000;
   }
-}
-
-function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {
-  const merged = new Histogram();
-  for (const workflow of aggregates) merged.merge(workflow.loopLag(core));
-  return merged;
 }

@@ -145,7 +145,7 @@ export function writeStepWindow(writer: ByteWriter, window: StepWindow): void {
   window.failedLatency.encode(writer);
 }
 
-/** In the order of `COUNTS`, written out: a name that is looked up costs more than the number. Undefined when it is none. */
+/** In the order of `COUNTS`, written out: a name that is looked up costs more than the number. Undefined: none. */
 export function readStepWindow(reader: ByteReader): StepWindow | undefined {
   sums.calls = reader.varint();
   sums.failed = reader.varint();
