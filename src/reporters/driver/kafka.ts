@@ -37,7 +37,7 @@ export const kafka = definePush({
         : ({ mechanism, username: user, password: password ?? "" } as SASLOptions);
     return new SessionTransport({
       prepare: async () => void (await driver()),
-      open: () => opened({ brokers, tls, sasl, topic }),
+      open: (signal) => opened({ brokers, tls, sasl, topic }, signal),
       isRefusal,
     });
   },
@@ -58,7 +58,10 @@ interface Cluster {
   readonly topic: string;
 }
 
-async function opened({ brokers, sasl, tls, topic }: Cluster): Promise<Session> {
+async function opened(
+  { brokers, sasl, tls, topic }: Cluster,
+  signal: AbortSignal,
+): Promise<Session> {
   const { CompressionTypes, Kafka, logLevel } = await driver();
   const cluster = new Kafka({
     ...{ clientId: "hyperscale", brokers, ssl: tls, logLevel: logLevel.NOTHING },
@@ -68,6 +71,8 @@ async function opened({ brokers, sasl, tls, topic }: Cluster): Promise<Session> 
     retry: { retries: 0 },
   });
   const producer = cluster.producer({ allowAutoTopicCreation: true });
+  const destroy = (): void => void producer.disconnect().catch(() => {});
+  signal.addEventListener("abort", destroy, { once: true });
   await producer.connect();
   return {
     write: async (body) => {
@@ -80,7 +85,7 @@ async function opened({ brokers, sasl, tls, topic }: Cluster): Promise<Session> 
       await producer.send({ topic, messages, compression: CompressionTypes.GZIP });
     },
     close: () => producer.disconnect(),
-    destroy: () => void producer.disconnect().catch(() => {}),
+    destroy,
   };
 }
 

@@ -21,7 +21,7 @@ export interface Session {
 
 interface SessionOptions {
   readonly prepare?: () => Promise<void>;
-  /** The signal says that nobody waits any more. */
+  /** The signal says that nobody waits any more: what was opened until then is ended. */
   readonly open: (signal: AbortSignal) => Promise<Session>;
   /** Whether the same payload would be refused again. */
   readonly isRefusal: (error: unknown) => boolean;
@@ -54,6 +54,8 @@ export class SessionTransport implements Transport {
     } catch (error) {
       this.#session?.destroy();
       this.#session = undefined;
+      // One that was refused while it was opened is nobody's session: the signal ends it.
+      end.abort(error);
       const problem = errorText(error);
       return error instanceof RefusedError || this.#options.isRefusal(error)
         ? { kind: "refused", problem }
