@@ -77,6 +77,27 @@ describe("a secret", () => {
     );
   });
 
+  it.each([
+    [
+      "https://hooks.example/services/T0/t0ken-0123",
+      "Cannot POST /services/T0/t0ken-0123",
+      "Cannot POST ***",
+    ],
+    ["https://hooks.example/services/T0/t0ken-0123", "no hook t0ken-0123", "no hook ***"],
+    ["http://db/write?key=t0ken-0123%21&u=ada", "who is t0ken-0123!, ada?", "who is ***, ada?"],
+    [
+      "postgres://ada:50%25@db/inventory",
+      'no database "inventory", 50%',
+      'no database "inventory", ***',
+    ],
+    ["redis://ada:100%@db", "no 100%", "no ***"],
+    ["x-key:t0ken-0123", "bad key t0ken-0123", "bad key ***"],
+  ])("is taken out in part: %s", (value, said, shown) => {
+    const secrets = new Secrets({ URL: value });
+    secrets.read("env:URL", "report x");
+    expect(secrets.scrub(said)).toBe(shown);
+  });
+
   it("may come from a file", () => {
     const folder = mkdtempSync(join(tmpdir(), "hyperscale-secret-"));
     try {

@@ -94,11 +94,33 @@ export class Secrets {
   }
 }
 
-/** What a server may repeat of it: the password of an address, the token of a header. */
+/** What a server may repeat of it: the password of an address, the path of a hook, the token of a header. */
 function secretParts(value: string): string[] {
-  const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*?:([^/?#]*)@/i.exec(value) ?? [];
-  if (password !== undefined) return [password, decodeURIComponent(password)];
-  return value.split(/\s+/).filter((word) => word.length >= SECRET_WORD_LENGTH_MIN);
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return longWords(value.split(/[\s:=]+/));
+  const [, password] = /^[^:]+:\/\/[^/?#]*?:([^/?#]*)@/.exec(value) ?? [];
+  const [, path = "", query = ""] = /^[^:]+:\/\/[^/?#]*([^?#]*)\??([^#]*)/.exec(value) ?? [];
+  const values = query.split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
+  // Of other addresses the path is the name of a database, which a message may have.
+  const words = /^https?:/i.test(value) ? [path, ...path.split("/"), ...values] : values;
+  const parts = [...(password === undefined ? [] : [password]), ...longWords(words)];
+  return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].sort(byLength);
+}
+
+function longWords(words: readonly string[]): string[] {
+  return words.filter((word) => word.length >= SECRET_WORD_LENGTH_MIN);
+}
+
+/** Longer ones first: a part of one that is out already would leave the rest of it. */
+function byLength(a: string, b: string): number {
+  return b.length - a.length;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function readSecretFile(path: string, where: string): string {
