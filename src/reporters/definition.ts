@@ -153,7 +153,10 @@ export function definePush<const Described extends Settings>(
     };
     return {
       everyMs,
-      start: async () => way.prepare?.(),
+      start: async (_, signal) => {
+        signal.addEventListener("abort", () => delivery.hurry(), { once: true });
+        await way.prepare?.();
+      },
       interval: offer,
       finish: async (summary, _, phases = []) => {
         const frame = summaryFrame(summary);

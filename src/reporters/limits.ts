@@ -12,6 +12,8 @@ export const GZIP_BYTES_MIN = 1_024;
 export const REQUEST_MS_MAX = 10_000;
 /** Of all that is left when a run is over. */
 export const CLOSE_MS_MAX = 10_000;
+/** Of what is left when somebody will not wait: enough for a file or a server nearby. */
+export const HURRY_MS_MAX = 500;
 /** The first pause after a failure; it doubles. */
 export const RETRY_MS_MIN = 500;
 export const RETRY_MS_MAX = 30_000;

@@ -22,7 +22,7 @@ export interface Reporter {
   readonly everyMs?: number | undefined;
   /** Writes what others did, too: it is finished when they are closed. */
   readonly last?: boolean | undefined;
-  /** Before load is made; refuses with an error what can never work. The signal ends everything. */
+  /** Before load is made; refuses with an error what can never work. The signal: nobody will wait for it. */
   start(run: RunInfo, signal: AbortSignal): Promise<void>;
   /** Returns at once. */
   interval?(frame: Frame): void;

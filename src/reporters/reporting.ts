@@ -108,11 +108,35 @@ export class Reporting {
     const [last, first] = [true, false].map((wanted) =>
       this.#members.filter(({ reporter }) => (reporter.last ?? false) === wanted),
     );
-    await Promise.all((first ?? []).map((member) => end(member, summary, phases)));
+    await Promise.all((first ?? []).map((member) => this.#ended(member, summary, phases)));
     const told = { ...summary, reports: (first ?? []).map(outcomeOf) };
-    await Promise.all((last ?? []).map((member) => end(member, told, phases)));
+    await Promise.all((last ?? []).map((member) => this.#ended(member, told, phases)));
     this.#end.abort();
     return { ...summary, reports: this.#members.map(outcomeOf) };
+  }
+
+  async #ended(
+    member: Member,
+    summary: RunSummary,
+    phases: readonly WorkflowPhase[],
+  ): Promise<void> {
+    const { reporter } = member;
+    const { signal } = this.#end;
+    const works = [
+      () => reporter.finish(summary, summary.verdict, phases),
+      () => reporter.close(),
+    ] as const;
+    for (const work of works)
+      try {
+        await within(CLOSE_MS_MAX + GRACE_MS, work(), signal);
+      } catch (error) {
+        member.problem = errorText(error);
+      }
+  }
+
+  /** Somebody will not wait for back-ends: what they have not taken in a moment is counted as dropped. */
+  hurry(): void {
+    this.#end.abort();
   }
 
   /** Without results: the run never began, or broke. */
@@ -132,24 +156,6 @@ function give(member: Member, frame: Frame): void {
   }
 }
 
-async function end(
-  member: Member,
-  summary: RunSummary,
-  phases: readonly WorkflowPhase[],
-): Promise<void> {
-  const { reporter } = member;
-  try {
-    await within(CLOSE_MS_MAX + GRACE_MS, reporter.finish(summary, summary.verdict, phases));
-  } catch (error) {
-    member.problem = errorText(error);
-  }
-  try {
-    await within(CLOSE_MS_MAX + GRACE_MS, reporter.close());
-  } catch (error) {
-    member.problem = errorText(error);
-  }
-}
-
 function outcomeOf({ problem, reporter }: Member): ReportOutcome {
   const { name, target } = reporter;
   const counts = reporter.counts?.() ?? { sent: 0, dropped: 0, problem: null };
@@ -161,14 +167,24 @@ function outcomeOf({ problem, reporter }: Member): ReportOutcome {
   };
 }
 
-async function within(ms: number, work: Promise<void>): Promise<void> {
+/** The signal says that nobody waits: then it has a moment left. */
+async function within(ms: number, work: Promise<void>, signal?: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
+  let hurry = (): void => {};
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it was not done within ${ms / 1_000} s`)), ms);
+    const arm = (leftMs: number): void => {
+      clearTimeout(timer);
+      const problem = `it was not done within ${leftMs / 1_000} s`;
+      timer = setTimeout(() => reject(new Error(problem)), leftMs);
+    };
+    arm(signal?.aborted === true ? GRACE_MS : ms);
+    hurry = () => arm(GRACE_MS);
   });
+  signal?.addEventListener("abort", hurry);
   try {
     await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", hurry);
   }
 }

@@ -89,6 +89,9 @@ export class LocalRun {
   /** Where the file wants its results sent. */
   #reports: readonly string[] = [];
   #reporting: Reporting | null = null;
+  /** Nothing is left to do but to tell them. */
+  #isReporting = false;
+  #isStopped = false;
   /** For reporters; null without. */
   #phases: WorkflowPhases | null = null;
   #machine: RunMachine | undefined;
@@ -231,6 +234,7 @@ export class LocalRun {
       throw new RunError(placed(machine.mistake), 2);
     }
     const summary = machine.summary();
+    this.#isReporting = true;
     return reporting?.finish(summary, this.#phases?.list(Date.now())) ?? summary;
   }
 
@@ -274,6 +278,10 @@ export class LocalRun {
 
   /** Before the job begins there is only its loading to end; the rest is done when it does. */
   control(command: RunControl): void {
+    if (command.kind === "stop") {
+      if (this.#isReporting || this.#isStopped) this.#reporting?.hurry();
+      this.#isStopped = true;
+    }
     if (this.#machine !== undefined) {
       this.#take({ kind: "control", control: command });
       return;

@@ -130,6 +130,32 @@ describe("a run with reports", () => {
     );
   });
 
+  it("does not wait for a back-end when it is interrupted twice", async () => {
+    let asked = 0;
+    const silent = createServer(() => {
+      asked++;
+    });
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    try {
+      const { port } = silent.address() as AddressInfo;
+      const running = here.start([
+        ...["run", url, "--vus", "1", "--duration", "10m", "--out", "twice", "--report"],
+        ...[`webhook=http://127.0.0.1:${port}/,every=1s`, "--report", "ndjson=twice.ndjson"],
+      ]);
+      await until(async () => asked > 0 || running.child.exitCode !== null);
+      running.child.kill("SIGINT");
+      await until(async () => running.text().includes("stopping"));
+      running.child.kill("SIGINT");
+      expect((await running.done).code).toBe(130);
+      const [webhook, ndjson] = here.summary("twice").reports ?? [];
+      expect(webhook).toMatchObject({ sent: 0, problem: expect.stringContaining("within 0.5 s") });
+      expect(ndjson).toMatchObject({ dropped: 0, problem: null });
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
+  });
+
   it("is told to a reporter of the user's own, and scraped while it goes on", async () => {
     here.write(
       "own.ts",

@@ -47,8 +47,10 @@ export async function followJob(following: Following): Promise<number> {
     ...{ keyboard: process.stdin, say: (line: string) => view.message(line), leave },
     cancel: () => steering.cancel(),
   });
-  const interrupt = (): void => interruption.interrupt();
-  const terminate = (): void => interruption.cancel();
+  // Of a job that has ended there is nothing to cancel: only reporters may still be waited for.
+  let isOver = false;
+  const interrupt = (): void => (isOver ? reporting?.hurry() : interruption.interrupt());
+  const terminate = (): void => (isOver ? reporting?.hurry() : interruption.cancel());
   process.on("SIGINT", interrupt);
   process.on("SIGTERM", terminate);
   if (following.interrupted === true) terminate();
@@ -66,6 +68,7 @@ export async function followJob(following: Following): Promise<number> {
       complain(`hyperscale: ${job} is ${end.status}: ${end.reason ?? "no reason is known"}`);
       return end.status === "CANCELLED" ? EXIT_INTERRUPTED : EXIT_FAILURE;
     }
+    isOver = true;
     const summary = (await reporting?.finish(end.summary)) ?? end.summary;
     const code = await finish(summary, finishing, view);
     const isGivenUp = end.status === "FAILED" || end.status === "TIMED_OUT";

@@ -56,7 +56,9 @@ function defineStore({ about, endpoint, name, region, target }: Store): Reporter
       const delivery = new Delivery({ transport, joins: false, closeMs, scrub, onProblem });
       return {
         last: true,
-        start: async () => {},
+        start: async (_, signal) => {
+          signal.addEventListener("abort", () => delivery.hurry(), { once: true });
+        },
         finish: async (summary) => {
           const id = summary.runId ?? summary.startedAt;
           const folder = [prefix.replace(/\/$/, ""), id].filter((part) => part !== "").join("/");

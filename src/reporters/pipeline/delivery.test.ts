@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { Delivery } from "./delivery.ts";
 
 it("a back-end that is dead for a whole run costs no more than its queue", async () => {
@@ -23,4 +23,31 @@ it("a back-end that is dead for a whole run costs no more than its queue", async
   delivery.offer({ body: new Uint8Array(200), points: 3 });
   expect(delivery.counts()).toMatchObject({ sent: 0, dropped: 3_003 });
   expect(said).toHaveLength(1);
+});
+
+it("gives a back-end that never answers only a moment when nobody will wait", async () => {
+  vi.useFakeTimers();
+  try {
+    const delivery = new Delivery({
+      transport: {
+        send: (_, signal) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+          }),
+        close: async () => {},
+      },
+      ...{ joins: false, scrub: (text: string) => text, onProblem: () => {}, closeMs: 10_000 },
+    });
+    delivery.offer({ body: new Uint8Array(1), points: 3 });
+    const closed = vi.fn();
+    void delivery.close().then(closed);
+    await vi.advanceTimersByTimeAsync(1_000);
+    delivery.hurry();
+    await vi.advanceTimersByTimeAsync(500);
+    expect(closed).toHaveBeenCalledOnce();
+    const problem = "it did not take everything within 0.5 s";
+    expect(delivery.counts()).toEqual({ sent: 0, dropped: 3, problem });
+  } finally {
+    vi.useRealTimers();
+  }
 });

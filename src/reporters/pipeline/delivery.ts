@@ -10,6 +10,7 @@ import {
   BATCH_BYTES_MAX,
   CLOSE_MS_MAX,
   CLOSING_RETRY_MS_MAX,
+  HURRY_MS_MAX,
   QUEUE_BYTES_MAX,
   QUEUE_ENTRIES_MAX,
 } from "../limits.ts";
@@ -56,6 +57,8 @@ export class Delivery {
   #sending: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #isClosing = false;
+  #closeMs: number;
+  #closeTimer: NodeJS.Timeout | undefined;
   /** Ends the pause between two tries. */
   #wake: () => void = () => {};
   #sent = 0;
@@ -64,6 +67,7 @@ export class Delivery {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
+    this.#closeMs = options.closeMs ?? CLOSE_MS_MAX;
     this.#queue = new PayloadQueue(
       options.queue ?? { entriesMax: QUEUE_ENTRIES_MAX, bytesMax: QUEUE_BYTES_MAX },
     );
@@ -103,21 +107,31 @@ export class Delivery {
     return this.#closing;
   }
 
+  /** Somebody will not wait for the end: what is not taken in a moment is given up. */
+  hurry(): void {
+    this.#closeMs = Math.min(this.#closeMs, HURRY_MS_MAX);
+    if (this.#closeTimer !== undefined) this.#giveUpLater();
+  }
+
   async #close(): Promise<void> {
     this.#isClosing = true;
     this.#wake();
-    const { closeMs = CLOSE_MS_MAX, transport } = this.#options;
-    const timer = setTimeout(() => {
-      this.#end.abort(new Error(`it did not take everything within ${closeMs / 1_000} s`));
-      this.#wake();
-    }, closeMs);
+    this.#giveUpLater();
     try {
       await this.#sending;
     } finally {
-      clearTimeout(timer);
+      clearTimeout(this.#closeTimer);
       this.#dropped += this.#queue.clear();
-      await transport.close();
+      await this.#options.transport.close();
     }
+  }
+
+  #giveUpLater(): void {
+    clearTimeout(this.#closeTimer);
+    this.#closeTimer = setTimeout(() => {
+      this.#end.abort(new Error(`it did not take everything within ${this.#closeMs / 1_000} s`));
+      this.#wake();
+    }, this.#closeMs);
   }
 
   /** Until nothing waits any more. */
