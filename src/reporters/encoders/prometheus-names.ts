@@ -24,19 +24,34 @@ export function inBaseUnit(value: number, unit: FigureUnit): number {
   return unit === "ms" ? value * SECONDS_PER_MS : value;
 }
 
-/** Labels with only what their names may hold, in the order that remote write demands. */
+/**
+ * Labels with only what their names may hold, in the order that remote write demands. Of two whose names become
+ * the same the first is kept, as a receiver refuses a whole batch for one such pair: ours before tags, then by name.
+ */
 export function prometheusLabels(
   run: Frame["labels"],
   own: Point["labels"],
   more: Readonly<Record<string, string>> = {},
 ): (readonly [string, string])[] {
-  return Object.entries({ ...run, ...own, ...more })
-    .filter(([, value]) => value !== "")
-    .map(([name, value]) => [labelName(name), value] as const)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const labels = new Map<string, string>();
+  const given = Object.entries({ ...run, ...own, ...more });
+  // Those that are as they may be come first: ours are.
+  const [exact, changed] = [true, false].map((wanted) =>
+    given.filter(([name]) => (labelName(name) === name) === wanted).sort(byName),
+  );
+  for (const [name, value] of [...(exact ?? []), ...(changed ?? [])]) {
+    const safe = labelName(name);
+    if (value !== "" && !labels.has(safe)) labels.set(safe, value);
+  }
+  return [...labels].sort(byName);
+}
+
+function byName([a]: readonly [string, string], [b]: readonly [string, string]): number {
+  return a < b ? -1 : 1;
 }
 
 function labelName(name: string): string {
-  const safe = name.replace(/[^a-zA-Z0-9_]/g, "_");
+  // Names with two at the beginning are Prometheus's own.
+  const safe = name.replace(/[^a-zA-Z0-9_]/g, "_").replace(/^__+/, "_");
   return /^[0-9]/.test(safe) ? `_${safe}` : safe;
 }

@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import type { Frame, Point } from "../reporter.ts";
+import { prometheusLabels } from "./prometheus-names.ts";
+
+function labelsOf(run: Record<string, string>, own: Record<string, string>): string {
+  const frame = { labels: run } as unknown as Frame;
+  const point = { labels: own } as unknown as Point;
+  return prometheusLabels(frame, point)
+    .map((pair) => pair.join("="))
+    .join(" ");
+}
+
+it("gives every label a name of its own, which Prometheus may take, in order", () => {
+  expect(labelsOf({ run: "r", "a-b": "1", a_b: "2" }, { step: "s", é: "3", ü: "4" })).toBe(
+    "_=3 a_b=2 run=r step=s",
+  );
+  expect(labelsOf({ run: "r", "1st": "1", empty: "" }, { __name__: "x", "my.run": "2" })).toBe(
+    "_1st=1 _name__=x my_run=2 run=r",
+  );
+});
