@@ -44,11 +44,16 @@ async function opened(url: string, table: string, signal: AbortSignal): Promise<
   await client.query(tableOf(table));
   return {
     write: async (body) => {
-      await client.query(insertOf(table), [body.toString("utf8")]);
+      await client.query(insertOf(table), [withoutNul(body.toString("utf8"))]);
     },
     close: () => client.end(),
     destroy,
   };
+}
+
+/** It holds every character but this one; an escaped backslash before it makes it a plain text. */
+export function withoutNul(json: string): string {
+  return json.replace(/(?<!\\)((?:\\\\)*)\\u0000/g, "$1");
 }
 
 /** What the server itself says has a code of five signs. */
