@@ -86,8 +86,25 @@ describe("a frame", () => {
     const frame = summaryFrame(many);
     expect(frame.points).toHaveLength(2_000);
     expect(frame.leftOut).toBeGreaterThan(0);
-    // The run and its workflows are told before single steps.
+    // The run and its workflows and metrics are told before single steps, and how it ended before all.
+    const all = many.workflows.flatMap(({ metrics }) => metrics);
+    const told = frame.points.filter(({ scope }) => scope === "metric");
+    expect(new Set(told.map(({ labels }) => JSON.stringify(labels))).size).toBe(all.length);
     expect(frame.points.filter(({ scope }) => scope === "workflow").length).toBeGreaterThan(10);
+    expect(find(frame, "run", "passed")).toMatchObject({ value: 0 });
+  });
+
+  it("has no tag in the place of a label of ours", () => {
+    const [workflow] = late.workflows;
+    if (workflow === undefined) throw new Error("there is a workflow");
+    const tags = { run_id: "fake", step: "fake", run: "fake", error: "fake", area: "shop" };
+    const steps = workflow.steps.map((step) => ({ ...step, tags }));
+    const frame = summaryFrame({ ...late, tags, workflows: [{ ...workflow, steps }] });
+    expect(frame.labels).toEqual({ run: "spring sale", run_id: late.runId, area: "shop" });
+    for (const { labels, scope } of frame.points) {
+      expect(JSON.stringify(labels)).not.toContain("fake");
+      if (scope === "step") expect(labels).toMatchObject({ area: "shop" });
+    }
   });
 });
 

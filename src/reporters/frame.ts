@@ -25,7 +25,7 @@ import { cellsOf, figuresOfCells } from "./cells.ts";
 import { KnownLabels, type Labels, labelsKey } from "./labels.ts";
 import type { Frame, Point, PointScope } from "./reporter.ts";
 
-/** Time series of one run at one reporter. A back-end pays for each; more are left out and counted. */
+/** Figures with their labels, of one run at one reporter. A back-end pays for each; more are left out and counted. */
 const SERIES_MAX = 2_000;
 
 /** Figures that are worth sending while a run goes on; the rest comes with its summary. */
@@ -41,6 +41,12 @@ const LIVE_FIGURES: ReadonlySet<string> = new Set([
 
 /** The figure that is sent with its cells. */
 const LATENCY = figureName("latencyMs");
+
+/** What tells points apart by our own account: a tag that is called so too would make another point of it. */
+const OWN_LABELS: ReadonlySet<string> = new Set([
+  ...["run", "run_id", "workflow", "step", "protocol", "metric"],
+  ...["error", "status", "check", "outcome", "result", "quantile"],
+]);
 
 interface Latencies {
   readonly cells: SparseCells;
@@ -89,8 +95,8 @@ export function summaryFrame(summary: RunSummary): Frame {
 function frameOf(summary: RunSummary): Frame {
   const beganMs = Date.parse(summary.startedAt);
   const points = new Points("summary", new Map(), new Map(), new KnownLabels(SERIES_MAX));
-  points.add(summary, null);
   points.addVerdict(summary);
+  points.add(summary, null);
   const series = new Set<string>();
   const kept = points.list.filter((point) => isKept(series, point));
   return {
@@ -112,7 +118,14 @@ function isKept(series: Set<string>, point: Point): boolean {
 }
 
 function runLabels({ name, runId, tags, title }: RunSummary): Labels {
-  return { ...tags, run: title ?? name, ...(runId === undefined ? {} : { run_id: runId }) };
+  const id = runId === undefined ? {} : { run_id: runId };
+  return { ...foreign(tags), run: title ?? name, ...id };
+}
+
+function foreign(tags: Labels = {}): Labels {
+  const names = Object.keys(tags);
+  if (!names.some((name) => OWN_LABELS.has(name))) return tags;
+  return Object.fromEntries(Object.entries(tags).filter(([name]) => !OWN_LABELS.has(name)));
 }
 
 function keyOf(scope: PointScope, figure: string, labels: Labels): string {
@@ -141,7 +154,7 @@ class Points {
     this.#latenciesBefore = latenciesBefore;
   }
 
-  /** The run first, then workflows, then steps: what is left out is what there is most of. */
+  /** The run first, then workflows, metrics, steps: what is left out is what there is most of. */
   add(summary: RunSummary, progress: RunProgress | null): void {
     const { workflows } = summary;
     const ofSteps = new Map(
@@ -168,10 +181,10 @@ class Points {
       if (targetPerSecond !== null)
         this.#gauge("workflow", "target_rate", "per second", labels, targetPerSecond);
     }
-    for (const { name, steps: own } of workflows)
-      for (const step of own) this.#step(step, name, ofSteps.get(step) ?? null);
     for (const { metrics, name } of workflows)
       for (const metric of metrics) this.#metric(metric, name);
+    for (const { name, steps: own } of workflows)
+      for (const step of own) this.#step(step, name, ofSteps.get(step) ?? null);
   }
 
   #labels(labels: Labels): Labels {
@@ -205,7 +218,7 @@ class Points {
   }
 
   #stepLabels({ name: step, protocol, tags }: StepSummary, workflow: string): Labels {
-    return this.#labels({ ...tags, workflow, step, protocol });
+    return this.#labels({ ...foreign(tags), workflow, step, protocol });
   }
 
   addVerdict({ durationSeconds, thresholds, verdict }: RunSummary): void {
@@ -281,7 +294,7 @@ class Points {
   }
 
   #metric({ kind, name, tags, values }: MetricSummary, workflow: string): void {
-    const labels = { ...tags, workflow, metric: name };
+    const labels = { ...foreign(tags), workflow, metric: name };
     for (const [value, amount] of Object.entries(values)) {
       if (kind === "counter" && value === "count")
         this.#counter("metric", "count", "count", labels, amount);

@@ -75,7 +75,9 @@ function samplesOf(frame: Frame, point: Point): NamedSample[] {
         ...quantiles.map((figure) =>
           one(figures[figure] * SECONDS_PER_MS, { quantile: String(QUANTILES[figure]) }),
         ),
-        { ...one(figures.max * SECONDS_PER_MS), name: `${name}_max` },
+        ...(figures.count === 0
+          ? []
+          : [{ ...one(figures.max * SECONDS_PER_MS), name: `${name}_max` }]),
         { ...one(sum * SECONDS_PER_MS), name: `${name}_sum` },
         { ...one(figures.count), name: `${name}_count` },
       ];

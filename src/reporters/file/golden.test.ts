@@ -7,9 +7,9 @@ import { XMLParser } from "fast-xml-parser";
 import { describe, expect, it } from "vitest";
 import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { framePoints } from "../encoders/point-json.ts";
-import { prometheusText } from "../encoders/prometheus-text.ts";
 import { summaryFrame } from "../frame.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
+import { gitlabMetrics } from "./gitlab.ts";
 import { junitXml } from "./junit.ts";
 import { summaryMarkdown } from "./markdown.ts";
 import { summaryJson } from "./summary-json.ts";
@@ -25,7 +25,7 @@ describe("the bytes of the results files", () => {
     ["series.csv", seriesCsv(run)],
     ["summary.xml", summaryXml(run)],
     ["summary.md", summaryMarkdown(run)],
-    ["metrics.txt", prometheusText([summaryFrame(run)])],
+    ["metrics.txt", gitlabMetrics(run)],
     [
       "points.ndjson",
       framePoints(summaryFrame(run))
@@ -36,10 +36,35 @@ describe("the bytes of the results files", () => {
     await expect(text).toMatchFileSnapshot(`./testdata/${name}`);
   });
 
+  it("of GitLab's metrics are called the same in every run, or nothing could be compared", () => {
+    const names = (text: string): string[] =>
+      text.split("\n").map((line) => line.split(" ")[0] ?? "");
+    const next = { ...run, runId: "another", tags: { branch: "another" } };
+    expect(names(gitlabMetrics(next))).toEqual(names(gitlabMetrics(run)));
+  });
+
+  it("have no percentile of what was never measured", () => {
+    const nothing = { ...syntheticRun({ seed: "nothing", seconds: 1, rate: 0.2 }) };
+    const none = { count: 0, min: 0, mean: 0, p50: 0, p75: 0, p90: 0, p95: 0, p99: 0 };
+    const empty = { ...none, p99_9: 0, p99_99: 0, max: 0 };
+    const workflows = nothing.workflows.map((workflow) => ({
+      ...workflow,
+      steps: workflow.steps.map((step) => ({ ...step, latencyMs: empty })),
+    }));
+    const silent = { ...nothing, workflows };
+    expect(summaryMarkdown(silent)).not.toMatch(/\| 0 ms/);
+    const points = framePoints(summaryFrame(silent)).filter(
+      ({ figure, scope }) => scope === "step" && figure === "latency_ms",
+    );
+    expect(points.length).toBeGreaterThan(0);
+    for (const { values } of points) expect(values).toEqual({ count: 0, sum: 0 });
+  });
+
   it("of summary.xml are XML that another reader takes, whatever names hold", () => {
     const odd = { ...run, name: 'a "b" <c> & \u0000d' };
     const parsed = new XMLParser({ ignoreAttributes: false }).parse(summaryXml(odd));
     expect(parsed.run["@_name"]).toBe('a "b" <c> & d');
     expect(parsed.run.figure).toHaveLength(summaryFrame(run).points.length);
+    expect(parsed.run.tag).toMatchObject({ "@_name": "branch", "@_value": "main" });
   });
 });

@@ -7,7 +7,7 @@ import {
   formatRate,
   formatSeconds,
 } from "../../core/run/results/format.ts";
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { Distribution, RunSummary } from "../../core/run/results/model.ts";
 import { partialOf } from "../../core/run/results/partial.ts";
 
 const MARKS = { passed: "✅", failed: "❌", interrupted: "⚠️" } as const;
@@ -45,17 +45,22 @@ function figures({ durationSeconds, totals }: RunSummary): string {
     `${formatCount(requests)} requests`,
     formatRate(ratePerSecond),
     `${formatPercent(requests === 0 ? 0 : failed / requests)} failed`,
-    `p95 ${formatMs(latencyMs.p95)}`,
-    `p99 ${formatMs(latencyMs.p99)}`,
+    `p95 ${latency(latencyMs, "p95")}`,
+    `p99 ${latency(latencyMs, "p99")}`,
   ].join(" · ");
+}
+
+/** Nothing measured is not 0 ms. */
+function latency(latencies: Distribution, figure: "p50" | "p95" | "p99"): string {
+  return latencies.count === 0 ? "–" : formatMs(latencies[figure]);
 }
 
 function stepTable({ workflows }: RunSummary): string {
   const rows = workflows.flatMap(({ name, steps }) =>
     steps.map((step) => [
       ...[name, step.name, formatCount(step.requests), formatCount(step.failed)],
-      ...[formatRate(step.ratePerSecond), formatMs(step.latencyMs.p50)],
-      ...[formatMs(step.latencyMs.p95), formatMs(step.latencyMs.p99)],
+      formatRate(step.ratePerSecond),
+      ...(["p50", "p95", "p99"] as const).map((figure) => latency(step.latencyMs, figure)),
     ]),
   );
   const shown = table(

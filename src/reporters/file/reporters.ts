@@ -4,11 +4,10 @@ import { appendFile, rename, rm, writeFile } from "node:fs/promises";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { definePush, defineReporter, type ReporterDefinition } from "../definition.ts";
 import { pointLines } from "../encoders/point-json.ts";
-import { prometheusText } from "../encoders/prometheus-text.ts";
-import { summaryFrame } from "../frame.ts";
 import { annotations } from "./annotations.ts";
 import { appending, prepare, unfinished } from "./appending.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
+import { gitlabMetrics } from "./gitlab.ts";
 import { reportHtml } from "./html.ts";
 import { junitXml } from "./junit.ts";
 import { summaryMarkdown } from "./markdown.ts";
@@ -40,7 +39,7 @@ const DOCUMENTS: readonly Document[] = [
     name: "gitlab",
     about: "GitLab's metrics report (artifacts:reports:metrics)",
     target: "metrics.txt",
-    text: (summary) => prometheusText([summaryFrame(summary)]),
+    text: gitlabMetrics,
   },
 ];
 

@@ -1,36 +1,34 @@
-/** Every figure of a run as XML: one element per point, its labels and values as attributes. */
+/** Every figure of a run as XML: one element per point. Labels of the run stand on its own element, once. */
 
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { framePoints } from "../encoders/point-json.ts";
 import { summaryFrame } from "../frame.ts";
 
 export function summaryXml(summary: RunSummary): string {
-  const { durationSeconds, name, runId = "", startedAt, verdict } = summary;
+  const { durationSeconds, name, runId = "", startedAt, tags = {}, title, verdict } = summary;
   const run = attributes({
     name,
+    ...(title === undefined ? {} : { title }),
     runId,
     startedAt,
     durationSeconds: `${durationSeconds}`,
     verdict,
   });
-  const points = framePoints(summaryFrame(summary)).map(
-    ({ figure, labels, scope, unit, values }) => {
-      const named = attributes({ scope, name: figure, unit });
-      const told = Object.entries(labels)
-        .filter(([label]) => !(label in summaryLabels(summary)))
-        .map(([label, value]) => `\n    <label${attributes({ name: label, value })}/>`);
-      const numbers = Object.entries(values).map(
-        ([value, amount]) => `\n    <value${attributes({ name: value })}>${amount}</value>`,
-      );
-      return `  <figure${named}>${told.join("")}${numbers.join("")}\n  </figure>\n`;
-    },
+  const tagged = Object.entries(tags).map(
+    ([tag, value]) => `  <tag${attributes({ name: tag, value })}/>\n`,
   );
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<run${run}>\n${points.join("")}</run>\n`;
-}
-
-/** Labels of the run stand on its own element. */
-function summaryLabels({ tags = {} }: RunSummary): Readonly<Record<string, string>> {
-  return { ...tags, run: "", run_id: "" };
+  const frame = summaryFrame(summary);
+  const points = framePoints(frame).map(({ figure, labels, scope, unit, values }) => {
+    const named = attributes({ scope, name: figure, unit });
+    const told = Object.entries(labels)
+      .filter(([label, value]) => frame.labels[label] !== value)
+      .map(([label, value]) => `\n    <label${attributes({ name: label, value })}/>`);
+    const numbers = Object.entries(values).map(
+      ([value, amount]) => `\n    <value${attributes({ name: value })}>${amount}</value>`,
+    );
+    return `  <figure${named}>${told.join("")}${numbers.join("")}\n  </figure>\n`;
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<run${run}>\n${tagged.join("")}${points.join("")}</run>\n`;
 }
 
 function attributes(all: Readonly<Record<string, string>>): string {
