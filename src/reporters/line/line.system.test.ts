@@ -10,10 +10,10 @@ import { openReporting } from "../registry.ts";
 const run = syntheticRun({ seed: "lines", seconds: 2, rate: 0.2 });
 const search = run.workflows[0]?.steps[1];
 
-async function report(text: string): Promise<ReportOutcome | undefined> {
+async function report(text: string, of = run): Promise<ReportOutcome | undefined> {
   const reporting = await openReporting([text], { env: {}, onProblem: () => {} });
-  await reporting.start(run);
-  const { reports } = await reporting.finish(run);
+  await reporting.start(of);
+  const { reports } = await reporting.finish(of);
   await reporting.abandon();
   return reports?.[0];
 }
@@ -54,6 +54,24 @@ it("StatsD counts what was added, in datagrams that fit into a packet", async ()
   ]);
 });
 
+it.each([
+  ["statsd", "hyperscale.spring_sale.metric.browse.balance.gauge_last", /^/],
+  ["telegraf-statsd", "hyperscale.metric.gauge_last", /metric:balance/],
+])("%s sets a gauge below zero, which a sign alone would only make less", async (...of) => {
+  const [name, figure, which] = of;
+  const [first, ...others] = run.workflows;
+  if (first === undefined) throw new Error("there is a workflow");
+  const values = { last: -5, min: -7, max: 3 };
+  const balance = { name: "balance", kind: "gauge", tags: {}, values } as const;
+  const debts = { ...run, workflows: [{ ...first, metrics: [balance] }, ...others] };
+  const { lines } = await datagrams(
+    (port) => report(`${name}=127.0.0.1:${port}`, debts),
+    name === "statsd" ? "summary.spring_sale.step" : "summary.step",
+  );
+  const told = lines.filter((line) => line.startsWith(`${figure}:`) && which.test(line));
+  expect(told.map((line) => line.slice(figure.length).split("|#")[0])).toEqual([":0|g", ":-5|g"]);
+});
+
 it("DogStatsD carries labels as tags", async () => {
   const { lines } = await datagrams(
     (port) => report(`dogstatsd=udp://127.0.0.1:${port},prefix=load`),
@@ -82,6 +100,9 @@ it("Graphite's text goes over one connection, ended in order", async () => {
   const at = Math.floor((Date.parse(run.startedAt) + run.durationSeconds * 1_000) / 1_000);
   const name = "hyperscale.summary.spring_sale.step.browse.search.latency_ms_p99";
   expect(text).toContain(`\n${name} ${search?.latencyMs.p99} ${at}\n`);
+  // Tags are part of the path: two series of one metric are not one.
+  const metric = "hyperscale.summary.spring_sale.metric.browse.results_per_search.index_products";
+  expect(text).toContain(`\n${metric}.trend_count `);
 });
 
 it("a stream that nobody takes is given up, and said so", async () => {

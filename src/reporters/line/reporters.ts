@@ -23,7 +23,10 @@ interface Line {
   readonly points: number;
 }
 
-/** "hyperscale.step.shop.pay.latency_ms_p99": what has no labels has them in its path. By the name of the value. */
+/**
+ * "hyperscale.nightly.step.shop.pay.latency_ms_p99": what has no labels has them in its path, tags with their names, or
+ * two series of one metric would be one. By the name of the value.
+ */
 function pathsOf(frame: Frame, point: Point, prefix: string): (name: string) => string {
   const kind = frame.kind === "summary" ? ".summary" : "";
   const [before, after] = partsOf(frame.labels, point.labels, point.scope);
@@ -33,8 +36,12 @@ function pathsOf(frame: Frame, point: Point, prefix: string): (name: string) => 
 
 /** What stands before and behind the name of a value. */
 const partsOf = remembered((run, labels, scope): readonly [before: string, after: string] => {
-  const { check, error, metric, outcome, result, status, step, workflow } = labels;
-  const named = [workflow, step, check, metric].filter((part) => part !== undefined);
+  const { error, outcome, protocol: _, result, status, ...rest } = labels;
+  const { check, group, metric, step, workflow, ...tags } = rest;
+  const tagged = Object.entries(tags).map((pair) => pair.join("_"));
+  const named = [workflow, step, check, group, metric, ...tagged.sort()].filter(
+    (part) => part !== undefined,
+  );
   const counted = [error, outcome, result, status].filter((part) => part !== undefined);
   const before = [run["run"] ?? "run", scope, ...named].map(pathPart).join(".");
   return [before, counted.map((part) => `.${pathPart(part)}`).join("")];
@@ -56,10 +63,16 @@ function statsdLines(frame: Frame, prefix: string): Line[] {
       return increment === 0 ? [] : [{ text: `${path(figure)}:${increment}|c`, points: 1 }];
     }
     return valuesOf(point).map(({ name, value }, at) => ({
-      text: `${path(name)}:${value}|g`,
+      text: gaugeText(path(name), value, ""),
       points: at === 0 ? 1 : 0,
     }));
   });
+}
+
+/** A sign before a value means "less by so much" to StatsD: a negative one is set from 0, in the same datagram. */
+function gaugeText(name: string, value: number, tags: string): string {
+  const text = `${name}:${value}|g${tags}`;
+  return value < 0 ? `${name}:0|g${tags}\n${text}` : text;
 }
 
 function dogstatsdLines(frame: Frame, prefix: string): Line[] {
@@ -70,7 +83,9 @@ function dogstatsdLines(frame: Frame, prefix: string): Line[] {
     const isCount = point.kind === "counter" && frame.kind === "interval";
     if (isCount && point.increment === 0) return [];
     return valuesOf(point).map(({ name, value }, at) => ({
-      text: `${start}.${point.scope}.${name}:${isCount ? `${point.increment}|c` : `${value}|g`}|#${tags}`,
+      text: isCount
+        ? `${start}.${point.scope}.${name}:${point.increment}|c|#${tags}`
+        : gaugeText(`${start}.${point.scope}.${name}`, value, `|#${tags}`),
       points: at === 0 ? 1 : 0,
     }));
   });
