@@ -118,4 +118,24 @@ describe("the frame of a summary", () => {
     expect(find(frame, "run", "requests")).toMatchObject({ total: late.totals?.requests });
     expect(find(frame, "run", "passed")).toMatchObject({ value: 0 });
   });
+
+  it("has what its workflows measure beside their steps, and each threshold", () => {
+    const [first] = late.workflows;
+    const one = first?.steps[0]?.latencyMs;
+    if (first === undefined || one === undefined) throw new Error("there is a workflow");
+    const group = { name: "checkout/pay", ok: 7, failed: 2, durationMs: one, activeMs: one };
+    const arrivals = { targetPerSecond: 5, achievedPerSecond: 4, started: 9, missed: 1 };
+    const workflow = { ...first, groups: [group], arrivals: { ...arrivals, sendLagMs: one } };
+    const frame = summaryFrame({ ...late, workflows: [workflow] });
+    const named = frame.points.filter(({ labels }) => labels["group"] === "checkout/pay");
+    expect(named.map((point) => (point.kind === "counter" ? point.total : point.figure))).toEqual([
+      ...[7, 2, "group_duration_ms", "group_active_ms"],
+    ]);
+    expect(find(frame, "workflow", "send_lag_ms")).toMatchObject({ figures: one });
+    expect(find(frame, "workflow", "arrivals_achieved")).toMatchObject({ value: 4 });
+    const judged = frame.points.filter(({ figure }) => figure === "threshold_passed");
+    expect(judged.map(({ labels }) => labels["threshold"])).toEqual(
+      late.thresholds.map(({ expression }) => expression),
+    );
+  });
 });

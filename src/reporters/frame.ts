@@ -45,7 +45,7 @@ const LATENCY = figureName("latencyMs");
 /** What tells points apart by our own account: a tag that is called so too would make another point of it. */
 const OWN_LABELS: ReadonlySet<string> = new Set([
   ...["run", "run_id", "workflow", "step", "protocol", "metric"],
-  ...["error", "status", "check", "outcome", "result", "quantile"],
+  ...["error", "status", "check", "group", "threshold", "outcome", "result", "quantile"],
 ]);
 
 interface Latencies {
@@ -174,6 +174,7 @@ class Points {
       const latencies = ofWorkflows[at] ?? null;
       this.#together("workflow", labels, workflow.steps, workflow.totals, latencies);
       this.#workflow(workflow, labels);
+      if (this.#kind === "summary") this.#workflowEnd(workflow);
     }
     for (const { activeVus, name, targetPerSecond } of progress?.workflows ?? []) {
       const labels = this.#labels({ workflow: name });
@@ -227,6 +228,10 @@ class Points {
     this.#gauge("run", "thresholds", "count", {}, thresholds.length);
     this.#gauge("run", "thresholds_failed", "count", {}, failed);
     this.#gauge("run", "duration", "seconds", {}, durationSeconds);
+    for (const { expression: threshold, passed, workflow } of thresholds) {
+      const labels = { ...(workflow === null ? {} : { workflow }), threshold };
+      this.#gauge("run", "threshold_passed", "count", labels, passed ? 1 : 0);
+    }
   }
 
   /** Several steps as one. While a run goes on there are no totals: they are added up. */
@@ -268,11 +273,41 @@ class Points {
       this.#counter("workflow", "checks", "count", { ...named, result: "passed" }, passed);
       this.#counter("workflow", "checks", "count", { ...named, result: "failed" }, failed);
     }
-    if (this.#kind === "summary" && iterations.durationMs !== undefined)
-      this.#distribution("workflow", "iteration_duration_ms", labels, {
-        figures: iterations.durationMs,
-        latencies: null,
-      });
+  }
+
+  /** What a workflow has beside its steps, once it is over. */
+  #workflowEnd({ arrivals, breakpoint, groups = [], iterations, name }: WorkflowSummary): void {
+    const labels = { workflow: name };
+    const distributions = {
+      iteration_duration_ms: iterations.durationMs,
+      iteration_ok_duration_ms: iterations.okDurationMs,
+      iteration_active_ms: iterations.activeMs,
+      send_lag_ms: arrivals?.sendLagMs,
+    };
+    for (const [figure, figures] of Object.entries(distributions))
+      this.#distributionOf(figure, labels, figures);
+    const gauges = {
+      arrivals_target: arrivals?.targetPerSecond,
+      arrivals_achieved: arrivals?.achievedPerSecond,
+    };
+    for (const [figure, value] of Object.entries(gauges))
+      if (value !== undefined) this.#gauge("workflow", figure, "per second", labels, value);
+    for (const bound of ["held", "broke"] as const) {
+      const load = breakpoint?.[bound] ?? null;
+      if (load !== null) this.#gauge("workflow", `breakpoint_${bound}`, "count", labels, load);
+    }
+    for (const { activeMs, durationMs, failed, name: group, ok } of groups) {
+      const named = { ...labels, group };
+      this.#counter("workflow", "groups", "count", { ...named, result: "passed" }, ok);
+      this.#counter("workflow", "groups", "count", { ...named, result: "failed" }, failed);
+      this.#distributionOf("group_duration_ms", named, durationMs);
+      this.#distributionOf("group_active_ms", named, activeMs);
+    }
+  }
+
+  #distributionOf(figure: string, labels: Labels, figures: Distribution | undefined): void {
+    if (figures !== undefined)
+      this.#distribution("workflow", figure, labels, { figures, latencies: null });
   }
 
   #step(step: StepSummary, workflow: string, latencies: Latencies | null): void {
