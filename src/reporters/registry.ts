@@ -86,7 +86,7 @@ export async function openReporting(
   reports: readonly (string | Reporter)[],
   context: ReporterContext,
 ): Promise<Reporting> {
-  const opened = reports.map((one) =>
+  const opened = withoutRepeated(reports).map((one) =>
     typeof one === "string" ? openReporter(one, context) : Promise.resolve(one),
   );
   const all = await Promise.all(opened);
@@ -94,6 +94,23 @@ export async function openReporting(
   if (all.filter(({ sampledShare = 0 }) => sampledShare > 0).length > 1)
     throw new ReporterError("report samples: single calls go to one place");
   return new Reporting(all);
+}
+
+/** The same place named twice, by the command line and by the file, gets everything once: as the first says. */
+function withoutRepeated(reports: readonly (string | Reporter)[]): (string | Reporter)[] {
+  const places = new Map<string | Reporter, string | Reporter>();
+  for (const one of reports) {
+    const place = typeof one === "string" ? placeOf(one) : one;
+    if (!places.has(place)) places.set(place, one);
+  }
+  return [...places.values()];
+}
+
+/** How often, and how long it is waited for, makes no other place. */
+function placeOf(text: string): string {
+  const { name, settings, target } = parseReport(text);
+  const { deadline: _, every: __, ...rest } = settings;
+  return JSON.stringify([name, target, Object.entries(rest).sort()]);
 }
 
 interface LoadedFamily {

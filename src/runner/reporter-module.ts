@@ -1,5 +1,6 @@
 /** Reporters from user code: `--report module=./reporter.ts` takes what the file exports by default. */
 
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Reporter } from "../reporters/reporter.ts";
@@ -14,6 +15,7 @@ export function isReporterModule(report: string | Reporter): report is string {
 
 export async function loadReporterModule(report: string): Promise<Reporter> {
   const file = report.slice(PREFIX.length);
+  if (!existsSync(file)) throw new RunError(`report module: there is no file ${file}`, 2);
   const bundle = await bundleWorkflow(file);
   try {
     const { default: made } = (await import(bundle.address)) as { readonly default: unknown };

@@ -50,9 +50,11 @@ describe("a run with reports", () => {
   it("sends while it goes on and at the end, and what was sent adds up to summary.json", async () => {
     here.write(
       "flow.ts",
+      // The second is named by the command line, too: it is told once.
       `import { http, workflow } from "hyperscale";
        const load = { vus: 2, duration: "2500ms", pacing: "20ms" } as const;
-       export default workflow("shop", { ...load, report: ["ndjson=points.ndjson,every=1s"] })
+       const junit = "junit=deep/er/junit.xml";
+       export default workflow("shop", { ...load, report: ["ndjson=points.ndjson,every=1s", junit] })
          .step("home", http.get("${url}/"));`,
     );
     const report = `influxdb=${backEnd.url},database=load,every=1s`;
@@ -215,6 +217,7 @@ describe("a run with reports", () => {
     ["influxdb=http://127.0.0.1:9,token=abc", "report influxdb: token is a secret"],
     ["influxdb=127.0.0.1", "report influxdb: its address must be a URL"],
     ["junit=/dev/null/junit.xml", "report junit: cannot write /dev/null/junit.xml"],
+    ["module=absent.ts", "report module: there is no file absent.ts\n"],
   ])("does not begin with --report %s", async (report, problem) => {
     const { code, stderr } = await here.run("run", url, "--report", report);
     expect(stderr).toContain(problem);
@@ -225,6 +228,12 @@ describe("a run with reports", () => {
     const twice = ["--samples", "some.ndjson", "--report", "samples=others.ndjson"];
     const { code, stderr } = await here.run("run", url, ...twice);
     expect(stderr).toContain("report samples: single calls go to one place");
+    expect(code).toBe(2);
+  });
+
+  it("does not publish to who would only scrape", async () => {
+    const { code, stderr } = await here.run("publish", "out", "--report", "metrics=127.0.0.1:0");
+    expect(stderr).toContain("nobody can scrape a run that is over");
     expect(code).toBe(2);
   });
 
