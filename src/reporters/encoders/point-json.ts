@@ -13,7 +13,7 @@ export interface PointObject {
   readonly type: Point["kind"];
   readonly unit: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** A counter has `total` and `increment`, a gauge `value`, a distribution its figures, of nothing only `count` and `sum`. */
+  /** A counter has `total` and `increment`, a gauge `value`, a distribution its figures; of nothing only its count. */
   readonly values: Readonly<Record<string, number>>;
 }
 
@@ -49,9 +49,7 @@ function numbersOf(point: Point): Readonly<Record<string, number>> {
       return { value: point.value };
     case "distribution":
       // Of nothing there is no percentile: 0 ms would be the best of all answers.
-      return point.figures.count === 0
-        ? { count: 0, sum: 0 }
-        : { ...point.figures, sum: point.sum };
+      return point.figures.count === 0 ? { count: 0 } : { ...point.figures, sum: point.sum };
   }
 }
 
