@@ -1,11 +1,8 @@
 import { expect, it } from "vitest";
-import type { Frame, Point } from "../reporter.ts";
 import { prometheusLabels } from "./prometheus-names.ts";
 
 function labelsOf(run: Record<string, string>, own: Record<string, string>): string {
-  const frame = { labels: run } as unknown as Frame;
-  const point = { labels: own } as unknown as Point;
-  return prometheusLabels(frame, point)
+  return prometheusLabels(run, own)
     .map((pair) => pair.join("="))
     .join(" ");
 }
