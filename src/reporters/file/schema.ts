@@ -321,6 +321,7 @@ const lossSchema = z
 const clusterSchema = z
   .looseObject({
     jobId: z.string(),
+    leader: z.string().nullish().describe("The gate that led it in the end."),
     split: z.array(z.looseObject({ datacenter: z.string(), share: amount })),
     datacenters: z.array(
       z.looseObject({

@@ -64,6 +64,11 @@ export function formatCount(count: number): string {
   return count < 0 && digits !== "0" ? `-${grouped}` : grouped;
 }
 
+/** A count with what is counted: 1 core, 2 cores. */
+export function formatCounted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** A count in a narrow place: 9,999, 12.3k, 123k, 1.23M. */
 export function formatCompact(count: number): string {
   if (!Number.isFinite(count)) return NONE;

@@ -47,6 +47,8 @@ export interface RunSummary {
 /** Where a job ran, and what each datacenter did of it. */
 export interface ClusterSummary {
   readonly jobId: string;
+  /** The gate that led it in the end; results of earlier versions have none. */
+  readonly leader?: string | null | undefined;
   /** Which part of the plan each had: together 1, or 1 for each that had the whole of it. */
   readonly split: readonly { readonly datacenter: string; readonly share: number }[];
   readonly datacenters: readonly DatacenterSummary[];
@@ -62,7 +64,7 @@ export interface ClusterChange {
   readonly at: string;
   /** The gate. */
   readonly by: string;
-  /** Such as "paused", "scaled", "dispatched". */
+  /** Such as "paused", "scaled", "dispatched: dc1". */
   readonly what: string;
 }
 

@@ -5,7 +5,7 @@ import { decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
 import { hexOf } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
-import type { ClusterSummary, RunSummary } from "../../run/results/model.ts";
+import type { ClusterSummary } from "../../run/results/model.ts";
 import { SUBMISSION_BYTES_MAX } from "../manager/datacenter-state.ts";
 import { encodeSubmission, submissionProblem } from "../manager/submission.ts";
 import {
@@ -25,12 +25,12 @@ import type { Appended, EventBody, GateContext } from "./context.ts";
 import { ledgerEvents } from "./job-events.ts";
 import type { JobLeader } from "./job-leader.ts";
 import { splitProblem } from "./job-parts.ts";
-import { jobView } from "./job-view.ts";
+import { jobView, workflowsOf } from "./job-view.ts";
 import { askAll, NodeRequests } from "./node-requests.ts";
-import { Results } from "./results.ts";
+import { NOTHING_LEFT, type Result, Results } from "./results.ts";
 import { countOf, decodeSpec, encodeSpec, routingProblem } from "./spec.ts";
 import { createdAtOf, hasJobEnded, reasonOf, statusOf, THRESHOLDS } from "./status.ts";
-import type { JobGroup, ManagerAnswer } from "./types.ts";
+import type { JobGroup } from "./types.ts";
 import { upload } from "./upload.ts";
 
 const KEY_CHARACTERS_MAX = 128;
@@ -68,7 +68,9 @@ export class ClientRequests {
         this.#withJob(request.job, answer, (group) => this.#watch(group, request, answer));
         return;
       case "control":
-        this.#control(request.job, request.control, request.by, answer);
+        this.#withJob(request.job, answer, () =>
+          this.#control(request.job, request.control, request.by, answer),
+        );
         return;
       case "jobs": {
         const all = [...this.#context.lookup.jobs()].map((group) => {
@@ -221,14 +223,14 @@ export class ClientRequests {
     }
     leader?.lookedAt(false);
     const view = this.#view(group);
-    const tell = (summary: RunSummary | null): void =>
-      this.#askThere(
-        leader,
-        (job) => ({ kind: "status", job }),
+    this.#places(group, leader, ({ places, summary }) =>
+      askAll(
+        this.#context,
+        places.map(({ datacenter, job }) => ({ datacenter, request: { kind: "status", job } })),
         (answers) => {
           const known = answers.flatMap((one) => (one?.kind === "job" ? [one.job] : []));
           const { lost = [], thresholds = [] } = summary ?? leader?.live()?.summary ?? {};
-          const workflows = known.flatMap((one) => one.workflows);
+          const workflows = workflowsOf(known);
           const datacenters = view.datacenters.map((one) => ({
             ...one,
             ...summary?.cluster?.datacenters
@@ -237,9 +239,8 @@ export class ClientRequests {
           }));
           answer({ kind: "job", job: { ...view, workflows, datacenters, thresholds, lost } });
         },
-      );
-    if (!isOver) tell(null);
-    else this.#results.find(state, (found) => tell(found.kind === "found" ? found.summary : null));
+      ),
+    );
   }
 
   /** What the gates decided, and what its datacenters did, by time. */
@@ -250,30 +251,32 @@ export class ClientRequests {
       answer(this.#sendOn(group.primary));
       return;
     }
-    this.#askThere(
-      leader,
-      (job) => ({ kind: "events", job, from: 0 }),
-      (answers) => {
-        const there = answers.flatMap((one) => (one?.kind === "events" ? one.events : []));
-        const all = [...ledgerEvents(state), ...there].sort((one, other) => one.at - other.at);
-        const events = all.slice(from, from + EVENTS_PAGE_MAX);
-        answer({ kind: "events", events, more: from + events.length < all.length });
-      },
+    this.#places(group, leader, ({ places }) =>
+      askAll(
+        this.#context,
+        places.map(({ datacenter, job }) => ({
+          datacenter,
+          request: { kind: "events", job, from: 0 },
+        })),
+        (answers) => {
+          const there = answers.flatMap((one) => (one?.kind === "events" ? one.events : []));
+          const all = [...ledgerEvents(state), ...there].sort((one, other) => one.at - other.at);
+          const events = all.slice(from, from + EVENTS_PAGE_MAX);
+          answer({ kind: "events", events, more: from + events.length < all.length });
+        },
+      ),
     );
   }
 
-  /** About the job in each datacenter that it was given to. */
-  #askThere(
-    leader: JobLeader | null,
-    request: (job: string) => ClientRequest,
-    done: (answers: readonly (ManagerAnswer | null)[]) => void,
-  ): void {
-    const there = (leader?.branches ?? []).filter(({ job }) => job !== "");
-    askAll(
-      this.#context,
-      there.map(({ datacenter, job }) => ({ datacenter, request: request(job) })),
-      done,
-    );
+  /** The datacenters that it was given to: its leader knows them, and what an ended job left names them everywhere. */
+  #places({ state }: JobGroup, leader: JobLeader | null, done: (found: Result) => void): void {
+    const led = (leader?.branches ?? []).filter(({ job }) => job !== "");
+    if (!hasJobEnded(state)) done({ places: led, summary: null });
+    else
+      this.#results.find(state, (found) => {
+        const { places, summary } = found.kind === "found" ? found : NOTHING_LEFT;
+        done({ places: led.length > 0 ? led : places, summary });
+      });
   }
 
   #view(group: JobGroup): JobView {

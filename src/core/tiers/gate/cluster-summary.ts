@@ -6,6 +6,7 @@ import type { JobState } from "../../ledger/job/job-state.ts";
 import { trailEntries } from "../../ledger/job/trail.ts";
 import type { ClusterChange, ClusterSummary, RunSummary } from "../../run/results/model.ts";
 import { totalsOf } from "../../run/results/summarise.ts";
+import { datacentersOfEvents } from "./job-events.ts";
 import { partsOf } from "./job-parts.ts";
 import type { JobSpec } from "./spec.ts";
 
@@ -25,7 +26,7 @@ const CHANGES: Readonly<Partial<Record<JobEventKind, string>>> = {
   JobResumed: "resumed",
   JobScaled: "scaled",
   JobCancellationRequested: "cancelled",
-  JobDcResult: "a datacenter ended",
+  JobDcResult: "ended",
 };
 
 export function clusterOf(
@@ -37,6 +38,7 @@ export function clusterOf(
   const { accepted, jobId, run } = state;
   return {
     jobId,
+    leader: leaderOf(state),
     split: partsOf(submission, routing, run.dispatched).map(({ datacenter, share }) => ({
       datacenter,
       share,
@@ -59,10 +61,19 @@ export function clusterOf(
   };
 }
 
-function changesOf({ trail }: JobState): readonly ClusterChange[] {
-  const all = [...trailEntries(trail)].flatMap(({ hlc, kind, outcome }) => {
-    const what = CHANGES[kind];
-    if (what === undefined || outcome !== "applied") return [];
+/** The gate that took the last result. */
+function leaderOf({ trail }: JobState): string | null {
+  const last = [...trailEntries(trail)].findLast(({ kind }) => kind === "JobDcResult");
+  return last?.hlc.node ?? null;
+}
+
+function changesOf(state: JobState): readonly ClusterChange[] {
+  const places = datacentersOfEvents(state);
+  const all = [...trailEntries(state.trail)].flatMap(({ eventId, hlc, kind, outcome }) => {
+    const said = CHANGES[kind];
+    if (said === undefined || outcome !== "applied") return [];
+    const where = places.get(eventId);
+    const what = where === undefined ? said : `${said}: ${where}`;
     return [{ at: isoText(hlc.wallMs), by: hlc.node, what }];
   });
   return all.slice(-CHANGES_MAX);

@@ -117,6 +117,50 @@ describe("a job through one gate in one datacenter", () => {
     expect(shown.workflows[0]?.attempts[0]?.endedAt).not.toBeNull();
   });
 
+  it("is told alike by every gate when it has ended, whoever led it", () => {
+    const world = new GateWorld({ gates: 3 });
+    const job = world.submit();
+    world.end(job);
+    world.run(2_000);
+    const told = [0, 1, 2].map((gate) => {
+      const shown = world.ask({ kind: "status", job }, gate);
+      const { datacenters, workflows } = (shown as { readonly job: JobView }).job;
+      const history = world.ask({ kind: "events", job, from: 0 }, gate);
+      return {
+        workflows,
+        managers: datacenters.map(({ managers }) => managers),
+        events: history.kind === "events" ? history.events : [],
+      };
+    });
+    expect(told[0]?.workflows[0]?.attempts).not.toHaveLength(0);
+    expect(told[0]?.managers).toEqual([1]);
+    expect(told[0]?.events.map(({ kind }) => kind)).toContain("placed");
+    expect(told.slice(1)).toEqual([told[0], told[0]]);
+  });
+
+  it("that is cancelled before it has begun is shown so in its datacenter, too", () => {
+    const shown = [0, 40, 80, 120].flatMap((waitMs) => {
+      const world = new GateWorld({ gates: 3, loadMs: 20_000 });
+      const job = world.submit();
+      world.run(waitMs);
+      world.ask({ kind: "control", job, by: "me", control: { kind: "cancel", reason: "enough" } });
+      world.end(job);
+      world.run(2_000);
+      return [0, 1, 2].flatMap((gate) => {
+        const told = world.ask({ kind: "status", job }, gate);
+        return told.kind === "job" ? told.job.datacenters.map(({ status }) => status) : [];
+      });
+    });
+    expect(new Set(shown)).toEqual(new Set(["CANCELLED"]));
+  });
+
+  it("that nobody knows cannot be steered", () => {
+    const world = new GateWorld();
+    const control = { kind: "cancel", reason: "enough" } as const;
+    const asked = { kind: "control", job: "gates-1-g1-0", by: "me", control } as const;
+    expect(world.ask(asked)).toMatchObject({ reason: "unknownJob" });
+  });
+
   it("is refused where it cannot run, with the reason", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
     const ask = (routing: Partial<typeof ANYWHERE>) =>

@@ -9,7 +9,9 @@ import type { EventId } from "../../ledger/job/events.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import { EVENT_ID_BYTES_MAX } from "../../ledger/job/limits.ts";
 import { type TrailEntry, trailEntries } from "../../ledger/job/trail.ts";
+import { formatCounted } from "../../run/results/format.ts";
 import type { JobEventView } from "../messages.ts";
+import { statusOf } from "./status.ts";
 
 interface EventIdParts {
   readonly gate: string;
@@ -31,12 +33,35 @@ export function eventIdOf({ boot, gate, number, requestor, view }: EventIdParts)
 
 /** In order. */
 export function ledgerEvents(state: JobState): readonly JobEventView[] {
-  return [...trailEntries(state.trail)]
-    .filter(({ outcome }) => outcome === "applied")
-    .map((entry) => ({
-      ...{ at: entry.hlc.wallMs, kind: entry.kind, ...writerOf(entry), datacenter: "" },
-      text: textOf(entry, state),
-    }));
+  const places = datacentersOfEvents(state);
+  return appliedEntries(state).map((entry) => ({
+    ...{ at: entry.hlc.wallMs, kind: entry.kind, ...writerOf(entry), datacenter: "" },
+    text: textOf(entry, state, places.get(entry.eventId)),
+  }));
+}
+
+function appliedEntries({ trail }: JobState): readonly TrailEntry[] {
+  return [...trailEntries(trail)].filter(({ outcome }) => outcome === "applied");
+}
+
+/** Which datacenter an event is about; open where more were dispatched to than are left. */
+export function datacentersOfEvents(state: JobState): ReadonlyMap<EventId, string> {
+  const { accepted, run } = state;
+  const entries = appliedEntries(state);
+  const found = new Map<EventId, string>();
+  for (const [kind, places] of [
+    ["JobDispatched", run.dispatched],
+    ["JobAccepted", accepted],
+    ["JobDcResult", run.results],
+  ] as const) {
+    const own = entries.filter((entry) => entry.kind === kind);
+    if (own.length !== places.length) continue;
+    for (const [index, { dcId }] of places.entries()) {
+      const eventId = own[index]?.eventId;
+      if (eventId !== undefined) found.set(eventId, dcId);
+    }
+  }
+  return found;
 }
 
 function writerOf({ eventId, hlc }: TrailEntry): Pick<JobEventView, "who" | "token"> {
@@ -46,18 +71,33 @@ function writerOf({ eventId, hlc }: TrailEntry): Pick<JobEventView, "who" | "tok
 }
 
 /** What the state still knows about it. */
-function textOf({ eventId, kind }: TrailEntry, { cancellation, end, run }: JobState): string {
+function textOf(
+  { eventId, kind }: TrailEntry,
+  state: JobState,
+  datacenter: string | undefined,
+): string {
+  const { cancellation, end, run } = state;
+  const isThere = ({ dcId }: { readonly dcId: string }): boolean =>
+    datacenter === undefined || dcId === datacenter;
   switch (kind) {
     case "JobDispatched":
-      return run.dispatched.map(({ cores, dcId }) => `${dcId}: ${cores} cores`).join(", ");
+      return run.dispatched
+        .filter(isThere)
+        .map(({ cores, dcId }) => `${dcId}: ${formatCounted(cores, "core")}`)
+        .join(", ");
+    case "JobAccepted":
+      return datacenter ?? "";
     case "JobStarted":
       return run.started?.shares.map(({ dcId }) => dcId).join(", ") ?? "";
     case "JobCancellationRequested":
       return cancellation?.eventId === eventId ? cancellation.reason : "";
     case "JobDcResult":
-      return run.results.map(({ dcId, finalStatus }) => `${dcId}: ${finalStatus}`).join(", ");
+      return run.results
+        .filter(isThere)
+        .map(({ dcId, finalStatus }) => `${dcId}: ${finalStatus}`)
+        .join(", ");
     case "JobCompleted":
-      return end?.kind === "completed" ? end.finalStatus : "";
+      return end?.kind === "completed" ? end.finalStatus : statusOf(state);
     case "JobFailed":
       return end?.kind === "failed" ? end.error : "";
     default:

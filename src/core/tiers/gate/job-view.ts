@@ -1,13 +1,18 @@
 /** A job as `jobs list` and `jobs show` tell it. */
 
 import type { JobState } from "../../ledger/job/job-state.ts";
-import { JOB_STATUSES, type JobDatacenterView, type JobView } from "../messages.ts";
+import {
+  JOB_STATUSES,
+  type JobDatacenterView,
+  type JobView,
+  type WorkflowView,
+} from "../messages.ts";
 import { figuresOf } from "../pages.ts";
 import type { Branch } from "./branch.ts";
 import type { GateContext } from "./context.ts";
 import type { JobLeader } from "./job-leader.ts";
 import type { JobSpec } from "./spec.ts";
-import { createdAtOf, reasonOf, statusOf } from "./status.ts";
+import { createdAtOf, hasJobEnded, reasonOf, statusOf } from "./status.ts";
 import type { JobGroup } from "./types.ts";
 
 /** `leader`: null where another gate leads it, and knows more. */
@@ -17,7 +22,7 @@ export function jobView(
   leader: JobLeader | null,
   { calls, now }: Pick<GateContext, "calls" | "now">,
 ): JobView {
-  const kept = keptViews(state);
+  const kept = keptViews(state, (datacenter) => calls.reachedIn(datacenter).length);
   const seen = (leader?.branches ?? []).map((branch): JobDatacenterView => {
     const view = datacenterView(branch, now);
     const had = kept.find(({ name }) => name === view.name);
@@ -44,16 +49,41 @@ export function jobView(
 }
 
 /** Of a job that nobody follows here any more: what its log keeps. */
-function keptViews({ accepted, run }: JobState): readonly JobDatacenterView[] {
+function keptViews(
+  state: JobState,
+  managersOf: (datacenter: string) => number,
+): readonly JobDatacenterView[] {
+  const { accepted, run } = state;
+  // One that ended before the datacenter had said anything took the datacenter's part with it.
+  const unheard = hasJobEnded(state) ? statusOf(state) : "STARTING";
   return run.dispatched.map(({ cores, dcId }) => {
     const result = run.results.find((one) => one.dcId === dcId);
     const status = JOB_STATUSES.find((one) => one === result?.finalStatus);
     const workers = accepted.find((one) => one.dcId === dcId)?.workerCount ?? 0;
+    const managers = managersOf(dcId);
     return {
-      ...{ name: dcId, status: status ?? (result === undefined ? "STARTING" : "FAILED") },
-      ...{ reason: null, job: "", managers: 0, workers, cores, ...figuresOf(null), asOfMs: null },
+      ...{ name: dcId, status: status ?? (result === undefined ? unheard : "FAILED") },
+      ...{ reason: null, job: "", managers, workers, cores, ...figuresOf(null), asOfMs: null },
     };
   });
+}
+
+/** What is not over comes before what is, and what went wrong before what did not. */
+const WORST_FIRST = ["running", "waiting", "failed"];
+
+/** Of the parts of one job: a workflow is one, with the attempts of all datacenters. */
+export function workflowsOf(parts: readonly JobView[]): readonly WorkflowView[] {
+  const found = new Map<string, WorkflowView>();
+  for (const { attempts, name, status } of parts.flatMap(({ workflows }) => workflows)) {
+    const known = found.get(name);
+    const both = [known?.status ?? status, status];
+    found.set(name, {
+      name,
+      status: WORST_FIRST.find((one) => both.includes(one)) ?? status,
+      attempts: [...(known?.attempts ?? []), ...attempts],
+    });
+  }
+  return [...found.values()];
 }
 
 function datacenterView(

@@ -38,6 +38,13 @@ describe("one job in two datacenters", () => {
       datacenters: BOTH.map((name, at) => ({ name, status: "COMPLETED", requests: made[at] })),
     });
     expect(cluster?.startSkewMs).toBeLessThanOrEqual(20);
+    expect(cluster?.leader).toBe(world.cluster.at(0).id);
+    const changes = cluster?.changes?.map(({ what }) => what) ?? [];
+    expect(changes).toEqual(expect.arrayContaining(["dispatched: dc2", "ended: dc1"]));
+    const shown = world.ask({ kind: "status", job });
+    const workflows = shown.kind === "job" ? shown.job.workflows : [];
+    expect(workflows.map(({ name, status }) => [name, status])).toEqual([["shop", "completed"]]);
+    expect(workflows[0]?.attempts.length).toBe(2 * BOTH.length);
     expect(end.summary?.totals?.latencyMs.count).toBe(world.calls());
   });
 

@@ -13,14 +13,26 @@ import { decodeSpec } from "./spec.ts";
 /** Results that stay in memory. */
 const KEPT_MAX = 20;
 
+/** A job as a datacenter knows it, under an id of its own. */
+interface JobPlace {
+  readonly datacenter: string;
+  readonly job: string;
+}
+
+export interface Result {
+  readonly summary: RunSummary | null;
+  /** Where it ran, as far as it left something there. */
+  readonly places: readonly JobPlace[];
+}
+
 /** `unreachable`: what it left is nowhere to be found at the moment. */
-type Found =
-  | { readonly kind: "found"; readonly summary: RunSummary | null }
-  | { readonly kind: "unreachable" };
+type Found = (Result & { readonly kind: "found" }) | { readonly kind: "unreachable" };
+
+export const NOTHING_LEFT: Result = { summary: null, places: [] };
 
 export class Results {
   readonly #context: GateContext;
-  readonly #kept = new Map<string, RunSummary>();
+  readonly #kept = new Map<string, Result>();
 
   constructor(context: GateContext) {
     this.#context = context;
@@ -30,7 +42,7 @@ export class Results {
     const kept = this.#kept.get(state.jobId);
     const left = state.run.results.filter(({ bytes }) => bytes > 0);
     if (kept !== undefined || left.length === 0) {
-      done({ kind: "found", summary: kept ?? null });
+      done({ kind: "found", ...(kept ?? NOTHING_LEFT) });
       return;
     }
     const blobs = new Map<string, Uint8Array>();
@@ -75,12 +87,15 @@ export class Results {
       : { summary: first.summary, startSkewMs: 0 };
     const cluster = clusterOf(state, spec, parts, startSkewMs);
     const summary = { ...whole, runId: state.jobId, cluster };
-    this.#keep(state.jobId, summary);
-    return { kind: "found", summary };
+    const places = parts.flatMap(({ datacenter, summary: { runId: job } }) =>
+      job === undefined ? [] : [{ datacenter, job }],
+    );
+    this.#keep(state.jobId, { summary, places });
+    return { kind: "found", summary, places };
   }
 
-  #keep(job: string, summary: RunSummary): void {
-    this.#kept.set(job, summary);
+  #keep(job: string, result: Result): void {
+    this.#kept.set(job, result);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > KEPT_MAX && oldest !== undefined) this.#kept.delete(oldest);
   }
