@@ -191,6 +191,10 @@ describe("the generator", () => {
     if (reason === null) expect(health.reason).toBeNull();
     else expect(health.reason).toContain(reason);
   });
+
+  it("knows of no crowd where several machines are merged", () => {
+    expect(generatorHealth([core(0, 0.6, 1), core(1, 0.6, 1)], 0, 0).reason).toBeNull();
+  });
 });
 
 describe("the verdict", () => {

@@ -227,7 +227,7 @@ const LIMITED_LAG_MS = 50;
 /** …or when arrivals were missed while a core was at least this busy. */
 const LIMITED_CPU_MISSED = 0.8;
 
-/** `cpus` are those of the machine: several workflows may need more processes than it has. */
+/** `cpus` are those of the machine, 0 of several machines: several workflows may need more processes than it has. */
 export function generatorHealth(
   cores: readonly CoreHealth[],
   cpus: number,
@@ -277,7 +277,8 @@ function lateReason(cores: readonly CoreHealth[], lagMsP99: number): string {
 /** Each process may look idle while together they have all of the machine. */
 function crowded(cores: readonly CoreHealth[], cpus: number): string | null {
   const used = cores.reduce((sum, core) => sum + core.cpu, 0);
-  if (cores.length <= cpus || used < LIMITED_CPU * cpus) return null;
+  // Where several machines are merged nobody knows of how many.
+  if (cpus === 0 || cores.length <= cpus || used < LIMITED_CPU * cpus) return null;
   const share = `${formatPercent(used / cpus)} of ${cpus} CPUs`;
   const who = `${cores.length} executor cores together used ${share}`;
   return `${who}; use fewer cores (--cores), a smaller load, or a larger machine`;
