@@ -1,5 +1,6 @@
 /** A job of a cluster as `jobs show` and `jobs events` print it: for people, and as JSON for tools. */
 
+import { formatCount, formatCounted } from "../../core/run/results/format.ts";
 import type { AttemptView, JobEventView, JobView } from "../../core/tiers/messages.ts";
 
 /** What one worker does under one token, on all the cores that it has for it. */
@@ -26,12 +27,13 @@ export function jobText(view: JobView): string {
   const lines = [
     `${id}  ${name}`,
     `  ${status}${reason === null ? "" : `: ${reason}`}`,
-    `  led by ${leader ?? "nobody now"} (fence ${fence}), ${cores} cores`,
+    `  led by ${leader ?? "nobody now"} (fence ${fence}), ${formatCounted(cores, "core")}`,
   ];
   for (const one of datacenters)
     lines.push(
-      `  ${one.name}: ${one.status}, ${one.workers} workers, ${one.cores} cores, ` +
-        `${one.requests} requests, ${one.failed} failed` +
+      `  ${one.name}: ${one.status}, ${formatCounted(one.workers, "worker")}, ` +
+        `${formatCounted(one.cores, "core")}, ${formatCounted(one.requests, "request")}, ` +
+        `${formatCount(one.failed)} failed` +
         (one.reason === null ? "" : ` (${one.reason})`),
     );
   for (const workflow of workflows) {
@@ -40,7 +42,7 @@ export function jobText(view: JobView): string {
       workflow.attempts,
     ))
       lines.push(
-        `    ${own} cores of ${worker}, token ${token}: ${how}${why === null ? "" : ` (${why})`}`,
+        `    ${formatCounted(own, "core")} of ${worker}, token ${token}: ${how}${why === null ? "" : ` (${why})`}`,
       );
   }
   for (const { actualText, expression, passed } of view.thresholds)
@@ -49,12 +51,16 @@ export function jobText(view: JobView): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** Of the longest, JobCancellationRequested. */
+const KIND_WIDTH = 24;
+
 export function eventsText(events: readonly JobEventView[]): string {
   return events
     .map(({ at, datacenter, kind, text, token, who }) => {
       const where = datacenter === "" ? "gates" : datacenter;
       const fenced = token === null ? "" : `token ${token}`;
-      return `${timeOf(at)}  ${where.padEnd(8)} ${kind.padEnd(16)} ${who.padEnd(12)} ${fenced.padEnd(16)} ${text}`;
+      const what = `${kind.padEnd(KIND_WIDTH)} ${who.padEnd(12)}`;
+      return `${timeOf(at)}  ${where.padEnd(8)} ${what} ${fenced.padEnd(16)} ${text}`;
     })
     .map((line) => `${line.trimEnd()}\n`)
     .join("");

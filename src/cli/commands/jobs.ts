@@ -3,6 +3,7 @@
 import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
+import { formatCounted } from "../../core/run/results/format.ts";
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
 import type { Control, DatacenterView, NodeView } from "../../core/tiers/messages.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
@@ -109,8 +110,9 @@ export function registerNodes(program: Command): void {
   );
   withPlace(nodes.command("remove <node>"))
     .description("forget a worker that is gone for good")
-    .action((node: string, flags: PlaceFlags) =>
-      withCluster("nodes remove", flags, async (client) => {
+    .action((node: string, _flags: PlaceFlags, command: Command) =>
+      // The flags of `nodes` itself have the same names, and are the ones that commander fills.
+      withCluster("nodes remove", command.optsWithGlobals(), async (client) => {
         await client.removeNode(node);
         process.stdout.write(`${node} is forgotten\n`);
       }),
@@ -140,7 +142,8 @@ export function registerDatacenters(program: Command): void {
 
 function datacenterLine(datacenter: DatacenterView): string {
   const { circuit, cores, coresFree, jobsQueued, name, status, workers } = datacenter;
-  const room = `${workers} workers, ${coresFree}/${cores} cores free, ${jobsQueued} jobs wait`;
+  const waiting = `${formatCounted(jobsQueued, "job")} waiting`;
+  const room = `${formatCounted(workers, "worker")}, ${coresFree}/${cores} cores free, ${waiting}`;
   const { operationsQueued } = datacenter;
   const closed = circuit === "CLOSED" && operationsQueued === 0;
   const way = closed ? "" : `, circuit ${circuit}, ${operationsQueued} operations wait for it`;
@@ -150,7 +153,10 @@ function datacenterLine(datacenter: DatacenterView): string {
 export function printNodes(nodes: readonly NodeView[]): void {
   for (const { cores, coresUsed, health = "", leads, name, role, status } of nodes) {
     const well = status === "alive" ? health : "";
-    const used = role === "worker" ? `${coresUsed}/${cores} cores  ${well}` : `leads ${leads} jobs`;
+    const used =
+      role === "worker"
+        ? `${coresUsed}/${cores} cores  ${well}`
+        : `leads ${formatCounted(leads, "job")}`;
     const line = `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${used}`;
     process.stdout.write(`${line.trimEnd()}\n`);
   }
