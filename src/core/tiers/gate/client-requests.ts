@@ -7,7 +7,7 @@ import { sha256 } from "../../base/sha256.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
 import type { ClusterSummary } from "../../run/results/model.ts";
 import { SUBMISSION_BYTES_MAX } from "../manager/datacenter-state.ts";
-import { encodeSubmission, submissionProblem } from "../manager/submission.ts";
+import { encodeSubmission, routingProblem, submissionProblem } from "../manager/submission.ts";
 import {
   type BlobHash,
   type ClientAnswer,
@@ -28,7 +28,7 @@ import { splitProblem } from "./job-parts.ts";
 import { jobView, workflowsOf } from "./job-view.ts";
 import { askAll, NodeRequests } from "./node-requests.ts";
 import { NOTHING_LEFT, type Result, Results } from "./results.ts";
-import { countOf, decodeSpec, encodeSpec, routingProblem } from "./spec.ts";
+import { countOf, decodeSpec, encodeSpec } from "./spec.ts";
 import { createdAtOf, hasJobEnded, reasonOf, statusOf, THRESHOLDS } from "./status.ts";
 import type { JobGroup } from "./types.ts";
 import { upload } from "./upload.ts";

@@ -54,22 +54,3 @@ export function identityOfSpec(bytes: Uint8Array): Uint8Array {
   if (spec === null) return bytes;
   return encodePlain({ job: identityOf(spec.submission), routing: spec.routing });
 }
-
-/** Why a job cannot be sent where it is to go, whatever happens; null when it can. */
-export function routingProblem(
-  { count, datacenters, prefer, strict, weights }: Routing,
-  known: readonly string[],
-): string | null {
-  const named = [...datacenters, ...prefer, ...weights.map(({ datacenter }) => datacenter)];
-  const unknown = named.find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    return `there is no datacenter "${unknown}": there are ${known.join(", ")}`;
-  if (new Set(datacenters).size < datacenters.length) return "a datacenter is named twice";
-  if (count < 1 || count > known.length) return `there are ${known.length} datacenters`;
-  if (strict && prefer.length < count) return "strict: more datacenters than are preferred";
-  if (weights.some(({ weight }) => weight <= 0)) return "a part of the plan is more than nothing";
-  const unused = weights.find(({ datacenter }) => !datacenters.includes(datacenter));
-  if (unused !== undefined) return `"${unused.datacenter}" has a part and is not among those named`;
-  const left = datacenters.find((name) => !weights.some(({ datacenter }) => datacenter === name));
-  return weights.length > 0 && left !== undefined ? `"${left}" has no part of the plan` : null;
-}

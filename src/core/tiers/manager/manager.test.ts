@@ -42,6 +42,20 @@ describe("a job on one manager and one worker", () => {
     });
   });
 
+  it("is refused where it is to run in a datacenter that is not this one, or in several", () => {
+    const world = new World();
+    const ask = (routing: Partial<typeof ANYWHERE>) =>
+      world.ask({
+        ...{ kind: "submit", key: "other", submission: submission() },
+        routing: { ...ANYWHERE, ...routing },
+      });
+    expect(ask({ datacenters: ["dc9"] })).toMatchObject({ reason: "invalid" });
+    expect(ask({ count: 2 })).toMatchObject({
+      message: "it is to run in 2 datacenters: there are dc1",
+    });
+    expect(ask({ datacenters: ["dc1"] })).toMatchObject({ kind: "accepted" });
+  });
+
   it("is refused without its files, without a workflow, or with a circle of them", () => {
     const world = new World();
     const ask = (changes: Parameters<typeof submission>[0]) =>

@@ -9,8 +9,9 @@ import { encodePlain, plainProblem } from "../../base/plain-value.ts";
 import { validateManifests, withParts } from "../../run/job/manifest.ts";
 import { PRIORITIES } from "../../run/job/partition.ts";
 import { planVusMax } from "../../run/plan/load.ts";
+import { formatCounted } from "../../run/results/format.ts";
 import { parseThreshold } from "../../run/results/thresholds.ts";
-import { JOB_FILES_MAX, type Submission } from "../messages.ts";
+import { JOB_FILES_MAX, type Routing, type Submission } from "../messages.ts";
 import type { JobNeeds } from "./datacenter-state.ts";
 import {
   decodeShape,
@@ -174,4 +175,24 @@ function thresholdProblem({ manifests, thresholds }: Submission): string | null 
     if (!parsed.ok) return `threshold "${text}": ${parsed.problem}`;
   }
   return null;
+}
+
+/** Why a job cannot be sent where it is to go, whatever happens; null when it can. */
+export function routingProblem(
+  { count, datacenters, prefer, strict, weights }: Routing,
+  known: readonly string[],
+): string | null {
+  const named = [...datacenters, ...prefer, ...weights.map(({ datacenter }) => datacenter)];
+  const there = `there are ${known.join(", ")}`;
+  const unknown = named.find((name) => !known.includes(name));
+  if (unknown !== undefined) return `there is no datacenter "${unknown}": ${there}`;
+  if (new Set(datacenters).size < datacenters.length) return "a datacenter is named twice";
+  if (count < 1 || count > known.length)
+    return `it is to run in ${formatCounted(count, "datacenter")}: ${there}`;
+  if (strict && prefer.length < count) return "strict: more datacenters than are preferred";
+  if (weights.some(({ weight }) => weight <= 0)) return "a part of the plan is more than nothing";
+  const unused = weights.find(({ datacenter }) => !datacenters.includes(datacenter));
+  if (unused !== undefined) return `"${unused.datacenter}" has a part and is not among those named`;
+  const left = datacenters.find((name) => !weights.some(({ datacenter }) => datacenter === name));
+  return weights.length > 0 && left !== undefined ? `"${left}" has no part of the plan` : null;
 }

@@ -21,7 +21,13 @@ import {
 import type { ManagerContext } from "./context.ts";
 import { encodeDatacenterEntry, SUBMISSION_BYTES_MAX } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
-import { encodeSubmission, identityOf, needsOf, submissionProblem } from "./submission.ts";
+import {
+  encodeSubmission,
+  identityOf,
+  needsOf,
+  routingProblem,
+  submissionProblem,
+} from "./submission.ts";
 import { queueProblem, quotaProblem, tenantOf } from "./tenants.ts";
 
 const KEY_CHARACTERS_MAX = 128;
@@ -49,8 +55,12 @@ export class Submits {
     this.#context = context;
   }
 
-  take(id: number, { key, submission }: Submit): void {
-    const problem = keyProblem(key) ?? submissionProblem(submission) ?? this.#quota(submission);
+  take(id: number, { key, routing, submission }: Submit): void {
+    const problem =
+      keyProblem(key) ??
+      submissionProblem(submission) ??
+      routingProblem(routing, [this.#context.options.datacenter]) ??
+      this.#quota(submission);
     if (problem !== null) {
       this.#answer(id, refusal("invalid", problem));
       return;
