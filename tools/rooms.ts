@@ -260,6 +260,7 @@ const table = {
       "host/ports",
       "host/control",
       "host",
+      "ledger/log",
       "ledger",
       "engine",
     ],

@@ -5,6 +5,7 @@
  */
 
 import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever } from "../../core/base/assert.ts";
 import { errorText } from "../../core/base/error-text.ts";
@@ -27,6 +28,7 @@ import type { Log } from "../../host/ports/log.ts";
 import { warnOfExposure } from "../../host/secret-exposure.ts";
 import { StreamDriver } from "../../host/stream-driver.ts";
 import { TcpPort } from "../../host/tcp.ts";
+import { type DirectoryLock, lockDirectory } from "../../ledger/log/lock.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
 import { spoken } from "../../wire/version.ts";
 import type { WorkerNodeConfig } from "./config.ts";
@@ -46,6 +48,8 @@ interface WorkerHandlers {
 }
 
 interface Parts {
+  /** Two workers with one directory would share a name and its promises. */
+  readonly lock: DirectoryLock;
   readonly promises: Promises;
   readonly blobs: BlobStore;
   readonly folders: JobFolders;
@@ -99,12 +103,14 @@ export class WorkerHost {
 
   /** Resolves when one manager has taken it in. */
   static async start(config: WorkerNodeConfig, handlers: WorkerHandlers): Promise<WorkerHost> {
+    await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+    const lock = await lockDirectory(config.dataDir);
     const promises = await Promises.open(config.dataDir);
     const bytesMax = config.settings.cache;
     const blobs = await BlobStore.open(join(config.dataDir, "blobs"), { bytesMax });
     const folders = await JobFolders.open(join(config.dataDir, "jobs"), blobs);
     warnOfExposure(config.secretFile, handlers.log);
-    const host = new WorkerHost(config, handlers, { promises, blobs, folders });
+    const host = new WorkerHost(config, handlers, { lock, promises, blobs, folders });
     await new Promise<void>((resolve) => {
       host.#upOnce = resolve;
       host.#driven.push({ kind: "start" });
@@ -153,6 +159,7 @@ export class WorkerHost {
     await this.#pool.close();
     await Promise.all([...this.#cores.values()].map((core) => core.end()));
     await this.#port.close();
+    await this.#parts.lock.release();
   }
 
   #options(): ConstructorParameters<typeof WorkerProcess>[0] {

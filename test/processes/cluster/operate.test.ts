@@ -73,21 +73,30 @@ describe("a cluster of three managers and two workers", () => {
   );
 
   it(
-    "does not take in a second worker with the name of one that is there",
+    "does not take in a worker with the name or the directory of another, or of another datacenter",
     async () => {
       const config = JSON.parse(await readFile(join(cluster.dir, "w1.json"), "utf8"));
-      const { api: _, ...second } = { ...config, dataDir: "second" };
-      const file = join(cluster.dir, "second.json");
-      await writeFile(file, JSON.stringify(second));
-      const child = start(["worker", "start", "--config", file]);
-      let said = "";
-      child.stderr?.on("data", (text) => {
-        said += String(text);
-      });
-      const words = "another worker has the name w1: names are unique, rename one";
-      await until(async () => (said.includes(words) ? true : null));
-      child.kill("SIGKILL");
-      expect(said).not.toContain("manager.up");
+      const cases = [
+        [{ dataDir: "second" }, "another worker has the name w1: names are unique, rename one"],
+        [{}, "is in use by another process"],
+        [
+          { name: "w9", dataDir: "w9", datacenter: "dc9" },
+          "is a manager of dc1, and this is a worker of dc9",
+        ],
+      ] as const;
+      for (const [changes, words] of cases) {
+        const { api: _, ...second } = { ...config, ...changes };
+        const file = join(cluster.dir, "second.json");
+        await writeFile(file, JSON.stringify(second));
+        const child = start(["worker", "start", "--config", file]);
+        let said = "";
+        child.stderr?.on("data", (text) => {
+          said += String(text);
+        });
+        await until(async () => (said.includes(words) ? true : null));
+        child.kill("SIGKILL");
+        expect(said).not.toContain("manager.up");
+      }
     },
     MS_MAX,
   );

@@ -148,7 +148,9 @@ export class WorkerProcess {
       },
       {
         refusePeer: (peer, greeted) => {
-          const { node, role } = greeted;
+          const { datacenter, node, role } = greeted;
+          if (datacenter !== "" && datacenter !== hello.datacenter)
+            return `${node} is a ${role} of ${datacenter}, and this is a worker of ${hello.datacenter}`;
           if (agreeOn("extensions", hello, greeted)) this.#granting.add(peer);
           else this.#granting.delete(peer);
           return node === peer && role === "manager"
