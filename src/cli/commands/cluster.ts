@@ -102,11 +102,12 @@ export function registerCluster(program: Command): void {
     .command("status")
     .description("the nodes of the local cluster")
     .option("--dir <dir>", "its directory", CLUSTER_DIR)
-    .action(({ dir }: { readonly dir: string }) =>
+    .option("--json", "the answer as JSON")
+    .action(({ dir, json }: { readonly dir: string; readonly json?: true }) =>
       withCluster(
         "cluster status",
         { dir, cluster: "hyperscale", environment: "default" },
-        async (client) => printNodes(await client.nodes()),
+        async (client) => printNodes(await client.nodes(), json === true),
       ),
     );
 }
@@ -115,7 +116,7 @@ async function up(flags: UpFlags): Promise<void> {
   checkShape(flags);
   const dir = resolve(flags.dir);
   const running = readLocalCluster(dir);
-  if (running !== null && isAlive(running.pid))
+  if (running !== null && isUp(running.pid))
     throw new UsageError(`${flags.dir} holds a cluster that runs (pid ${running.pid})`);
   if (running !== null && leftOf(running.processes).length > 0)
     throw new UsageError(
@@ -167,7 +168,8 @@ async function upDetached({ dir, json }: UpFlags): Promise<void> {
       .replace(/^hyperscale cluster up: /, "");
     throw new UsageError(why || "it has not become ready");
   }
-  printReady(JSON.parse(line) as Ready, json === true, "hyperscale cluster down ends it");
+  const ready = JSON.parse(line) as Ready;
+  printReady(ready, json === true, `hyperscale cluster down --dir ${ready.dir} ends the cluster`);
   child.unref();
 }
 
@@ -265,7 +267,7 @@ class LocalNodes {
       child.once("exit", (code, signal) => {
         clearTimeout(late);
         const how = signal ?? `exit code ${code}`;
-        reject(new Error(`${plan.name} ended with ${how}: ${errors.trim().split("\n").at(-1)}`));
+        reject(new Error(`${plan.name} ended with ${how}: ${whyEnded(plan.role, errors)}`));
         this.#onExit(plan.name, how);
       });
     });
@@ -277,6 +279,12 @@ class LocalNodes {
     if (this.#json) process.stdout.write(`${JSON.stringify({ event: "ended", name, how })}\n`);
     else process.stdout.write(`${name} ended: ${how}\n`);
   }
+}
+
+/** A node logs before its last words; the target has only those, the cause first and then what would help it alone. */
+function whyEnded(role: string, errors: string): string {
+  const lines = errors.trim().split("\n");
+  return lines.at(role === "target" ? 0 : -1) ?? "";
 }
 
 function ended(child: ChildProcess): Promise<void> {
@@ -291,6 +299,11 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** The process that started a cluster lives; another one may have its number by now. */
+function isUp(pid: number): boolean {
+  return leftOf([{ name: "up", role: "up", pid, mark: "cluster" }]).length > 0;
 }
 
 /** Those that still live, and are what they were. */
@@ -313,9 +326,9 @@ async function down(dir: string): Promise<void> {
     return;
   }
   const { pid, processes } = running;
-  if (isAlive(pid)) {
+  if (isUp(pid)) {
     process.kill(pid, "SIGTERM");
-    if (!(await isOver(DOWN_MS_MAX, () => !isAlive(pid))))
+    if (!(await isOver(DOWN_MS_MAX, () => !isUp(pid))))
       throw new UsageError(`pid ${pid} does not end`);
   } else await endLeft(processes);
   await rm(join(resolve(dir), CLUSTER_FILE), { force: true });

@@ -2,15 +2,18 @@
 
 import type { Command } from "commander";
 import type { ClusterClient } from "../../client/client.ts";
+import { formatCounted } from "../../core/run/results/format.ts";
 import type { NodeView } from "../../core/tiers/messages.ts";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
+import { someTime } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
-import { UsageError } from "./ledger-target.ts";
 
 const LOOK_MS = 500;
+const DEADLINE_MS = 600_000;
 
 interface DrainFlags extends PlaceFlags {
+  /** Milliseconds. */
   readonly deadline: number;
 }
 
@@ -21,17 +24,16 @@ started again: end it with SIGTERM when this command has ended.`;
 export function registerDrain(program: Command): void {
   withPlace(program.command("drain <node>"))
     .description("a worker, manager or gate takes no new work; waits until it has none")
-    .option("--deadline <seconds>", "how long to wait for it", Number, 600)
+    .option("--deadline <time>", "how long to wait for it (default: 10m)", someTime, DEADLINE_MS)
     .addHelpText("after", HELP)
     .action((node: string, flags: DrainFlags) =>
       withCluster("drain", flags, (client) => drain(client, node, flags.deadline)),
     );
 }
 
-async function drain(client: ClusterClient, node: string, seconds: number): Promise<void> {
-  if (!(seconds >= 0)) throw new UsageError("--deadline: a number of seconds");
+async function drain(client: ClusterClient, node: string, deadlineMs: number): Promise<void> {
   await client.drain(node);
-  const until = performance.now() + seconds * 1_000;
+  const until = performance.now() + deadlineMs;
   for (let said = ""; ; ) {
     const view = (await client.nodes()).find(({ name }) => name === node);
     const left =
@@ -52,8 +54,8 @@ async function drain(client: ClusterClient, node: string, seconds: number): Prom
 
 /** Null: it has no work any more. */
 function leftAt({ coresUsed, leads, role, status }: NodeView): string | null {
-  if (role !== "worker") return leads === 0 ? null : `${leads} jobs to hand over`;
+  if (role !== "worker") return leads === 0 ? null : `${formatCounted(leads, "job")} to hand over`;
   // Its next heartbeat says that it has heard.
   if (status !== "draining") return "not confirmed yet";
-  return coresUsed === 0 ? null : `${coresUsed} cores in use`;
+  return coresUsed === 0 ? null : `${formatCounted(coresUsed, "core")} in use`;
 }

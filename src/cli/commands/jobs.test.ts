@@ -1,6 +1,17 @@
 import { Command } from "commander";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { registerNodes } from "./jobs.ts";
+import { registerJobs, registerNodes } from "./jobs.ts";
+
+describe("jobs", () => {
+  it("can be read by tools, whatever is asked", () => {
+    const program = new Command();
+    registerJobs(program);
+    const commands = program.commands[0]?.commands ?? [];
+    expect(commands).toHaveLength(9);
+    const silent = commands.filter(({ options }) => !options.some(({ long }) => long === "--json"));
+    expect(silent.map((one) => one.name())).toEqual([]);
+  });
+});
 
 describe("nodes remove", () => {
   afterEach(() => {

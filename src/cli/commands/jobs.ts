@@ -16,18 +16,19 @@ import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { eventsText, jobJson, jobText } from "./job-text.ts";
 import { UsageError } from "./ledger-target.ts";
+import { type UiMode, uiOption } from "./run.ts";
 
 interface JobsFlags extends PlaceFlags {
   readonly json?: true;
 }
 
-interface ResultsFlags extends PlaceFlags {
+interface ResultsFlags extends JobsFlags {
   readonly out: string;
   readonly csv?: true;
 }
 
-interface AttachFlags extends PlaceFlags {
-  readonly ui: "auto" | "full" | "ci" | "none";
+interface AttachFlags extends JobsFlags {
+  readonly ui: UiMode;
   readonly out?: string;
   readonly csv?: true;
   readonly open?: true;
@@ -59,7 +60,8 @@ export function registerJobs(program: Command): void {
     );
   withPlace(jobs.command("attach <job>"))
     .description("follow a job as if it had been submitted here")
-    .option("--ui <mode>", "auto, full, ci or none", "auto")
+    .option("--json", "events as lines of JSON, as --ui json")
+    .addOption(uiOption())
     .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
     .option("--open", "show the report in the browser when the job is over")
@@ -68,8 +70,9 @@ export function registerJobs(program: Command): void {
       withCluster("jobs attach", flags, async (client) => {
         const { env, stdin, stdout } = process;
         const wish = reportWish(flags.open);
-        const view = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
-        const silent = flags.ui === "none";
+        const ui = flags.json === true ? "json" : flags.ui;
+        const view = createView({ mode: ui, stdout, stdin, env, report: wish });
+        const silent = ui === "none";
         const how = { live: !silent, silent };
         const say = (line: string): void => view.message(line);
         const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
@@ -77,7 +80,7 @@ export function registerJobs(program: Command): void {
         process.exitCode = await followJob({ client, job, finishing, view, ...how, reporting });
       }),
     );
-  withPlace(jobs.command("results <job>"))
+  withJson(jobs.command("results <job>"))
     .description("write the files of a job that has ended")
     .requiredOption("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
@@ -119,9 +122,7 @@ export function registerNodes(program: Command): void {
     );
   nodes.action((flags: JobsFlags) =>
     withCluster("nodes", flags, async (client) => {
-      const all = await client.nodes();
-      if (flags.json === true) process.stdout.write(`${jsonText({ nodes: all })}\n`);
-      else printNodes(all);
+      printNodes(await client.nodes(), flags.json === true);
     }),
   );
 }
@@ -150,8 +151,12 @@ function datacenterLine(datacenter: DatacenterView): string {
   return `${name.padEnd(12)} ${status.padEnd(12)} ${room}${way}`;
 }
 
-export function printNodes(nodes: readonly NodeView[]): void {
-  for (const { cores, coresUsed, health = "", leads, name, role, status } of nodes) {
+export function printNodes(nodes: readonly NodeView[], json: boolean): void {
+  if (json) {
+    process.stdout.write(`${jsonText({ nodes })}\n`);
+    return;
+  }
+  for (const { cores, coresUsed, health = "", leads, name, role, status } of inOrder(nodes)) {
     const well = status === "alive" ? health : "";
     const used =
       role === "worker"
@@ -162,20 +167,36 @@ export function printNodes(nodes: readonly NodeView[]): void {
   }
 }
 
+/** As they were told, datacenter by datacenter, and by name among equals. */
+function inOrder(nodes: readonly NodeView[]): readonly NodeView[] {
+  const groupOf = ({ datacenter, role }: NodeView): string => `${datacenter} ${role}`;
+  const groups = [...new Set(nodes.map(groupOf))];
+  return nodes.toSorted(
+    (one, other) =>
+      groups.indexOf(groupOf(one)) - groups.indexOf(groupOf(other)) ||
+      (one.name < other.name ? -1 : 1),
+  );
+}
+
 function withJson(command: Command): Command {
   return withPlace(command).option("--json", "the answer as JSON");
 }
 
 function control(command: Command, description: string, of: (argument: string) => Control): void {
-  withPlace(command)
+  withJson(command)
     .description(description)
     .action((...given: unknown[]) => {
       const [job, argument] = given as [string, string];
       // Commander gives the arguments, the flags and itself.
-      const flags = given.at(-2) as PlaceFlags;
-      return withCluster(`jobs ${command.name()}`, flags, (client) =>
-        client.control(job, of(argument), userInfo().username),
-      );
+      const flags = given.at(-2) as JobsFlags;
+      return withCluster(`jobs ${command.name()}`, flags, async (client) => {
+        const control = of(argument);
+        await client.control(job, control, userInfo().username);
+        const taken = { job, taken: control };
+        process.stdout.write(
+          flags.json === true ? `${jsonText(taken)}\n` : `${job}: ${command.name()} is taken\n`,
+        );
+      });
     });
 }
 
@@ -186,11 +207,12 @@ async function results(client: ClusterClient, job: string, flags: ResultsFlags):
     const why = reason === null ? "" : `: ${reason}`;
     throw new ClusterError(`${job} is ${status} and left no results${why}`, null);
   }
-  const { csv, out: folder } = flags;
+  const { csv, json, out: folder } = flags;
   const files = await writeOutputs(summary, { folder, csv }).catch((error: unknown) => {
     throw error instanceof OutputError ? new UsageError(error.message) : error;
   });
-  for (const file of files) process.stdout.write(`${file}\n`);
+  if (json === true) process.stdout.write(`${jsonText({ job, status, files })}\n`);
+  else for (const file of files) process.stdout.write(`${file}\n`);
 }
 
 async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {

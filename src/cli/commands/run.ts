@@ -59,7 +59,7 @@ export interface RunFlags extends LogFlags {
   readonly report: readonly string[];
   readonly metrics?: string;
   readonly samples?: string;
-  readonly ui: (typeof UI_MODES)[number];
+  readonly ui: UiMode;
   readonly out?: string;
   readonly csv?: true;
   readonly open?: true;
@@ -71,6 +71,11 @@ export interface RunFlags extends LogFlags {
 }
 
 const UI_MODES = ["auto", "full", "ci", "json", "none"] as const;
+export type UiMode = (typeof UI_MODES)[number];
+
+export function uiOption(): Option {
+  return new Option("--ui <mode>", "what is shown meanwhile").choices(UI_MODES).default("auto");
+}
 const CORES_MAX = 1_024;
 /**
  * What makes V8 compile a function for speed, thirty times the default: this process adds and draws a few times a
@@ -149,9 +154,7 @@ export function withRunFlags(command: Command): Command {
       "end the run as soon as a threshold fails, not before so much measured time",
       duration("--abort-on-fail"),
     )
-    .addOption(
-      new Option("--ui <mode>", "what is shown meanwhile").choices(UI_MODES).default("auto"),
-    )
+    .addOption(uiOption())
     .option("--title <text>", "what to call this run in its results")
     .option("--tag <name=value>", "a tag of the results; may be given again", repeated, [])
     .option("--out <dir>", "folder for the results (default: a new one in hyperscale-results)")

@@ -10,7 +10,7 @@ import { startReportsOfOthers } from "../../runner/reports.ts";
 import { prepareJob } from "../../runner/submission.ts";
 import { createView } from "../../ui/view.ts";
 import { reportWish } from "../open-page.ts";
-import { complain } from "../print.ts";
+import { complain, jsonText } from "../print.ts";
 import { openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { UsageError } from "./ledger-target.ts";
@@ -24,6 +24,7 @@ interface SubmitFlags extends RunFlags, PlaceFlags, RoutingFlags {
   readonly rejoin?: string;
   readonly tenant?: string;
   readonly detach?: true;
+  readonly json?: true;
 }
 
 const REPORT_LATER = "`hyperscale jobs attach ID --report …` does, as long as the job runs";
@@ -50,8 +51,10 @@ export function registerSubmit(program: Command): void {
     .option("--rejoin <job>", "follow this job instead, if the cluster still knows it")
     .option("--tenant <name>", "whose turn it takes in the queue, and whose quota")
     .option("--detach", "print the job's id and end")
+    .option("--json", "events as lines of JSON, as --ui json; with --detach one line with the id")
     .addHelpText("after", EXAMPLES)
-    .action(async (target: string, flags: SubmitFlags) => {
+    .action(async (target: string, given: SubmitFlags) => {
+      const flags: SubmitFlags = given.json === true ? { ...given, ui: "json" } : given;
       process.exitCode = await submitCommand(target, flags);
     });
 }
@@ -59,6 +62,7 @@ export function registerSubmit(program: Command): void {
 async function submitCommand(target: string, flags: SubmitFlags): Promise<number> {
   try {
     checkFlags(flags);
+    refuseLocal(flags);
     await probeOutputs(flags.out);
     return await submit(target, flags);
   } catch (error) {
@@ -70,6 +74,14 @@ async function submitCommand(target: string, flags: SubmitFlags): Promise<number
     if (error instanceof RunError) return explain(error);
     throw error;
   }
+}
+
+/** What only this machine could show: a load that was not wanted, or a file that stays empty, is worse than a word. */
+function refuseLocal({ inspect, samples, trace }: SubmitFlags): void {
+  const local = { "--trace": trace, "--inspect": inspect, "--samples": samples };
+  const [flag] = Object.entries(local).find(([, value]) => value !== undefined) ?? [];
+  if (flag !== undefined)
+    throw new UsageError(`${flag} is of "hyperscale run" alone: a cluster does not have it`);
 }
 
 /** The job that is to be followed instead, when the cluster knows it. */
@@ -130,7 +142,8 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
       );
     if (flags.detach === true) {
       if (wanted.length > 0) complain(`nothing is reported with --detach: ${REPORT_LATER}`);
-      process.stdout.write(`${await submitted()}\n`);
+      const id = await submitted();
+      process.stdout.write(flags.json === true ? `${jsonText({ event: "job", id })}\n` : `${id}\n`);
       return EXIT_PASSED;
     }
     const { name, tags, title } = submission;
