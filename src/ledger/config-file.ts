@@ -43,7 +43,8 @@ export function checkSchema<Value>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return { ok: true, config: parsed.data };
   const problems = parsed.error.issues.map(({ message, path }) => {
-    return `${file}: ${path.length === 0 ? "the file" : path.join(".")}: ${message}`;
+    const said = message.endsWith("received undefined") ? "is missing" : message;
+    return `${file}: ${path.length === 0 ? "the file" : path.join(".")}: ${said}`;
   });
   return { ok: false, problems };
 }

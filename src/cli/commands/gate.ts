@@ -21,6 +21,7 @@ import { initNode } from "./node-config.ts";
 import {
   configValue,
   FLAGS_PLACE,
+  flagProblem,
   type NodeFlags,
   namedAddresses,
   withNodeFlags,
@@ -106,7 +107,8 @@ function configOf(flags: GateFlags, command: string): GateNodeConfig | null {
           datacenters: managers.map(datacenterOf),
         });
   if (read.ok) return read.config;
-  for (const problem of read.problems) complain(`hyperscale gate ${command}: ${problem}`);
+  for (const problem of read.problems)
+    complain(`hyperscale gate ${command}: ${flagProblem(problem)}`);
   process.exitCode = EXIT_USAGE;
   return null;
 }

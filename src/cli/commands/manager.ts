@@ -27,6 +27,7 @@ import { initNode } from "./node-config.ts";
 import {
   configValue,
   FLAGS_PLACE,
+  flagProblem,
   type NodeFlags,
   namedAddresses,
   withNodeFlags,
@@ -104,7 +105,8 @@ function configOf(flags: ManagerFlags, command: string): ManagerNodeConfig | nul
           peers: namedAddresses("--peer", peer),
         });
   if (read.ok) return read.config;
-  for (const problem of read.problems) complain(`hyperscale manager ${command}: ${problem}`);
+  for (const problem of read.problems)
+    complain(`hyperscale manager ${command}: ${flagProblem(problem)}`);
   process.exitCode = EXIT_USAGE;
   return null;
 }

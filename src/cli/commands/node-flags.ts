@@ -45,6 +45,20 @@ export function configValue(flags: NodeFlags): Readonly<Record<string, unknown>>
 /** The place that stands for the flags in messages. */
 export const FLAGS_PLACE = join(process.cwd(), "flags");
 
+/** Fields of a configuration whose flags have other names. */
+const FLAG_NAMES: Readonly<Record<string, string>> = { managers: "join", datacenters: "managers" };
+
+/** A problem of the configuration that the flags make, said of the flag. */
+export function flagProblem(problem: string): string {
+  const place = `${FLAGS_PLACE}: `;
+  if (!problem.startsWith(place)) return problem;
+  return `--${problem.slice(place.length).replace(/^\w+/, flagOf)}`;
+}
+
+function flagOf(field: string): string {
+  return (FLAG_NAMES[field] ?? field).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
 /** "m1=127.0.0.1:7700", any number of them. */
 export function namedAddresses(
   flag: string,

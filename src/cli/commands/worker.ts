@@ -24,6 +24,7 @@ import { initNode } from "./node-config.ts";
 import {
   configValue,
   FLAGS_PLACE,
+  flagProblem,
   type NodeFlags,
   namedAddresses,
   withNodeFlags,
@@ -88,7 +89,7 @@ function configOf(flags: WorkerFlags): WorkerNodeConfig | null {
           cores: cores ?? physicalCores(),
         });
   if (read.ok) return read.config;
-  for (const problem of read.problems) complain(`hyperscale worker start: ${problem}`);
+  for (const problem of read.problems) complain(`hyperscale worker start: ${flagProblem(problem)}`);
   process.exitCode = EXIT_USAGE;
   return null;
 }

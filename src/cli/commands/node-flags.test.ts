@@ -1,0 +1,15 @@
+import { describe, expect, it } from "vitest";
+import { checkWorkerConfig } from "../../tiers/worker/config.ts";
+import { FLAGS_PLACE, flagProblem } from "./node-flags.ts";
+
+describe("a node that is started by flags", () => {
+  it("hears of the flags that are missing or wrong, by their names", () => {
+    const read = checkWorkerConfig(FLAGS_PLACE, { cores: 1, managers: [] });
+    const problems = read.ok ? [] : read.problems.map(flagProblem);
+    expect(problems).toEqual([
+      "--name: is missing",
+      "--join: at least one manager",
+      "--data-dir: is missing",
+    ]);
+  });
+});
