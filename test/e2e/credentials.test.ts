@@ -26,7 +26,7 @@ afterAll(() => {
 it("are sent, and masked in the terminal and in every file", async () => {
   const { port } = server.address() as AddressInfo;
   const url = `http://ada:tops3cret@127.0.0.1:${port}/`;
-  const args = ["run", url, "--vus", "1", "--duration", "300ms", "--out", "out", "--ui", "ci"];
+  const args = ["run", url, "--vus", "1", "--iterations", "20", "--out", "out", "--ui", "ci"];
   const { code, stderr, stdout } = await here.start([...args, "--header", "x-token: tops3cret"])
     .done;
   expect(code, stderr).toBe(0);

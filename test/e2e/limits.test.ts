@@ -99,7 +99,7 @@ describe("--abort-on-fail", () => {
 
   it("takes a time before which it does not, and refuses what is none", async () => {
     const { code } = await here.run(
-      ...["run", demo.url, "--duration", "300ms", "--vus", "1", "--out", "late", "--ui", "none"],
+      ...["run", demo.url, "--duration", "2s", "--vus", "1", "--out", "late", "--ui", "none"],
       ...["--threshold", "latency.max < 0ms", "--abort-on-fail", "1h"],
     );
     expect(code).toBe(99);

@@ -93,7 +93,7 @@ describe("a run with reports", () => {
     here.write(
       "phases.ts",
       `import { http, workflow } from "hyperscale";
-       const stages = [{ duration: "300ms", vus: 1 }, { duration: "300ms", vus: 2 }];
+       const stages = [{ duration: "1s", vus: 1 }, { duration: "1s", vus: 2 }];
        export default workflow("shop", { stages, pacing: "20ms" })
          .setup(() => new Promise((resolve) => setTimeout(resolve, 50)))
          .teardown(() => undefined)

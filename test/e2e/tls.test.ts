@@ -35,7 +35,7 @@ afterAll(() => {
 
 it("--insecure leaves a note in the terminal, the summary and the report", async () => {
   const url = `https://127.0.0.1:${port}/`;
-  const flags = ["--insecure", "--vus", "1", "--duration", "300ms", "--out", "out", "--ui", "ci"];
+  const flags = ["--insecure", "--vus", "1", "--iterations", "20", "--out", "out", "--ui", "ci"];
   const { code, stderr, stdout } = await here.start(["run", url, ...flags]).done;
   expect(code, stderr).toBe(0);
   const note = `TLS certificates of 127.0.0.1:${port} were NOT verified (insecure)`;
