@@ -36,6 +36,11 @@ export class Cpu {
     if (!this.#isBusy) this.#next();
   }
 
+  /** Inputs that it has not come to. */
+  get waiting(): number {
+    return [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
+  }
+
   /** The process is gone, and what it has not read with it. */
   clear(): void {
     this.#queues.clear();

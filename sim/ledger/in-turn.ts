@@ -17,3 +17,18 @@ function connectionOf(input: GateProcessInput): number {
   if (input.kind === "ofDatacenter") return input.input.stream + OTHER_NUMBERS;
   return "stream" in input ? input.stream : TIMERS;
 }
+
+/** However often it is due: a process has one timer, and comes to it once when its core is free. */
+export class TickTurn {
+  /** The life of the process whose tick waits; 0: none does. */
+  #waits = 0;
+
+  due(cpu: Cpu | undefined, life: number, take: () => void): void {
+    if (this.#waits === life) return;
+    this.#waits = life;
+    inTurn(cpu, { kind: "tick" }, () => {
+      if (this.#waits === life) this.#waits = 0;
+      take();
+    });
+  }
+}

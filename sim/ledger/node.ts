@@ -32,7 +32,7 @@ import type { StreamHost, Streams } from "../kernel/streams.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import { Askers, type OnAnswer, type OnItems } from "./askers.ts";
 import type { LedgerDisk } from "./disk.ts";
-import { inTurn } from "./in-turn.ts";
+import { inTurn, TickTurn } from "./in-turn.ts";
 import { type Above, type DrivenMachine, type MachineSpec, machineOf, wrongly } from "./machine.ts";
 import {
   type LogObserver,
@@ -108,6 +108,7 @@ export class LedgerProcess implements StreamHost {
   #turnDue = false;
   storage: Storage | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
+  readonly #ticks = new TickTurn();
   #stash: Stashed[] = [];
   readonly #askers = new Askers();
   #turning = false;
@@ -382,7 +383,7 @@ export class LedgerProcess implements StreamHost {
     this.#timerAt = at;
     this.#schedule(at, "tick", true, () => {
       if (this.#timerAt === at) this.#timerAt = Number.POSITIVE_INFINITY;
-      inTurn(this.spec.cpu, { kind: "tick" }, () => this.#input({ kind: "tick" }));
+      this.#ticks.due(this.spec.cpu, this.life, () => this.#input({ kind: "tick" }));
     });
   }
 

@@ -20,17 +20,18 @@ import {
   OverloadDetector,
   type OverloadState,
 } from "./overload.ts";
+import { ReturnSlots } from "./return-slots.ts";
 import { PRESSURE_RULES, type PressureRules } from "./rules.ts";
 
 /** Callers whose rates are remembered; the one that was silent longest makes room. (AD-24) */
 const CALLERS_MAX = 10_000;
-/** Until a node that is pressed is worth asking again. */
+/** Until a node that is pressed is worth asking again, at least. */
 const RETRY_AFTER_MS: Readonly<Record<OverloadState, number>> = {
-  healthy: 500,
-  busy: 1_000,
-  stressed: 2_000,
-  overloaded: 5_000,
+  ...{ healthy: 500, busy: 1_000, stressed: 1_000, overloaded: 1_000 },
 };
+/** A node that is stressed takes on no more of one class than it answers in this time, but some at once. */
+const QUEUED_MS_MAX = 1_000;
+const AT_ONCE_MIN = 16;
 /**
  * Latencies and delays below this are not judged against the past: from 1 to 20 ms is a rise of 1,900 %, and
  * nobody is hard-pressed.
@@ -90,6 +91,10 @@ export class RequestGuard {
   readonly #rates = new Map<Operation, BucketTable>();
   readonly #shed: Record<Priority, number> = { critical: 0, high: 0, normal: 0, low: 0 };
   readonly #gauge = new BackpressureGauge();
+  readonly #slots: Readonly<Record<Priority, ReturnSlots>> = {
+    ...{ critical: new ReturnSlots(), high: new ReturnSlots() },
+    ...{ normal: new ReturnSlots(), low: new ReturnSlots() },
+  };
   #rateLimited = 0;
   #cpu = 0;
   #logMs = 0;
@@ -160,15 +165,25 @@ export class RequestGuard {
     const priority = priorityOf(operation);
     const state = this.#detector.state(now);
     const sheds = this.#isShed(priority, state);
-    if (!sheds && this.#admission.tryAcquire(priority)) return null;
+    const hasRoom = !sheds && this.#hasRoom(priority, state, now);
+    if (hasRoom && this.#admission.tryAcquire(priority)) return null;
     this.#shed[priority]++;
     return {
       reason: "overloaded",
       message: sheds
         ? `this node is ${state}: requests to ${operation} wait`
         : `too many requests are under way: ${operation} waits`,
-      retryAfterMs: this.rules.refusalTimed ? RETRY_AFTER_MS[state] : 0,
+      retryAfterMs: this.rules.refusalTimed
+        ? this.#slots[priority].take(RETRY_AFTER_MS[state], now)
+        : 0,
     };
+  }
+
+  /** What waits behind too many others is answered when nobody waits for it any more. */
+  #hasRoom(priority: Priority, state: OverloadState, now: Millis): boolean {
+    if (priority === "critical" || state === "healthy" || state === "busy") return true;
+    const most = (this.#slots[priority].perSecond(now) * QUEUED_MS_MAX) / 1_000;
+    return this.#admission.stats(priority).inFlight < Math.max(AT_ONCE_MIN, most);
   }
 
   #isShed(priority: Priority, state: OverloadState): boolean {
@@ -178,7 +193,9 @@ export class RequestGuard {
 
   /** An admitted request was answered after so long, or its caller is gone: null. */
   done(operation: Operation, tookMs: number | null, now: Millis): void {
-    this.#admission.release(priorityOf(operation));
+    const priority = priorityOf(operation);
+    this.#admission.release(priority);
+    this.#slots[priority].served(now);
     if (tookMs !== null) this.#detector.record(tookMs, now);
   }
 

@@ -70,7 +70,7 @@ describe("who asks a process", () => {
     expect(askers.admit({ stream: first }, called(first))).toMatchObject({
       kind: "refused",
       reason: "overloaded",
-      retryAfterMs: 2_000,
+      retryAfterMs: 1_000,
     });
     expect(askers.admit({ stream: first }, called(first, "manager"))).toBeTypeOf("number");
     expect(guard.view(0 as Millis).shed).toEqual({ critical: 0, high: 0, normal: 1, low: 0 });

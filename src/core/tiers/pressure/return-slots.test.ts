@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { RETURN_MS_MAX, ReturnSlots } from "./return-slots.ts";
+
+describe("when the refused come back", () => {
+  it("is one after the other, twice as fast as this node has served at its best", () => {
+    const slots = new ReturnSlots();
+    for (let at = 0; at < 5_000; at += 100) slots.served(at);
+    expect(slots.perSecond(10_000)).toBe(10);
+    const told = Array.from({ length: 10 }, () => slots.take(1_000, 10_000));
+    expect(told).toEqual([1_000, 1_050, 1_100, 1_150, 1_200, 1_250, 1_300, 1_350, 1_400, 1_450]);
+    // Later ones are told from then on, behind those before them.
+    expect(slots.take(1_000, 10_250)).toBe(1_250);
+    expect(slots.take(1_000, 60_000)).toBe(1_000);
+  });
+
+  it("is never later than it may be, however many they are", () => {
+    const slots = new ReturnSlots();
+    const told = Array.from({ length: 1_000 }, () => slots.take(500, 0));
+    expect(Math.max(...told)).toBeLessThanOrEqual(RETURN_MS_MAX + 500);
+    expect(Math.min(...told)).toBe(500);
+    // Over the whole time, and not in one moment.
+    const thirds = [0, 1, 2].map(
+      (third) => told.filter((ms) => Math.floor((3 * ms) / (RETURN_MS_MAX + 501)) === third).length,
+    );
+    for (const count of thirds) expect(count).toBeGreaterThan(250);
+  });
+
+  it("forgets what it once could do", () => {
+    const slots = new ReturnSlots();
+    for (let at = 0; at < 100; at++) slots.served(0);
+    expect(slots.perSecond(54_999)).toBe(20);
+    expect(slots.perSecond(60_000)).toBe(2);
+  });
+});
