@@ -6,7 +6,12 @@
  */
 
 import { clipText } from "../../base/text.ts";
-import type { DatacenterJob, DatacenterState, JobNeeds } from "./datacenter-state.ts";
+import {
+  type DatacenterJob,
+  type DatacenterState,
+  type JobNeeds,
+  WAITING_MAX,
+} from "./datacenter-state.ts";
 
 /** What one of them may have at once; 0: as much as there is. */
 export interface Quotas {
@@ -54,15 +59,19 @@ export function inTurn(
   const rows = new Map<string, DatacenterJob[]>();
   for (const job of queued) {
     const tenant = tenantOf(job.needs);
-    rows.set(tenant, [...(rows.get(tenant) ?? []), job]);
+    const row = rows.get(tenant);
+    if (row === undefined) rows.set(tenant, [job]);
+    else row.push(job);
   }
   const shares = [...rows].map(([tenant, row]) => ({ cores: held(tenant), row }));
-  const turns = shares.flatMap(({ cores, row }) =>
-    row.map((job, at) => {
-      const before = row.slice(0, at).reduce((sum, { needs }) => sum + coresOf(needs), 0);
-      return { job, cores: cores + before };
-    }),
-  );
+  const turns = shares.flatMap(({ cores, row }) => {
+    let before = cores;
+    return row.map((job) => {
+      const turn = { job, cores: before };
+      before += coresOf(job.needs);
+      return turn;
+    });
+  });
   // Sorting is stable: among equals the first submitted comes first.
   const order = new Map(queued.map((job, at) => [job, at]));
   return turns
@@ -102,16 +111,23 @@ export function quotaProblem(quotas: Quotas, { cores, usefulCores }: Needs): str
   return null;
 }
 
+/** One tenant may have so many times as many jobs waiting as there is room for: there is always room for others. */
+const OF_FREE_ROOM = 9;
+
 /** Why a tenant must wait before it submits more. */
 export function queueProblem(
   { waitingPerTenantMax }: Quotas,
   state: DatacenterState,
   tenant: string,
 ): string | null {
-  if (waitingPerTenantMax === 0) return null;
-  let waiting = 0;
-  for (const { needs, phase } of state.jobs.values())
-    if (phase === "queued" && tenantOf(needs) === tenant) waiting++;
-  if (waiting < waitingPerTenantMax) return null;
+  let [all, waiting] = [0, 0];
+  for (const { needs, phase } of state.jobs.values()) {
+    if (phase !== "queued") continue;
+    all++;
+    if (tenantOf(needs) === tenant) waiting++;
+  }
+  if (waiting > 0 && waiting >= OF_FREE_ROOM * (WAITING_MAX - all))
+    return `${waiting} of the ${all} jobs that wait are of tenant ${tenant}: the rest of the queue is for others`;
+  if (waitingPerTenantMax === 0 || waiting < waitingPerTenantMax) return null;
   return `${waiting} jobs of tenant ${tenant} wait, as many as may (waitingPerTenant): one of them has to begin`;
 }
