@@ -85,4 +85,19 @@ export interface Capacity {
   readonly cores: number;
   readonly coresFree: number;
   readonly jobsQueued: number;
+  /** Of the manager that answers; null of one that does not tell. */
+  readonly health?: ManagerHealth | null;
+}
+
+/** What a manager says of itself, for gates to judge it by. (AD-19.14, AD-19.15) */
+export interface ManagerHealth {
+  /** It reaches a quorum of the managers of its datacenter. */
+  readonly hasQuorum: boolean;
+  /** It takes new jobs: it does not drain, and is not overloaded. */
+  readonly accepting: boolean;
+  /** Jobs that its datacenter has taken and begun, as far as this process has seen. */
+  readonly accepted: number;
+  readonly dispatched: number;
+  /** Jobs that wait and could begin: there are cores for them. */
+  readonly dispatchable: number;
 }

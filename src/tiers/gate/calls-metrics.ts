@@ -7,12 +7,46 @@ import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 const POOL = "hyperscale_discovery_";
 const { counter, labelled } = metricFamily(POOL);
 const circuits = metricFamily("hyperscale_circuit_");
+const HEALTH = "hyperscale_manager_health_";
+const health = metricFamily(HEALTH);
 /** Of those who are asked. */
 const ROLE = "manager";
 
 /** Null before the process is composed. */
 export function callsMetrics(views: readonly CallsView[] | null): readonly Metric[] {
-  return views === null ? [] : [...poolMetrics(views), ...circuitMetrics(views)];
+  if (views === null) return [];
+  return [...poolMetrics(views), ...circuitMetrics(views), ...healthMetrics(views)];
+}
+
+/** What becomes of new work for each manager. (AD-19) */
+function healthMetrics(views: readonly CallsView[]): readonly Metric[] {
+  const of = (name: string, help: string, value: (view: CallsView) => number): Metric =>
+    health.labelled("counter", name, {
+      ...{ help, label: "datacenter" },
+      values: views.map((view) => [view.datacenter, value(view)] as const),
+    });
+  return [
+    {
+      ...{ name: `${HEALTH}decision`, type: "gauge" },
+      help: "1: what becomes of new work for this manager",
+      samples: views.flatMap(({ datacenter, health: seen }) =>
+        seen.managers.map(({ decision, label, manager }) => ({
+          labels: { datacenter, manager, decision, label },
+          value: 1,
+        })),
+      ),
+    },
+    of(
+      "evictions_total",
+      "Managers that were given up until they answer",
+      ({ health: { evicted } }) => evicted,
+    ),
+    of(
+      "evictions_held_total",
+      "Not given up since most failed at once",
+      ({ health: { held } }) => held,
+    ),
+  ];
 }
 
 function poolMetrics(views: readonly CallsView[]): readonly Metric[] {

@@ -6,6 +6,7 @@ import {
   type GateRequest,
   type HeldFigures,
   LIVE_WANTED,
+  type ManagerHealth,
   type ObservedClock,
   OVERDUE_CAUSES,
   type Overdue,
@@ -43,6 +44,14 @@ const heldFrame = struct<HeldFigures["frames"][number]>("HeldFrame", {
 const heldFigures = struct<HeldFigures>("HeldFigures", {
   view: required(1, count),
   frames: required(2, list(heldFrame, WORKFLOWS_MAX)),
+});
+
+const managerHealth = struct<ManagerHealth>("ManagerHealth", {
+  hasQuorum: required(1, bool),
+  accepting: required(2, bool),
+  accepted: required(3, count),
+  dispatched: required(4, count),
+  dispatchable: required(5, count),
 });
 
 export const gateRequest = union<GateRequest>("GateRequest", {
@@ -100,6 +109,7 @@ export const gateAnswer = union<GateAnswer>("GateAnswer", {
       cores: required(2, count),
       coresFree: required(3, count),
       jobsQueued: required(4, count),
+      health: optional(5, nullable(managerHealth), null),
     },
   },
   refused: {

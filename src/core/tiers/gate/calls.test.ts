@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
+import type { ClientRequest } from "../messages.ts";
 import { DatacenterCalls } from "./calls.ts";
 import { GateWorld } from "./testing/world.ts";
-import { GATE_DEFAULTS, type GateEffect, type ManagerAnswer } from "./types.ts";
+import {
+  GATE_DEFAULTS,
+  type GateEffect,
+  type ManagerAnswer,
+  type ManagerMessage,
+} from "./types.ts";
 
 const ANSWER: ManagerAnswer = { kind: "controlled" };
 const MESSAGE = { kind: "gate", request: { kind: "capacity" } } as const;
@@ -14,6 +20,9 @@ class Far {
   readonly silent = new Set<string>();
   readonly logged: string[] = [];
   readonly asked: string[] = [];
+  readonly messages: ManagerMessage[] = [];
+  /** Those that take no jobs. */
+  readonly draining = new Set<string>();
   readonly calls: DatacenterCalls;
   #due: { readonly at: number; readonly id: number; readonly answer: ManagerAnswer | null }[] = [];
 
@@ -25,11 +34,20 @@ class Far {
 
   emit(effect: GateEffect): void {
     if (effect.kind !== "ask") return;
-    const { id, manager } = effect;
+    const { id, manager, message } = effect;
     this.asked.push(manager);
+    this.messages.push(message);
     const isSilent = this.silent.has(manager);
     const at = this.now + (isSilent ? effect.timeoutMs : 5);
-    this.#due.push({ at, id, answer: isSilent ? null : ANSWER });
+    this.#due.push({ at, id, answer: isSilent ? null : this.#answer(manager, message) });
+  }
+
+  #answer(manager: string, message: ManagerMessage): ManagerAnswer {
+    if (message.kind !== "gate" || message.request.kind !== "capacity") return ANSWER;
+    const room = { workers: 1, cores: 4, coresFree: 4, jobsQueued: 0 };
+    const counts = { accepted: 0, dispatched: 0, dispatchable: 0 };
+    const accepting = !this.draining.has(manager);
+    return { kind: "capacity", ...room, health: { hasQuorum: true, accepting, ...counts } };
   }
 
   log(_level: string, event: string, { message }: Readonly<Record<string, unknown>>): void {
@@ -69,6 +87,32 @@ class Far {
 }
 
 describe("whom of a datacenter's managers a gate asks", () => {
+  it("is for a new job one that takes jobs, and for all else any that lives (AD-19.16)", () => {
+    const far = new Far();
+    far.draining.add("m2");
+    far.run(11_000);
+    const submit = { kind: "submit" } as unknown as Extract<ClientRequest, { kind: "submit" }>;
+    const askedOf = (message: ManagerMessage): ReadonlySet<string> => {
+      const from = new Set<string>();
+      for (let turn = 0; turn < 6; turn++) {
+        far.calls.ask({ datacenter: "eu", manager: null, message }, (_, by) => from.add(by ?? ""));
+        far.run(10);
+      }
+      return from;
+    };
+    expect(askedOf({ kind: "client", request: submit })).toEqual(new Set(["m1", "m3"]));
+    expect(askedOf(MESSAGE)).toEqual(new Set(["m1", "m2", "m3"]));
+    const [eu] = far.calls.views();
+    expect(eu?.health.managers.map(({ decision, label }) => `${decision} ${label}`)).toEqual([
+      ...["route healthy", "drain busy", "route healthy"],
+    ]);
+    for (const one of ["m1", "m3"]) far.draining.add(one);
+    far.run(11_000);
+    // Nobody takes jobs: one of them is asked all the same, and says so itself.
+    expect(askedOf({ kind: "client", request: submit }).size).toBeGreaterThan(0);
+    expect(far.calls.isDegraded("eu")).toBe(true);
+  });
+
   it("is each in turn, or the one that is named as long as it is connected", () => {
     const far = new Far();
     for (let i = 0; i < 6; i++) far.ask(null);
@@ -178,10 +222,11 @@ describe("the circuit to a datacenter", () => {
     const left = far.ask(null, () => isWanted);
     isWanted = false;
     far.silent.clear();
-    far.asked.length = 0;
+    far.messages.length = 0;
     far.run(31_000);
-    // Three probes closed it; what was left was none of them.
-    expect([left, far.circuit, far.asked.length]).toEqual([["none"], "CLOSED 0", 3]);
+    // Probes closed it; what was left was none of them.
+    const sent = far.messages.filter((message) => message === MESSAGE);
+    expect([left, far.circuit, sent]).toEqual([["none"], "CLOSED 0", []]);
     const late = cut();
     const expired = late.ask(null, () => true);
     late.run(59_000);

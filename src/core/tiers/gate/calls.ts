@@ -12,6 +12,7 @@ import { assertNever } from "../../base/assert.ts";
 import { millis } from "../../base/brand.ts";
 import type { Random } from "../../base/random.ts";
 import { type LogLine, logLines } from "../../ledger/job/log-lines.ts";
+import type { HealthDecision } from "../pressure/health.ts";
 import { PeerPool, type PoolView } from "../route/peer-pool.ts";
 import {
   BREAKER_DEFAULTS,
@@ -20,6 +21,7 @@ import {
   type BreakerView,
   CircuitBreaker,
 } from "./breaker.ts";
+import { ManagerWatch, type ManagerWatchView } from "./manager-watch.ts";
 import type {
   DatacenterPlace,
   GateEffect,
@@ -77,12 +79,19 @@ interface Way {
   readonly up: Set<string>;
   readonly pool: PeerPool;
   readonly circuit: CircuitBreaker<Operation>;
+  readonly watch: ManagerWatch;
   /** When one of its managers answered last. */
   heardAt: number;
 }
 
 export interface CallsView {
   readonly datacenter: string;
+  readonly health: {
+    readonly managers: readonly ManagerWatchView[];
+    /** Managers that were given up, and how often one was not since most failed at once. */
+    readonly evicted: number;
+    readonly held: number;
+  };
   readonly circuit: BreakerView;
   readonly pool: PoolView;
 }
@@ -104,7 +113,9 @@ export class DatacenterCalls {
         const pool = new PeerPool({ selector: self, role: "manager" }, random.fork(name));
         const circuit = new CircuitBreaker<Operation>(BREAKER_DEFAULTS);
         const up = new Set<string>();
-        return [name, { name, managers, up, pool, circuit, heardAt: Number.NEGATIVE_INFINITY }];
+        const watch = new ManagerWatch();
+        const heardAt = Number.NEGATIVE_INFINITY;
+        return [name, { name, managers, up, pool, circuit, watch, heardAt }];
       }),
     );
   }
@@ -129,9 +140,16 @@ export class DatacenterCalls {
   }
 
   views(): readonly CallsView[] {
-    return [...this.#ways.values()].map(({ circuit, name, pool }) => ({
-      ...{ datacenter: name, circuit: circuit.snapshot(), pool: pool.view(this.#host.now) },
+    const { now } = this.#host;
+    return [...this.#ways.values()].map(({ circuit, name, pool, watch }) => ({
+      ...{ datacenter: name, circuit: circuit.snapshot(), pool: pool.view(now) },
+      health: { managers: watch.views(now), evicted: watch.evicted, held: watch.held },
     }));
+  }
+
+  /** Its managers take no jobs, or do not begin those that they have. */
+  isDegraded(datacenter: string): boolean {
+    return this.#ways.get(datacenter)?.watch.isDegraded(this.#host.now) ?? false;
   }
 
   circuitOf(datacenter: string): BreakerView | null {
@@ -146,10 +164,12 @@ export class DatacenterCalls {
       way.up.add(manager);
       // All of them are in the datacenter that was asked for.
       way.pool.add(manager, "same_dc", now);
+      way.watch.up(manager, now);
       this.#step(way, { kind: "reachable" });
     } else {
       way.up.delete(manager);
       way.pool.remove(manager, now);
+      way.watch.down(manager);
     }
   }
 
@@ -183,9 +203,12 @@ export class DatacenterCalls {
     this.#sent.delete(id);
     const { at, manager, way } = sent;
     const { now } = this.#host;
-    if (answer === null) way.pool.failed(manager, now);
-    else {
+    if (answer === null) {
+      way.pool.failed(manager, now);
+      way.watch.missed(manager);
+    } else {
       way.heardAt = now;
+      way.watch.heard(manager, toldBy(answer), now);
       way.pool.succeeded(manager, now - at, now);
     }
     sent.ended(answer);
@@ -199,9 +222,10 @@ export class DatacenterCalls {
   }
 
   nextDeadline(): number {
-    const all = [...this.#ways.values()].map(({ circuit, pool }) =>
-      Math.min(circuit.nextDeadline() ?? Number.POSITIVE_INFINITY, pool.nextDeadline()),
-    );
+    const all = [...this.#ways.values()].flatMap(({ circuit, pool, watch }) => [
+      circuit.nextDeadline() ?? Number.POSITIVE_INFINITY,
+      ...[pool.nextDeadline(), watch.nextDeadline()],
+    ]);
     return Math.min(Number.POSITIVE_INFINITY, ...all);
   }
 
@@ -210,6 +234,7 @@ export class DatacenterCalls {
     for (const way of this.#ways.values()) {
       if ((way.circuit.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now)
         this.#step(way, { kind: "tick" });
+      for (const silent of way.watch.due(now)) this.#send(way, silent, PING, () => undefined);
       if (way.pool.nextDeadline() > now) continue;
       for (const evicted of way.pool.onTick(now)) this.#send(way, evicted, PING, () => undefined);
     }
@@ -316,13 +341,14 @@ export class DatacenterCalls {
     ended: (answer: ManagerAnswer | null, from: string | null, outcome: Outcome) => void,
   ): void {
     const { config } = this.#host.options;
-    const manager = named !== null && way.up.has(named) ? named : way.pool.choose();
+    const manager = named !== null && way.up.has(named) ? named : this.#choose(way, message);
     if (manager === null) {
       ended(null, null, "failed");
       return;
     }
     const id = ++this.#ids;
     const at = this.#host.now;
+    way.watch.asked(manager, at);
     this.#sent.set(id, {
       ...{ way, manager, at },
       ended: (answer) => ended(answer, manager, outcomeOf(way, manager, at, answer)),
@@ -331,10 +357,31 @@ export class DatacenterCalls {
     this.#host.emit({ kind: "ask", id, datacenter: way.name, manager, message, timeoutMs });
   }
 
+  /** The next in turn that may be asked this; when none may, one that does badly is better than none. */
+  #choose({ pool, up, watch }: Way, message: ManagerMessage): string | null {
+    const isNew = message.kind === "client" && message.request.kind === "submit";
+    const passed = new Map<HealthDecision, string>();
+    // Nobody is passed over in turn but for those that are not well.
+    for (let turn = 0; turn < up.size; turn++) {
+      const next = pool.choose();
+      if (next === null) return null;
+      const decision = watch.decision(next, this.#host.now);
+      if (decision === "route" || (decision === "drain" && !isNew)) return next;
+      if (!passed.has(decision)) passed.set(decision, next);
+    }
+    return passed.get("investigate") ?? passed.get("drain") ?? passed.get("evict") ?? null;
+  }
+
   #settle(operation: Operation, answer: ManagerAnswer | null, from: string | null): void {
     operation.isSettled = true;
     this.#answers.push(() => operation.done(answer, from));
   }
+}
+
+/** What a manager says of itself. */
+function toldBy(answer: ManagerAnswer): Parameters<ManagerWatch["heard"]>[1] {
+  if (answer.kind !== "capacity" || answer.health == null) return null;
+  return { health: answer.health, workers: answer.workers };
 }
 
 function outcomeOf(way: Way, manager: string, at: number, answer: ManagerAnswer | null): Outcome {

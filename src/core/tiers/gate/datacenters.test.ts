@@ -31,7 +31,7 @@ class Far {
 
   /** Reached all the time. */
   readonly calls = {
-    ...{ reachedIn: () => ["m1"], circuitOf: () => null },
+    ...{ reachedIn: () => ["m1"], circuitOf: () => null, isDegraded: () => false },
     probe: (datacenter: string, done: Answered) => this.#probe(datacenter, done),
   };
 

@@ -15,7 +15,7 @@ import type { DatacenterPlace, GateOptions } from "./types.ts";
 interface TableHost {
   readonly now: number;
   readonly options: Pick<GateOptions, "config">;
-  readonly calls: Pick<DatacenterCalls, "reachedIn" | "circuitOf" | "probe">;
+  readonly calls: Pick<DatacenterCalls, "reachedIn" | "circuitOf" | "isDegraded" | "probe">;
   log(
     level: "info" | "warn",
     event: string,
@@ -170,7 +170,8 @@ export class DatacenterTable {
     const { now, options } = this.#context;
     const isSilent = now - heardAt > options.config.silenceMs / 2;
     const reached = this.#reached(known);
-    const isDegraded = isSilent || reached <= managers.length / 2;
+    const isUnwell = this.#context.calls.isDegraded(name);
+    const isDegraded = isSilent || isUnwell || reached <= managers.length / 2;
     return {
       ...{ name, cores: capacity.cores, coresFree: capacity.coresFree },
       health: isDegraded ? "degraded" : isBusy ? "busy" : "healthy",

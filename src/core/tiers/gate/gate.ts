@@ -73,7 +73,7 @@ export class Gate {
     const ways = new Map(calls.views().map((one) => [one.datacenter, one]));
     return datacenters.views().flatMap((view) => {
       const way = ways.get(view.name);
-      return way === undefined ? [] : [{ ...view, pool: way.pool }];
+      return way === undefined ? [] : [{ ...view, pool: way.pool, health: way.health }];
     });
   }
 

@@ -33,7 +33,8 @@ export const DATACENTER_PREFIX = "dc/";
 export const SUBMISSION_BYTES_MAX = 262_144;
 /** Of all submissions that wait. */
 const WAITING_BYTES_MAX = 1_048_576;
-const WAITING_MAX = 1_000;
+/** Jobs that wait. */
+export const WAITING_MAX = 1_000;
 /** Ended jobs that are remembered, with their keys. */
 const ENDED_MAX = 1_000;
 const ENDED_BYTES_MAX = 524_288;
@@ -195,6 +196,9 @@ export class DatacenterState implements Application {
   /** What each job takes, and all of them. */
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
+  /** Jobs that came and jobs that got cores while this process looked on. */
+  accepted = 0;
+  dispatched = 0;
 
   constructor(rules: ManagerRules = MANAGER_RULES) {
     this.#rules = rules;
@@ -266,6 +270,7 @@ export class DatacenterState implements Application {
     };
     if (!this.#hasRoom(queued)) return rejected("QUEUE_FULL");
     this.#put(queued);
+    this.accepted++;
     this.#byKey.set(key, job);
     return { outcome: "queued", reason: job };
   }
@@ -277,6 +282,7 @@ export class DatacenterState implements Application {
     const admitted = { ...job, phase: "admitted", status: "STARTING", grants, members } as const;
     if (!this.#hasRoom(admitted)) return rejected("NO_ROOM");
     this.#put(admitted);
+    this.dispatched++;
     return { outcome: "admitted", reason: null };
   }
 

@@ -1,10 +1,16 @@
 /** What gates ask a manager besides what clients ask: how a job does here, and what room there is. */
 
 import { assertNever } from "../../base/assert.ts";
-import type { GateAnswer, GateRequest, HeldFigures, Observed } from "../gate-messages.ts";
+import type {
+  GateAnswer,
+  GateRequest,
+  HeldFigures,
+  ManagerHealth,
+  Observed,
+} from "../gate-messages.ts";
 import { ENDED_STATUSES, refusal } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
-import type { DatacenterJob } from "./datacenter-state.ts";
+import type { DatacenterJob, DatacenterState } from "./datacenter-state.ts";
 import type { Decision } from "./run-entries.ts";
 import type { RunLeader } from "./run-leader.ts";
 import { encodeTold } from "./run-result.ts";
@@ -16,6 +22,8 @@ interface GateRequestsHost {
   leaderOf(job: string): RunLeader | null;
   /** Why a job waits. */
   reasonOf(job: string): string | null;
+  /** Whether it takes new jobs. */
+  readonly nodes: { readonly isDraining: boolean };
 }
 
 export class GateRequests {
@@ -99,10 +107,22 @@ export class GateRequests {
       0,
     );
     const queued = [...(state?.jobs.values() ?? [])].filter(({ phase }) => phase === "queued");
+    const coresFree = Math.max(0, cores - used);
+    const fit = queued.filter(({ needs }) => (needs.cores ?? 1) <= coresFree);
     return {
-      ...{ kind: "capacity", workers: workers.length, cores },
-      coresFree: Math.max(0, cores - used),
+      ...{ kind: "capacity", workers: workers.length, cores, coresFree },
       jobsQueued: queued.length,
+      health: this.#health(state, Math.min(fit.length, coresFree)),
+    };
+  }
+
+  /** Whether it is pressed, its process adds. */
+  #health(state: DatacenterState | null, dispatchable: number): ManagerHealth {
+    const { options, peers } = this.#context;
+    return {
+      hasQuorum: peers.size + 1 > options.managers.length / 2,
+      accepting: !this.#host.nodes.isDraining,
+      ...{ accepted: state?.accepted ?? 0, dispatched: state?.dispatched ?? 0, dispatchable },
     };
   }
 }

@@ -58,7 +58,7 @@ export class Manager {
     this.#requests = new ClientRequests(this.#context, {
       ...{ ...known, nodes: this.#nodes, leadsDatacenter },
     });
-    this.#gates = new GateRequests(this.#context, known);
+    this.#gates = new GateRequests(this.#context, { ...known, nodes: this.#nodes });
     this.#watch = new WorkerWatch(this.#context, () => this.#runs.values());
     this.#workflows = new WorkflowStates(this.#context);
   }

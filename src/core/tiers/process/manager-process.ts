@@ -409,11 +409,18 @@ export class ManagerProcess {
     } else if (what === "client")
       this.#say(stream, { name: "clientAnswer", correlation, value: answer as ClientAnswer });
     else if (what === "gate") {
-      const level = this.#guard.backpressure;
-      const told = answer as GateAnswer;
-      const value = told.kind === "observed" ? { ...told, level } : told;
+      const value = this.#pressed(answer as GateAnswer);
       this.#say(stream, { name: "gateAnswer", correlation, value });
     } else if (answer.kind === "refused") this.#deny({ correlation, stream }, answer);
+  }
+
+  /** With how hard-pressed this process is. */
+  #pressed(answer: GateAnswer): GateAnswer {
+    if (answer.kind === "observed") return { ...answer, level: this.#guard.backpressure };
+    if (answer.kind !== "capacity" || answer.health == null) return answer;
+    const { health } = answer;
+    const accepting = health.accepting && this.pressure.state !== "overloaded";
+    return { ...answer, health: { ...health, accepting } };
   }
 
   #deny(
