@@ -77,8 +77,8 @@ export class SimClient implements StreamHost {
     this.flood = new Flood({
       ...{ name: lifetime.name, world: around.world, checkers: around.checkers, datacenters },
       random: random.fork("flood"),
-      askOnce: (request, then) => this.#askOnce(request, null, then),
-      submitOnce: (plan, then) => this.#submitOnce(plan, then),
+      askOnce: (request, then) => this.askOnce(request, null, then),
+      submitOnce: (plan, then) => this.submitOnce(plan, then),
       after: (delayMs, run) => lifetime.after(delayMs, "step", run),
     });
     this.#around = around;
@@ -269,7 +269,7 @@ export class SimClient implements StreamHost {
   }
 
   /** Whatever comes of it. */
-  #askOnce(
+  askOnce(
     value: ClientRequest,
     to: Address | null,
     then: (answer: ClientAnswer | null, from: Address | null) => void,
@@ -281,12 +281,12 @@ export class SimClient implements StreamHost {
     });
   }
 
-  #submitOnce(plan: JobPlan, then: (answer: ClientAnswer | null) => void): void {
+  submitOnce(plan: JobPlan, then: (answer: ClientAnswer | null) => void): void {
     const { key, routing, submission } = plan;
     const submit = { kind: "submit", key, submission, routing } as const;
-    this.#askOnce(submit, null, (answer, from) => {
+    this.askOnce(submit, null, (answer, from) => {
       if (answer?.kind !== "missing" || from === null) then(answer);
-      else this.#putFiles(plan, from, () => this.#askOnce(submit, from, then));
+      else this.#putFiles(plan, from, () => this.askOnce(submit, from, then));
     });
   }
 

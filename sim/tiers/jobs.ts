@@ -91,6 +91,31 @@ export function drawJob(random: Random, key: string, style: JobStyle): JobPlan {
   return { key, bundle, submission, routing, files: new Map([[hash, bytes]]), controls };
 }
 
+interface PlainJob {
+  readonly load: LoadPlan;
+  readonly cores: number;
+  readonly tenant: string | null;
+  /** What its bundle is named by: jobs with the same one share their file. */
+  readonly bundle: string;
+}
+
+/** A job of one workflow that nothing is drawn for. */
+export function plainJob(key: string, { bundle: name, cores, load, tenant }: PlainJob): JobPlan {
+  const manifests = [plainManifest("first", load)];
+  const behaviours = { first: { rows: 0, numbers: false, setupMs: 5 } };
+  const bundle = { key: name, manifests, behaviours };
+  const bytes = encodeBundle(bundle, 0);
+  const hash = hexOf(sha256(bytes));
+  const submission: Submission = {
+    ...{ name: `${name}.ts`, title: null, tags: {}, manifests, entry: ENTRY },
+    files: [{ path: ENTRY, hash, bytes: bytes.length }],
+    ...{ overrides: {}, thresholds: [], abortAfterMs: null, timeoutMs: null, cores, tenant },
+    ...{ held: false, command: "submit", version: "1.0.0" },
+  };
+  const files = new Map([[hash, bytes]]);
+  return { key, bundle, submission, routing: ANYWHERE, files, controls: [] };
+}
+
 /** In the best datacenter, split over all of them, or as a whole in each. */
 function drawRouting(random: Random, submission: Submission, { datacenters }: JobStyle): Routing {
   const draw = random.float();
@@ -129,9 +154,14 @@ function drawLoad(random: Random, { loadMsMax }: JobStyle): LoadPlan {
 }
 
 function manifest(name: string, load: LoadPlan, random: Random): WorkflowManifest {
+  const startAfterMs = random.chance(0.25) ? 500 + random.below(6_000) : 0;
+  return { ...plainManifest(name, load), startAfterMs };
+}
+
+/** A workflow that does nothing but its load. */
+function plainManifest(name: string, load: LoadPlan): WorkflowManifest {
   return {
-    ...{ name, load, warmupMs: 0, gracefulStopMs: GRACE_MS },
-    startAfterMs: random.chance(0.25) ? 500 + random.below(6_000) : 0,
+    ...{ name, load, warmupMs: 0, gracefulStopMs: GRACE_MS, startAfterMs: 0 },
     ...{ setupMsMax: 20_000, teardownMsMax: 20_000, priority: "auto" },
     ...{ dependsOn: [], isTest: true, parts: [], mix: null, flow: null, steps: [], checks: [] },
     ...{ metrics: [], provides: [], uses: [], thresholds: [], corrected: load.kind === "rate" },
