@@ -4,9 +4,12 @@
  * a node that serves nobody has nothing to do.
  */
 
-/** What was served is counted by such times; the best of the last ones is what this node can do. */
+/**
+ * What was served is counted by such times, and the last of them are what this node can do. Not the best of them: a
+ * job is taken on sooner than it is run, and a node that had nothing to do takes on more than it can bear.
+ */
 const BUCKET_MS = 5_000;
-const BUCKETS_KEPT = 12;
+const BUCKETS_KEPT = 6;
 /** More than was served are called back: some find it pressed and are refused again, which costs it little. */
 const OVERBOOKED = 2;
 /** Before anything is known of it. */
@@ -26,10 +29,12 @@ export class ReturnSlots {
     this.#served[last] = (this.#served[last] ?? 0) + 1;
   }
 
-  /** As it served at its best, lately. */
+  /** As it served lately. */
   perSecond(now: number): number {
     this.#turn(now);
-    return Math.max(PER_SECOND_MIN, (1_000 * Math.max(...this.#served)) / BUCKET_MS);
+    const all = this.#served.reduce((sum, one) => sum + one, 0);
+    const forMs = (this.#served.length - 1) * BUCKET_MS + (now % BUCKET_MS);
+    return Math.max(PER_SECOND_MIN, (1_000 * all) / Math.max(BUCKET_MS, forMs));
   }
 
   /** Milliseconds; `leastMs`: not before that. */
