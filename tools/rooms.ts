@@ -247,6 +247,7 @@ const table = {
       "ledger",
       "tiers/manager",
       "protocols",
+      "reporters",
     ],
   },
   "tiers/worker": {

@@ -344,6 +344,9 @@ export class LedgerProcess implements StreamHost {
       case "toDatacenter":
         this.spec.above?.run(effect);
         return;
+      case "report":
+        // A simulated gate has no reporters.
+        return;
       case "firstStart":
         this.#first = null;
         this.#input({ kind: "founded" });

@@ -81,8 +81,8 @@ interface Above {
   readonly views?: DebugViews;
 }
 
-type OwnEffect = AboveEffect | Extract<GateProcessEffect, { kind: "toDatacenter" }>;
-type OwnInput = AboveInput | Extract<GateProcessInput, { kind: "ofDatacenter" }>;
+type OwnEffect = AboveEffect | Extract<GateProcessEffect, { kind: "toDatacenter" | "report" }>;
+type OwnInput = AboveInput | Extract<GateProcessInput, { kind: "ofDatacenter" | "report" }>;
 
 type StartStep = Extract<ProcessEffect, { kind: "recovered" | "serving" }>;
 
@@ -385,6 +385,7 @@ export class LedgerHost implements LedgerService {
       case "blobPut":
       case "pinBlobs":
       case "toDatacenter":
+      case "report":
         this.#handlers.above?.run(effect);
         return;
       case "called":

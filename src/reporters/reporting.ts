@@ -92,6 +92,11 @@ export class Reporting {
     }
   }
 
+  /** Another has told the run up to here: only what comes from now on is new. */
+  resume(progress: RunProgress): void {
+    for (const { frames } of this.#groups) frames.next(progress.summary, Date.now(), progress);
+  }
+
   /** The summary with what became of it; called again it is the same. */
   finish(summary: RunSummary, phases: readonly WorkflowPhase[] = []): Promise<RunSummary> {
     this.#finished ??= this.#finish(summary, phases);

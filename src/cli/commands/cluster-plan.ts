@@ -29,6 +29,8 @@ export interface ClusterShape {
   readonly port: number;
   readonly profile: string;
   readonly demoTarget?: true;
+  /** What gates report to. */
+  readonly gateReport?: readonly string[];
 }
 
 /** Times for nodes that are near each other, far apart, or on one busy machine. */
@@ -174,6 +176,7 @@ async function planGate(
   const config = {
     ...{ name, bind: address, api, peers: placesOf(gates, name), dataDir: name, ...SECRETS },
     datacenters: datacenters.map((one) => ({ name: one.name, managers: placesOf(one.managers) })),
+    reports: shape.gateReport ?? [],
     settings: settingsOf(shape, "gate"),
   };
   await allow(join(dir, name));

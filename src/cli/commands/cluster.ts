@@ -11,7 +11,7 @@ import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { DEMO_PORT } from "../../demo/server.ts";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
-import { listed } from "../option-values.ts";
+import { listed, repeated } from "../option-values.ts";
 import { complain } from "../print.ts";
 import {
   CLUSTER_DIR,
@@ -87,6 +87,7 @@ export function registerCluster(program: Command): void {
       "dc, local (a busy machine) or wan: how long silence may last",
       "dc",
     )
+    .option("--gate-report <name=target>", "gates send the figures of all jobs there", repeated)
     .option("--demo-target", `also start the bundled server to load, on port ${DEMO_PORT}`)
     .option("--json", "one JSON line when it is ready, and one per change")
     .option("--detach", "end when it is ready, and leave it running in the background")

@@ -48,6 +48,7 @@ interface GateFlags extends NodeFlags, LogFlags, AuditFlags {
   readonly peer?: readonly string[];
   readonly managers?: readonly string[];
   readonly clientSecretFile?: string;
+  readonly report?: readonly string[];
 }
 
 export function registerGate(program: Command): void {
@@ -90,11 +91,12 @@ function withGateFlags(command: Command): Command {
       "a datacenter with its managers; repeat for others",
       repeated,
     )
-    .option("--client-secret-file <file>", "secrets that clients may greet with");
+    .option("--client-secret-file <file>", "secrets that clients may greet with")
+    .option("--report <name=target>", "send the figures of all its jobs there; repeat", repeated);
 }
 
 function configOf(flags: GateFlags, command: string): GateNodeConfig | null {
-  const { bind, clientSecretFile, config: file, managers = [], peer = [] } = flags;
+  const { bind, clientSecretFile, config: file, managers = [], peer = [], report = [] } = flags;
   const { datacenter: _, ...value } = configValue(flags);
   const read =
     file !== undefined
@@ -103,6 +105,7 @@ function configOf(flags: GateFlags, command: string): GateNodeConfig | null {
           ...value,
           ...(bind === undefined ? {} : { bind }),
           ...(clientSecretFile === undefined ? {} : { clientSecretFile }),
+          reports: report,
           peers: namedAddresses("--peer", peer),
           datacenters: managers.map(datacenterOf),
         });

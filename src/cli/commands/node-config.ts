@@ -62,6 +62,11 @@ const FIELDS: Readonly<Record<SettingRole, readonly Field[]>> = {
       name: "datacenters",
       value: [{ name: "dc1", managers: MANAGERS }],
     },
+    {
+      about: "Where the figures of all jobs go, as with --report; secrets by env:NAME or file:PATH.",
+      name: "reports",
+      value: [],
+    },
     dataDir("g1"),
     SECRET,
     CLIENT_SECRET,

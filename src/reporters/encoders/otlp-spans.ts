@@ -73,6 +73,7 @@ function runSpan(summary: RunSummary, phases: readonly WorkflowPhase[]): Span {
   // A mix has phases, its flows have figures; what measures nothing has phases alone.
   const others = new Set(phases.map(({ workflow }) => workflow).filter((one) => !names.has(one)));
   const children = [
+    ...waySpans(changes),
     ...summary.workflows.map((one) => workflowSpan(one, beganMs, phasesOf(one.name, phases))),
     ...[...others].map((name) => spanOver(name, phasesOf(name, phases))),
   ];
@@ -89,6 +90,31 @@ function runSpan(summary: RunSummary, phases: readonly WorkflowPhase[]): Span {
     events: [...changes, ...timeline].sort((a, b) => a.atMs - b.atMs),
     children,
   };
+}
+
+/** The way of a job through its gates: each part of it from the first of one change to the last of another. */
+const WAY = [
+  ["queue", "submitted", "dispatched"],
+  ["dispatch", "dispatched", "accepted"],
+  ["begin", "accepted", "started"],
+  ["run in datacenters", "started", "a datacenter ended"],
+  ["merge", "a datacenter ended", "ended"],
+] as const;
+
+function waySpans(changes: readonly SpanEvent[]): Span[] {
+  return WAY.flatMap(([name, from, to]) => {
+    const begins = changes.filter((one) => one.name === from);
+    const end = changes.findLast((one) => one.name === to);
+    // Of several datacenters the last one makes the result.
+    const begin = name === "merge" ? begins.at(-1) : begins[0];
+    if (begin === undefined || end === undefined) return [];
+    // Clocks of two gates differ.
+    const toMs = Math.max(begin.atMs, end.atMs);
+    const attributes = { ...end.attributes };
+    return [
+      { name, fromMs: begin.atMs, toMs, attributes, problem: null, events: [], children: [] },
+    ];
+  });
 }
 
 function phasesOf(name: string, phases: readonly WorkflowPhase[]): readonly WorkflowPhase[] {

@@ -189,6 +189,45 @@ describe("spans", () => {
     expect(JSON.stringify(readOtlp("Trace", JSON.stringify(body)))).toContain('"dispatched"');
   });
 
+  it("of a job have its way through the gates below the run, whatever their clocks say", () => {
+    const way = [
+      ["submitted", 0],
+      ["dispatched", 10],
+      ["dispatched", 20],
+      ["accepted", 500],
+      ["accepted", 700],
+      ["started", 650],
+      ["a datacenter ended", 9_000],
+      ["a datacenter ended", 9_400],
+      ["ended", 9_450],
+    ] as const;
+    const changes = way.map(([what, ms]) => ({
+      ...{ what, by: "g1", at: new Date(beganMs + ms).toISOString() },
+    }));
+    const cluster = { jobId: "job-1", split: [], datacenters: [], changes };
+    const { body } = spansRequest({ ...run, cluster }, {}, []);
+    const text = JSON.stringify(body);
+    const all = readOtlp("Trace", text) as {
+      readonly resourceSpans: readonly [
+        { readonly scopeSpans: readonly [{ readonly spans: readonly ReadSpan[] }] },
+      ];
+    };
+    const [whole, ...rest] = all.resourceSpans[0].scopeSpans[0].spans;
+    const times = rest
+      .filter(({ name: one }) => !one.startsWith("workflow"))
+      .map(({ endTimeUnixNano, name: one, parentSpanId, startTimeUnixNano }) => {
+        const ms = (nanos: string): number => Number(BigInt(nanos) / 1_000_000n) - beganMs;
+        return [one, ms(startTimeUnixNano), ms(endTimeUnixNano), parentSpanId === whole?.spanId];
+      });
+    expect(times).toEqual([
+      ["queue", 0, 20, true],
+      ["dispatch", 10, 700, true],
+      ["begin", 500, 650, true],
+      ["run in datacenters", 650, 9_400, true],
+      ["merge", 9_400, 9_450, true],
+    ]);
+  });
+
   it("are bounded, and those left out are counted", () => {
     const stages = Array.from({ length: SPANS_MAX }, () => stage);
     const { leftOut, spans: sent } = spansRequest(run, {}, [phase("load", 0, 1, { stages })]);

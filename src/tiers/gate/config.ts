@@ -13,6 +13,7 @@ import { readSettings, type SettingsOf } from "../../ledger/settings.ts";
 const NAME_CHARACTERS_MAX = 16;
 const DATACENTERS_MAX = 256;
 const MANAGERS_MAX = 7;
+const REPORTS_MAX = 16;
 
 const named = z.strictObject({ name: name(NAME_CHARACTERS_MAX), address: place });
 
@@ -39,6 +40,8 @@ const schema = z.strictObject({
   secretFile: z.string().min(1).optional(),
   clientSecretFile: z.string().min(1).optional(),
   insecurePlaintext: z.boolean().default(false),
+  /** Where figures of all its jobs go: what stands behind `--report`; `{job}` is the id of the job. */
+  reports: z.array(z.string().min(1)).max(REPORTS_MAX).default([]),
   settings: z.record(z.string(), z.unknown()).default({}),
   logLevel: z.string().optional(),
 });
@@ -50,6 +53,7 @@ export interface GateNodeConfig {
     readonly managers: readonly { readonly name: string; readonly address: Address }[];
   }[];
   readonly settings: SettingsOf<"gate">;
+  readonly reports: readonly string[];
 }
 
 export function readGateConfig(file: string): ConfigResult<GateNodeConfig> {
@@ -60,7 +64,8 @@ export function readGateConfig(file: string): ConfigResult<GateNodeConfig> {
 export function checkGateConfig(file: string, value: unknown): ConfigResult<GateNodeConfig> {
   const parsed = checkSchema(schema, file, value);
   if (!parsed.ok) return parsed;
-  const { settings: values, clientSecretFile, datacenters, peers, region, ...rest } = parsed.config;
+  const { settings: values, clientSecretFile, ...others } = parsed.config;
+  const { datacenters, peers, region, reports, ...rest } = others;
   const problems = datacenters
     .filter((one, at) => datacenters.findIndex((other) => other.name === one.name) !== at)
     .map((twice) => `${file}: datacenters: "${twice.name}" is listed twice`);
@@ -85,5 +90,5 @@ export function checkGateConfig(file: string, value: unknown): ConfigResult<Gate
       address: address as Address,
     })),
   }));
-  return { ok: true, config: { ledger, datacenters: places, settings } };
+  return { ok: true, config: { ledger, datacenters: places, settings, reports } };
 }

@@ -35,6 +35,7 @@ import { Uploads } from "../manager/uploads.ts";
 import { callsMetrics } from "./calls-metrics.ts";
 import type { GateNodeConfig } from "./config.ts";
 import { federatedMetrics } from "./federated-metrics.ts";
+import { GateReports, REPORT_LOOK_MS } from "./gate-reports.ts";
 import { routingMetrics } from "./routing-metrics.ts";
 
 interface GateHandlers {
@@ -57,6 +58,7 @@ export class GateHost {
   readonly #port = TcpPort.dialer(null);
   readonly #streams: ReadonlyMap<string, StreamDriver>;
   readonly #meter = new PressureMeter();
+  readonly #reports: GateReports;
   #ledger: LedgerHost | null = null;
   #process: GateProcess | null = null;
   #gate: Gate | null = null;
@@ -66,6 +68,7 @@ export class GateHost {
     this.#handlers = handlers;
     this.#blobs = blobs;
     this.#uploads = new Uploads(blobs);
+    this.#reports = new GateReports(config.reports, { env: process.env, log: handlers.log });
     this.#streams = new Map(
       config.datacenters.map(({ name: datacenter }) => [
         datacenter,
@@ -100,6 +103,7 @@ export class GateHost {
   /** Lets others lead and what is under way finish, writes a checkpoint, ends. */
   async stop(requester: AuditRequester): Promise<void> {
     await this.#ledger?.stop(requester);
+    await this.#reports.close();
     await this.#port.close();
   }
 
@@ -114,6 +118,7 @@ export class GateHost {
 
   async #start(): Promise<void> {
     const { background, clock, log, onFatal, openAudit, version } = this.#handlers;
+    await this.#reports.check();
     this.#ledger = await LedgerHost.start(this.#config.ledger, {
       ...{ clock, log, background, openAudit, version, onFatal },
       onEvent: () => undefined,
@@ -127,12 +132,15 @@ export class GateHost {
           ...routingMetrics(this.#gate?.routing ?? null),
           ...callsMetrics(this.#gate?.calls ?? null),
           ...federatedMetrics(this.#gate?.federated ?? null),
+          ...this.#reports.metrics(),
         ],
         views: { datacenters: () => this.#gate?.datacenters ?? [] },
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });
     background.every("pressure", PRESSURE_EVERY_MS, () => this.#measure());
+    if (this.#reports.isWanted)
+      background.every("reports", REPORT_LOOK_MS, () => this.#ledger?.tell({ kind: "report" }));
   }
 
   #compose(machine: LedgerMachine): GateProcess {
@@ -178,6 +186,7 @@ export class GateHost {
 
   #run(effect: Parameters<AboveRun>[0]): void {
     if (effect.kind === "toDatacenter") this.#streams.get(effect.datacenter)?.run(effect.effect);
+    else if (effect.kind === "report") this.#reports.take(effect.report);
     else
       runBlobs(effect, {
         ...{

@@ -140,7 +140,7 @@ export class ManagerHost {
         ],
         run: (effect) => {
           // Managers call no datacenters.
-          if (effect.kind !== "toDatacenter") this.#run(effect);
+          if (effect.kind !== "toDatacenter" && effect.kind !== "report") this.#run(effect);
         },
       },
     });

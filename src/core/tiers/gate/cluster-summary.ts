@@ -17,6 +17,7 @@ const CHANGES_MAX = 100;
 
 /** What is worth telling of a job's log, and how. */
 const CHANGES: Readonly<Partial<Record<JobEventKind, string>>> = {
+  JobCreated: "submitted",
   JobQueued: "queued",
   JobDispatched: "dispatched",
   JobAccepted: "accepted",
@@ -27,6 +28,7 @@ const CHANGES: Readonly<Partial<Record<JobEventKind, string>>> = {
   JobScaled: "scaled",
   JobCancellationRequested: "cancelled",
   JobDcResult: "ended",
+  JobCompleted: "ended",
 };
 
 export function clusterOf(

@@ -19,6 +19,7 @@ import { ClientRequests } from "./client-requests.ts";
 import { GateContext } from "./context.ts";
 import type { FederatedView, RoutingView } from "./datacenters.ts";
 import { JobLeader } from "./job-leader.ts";
+import { JobReports } from "./job-reports.ts";
 import { hasJobEnded } from "./status.ts";
 import type { GateEffect, GateInput, GateLookup, GateOptions } from "./types.ts";
 
@@ -28,12 +29,14 @@ const ENDED_MAX = 20;
 export class Gate {
   readonly #context: GateContext;
   readonly #requests: ClientRequests;
+  readonly #reports: JobReports;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #leaders = new Map<string, JobLeader>();
   #wakeAt = 0;
 
   constructor(options: GateOptions, lookup: GateLookup) {
     this.#context = new GateContext(options, lookup);
+    this.#reports = new JobReports(this.#context);
     this.#requests = new ClientRequests(this.#context, {
       leaderOf: (job) => this.#leaders.get(job) ?? null,
     });
@@ -139,6 +142,9 @@ export class Gate {
       case "pressed":
         context.level = input.level;
         return;
+      case "report":
+        this.#reports.look(this.#leaders);
+        return;
       case "tick":
         this.#onTick();
         return;
@@ -151,7 +157,11 @@ export class Gate {
     if (parseJobId(group) === null) return;
     this.#leaders.delete(group);
     const found = leads ? this.#context.lookup.job(group) : null;
-    if (found === null || hasJobEnded(found.state)) return;
+    if (found === null || hasJobEnded(found.state)) {
+      this.#reports.leaves(group);
+      return;
+    }
+    if (found.state.appliedSeq >= 0) this.#reports.leads(found.state);
     this.#context.log("info", "job.leads", { job: group, view });
     const leader = new JobLeader(group, view, this.#context);
     this.#leaders.set(group, leader);

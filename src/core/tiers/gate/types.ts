@@ -19,6 +19,7 @@ import type {
   Refusal,
 } from "../messages.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
+import type { JobReport } from "./job-report.ts";
 import type { GateRules } from "./rules.ts";
 
 export interface GateOptions {
@@ -124,6 +125,8 @@ export type GateInput =
     }
   /** How hard-pressed this gate is, now and then. */
   | { readonly kind: "pressed"; readonly level: BackpressureLevel }
+  /** Reporters of this gate want to know how its jobs go, now and then; answered with `report`. */
+  | { readonly kind: "report" }
   | { readonly kind: "tick" };
 
 export type GateEffect =
@@ -137,6 +140,7 @@ export type GateEffect =
       readonly timeoutMs: number;
     }
   | { readonly kind: "answer"; readonly id: number; readonly answer: ClientAnswer }
+  | { readonly kind: "report"; readonly report: JobReport }
   /** Others shall lead from now on. */
   | { readonly kind: "giveUp" }
   /** Keep it as any other blob, durably, and say `blobsHeld`. */

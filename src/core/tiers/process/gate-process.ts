@@ -39,12 +39,14 @@ export interface DatacenterLinks {
 export type GateProcessInput =
   | ProcessInput
   | AboveInput
-  | { readonly kind: "ofDatacenter"; readonly datacenter: string; readonly input: LinkInput };
+  | { readonly kind: "ofDatacenter"; readonly datacenter: string; readonly input: LinkInput }
+  | Extract<GateInput, { kind: "report" }>;
 
 export type GateProcessEffect =
   | ProcessEffect
   | AboveEffect
-  | { readonly kind: "toDatacenter"; readonly datacenter: string; readonly effect: LinkEffect };
+  | { readonly kind: "toDatacenter"; readonly datacenter: string; readonly effect: LinkEffect }
+  | Extract<GateEffect, { kind: "report" }>;
 
 /** Where an answer goes. */
 interface Asker {
@@ -101,6 +103,7 @@ export class GateProcess {
       case "blobsHeld":
       case "blobsGone":
       case "blobRead":
+      case "report":
         this.#heard.push(input);
         return;
       case "blobNotKept":
@@ -253,6 +256,7 @@ export class GateProcess {
         return;
       case "keepBlob":
       case "readBlob":
+      case "report":
       case "log":
         this.#effects.push(effect);
         return;

@@ -18,6 +18,7 @@ import {
 } from "../../messages.ts";
 import type { BackpressureLevel } from "../../pressure/backpressure.ts";
 import { Gate } from "../gate.ts";
+import type { JobReport } from "../job-report.ts";
 import { identityOfSpec } from "../spec.ts";
 import {
   GATE_DEFAULTS,
@@ -53,6 +54,8 @@ export class GateWorld {
   readonly cluster: TestCluster;
   readonly datacenters: ReadonlyMap<string, Datacenter>;
   readonly logs: string[] = [];
+  /** What gates said of their jobs to reporters. */
+  readonly reports: { readonly gate: number; readonly report: JobReport }[] = [];
   /** Nothing passes between these datacenters and the gates. */
   readonly cut = new Set<string>();
   /** How often managers were asked after a job. */
@@ -148,6 +151,13 @@ export class GateWorld {
     this.cluster.settle();
   }
 
+  /** Every gate that lives is asked what there is to tell, as its driver does twice a second. */
+  look(): void {
+    for (const [index, gate] of this.#gates.entries())
+      if (gate !== null) this.#push(index, { kind: "report" });
+    this.run(500);
+  }
+
   /** How hard-pressed a gate is from now on. */
   press(index: number, level: BackpressureLevel): void {
     this.#push(index, { kind: "pressed", level });
@@ -241,6 +251,9 @@ export class GateWorld {
         this.#push(gate, { kind: "partRead", id, total: whole?.length ?? 0, bytes });
         return;
       }
+      case "report":
+        this.reports.push({ gate, report: effect.report });
+        return;
       case "giveUp":
         this.cluster.giveUp(this.cluster.at(gate));
         return;
