@@ -344,8 +344,7 @@ export class LedgerProcess implements StreamHost {
       case "toDatacenter":
         this.spec.above?.run(effect);
         return;
-      case "report":
-        // A simulated gate has no reporters.
+      case "report": // Nobody asks for them here.
         return;
       case "firstStart":
         this.#first = null;

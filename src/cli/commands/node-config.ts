@@ -63,7 +63,8 @@ const FIELDS: Readonly<Record<SettingRole, readonly Field[]>> = {
       value: [{ name: "dc1", managers: MANAGERS }],
     },
     {
-      about: "Where the figures of all jobs go, as with --report; secrets by env:NAME or file:PATH.",
+      about:
+        "Where the figures of all jobs go, as with --report; secrets by env:NAME or file:PATH.",
       name: "reports",
       value: [],
     },

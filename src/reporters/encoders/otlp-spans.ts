@@ -97,14 +97,14 @@ const WAY = [
   ["queue", "submitted", "dispatched"],
   ["dispatch", "dispatched", "accepted"],
   ["begin", "accepted", "started"],
-  ["run in datacenters", "started", "a datacenter ended"],
-  ["merge", "a datacenter ended", "ended"],
+  ["run in datacenters", "started", "datacenter ended"],
+  ["merge", "datacenter ended", "ended"],
 ] as const;
 
 function waySpans(changes: readonly SpanEvent[]): Span[] {
   return WAY.flatMap(([name, from, to]) => {
-    const begins = changes.filter((one) => one.name === from);
-    const end = changes.findLast((one) => one.name === to);
+    const begins = changes.filter((one) => isChange(one, from));
+    const end = changes.findLast((one) => isChange(one, to));
     // Of several datacenters the last one makes the result.
     const begin = name === "merge" ? begins.at(-1) : begins[0];
     if (begin === undefined || end === undefined) return [];
@@ -115,6 +115,11 @@ function waySpans(changes: readonly SpanEvent[]): Span[] {
       { name, fromMs: begin.atMs, toMs, attributes, problem: null, events: [], children: [] },
     ];
   });
+}
+
+/** Behind it may stand where: "accepted: eu1". */
+function isChange({ name }: SpanEvent, change: string): boolean {
+  return name === change || name.startsWith(`${change}: `);
 }
 
 function phasesOf(name: string, phases: readonly WorkflowPhase[]): readonly WorkflowPhase[] {

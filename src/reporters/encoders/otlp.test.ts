@@ -194,11 +194,11 @@ describe("spans", () => {
       ["submitted", 0],
       ["dispatched", 10],
       ["dispatched", 20],
-      ["accepted", 500],
-      ["accepted", 700],
+      ["accepted: eu", 500],
+      ["accepted: us", 700],
       ["started", 650],
-      ["a datacenter ended", 9_000],
-      ["a datacenter ended", 9_400],
+      ["datacenter ended: eu", 9_000],
+      ["datacenter ended: us", 9_400],
       ["ended", 9_450],
     ] as const;
     const changes = way.map(([what, ms]) => ({

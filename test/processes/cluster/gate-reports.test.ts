@@ -1,4 +1,4 @@
-/** Reporters that stand in the configuration of the gates: they get every job, whoever submits it, and its end once. (C30-18) */
+/** Reporters in the configuration of the gates: they get every job, whoever submits it, and its end once. (C30-18) */
 
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

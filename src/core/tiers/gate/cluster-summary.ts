@@ -4,6 +4,7 @@ import { isoText } from "../../base/civil.ts";
 import type { JobEventKind } from "../../ledger/job/events.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import { trailEntries } from "../../ledger/job/trail.ts";
+import type { LiveRun } from "../../run/results/live.ts";
 import type { ClusterChange, ClusterSummary, RunSummary } from "../../run/results/model.ts";
 import { totalsOf } from "../../run/results/summarise.ts";
 import { datacentersOfEvents } from "./job-events.ts";
@@ -27,7 +28,7 @@ const CHANGES: Readonly<Partial<Record<JobEventKind, string>>> = {
   JobResumed: "resumed",
   JobScaled: "scaled",
   JobCancellationRequested: "cancelled",
-  JobDcResult: "ended",
+  JobDcResult: "datacenter ended",
   JobCompleted: "ended",
 };
 
@@ -61,6 +62,11 @@ export function clusterOf(
     startSkewMs,
     changes: changesOf(state),
   };
+}
+
+/** A datacenter calls a job by an id of its own; whoever looks knows that of the gates. */
+export function ofJob(live: LiveRun | null, job: string): LiveRun | null {
+  return live === null ? null : { ...live, summary: { ...live.summary, runId: job } };
 }
 
 /** The gate that took the last result. */

@@ -23,6 +23,7 @@ import { MessageLines } from "../manager/message-lines.ts";
 import type { JobStatus, Submission } from "../messages.ts";
 import { Branch, type Wanted } from "./branch.ts";
 import { chooseDatacenters } from "./choice.ts";
+import { ofJob } from "./cluster-summary.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
 import { JobClock } from "./job-clock.ts";
 import { keyOfPart, partsOf } from "./job-parts.ts";
@@ -116,11 +117,7 @@ export class JobLeader {
   /** With the whole course so far, for those who come late as well. (AD-23.4) */
   live(): LiveRun | null {
     const [only] = this.branches;
-    if (this.#joint === null) {
-      const live = only?.observed?.live ?? null;
-      // Its datacenter calls it by an id of its own.
-      return live === null ? null : { ...live, summary: { ...live.summary, runId: this.job } };
-    }
+    if (this.#joint === null) return ofJob(only?.observed?.live ?? null, this.job);
     const detail = this.#liveWanted() === "latencies" ? "latencies" : "figures";
     return this.#joint.live(this.status, detail, (this.state?.run.permille ?? 1_000) / 1_000);
   }
