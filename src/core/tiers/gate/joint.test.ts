@@ -40,7 +40,7 @@ describe("one job in two datacenters", () => {
     expect(cluster?.startSkewMs).toBeLessThanOrEqual(20);
     expect(cluster?.leader).toBe(world.cluster.at(0).id);
     const changes = cluster?.changes?.map(({ what }) => what) ?? [];
-    expect(changes).toEqual(expect.arrayContaining(["dispatched: dc2", "ended: dc1"]));
+    expect(changes).toEqual(expect.arrayContaining(["dispatched: dc2", "datacenter ended: dc1"]));
     const shown = world.ask({ kind: "status", job });
     const workflows = shown.kind === "job" ? shown.job.workflows : [];
     expect(workflows.map(({ name, status }) => [name, status])).toEqual([["shop", "completed"]]);
