@@ -256,8 +256,8 @@ function compare(figure: string, ours: number, other: number, least: number, cpu
 
 type Told = Pick<Line, "figure" | "ours" | "must"> & Partial<Line>;
 
-function line({ met, ...told }: Omit<Told, "met"> & { readonly met: boolean }): void {
-  lines.push({ other: "", ratio: "", cpu: "", ...told, met: met ? "yes" : "NO" });
+function line({ met, figure, ours, ...told }: Omit<Told, "met"> & { readonly met: boolean }): void {
+  lines.push({ figure, ours, other: "", ratio: "", cpu: "", ...told, met: met ? "yes" : "NO" });
 }
 
 function median(of: readonly number[]): number {
