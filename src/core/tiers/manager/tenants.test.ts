@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { DatacenterJob } from "./datacenter-state.ts";
-import { allowed, inTurn, NO_QUOTAS, quotaProblem, tenantProblem } from "./tenants.ts";
+import { type DatacenterJob, DatacenterState, encodeDatacenterEntry } from "./datacenter-state.ts";
+import {
+  allowed,
+  inTurn,
+  NO_QUOTAS,
+  queueProblem,
+  quotaProblem,
+  tenantProblem,
+} from "./tenants.ts";
 import { World } from "./testing/world.ts";
 
 const job = (name: string, tenant: string, cores: number | null = 1) =>
@@ -24,6 +31,31 @@ describe("the turn of tenants", () => {
   it("is the order of submission where nobody names a tenant", () => {
     const queued = ["1", "2", "3"].map((name) => job(name, "default", null));
     expect(inTurn(queued, () => 7)).toEqual(queued);
+  });
+});
+
+describe("a queue that one tenant fills", () => {
+  it("keeps room for others, for each of whom it is the same", () => {
+    const state = new DatacenterState();
+    let seq = 0;
+    const fill = (tenant: string): number => {
+      for (let count = 0; ; count++) {
+        if (queueProblem(NO_QUOTAS, state, tenant) !== null) return count;
+        const name = `job-${seq}`;
+        const data = encodeDatacenterEntry({
+          ...{ kind: "submit", job: name, key: name, name, takenBy: "m0", digest: "" },
+          needs: { cores: 1, usefulCores: 1, timeoutMs: null, tenant },
+          ...{ createdAt: 0, submission: new Uint8Array(1) },
+        });
+        const { outcome } = state.apply({ seq: seq++, view: 1, eventId: name, data });
+        expect(outcome).toBe("queued");
+      }
+    };
+    expect([fill("greedy"), fill("second"), fill("third")]).toEqual([900, 90, 9]);
+    expect(queueProblem(NO_QUOTAS, state, "greedy")).toContain(
+      "the rest of the queue is for others",
+    );
+    expect(queueProblem(NO_QUOTAS, state, "fourth")).toBeNull();
   });
 });
 
