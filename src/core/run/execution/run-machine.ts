@@ -49,6 +49,8 @@ interface RunMachineOptions {
   readonly timeoutMs: number | null;
   /** False under a debugger: whoever is silent there may be held at a breakpoint. */
   readonly limited: boolean;
+  /** Somebody else decides how long a core is waited for that says nothing; none: nobody does. */
+  readonly isAwaited?: (core: number) => boolean;
   /** When the run began, on the clock of `step`. */
   readonly beganAt: number;
 }
@@ -392,8 +394,9 @@ export class RunMachine {
   #giveUpSilent(): void {
     const silentSince = this.#now - SILENCE_MS_MAX;
     for (const core of this.#phases.running.stuckCores(this.#now)) this.#giveUp(core);
+    const isAwaited = this.#options.isAwaited ?? (() => false);
     for (const core of this.#phases.running.loadingCores())
-      if ((this.#heardAt.get(core) ?? NEVER) < silentSince) this.#giveUp(core);
+      if ((this.#heardAt.get(core) ?? NEVER) < silentSince && !isAwaited(core)) this.#giveUp(core);
   }
 
   #judge(): void {

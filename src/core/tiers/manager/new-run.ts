@@ -48,12 +48,13 @@ interface RunFacts {
   readonly createdAt: number;
   /** When it was accepted, on the clock of this process. */
   readonly acceptedAt: number;
+  readonly isAwaited: (core: number) => boolean;
 }
 
 export function newRunMachine(
   submission: Submission,
   { errorKinds, machine, version }: ManagerOptions,
-  { acceptedAt, cores, createdAt, grants, job }: RunFacts,
+  { acceptedAt, cores, createdAt, grants, isAwaited, job }: RunFacts,
 ): RunMachine {
   const { abortAfterMs, command, manifests, name, tags, thresholds, title } = submission;
   const slots = cores.map(({ core }) => core);
@@ -71,6 +72,6 @@ export function newRunMachine(
     cores: { slots, pool: Math.min(pool, slots.length) },
     // Its leader keeps its time: workers may be given more. (AD-34.42)
     timeoutMs: null,
-    beganAt: acceptedAt,
+    ...{ beganAt: acceptedAt, isAwaited },
   });
 }

@@ -429,7 +429,9 @@ export class RunLeader {
     const cores = this.#workers.coresAtStart();
     this.#phase = "running";
     this.#loadBy = Number.POSITIVE_INFINITY;
-    const facts = { job: this.job, cores, grants, createdAt, acceptedAt: this.#log.acceptedAt };
+    const isAwaited = (core: number): boolean => this.#workers.isAwaited(core);
+    const { acceptedAt } = this.#log;
+    const facts = { job: this.job, cores, grants, createdAt, acceptedAt, isAwaited };
     const machine = newRunMachine(submission, this.#context.options, facts);
     this.#driver = new RunDriver(machine, this.#state, this.#context, {
       lines: this.lines,

@@ -87,6 +87,12 @@ export class RunWorkers {
     });
   }
 
+  /** Its worker stands still as a whole, and has until its deadline: a silent core there has as long. */
+  isAwaited(core: number): boolean {
+    const life = this.lifeOf(core);
+    return life !== null && this.#context.workers.isAwaited(life.worker, life.incarnation);
+  }
+
   /** Whether it may be given cores of this job. */
   isAtWork(life: Life): boolean {
     return this.#lives(life) && !this.#rows.isSilent(life);

@@ -28,6 +28,8 @@ const LATE_FOR_MS = 10_000;
 /** Nobody is taken for alive for more than this beyond the silence that is allowed. */
 const LATE_MS_MAX = 27_000;
 const HELD_LOOK_MS = 1_000;
+/** When most are well again the others may be, too, and have not said so yet. */
+const HELD_AFTER_MS = 2_000;
 
 interface Known {
   heartbeat: WorkerHeartbeat;
@@ -59,6 +61,8 @@ export class WorkerTable {
   #lateUntil = 0;
   /** When those that are held are looked at again. */
   #lookAt = Number.POSITIVE_INFINITY;
+  /** When more than half were last seen to fail. */
+  #systemicAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     config: { readonly workerTimeoutMs: number; readonly lostWorkerMs: number },
@@ -154,7 +158,8 @@ export class WorkerTable {
     const held: FailedWorker[] = [];
     for (const [worker, known] of this.#workers)
       if (known.lost && now - known.heardAt > this.#lostMs) this.#workers.delete(worker);
-    const isSystemic = this.#rules.massFailureHeld && this.#isSystemic(now);
+    if (this.#isSystemic(now)) this.#systemicAt = now;
+    const isSystemic = this.#rules.massFailureHeld && now - this.#systemicAt <= HELD_AFTER_MS;
     this.#lookAt = Number.POSITIVE_INFINITY;
     for (const known of this.#workers.values()) {
       const cause = this.#failureOf(known, now);
@@ -223,6 +228,13 @@ export class WorkerTable {
   isEvicted(worker: string, incarnation: number): boolean {
     const known = this.#workers.get(worker);
     return known?.isEvicted === true && known.heartbeat.incarnation === incarnation;
+  }
+
+  /** This life of it stands still, and has not done so for too long, or does so like most others. */
+  isAwaited(worker: string, incarnation: number): boolean {
+    const known = this.#workers.get(worker);
+    if (known === undefined || known.heartbeat.incarnation !== incarnation) return false;
+    return !known.lost && !known.isEvicted && known.progress.isStuck;
   }
 
   /** What becomes of new work for it. `ready`: it has room and takes work. */

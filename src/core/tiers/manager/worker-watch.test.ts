@@ -22,6 +22,14 @@ function freeze(world: World, count: number): void {
   }
 }
 
+/** As executor processes do that are stopped. */
+function silence(world: World, count: number): void {
+  for (const worker of world.workers.slice(0, count))
+    for (const core of worker.opened) core.isSilent = true;
+}
+
+const killed = (world: World): number => world.workers.reduce((sum, one) => sum + one.killed, 0);
+
 function asks(world: World, number: number, progress: number): Extended {
   const request = {
     number,
@@ -101,6 +109,41 @@ describe("workers that do not advance (AD-19)", () => {
     world.run(60 * SECOND);
     expect(said(world, "worker.evicted")).toBe(evicted);
     expect(said(world, "worker.held")).toBe(evicted === 0 ? failing : 0);
+  });
+
+  it("waits a moment for the last of many that move again at once", () => {
+    const { world } = running(4);
+    freeze(world, 4);
+    world.run(60 * SECOND);
+    for (const worker of world.workers.slice(1)) worker.isFrozen = false;
+    world.run(SECOND);
+    world.worker(0).isFrozen = false;
+    world.run(SECOND);
+    expect(said(world, "worker.evicted")).toBe(0);
+    world.worker(0).isFrozen = true;
+    world.run(60 * SECOND);
+    expect(said(world, "worker.evicted")).toBe(1);
+  });
+
+  it("kills no silent core of a worker that has more time, or is held like most others", () => {
+    for (const [failing, seconds] of [
+      [1, 35],
+      [4, 90],
+    ] as const) {
+      const { world } = running(6);
+      freeze(world, failing);
+      silence(world, failing);
+      world.run(seconds * SECOND);
+      expect(killed(world)).toBe(0);
+      expect(said(world, "worker.evicted")).toBe(0);
+    }
+  });
+
+  it("kills a core that says nothing while others of its worker advance", () => {
+    const { world } = running(3);
+    silence(world, 1);
+    world.run(35 * SECOND);
+    expect(killed(world)).toBe(1);
   });
 
   it("loses none of many that fall silent at once for less than half a minute", () => {

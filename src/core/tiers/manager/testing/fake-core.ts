@@ -34,6 +34,8 @@ export class FakeCore {
   calls = 0;
   /** It speaks, and nothing of its load goes on. */
   isStuck = false;
+  /** Its process is stopped. */
+  isSilent = false;
   #spokeAt = 0;
   readonly #loadMs: number;
   #prepared: Prepare | null = null;
@@ -122,7 +124,7 @@ export class FakeCore {
 
   tick(now: number): void {
     const load = this.#load;
-    if (load === null) return;
+    if (load === null || this.isSilent) return;
     if (this.isStuck && !load.stopped) {
       if (now - this.#spokeAt < WINDOW_MS) return;
       this.#spokeAt = now;

@@ -32,6 +32,8 @@ export class FakeWorker {
   readonly jobs = new Map<string, Held>();
   /** Everything that was ever opened, also when it is gone. */
   readonly opened: FakeCore[] = [];
+  /** Cores that it was told to kill. */
+  killed = 0;
   incarnation = 1;
   alive = true;
   /** Nothing is heard from it or reaches it. */
@@ -106,8 +108,10 @@ export class FakeWorker {
         this.opened.push(opened);
       }
     } else if (order.kind === "release") for (const core of order.cores) held.cores.delete(core);
-    else if (order.kind === "kill") this.lose(held, order.core);
-    else this.#command(held, order, now);
+    else if (order.kind === "kill") {
+      this.killed++;
+      this.lose(held, order.core);
+    } else this.#command(held, order, now);
   }
 
   #command(
