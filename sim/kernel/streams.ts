@@ -123,6 +123,16 @@ export class Streams {
     }
   }
 
+  /** Every stream between the two breaks in this moment, and both ends are told; the way itself stays. */
+  breakBetween(one: number, other: number): void {
+    for (const end of [...(this.#ends.get(one)?.values() ?? [])]) {
+      if (end.other === null || end.other.host.index !== other) continue;
+      const { other: far } = end;
+      this.#reset(end);
+      this.#reset(far);
+    }
+  }
+
   #dial(from: StreamHost, effect: Extract<LinkEffect, { kind: "dial" }>): void {
     const { stream, to, timeoutMs } = effect;
     const { life } = from;

@@ -35,6 +35,8 @@ export interface TraceLine {
 }
 
 const TRACE_LINES_KEPT = 2_000;
+/** Timers of one node, one after the other in one instant: beyond this it asks to be woken for ever. */
+const TICKS_AT_ONCE_MAX = 1_000;
 
 export class World {
   readonly seed: number;
@@ -47,6 +49,7 @@ export class World {
   #traceAt = 0;
   readonly #events = new Heap<SimEvent>(before);
   #scheduled = 0;
+  #ticksAtOnce = { at: -1, node: -1, count: 0 };
 
   constructor(seed: number) {
     this.seed = seed;
@@ -70,10 +73,20 @@ export class World {
       this.eventCount++;
       this.mix(event.node * 16 + event.name.length);
       this.mix(at * 1_000);
+      if (event.name === "tick") this.#countTick(event);
       event.run();
       if (stop()) return;
     }
     this.now = Math.max(this.now, untilMs);
+  }
+
+  /** A process whose next deadline has always passed would spin, and the world would stand still. */
+  #countTick({ at, node }: SimEvent): void {
+    const known = this.#ticksAtOnce;
+    const isSame = known.at === at && known.node === node;
+    this.#ticksAtOnce = { at, node, count: isSame ? known.count + 1 : 1 };
+    const { count } = this.#ticksAtOnce;
+    assert(count <= TICKS_AT_ONCE_MAX, `node ${node} sleeps: its next deadline is never ahead`);
   }
 
   /** Adds a fact to the trace hash. */

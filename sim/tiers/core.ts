@@ -336,6 +336,7 @@ export class SimCore {
       this.#send({ kind: "failed", execution, problem });
       return;
     }
+    if (load.behaviour.isStubborn) return;
     const { random, world } = this.#options;
     const graceMs = random.float() * load.manifest.gracefulStopMs;
     load.stopAt = Math.min(load.stopAt, world.now + graceMs);

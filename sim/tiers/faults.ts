@@ -126,7 +126,7 @@ export class TiersFaults {
   }
 
   #strike(fault: TiersFault): void {
-    const { network, workers, managers, world } = this.#targets;
+    const { network, streams, workers, managers, world } = this.#targets;
     world.note(`fault ${JSON.stringify(fault)}`);
     const node = "at" in fault ? this.#nodes[fault.at] : undefined;
     switch (fault.kind) {
@@ -144,6 +144,9 @@ export class TiersFaults {
         return;
       case "isolate":
         this.#isolate(fault.at, this.#others(fault.at), fault);
+        return;
+      case "reset":
+        for (const other of this.#others(fault.at)) streams.breakBetween(fault.at, other);
         return;
       case "slow":
         network.slow(fault.at, fault.delayMs);
@@ -374,7 +377,7 @@ export class TiersFaults {
     for (const { flood } of clients) flood.end();
     for (const worker of workers) {
       worker.frameEveryMs = Number.POSITIVE_INFINITY;
-      worker.frozen = { from: 0, until: 0 };
+      worker.frozen = { ...worker.frozen, until: Math.min(worker.frozen.until, world.now) };
     }
     this.#healed = true;
     this.#ambushes = [];

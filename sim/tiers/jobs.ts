@@ -25,6 +25,8 @@ export interface Behaviour {
   /** It takes numbers that nobody else gets. */
   readonly numbers: boolean;
   readonly setupMs: number;
+  /** Its code does not end when it is asked to. */
+  readonly isStubborn: boolean;
 }
 
 export interface Bundle {
@@ -54,6 +56,8 @@ export interface JobStyle {
   readonly loadMsMax: number;
   /** Chance that a job may take only so long. */
   readonly limited: number;
+  /** Chance that the code of a workflow does not end when it is asked to. */
+  readonly stubborn: number;
   /** Chance that a job is steered or cancelled. */
   readonly controlled: number;
   /** Bytes of a bundle: some take several messages. */
@@ -71,7 +75,7 @@ const ITERATIONS_MS_MAX = 90_000;
 export function drawJob(random: Random, key: string, style: JobStyle): JobPlan {
   const manifests = drawManifests(random, style);
   const behaviours = Object.fromEntries(
-    manifests.map(({ name }) => [name, drawBehaviour(random)] as const),
+    manifests.map(({ name }) => [name, drawBehaviour(random, style)] as const),
   );
   const bundle = { key, manifests, behaviours };
   const bytes = encodeBundle(bundle, style.bundleBytes);
@@ -169,11 +173,12 @@ function plainManifest(name: string, load: LoadPlan): WorkflowManifest {
   };
 }
 
-function drawBehaviour(random: Random): Behaviour {
+function drawBehaviour(random: Random, { stubborn }: JobStyle): Behaviour {
   return {
     rows: random.chance(0.3) ? 1_000_000 : 0,
     numbers: random.chance(0.3),
     setupMs: random.pick([5, 200, 2_500]),
+    isStubborn: random.fork("stubborn").chance(stubborn),
   };
 }
 

@@ -10,7 +10,7 @@ import type { JobStyle } from "./jobs.ts";
 import type { TiersFault, TiersPlan } from "./swarm.ts";
 
 interface Profile {
-  /** Simulated minutes, at most. */
+  /** Simulated minutes, whatever a sweep would take. */
   readonly minutes: number;
   readonly plan: Partial<
     Pick<
@@ -19,7 +19,9 @@ interface Profile {
       | ("isolationMs" | "compactEntries" | "checkpointEveryMs" | "links" | "streams")
     >
   >;
-  readonly jobs?: Partial<Pick<JobStyle, "loadMsMax" | "controlled" | "coresMax">>;
+  readonly jobs?: Partial<
+    Pick<JobStyle, "loadMsMax" | "limited" | "stubborn" | "controlled" | "coresMax">
+  >;
   /** Between two faults. */
   readonly gapMs: number;
   readonly fault: (random: Random, plan: TiersPlan) => TiersFault;
@@ -73,13 +75,20 @@ const LEADERS_GO: Profile = {
 
 const PROFILES: Readonly<Record<string, Profile>> = {
   "manager.lostReleased": BACK_UNDER_LOAD,
-  /** The ways are long: whenever a worker goes, orders are on their way to it. */
+  /** The ways are long: whenever the connections of a worker break, orders are on their way to it. */
   "manager.ordersRepeated": {
-    ...{ ...BACK_UNDER_LOAD, minutes: 3 },
-    plan: { ...BACK_UNDER_LOAD.plan, links: { ...CALM_LINKS, latencyMinMs: 200 } },
+    minutes: 1,
+    plan: { scope: "workers", managers: 1, links: { ...CALM_LINKS, latencyMinMs: 100 } },
+    jobs: { loadMsMax: 10_000, controlled: 0 },
+    gapMs: 4_000,
+    fault: (random, plan) => ({ kind: "reset", at: anyWorker(random, plan) }),
   },
   "manager.silenceNoticed": AWAY_FOR_LONG,
-  "worker.isolatedKilled": AWAY_FOR_LONG,
+  /** Their load does not end when it is asked to. */
+  "worker.isolatedKilled": {
+    ...AWAY_FOR_LONG,
+    jobs: { ...AWAY_FOR_LONG.jobs, loadMsMax: 90_000, stubborn: 1 },
+  },
   "worker.figuresKept": LEADERS_GO,
   "manager.adoptedBeforeHeard": LEADERS_GO,
   /** The power goes when everything of a job is done but for its end. */
@@ -135,6 +144,21 @@ const PROFILES: Readonly<Record<string, Profile>> = {
             ...{ kind: "leaderTrouble", draw: random.uint32(), what: "cutFromManagers" },
             forMs: between(random, 4_000, 8_000),
           },
+  },
+  /** All workers stand still at once, for longer than one of them would be waited for. */
+  "manager.massFailureHeld": {
+    minutes: 3,
+    plan: {
+      ...{ scope: "frozen", managers: 1, workers: 3, clients: 3 },
+      ...{ coresPerWorker: 1, thinkMs: 200 },
+    },
+    jobs: { loadMsMax: 150_000, limited: 0, controlled: 0 },
+    gapMs: 30_000,
+    fault: (random, { managers, workers }) => ({
+      kind: "freeze",
+      workers: Array.from({ length: workers }, (_, at) => managers + at),
+      forMs: between(random, 80_000, 110_000),
+    }),
   },
   /** Jobs of both datacenters wait for each other's cores until they try again elsewhere. */
   "gate.leftCancelled": {

@@ -68,8 +68,10 @@ export function runTiersSeed(options: TiersRunOptions): RunResult {
 function planOf({ gates, minutes, pressure, profile: name, seed }: TiersRunOptions): TiersPlan {
   const random = new Random(`tiers-swarm/${seed}`);
   const profile = profileOf(name);
-  const most = Math.min(minutes, profile?.minutes ?? minutes);
-  const drawn = drawTiersPlan(random, most, { gates: gates || needsGates(name), pressure });
+  const drawn = drawTiersPlan(random, profile?.minutes ?? minutes, {
+    gates: gates || needsGates(name),
+    pressure,
+  });
   return profile === null ? drawn : profiledPlan(drawn, profile, random.fork("profile"));
 }
 

@@ -36,6 +36,8 @@ export type TiersFault =
       readonly isHeard: boolean;
       readonly forMs: number;
     }
+  /** The connections of a node to all others break, and can be made again at once. */
+  | { readonly kind: "reset"; readonly at: number }
   | {
       readonly kind: "slow";
       readonly at: number;
@@ -163,6 +165,7 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
     jobs: {
       loadMsMax: random.pick(scope === "frozen" ? [25_000, 60_000] : [3_000, 10_000, 25_000]),
       limited: scope === "frozen" ? 0.6 : 0,
+      stubborn: 0,
       controlled: random.pick([0, 0.3, 0.7]),
       bundleBytes: random.pick([0, 0, 300_000]),
       coresMax: (workers / tiers.datacenters) * coresPerWorker,
@@ -262,6 +265,7 @@ const KINDS: Weighted = [
   ["pause", 4],
   ["partition", 2],
   ["isolate", 4],
+  ["reset", 2],
   ["slow", 1],
   ["slowDisk", 1],
   ["killCore", 2],
@@ -375,6 +379,8 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       const hears = random.chance(0.25);
       return { kind, at, hears, isHeard: !hears && random.chance(0.3), forMs };
     }
+    case "reset":
+      return { kind, at };
     case "slow":
       return { kind, at, delayMs: random.pick([50, 400, 2_000]), forMs };
     case "slowDisk":
