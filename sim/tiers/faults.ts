@@ -2,6 +2,7 @@
 
 import { decodeRunEntry } from "../../src/core/tiers/manager/run-entries.ts";
 import { RUN_PREFIX } from "../../src/core/tiers/manager/run-state.ts";
+import type { CallsView } from "../../src/core/tiers/gate/calls.ts";
 import type { PressureView } from "../../src/core/tiers/pressure/request-guard.ts";
 import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Cpu } from "../kernel/cpu.ts";
@@ -23,6 +24,8 @@ export interface SimLedger {
   readonly datacenter: string;
   /** Jobs that it has something to do for. */
   readonly open: () => readonly string[];
+  /** Of a gate, to each datacenter. */
+  readonly ways: () => readonly CallsView[];
   /** How pressed it takes itself to be; null while it does not run. */
   readonly pressure: () => PressureView | null;
 }

@@ -25,6 +25,7 @@ const ALL_TIERS_RULES: TiersRules = {
 /** Rules that matter to nodes that are pressed: `--pressure --mutants` looks for these. */
 const UNDER_PRESSURE: readonly string[] = [
   ...Object.keys(PRESSURE_RULES).map((rule) => `pressure.${rule}`),
+  "gate.returnNoticed",
   "manager.latenessAllowed",
   "manager.massFailureHeld",
   "manager.extensionsCounted",

@@ -73,6 +73,24 @@ const LEADERS_GO: Profile = {
   }),
 };
 
+/** The only manager is slow, is asked far more than it can answer, and its workers tell far more than it can read. */
+const FLOODED: Profile = {
+  minutes: 1,
+  plan: { scope: "pressure", managers: 1, workers: 2, clients: 2, thinkMs: 200 },
+  jobs: { loadMsMax: 10_000, controlled: 0.3 },
+  gapMs: 3_000,
+  fault: (random, { clients, managers, workers }) => {
+    const forMs = between(random, 5_000, 15_000);
+    const worker = managers + random.below(workers);
+    const client = managers + workers + random.below(clients);
+    return random.pick<TiersFault>([
+      { kind: "slowCpu", at: 0, costMs: random.pick([6, 15]), forMs },
+      { kind: "flood", at: client, perSecond: 200, submissions: 0.5, forMs },
+      { kind: "frames", at: worker, everyMs: 5, forMs },
+    ]);
+  },
+};
+
 const PROFILES: Readonly<Record<string, Profile>> = {
   "manager.lostReleased": BACK_UNDER_LOAD,
   /** The ways are long: whenever the connections of a worker break, orders are on their way to it. */
@@ -158,6 +176,33 @@ const PROFILES: Readonly<Record<string, Profile>> = {
       kind: "freeze",
       workers: Array.from({ length: workers }, (_, at) => managers + at),
       forMs: between(random, 80_000, 110_000),
+    }),
+  },
+  "pressure.criticalServed": FLOODED,
+  "pressure.refusalTimed": FLOODED,
+  "pressure.refusedUnbegun": FLOODED,
+  "manager.latenessAllowed": FLOODED,
+  "worker.waitingFiguresStay": FLOODED,
+  /** Cores stand still for less than their worker is waited for, beyond the limit of their job. */
+  "manager.extensionsCounted": {
+    minutes: 2,
+    plan: { scope: "frozen", managers: 1, workers: 3, clients: 3, thinkMs: 200 },
+    jobs: { loadMsMax: 40_000, limited: 1, controlled: 0 },
+    gapMs: 10_000,
+    fault: (random, plan) => ({
+      ...{ kind: "freeze", workers: [anyWorker(random, plan)] },
+      forMs: between(random, 20_000, 45_000),
+    }),
+  },
+  /** A datacenter is away for a minute, and comes back. */
+  "gate.returnNoticed": {
+    minutes: 3,
+    plan: { scope: "away", gates: 1, managers: 2, workers: 2, clients: 1, thinkMs: 200 },
+    jobs: { loadMsMax: 10_000, controlled: 0 },
+    gapMs: 60_000,
+    fault: (random) => ({
+      ...{ kind: "cutDatacenter", place: 1 },
+      forMs: between(random, 50_000, 70_000),
     }),
   },
   /** Jobs of both datacenters wait for each other's cores until they try again elsewhere. */

@@ -21,6 +21,7 @@ import { needsGates } from "./mutants.ts";
 import { Placements } from "./placements.ts";
 import { profiledPlan, profileOf } from "./profiles.ts";
 import { Results } from "./results.ts";
+import { Returns } from "./returns.ts";
 import { drawTiersPlan, TIERS_CALM_MS, type TiersPlan } from "./swarm.ts";
 import { Truth } from "./truth.ts";
 import { Cluster } from "./world.ts";
@@ -85,6 +86,7 @@ class TiersRun {
   readonly #cluster: Cluster;
   readonly #faults: TiersFaults;
   readonly #placements: Placements;
+  readonly #returns: Returns;
   readonly #random: Random;
   readonly #jobs: JobPlan[] = [];
   /** No further jobs but the last one. */
@@ -115,14 +117,15 @@ class TiersRun {
       cpus: this.#cluster.cpus,
     });
     this.#cluster.onEffect = (process, effect) => this.#faults.onEffect(process, effect);
+    this.#returns = new Returns({ world, violations, plan, network, managers, gates });
     this.#placements = new Placements({
       ...{ world, violations, results, network, managers, gates, workers },
     });
   }
 
-  /** What became of workers that stood still. */
+  /** What became of workers that stood still, and of the ways to datacenters that were away. */
   get seen(): ReadonlySet<string> {
-    return this.#cluster.evictions.marks;
+    return new Set([...this.#cluster.evictions.marks, ...this.#returns.marks]);
   }
 
   play(): Violation | null {
@@ -233,6 +236,7 @@ class TiersRun {
     const { world } = this;
     for (const worker of this.#cluster.workers) this.checkers.sample(worker);
     this.#placements.sample();
+    this.#returns.sample();
     for (const { process } of this.#cluster.gates)
       for (const { state } of process.node === null ? [] : lookupIn(process.node).jobs())
         this.committed.onAsked(placesOf(state));

@@ -109,9 +109,12 @@ interface TimedFault {
 
 /**
  * Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing; or only executor cores,
- * which their workers then make up for; or nobody, and all are only pressed, or their cores only stand still.
+ * which their workers then make up for; or nobody, and all are only pressed, or their cores only stand still, or a
+ * datacenter is away from the gates for about a minute.
  */
-type Scope = "all" | "managers" | "workers" | "cores" | "gates" | "pressure" | "frozen" | "none";
+type Scope =
+  | ("all" | "managers" | "workers" | "cores" | "gates" | "none")
+  | ("pressure" | "frozen" | "away");
 
 export interface TiersPlan {
   /** 0: clients use the managers of the one datacenter. */
@@ -151,8 +154,10 @@ interface PlanFlags {
 
 export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags): TiersPlan {
   const { gates, pressure } = flags;
-  const drawn = drawTiers(random, gates);
-  const tiers = { ...drawn, ...(pressure ? drawPressed(random, drawn) : {}) };
+  const isAway = pressure && random.fork("away").chance(AWAY);
+  const drawn = drawTiers(random, gates || isAway);
+  const pressed = pressure ? drawPressed(random, drawn) : {};
+  const tiers = { ...drawn, ...pressed, ...(isAway ? { scope: "away" as const } : {}) };
   const { scope, workers } = tiers;
   const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000);
   const range = { ...tiers, healAt, pressure };
@@ -187,6 +192,8 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
   };
 }
 
+/** Of seeds under pressure, those with gates from which a datacenter is away, and nothing else. */
+const AWAY = 0.15;
 /** Of an input, where nobody is slow. */
 const COST_MS = 0.05;
 
@@ -288,6 +295,7 @@ const OF_PRESSURE: Weighted = [
   ["flood", 4],
   ["frames", 2],
 ];
+const OF_WAYS: Weighted = [["cutDatacenter", 1]];
 const OF_CORES: Weighted = [["freeze", 3]];
 /** What only gates can tell apart. */
 const OF_DATACENTERS: Weighted = [
@@ -305,19 +313,19 @@ interface FaultRange extends Tiers {
 const GAPS_MS = [2_000, 6_000, 15_000, 40_000];
 const PRESSED_GAPS_MS = [2_000, 6_000];
 const FROZEN_GAPS_MS = [15_000, 40_000];
+const AWAY_GAPS_MS = [60_000];
+const AWAY_MS = 60_000;
 
 function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   const possible = possibleKinds(range);
   const { scope } = range;
-  const isPressed = scope === "pressure" || scope === "frozen";
+  const isPressed = scope === "pressure" || scope === "frozen" || scope === "away";
   const kinds =
     scope === "cores"
       ? KINDS.filter(([kind]) => kind === "killCore")
       : possible.filter(() => isPressed || random.chance(0.6));
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
-  const gapMs = random.pick(
-    scope === "frozen" ? FROZEN_GAPS_MS : isPressed ? PRESSED_GAPS_MS : GAPS_MS,
-  );
+  const gapMs = random.pick(gapsOf(scope));
   const faults: TimedFault[] = [];
   if (kinds.length === 0) return faults;
   for (let at = WARM_UP_MS; ; ) {
@@ -332,9 +340,16 @@ function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   }
 }
 
+function gapsOf(scope: Scope): readonly number[] {
+  if (scope === "frozen") return FROZEN_GAPS_MS;
+  if (scope === "away") return AWAY_GAPS_MS;
+  return scope === "pressure" ? PRESSED_GAPS_MS : GAPS_MS;
+}
+
 function possibleKinds({ gates, pressure, scope }: FaultRange): Weighted {
   if (scope === "pressure") return OF_PRESSURE;
   if (scope === "frozen") return OF_CORES;
+  if (scope === "away") return OF_WAYS;
   // The instant at which a job begins is one of wall clocks: those of gates and managers agree.
   const kinds = gates === 0 ? KINDS : KINDS.filter(([kind]) => kind !== "wallJump");
   const pressed = pressure ? [...OF_PRESSURE, ...OF_CORES] : [];
@@ -423,7 +438,10 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       return { kind, place, power: random.chance(0.5), forMs: Math.min(forMs, 30_000) };
     }
     case "cutDatacenter":
-      return { kind, place: random.below(datacenters), forMs };
+      return {
+        ...{ kind, place: random.below(datacenters) },
+        forMs: scope === "away" ? AWAY_MS * (0.75 + 0.5 * random.float()) : forMs,
+      };
     case "restartAll":
       return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };
   }

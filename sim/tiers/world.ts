@@ -11,6 +11,7 @@ import { walConfig } from "../../src/core/ledger/log/limits.ts";
 import { WAL_RULES } from "../../src/core/ledger/log/rules.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../../src/core/ledger/node/config.ts";
 import { STORE_RULES } from "../../src/core/ledger/store/rules.ts";
+import type { CallsView } from "../../src/core/tiers/gate/calls.ts";
 import { identityOfSpec } from "../../src/core/tiers/gate/spec.ts";
 import { QUEUE_LIMITS } from "../../src/core/tiers/link/limits.ts";
 import { LINK_RULES } from "../../src/core/tiers/link/rules.ts";
@@ -168,7 +169,7 @@ export class Cluster {
     blobs.standsIn(process);
     const pressed = () => (process.serves ? (above.machine?.pressure ?? null) : null);
     const open = (): readonly string[] => above.manager?.openRuns ?? [];
-    return { process, blobs: disk, datacenter, open, pressure: pressed };
+    return { process, blobs: disk, datacenter, open, pressure: pressed, ways: () => [] };
   }
 
   #gate(firstIndex: number, at: number): SimLedger {
@@ -201,7 +202,8 @@ export class Cluster {
     above.standsIn(process);
     const pressed = () => (process.serves ? (above.machine?.pressure ?? null) : null);
     const open = (): readonly string[] => above.gate?.openJobs ?? [];
-    return { process, blobs: disk, datacenter: "", open, pressure: pressed };
+    const ways = (): readonly CallsView[] => (process.serves ? (above.gate?.calls ?? []) : []);
+    return { process, blobs: disk, datacenter: "", open, pressure: pressed, ways };
   }
 
   #ledger(

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
 import type { ClientRequest } from "../messages.ts";
 import { DatacenterCalls } from "./calls.ts";
+import { GATE_RULES } from "./rules.ts";
 import { GateWorld } from "./testing/world.ts";
 import {
   GATE_DEFAULTS,
@@ -17,6 +18,7 @@ const MESSAGE = { kind: "gate", request: { kind: "capacity" } } as const;
 class Far {
   now = 0;
   readonly options = { config: GATE_DEFAULTS };
+  readonly rules = GATE_RULES;
   readonly silent = new Set<string>();
   readonly logged: string[] = [];
   readonly asked: string[] = [];

@@ -22,6 +22,7 @@ import {
   CircuitBreaker,
 } from "./breaker.ts";
 import { ManagerWatch, type ManagerWatchView } from "./manager-watch.ts";
+import type { GateRules } from "./rules.ts";
 import type {
   DatacenterPlace,
   GateEffect,
@@ -45,6 +46,7 @@ export type Answered = (answer: ManagerAnswer | null, from: string | null) => vo
 interface CallsHost {
   readonly now: number;
   readonly options: Pick<GateOptions, "config">;
+  readonly rules: GateRules;
   emit(effect: GateEffect): void;
   log(
     level: "info" | "warn",
@@ -165,7 +167,7 @@ export class DatacenterCalls {
       // All of them are in the datacenter that was asked for.
       way.pool.add(manager, "same_dc", now);
       way.watch.up(manager, now);
-      this.#step(way, { kind: "reachable" });
+      this.#reached(way);
     } else {
       way.up.delete(manager);
       way.pool.remove(manager, now);
@@ -177,6 +179,10 @@ export class DatacenterCalls {
     const way = this.#ways.get(call.datacenter);
     const operation = { call, done, isQueued: false, isSettled: false };
     if (way === undefined) {
+      this.#settle(operation, null, null);
+      return;
+    }
+    if (!this.#host.rules.returnNoticed && way.circuit.snapshot().state === "OPEN") {
       this.#settle(operation, null, null);
       return;
     }
@@ -192,7 +198,7 @@ export class DatacenterCalls {
     const way = this.#ways.get(datacenter);
     if (way === undefined) return;
     this.#send(way, null, PING, (answer, from) => {
-      if (answer !== null) this.#step(way, { kind: "reachable" });
+      if (answer !== null) this.#reached(way);
       this.#answers.push(() => done(answer, from));
     });
   }
@@ -222,18 +228,26 @@ export class DatacenterCalls {
   }
 
   nextDeadline(): number {
-    const all = [...this.#ways.values()].flatMap(({ circuit, pool, watch }) => [
-      circuit.nextDeadline() ?? Number.POSITIVE_INFINITY,
-      ...[pool.nextDeadline(), watch.nextDeadline()],
+    const all = [...this.#ways.values()].flatMap((way) => [
+      this.#probeAt(way),
+      ...[way.pool.nextDeadline(), way.watch.nextDeadline()],
     ]);
     return Math.min(Number.POSITIVE_INFINITY, ...all);
+  }
+
+  #probeAt({ circuit }: Way): number {
+    const { returnNoticed } = this.#host.rules;
+    return (returnNoticed ? circuit.nextDeadline() : null) ?? Number.POSITIVE_INFINITY;
+  }
+
+  #reached(way: Way): void {
+    if (this.#host.rules.returnNoticed) this.#step(way, { kind: "reachable" });
   }
 
   onTick(): void {
     const { now } = this.#host;
     for (const way of this.#ways.values()) {
-      if ((way.circuit.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now)
-        this.#step(way, { kind: "tick" });
+      if (this.#probeAt(way) <= now) this.#step(way, { kind: "tick" });
       for (const silent of way.watch.due(now)) this.#send(way, silent, PING, () => undefined);
       if (way.pool.nextDeadline() > now) continue;
       for (const evicted of way.pool.onTick(now)) this.#send(way, evicted, PING, () => undefined);
