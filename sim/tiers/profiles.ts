@@ -91,16 +91,27 @@ const FLOODED: Profile = {
   },
 };
 
+/** The ways are long: whenever the connections of a worker break, something is on its way to it and from it. */
+const BROKEN_WAYS: Profile = {
+  minutes: 1,
+  plan: { scope: "workers", managers: 1, links: { ...CALM_LINKS, latencyMinMs: 100 } },
+  jobs: { loadMsMax: 10_000, controlled: 0 },
+  gapMs: 4_000,
+  fault: (random, plan) => ({ kind: "reset", at: anyWorker(random, plan) }),
+};
+
 const PROFILES: Readonly<Record<string, Profile>> = {
   "manager.lostReleased": BACK_UNDER_LOAD,
-  /** The ways are long: whenever the connections of a worker break, orders are on their way to it. */
-  "manager.ordersRepeated": {
-    minutes: 1,
-    plan: { scope: "workers", managers: 1, links: { ...CALM_LINKS, latencyMinMs: 100 } },
-    jobs: { loadMsMax: 10_000, controlled: 0 },
-    gapMs: 4_000,
-    fault: (random, plan) => ({ kind: "reset", at: anyWorker(random, plan) }),
-  },
+  "manager.ordersRepeated": BROKEN_WAYS,
+  "worker.eventsRepeated": BROKEN_WAYS,
+  "worker.sentFramesStay": BROKEN_WAYS,
+  "worker.isolationEndsLoad": AWAY_FOR_LONG,
+  "worker.eventsRenumbered": LEADERS_GO,
+  "worker.heardByAll": LEADERS_GO,
+  "manager.announcedFirst": LEADERS_GO,
+  "manager.proposalsRepeated": LEADERS_GO,
+  /** What they lead is to be cancelled. */
+  "manager.cancelKept": { ...LEADERS_GO, jobs: { loadMsMax: 25_000, controlled: 1 } },
   "manager.silenceNoticed": AWAY_FOR_LONG,
   /** Their load does not end when it is asked to. */
   "worker.isolatedKilled": {
