@@ -1,8 +1,8 @@
 /** Carries out a plan's faults, and heals everything in the end. */
 
+import type { CallsView } from "../../src/core/tiers/gate/calls.ts";
 import { decodeRunEntry } from "../../src/core/tiers/manager/run-entries.ts";
 import { RUN_PREFIX } from "../../src/core/tiers/manager/run-state.ts";
-import type { CallsView } from "../../src/core/tiers/gate/calls.ts";
 import type { PressureView } from "../../src/core/tiers/pressure/request-guard.ts";
 import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Cpu } from "../kernel/cpu.ts";
@@ -186,10 +186,7 @@ export class TiersFaults {
         this.#freeze(fault);
         return;
       case "loseDatacenter":
-        for (const at of this.#datacenter(fault.place)) {
-          const lost = this.#nodes[at];
-          if (lost !== undefined) this.#crash(lost, fault.power, fault.forMs);
-        }
+        this.#loseDatacenter(fault);
         return;
       case "cutDatacenter":
         this.#cutFromGates(fault.place, fault.forMs);
@@ -245,6 +242,13 @@ export class TiersFaults {
       ),
       ...workers.flatMap(({ index, spec }) => (spec.datacenter === name ? [index] : [])),
     ];
+  }
+
+  #loseDatacenter({ forMs, place, power }: Extract<TiersFault, { kind: "loseDatacenter" }>): void {
+    for (const at of this.#datacenter(place)) {
+      const lost = this.#nodes[at];
+      if (lost !== undefined) this.#crash(lost, power, forMs);
+    }
   }
 
   #cutFromGates(place: number, forMs: number): void {

@@ -77,7 +77,14 @@ export class Flood {
     this.#unanswered++;
     if (submits && this.#jobs < JOBS_MAX) {
       const plan = drawJob(random, `${name}-flood-${++this.#jobs}`, {
-        ...{ loadMsMax: LOAD_MS_MAX, limited: 0, stubborn: 0, controlled: 0, bundleBytes: 0, coresMax: 1 },
+        ...{
+          loadMsMax: LOAD_MS_MAX,
+          limited: 0,
+          stubborn: 0,
+          controlled: 0,
+          bundleBytes: 0,
+          coresMax: 1,
+        },
         datacenters: this.#host.datacenters,
       });
       this.#host.submitOnce(plan, (answer) => {

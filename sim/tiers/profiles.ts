@@ -77,7 +77,7 @@ const LEADERS_GO: Profile = {
 const FLOODED: Profile = {
   minutes: 1,
   plan: { scope: "pressure", managers: 1, workers: 2, clients: 2, thinkMs: 200 },
-  jobs: { loadMsMax: 10_000, controlled: 0.3 },
+  jobs: { loadMsMax: 10_000, limited: 0, controlled: 0.3 },
   gapMs: 3_000,
   fault: (random, { clients, managers, workers }) => {
     const forMs = between(random, 5_000, 15_000);
@@ -104,12 +104,72 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   "manager.lostReleased": BACK_UNDER_LOAD,
   "manager.ordersRepeated": BROKEN_WAYS,
   "worker.eventsRepeated": BROKEN_WAYS,
-  "worker.sentFramesStay": BROKEN_WAYS,
+  /** Cores tell figures more often than an answer comes. */
+  "worker.sentFramesStay": {
+    ...BROKEN_WAYS,
+    plan: { ...BROKEN_WAYS.plan, links: { ...CALM_LINKS, latencyMinMs: 400 } },
+    gapMs: 20_000,
+  },
   "worker.isolationEndsLoad": AWAY_FOR_LONG,
   "worker.eventsRenumbered": LEADERS_GO,
   "worker.heardByAll": LEADERS_GO,
   "manager.announcedFirst": LEADERS_GO,
-  "manager.proposalsRepeated": LEADERS_GO,
+  /** Leaders lose their peers for less than it takes to depose them. */
+  "manager.proposalsRepeated": {
+    ...{ ...LEADERS_GO, gapMs: 4_000 },
+    fault: (random) => ({
+      ...{ kind: "leaderTrouble", draw: random.uint32(), what: "cutFromManagers" },
+      forMs: between(random, 500, 5_000),
+    }),
+  },
+  /** The only manager begins again while its workers are at work. */
+  "manager.workersGathered": {
+    minutes: 1,
+    plan: { scope: "managers", managers: 1, thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 10_000,
+    fault: (random) => ({ kind: "crash", at: 0, power: random.chance(0.5), forMs: 300 }),
+  },
+  /** Who has measured something goes, and whoever was told of it, too. */
+  "manager.missingNoted": {
+    minutes: 1,
+    plan: { scope: "all", managers: 1, thinkMs: 200, coresPerWorker: 1 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 5_000,
+    fault: (random, plan) => ({
+      ...{ kind: "crash", at: random.chance(0.5) ? 0 : anyWorker(random, plan) },
+      ...{ power: random.chance(0.5), forMs: 500 },
+    }),
+  },
+  /** A worker loses its power while a promise is on its way to the disk, and two leaders are there. */
+  "worker.promiseDurable": {
+    minutes: 2,
+    plan: { scope: "all", managers: 3, thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 1_500,
+    fault: (random, plan) => {
+      const at = anyWorker(random, plan);
+      return random.pick<TiersFault>([
+        { kind: "slowDisk", at, slowMs: 4_000, forMs: 20_000 },
+        { kind: "crash", at, power: true, forMs: 100 },
+        {
+          ...{ kind: "leaderTrouble", draw: random.uint32(), what: "cutFromManagers" },
+          forMs: between(random, 4_000, 10_000),
+        },
+      ]);
+    },
+  },
+  /** A job ends while a worker is away, and nobody remembers it when that is back. */
+  "worker.unknownJobEnds": {
+    minutes: 2,
+    plan: { scope: "all", managers: 1, isolationMs: 60_000, thinkMs: 200, streams: IMPATIENT },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 8_000,
+    fault: (random, plan) =>
+      random.chance(0.5)
+        ? workersAway(15_000, 40_000)(random, plan)
+        : { kind: "crash", at: 0, power: false, forMs: 300 },
+  },
   /** What they lead is to be cancelled. */
   "manager.cancelKept": { ...LEADERS_GO, jobs: { loadMsMax: 25_000, controlled: 1 } },
   "manager.silenceNoticed": AWAY_FOR_LONG,
@@ -209,7 +269,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   "gate.returnNoticed": {
     minutes: 3,
     plan: { scope: "away", gates: 1, managers: 2, workers: 2, clients: 1, thinkMs: 200 },
-    jobs: { loadMsMax: 10_000, controlled: 0 },
+    jobs: { loadMsMax: 10_000, limited: 0, controlled: 0 },
     gapMs: 60_000,
     fault: (random) => ({
       ...{ kind: "cutDatacenter", place: 1 },

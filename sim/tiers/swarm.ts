@@ -373,6 +373,10 @@ function pressedMs(random: Random): number {
   return random.pick([4_000, 12_000, 30_000]) * (0.5 + random.float());
 }
 
+function awayMs(random: Random): number {
+  return AWAY_MS * (0.75 + 0.5 * random.float());
+}
+
 function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
   const { clients, datacenters, gates, managers, scope, workers } = range;
   const nodes = managers + workers + clients + gates;
@@ -439,8 +443,9 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
     }
     case "cutDatacenter":
       return {
-        ...{ kind, place: random.below(datacenters) },
-        forMs: scope === "away" ? AWAY_MS * (0.75 + 0.5 * random.float()) : forMs,
+        kind,
+        place: random.below(datacenters),
+        forMs: scope === "away" ? awayMs(random) : forMs,
       };
     case "restartAll":
       return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };

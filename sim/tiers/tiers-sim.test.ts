@@ -50,6 +50,7 @@ describe("a whole datacenter", { timeout: 600_000 }, () => {
   it.each([
     ["manager.endToldAgain", "T3"],
     ["manager.lostReleased", "T1"],
+    ["manager.ordersRepeated", "DEFECT"],
     ["manager.silenceNoticed", "T16"],
     ["worker.viewFenced", "T9"],
   ])("is caught without %s in seeds that need it, and is sound with it", (rule, id) => {
