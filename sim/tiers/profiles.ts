@@ -114,51 +114,6 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   "worker.eventsRenumbered": LEADERS_GO,
   "worker.heardByAll": LEADERS_GO,
   "manager.announcedFirst": LEADERS_GO,
-  /** Leaders lose their peers for less than it takes to depose them. */
-  "manager.proposalsRepeated": {
-    ...{ ...LEADERS_GO, gapMs: 4_000 },
-    fault: (random) => ({
-      ...{ kind: "leaderTrouble", draw: random.uint32(), what: "cutFromManagers" },
-      forMs: between(random, 500, 5_000),
-    }),
-  },
-  /** The only manager begins again while its workers are at work. */
-  "manager.workersGathered": {
-    minutes: 1,
-    plan: { scope: "managers", managers: 1, thinkMs: 200 },
-    jobs: { loadMsMax: 25_000, controlled: 0 },
-    gapMs: 10_000,
-    fault: (random) => ({ kind: "crash", at: 0, power: random.chance(0.5), forMs: 300 }),
-  },
-  /** Who has measured something goes, and whoever was told of it, too. */
-  "manager.missingNoted": {
-    minutes: 1,
-    plan: { scope: "all", managers: 1, thinkMs: 200, coresPerWorker: 1 },
-    jobs: { loadMsMax: 25_000, controlled: 0 },
-    gapMs: 5_000,
-    fault: (random, plan) => ({
-      ...{ kind: "crash", at: random.chance(0.5) ? 0 : anyWorker(random, plan) },
-      ...{ power: random.chance(0.5), forMs: 500 },
-    }),
-  },
-  /** A worker loses its power while a promise is on its way to the disk, and two leaders are there. */
-  "worker.promiseDurable": {
-    minutes: 2,
-    plan: { scope: "all", managers: 3, thinkMs: 200 },
-    jobs: { loadMsMax: 25_000, controlled: 0 },
-    gapMs: 1_500,
-    fault: (random, plan) => {
-      const at = anyWorker(random, plan);
-      return random.pick<TiersFault>([
-        { kind: "slowDisk", at, slowMs: 4_000, forMs: 20_000 },
-        { kind: "crash", at, power: true, forMs: 100 },
-        {
-          ...{ kind: "leaderTrouble", draw: random.uint32(), what: "cutFromManagers" },
-          forMs: between(random, 4_000, 10_000),
-        },
-      ]);
-    },
-  },
   /** A job ends while a worker is away, and nobody remembers it when that is back. */
   "worker.unknownJobEnds": {
     minutes: 2,
@@ -251,8 +206,6 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   },
   "pressure.criticalServed": FLOODED,
   "pressure.refusalTimed": FLOODED,
-  "pressure.refusedUnbegun": FLOODED,
-  "manager.latenessAllowed": FLOODED,
   "worker.waitingFiguresStay": FLOODED,
   /** Cores stand still for less than their worker is waited for, beyond the limit of their job. */
   "manager.extensionsCounted": {

@@ -71,7 +71,7 @@ function planOf({ gates, minutes, pressure, profile: name, seed }: TiersRunOptio
   const profile = profileOf(name);
   const drawn = drawTiersPlan(random, profile?.minutes ?? minutes, {
     gates: gates || needsGates(name),
-    pressure,
+    ...{ pressure, sweeps: profile === null },
   });
   return profile === null ? drawn : profiledPlan(drawn, profile, random.fork("profile"));
 }

@@ -150,11 +150,13 @@ export const TIERS_CALM_MS = 420_000;
 interface PlanFlags {
   readonly gates: boolean;
   readonly pressure: boolean;
+  /** Anything may be drawn; else a profile says what there is. */
+  readonly sweeps: boolean;
 }
 
 export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags): TiersPlan {
-  const { gates, pressure } = flags;
-  const isAway = pressure && random.fork("away").chance(AWAY);
+  const { gates, pressure, sweeps } = flags;
+  const isAway = pressure && sweeps && random.fork("away").chance(AWAY);
   const drawn = drawTiers(random, gates || isAway);
   const pressed = pressure ? drawPressed(random, drawn) : {};
   const tiers = { ...drawn, ...pressed, ...(isAway ? { scope: "away" as const } : {}) };
@@ -373,8 +375,8 @@ function pressedMs(random: Random): number {
   return random.pick([4_000, 12_000, 30_000]) * (0.5 + random.float());
 }
 
-function awayMs(random: Random): number {
-  return AWAY_MS * (0.75 + 0.5 * random.float());
+function cutMs(random: Random, scope: Scope, forMs: number): number {
+  return scope === "away" ? AWAY_MS * (0.75 + 0.5 * random.float()) : forMs;
 }
 
 function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
@@ -442,11 +444,7 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       return { kind, place, power: random.chance(0.5), forMs: Math.min(forMs, 30_000) };
     }
     case "cutDatacenter":
-      return {
-        kind,
-        place: random.below(datacenters),
-        forMs: scope === "away" ? awayMs(random) : forMs,
-      };
+      return { kind, place: random.below(datacenters), forMs: cutMs(random, scope, forMs) };
     case "restartAll":
       return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };
   }
