@@ -206,6 +206,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   },
   "pressure.criticalServed": FLOODED,
   "pressure.refusalTimed": FLOODED,
+  "pressure.refusedUnbegun": FLOODED,
   "worker.waitingFiguresStay": FLOODED,
   /** Cores stand still for less than their worker is waited for, beyond the limit of their job. */
   "manager.extensionsCounted": {
