@@ -106,7 +106,7 @@ interface PlainJob {
 /** A job of one workflow that nothing is drawn for. */
 export function plainJob(key: string, { bundle: name, cores, load, tenant }: PlainJob): JobPlan {
   const manifests = [plainManifest("first", load)];
-  const behaviours = { first: { rows: 0, numbers: false, setupMs: 5 } };
+  const behaviours = { first: { rows: 0, numbers: false, setupMs: 5, isStubborn: false } };
   const bundle = { key: name, manifests, behaviours };
   const bytes = encodeBundle(bundle, 0);
   const hash = hexOf(sha256(bytes));

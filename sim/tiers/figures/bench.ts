@@ -104,7 +104,7 @@ function planOf({ clients, coresPerWorker, gates, managers, workers }: BenchSize
     ...{ gates, datacenters: 1, managers, workers, clients, coresPerWorker },
     ...{ isolationMs: 60_000, scope: "none", thinkMs: 0, repeated: 0 },
     jobs: {
-      ...{ loadMsMax: 0, limited: 0, controlled: 0, bundleBytes: 0 },
+      ...{ loadMsMax: 0, limited: 0, stubborn: 0, controlled: 0, bundleBytes: 0 },
       ...{ coresMax: workers * coresPerWorker, datacenters: 1 },
     },
     disk: {
