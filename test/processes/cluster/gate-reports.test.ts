@@ -1,9 +1,13 @@
 /** Reporters in the configuration of the gates: they get every job, whoever submits it, and its end once. (C30-18) */
 
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../../src/client/index.ts";
 import type { RunSummary } from "../../../src/core/run/results/model.ts";
@@ -18,22 +22,58 @@ interface Point {
   readonly values: Readonly<Record<string, number>>;
 }
 
+interface Trace {
+  readonly resourceSpans: readonly [
+    {
+      readonly scopeSpans: readonly [
+        { readonly spans: readonly { readonly name: string; readonly traceId: string }[] },
+      ];
+    },
+  ];
+}
+
+/** A collector of OpenTelemetry that keeps what it gets of traces. */
+async function startCollector() {
+  const traces: string[] = [];
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => parts.push(part));
+    request.on("end", () => {
+      if (request.url === "/v1/traces") traces.push(gunzipSync(Buffer.concat(parts)).toString());
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { traces, server, url: `http://127.0.0.1:${port}` };
+}
+
 describe("three gates with a reporter each", () => {
   let cluster: LocalCluster;
   let target: DemoTarget;
   let folder: string;
+  let collector: Awaited<ReturnType<typeof startCollector>>;
 
   beforeAll(async () => {
     target = await startDemoTarget({ port: 0 });
     folder = await mkdtemp(join(tmpdir(), "hyperscale-gate-reports-"));
     const shape = ["--gates", "3", "--managers", "1", "--workers", "1", "--profile", "local"];
-    const report = `ndjson=${join(folder, "{job}.ndjson")},every=1s`;
-    cluster = await LocalCluster.start(...shape, "--gate-report", report);
+    collector = await startCollector();
+    const reports = [
+      `ndjson=${join(folder, "{job}.ndjson")},every=1s`,
+      `otlp=${collector.url},spans=true`,
+    ];
+    cluster = await LocalCluster.start(
+      ...shape,
+      ...reports.flatMap((one) => ["--gate-report", one]),
+    );
   }, MS_MAX);
 
   afterAll(async () => {
     await cluster?.stop();
     await target.close();
+    collector.server.closeAllConnections();
+    collector.server.close();
     await rm(folder, { recursive: true, force: true });
   }, MS_MAX);
 
@@ -98,6 +138,15 @@ describe("three gates with a reporter each", () => {
       expect(status).toBe("COMPLETED");
       expectTold(points, job.id, summary as RunSummary);
       expect(added(points)).toBe(summary?.totals?.requests);
+      const text = await until(
+        async () => collector.traces.find((one) => one.includes(job.id)) ?? null,
+      );
+      const { spans } = (JSON.parse(text) as Trace).resourceSpans[0].scopeSpans[0];
+      expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+      expect(spans.map(({ name }) => name)).toEqual([
+        ...["run", "queue", "dispatch", "begin", "run in datacenters", "merge"],
+        "workflow quickstart",
+      ]);
     },
     MS_MAX,
   );
