@@ -344,8 +344,6 @@ export class LedgerProcess implements StreamHost {
       case "toDatacenter":
         this.spec.above?.run(effect);
         return;
-      case "report": // Nobody asks for them here.
-        return;
       case "firstStart":
         this.#first = null;
         this.#input({ kind: "founded" });
@@ -365,7 +363,8 @@ export class LedgerProcess implements StreamHost {
         watcher.onEffect(this, effect);
         return;
       default:
-        watcher.onEffect(this, effect);
+        // Nobody asks for reports here.
+        if (effect.kind !== "report") watcher.onEffect(this, effect);
     }
   }
 
