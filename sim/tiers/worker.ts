@@ -18,7 +18,7 @@ import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 import { noCompressor, ringOf, secretOf } from "../kernel/keys.ts";
 import type { StreamHost } from "../kernel/streams.ts";
 import type { BlobDisk } from "./blob-disk.ts";
-import { SimCore } from "./core.ts";
+import { ERROR_KINDS, SimCore } from "./core.ts";
 import type { Lifetime } from "./lifetime.ts";
 import type { TiersAround } from "./world.ts";
 
@@ -108,7 +108,10 @@ export class SimWorker implements StreamHost {
     const entropy = random.fork("entropy");
     this.machine = new WorkerProcess(
       {
-        worker: { name, incarnation: incarnation + 1, cores, version: "1.0.0", isolationMs },
+        worker: {
+          ...{ name, incarnation: incarnation + 1, cores, version: "1.0.0", isolationMs },
+          errorKinds: ERROR_KINDS.length,
+        },
         ...{ views, managers, rules, ring: ringOf([secretOf(0)]), compressor: noCompressor },
         hello: {
           ...{ cluster: "simulated", environment: "test", datacenter, node: name },

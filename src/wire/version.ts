@@ -8,7 +8,7 @@ export interface ProtocolVersion {
   readonly minor: number;
 }
 
-export const PROTOCOL: ProtocolVersion = { major: 1, minor: 5 };
+export const PROTOCOL: ProtocolVersion = { major: 1, minor: 6 };
 
 /** Introduced in; a feature that is not listed counts as never introduced. (AD-25.5) */
 const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
@@ -20,6 +20,7 @@ const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
   keep_alive: { major: 1, minor: 3 },
   log_marks: { major: 1, minor: 4 },
   extensions: { major: 1, minor: 5 },
+  merged_frames: { major: 1, minor: 6 },
 };
 
 export const CAPABILITIES: readonly string[] = Object.keys(FEATURES);

@@ -10,14 +10,14 @@
  * from the first number that was not confirmed, the receiver takes each number once and in order. So a
  * broken connection loses nothing and repeats nothing. Numbers begin at 0 with each view of the job.
  *
- * A frame is an event like any other; one that still waits is replaced by the next of the same core,
- * attempt and part, since each is written against the last that was acknowledged.
+ * A frame is an event like any other, of one core or merged of those of a worker; one that still waits is replaced
+ * by the next of the same core, attempt and part, since each is written against the last that was acknowledged.
  *
  * The execution in commands to cores and in their events is the token of the attempt: an execution is
  * (job, token, core). What crosses a process border is checked where it is decoded.
  */
 
-import type { CoreCommand, CoreEvent } from "../run/job/core-messages.ts";
+import type { CoreCommand, CoreEvent, MergedFigures } from "../run/job/core-messages.ts";
 import type { LoadOverrides } from "../run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../run/job/manifest.ts";
 import type { LiveRun } from "../run/results/live.ts";
@@ -164,7 +164,9 @@ export type WorkerEvent =
       readonly core: number;
       readonly what: string;
       readonly complete: boolean;
-    };
+    }
+  /** Its cores' frames of one execution, merged: to leaders that take them so, else each core's frames go up. */
+  | ({ readonly kind: "figures" } & MergedFigures);
 
 /** Loading and ending a core are the worker's own affair, and reports are the client's. (C30-18) */
 export type RelayedCommand = Exclude<

@@ -29,6 +29,7 @@ import { warnOfExposure } from "../../host/secret-exposure.ts";
 import { StreamDriver } from "../../host/stream-driver.ts";
 import { TcpPort } from "../../host/tcp.ts";
 import { type DirectoryLock, lockDirectory } from "../../ledger/log/lock.ts";
+import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
 import { spoken } from "../../wire/version.ts";
 import type { WorkerNodeConfig } from "./config.ts";
@@ -176,6 +177,7 @@ export class WorkerHost {
         cores,
         version,
         isolationMs: settings.isolation,
+        errorKinds: ERROR_KINDS.length,
         boot: randomUUID(),
       },
       views,

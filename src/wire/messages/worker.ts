@@ -4,7 +4,12 @@
  */
 
 import { ADDRESS_BYTES_MAX, COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
-import type { CoreVitals, PartFault, Problem } from "../../core/run/job/core-messages.ts";
+import type {
+  CoreFigures,
+  CoreVitals,
+  PartFault,
+  Problem,
+} from "../../core/run/job/core-messages.ts";
 import { COUNTED_TOPICS, type CountedNote } from "../../core/run/job/counted-notes.ts";
 import type { SharedAnswer, SharedRequest } from "../../core/run/job/shared-values.ts";
 import type { Share } from "../../core/run/plan/load.ts";
@@ -308,6 +313,14 @@ export const orders = struct<Omit<Orders, "kind">>("Orders", {
   orders: required(5, list(order, ROW_ENTRIES_MAX)),
 });
 
+const coreFigures = struct<CoreFigures>("CoreFigures", {
+  core: required(1, core),
+  requests: required(2, count),
+  health: required(3, vitals),
+  own: required(4, bytes(FRAME_BYTES_MAX)),
+  heard: required(5, bool),
+});
+
 const workerEvent = union<WorkerEvent>("WorkerEvent", {
   core: { number: 1, fields: { core: required(1, core), event: required(2, event) } },
   coreLost: {
@@ -316,6 +329,15 @@ const workerEvent = union<WorkerEvent>("WorkerEvent", {
       core: required(1, core),
       what: required(2, line),
       complete: optional(3, bool, false),
+    },
+  },
+  figures: {
+    number: 3,
+    fields: {
+      execution,
+      part: optional(2, nullable(name), null),
+      bytes: required(3, bytes(FRAME_BYTES_MAX)),
+      cores: required(4, list(coreFigures, CORES_MAX)),
     },
   },
 });

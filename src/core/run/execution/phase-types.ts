@@ -4,6 +4,7 @@ import type {
   CoreCommand,
   CoreEvent,
   CoreVitals,
+  MergedFigures,
   PartFault,
   Problem,
 } from "../job/core-messages.ts";
@@ -23,6 +24,8 @@ export interface PhasesListener {
   planMs(workflow: string): number | null;
   /** The answer is the number of the frame that is held now. */
   frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number;
+  /** Those of several cores, merged by whoever runs them; likewise. */
+  figures(workflow: string, from: string, figures: MergedFigures): number;
   /** A core has sent its last frame. */
   coreFinished(workflow: string, core: number): void;
   workflowFinished(
@@ -159,6 +162,8 @@ export type PhasesInput =
   | { readonly kind: "start" }
   | { readonly kind: "agreed"; readonly step: WorkflowStep | SharedStep }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
+  /** Of several cores at once. */
+  | { readonly kind: "figures"; readonly from: string; readonly figures: MergedFigures }
   /** The core is gone for good; `awaited`: another may take its place. */
   | { readonly kind: "coreLost"; readonly core: number; readonly awaited: boolean }
   /** Another core takes the place of a lost one. */

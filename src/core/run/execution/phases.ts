@@ -53,6 +53,7 @@ import {
 } from "./running.ts";
 import { SharedRequests } from "./shared-requests.ts";
 import { Steering, type SteeringInput } from "./steering.ts";
+import { takeFigures, takeFrame } from "./taken-figures.ts";
 import { Vacancies } from "./vacancies.ts";
 
 export class Phases {
@@ -110,6 +111,9 @@ export class Phases {
         break;
       case "event":
         this.#onEvent(input.core, input.event);
+        break;
+      case "figures":
+        this.#tell(takeFigures(this.#listener, this.#running, input.from, input.figures));
         break;
       case "coreLost":
       case "coreJoined":
@@ -295,7 +299,8 @@ export class Phases {
         return;
       default: {
         const ended = this.#running.endedOf(core, event.execution);
-        if (ended !== undefined && event.kind === "frame") this.#frame(core, ended, event);
+        if (ended !== undefined && event.kind === "frame")
+          this.#tell([takeFrame(this.#listener, core, ended, event)]);
         const name = this.#running.nameOf(core, event.execution);
         const running = name === undefined ? undefined : this.#running.get(name);
         if (name !== undefined && running !== undefined)
@@ -322,7 +327,7 @@ export class Phases {
         this.#agree({ kind: "setupDone", workflow: name, value: event.value });
         return;
       case "frame":
-        this.#frame(core, name, event);
+        this.#tell([takeFrame(this.#listener, core, name, event)]);
         return;
       case "lease":
         this.#agree({ ...event, kind: "grant", workflow: name, core });
@@ -357,15 +362,6 @@ export class Phases {
     const ready = [...cores.keys()].filter((core) => !preparing.has(core));
     for (const core of ready) this.#tell(startCommands(running, core, this.#steering.commands, 0));
     this.#listener.workflowStarted(name, ready);
-  }
-
-  #frame(
-    core: number,
-    name: string,
-    { bytes, execution, health, part }: Extract<CoreEvent, { kind: "frame" }>,
-  ): void {
-    const frame = this.#listener.frame(part ?? name, core, bytes, health);
-    this.#send(core, { kind: "acknowledge", execution, part, frame });
   }
 
   /** Goes on to the next phase when nobody is waited for any more. */

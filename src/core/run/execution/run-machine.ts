@@ -10,7 +10,7 @@
 
 import { assertNever } from "../../base/assert.ts";
 import { formatDuration } from "../../base/duration.ts";
-import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
+import type { CoreCommand, CoreEvent, MergedFigures, Problem } from "../job/core-messages.ts";
 import { type Fault, singleFault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
@@ -58,6 +58,8 @@ interface RunMachineOptions {
 export type RunInput =
   | { readonly kind: "start" }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
+  /** Of several cores at once; `from`: whoever runs them, and merges what they measure. */
+  | { readonly kind: "figures"; readonly from: string; readonly figures: MergedFigures }
   /** `what` says of whom and why, for people; `awaited`: another core may take its place. */
   | ({
       readonly kind: "coreLost";
@@ -132,7 +134,9 @@ export class RunMachine {
     this.#effects = [];
     // Figures of what has ended may come until the summary is asked for.
     const isLate = this.#phaseReached === "done";
-    if (isLate && (input.kind !== "event" || input.event.kind !== "frame")) return [];
+    const isFigures =
+      input.kind === "figures" || (input.kind === "event" && input.event.kind === "frame");
+    if (isLate && !isFigures) return [];
     this.#setTime(now);
     switch (input.kind) {
       case "start":
@@ -140,6 +144,10 @@ export class RunMachine {
         break;
       case "event":
         this.#heardAt.set(input.core, now);
+        this.#step(input);
+        break;
+      case "figures":
+        for (const { core, heard } of input.figures.cores) if (heard) this.#heardAt.set(core, now);
         this.#step(input);
         break;
       case "coreLost":

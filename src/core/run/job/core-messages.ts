@@ -192,6 +192,31 @@ export interface CoreVitals {
   readonly activeUsers: number;
 }
 
+/**
+ * What several cores of one machine measured in one execution, merged by whoever runs them: one frame of all of them
+ * together, and beside it what is said of each core alone.
+ */
+export interface MergedFigures {
+  readonly execution: number;
+  /** The flow of a mix that it is of; null where there is only one. */
+  readonly part: string | null;
+  readonly bytes: Uint8Array;
+  /** Those of which something is told that was not acknowledged. */
+  readonly cores: readonly CoreFigures[];
+}
+
+/** Of one core whose calls are in a merged frame. */
+export interface CoreFigures {
+  readonly core: number;
+  /** Requests of it that are in the merged frame, all in all. */
+  readonly requests: number;
+  readonly health: CoreVitals;
+  /** It has told something since the merged frame before. */
+  readonly heard: boolean;
+  /** A frame of the load that it made and of how late it ran. */
+  readonly own: Uint8Array;
+}
+
 /** What the "lease" for shared iterations is called; feeds use their own names behind "feed:". */
 export const ITERATIONS_LEASE = "iterations";
 export const feedLease = (name: string): string => `feed:${name}`;

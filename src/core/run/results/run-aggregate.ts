@@ -5,7 +5,7 @@
 
 import { assert } from "../../base/assert.ts";
 import { isoText } from "../../base/civil.ts";
-import type { CoreVitals } from "../job/core-messages.ts";
+import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
 import type { Probe } from "../plan/breakpoint.ts";
@@ -180,6 +180,12 @@ export class RunAggregate {
     const received = this.#workflows.get(name)?.frame(core, bytes, vitals, this.#now);
     if (received?.sound === false)
       this.note(`executor core ${core} sent statistics that could not be read`);
+    return received?.held ?? 0;
+  }
+
+  figures(name: string, from: string, figures: MergedFigures): number {
+    const received = this.#workflows.get(name)?.figures(from, figures, this.#now);
+    if (received?.sound === false) this.note(`${from} sent statistics that could not be read`);
     return received?.held ?? 0;
   }
 
@@ -444,8 +450,7 @@ export class RunAggregate {
   #source(data: readonly WorkflowData[]): MetricSource {
     const cores = this.#coreHealth();
     const lag = new Histogram();
-    for (const workflow of this.#workflows.values())
-      for (const core of workflow.cores) lag.merge(workflow.loopLag(core));
+    for (const workflow of this.#workflows.values()) lag.merge(workflow.loopLag(null));
     const generator: GeneratorData = { cpu: Math.max(0, ...cores.map(({ cpu }) => cpu)), lag };
     return metricSource(data, generator, this.#options.errorKinds);
   }

@@ -1,6 +1,6 @@
 /** The numbers of one workflow as its cores report them, and where its measured time lies in the run. */
 
-import type { CoreVitals } from "../job/core-messages.ts";
+import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { FaultCounts } from "../job/faults.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { plannedArrivals } from "../plan/load.ts";
@@ -103,14 +103,29 @@ export class WorkflowAggregate {
     nowMs: number,
   ): ReturnType<FrameMerger["receive"]> {
     const received = this.#merger.receive(core, bytes);
-    if (!received.sound) return received;
+    if (received.sound) this.#seen(core, vitals, nowMs);
+    return received;
+  }
+
+  /** Frames of several cores at once, merged by whoever runs them. */
+  figures(
+    from: string,
+    { bytes, cores, execution }: MergedFigures,
+    nowMs: number,
+  ): ReturnType<FrameMerger["receive"]> {
+    const received = this.#merger.receiveMerged(`${from}/${execution}`, bytes, cores);
+    if (received.sound)
+      for (const { core, health, heard } of cores) if (heard) this.#seen(core, health, nowMs);
+    return received;
+  }
+
+  #seen(core: number, vitals: CoreVitals, nowMs: number): void {
     this.#vitals.set(core, vitals);
     const { measuredMs, requests } = this.#merger.progressOf(core);
     const unseen = this.#unseen.get(core) ?? new UnseenRequests();
     this.#unseen.set(core, unseen);
     unseen.seen(measuredMs, requests, nowMs);
     if (measuredMs > this.#furthest.measuredMs) this.#furthest = { measuredMs, seenAtMs: nowMs };
-    return received;
   }
 
   /** Milliseconds of the plan that have passed; null when no core has said anything of late. */
@@ -321,8 +336,9 @@ export class WorkflowAggregate {
     return this.#stats.runCount(outcome);
   }
 
-  /** Event-loop lag of one core. */
-  loopLag(core: number): Histogram {
+  /** Event-loop lag of one core, or of all. */
+  loopLag(core: number | null): Histogram {
+    if (core === null) return this.#stats.runHistogram("loopLag");
     return this.#merger.runOf(core)?.histograms[LOOP_LAG]?.histogram ?? new Histogram();
   }
 }

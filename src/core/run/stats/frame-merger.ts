@@ -6,6 +6,9 @@
  *   core 0 ─ frames ─▶ part 0 ─┐
  *   core 1 ─ frames ─▶ part 1 ─┴─ by name ─▶ stats ─ FrameWriter ─▶ whoever is next
  *
+ * Whoever receives such a frame of several senders gets beside it what each of them says of itself alone
+ * (`own-figures.ts`): the calls are counted once, in the merged part, and its senders are known one by one.
+ *
  * A part keeps the totals it was told, to know by how much a frame raises them; its windows go
  * straight into the merged ones, each once. The merged horizon is how far every part under way has
  * come; nobody waits for one that has ended, is closed, or far behind.
@@ -15,6 +18,7 @@ import { type Frame, type NewNames, readFrame } from "./frames.ts";
 import { GroupTotals } from "./group-stats.ts";
 import { MetricTotals } from "./metrics.ts";
 import type { NameTable } from "./names.ts";
+import { OWN_SHAPE } from "./own-figures.ts";
 import { requestsOf, StepTotals } from "./step-stats.ts";
 import { Tally } from "./tally.ts";
 import { WindowStore } from "./window-store.ts";
@@ -30,7 +34,7 @@ import {
 /** A part this far behind the furthest one holds up no window: it has stalled. */
 const BEHIND_MS_MAX = 5_000;
 
-/** What one sender has told, by its own numbers. */
+/** What one sender has told, by its own numbers; or several senders together. */
 interface Part {
   /** Number of the last frame taken in. */
   held: number;
@@ -50,6 +54,26 @@ interface Part {
   samples: number;
   /** Of this part alone: its CPU and lag are not the others'. */
   readonly load: WindowStore<LoadWindow>;
+  /** The part that tells its calls together with those of others; null: it tells them itself. */
+  within: Part | null;
+  /** Requests of it that are counted there. */
+  requestsWithin: number;
+  /** The senders whose calls it tells; none when it is of a single one. */
+  readonly members: Set<Part>;
+}
+
+/** What is told of one sender beside the merged frame that has its calls. */
+interface OwnPart {
+  readonly core: number;
+  readonly requests: number;
+  readonly own: Uint8Array;
+}
+
+interface MergerOptions {
+  /** Windows wait for a part that is behind by as much. */
+  readonly behindMsMax?: number;
+  /** A frame of a sender was taken in. */
+  readonly onTaken?: (from: number, frame: Frame) => void;
 }
 
 /** Which frame is held now, for the sender to write against; `sound` is false for bytes that are no frame. */
@@ -61,10 +85,22 @@ interface Received {
 export class FrameMerger {
   /** All parts together. */
   readonly stats: WorkflowStats;
-  readonly #parts = new Map<number, Part>();
+  readonly #parts = new Map<number | string, Part>();
+  /** Those that tell their calls themselves, in their order. */
+  readonly #tellers = new Set<Part>();
+  readonly #behindMsMax: number;
+  readonly #onTaken: (from: number, frame: Frame) => void;
+  /** What senders within merged parts say of themselves is counted there. */
+  readonly #aside = new Tally(RUN_SHAPE);
 
-  constructor(shape: StatsShape, names?: ConstructorParameters<typeof WorkflowStats>[1]) {
+  constructor(
+    shape: StatsShape,
+    names?: ConstructorParameters<typeof WorkflowStats>[1],
+    { behindMsMax = BEHIND_MS_MAX, onTaken = () => undefined }: MergerOptions = {},
+  ) {
     this.stats = new WorkflowStats(shape, names);
+    this.#behindMsMax = behindMsMax;
+    this.#onTaken = onTaken;
   }
 
   /** A sender that is to come: windows wait for it. */
@@ -75,7 +111,9 @@ export class FrameMerger {
 
   /** Its measured time is over: it may tell more, but no window waits for it. */
   ended(part: number): void {
-    this.#part(part).awaited = false;
+    const held = this.#part(part);
+    held.awaited = false;
+    if (held.within !== null) judgeMembers(held.within);
     this.#update();
   }
 
@@ -90,11 +128,53 @@ export class FrameMerger {
     const part = this.#part(from);
     const frame = readFrame(bytes, this.stats.shape);
     if (frame === undefined) return { held: part.held, sound: false };
-    const follows = frame.number > part.held && frame.since <= part.held;
-    if (part.closed || !follows) return { held: part.held, sound: true };
+    if (part.closed || part.within !== null || !follows(frame, part))
+      return { held: part.held, sound: true };
     if (!consistent(frame, part)) return { held: part.held, sound: false };
     this.#apply(part, frame);
+    this.#onTaken(from, frame);
     return { held: part.held, sound: true };
+  }
+
+  /**
+   * Takes in a frame of several senders together, and what each says of itself: both or neither. It is not believed
+   * any more when none of them is.
+   */
+  receiveMerged(from: string, bytes: Uint8Array, own: readonly OwnPart[]): Received {
+    const held = this.#parts.get(from)?.held ?? 0;
+    const frame = readFrame(bytes, this.stats.shape);
+    if (frame === undefined) return { held, sound: false };
+    const senders = own.map(({ core }) => this.#part(core));
+    // Who has told its calls itself must not tell them again through another.
+    if (senders.some((one) => one.within === null && one.held > 0)) return { held, sound: true };
+    const merged = this.#part(from);
+    for (const sender of senders) this.#join(sender, merged);
+    judgeMembers(merged);
+    const isSound = consistent(frame, merged);
+    if (merged.closed || !isSound || !follows(frame, merged)) {
+      this.#update();
+      return { held, sound: isSound };
+    }
+    // Before the next one is read, which takes the place of its cells.
+    this.#apply(merged, frame);
+    for (const [at, sender] of senders.entries()) this.#applyOwn(sender, own[at]);
+    return { held: merged.held, sound: true };
+  }
+
+  #join(sender: Part, merged: Part): void {
+    sender.within = merged;
+    merged.members.add(sender);
+    this.#tellers.delete(sender);
+  }
+
+  #applyOwn(part: Part, told: OwnPart | undefined): void {
+    if (told === undefined) return;
+    part.requestsWithin = Math.max(part.requestsWithin, told.requests);
+    const frame = readFrame(told.own, OWN_SHAPE);
+    if (frame === undefined || !follows(frame, part)) return;
+    part.run.raise(frame.run, this.#aside, 0);
+    for (const window of frame.load) if (window.startMs >= part.horizonMs) part.load.add(window);
+    advance(part, frame);
   }
 
   /** The load that one sender made, over time. */
@@ -109,8 +189,11 @@ export class FrameMerger {
 
   /** How far one sender has come, and what it has made by then. */
   progressOf(part: number): { readonly measuredMs: number; readonly requests: number } {
-    const { moment, steps } = this.#part(part);
-    const requests = steps.reduce((sum, { tally }) => sum + requestsOf(tally), 0);
+    const { moment, requestsWithin, steps, within } = this.#part(part);
+    const requests =
+      within === null
+        ? steps.reduce((sum, { tally }) => sum + requestsOf(tally), 0)
+        : requestsWithin;
     return { measuredMs: moment.measuredMs, requests };
   }
 
@@ -134,9 +217,7 @@ export class FrameMerger {
     for (const changes of frame.metrics) part.metrics.raise(changes, stats.metrics, now);
     this.#addSamples(part, frame);
     this.#addWindows(part, frame);
-    part.held = frame.number;
-    part.moment = frame.moment;
-    part.horizonMs = Math.max(part.horizonMs, frame.horizonMs);
+    advance(part, frame);
     this.#update();
   }
 
@@ -175,24 +256,26 @@ export class FrameMerger {
     learn(part.groups, groups, stats.groupNames, () => new GroupTotals().tally);
   }
 
+  /** After every frame: one pass over those who tell, of which there may be hundreds. */
   #update(): void {
-    const all = [...this.#parts.values()];
-    const awaited = all.filter((part) => part.awaited);
-    const furthest = Math.max(0, ...all.map(({ horizonMs }) => horizonMs));
-    const slowest = Math.min(furthest, ...awaited.map(({ horizonMs }) => horizonMs));
-    this.stats.horizonMs = Math.max(
-      this.stats.horizonMs,
-      awaited.length === 0 ? furthest : Math.max(slowest, furthest - BEHIND_MS_MAX),
-    );
-    this.stats.moment = {
-      measuredMs: Math.max(0, ...all.map(({ moment }) => moment.measuredMs)),
-      warmingUp: all.length > 0 && all.every(({ moment }) => moment.warmingUp),
-      target: awaited.reduce((sum, { moment }) => sum + moment.target, 0),
-      arrivalsWaiting: all.reduce((sum, { moment }) => sum + moment.arrivalsWaiting, 0),
-    };
+    let [furthest, slowest] = [0, Number.POSITIVE_INFINITY];
+    let [measuredMs, target, arrivalsWaiting] = [0, 0, 0];
+    let warmingUp = this.#tellers.size > 0;
+    for (const { awaited, horizonMs, moment } of this.#tellers) {
+      if (horizonMs > furthest) furthest = horizonMs;
+      if (moment.measuredMs > measuredMs) measuredMs = moment.measuredMs;
+      if (!moment.warmingUp) warmingUp = false;
+      arrivalsWaiting += moment.arrivalsWaiting;
+      if (!awaited) continue;
+      if (horizonMs < slowest) slowest = horizonMs;
+      target += moment.target;
+    }
+    const known = Math.min(furthest, Math.max(slowest, furthest - this.#behindMsMax));
+    this.stats.horizonMs = Math.max(this.stats.horizonMs, known);
+    this.stats.moment = { measuredMs, warmingUp, target, arrivalsWaiting };
   }
 
-  #part(from: number): Part {
+  #part(from: number | string): Part {
     let part = this.#parts.get(from);
     if (part === undefined) {
       part = {
@@ -208,10 +291,34 @@ export class FrameMerger {
         metrics: new MetricTotals(),
         samples: 0,
         load: new WindowStore<LoadWindow>(LOAD_RULES),
+        within: null,
+        requestsWithin: 0,
+        members: new Set(),
       };
       this.#parts.set(from, part);
+      this.#tellers.add(part);
     }
     return part;
+  }
+}
+
+function follows({ number, since }: Frame, { held }: Part): boolean {
+  return number > held && since <= held;
+}
+
+function advance(part: Part, { horizonMs, moment, number }: Frame): void {
+  part.held = number;
+  part.moment = moment;
+  part.horizonMs = Math.max(part.horizonMs, horizonMs);
+}
+
+/** Somebody of it is under way; somebody of it is believed. */
+function judgeMembers(merged: Part): void {
+  merged.awaited = false;
+  merged.closed = true;
+  for (const { awaited, closed } of merged.members) {
+    if (awaited) merged.awaited = true;
+    if (!closed) merged.closed = false;
   }
 }
 

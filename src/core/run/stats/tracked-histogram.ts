@@ -127,14 +127,14 @@ export interface CellChanges {
   readonly stretch: CellStretch | null;
 }
 
-const NOTHING: CellChanges = { sum: 0, min: 0, max: 0, stretch: null };
+export const NO_CHANGES: CellChanges = { sum: 0, min: 0, max: 0, stretch: null };
 
 /** Undefined when the bytes make no sense. */
 export function readCellChanges(reader: ByteReader): CellChanges | undefined {
   const length = reader.varint();
   // A cell takes two bytes at least: a length that lies must not cost memory.
   if (reader.failed || length > CELLS_MAX || 2 * length > reader.remaining) return undefined;
-  if (length === 0) return NOTHING;
+  if (length === 0) return NO_CHANGES;
   const sum = reader.float64();
   const min = reader.float64();
   const max = reader.float64();

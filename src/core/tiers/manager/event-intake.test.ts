@@ -3,7 +3,8 @@ import type { Events, WorkerEvent } from "../messages.ts";
 import { EventIntake } from "./event-intake.ts";
 import { contextOf } from "./testing/context.ts";
 
-const LOST: WorkerEvent = { kind: "coreLost", core: 0, what: "gone", complete: true };
+type CoreLost = Extract<WorkerEvent, { kind: "coreLost" }>;
+const LOST: CoreLost = { kind: "coreLost", core: 0, what: "gone", complete: true };
 
 /** A leader that hears one worker; `waits`: what follows from each event has to be committed first. */
 class Bench {
@@ -14,12 +15,12 @@ class Bench {
 
   /** What the worker is answered at once. */
   take(first: number, cores: readonly number[], waits: readonly string[] = []): unknown[] {
-    const events = cores.map((core): WorkerEvent => ({ ...LOST, core }));
+    const events = cores.map((core): CoreLost => ({ ...LOST, core }));
     const row: Events = {
       ...{ kind: "events", worker: "w0", incarnation: 1, job: "job", view: 1, first, events },
     };
     this.intake.take(++this.#ids, row, (event) => {
-      this.taken.push(event.core);
+      if (event.kind === "coreLost") this.taken.push(event.core);
       return waits;
     });
     return this.answers();

@@ -9,7 +9,7 @@
 import { assertNever } from "../../base/assert.ts";
 import type { PhaseStep } from "../../run/execution/phase-types.ts";
 import type { RunEffect, RunInput, RunMachine } from "../../run/execution/run-machine.ts";
-import type { CoreEvent } from "../../run/job/core-messages.ts";
+import type { CoreEvent, MergedFigures } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { LossFigures } from "../../run/results/loss-figures.ts";
 import type { Control, Order } from "../messages.ts";
@@ -65,6 +65,13 @@ export class RunDriver {
   onEvent(core: number, event: CoreEvent): void {
     if (event.kind === "frame") this.#framed?.add(`${core}/${event.execution}`);
     this.step({ kind: "event", core, event });
+  }
+
+  /** Of several cores of one worker at once. */
+  onFigures(from: string, figures: MergedFigures): void {
+    const { cores, execution } = figures;
+    for (const { core } of cores) this.#framed?.add(`${core}/${execution}`);
+    this.step({ kind: "figures", from, figures });
   }
 
   /** Figures that nobody has any more: the leader that had them is gone, and whoever measured them, too. */

@@ -31,7 +31,7 @@ import { EventIntake } from "./event-intake.ts";
 import { controlsAlone, HeldStart } from "./held-start.ts";
 import { MessageLines } from "./message-lines.ts";
 import { coresToOpen, newRunMachine } from "./new-run.ts";
-import type { Life } from "./order-rows.ts";
+import { keyOf, type Life } from "./order-rows.ts";
 import type { Proposed } from "./proposals.ts";
 import { Replacements } from "./replacements.ts";
 import { RunDriver } from "./run-driver.ts";
@@ -384,6 +384,11 @@ export class RunLeader {
   #onEvent(life: Life, event: WorkerEvent): void {
     const { incarnation, worker } = life;
     this.#context.workers.onHeard(worker, incarnation, this.#context.now);
+    if (event.kind === "figures") {
+      if (event.cores.every(({ core }) => this.#workers.isAt(core, life)))
+        this.#driver?.onFigures(keyOf(life), event);
+      return;
+    }
     const { core } = event;
     if (!this.#workers.isAt(core, life)) return;
     if (event.kind === "coreLost")

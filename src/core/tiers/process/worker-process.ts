@@ -111,6 +111,8 @@ export class WorkerProcess {
   readonly #progress = new LoadProgress();
   /** Managers that understand a request for more time. */
   readonly #granting = new Set<string>();
+  /** Managers that take the figures of cores merged. */
+  readonly #merging = new Set<string>();
   readonly #fetches: Fetches;
   /** Cores that wait for the files of their job. */
   readonly #opening = new Map<string, OpenEffect[]>();
@@ -153,6 +155,8 @@ export class WorkerProcess {
             return `${node} is a ${role} of ${datacenter}, and this is a worker of ${hello.datacenter}`;
           if (agreeOn("extensions", hello, greeted)) this.#granting.add(peer);
           else this.#granting.delete(peer);
+          if (agreeOn("merged_frames", hello, greeted)) this.#merging.add(peer);
+          else this.#merging.delete(peer);
           return node === peer && role === "manager"
             ? null
             : `${role} "${node}" answers for ${peer}`;
@@ -274,8 +278,9 @@ export class WorkerProcess {
     const fields = problem === null ? { manager } : { manager, problem };
     const event = up ? "manager.up" : "manager.down";
     this.#effects.push({ kind: "log", level: up ? "info" : "warn", event, fields });
-    const heardAt = this.#heardAt;
-    this.#step(up ? { kind: "link", manager, up } : { kind: "link", manager, up, heardAt });
+    const [heardAt, merges] = [this.#heardAt, this.#merging.has(manager)];
+    const input = { kind: "link", manager } as const;
+    this.#step(up ? { ...input, up, merges } : { ...input, up, heardAt });
   }
 
   #onMessage(manager: string, { name, correlation, value }: StreamEnvelope): void {

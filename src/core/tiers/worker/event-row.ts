@@ -1,7 +1,7 @@
 /**
  * The events of one job on their way to its leader: numbered from zero in each view, sent one message at a
- * time, repeated from the first that was not confirmed. A frame that waits is replaced by the next one
- * of the same core, execution and part, since each is written against the last that was acknowledged.
+ * time, repeated from the first that was not confirmed. A frame that waits is replaced by the next one of the same
+ * core, execution and part, or by the next merged one, since each is written against the last that was acknowledged.
  */
 
 import type { WorkerEvent } from "../messages.ts";
@@ -97,6 +97,13 @@ export class EventRow {
     if (this.#rules.eventsRepeated) this.#isUnderWay = false;
   }
 
+  /** Takes out all frames, merged or of one core; only before `restart`, since it counts anew. */
+  takeFrames(): readonly WorkerEvent[] {
+    const frames = this.#events.filter((event) => frameKey(event) !== null);
+    this.#events = this.#events.filter((event) => frameKey(event) === null);
+    return frames;
+  }
+
   /** Another leader counts from zero, with what it needs first and then with what nobody has confirmed. */
   restart(kept: readonly WorkerEvent[]): void {
     this.#isUnderWay = false;
@@ -141,11 +148,14 @@ function isLine(event: WorkerEvent): boolean {
 }
 
 function frameKey(row: WorkerEvent): string | null {
+  if (row.kind === "figures") return `merged ${row.execution} ${row.part ?? ""}`;
   if (row.kind !== "core" || row.event.kind !== "frame") return null;
   return `${row.core} ${row.event.execution} ${row.event.part ?? ""}`;
 }
 
 function bytesOf(row: WorkerEvent): number {
+  if (row.kind === "figures")
+    return row.cores.reduce((sum, { own }) => sum + EVENT_BYTES + own.length, row.bytes.length);
   if (row.kind !== "core") return EVENT_BYTES;
   const { event } = row;
   if (event.kind === "frame") return EVENT_BYTES + event.bytes.length;

@@ -24,6 +24,8 @@ export interface WorkerConfig {
   readonly version: string;
   /** Load that nobody can stop is ended so long after the last word of any manager. (FAIL-F4) */
   readonly isolationMs: number;
+  /** How many kinds of failures its cores tell apart in their frames. */
+  readonly errorKinds: number;
   /** Of this process; never the same twice. */
   readonly boot?: string;
 }
@@ -31,7 +33,13 @@ export interface WorkerConfig {
 export const ISOLATION_MS = 60_000;
 
 export type WorkerInput =
-  | { readonly kind: "link"; readonly manager: string; readonly up: true }
+  /** `merges`: it takes the figures of cores merged. */
+  | {
+      readonly kind: "link";
+      readonly manager: string;
+      readonly up: true;
+      readonly merges?: boolean;
+    }
   /** A manager is not connected any more; `heardAt`: when any manager was heard last. */
   | {
       readonly kind: "link";

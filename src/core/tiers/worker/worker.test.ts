@@ -5,7 +5,10 @@ import type { Order, Orders } from "../messages.ts";
 import type { WorkerEffect, WorkerInput } from "./types.ts";
 import { PROCESSES_PER_CORE_MAX, Worker } from "./worker.ts";
 
-const CONFIG = { name: "w1", incarnation: 7, cores: 2, version: "1", isolationMs: 60_000 };
+const CONFIG = {
+  ...{ name: "w1", incarnation: 7, cores: 2, version: "1", isolationMs: 60_000 },
+  errorKinds: 0,
+};
 const JOB = "job-1";
 
 /** A worker in contact with m1, whose disk keeps what it is told at once. */

@@ -3,6 +3,7 @@
  *
  *   announce, orders ─▶ view and incarnation current? kept on disk? ─▶ cores opened, commanded, released
  *   events of cores  ─▶ one numbered row per job ─▶ the leader, repeated until it has confirmed them
+ *   frames of cores  ─▶ merged by execution ─▶ the same row
  *
  * - Orders of a view below the highest it has seen of a job are refused; so are those for another
  *   incarnation of this worker, which had other cores. (AD-10)
@@ -29,7 +30,7 @@ import {
   type Taken,
 } from "../messages.ts";
 import { BackpressureSignals, backpressureLevel, delayMs } from "../pressure/backpressure.ts";
-import { HeldJob } from "./held-job.ts";
+import { HeldJob, type Leader } from "./held-job.ts";
 import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
 import { type FencedViews, ViewFence } from "./view-fence.ts";
@@ -67,6 +68,8 @@ export class Worker {
   /** Who holds each process. */
   readonly #slots = new Map<number, { readonly job: HeldJob; readonly core: number }>();
   readonly #links = new Set<string>();
+  /** Those of them that take the figures of cores merged. */
+  readonly #merging = new Set<string>();
   readonly #signals = new BackpressureSignals();
   #slotCount = 0;
   /** Processes that were told to end and have not. */
@@ -83,6 +86,7 @@ export class Worker {
   /** Load that is being ended here and has not by then is killed, whoever is back meanwhile. */
   #cutBy = Number.POSITIVE_INFINITY;
   #effects: WorkerEffect[] = [];
+  #now = 0 as Millis;
 
   constructor(config: WorkerConfig, views: FencedViews, rules: WorkerRules = WORKER_RULES) {
     this.#config = config;
@@ -108,9 +112,10 @@ export class Worker {
   }
 
   step(input: WorkerInput, now: Millis): readonly WorkerEffect[] {
+    this.#now = now;
     switch (input.kind) {
       case "link":
-        if (input.up) this.#onUp(input.manager, now);
+        if (input.up) this.#onUp(input.manager, input.merges ?? false);
         else this.#onDown(input.manager, input.heardAt);
         break;
       case "request":
@@ -193,17 +198,20 @@ export class Worker {
   /** Calls that fail while it is away are no sign of life, and its silence before was none. */
   #onDown(manager: string, heardAt: Millis): void {
     if (!this.#links.delete(manager)) return;
+    this.#merging.delete(manager);
     this.#signals.lost(manager);
     this.#heardAt = heardAt;
     for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
   }
 
-  #onUp(manager: string, now: Millis): void {
-    this.#heardAt = now;
+  #onUp(manager: string, merges: boolean): void {
+    this.#heardAt = this.#now;
     this.#links.add(manager);
+    if (merges) this.#merging.add(manager);
+    for (const job of this.#jobs.values()) if (job.leader === manager) job.onUp(merges, this.#now);
     if (this.#isIsolated) this.#log("warn", "worker.inContact", { manager });
     this.#isIsolated = false;
-    this.#beatAt = Math.min(this.#beatAt, now + HEARTBEAT_MS);
+    this.#beatAt = Math.min(this.#beatAt, this.#now + HEARTBEAT_MS);
   }
 
   #beat(): void {
@@ -261,18 +269,23 @@ export class Worker {
 
   #onAnnounce({ id, manager }: Held, { job: name, view }: Announce): void {
     const job = this.#jobs.get(name);
-    job?.follow(manager, view);
+    job?.follow(this.#leader(manager, view), this.#now);
     const [cores, events] = [job?.running() ?? [], job?.events.next ?? 0];
     this.#emit({ kind: "answer", id, answer: { kind: "announced", cores, events } });
   }
 
+  #leader(name: string, view: number): Leader {
+    return { name, view, merges: this.#merging.has(name) };
+  }
+
   #onOrders({ id, manager }: Held, { job: name, view, first, orders }: Orders): void {
+    const leader = this.#leader(manager, view);
     let job = this.#jobs.get(name);
     if (job === undefined) {
-      job = new HeldJob(name, manager, view, this.#rules);
+      job = new HeldJob(name, leader, this.#config.errorKinds, this.#rules);
       this.#jobs.set(name, job);
     }
-    job.follow(manager, view);
+    job.follow(leader, this.#now);
     for (const [at, order] of orders.entries()) {
       const place = first + at;
       if (place !== job.nextOrder) continue;
@@ -309,13 +322,14 @@ export class Worker {
     job: HeldJob,
     { command, core: number, token }: Extract<Order, { kind: "command" }>,
   ): void {
+    if (command.kind === "acknowledge" && job.merged.acknowledged(command)) return;
     const core = job.cores.get(number);
     // A core that is gone: its loss is on its way to the leader.
     if (core === undefined) return;
     // Of an attempt before the one that runs: it changes nothing. (AD-10)
     if (token !== null && token < (core.token ?? -1)) return;
     core.token = token ?? core.token;
-    core.onCommand(command);
+    job.onCommand(number, command);
     this.#emit({ kind: "command", slot: core.slot, command });
   }
 
@@ -326,7 +340,7 @@ export class Worker {
     job.isClosed = false;
     if (this.#draining || fresh.length > room) {
       const what = this.#draining ? "it takes no more cores" : `it has room for ${room} cores`;
-      for (const core of fresh) job.events.push({ kind: "coreLost", core, what, complete: true });
+      for (const core of fresh) job.lost(core, what, true, this.#now);
       return;
     }
     const opened = fresh.map((core) => {
@@ -343,6 +357,7 @@ export class Worker {
     const held = job.cores.get(core);
     if (held === undefined) return;
     job.cores.delete(core);
+    job.merged.ended(core, null);
     this.#slots.delete(held.slot);
     this.#ending.add(held.slot);
     this.#emit({ kind: "endCore", slot: held.slot, kill });
@@ -353,7 +368,8 @@ export class Worker {
     if (held === undefined || event.kind === "traced" || event.kind === "declared") return;
     if (event.kind === "calls") return;
     const { core, job } = held;
-    job.onEvent(core, event);
+    const command = job.onEvent(core, event, this.#now);
+    if (command !== null) this.#emit({ kind: "command", slot, command });
     const { cutFor = null, isIdle = false } = job.cores.get(core) ?? {};
     if (isIdle) this.#abandon(job, core, cutFor, true);
   }
@@ -365,8 +381,7 @@ export class Worker {
     const { core, job } = held;
     this.#slots.delete(slot);
     job.cores.delete(core);
-    if (this.#rules.lossTold)
-      job.events.push({ kind: "coreLost", core, what: what ?? "it was ended", complete: false });
+    if (this.#rules.lossTold) job.lost(core, what ?? "it was ended", false, this.#now);
     this.#log("warn", "core.lost", { job: job.name, core, what: what ?? "" });
   }
 
@@ -379,6 +394,7 @@ export class Worker {
       this.#close(job);
       return;
     }
+    job.gather(now);
     const asks = job.askAt <= now;
     if (asks || job.askAt === Number.POSITIVE_INFINITY) job.askAt = now + ASK_MS;
     if (job.notBefore > now) return;
@@ -475,7 +491,7 @@ export class Worker {
   /** Its share is not done: whoever leads the job gives it to another core. */
   #abandon(job: HeldJob, core: number, what: string | null, complete: boolean): void {
     if (what === null) return;
-    job.events.push({ kind: "coreLost", core, what, complete });
+    job.lost(core, what, complete, this.#now);
     this.#end(job, core, true);
   }
 
