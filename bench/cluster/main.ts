@@ -3,36 +3,35 @@
  * them, else by the processor time of the same machines in one process.
  *
  *     npm run bench:cluster                        everything
- *     npm run bench:cluster -- --rounds 10 --only start
+ *     npm run bench:cluster -- --rounds 10 start   these rows
  */
 
 import { parseArgs } from "node:util";
 import { cpu } from "./cpu.ts";
 import { losses } from "./losses.ts";
+import { managerFrames } from "./manager-frames.ts";
 import { type Measurement, type Seen, tableOf } from "./row.ts";
 import { start } from "./start.ts";
 
-const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses];
+const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses, managerFrames];
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "5" },
-    only: { type: "string", multiple: true, default: [] },
-  },
+const { positionals: only, values } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: "string", default: "5" } },
 });
 const rounds = Number(values.rounds);
 const known = MEASUREMENTS.flatMap(({ rows }) => rows);
-const unknown = values.only.filter((name) => !known.some((row) => row.name === name));
+const unknown = only.filter((name) => !known.some((row) => row.name === name));
 if (!Number.isInteger(rounds) || rounds < 1 || unknown.length > 0) {
   process.stderr.write(
-    "usage: npm run bench:cluster -- [--rounds 5] [--only ROW]...\n" +
+    "usage: npm run bench:cluster -- [--rounds 5] [ROW]...\n" +
       `rows: ${known.map(({ name }) => name).join(", ")}\n`,
   );
   process.exit(2);
 }
 
 const isWanted = ({ name }: { readonly name: string }): boolean =>
-  values.only.length === 0 || values.only.includes(name);
+  only.length === 0 || only.includes(name);
 const began = performance.now();
 const say = (text: string): void => {
   const at = ((performance.now() - began) / 1_000).toFixed(0).padStart(5);

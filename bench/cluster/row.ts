@@ -1,7 +1,7 @@
 /** A row of the table: a figure, what it must be, and what was seen. */
 
 export interface Row {
-  /** For `--only`. */
+  /** As it is asked for. */
   readonly name: string;
   readonly figure: string;
   readonly must: string;

@@ -21,6 +21,11 @@ const PORTS_PER_CLUSTER = 400;
 const FIRST_PORT = 20_000 + Math.floor(Math.random() * 20) * PORTS_PER_CLUSTER;
 let clusters = 0;
 
+/** Of the first node of another cluster. */
+export function freePort(): number {
+  return FIRST_PORT + PORTS_PER_CLUSTER * clusters++;
+}
+
 interface Shape {
   readonly gates: number;
   readonly managers: number;
@@ -43,7 +48,7 @@ export class Stage {
 
   /** Profile `dc`, and everybody known to everybody. */
   static async start(shape: Shape): Promise<Stage> {
-    const port = FIRST_PORT + PORTS_PER_CLUSTER * clusters++;
+    const port = freePort();
     const all = { ...shape, port, profile: "dc" };
     const nodes = await Nodes.start(all, Sites.create(["dc1"]));
     const stage = new Stage(nodes, await ArrivalTarget.start());

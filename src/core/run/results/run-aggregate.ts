@@ -25,7 +25,7 @@ import {
 } from "./load-figures.ts";
 import type { LossDetails, LossFigures } from "./loss-figures.ts";
 import { Losses, lossFigures } from "./losses.ts";
-import { type GeneratorData, metricSource } from "./metric-source.ts";
+import { metricSource } from "./metric-source.ts";
 import {
   type CoreHealth,
   type RunSummary,
@@ -40,7 +40,7 @@ import { distribution, generatorHealth, judge, thresholdOutcome, totalsOf } from
 import { type JudgedRun, thresholdJudges } from "./threshold-judges.ts";
 import type { MetricSource, ThresholdJudge } from "./thresholds.ts";
 import { TimelineEvents } from "./timeline-events.ts";
-import { measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
+import { measuredOf, mergedLag, WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 import { type Detail, seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
@@ -178,14 +178,16 @@ export class RunAggregate {
   frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
     this.#frames++;
     const received = this.#workflows.get(name)?.frame(core, bytes, vitals, this.#now);
-    if (received?.sound === false)
-      this.note(`executor core ${core} sent statistics that could not be read`);
-    return received?.held ?? 0;
+    return this.#heldOf(received, `executor core ${core}`);
   }
 
   figures(name: string, from: string, figures: MergedFigures): number {
     const received = this.#workflows.get(name)?.figures(from, figures, this.#now);
-    if (received?.sound === false) this.note(`${from} sent statistics that could not be read`);
+    return this.#heldOf(received, from);
+  }
+
+  #heldOf(received: ReturnType<WorkflowAggregate["frame"]> | undefined, who: string): number {
+    if (received?.sound === false) this.note(`${who} sent statistics that could not be read`);
     return received?.held ?? 0;
   }
 
@@ -448,11 +450,10 @@ export class RunAggregate {
   }
 
   #source(data: readonly WorkflowData[]): MetricSource {
-    const cores = this.#coreHealth();
     const lag = new Histogram();
     for (const workflow of this.#workflows.values()) lag.merge(workflow.loopLag(null));
-    const generator: GeneratorData = { cpu: Math.max(0, ...cores.map(({ cpu }) => cpu)), lag };
-    return metricSource(data, generator, this.#options.errorKinds);
+    const cpu = Math.max(0, ...this.measured.map(({ vitals }) => vitals.cpu));
+    return metricSource(data, { cpu, lag }, this.#options.errorKinds);
   }
 
   #workflowSummary(data: WorkflowData, detail: Detail): WorkflowSummary {

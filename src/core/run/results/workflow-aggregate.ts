@@ -359,3 +359,10 @@ function apart<Step extends Pick<Name, "tags">>(
 export function isAside({ tags }: Pick<Name, "tags">): boolean {
   return "phase" in tags;
 }
+
+/** Event-loop lag of one core, whatever it ran. */
+export function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {
+  const merged = new Histogram();
+  for (const workflow of aggregates) merged.merge(workflow.loopLag(core));
+  return merged;
+}

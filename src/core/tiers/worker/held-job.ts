@@ -118,10 +118,10 @@ export class HeldJob {
       this.events.restart([...kept, ...waiting.filter((one) => !kept.includes(one))]);
       return;
     }
+    if (!this.#rules.figuresKept) this.merged.clear();
     this.merged.forgetUnmerged();
     const unmerged = new Set([...kept, ...waiting].filter((one) => !this.#isMerged(one, now)));
-    const merged = this.#rules.figuresKept ? this.merged.restart(now) : [];
-    this.events.restart([...merged.map(figuresEvent), ...unmerged]);
+    this.events.restart([...this.merged.restart(now).map(figuresEvent), ...unmerged]);
   }
 
   #isMerged(row: WorkerEvent, now: number): boolean {

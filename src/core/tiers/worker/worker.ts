@@ -67,9 +67,8 @@ export class Worker {
   readonly #jobs = new Map<string, HeldJob>();
   /** Who holds each process. */
   readonly #slots = new Map<number, { readonly job: HeldJob; readonly core: number }>();
-  readonly #links = new Set<string>();
-  /** Those of them that take the figures of cores merged. */
-  readonly #merging = new Set<string>();
+  /** Managers that are connected, and whether they take the figures of cores merged. */
+  readonly #links = new Map<string, { readonly merges: boolean }>();
   readonly #signals = new BackpressureSignals();
   #slotCount = 0;
   /** Processes that were told to end and have not. */
@@ -198,7 +197,6 @@ export class Worker {
   /** Calls that fail while it is away are no sign of life, and its silence before was none. */
   #onDown(manager: string, heardAt: Millis): void {
     if (!this.#links.delete(manager)) return;
-    this.#merging.delete(manager);
     this.#signals.lost(manager);
     this.#heardAt = heardAt;
     for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
@@ -206,8 +204,7 @@ export class Worker {
 
   #onUp(manager: string, merges: boolean): void {
     this.#heardAt = this.#now;
-    this.#links.add(manager);
-    if (merges) this.#merging.add(manager);
+    this.#links.set(manager, { merges });
     for (const job of this.#jobs.values()) if (job.leader === manager) job.onUp(merges, this.#now);
     if (this.#isIsolated) this.#log("warn", "worker.inContact", { manager });
     this.#isIsolated = false;
@@ -219,7 +216,7 @@ export class Worker {
     const draining = this.#draining;
     const heartbeat = { kind: "heartbeat", worker, incarnation, cores, version, draining } as const;
     const leaders = new Set([...this.#jobs.values()].map(({ leader }) => leader));
-    for (const to of this.#links) {
+    for (const to of this.#links.keys()) {
       if (this.#rules.heardByAll || leaders.size === 0 || leaders.has(to))
         this.#emit({ kind: "heartbeat", to, heartbeat });
     }
@@ -240,13 +237,11 @@ export class Worker {
       return;
     }
     this.#held.push(held);
-    if (admitted === "raised") this.#keep();
+    if (admitted === "raised") {
+      this.#keeping++;
+      this.#emit({ kind: "keepViews", views: this.#fence.views });
+    }
     if (this.#keeping === 0 || !this.#rules.promiseDurable) this.#takeHeld();
-  }
-
-  #keep(): void {
-    this.#keeping++;
-    this.#emit({ kind: "keepViews", views: this.#fence.views });
   }
 
   #onViewsKept(): void {
@@ -275,7 +270,7 @@ export class Worker {
   }
 
   #leader(name: string, view: number): Leader {
-    return { name, view, merges: this.#merging.has(name) };
+    return { name, view, merges: this.#links.get(name)?.merges ?? false };
   }
 
   #onOrders({ id, manager }: Held, { job: name, view, first, orders }: Orders): void {
@@ -406,7 +401,8 @@ export class Worker {
     job.figuresAt = 0;
     if (!job.isHeard && !asks) return;
     const knows = job.isHeard && this.#links.has(job.leader);
-    const to = knows ? job.leader : asks ? this.#anyManager(job) : null;
+    const next = !knows && asks ? job.asked++ % this.#links.size : -1;
+    const to = knows ? job.leader : ([...this.#links.keys()][next] ?? null);
     const row = to === null ? null : job.events.take(asks);
     if (to === null || row === null) return;
     job.askAt = now + ASK_MS;
@@ -414,12 +410,6 @@ export class Worker {
     const { name, view } = job;
     const events = { kind: "events", worker, incarnation, job: name, view, ...row } as const;
     this.#emit({ kind: "events", to, events });
-  }
-
-  /** Another one each time. */
-  #anyManager(job: HeldJob): string | null {
-    const managers = [...this.#links];
-    return managers[job.asked++ % managers.length] ?? null;
   }
 
   #onAnswered({ answer, job: name, view }: Answered, now: Millis): void {
