@@ -118,7 +118,10 @@ const table = {
   },
   "core/tiers/worker": {
     path: "src/core/tiers/worker/",
-    imports: ["core/base", "core/run/plan", "core/run/job", "core/tiers/pressure", "core/tiers"],
+    imports: [
+      ...["core/base", "core/run/plan", "core/run/job", "core/run/stats", "core/tiers/pressure"],
+      "core/tiers",
+    ],
   },
   /** Files of jobs on their way. */
   "core/tiers/artifacts": {
@@ -264,6 +267,7 @@ const table = {
       "ledger/log",
       "ledger",
       "engine",
+      "protocols",
     ],
   },
   /** A program's way to a cluster. */

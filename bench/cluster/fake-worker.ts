@@ -27,7 +27,7 @@ import type { KeyRing } from "../../src/wire/key-ring.ts";
 import { encodeStreamMessage, type StreamEnvelope } from "../../src/wire/registry.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 
-export const FRAME_MS = 100;
+const FRAME_MS = 100;
 const VERSION = "bench";
 const MANAGER = "m1";
 const ROW_EVENTS_MAX = 256;

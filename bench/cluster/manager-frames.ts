@@ -42,8 +42,7 @@ const MANAGER_FRAMES = {
 
 function submissionOf(bundle: Uint8Array): Submission {
   const steps = stepNames(STEPS).map(
-    (name) =>
-      ({ name, kind: "step", protocol: "http", after: [], layer: 0, tags: {} }) as const,
+    (name) => ({ name, kind: "step", protocol: "http", after: [], layer: 0, tags: {} }) as const,
   );
   const users = WORKERS * CORES;
   const stages = [{ durationMs: 3_600_000, from: users, to: users }];
@@ -83,7 +82,10 @@ async function measure(rounds: number, say: (text: string) => void): Promise<Fin
     await until(async () => (workers.every(({ isUp }) => isUp) ? true : null), "workers are up");
     const bundle = new TextEncoder().encode("export default null;");
     const submission = submissionOf(bundle);
-    const job = await client.submit(submission, new Map([[submission.files[0]?.hash ?? "", bundle]]));
+    const job = await client.submit(
+      submission,
+      new Map([[submission.files[0]?.hash ?? "", bundle]]),
+    );
     await until(async () => (workers.every((one) => one.isStreaming) ? true : null), "it runs");
     await pause(WARM_UP_MS);
     const pid = nodes.pidOf("m1");
@@ -100,7 +102,9 @@ async function measure(rounds: number, say: (text: string) => void): Promise<Fin
           `${share.toFixed(0)} % of a core, ${((1e6 * used) / taken).toFixed(0)} us per frame`,
       );
     }
-    await client.control(job, { kind: "cancel", reason: "measured" }, "bench").catch(() => undefined);
+    await client
+      .control(job, { kind: "cancel", reason: "measured" }, "bench")
+      .catch(() => undefined);
   } finally {
     await client.close();
     await Promise.all(workers.map((worker) => worker.close()));

@@ -10,7 +10,7 @@ const WINDOWS_PER_SECOND = 10;
 const WINDOW_MS = 1_000 / WINDOWS_PER_SECOND;
 const SHAPE = { errorKinds: ERROR_KINDS.length, corrected: false };
 
-export interface RecordedLoad {
+interface RecordedLoad {
   readonly cores: number;
   readonly steps: number;
   /** Calls of each core per second. */

@@ -20,7 +20,13 @@ class Datacenter {
     const ignore = (): void => undefined;
     const listener: PhasesListener = {
       ...{ workflowBusy: ignore, workflowStarted: ignore, coreFinished: ignore, note: ignore },
-      ...{ workflowSkipped: ignore, countedNote: ignore, fault: ignore, frame: () => 0, figures: () => 0 },
+      ...{
+        workflowSkipped: ignore,
+        countedNote: ignore,
+        fault: ignore,
+        frame: () => 0,
+        figures: () => 0,
+      },
       ...{ shareJoined: ignore, planMs: () => null },
       workflowFinished: (_, status, error) => this.finished.push(`${status} ${error}`),
     };

@@ -12,7 +12,13 @@ function settingUp() {
   const ignore = (): void => undefined;
   const listener: PhasesListener = {
     ...{ workflowBusy: ignore, workflowStarted: ignore, coreFinished: ignore, note: ignore },
-    ...{ workflowSkipped: ignore, countedNote: ignore, fault: ignore, frame: () => 0, figures: () => 0 },
+    ...{
+      workflowSkipped: ignore,
+      countedNote: ignore,
+      fault: ignore,
+      frame: () => 0,
+      figures: () => 0,
+    },
     ...{ shareJoined: ignore, planMs: () => null, workflowFinished: ignore },
   };
   const agreement = new Agreement(manifests);

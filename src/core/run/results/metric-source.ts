@@ -8,7 +8,7 @@ import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
 import { matchingSteps, readStretch } from "./threshold-windows.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
-export interface GeneratorData {
+interface GeneratorData {
   /** Busiest core, 0 … 1. */
   readonly cpu: number;
   /** Event-loop lag of the worst core, in microseconds. */

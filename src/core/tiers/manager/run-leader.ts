@@ -384,13 +384,13 @@ export class RunLeader {
   #onEvent(life: Life, event: WorkerEvent): void {
     const { incarnation, worker } = life;
     this.#context.workers.onHeard(worker, incarnation, this.#context.now);
+    const cores = event.kind === "figures" ? event.cores : [event];
+    if (!cores.every(({ core }) => this.#workers.isAt(core, life))) return;
     if (event.kind === "figures") {
-      if (event.cores.every(({ core }) => this.#workers.isAt(core, life)))
-        this.#driver?.onFigures(keyOf(life), event);
+      this.#driver?.onFigures(keyOf(life), event);
       return;
     }
     const { core } = event;
-    if (!this.#workers.isAt(core, life)) return;
     if (event.kind === "coreLost")
       this.#coreLost(core, `worker ${worker}: ${event.what}`, event.complete);
     else if (this.#driver === null) this.#onLoading(core, event.event);
