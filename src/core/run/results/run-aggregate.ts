@@ -40,7 +40,7 @@ import { distribution, generatorHealth, judge, thresholdOutcome, totalsOf } from
 import { type JudgedRun, thresholdJudges } from "./threshold-judges.ts";
 import type { MetricSource, ThresholdJudge } from "./thresholds.ts";
 import { TimelineEvents } from "./timeline-events.ts";
-import { measuredOf, mergedLag, WorkflowAggregate } from "./workflow-aggregate.ts";
+import { heldOf, measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 import { type Detail, seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
@@ -178,17 +178,12 @@ export class RunAggregate {
   frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
     this.#frames++;
     const received = this.#workflows.get(name)?.frame(core, bytes, vitals, this.#now);
-    return this.#heldOf(received, `executor core ${core}`);
+    return heldOf(this, received, `executor core ${core}`);
   }
 
   figures(name: string, from: string, figures: MergedFigures): number {
     const received = this.#workflows.get(name)?.figures(from, figures, this.#now);
-    return this.#heldOf(received, from);
-  }
-
-  #heldOf(received: ReturnType<WorkflowAggregate["frame"]> | undefined, who: string): number {
-    if (received?.sound === false) this.note(`${who} sent statistics that could not be read`);
-    return received?.held ?? 0;
+    return heldOf(this, received, from);
   }
 
   coreFinished(name: string, core: number): void {

@@ -360,9 +360,12 @@ export function isAside({ tags }: Pick<Name, "tags">): boolean {
   return "phase" in tags;
 }
 
-/** Event-loop lag of one core, whatever it ran. */
-export function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {
-  const merged = new Histogram();
-  for (const workflow of aggregates) merged.merge(workflow.loopLag(core));
-  return merged;
+/** The frame that is held; one that cannot be read is said to the reader of the results. */
+export function heldOf(
+  notes: { note(text: string): void },
+  received: ReturnType<WorkflowAggregate["frame"]> | undefined,
+  who: string,
+): number {
+  if (received?.sound === false) notes.note(`${who} sent statistics that could not be read`);
+  return received?.held ?? 0;
 }

@@ -73,7 +73,7 @@ interface MergerOptions {
   /** Windows wait for a part that is behind by as much. */
   readonly behindMsMax?: number;
   /** A frame of a sender was taken in. */
-  readonly onTaken?: (from: number, frame: Frame) => void;
+  readonly onTaken?: (from: number, bytes: Uint8Array) => void;
 }
 
 /** Which frame is held now, for the sender to write against; `sound` is false for bytes that are no frame. */
@@ -89,7 +89,7 @@ export class FrameMerger {
   /** Those that tell their calls themselves, in their order. */
   readonly #tellers = new Set<Part>();
   readonly #behindMsMax: number;
-  readonly #onTaken: (from: number, frame: Frame) => void;
+  readonly #onTaken: (from: number, bytes: Uint8Array) => void;
   /** What senders within merged parts say of themselves is counted there. */
   readonly #aside = new Tally(RUN_SHAPE);
 
@@ -132,7 +132,7 @@ export class FrameMerger {
       return { held: part.held, sound: true };
     if (!consistent(frame, part)) return { held: part.held, sound: false };
     this.#apply(part, frame);
-    this.#onTaken(from, frame);
+    this.#onTaken(from, bytes);
     return { held: part.held, sound: true };
   }
 

@@ -386,12 +386,9 @@ export class RunLeader {
     this.#context.workers.onHeard(worker, incarnation, this.#context.now);
     const cores = event.kind === "figures" ? event.cores : [event];
     if (!cores.every(({ core }) => this.#workers.isAt(core, life))) return;
-    if (event.kind === "figures") {
-      this.#driver?.onFigures(keyOf(life), event);
-      return;
-    }
-    const { core } = event;
-    if (event.kind === "coreLost")
+    const core = "core" in event ? event.core : -1;
+    if (event.kind === "figures") this.#driver?.onFigures(keyOf(life), event);
+    else if (event.kind === "coreLost")
       this.#coreLost(core, `worker ${worker}: ${event.what}`, event.complete);
     else if (this.#driver === null) this.#onLoading(core, event.event);
     else if (!this.#replacements.onEvent(core, event.event))

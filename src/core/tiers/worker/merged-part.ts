@@ -16,7 +16,7 @@ import type {
   MergedFigures,
 } from "../../run/job/core-messages.ts";
 import { FrameMerger } from "../../run/stats/frame-merger.ts";
-import { type Frame, FrameWriter } from "../../run/stats/frames.ts";
+import { type Frame, FrameWriter, readFrame } from "../../run/stats/frames.ts";
 import { OwnFigures } from "../../run/stats/own-figures.ts";
 import type { StatsShape } from "../../run/stats/workflow-stats.ts";
 
@@ -73,7 +73,8 @@ export class MergedPart {
     this.#part = part;
     this.#merger = new FrameMerger(shape, undefined, {
       behindMsMax: BEHIND_MS_MAX,
-      onTaken: (core, frame) => this.#onTaken(core, frame),
+      // Read anew: what was merged is gone from the frame.
+      onTaken: (core, bytes) => this.#onTaken(core, readFrame(bytes, shape)),
     });
     this.#writer = new FrameWriter(this.#merger.stats);
   }
@@ -97,8 +98,8 @@ export class MergedPart {
     return held;
   }
 
-  #onTaken(core: number, frame: Frame): void {
-    this.#member(core).own.take(frame);
+  #onTaken(core: number, frame: Frame | undefined): void {
+    if (frame !== undefined) this.#member(core).own.take(frame);
   }
 
   /** Its load is over, or it is gone: nobody waits for it. */
