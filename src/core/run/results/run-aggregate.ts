@@ -182,6 +182,7 @@ export class RunAggregate {
   }
 
   figures(name: string, from: string, figures: MergedFigures): number {
+    this.#frames++;
     const received = this.#workflows.get(name)?.figures(from, figures, this.#now);
     return heldOf(this, received, from);
   }
