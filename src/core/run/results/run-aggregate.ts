@@ -183,8 +183,7 @@ export class RunAggregate {
 
   figures(name: string, from: string, figures: MergedFigures): number {
     this.#frames++;
-    const received = this.#workflows.get(name)?.figures(from, figures, this.#now);
-    return heldOf(this, received, from);
+    return heldOf(this, this.#workflows.get(name)?.figures(from, figures, this.#now), from);
   }
 
   coreFinished(name: string, core: number): void {
@@ -370,9 +369,9 @@ export class RunAggregate {
     const figures = this.#figures;
     if (figures === null || this.#now - figures.atMs > WATCHED_MS)
       return this.summary({ interrupted: false, ended: false, detail: "totals" });
-    if (figures.atMs !== this.#now || figures.frames !== this.#frames)
-      this.#figures = this.#figuresNow("figures");
-    return (this.#figures ?? figures).summary;
+    if (figures.atMs === this.#now && figures.frames === this.#frames) return figures.summary;
+    this.#figures = this.#figuresNow("figures");
+    return this.#figures.summary;
   }
 
   /** Reporters elsewhere, who want more, are told rarely and get what is known now. */
