@@ -19,8 +19,6 @@ export const WINDOWS_MAX = 600;
 const RECENT_MAX = 640;
 /** Recent windows that may still be told of by parts that are behind are folded when those have caught up. */
 const UNFOLDED_MIN = 8;
-/** What was added to a recent window since it was last looked at is added up when there is so much of it. */
-const APART_MAX = 64;
 /** With fewer than so many recent windows nothing is gained by dropping more. */
 const RECENT_MIN = 20;
 
@@ -46,8 +44,6 @@ export class WindowStore<Content> {
   #unfoldedBytes = 0;
   /** By number of a window of width `WINDOW_MS`; none below `#recentFrom`. */
   readonly #recent = new Map<number, Content>();
-  /** What is to be added to those: many parts tell of the same window, and are added up at once. */
-  readonly #apart = new Map<number, Content[]>();
   #recentFrom = 0;
   /** Numbers of the first and last 100 ms window that holds anything. */
   #first = Number.POSITIVE_INFINITY;
@@ -92,7 +88,7 @@ export class WindowStore<Content> {
     this.#last = Math.max(this.#last, last);
     while (this.#foldedMs < widthMs || this.#span() > WINDOWS_MAX) this.#foldAll();
     const isRecent = last === index && index >= this.#recentFrom;
-    if (isRecent) this.#putRecent(index, content);
+    if (isRecent) this.#put(this.#recent, index, content);
     if (isRecent && index >= this.#unfoldedFrom) this.#awaitFolding(content);
     else this.#put(this.#folded, Math.floor(startMs / this.#foldedMs), content);
     if (last === index) this.#dropRecent(this.#last - RECENT_MAX + 1);
@@ -116,7 +112,7 @@ export class WindowStore<Content> {
       const key = Math.floor(index / fold);
       const contents: Content[] = [];
       for (; index < below && index < (key + 1) * fold; index++) {
-        const content = this.#recentAt(index);
+        const content = this.#recent.get(index);
         if (content !== undefined) contents.push(content);
       }
       if (contents.length > 0) this.#put(this.#folded, key, ...contents);
@@ -125,29 +121,10 @@ export class WindowStore<Content> {
     this.#bytes -= this.#unfoldedBytes;
     this.#unfoldedBytes = 0;
     for (; index <= this.#last; index++) {
-      const content = this.#recentAt(index);
+      const content = this.#recent.get(index);
       if (content !== undefined) this.#unfoldedBytes += this.#rules.bytes(content);
     }
     this.#bytes += this.#unfoldedBytes;
-  }
-
-  #putRecent(index: number, content: Content): void {
-    const apart = this.#apart.get(index);
-    if (apart === undefined) this.#apart.set(index, [content]);
-    else apart.push(content);
-    this.#bytes += this.#rules.bytes(content);
-    if (apart !== undefined && apart.length >= APART_MAX) this.#recentAt(index);
-  }
-
-  /** A recent window with all that was added to it. */
-  #recentAt(index: number): Content | undefined {
-    const apart = this.#apart.get(index);
-    if (apart !== undefined) {
-      this.#apart.delete(index);
-      for (const content of apart) this.#bytes -= this.#rules.bytes(content);
-      this.#put(this.#recent, index, ...apart);
-    }
-    return this.#recent.get(index);
   }
 
   #put(into: Map<number, Content>, key: number, ...contents: readonly Content[]): void {
@@ -161,7 +138,7 @@ export class WindowStore<Content> {
   #dropRecent(below: number): void {
     this.#settle(Math.min(below, this.#last + 1));
     for (; this.#recentFrom < below; this.#recentFrom++) {
-      const held = this.#recentAt(this.#recentFrom);
+      const held = this.#recent.get(this.#recentFrom);
       if (held !== undefined) this.#bytes -= this.#rules.bytes(held);
       this.#recent.delete(this.#recentFrom);
     }
@@ -193,7 +170,7 @@ export class WindowStore<Content> {
     }
     const first = Math.ceil(Math.max(fromMs, cutMs) / WINDOW_MS);
     for (let index = first; index <= this.#last; index++) {
-      const content = this.#recentAt(index);
+      const content = this.#recent.get(index);
       if (content !== undefined)
         found.push({ startMs: index * WINDOW_MS, widthMs: WINDOW_MS, content });
     }
