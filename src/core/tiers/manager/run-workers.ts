@@ -165,12 +165,16 @@ export class RunWorkers {
     return cores.filter(({ core, joins }) => joins === undefined && !lost.has(core));
   }
 
-  /** Those that their workers do not have any more, or have under an attempt that is none of the log's. */
+  /**
+   * Those that their workers do not have any more, or have under an attempt that is none of the log's. A worker may
+   * have said what it has, and be gone since.
+   */
   gone(): readonly RunCore[] {
     const tokens = new Set(this.#state.attempts.map(({ core, token }) => `${core} ${token}`));
     return this.cores().filter(({ core }) => {
       const token = this.#found.get(core);
-      return token === undefined || (token !== null && !tokens.has(`${core} ${token}`));
+      if (token === undefined || !this.isAlive(core)) return true;
+      return token !== null && !tokens.has(`${core} ${token}`);
     });
   }
 

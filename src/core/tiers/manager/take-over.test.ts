@@ -62,6 +62,21 @@ describe("a new leader", () => {
     expect([status, summary?.totals?.requests]).toEqual(["COMPLETED", world.calls()]);
   });
 
+  it("does not wait for cores of a worker that answered it and then started again", () => {
+    const world = new World({ managers: 1, workers: 2, cores: 1, loadMs: 5_000 });
+    world.run(600);
+    const job = world.submit({ cores: 2 });
+    runs(world, job);
+    // One worker is gone, so that the manager waits for it before it goes on with the job.
+    world.killWorker(1);
+    world.kill(0);
+    world.start(0);
+    world.run(1_000);
+    world.worker(0).restart();
+    const { status } = world.end(job);
+    expect(status).toBe("FAILED");
+  });
+
   it("begins nothing a second time that began after a delay", () => {
     for (const afterMs of [1_000, 3_000, 4_500]) {
       const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });
