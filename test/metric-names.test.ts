@@ -5,7 +5,7 @@ import { millis } from "../src/core/base/brand.ts";
 import { nodeId } from "../src/core/base/ids.ts";
 import { alive, Bench } from "../src/core/cluster/swim/testing/bench.ts";
 import { Gate } from "../src/core/tiers/gate/gate.ts";
-import { GATE_DEFAULTS, type GateInput } from "../src/core/tiers/gate/types.ts";
+import { GATE_DEFAULTS } from "../src/core/tiers/gate/types.ts";
 import { RequestGuard } from "../src/core/tiers/pressure/request-guard.ts";
 import { formatMetrics, type Metric } from "../src/host/control/prometheus.ts";
 import {
@@ -45,12 +45,10 @@ function gateOf(): Gate {
     { job: () => null, jobs: () => [] },
   );
   const room = { kind: "capacity", workers: 1, cores: 4, coresFree: 4, jobsQueued: 0 } as const;
-  const inputs: readonly GateInput[] = [
-    { kind: "link", datacenter: "eu", manager: "m1", up: true },
-    { kind: "tick" },
-    { kind: "answered", id: 1, answer: room },
-  ];
-  for (const [at, input] of inputs.entries()) gate.step(input, millis(at), at);
+  gate.step({ kind: "link", datacenter: "eu", manager: "m1", up: true }, millis(0), 0);
+  for (const effect of gate.step({ kind: "tick" }, millis(1), 1))
+    if (effect.kind === "ask")
+      gate.step({ kind: "answered", id: effect.id, answer: room }, millis(2), 2);
   return gate;
 }
 
