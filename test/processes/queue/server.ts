@@ -182,12 +182,21 @@ function binaries(): string | undefined {
     }[];
     for (const { source, target } of list) {
       const to = join(root, target);
-      if (!existsSync(to)) symlinkSync(relative(dirname(to), join(root, source)), to);
+      if (!existsSync(to)) linkOnce(relative(dirname(to), join(root, source)), to);
     }
   }
   const bin = join(root, "native", "bin");
   for (const program of ["postgres", "initdb", "pg_ctl"]) chmodSync(join(bin, program), 0o755);
   return bin;
+}
+
+/** Another file of tests may make it at the same time. */
+function linkOnce(target: string, path: string): void {
+  try {
+    symlinkSync(target, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 function serverUser(): { readonly uid?: number; readonly gid?: number } {
