@@ -2,9 +2,9 @@
 
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { QueueClient } from "../../src/queue/index.ts";
 import { NodeProcess } from "../../test/processes/queue/fixtures.ts";
 import { startNode } from "./ours.ts";
+import { QueueClient } from "./product.ts";
 
 /** From SIGKILL of the worker to the task's start elsewhere, in milliseconds. */
 export async function benchRecovery(url: string, leaseMs: number): Promise<number> {

@@ -3,8 +3,8 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Logger, makeWorkerUtils, run as runGraphile, runMigrations } from "graphile-worker";
-import { QueueClient } from "../../src/queue/index.ts";
 import { startNode } from "./ours.ts";
+import { QueueClient } from "./product.ts";
 
 interface Latency {
   readonly p50: number;

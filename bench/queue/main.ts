@@ -10,13 +10,13 @@
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { isolateExecutors } from "../../src/queue/index.ts";
 import { TestPostgres } from "../../test/processes/queue/server.ts";
 import { benchLeaderKill, benchRecovery } from "./failures.ts";
 import { benchGraphileLatency, benchLatency } from "./latency.ts";
 import { benchOurs, benchRemote, fillFinished } from "./ours.ts";
 import { benchListPage } from "./page.ts";
 import { type Arena, benchGraphile, benchPgBoss, type Speeds } from "./peers.ts";
+import { isolateExecutors } from "./product.ts";
 
 const EQUAL_CONCURRENCY = 10;
 /** Of graphile-worker's page on performance. */

@@ -1,17 +1,14 @@
 /** The queue itself: leases, fencing and events on, as users get it. */
 
 import { performance } from "node:perf_hooks";
-import {
-  defaultSettings,
-  type Executor,
-  type Executors,
-  QueueClient,
-  QueueNode,
-  type QueueSettings,
-  type Role,
-  silentLog,
+import type {
+  Executor,
+  Executors,
+  QueueNode as Node,
+  QueueSettings,
+  Role,
 } from "../../src/queue/index.ts";
-import { NodeProcess } from "../../test/processes/queue/fixtures.ts";
+import { BUILT_PROGRAM, NodeProcess } from "../../test/processes/queue/fixtures.ts";
 import {
   type Arena,
   batches,
@@ -23,6 +20,7 @@ import {
   timed,
   until,
 } from "./peers.ts";
+import { defaultSettings, QueueClient, QueueNode, silentLog } from "./product.ts";
 
 export function startNode(
   url: string,
@@ -30,7 +28,7 @@ export function startNode(
   settings: Partial<QueueSettings>,
   nodeId = "bench",
   role: Role = "auto",
-): Promise<QueueNode> {
+): Promise<Node> {
   return QueueNode.start({
     nodeId,
     role,
@@ -75,10 +73,9 @@ export async function benchOurs(
 export async function benchRemote(arena: Arena): Promise<Speeds> {
   const { url, count } = arena;
   const submitMs = await submitAll(arena);
-  const leader = new NodeProcess([
-    ...["--database", url, "--node-id", "leader", "--role", "leader"],
-    ...["--max-parallel", "0", "--log-level", "error"],
-  ]);
+  const args = ["--database", url, "--node-id", "leader", "--role", "leader"];
+  args.push("--max-parallel", "0", "--log-level", "error");
+  const leader = new NodeProcess(args, {}, ["--open"], false, BUILT_PROGRAM);
   await leader.ready;
   const latch = new Latch(count);
   const start = performance.now();

@@ -77,6 +77,11 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
 }
 
 /** A node in a process of its own, by the real command line from source. */
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const FROM_SOURCE = ["--import", "tsx", here("./node-main.ts")];
+/** As users have it. */
+export const BUILT_PROGRAM = [here("../../../bin/hyperscale.js")];
+
 export class NodeProcess {
   readonly child: ChildProcess;
   readonly ready: Promise<{ readonly url: string; readonly role: string }>;
@@ -91,11 +96,11 @@ export class NodeProcess {
     environment: Readonly<Record<string, string>> = {},
     access: readonly string[] = ["--open"],
     group = false,
+    program: readonly string[] = FROM_SOURCE,
   ) {
-    const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
     this.child = spawn(
       process.execPath,
-      ["--import", "tsx", main, "queue", "start", "--listen", "127.0.0.1:0", ...access, ...args],
+      [...program, "queue", "start", "--listen", "127.0.0.1:0", ...access, ...args],
       {
         stdio: ["ignore", "pipe", "pipe"],
         env: { ...process.env, ...environment },
