@@ -5,6 +5,8 @@ import type { CountingServer } from "../../testing/contract.ts";
 import { findProgram, type ServerPackage, startServer } from "../../testing/real-server.ts";
 
 export const DNSMASQ: ServerPackage = { program: "dnsmasq", package: "dnsmasq-base" };
+const LOOK_MS = 20;
+const LOOKS_PER_SIGNAL = 100;
 export const dnsmasqProgram = findProgram(DNSMASQ);
 
 /** Knows some names of the domain test, and that there is no missing.test; asks nobody. */
@@ -25,11 +27,16 @@ export async function startDnsmasq(): Promise<CountingServer> {
     [...server.output().matchAll(/queries answered locally (\d+)/g)].map(
       ([, figure = "0"]) => figure,
     );
-  /** It writes its figures down when it is told to; those of UDP, since TCP is answered by children. */
+  /**
+   * It writes its figures down when it is told to; those of UDP, since TCP is answered by children. While it starts it
+   * listens, and does not hear.
+   */
   const served = async (): Promise<number> => {
     const before = figures().length;
-    server.signal("SIGUSR1");
-    while (figures().length === before) await new Promise((resolve) => setTimeout(resolve, 20));
+    for (let looks = 0; figures().length === before; looks++) {
+      if (looks % LOOKS_PER_SIGNAL === 0) server.signal("SIGUSR1");
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
     return Number(figures().at(-1));
   };
   return { port: server.port, served, stop: server.stop };
