@@ -36,6 +36,15 @@ describe("what explains a lost attempt", () => {
     expect(because({ reason: "expired", lostAt: 107_000 }, [short])).toBeNull();
   });
 
+  it("is a database that its node alone cannot reach, where another leader has come meanwhile", () => {
+    const alone: Fault = { ...KILL, kind: "database unreachable", from: 100_000, to: 145_000 };
+    const expired = { reason: "expired", lostAt: 131_000 };
+    expect(because({ ...expired, leaderChanged: true }, [alone])).toMatch(/could not look it up/);
+    expect(because(expired, [alone])).toBeNull();
+    const other = { ...alone, nodeId: "worker3-1" };
+    expect(because({ ...expired, leaderChanged: true }, [other])).toBeNull();
+  });
+
   it("is no fault of the leader or the database where the worker is well", () => {
     const crash: Fault = { ...KILL, kind: "database crash", nodeId: null, to: 100_500 };
     const leader: Fault = { ...KILL, nodeId: "leader0-1", led: true, to: 100_500 };

@@ -115,6 +115,16 @@ export function explanation(
       "its way to the leader was silent for longer than its lease",
       (it) => reason === "expired" && it.kind === "leader unreachable" && lasted(it, silentMs),
     ) ??
+    // Who leads is looked up in the database: a node that cannot does not find the next one.
+    by(
+      "another leader was there, and its node could not look it up",
+      (it) =>
+        reason === "expired" &&
+        lost.leaderChanged &&
+        own(it) &&
+        it.kind === "database unreachable" &&
+        lasted(it, silentMs),
+    ) ??
     by(
       "its way to the leader was silent until it hung up",
       (it) => reason === "lost" && it.kind === "leader unreachable" && lasted(it, GIVEN_UP_MS),
