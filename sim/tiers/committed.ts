@@ -11,6 +11,7 @@
  */
 
 import { DatacenterState } from "../../src/core/tiers/manager/datacenter-state.ts";
+import { attemptsOf } from "../../src/core/tiers/manager/job-history.ts";
 import { decodeRunEntry } from "../../src/core/tiers/manager/run-entries.ts";
 import { RunState } from "../../src/core/tiers/manager/run-state.ts";
 import { MANAGER_DEFAULTS } from "../../src/core/tiers/manager/types.ts";
@@ -110,10 +111,10 @@ export class Committed {
     this.#adopted.set(place, view);
   }
 
-  #onAttempts(job: string, { attempts }: RunState): void {
+  #onAttempts(job: string, run: RunState): void {
     const tokens = new Set<string>();
     const running = new Set<number>();
-    for (const { core, status, token } of attempts) {
+    for (const { core, status, token } of attemptsOf(run)) {
       const name = `${job} core ${core} token ${token}`;
       this.#violations.check(!tokens.has(name), "T2", () => `${name} is two attempts`);
       tokens.add(name);

@@ -7,6 +7,7 @@ import { clipText } from "../../base/text.ts";
 import type { AttemptView, JobEventView, JobStatus, WorkflowView } from "../messages.ts";
 import type { DatacenterJob } from "./datacenter-state.ts";
 import type { Adoption, Decision } from "./run-entries.ts";
+import type { RunAttempt } from "./run-snapshot.ts";
 import type { RunState } from "./run-state.ts";
 
 /** A placement over many cores names the first of them. */
@@ -156,9 +157,21 @@ export function workflowStatus({ attempts, history }: RunState, name: string): W
   return attempts.some(({ workflow }) => workflow === name) ? "running" : "waiting";
 }
 
+/** What was placed of a workflow that is over is over: a core that waited for a set-up that failed never says so. */
+export function attemptsOf(run: RunState): readonly RunAttempt[] {
+  const over = new Set(
+    run.history.flatMap((one) =>
+      one.kind === "step" && one.step.kind === "report" ? [one.step.workflow] : [],
+    ),
+  );
+  return run.attempts.map((one) =>
+    one.status === "running" && over.has(one.workflow) ? { ...one, status: "finished" } : one,
+  );
+}
+
 export function workflowViews(run: RunState): readonly WorkflowView[] {
-  const { attempts, submission } = run;
-  return (submission?.manifests ?? []).map(({ name }) => {
+  const attempts = attemptsOf(run);
+  return (run.submission?.manifests ?? []).map(({ name }) => {
     const own = attempts.filter(({ workflow }) => workflow === name);
     return {
       name,
@@ -185,8 +198,8 @@ function timesOf(
           one.kind === "coreLost"
             ? one.core === core
             : one.kind === "step" &&
-              one.step.kind === "finished" &&
-              one.step.core === core &&
+              ((one.step.kind === "finished" && one.step.core === core) ||
+                one.step.kind === "report") &&
               one.step.workflow === workflow,
         );
   const zero = createdAt + waitedMs;

@@ -87,8 +87,10 @@ export class RunDriver {
       );
   }
 
-  /** What is known of a core's share; null when only a leader before this one knew it. */
-  /** `complete`: all that it measured is here. */
+  /**
+   * What is known of a core's share; null when only a leader before this one knew it. `complete`: all that it
+   * measured is here.
+   */
   lossOf(core: number, complete: boolean): LossFigures | null {
     const token = this.#state.attempts.findLast((one) => one.core === core)?.token;
     const isUnknown = token !== undefined && this.#framed?.has(`${core}/${token}`) === false;

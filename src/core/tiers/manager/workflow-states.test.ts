@@ -1,5 +1,11 @@
 import { expect, it } from "vitest";
-import { World } from "./testing/world.ts";
+import { workflowViews } from "./job-history.ts";
+import { encodeRunEntry, type RunEntry } from "./run-entries.ts";
+import { RunState } from "./run-state.ts";
+import { encodeSubmission } from "./submission.ts";
+import { contextOf } from "./testing/context.ts";
+import { submission, World } from "./testing/world.ts";
+import { WorkflowStates } from "./workflow-states.ts";
 
 const LONG_MS = 3_600_000;
 
@@ -43,4 +49,38 @@ it("one that is cancelled says why; a new leader goes on from what is, and count
   expect(seen.slice(0, 2)).toEqual(["pending running", "running cancelling not now"]);
   expect(seen).toHaveLength(3);
   expect(counted(world, world.leaderOf(job))).not.toHaveProperty("running");
+});
+
+it("a leader before the first entry sees all of them; what waited for a set-up that failed is over", () => {
+  const [context, run] = [contextOf(), new RunState()];
+  const states = new WorkflowStates(context);
+  const [workflow] = submission().manifests.map(({ name }) => name);
+  if (workflow === undefined) throw new Error("a job has a workflow");
+  states.begin("job", run);
+  const cores = [0, 1].map((core) => ({ core, worker: "w0", incarnation: 1 }));
+  const step = { kind: "step", view: 1, at: 0 } as const;
+  const problem = "the executor core that ran the set-up was lost";
+  const entries: readonly RunEntry[] = [
+    {
+      ...{ kind: "begin", createdAt: 0, waitedMs: 0, grants: [] },
+      submission: encodeSubmission(submission()),
+    },
+    { kind: "adopt", view: 1, at: 0 },
+    { kind: "open", view: 1, at: 0, cores },
+    { kind: "start", view: 1, at: 0 },
+    { ...step, step: { kind: "place", workflow, cores: [0, 1] } },
+    { kind: "coreLost", view: 1, at: 5, core: 0, what: "gone", awaited: false, figures: null },
+    { ...step, at: 6, step: { kind: "report", workflow, error: problem, faults: [] } },
+  ];
+  for (const entry of entries) {
+    const data = encodeRunEntry(entry);
+    expect(run.apply({ seq: 0, view: 1, eventId: "e", data }).outcome).not.toBe("rejected");
+    states.look("job", run);
+  }
+  expect([...states.view.transitions.keys()]).toEqual(["pending running", "running failed"]);
+  const [view] = workflowViews(run);
+  expect(view?.attempts.map(({ endedAt, status }) => [status, endedAt])).toEqual([
+    ["lost", 5],
+    ["finished", 6],
+  ]);
 });

@@ -55,8 +55,7 @@ export class WorkflowStates {
   /** Whatever became of it before it was led here has been counted by others. */
   begin(job: string, run: RunState): void {
     const since = this.#context.now;
-    const names = (run.submission?.manifests ?? []).map(({ name }) => name);
-    const known = names.map((name) => [name, { state: stateOf(run, name), since }] as const);
+    const known = namesOf(run).map((name) => [name, { state: stateOf(run, name), since }] as const);
     this.#jobs.set(job, new Map(known));
   }
 
@@ -66,10 +65,14 @@ export class WorkflowStates {
 
   /** Something was decided. */
   look(job: string, run: RunState): void {
-    for (const [workflow, known] of this.#jobs.get(job) ?? []) {
+    const workflows = this.#jobs.get(job);
+    if (workflows === undefined) return;
+    for (const workflow of namesOf(run)) {
+      // Whoever leads a job from its beginning does so before its first entry is there.
+      const known = workflows.get(workflow) ?? { state: "pending", since: this.#context.now };
+      workflows.set(workflow, known);
       const to = stateOf(run, workflow);
-      if (to === known.state) continue;
-      this.#moved({ job, workflow, to, reason: reasonOf(run) }, known);
+      if (to !== known.state) this.#moved({ job, workflow, to, reason: reasonOf(run) }, known);
     }
   }
 
@@ -102,6 +105,10 @@ export class WorkflowStates {
     const counts = [...this.view.counts].map(([state, count]) => [`${state}_count`, count]);
     this.#context.log("info", "WorkflowStateStats", Object.fromEntries(counts));
   }
+}
+
+function namesOf(run: RunState): readonly string[] {
+  return (run.submission?.manifests ?? []).map(({ name }) => name);
 }
 
 function stateOf(run: RunState, workflow: string): WorkflowState {
