@@ -132,7 +132,9 @@ export class JobLeader {
     // One that may not act yet waits for another, not for the time.
     const acting = this.branches.filter((branch) => this.#mayAct(branch));
     const all = [...acting, ...this.#left];
-    const judgeAt = this.#joint?.nextDeadline ?? NEVER;
+    // Nobody judges while its log is written, or when it is to end anyhow.
+    const judges = !this.#isAppending && this.state?.status !== "CANCELLING";
+    const judgeAt = (judges ? this.#joint?.nextDeadline : null) ?? NEVER;
     return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
   }
 

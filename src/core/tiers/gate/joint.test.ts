@@ -225,6 +225,19 @@ describe("a job in two datacenters", () => {
     world.until(() => !isBusy(world));
   });
 
+  it("that waits for a datacenter to hear of its end does not keep its gate awake", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 30_000 });
+    const changes = { thresholds: ["requests.count < 100000"], abortAfterMs: 0 };
+    const job = world.submit(changes, { datacenters: BOTH });
+    world.until(() => world.status(job) === "RUNNING");
+    world.cut.add("dc2");
+    world.ask({ kind: "control", job, by: "me", control: { kind: "cancel", reason: "no" } });
+    world.until(() => world.status(job) === "CANCELLING");
+    world.ticks = 0;
+    world.run(2_000);
+    expect(world.ticks).toBeLessThan(50);
+  });
+
   it("whose leader is lost in mid-job has one exact result", () => {
     const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 12_000 });
     const job = world.submit({}, { datacenters: BOTH });
