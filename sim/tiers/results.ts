@@ -2,7 +2,8 @@
  * What clients were told, and whether it is true.
  *
  *   T3   one key is one job; a job ends once, and everybody who asks learns the same
- *   T5   counted <= really made <= counted + what the cores that are stated as lost made
+ *   T5   counted <= really made <= counted + what the cores that are stated as lost made; a job without figures made
+ *        no load, or says that its only datacenter is lost, which was away for long
  *   T8   a job whose cancel was confirmed ends cancelled, and soon makes no more load
  *   T10  where only managers had faults, nothing of a job is lost
  *   T13  a job makes load in no more datacenters than it was to run in, and in each as one job
@@ -14,6 +15,7 @@
 import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
 import { countOf } from "../../src/core/tiers/gate/spec.ts";
+import { GATE_DEFAULTS } from "../../src/core/tiers/gate/types.ts";
 import type { ClientAnswer, Control, Progress } from "../../src/core/tiers/messages.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
@@ -21,11 +23,15 @@ import { TICK_MS } from "./core.ts";
 import type { JobPlan } from "./jobs.ts";
 import type { TiersPlan } from "./swarm.ts";
 import { callsOf, type JobTruth, type Truth } from "./truth.ts";
+import { datacenterName } from "./world.ts";
 
 /** A share is not dealt again for ever: with more losses than this one of them may be given up. */
 const LOSSES_MAX = 3;
 /** By then another core goes on with a share. */
 const REPLACED_MS_MAX = 3_000;
+
+/** A datacenter that is given up was away at least so long; elections after it are silence, too. */
+const AWAY_MS_MIN = GATE_DEFAULTS.lostMs / 2;
 
 /** From the confirmed cancel, or from healing, to the last call: work in flight, its kill, and a new leader. */
 const CANCELLED_MS_MAX = 60_000;
@@ -51,6 +57,8 @@ export class Results {
   readonly #scope: TiersPlan["scope"];
   readonly #hasGates: boolean;
   readonly #healAt: number;
+  /** What a job says whose only datacenter may have been given up. */
+  readonly #mayBeLost: ReadonlySet<string>;
   readonly #jobOf = new Map<string, string>();
   readonly #ended = new Map<string, Ended>();
   /** When somebody first heard of it, by key. */
@@ -64,6 +72,7 @@ export class Results {
     this.#scope = plan.scope;
     this.#hasGates = plan.gates > 0;
     this.#healAt = plan.healAt;
+    this.#mayBeLost = lostDatacenters(plan);
   }
 
   /** Jobs that somebody was told of, with their keys. */
@@ -161,7 +170,8 @@ export class Results {
     });
     if (summary === null) {
       const made = truth.cores.flatMap(({ calls }) => [...calls.values()]);
-      this.#violations.check(made.length === 0, "T5", () => {
+      const isLost = status === "FAILED" && this.#mayBeLost.has(reason ?? "");
+      this.#violations.check(made.length === 0 || isLost, "T5", () => {
         return `${job} is ${status} (${reason}) without figures, and its cores made load`;
       });
     } else this.#compare(job, plan, summary, truth);
@@ -267,6 +277,16 @@ export class Results {
       });
     }
   }
+}
+
+function lostDatacenters({ faults }: TiersPlan): ReadonlySet<string> {
+  const awayMs = new Map<string, number>();
+  for (const { fault } of faults) {
+    if (fault.kind !== "cutDatacenter" && fault.kind !== "loseDatacenter") continue;
+    const says = `${datacenterName(fault.place)}: lost`;
+    awayMs.set(says, (awayMs.get(says) ?? 0) + fault.forMs);
+  }
+  return new Set([...awayMs].flatMap(([says, ms]) => (ms >= AWAY_MS_MIN ? [says] : [])));
 }
 
 /** What is left to do follows from the time. */

@@ -133,8 +133,8 @@ export class JobLeader {
     const acting = this.branches.filter((branch) => this.#mayAct(branch));
     const all = [...acting, ...this.#left];
     // Nobody judges while its log is written, or when it is to end anyhow.
-    const judges = !this.#isAppending && this.state?.status !== "CANCELLING";
-    const judgeAt = (judges ? this.#joint?.nextDeadline : null) ?? NEVER;
+    const isIdle = this.#isAppending || this.state?.status === "CANCELLING";
+    const judgeAt = isIdle ? NEVER : (this.#joint?.nextDeadline ?? NEVER);
     return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
   }
 
@@ -371,8 +371,7 @@ export class JobLeader {
     }
     const ready = this.#joint.words(this.branches, state).ready();
     if (ready === null || state.status !== "RUNNING") return false;
-    const { options, wall } = this.#context;
-    const atMs = Math.floor(wall) + options.config.startLeadMs;
+    const atMs = Math.floor(this.#context.wall) + this.#context.options.config.startLeadMs;
     const { value, workflow } = ready;
     this.#append(state, { kind: "JobSetUpValue", workflow, value: encodeBegun({ atMs, value }) });
     return true;
