@@ -8,12 +8,13 @@
 
 import { parseArgs } from "node:util";
 import { cpu } from "./cpu.ts";
+import { jobs } from "./jobs.ts";
 import { losses } from "./losses.ts";
 import { managerFrames } from "./manager-frames.ts";
 import { type Measurement, type Seen, tableOf } from "./row.ts";
 import { start } from "./start.ts";
 
-const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses, managerFrames];
+const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses, managerFrames, jobs];
 
 const { positionals: only, values } = parseArgs({
   allowPositionals: true,
