@@ -54,13 +54,19 @@ export class ArrivalTarget {
     return [...this.#byCore().values()].map(([first = 0]) => first).sort((a, b) => a - b);
   }
 
-  cores(): ReadonlySet<string> {
-    return new Set(this.#byCore().keys());
+  /** Those that were heard since. */
+  cores(since = 0): ReadonlySet<string> {
+    return new Set(this.#arrivals.filter(({ at }) => at >= since).map(({ core }) => core));
   }
 
   /** When a core was heard first that is none of these; null: never. */
-  firstOfOthers(known: ReadonlySet<string>): number | null {
-    return this.#arrivals.find(({ core }) => !known.has(core))?.at ?? null;
+  firstOfOthers(known: ReadonlySet<string>, since = 0): number | null {
+    return this.#arrivals.find(({ at, core }) => at >= since && !known.has(core))?.at ?? null;
+  }
+
+  /** When one of these was heard last; null: never. */
+  lastOf(cores: ReadonlySet<string>): number | null {
+    return this.#arrivals.findLast(({ core }) => cores.has(core))?.at ?? null;
   }
 
   /** The longest time that one of these cores was not heard; one that is never heard again is silent to the end. */

@@ -4,6 +4,7 @@
  */
 
 import { hasEnded } from "../../src/client/client.ts";
+import { type Gap, gapBetween, gapOf } from "./gaps.ts";
 import { type Findings, type Measurement, quantile, type Row, type Seen, seconds } from "./row.ts";
 import { pause, Stage, until } from "./stage.ts";
 
@@ -15,8 +16,6 @@ const LOAD_SECONDS = 25;
 const BEFORE_MS = 4_000;
 /** Looked at after the loss: longer than anything is allowed to take. */
 const AFTER_MS = 12_000;
-/** Beyond the longest pause without a loss: what a busy machine does now and then is no gap in load. */
-const GAP_MS_MIN = 250;
 const ASK_EVERY_MS = 100;
 
 const WORKER = {
@@ -38,11 +37,7 @@ const GATE = {
   aim: "0; 4 s",
 };
 
-interface Loss {
-  /** Of a core that goes on, beyond what it shows without a loss. */
-  readonly gapMs: number;
-  readonly longestMs: number;
-  readonly longestBeforeMs: number;
+interface Loss extends Gap {
   /** Until a core that was not heard before makes requests. */
   readonly newCoreMs: number | null;
   readonly figuresMs: number;
@@ -79,7 +74,7 @@ async function lose(stage: Stage, whom: (cast: Cast) => string): Promise<Loss> {
   await nodes.start(victim);
   await stage.settled();
   return {
-    ...{ gapMs: Math.max(0, longestMs - longestBeforeMs), longestMs, longestBeforeMs, figuresMs },
+    ...{ ...gapBetween(longestBeforeMs, longestMs), figuresMs },
     newCoreMs: newCoreMs === null ? null : newCoreMs - killedAt,
   };
 }
@@ -125,15 +120,6 @@ function watch({ client }: Stage, job: string): Watching {
       await watched;
     },
   };
-}
-
-function gapOf(losses: readonly Loss[]): { readonly text: string; readonly holds: boolean } {
-  const gaps = losses.filter(({ gapMs }) => gapMs >= GAP_MS_MIN).map(({ gapMs }) => gapMs);
-  const longest = Math.max(...losses.map(({ longestMs }) => longestMs));
-  const before = Math.max(...losses.map(({ longestBeforeMs }) => longestBeforeMs));
-  const gap = gaps.length === 0 ? "0" : seconds(Math.max(...gaps));
-  const between = `at most ${longest.toFixed(0)} ms between two requests, before ${before.toFixed(0)}`;
-  return { text: `${gap} (${between})`, holds: gaps.length === 0 };
 }
 
 function seenOf(losses: readonly Loss[], figuresMsMax: number): Seen {

@@ -11,10 +11,11 @@ import { cpu } from "./cpu.ts";
 import { jobs } from "./jobs.ts";
 import { losses } from "./losses.ts";
 import { managerFrames } from "./manager-frames.ts";
+import { rolling } from "./rolling.ts";
 import { type Measurement, type Seen, tableOf } from "./row.ts";
 import { start } from "./start.ts";
 
-const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses, managerFrames, jobs];
+const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses, rolling, managerFrames, jobs];
 
 const { positionals: only, values } = parseArgs({
   allowPositionals: true,

@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { type ClusterClient, ClusterError, hasEnded } from "../../src/client/client.ts";
-import type { JobView, Progress } from "../../src/core/tiers/messages.ts";
+import type { JobView, NodeView, Progress } from "../../src/core/tiers/messages.ts";
 import type { RunOptions } from "../../src/runner/run-options.ts";
 import { Nodes } from "../../test/chaos/tiers/nodes.ts";
 import { Sites } from "../../test/chaos/tiers/sites.ts";
@@ -56,12 +56,22 @@ export class Stage {
     return stage;
   }
 
+  /** Everybody is there. */
+  async complete(): Promise<void> {
+    await until(async () => ((await this.#alive()) === null ? null : true), "all nodes are alive");
+  }
+
+  async #alive(): Promise<readonly NodeView[] | null> {
+    const known = await this.client.nodes();
+    const isComplete = known.every(({ status }) => status === "alive");
+    return isComplete && known.length >= this.nodes.names().length ? known : null;
+  }
+
   /** Everybody is there and has nothing to do. */
   async settled(): Promise<void> {
     await until(async () => {
-      const known = await this.client.nodes();
-      const isIdle = known.every(({ coresUsed, status }) => status === "alive" && coresUsed === 0);
-      if (!isIdle || known.length < this.nodes.names().length) return null;
+      const known = await this.#alive();
+      if (known === null || known.some(({ coresUsed }) => coresUsed > 0)) return null;
       const datacenters = await this.client.datacenters();
       return datacenters.every(({ cores, coresFree }) => coresFree === cores) ? true : null;
     }, "the cluster is idle");

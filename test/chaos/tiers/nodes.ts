@@ -114,10 +114,20 @@ export class Nodes {
   }
 
   async kill(names: readonly string[]): Promise<void> {
-    const children = names.flatMap((name) => this.#node(name).child ?? []);
-    const gone = children.map((child) => exited(child));
+    const gone = names.map((name) => exited(this.#node(name).child));
     for (const name of names) this.signal(name, "SIGKILL");
     await Promise.all(gone);
+  }
+
+  /** As an operator ends them: each may hand over what it does. */
+  async terminate(names: readonly string[]): Promise<void> {
+    const gone = names.map((name) => exited(this.#node(name).child));
+    for (const name of names) this.signal(name, "SIGTERM");
+    const late = setTimeout(() => {
+      for (const name of names) this.signal(name, "SIGKILL");
+    }, END_MS_MAX);
+    await Promise.all(gone);
+    clearTimeout(late);
   }
 
   pidOf(name: string): number {
@@ -127,16 +137,8 @@ export class Nodes {
   async end(): Promise<void> {
     for (const role of ["worker", "manager", "gate"] as const) {
       const names = this.names(role).filter((name) => this.isAlive(name));
-      for (const name of names) {
-        this.signal(name, "SIGCONT");
-        this.signal(name, "SIGTERM");
-      }
-      const gone = names.map((name) => exited(this.#node(name).child));
-      const late = setTimeout(() => {
-        for (const name of names) this.signal(name, "SIGKILL");
-      }, END_MS_MAX);
-      await Promise.all(gone);
-      clearTimeout(late);
+      for (const name of names) this.signal(name, "SIGCONT");
+      await this.terminate(names);
     }
   }
 
