@@ -77,7 +77,8 @@ async function rateOf(
   const used = cpuSeconds() - cpu;
   const [p50, p99] = [quantile(programs.tookMs, 0.5), quantile(programs.tookMs, 0.99)];
   say(
-    `jobs: ${(count / seconds).toFixed(0)} per second, answered after ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, ` +
+    `jobs: ${(count / seconds).toFixed(0)} per second, answered after ${p50.toFixed(0)} ms, ` +
+      `p99 ${p99.toFixed(0)} ms, ` +
       `${programs.refused - refused} given up, ${((1_000 * used) / count).toFixed(1)} ms of CPU of all gates for a job`,
   );
   return count / seconds;

@@ -8,6 +8,7 @@
 
 import { parseArgs } from "node:util";
 import { cpu } from "./cpu.ts";
+import { gateFrames } from "./gate-frames.ts";
 import { jobs } from "./jobs.ts";
 import { losses } from "./losses.ts";
 import { managerFrames } from "./manager-frames.ts";
@@ -15,7 +16,15 @@ import { rolling } from "./rolling.ts";
 import { type Measurement, type Seen, tableOf } from "./row.ts";
 import { start } from "./start.ts";
 
-const MEASUREMENTS: readonly Measurement[] = [cpu, start, ...losses, rolling, managerFrames, jobs];
+const MEASUREMENTS: readonly Measurement[] = [
+  cpu,
+  start,
+  ...losses,
+  rolling,
+  managerFrames,
+  gateFrames,
+  jobs,
+];
 
 const { positionals: only, values } = parseArgs({
   allowPositionals: true,

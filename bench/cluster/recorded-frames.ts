@@ -1,10 +1,12 @@
-/** The merged frames of one worker over time, as its machine makes them of those of its cores. */
+/** Merged frames over time, as the machines of a worker and of a manager make them of those of cores. */
 
 import { Random } from "../../src/core/base/random.ts";
 import type { MergedFigures } from "../../src/core/run/job/core-messages.ts";
+import { WorkflowAggregate } from "../../src/core/run/results/workflow-aggregate.ts";
 import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
 import { MergedPart } from "../../src/core/tiers/worker/merged-part.ts";
 import { ERROR_KINDS } from "../../src/protocols/protocol.ts";
+import { recordedManifest, stepNames } from "./recorded-job.ts";
 
 const WINDOWS_PER_SECOND = 10;
 const WINDOW_MS = 1_000 / WINDOWS_PER_SECOND;
@@ -17,38 +19,83 @@ interface RecordedLoad {
   readonly rate: number;
 }
 
-export function stepNames(count: number): string[] {
-  return Array.from({ length: count }, (_, at) => `step ${at + 1}`);
+const HEALTH = { cpu: 0.6, residentBytes: 120e6, activeUsers: 50 };
+
+/** Cores under load, one window after the other. */
+class RecordedCores {
+  readonly #random = new Random("frames");
+  readonly #names: readonly string[];
+  readonly #load: RecordedLoad;
+  readonly #recorders: readonly StatsRecorder[];
+  #windows = 0;
+
+  constructor(load: RecordedLoad) {
+    this.#load = load;
+    this.#names = stepNames(load.steps);
+    this.#recorders = Array.from({ length: load.cores }, () => new StatsRecorder(SHAPE));
+  }
+
+  get measuredMs(): number {
+    return this.#windows * WINDOW_MS;
+  }
+
+  /** `take` says which frame of a core is held from now on. */
+  next(take: (core: number, frame: Uint8Array) => number): void {
+    this.#windows++;
+    for (const [core, recorder] of this.#recorders.entries()) {
+      this.#fill(recorder);
+      const { measuredMs } = this;
+      const moment = { measuredMs, warmingUp: false, target: 50, arrivalsWaiting: 0 };
+      recorder.acknowledged(take(core, recorder.frame(moment, false)));
+    }
+  }
+
+  #fill(recorder: StatsRecorder): void {
+    const [names, random, { rate, steps }] = [this.#names, this.#random, this.#load];
+    for (let call = 0; call < rate / WINDOWS_PER_SECOND; call++) {
+      const step = recorder.stepNumber(names[random.below(names.length)] ?? "", "http");
+      const latencyUs = latency(random);
+      recorder.step(step).record(-1, 200, latencyUs, latencyUs, latencyUs - 50, -1, -1, 900, 200);
+      recorder.step(step).sent(1);
+    }
+    recorder.counts.completed += Math.ceil(rate / WINDOWS_PER_SECOND / steps);
+    for (let lag = 0; lag < 5; lag++) recorder.loopLag.record(random.below(2_000));
+    recorder.seal(this.#windows, { users: 50, target: 50, cpuMs: 60, lagMsMax: 2 });
+  }
 }
 
-/** So many, each written against the one before. */
+/** Those of a worker, one per window; so many, each written against the one before. */
 export function recordFrames(count: number, load: RecordedLoad): readonly MergedFigures[] {
-  const random = new Random("frames");
-  const names = stepNames(load.steps);
+  const cores = new RecordedCores(load);
   const part = new MergedPart(1, null, SHAPE);
-  const recorders = Array.from({ length: load.cores }, () => new StatsRecorder(SHAPE));
-  for (const core of recorders.keys()) part.attach(core);
+  for (let core = 0; core < load.cores; core++) part.attach(core);
   return Array.from({ length: count }, (_, at) => {
-    for (const [core, recorder] of recorders.entries()) {
-      for (let call = 0; call < load.rate / WINDOWS_PER_SECOND; call++) {
-        const step = recorder.stepNumber(names[random.below(names.length)] ?? "", "http");
-        const latencyUs = latency(random);
-        recorder.step(step).record(-1, 200, latencyUs, latencyUs, latencyUs - 50, -1, -1, 900, 200);
-        recorder.step(step).sent(1);
-      }
-      recorder.counts.completed += Math.ceil(load.rate / WINDOWS_PER_SECOND / load.steps);
-      for (let lag = 0; lag < 5; lag++) recorder.loopLag.record(random.below(2_000));
-      recorder.seal(at + 1, { users: 50, target: 50, cpuMs: 60, lagMsMax: 2 });
-      const measuredMs = (at + 1) * WINDOW_MS;
-      const moment = { measuredMs, warmingUp: false, target: 50, arrivalsWaiting: 0 };
-      const bytes = recorder.frame(moment, false);
-      const health = { cpu: 0.6, residentBytes: 120e6, activeUsers: 50 };
-      const event = { kind: "frame", execution: 1, part: null, bytes, health } as const;
-      recorder.acknowledged(part.take(core, event, measuredMs) ?? 0);
-    }
-    const written = part.write((at + 1) * WINDOW_MS);
+    cores.next((core, bytes) => {
+      const event = { kind: "frame", execution: 1, part: null, bytes, health: HEALTH } as const;
+      return part.take(core, event, cores.measuredMs) ?? 0;
+    });
+    const written = part.write(cores.measuredMs);
     part.acknowledged(at + 1);
     return written;
+  });
+}
+
+/** Those of a datacenter, which tells what its cores did in so many windows; each written against the one before. */
+export function recordTold(
+  count: number,
+  windowsPerFrame: number,
+  load: RecordedLoad,
+): readonly Uint8Array[] {
+  const cores = new RecordedCores(load);
+  const told = new WorkflowAggregate(recordedManifest(load.steps, load.cores), ERROR_KINDS);
+  told.started([...Array(load.cores).keys()], 0);
+  return Array.from({ length: count }, (_, at) => {
+    for (let window = 0; window < windowsPerFrame; window++)
+      cores.next((core, bytes) => {
+        const { held } = told.frame(core, bytes, HEALTH, cores.measuredMs);
+        return held;
+      });
+    return told.tell(at);
   });
 }
 

@@ -44,6 +44,17 @@ export class Nodes {
     sites: Sites,
     prepared: (plan: NodePlan, dataDir: string) => void = () => undefined,
   ): Promise<Nodes> {
+    const nodes = await Nodes.prepare(shape, sites, prepared);
+    await nodes.startAll();
+    return nodes;
+  }
+
+  /** None of them runs. */
+  static async prepare(
+    shape: ClusterShape,
+    sites: Sites,
+    prepared: (plan: NodePlan, dataDir: string) => void = () => undefined,
+  ): Promise<Nodes> {
     const dir = mkdtempSync(join(tmpdir(), "hyperscale-chaos-"));
     const plans = await prepareNodes(dir, shape);
     for (const plan of plans) prepared(plan, join(dir, plan.name));
@@ -62,9 +73,7 @@ export class Nodes {
       const address = plan.address === null ? null : hosted(plan.address, site);
       nodes.set(plan.name, { ...plan, address, site, child: null, errors: "" });
     }
-    const all = new Nodes(dir, nodes);
-    await all.startAll();
-    return all;
+    return new Nodes(dir, nodes);
   }
 
   /** All that do not run. */
