@@ -69,6 +69,8 @@ export class Branch {
   readonly key: string;
   /** The job's id there; empty until it is known. */
   job = "";
+  /** It was sent there, or is about to be; another gate may have sent it before. */
+  wasAsked = false;
   observed: Observed | null = null;
   /** Calls over about the last second. */
   ratePerSecond = 0;
@@ -217,6 +219,7 @@ export class Branch {
   }
 
   #submit(): void {
+    this.wasAsked = true;
     const submission = this.#submission;
     const request = { kind: "submit", key: this.key, submission, routing: ANYWHERE } as const;
     this.#tell({ kind: "client", request }, (answer, manager) => {

@@ -36,7 +36,9 @@ import {
   finalStatusOf,
   hasJobEnded,
   LOST,
+  REASON_CHARACTERS_MAX,
   reasonOf,
+  reasonOfEnd,
   statusOf,
   THRESHOLDS,
 } from "./status.ts";
@@ -59,6 +61,8 @@ export class JobLeader {
   /** Where it does not run any more: they are told to end. */
   #left: Branch[] = [];
   readonly #avoided = new Map<string, number>();
+  /** Parts that this gate has sent out itself: it knows which of them nobody was asked for. */
+  readonly #sent = new Set<string>();
   /** The datacenter that has not taken it last, until another is chosen. */
   #leftAt: string | null = null;
   #spec: JobSpec | null = null;
@@ -209,7 +213,8 @@ export class JobLeader {
   }
 
   #leave(branch: Branch): void {
-    if (!this.#context.rules.leftCancelled) return;
+    const isUnknownThere = this.#sent.has(branch.key) && !branch.wasAsked;
+    if (isUnknownThere || !this.#context.rules.leftCancelled) return;
     branch.want({ ...UNWANTED, cancel: "it runs elsewhere" });
     this.#left.push(branch);
   }
@@ -291,11 +296,10 @@ export class JobLeader {
     if (next === undefined) return;
     datacenters.decided(this.job, next.name, this.#leftAt);
     this.#leftAt = null;
+    const attempt = attemptsOf(state) + 1;
+    this.#sent.add(keyOfPart(state.jobId, { dcId: next.name, attempt }));
     this.#append(state, {
-      kind: "JobDispatched",
-      dcId: next.name,
-      cores: next.cores,
-      attempt: attemptsOf(state) + 1,
+      ...{ kind: "JobDispatched", dcId: next.name, cores: next.cores, attempt },
       digest: sha256(state.spec),
     });
   }
@@ -391,14 +395,10 @@ export class JobLeader {
     this.#lookAt = this.#context.now + LOOK_MS;
     if (open.length > 0) return;
     const finalStatus = finalStatusOf(state);
-    const reasons = this.branches.flatMap(({ datacenter, observed, problem }) => {
-      const why = problem ?? observed?.reason ?? null;
-      return why === null ? [] : [shares.length > 1 ? `${datacenter}: ${why}` : why];
+    const reasons = this.branches.map(({ datacenter, observed, problem }) => {
+      return { datacenter, why: problem ?? observed?.reason ?? null };
     });
-    const lost = results.filter((one) => one.finalStatus === LOST).map(({ dcId }) => dcId);
-    if (lost.length > 0) reasons.push(`${lost.join(", ")}: lost`);
-    const reason = finalStatus === "COMPLETED" ? null : reasons.join("; ") || null;
-    const aggregateMetrics = encodeReason(reason?.slice(0, REASON_CHARACTERS_MAX) ?? null);
+    const aggregateMetrics = encodeReason(reasonOfEnd(state, reasons));
     this.#append(state, { kind: "JobCompleted", finalStatus, aggregateMetrics });
   }
 
@@ -453,8 +453,7 @@ export class JobLeader {
       this.#isAppending = false;
       this.#log(body.kind, appended);
       // What the ledger will not take now it will not take a moment later either.
-      const { now } = this.#context;
-      this.#lookAt = appended.kind === "refused" ? now + LOOK_MS : now;
+      this.#lookAt = this.#context.now + (appended.kind === "refused" ? LOOK_MS : 0);
     });
   }
 
@@ -478,8 +477,6 @@ interface ResultBody {
   readonly failed: number;
 }
 
-/** Of what a job's log says for people. */
-const REASON_CHARACTERS_MAX = 300;
 const UNWANTED: Wanted = {
   ...{ startAtMs: null, paused: false, factor: 1, cancel: null, timeOut: null },
   ...{ live: "none", joint: [] },

@@ -308,4 +308,20 @@ describe("a job in two datacenters", () => {
     );
     for (const job of jobs) expect(world.end(job, 120_000).status).toBe("COMPLETED");
   });
+
+  it("is not sent where nobody was asked, only to be cancelled there, when it is chosen anew (T14)", () => {
+    const world = new GateWorld({ datacenters: BOTH });
+    world.cut.add("dc1");
+    const job = world.submit({}, { datacenters: BOTH });
+    const events = (): readonly string[] => {
+      const told = world.ask({ kind: "events", job, from: 0 });
+      return told.kind === "events" ? told.events.map(({ kind }) => kind) : [];
+    };
+    world.until(() => events().filter((kind) => kind === "JobQueued").length > 0);
+    world.run(2_000);
+    const there = world.datacenter("dc2").ask({ kind: "jobs", after: null });
+    expect(there.kind === "jobs" ? there.jobs : null).toEqual([]);
+    world.cut.clear();
+    expect(world.end(job, 120_000).status).toBe("COMPLETED");
+  });
 });

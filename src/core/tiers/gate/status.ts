@@ -10,6 +10,8 @@ import { ENDED_STATUSES, type JobStatus } from "../messages.ts";
 export const THRESHOLDS = "thresholds";
 /** The final status of a datacenter that was given up. */
 export const LOST = "LOST";
+/** Of what a job's log says for people. */
+export const REASON_CHARACTERS_MAX = 300;
 
 export function statusOf(state: JobState): JobStatus {
   switch (state.status) {
@@ -66,6 +68,22 @@ export function reasonOf({ cancellation, end }: JobState): string | null {
 /** How `reasonOf` finds it again. */
 export function encodeReason(reason: string | null): Uint8Array {
   return encodePlain({ reason });
+}
+
+/** From what its datacenters say; null when there is nothing to explain. */
+export function reasonOfEnd(
+  state: JobState,
+  told: readonly { readonly datacenter: string; readonly why: string | null }[],
+): string | null {
+  const { results, started } = state.run;
+  const areSeveral = (started?.shares ?? []).length > 1;
+  const reasons = told.flatMap(({ datacenter, why }) => {
+    return why === null ? [] : [areSeveral ? `${datacenter}: ${why}` : why];
+  });
+  const lost = results.filter((one) => one.finalStatus === LOST).map(({ dcId }) => dcId);
+  if (lost.length > 0) reasons.push(`${lost.join(", ")}: lost`);
+  if (finalStatusOf(state) === "COMPLETED" || reasons.length === 0) return null;
+  return reasons.join("; ").slice(0, REASON_CHARACTERS_MAX);
 }
 
 /** Of the whole job, from what became of its parts. */
