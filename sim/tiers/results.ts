@@ -3,7 +3,7 @@
  *
  *   T3   one key is one job; a job ends once, and everybody who asks learns the same
  *   T5   counted <= really made <= counted + what the cores that are stated as lost made; a job without figures made
- *        no load, or says that its only datacenter is lost, which was away for long
+ *        no load, or says that its datacenters are lost, which were away for long
  *   T8   a job whose cancel was confirmed ends cancelled, and soon makes no more load
  *   T10  where only managers had faults, nothing of a job is lost
  *   T13  a job makes load in no more datacenters than it was to run in, and in each as one job
@@ -57,8 +57,8 @@ export class Results {
   readonly #scope: TiersPlan["scope"];
   readonly #hasGates: boolean;
   readonly #healAt: number;
-  /** What a job says whose only datacenter may have been given up. */
-  readonly #mayBeLost: ReadonlySet<string>;
+  /** Datacenters that were away for long enough to be given up. */
+  readonly #lostPlaces: ReadonlySet<string>;
   readonly #jobOf = new Map<string, string>();
   readonly #ended = new Map<string, Ended>();
   /** When somebody first heard of it, by key. */
@@ -72,7 +72,7 @@ export class Results {
     this.#scope = plan.scope;
     this.#hasGates = plan.gates > 0;
     this.#healAt = plan.healAt;
-    this.#mayBeLost = lostDatacenters(plan);
+    this.#lostPlaces = lostDatacenters(plan);
   }
 
   /** Jobs that somebody was told of, with their keys. */
@@ -157,6 +157,13 @@ export class Results {
     for (const [job, ended] of this.#ended) this.#judge(job, ended);
   }
 
+  /** It says which datacenters are lost, and so they may be: the worst faults take most managers in other ways, too. */
+  #mayBeLost(reason: string): boolean {
+    const [, names] = /^([^:]+): lost$/.exec(reason) ?? [];
+    if (names === undefined) return false;
+    return this.#scope === "all" || names.split(", ").every((name) => this.#lostPlaces.has(name));
+  }
+
   #judge(job: string, { plan, progress }: Ended): void {
     const { reason, status, summary } = progress;
     const truth = this.#truth.job(plan.key);
@@ -170,7 +177,7 @@ export class Results {
     });
     if (summary === null) {
       const made = truth.cores.flatMap(({ calls }) => [...calls.values()]);
-      const isLost = status === "FAILED" && this.#mayBeLost.has(reason ?? "");
+      const isLost = status === "FAILED" && this.#mayBeLost(reason ?? "");
       this.#violations.check(made.length === 0 || isLost, "T5", () => {
         return `${job} is ${status} (${reason}) without figures, and its cores made load`;
       });
@@ -283,10 +290,10 @@ function lostDatacenters({ faults }: TiersPlan): ReadonlySet<string> {
   const awayMs = new Map<string, number>();
   for (const { fault } of faults) {
     if (fault.kind !== "cutDatacenter" && fault.kind !== "loseDatacenter") continue;
-    const says = `${datacenterName(fault.place)}: lost`;
-    awayMs.set(says, (awayMs.get(says) ?? 0) + fault.forMs);
+    const name = datacenterName(fault.place);
+    awayMs.set(name, (awayMs.get(name) ?? 0) + fault.forMs);
   }
-  return new Set([...awayMs].flatMap(([says, ms]) => (ms >= AWAY_MS_MIN ? [says] : [])));
+  return new Set([...awayMs].flatMap(([name, ms]) => (ms >= AWAY_MS_MIN ? [name] : [])));
 }
 
 /** What is left to do follows from the time. */

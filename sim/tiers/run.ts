@@ -89,6 +89,8 @@ class TiersRun {
   readonly #returns: Returns;
   readonly #random: Random;
   readonly #jobs: JobPlan[] = [];
+  /** Each job as any gate has ever known it last: one that comes back may still know of places that were left. */
+  readonly #latest = new Map<string, JobState>();
   /** No further jobs but the last one. */
   #closing = false;
 
@@ -239,7 +241,9 @@ class TiersRun {
     this.#returns.sample();
     for (const { process } of this.#cluster.gates)
       for (const { state } of process.node === null ? [] : lookupIn(process.node).jobs())
-        this.committed.onAsked(placesOf(state));
+        if (state.appliedSeq >= (this.#latest.get(state.jobId)?.appliedSeq ?? 0))
+          this.#latest.set(state.jobId, state);
+    for (const state of this.#latest.values()) this.committed.onAsked(placesOf(state));
     world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
   }
 
