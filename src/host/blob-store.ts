@@ -9,7 +9,6 @@ import { constants } from "node:fs";
 import {
   copyFile,
   type FileHandle,
-  mkdir,
   open,
   readdir,
   readFile,
@@ -20,6 +19,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "../core/base/error-text.ts";
+import { makeFolder } from "./folders.ts";
 
 interface Known {
   readonly bytes: number;
@@ -68,7 +68,7 @@ export class BlobStore {
   }
 
   static async open(directory: string, options: BlobStoreOptions): Promise<BlobStore> {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeFolder(directory, { mode: 0o700 });
     const known: [string, Known][] = [];
     for (const name of await readdir(directory)) {
       const path = join(directory, name);

@@ -4,8 +4,9 @@
  */
 
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readFile } from "node:fs/promises";
+import { type FileHandle, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolder } from "./folders.ts";
 import type { DiskPort } from "./ports/disk.ts";
 
 export class FileDisk implements DiskPort {
@@ -69,7 +70,7 @@ export class FileDisk implements DiskPort {
 }
 
 async function openDurably(path: string): Promise<FileHandle> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path), { mode: 0o700 });
   const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   const directory = await open(dirname(path), "r");
   try {

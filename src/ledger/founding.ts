@@ -6,8 +6,9 @@
  */
 
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../host/folders.ts";
 import { systemCode, WalError } from "./log/errors.ts";
 import { syncDirectory } from "./log/file-executor.ts";
 
@@ -23,7 +24,7 @@ const WAYS = ["found", "join"] as const;
 /** What stands in the way, in words; null when the mark is there. */
 export async function allowFirstStart(dataDir: string, way: FirstStart): Promise<string | null> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeFolder(dataDir, { mode: 0o700 });
     if (await hasLog(dataDir)) return `${dataDir} holds a log already: start the node as it is`;
     for (const other of WAYS) await rm(join(dataDir, MARKS[other]), { force: true });
     const file = await open(join(dataDir, MARKS[way]), "w", 0o600);

@@ -6,8 +6,9 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../host/folders.ts";
 import { systemCode, WalError } from "./log/errors.ts";
 import { syncDirectory } from "./log/file-executor.ts";
 
@@ -34,7 +35,7 @@ export async function identityOfDirectory(dataDir: string): Promise<string> {
 
 async function makeIdentity(dataDir: string, path: string): Promise<string> {
   const identity = randomBytes(IDENTITY_BYTES).toString("hex");
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeFolder(dataDir, { mode: 0o700 });
   const file = await open(`${path}.tmp`, "w", 0o600);
   try {
     await file.writeFile(`${identity}\n`);

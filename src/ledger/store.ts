@@ -5,7 +5,6 @@
  *     <dataDir>/wal/       segments and checkpoints          <dataDir>/archive/    finished jobs
  */
 
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever } from "../core/base/assert.ts";
 import { type LogLine, logLines } from "../core/ledger/job/log-lines.ts";
@@ -14,6 +13,7 @@ import { walConfig } from "../core/ledger/log/limits.ts";
 import { identityOf } from "../core/ledger/log/segment.ts";
 import type { LedgerStore } from "../core/ledger/store/store.ts";
 import type { StoreEvent, StoreOptions, StoreRefusal } from "../core/ledger/store/types.ts";
+import { makeFolder } from "../host/folders.ts";
 import type { Log } from "../host/ports/log.ts";
 import { ArchiveReader } from "./archive.ts";
 import type { LedgerConfig } from "./config.ts";
@@ -78,7 +78,7 @@ export class Store {
     const directory = join(config.dataDir, "wal");
     say(log, "wal.opening", logLines.openingWal(directory));
     const lock = await prepareDirectory(directory);
-    await mkdir(join(config.dataDir, "archive"), { recursive: true, mode: 0o700 });
+    await makeFolder(join(config.dataDir, "archive"), { mode: 0o700 });
     return new Store(config, { machine, log, lock });
   }
 

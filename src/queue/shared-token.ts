@@ -1,8 +1,9 @@
 /** The token of nodes that were given none: one for all of a database, in a file for their clients. */
 
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { makeFolder } from "../host/folders.ts";
 import type { Database } from "./store/database.ts";
 
 const TOKEN_BYTES = 32;
@@ -12,7 +13,7 @@ export async function shareToken(database: Database, file: string): Promise<stri
   const made = randomBytes(TOKEN_BYTES).toString("hex");
   const [row] = await database.query("token-share", [made]);
   const token = String(row?.["token"] ?? "");
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(file), { mode: 0o700 });
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
   chmodSync(file, 0o600);
   return token;

@@ -2,9 +2,10 @@
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DEMO_PORT } from "../../demo/server.ts";
+import { makeFolder } from "../../host/folders.ts";
 import { allowFirstStart } from "../../ledger/founding.ts";
 import type { SettingRole } from "../../ledger/settings.ts";
 import { formatAddress } from "../../wire/address.ts";
@@ -102,7 +103,7 @@ export function checkShape(shape: ClusterShape): void {
 
 /** Secrets are made once; a directory that was used goes on with its data. */
 export async function prepareNodes(dir: string, shape: ClusterShape): Promise<readonly NodePlan[]> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeFolder(dir, { mode: 0o700 });
   for (const name of ["cluster.key", "client.key"]) {
     const path = join(dir, name);
     const secret = `${randomBytes(32).toString("base64")}\n`;

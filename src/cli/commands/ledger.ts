@@ -5,13 +5,14 @@
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import type { Command } from "commander";
 import { onSignals } from "../../host/control/service-process.ts";
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { makeFolder } from "../../host/folders.ts";
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";
 import { formatAddress } from "../../wire/address.ts";
@@ -135,7 +136,7 @@ async function initLedger({ dir, nodes, host, port, leaseMs }: InitOptions): Pro
     address: formatAddress(host, port + at),
     api: formatAddress(host, port + 100 + at),
   }));
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeFolder(dir, { mode: 0o700 });
   await writeFile(secret, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx" });
   for (const { name, region, address, api } of sites) {
     const peers = sites

@@ -1,7 +1,8 @@
 /** What comes before a log is opened: its directory is there, ours alone, and may be written. */
 
-import { access, constants, mkdir, readdir } from "node:fs/promises";
+import { access, constants, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../../host/folders.ts";
 import { systemCode, WalError } from "./errors.ts";
 import { type DirectoryLock, lockDirectory } from "./lock.ts";
 
@@ -22,7 +23,7 @@ export async function prepareDirectory(path: string): Promise<DirectoryLock> {
 
 async function makeDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeFolder(path, { mode: 0o700 });
   } catch (error) {
     if (systemCode(error) === "EEXIST") {
       throw new WalError("WAL_MISSING", `${path} is not a directory`, error);

@@ -7,7 +7,6 @@
 import {
   chmodSync,
   linkSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -17,6 +16,7 @@ import {
 import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseUnavailable } from "../../core/queue/errors.ts";
+import { makeFolder } from "../../host/folders.ts";
 import { type Database, type Migration, type Row, type RunSql, sqlText } from "./database.ts";
 import { migrateWith } from "./postgres.ts";
 
@@ -35,7 +35,7 @@ export class EmbeddedDatabase implements Database {
 
   static async open(dataDirectory: string): Promise<EmbeddedDatabase> {
     // Inputs and results of tasks are nobody else's affair.
-    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    await makeFolder(dataDirectory, { mode: 0o700 });
     chmodSync(dataDirectory, 0o700);
     const lock = takeLock(dataDirectory);
     try {

@@ -1,9 +1,10 @@
 /** The peers of former lives, in a small file: whole or not at all. */
 
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "../../core/base/error-text.ts";
 import { type CachedPeer, readCachedPeers } from "../../core/cluster/discovery/peer-cache.ts";
+import { makeFolder } from "../../host/folders.ts";
 import type { Log } from "../../host/ports/log.ts";
 
 export class FormerPeers {
@@ -37,7 +38,7 @@ export class FormerPeers {
 
   async #write(peers: readonly CachedPeer[]): Promise<void> {
     try {
-      await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+      await makeFolder(this.#directory, { mode: 0o700 });
       await writeFile(`${this.#file}.new`, JSON.stringify(peers), { mode: 0o600 });
       await rename(`${this.#file}.new`, this.#file);
     } catch (error) {

@@ -3,12 +3,13 @@
  * that stands for "whichever version runs here"; it is put in when the bundle is laid out.
  */
 
-import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { chmod, rm, writeFile } from "node:fs/promises";
 import { dirname, join, normalize, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Order } from "../../core/tiers/messages.ts";
 import { OWN_PACKAGE } from "../../engine/own-package.ts";
 import type { BlobStore } from "../../host/blob-store.ts";
+import { makeFolder } from "../../host/folders.ts";
 
 type OpenOrder = Extract<Order, { kind: "open" }>;
 
@@ -32,7 +33,7 @@ export class JobFolders {
   /** What a former process left is removed. */
   static async open(root: string, blobs: BlobStore): Promise<JobFolders> {
     await rm(root, { recursive: true, force: true });
-    await mkdir(root, { recursive: true, mode: 0o700 });
+    await makeFolder(root, { mode: 0o700 });
     return new JobFolders(root, blobs);
   }
 
@@ -55,7 +56,7 @@ export class JobFolders {
   async #layOut(folder: string, { entry, files }: OpenOrder): Promise<LaidOut> {
     for (const { hash, path } of files) {
       const target = inside(folder, path);
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+      await makeFolder(dirname(target), { mode: 0o700 });
       if (path === entry) await this.#writeEntry(hash, target);
       else await this.#blobs.copyTo(hash, target);
     }

@@ -3,9 +3,10 @@
  * and renamed, so that a crash leaves the one or the other. (AD-10)
  */
 
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { FencedViews } from "../../core/tiers/worker/view-fence.ts";
+import { makeFolder } from "../../host/folders.ts";
 
 const NAME = "promises.json";
 
@@ -23,7 +24,7 @@ export class Promises {
 
   /** Throws when there is a file that cannot be read: what was promised is not forgotten. */
   static async open(dataDir: string): Promise<Promises> {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeFolder(dataDir, { mode: 0o700 });
     const path = join(dataDir, NAME);
     const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return null;

@@ -5,7 +5,6 @@
  */
 
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever } from "../../core/base/assert.ts";
 import { errorText } from "../../core/base/error-text.ts";
@@ -21,6 +20,7 @@ import type { CoreProcess } from "../../engine/core-process.ts";
 import type { Background } from "../../host/background.ts";
 import { BlobStore, WRONG_CONTENT } from "../../host/blob-store.ts";
 import { deflate } from "../../host/deflate.ts";
+import { makeFolder } from "../../host/folders.ts";
 import { type Driven, Loop } from "../../host/loop.ts";
 import { nodeAead } from "../../host/node-aead.ts";
 import type { Clock } from "../../host/ports/clock.ts";
@@ -104,7 +104,7 @@ export class WorkerHost {
 
   /** Resolves when one manager has taken it in. */
   static async start(config: WorkerNodeConfig, handlers: WorkerHandlers): Promise<WorkerHost> {
-    await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+    await makeFolder(config.dataDir, { mode: 0o700 });
     const lock = await lockDirectory(config.dataDir);
     const promises = await Promises.open(config.dataDir);
     const bytesMax = config.settings.cache;
