@@ -6,11 +6,13 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdir, open, rm, writeFile } from "node:fs/promises";
+import { open, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
+import { formatCounted } from "../../core/run/results/format.ts";
 import { DEMO_PORT } from "../../demo/server.ts";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
+import { makeFolder } from "../../host/folders.ts";
 import { listed, repeated } from "../option-values.ts";
 import { complain } from "../print.ts";
 import {
@@ -28,6 +30,8 @@ import { runCommand, UsageError } from "./ledger-target.ts";
 const READY_MS_MAX = 60_000;
 /** What does not end by itself by then is killed. */
 const END_MS_MAX = 15_000;
+/** Ctrl-C under a package runner comes twice: from the terminal, and handed on. */
+const SAME_PRESS_MS = 500;
 /** In its directory: what a cluster in the background says. */
 const UP_LOG = "up.log";
 /** How long `down` waits for it. */
@@ -123,10 +127,11 @@ async function up(flags: UpFlags): Promise<void> {
     throw new UsageError(
       `${flags.dir} holds nodes of a cluster up that was killed; "hyperscale cluster down" ends them`,
     );
-  const plans = await prepareNodes(dir, flags);
+  const plans = await prepareNodes(dir, flags).catch(unusable(flags.dir));
   const local = new LocalNodes(flags.json === true);
-  process.on("SIGINT", () => local.end());
-  process.on("SIGTERM", () => local.end());
+  const interrupt = (): Promise<void> => local.interrupt();
+  process.on("SIGINT", interrupt);
+  process.on("SIGTERM", interrupt);
   const addressesOf = (wanted: NodePlan["role"]): readonly string[] =>
     plans.flatMap(({ address, role }) => (role === wanted && address !== null ? [address] : []));
   const [gates, managers] = [addressesOf("gate"), addressesOf("manager")];
@@ -148,10 +153,19 @@ async function up(flags: UpFlags): Promise<void> {
   await rm(file, { force: true });
 }
 
+/** A directory that cannot be made or written is a mistake of whoever named it. */
+function unusable(dir: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof UsageError || !(error instanceof Error) || !("syscall" in error))
+      throw error;
+    throw new UsageError(`--dir ${dir}: ${error.message}`);
+  };
+}
+
 /** The same command again in the background; its output is a file of the directory. */
 async function upDetached({ dir, json }: UpFlags): Promise<void> {
   const [entry = "", ...args] = process.argv.slice(1).filter((one) => one !== "--detach");
-  await mkdir(resolve(dir), { recursive: true, mode: 0o700 });
+  await makeFolder(resolve(dir), { mode: 0o700 }).catch(unusable(dir));
   const path = join(resolve(dir), UP_LOG);
   const log = await open(path, "w", 0o600);
   const again = [entry, ...args, ...(json === true ? [] : ["--json"])];
@@ -191,7 +205,8 @@ class LocalNodes {
   readonly #json: boolean;
   readonly #started: Started[] = [];
   #announced = false;
-  #ending = false;
+  /** Since when it ends; null: it does not. */
+  #endingSince: number | null = null;
   #onOver: () => void = () => undefined;
   /** Resolves when all have ended after `end`. */
   readonly over = new Promise<void>((resolve) => {
@@ -224,10 +239,23 @@ class LocalNodes {
     printReady(ready, this.#json, "Ctrl-C ends the cluster");
   }
 
+  /** The first one ends everything in order, the second at once. */
+  async interrupt(): Promise<void> {
+    const since = this.#endingSince;
+    if (since === null) await this.end();
+    else if (performance.now() - since > SAME_PRESS_MS) {
+      this.#say({ event: "killing" }, "ending at once what is left");
+      this.#signal(this.#started, "SIGKILL");
+    }
+  }
+
   /** Workers first, so that managers hear how their jobs end; what does not end is killed. */
   async end(): Promise<void> {
-    if (this.#ending) return;
-    this.#ending = true;
+    if (this.#endingSince !== null) return;
+    this.#endingSince = performance.now();
+    const left = this.#started.filter(({ child }) => isRunning(child)).length;
+    const order = "workers first; Ctrl-C again ends them at once";
+    this.#say({ event: "ending", nodes: left }, `ending ${formatCounted(left, "node")}, ${order}`);
     const kill = setTimeout(() => this.#signal(this.#started, "SIGKILL"), END_MS_MAX);
     const of = (...roles: readonly string[]): Started[] =>
       this.#started.filter(({ role }) => roles.includes(role));
@@ -236,11 +264,17 @@ class LocalNodes {
       await Promise.all(group.map(({ child }) => ended(child)));
     }
     clearTimeout(kill);
+    this.#say({ event: "over" }, "the cluster has ended");
     this.#onOver();
   }
 
+  /** Of a cluster that never was ready, the command's error tells. */
+  #say(event: object, text: string): void {
+    if (this.#announced) process.stdout.write(`${this.#json ? JSON.stringify(event) : text}\n`);
+  }
+
   #signal(nodes: readonly Started[], signal: NodeJS.Signals): void {
-    for (const { child } of nodes) if (child.exitCode === null) child.kill(signal);
+    for (const { child } of nodes) if (isRunning(child)) child.kill(signal);
   }
 
   #start(plan: NodePlan): Promise<void> {
@@ -269,16 +303,9 @@ class LocalNodes {
         clearTimeout(late);
         const how = signal ?? `exit code ${code}`;
         reject(new Error(`${plan.name} ended with ${how}: ${whyEnded(plan.role, errors)}`));
-        this.#onExit(plan.name, how);
+        this.#say({ event: "ended", name: plan.name, how }, `${plan.name} ended: ${how}`);
       });
     });
-  }
-
-  /** Of one that ends before all are ready, the command's error tells. */
-  #onExit(name: string, how: string): void {
-    if (this.#ending || !this.#announced) return;
-    if (this.#json) process.stdout.write(`${JSON.stringify({ event: "ended", name, how })}\n`);
-    else process.stdout.write(`${name} ended: ${how}\n`);
   }
 }
 
@@ -289,8 +316,12 @@ function whyEnded(role: string, errors: string): string {
 }
 
 function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  if (!isRunning(child)) return Promise.resolve();
   return new Promise((resolveEnded) => child.once("exit", () => resolveEnded()));
+}
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null;
 }
 
 function isAlive(pid: number): boolean {

@@ -174,7 +174,7 @@ export async function until<Value>(ask: () => Promise<Value | null>): Promise<Va
 }
 
 /** A port with enough free room above it, as far as can be known, below those that the system gives to clients. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
