@@ -50,6 +50,18 @@ describe("frames", () => {
     }
   });
 
+  it("of something else at the start of a connection are called so, later ones by their length", () => {
+    const problemsOf = (...bytes: readonly number[]): readonly string[] =>
+      new FrameReader()
+        .push(Uint8Array.from(bytes))
+        .flatMap((event) => (event.kind === "refused" ? [event.problem] : []));
+    const other = "something else than Hyperscale is there: it began with";
+    expect(problemsOf(...Buffer.from("SSH-2.0"))).toEqual([`${other} "SSH-"`]);
+    expect(problemsOf(0x15, 3, 1, 0)).toEqual([`${other} the bytes 15 03 01 00`]);
+    const later = concat([frame(Uint8Array.of(1)), Uint8Array.of(0, 0x10, 0, 1)]);
+    expect(problemsOf(...later)).toEqual(["a frame of 1048577 bytes; 1 to 1048576 are allowed"]);
+  });
+
   it("are refused by the sender when they are too large (SEC-10)", () => {
     expect(() => frame(new Uint8Array(1_048_577))).toThrow("invariant");
     expect(frame(new Uint8Array(1_048_576))).toHaveLength(1_048_580);

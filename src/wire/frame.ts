@@ -80,12 +80,15 @@ export class FrameReader {
       events.push({ kind: "probe" });
       return at;
     }
+    const isFirst = this.#first;
     this.#first = false;
     const [a = 0, b = 0, c = 0, d = 0] = this.#prefix;
     const length = a * 2 ** 24 + ((b << 16) | (c << 8) | d);
     if (length === 0 || length > this.#bytesMax) {
       this.#refused = true;
-      const problem = `a frame of ${length} bytes; 1 to ${this.#bytesMax} are allowed`;
+      const problem = isFirst
+        ? `something else than Hyperscale is there: it began with ${shown(this.#prefix)}`
+        : `a frame of ${length} bytes; 1 to ${this.#bytesMax} are allowed`;
       events.push({ kind: "refused", problem });
       return at;
     }
@@ -101,4 +104,11 @@ export class FrameReader {
     this.#payloadFill += count;
     return at + count;
   }
+}
+
+/** Most protocols begin with letters, which say more than their codes. */
+function shown(bytes: Uint8Array): string {
+  const isText = bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
+  if (isText) return JSON.stringify(String.fromCharCode(...bytes));
+  return `the bytes ${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join(" ")}`;
 }

@@ -162,7 +162,11 @@ export class Connection {
       if (this.#state === "over") return;
       if (event.kind === "frame") this.#onGuarded(this.#guard.push(event.payload));
       else if (event.kind === "probe") this.#write(PROBE_ANSWER);
-      else this.#end(event.problem);
+      else {
+        // Whatever is there will not take us in the next time either.
+        this.#isRefused = this.#state === "greeting";
+        this.#end(event.problem);
+      }
     }
   }
 

@@ -19,6 +19,10 @@ const CLOSED_UNANSWERED: Fate = (stream) => [
   { kind: "opened", stream, facts: FACTS },
   { kind: "closed", stream },
 ];
+const HTTP_ANSWERS: Fate = (stream) => [
+  { kind: "opened", stream, facts: FACTS },
+  { kind: "bytes", stream, bytes: new TextEncoder().encode("HTTP/1.1 400 Bad Request\r\n") },
+];
 const NOBODY_LISTENS: Fate = (stream) => [{ kind: "dialFailed", stream, refused: true }];
 
 function clientOf(): ClientProcess {
@@ -65,6 +69,15 @@ describe("a client", () => {
     expect(at).toBeLessThan(TIMEOUT_MS);
     expect(client.isRefused).toBe(true);
     expect(client.problems()[0]).toContain("most likely it has another secret");
+  });
+
+  it("that called another service is told so before its time is over", () => {
+    const client = clientOf();
+    const at = answeredAt(client, { [ONE]: HTTP_ANSWERS, [TWO]: NOBODY_LISTENS });
+    expect(at).toBeLessThan(TIMEOUT_MS);
+    expect(client.isRefused).toBe(true);
+    const why = 'something else than Hyperscale is there: it began with "HTTP"';
+    expect(client.problems()[0]).toBe(`${ONE}: ${why}`);
   });
 
   it("waits for those that do not listen yet", () => {
