@@ -391,6 +391,7 @@ export class LedgerHost implements LedgerService {
       case "called":
       case "callerGone":
       case "peerAnswered":
+      case "peerDrains":
       case "applied":
       case "archive":
         // Watches tell who acts on jobs; these are for observers.

@@ -6,7 +6,7 @@
 
 import { COUNTER_MAX } from "../../core/base/ids.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX, TRANSFER_BYTES_MAX } from "../limits.ts";
-import { bytes, counter, nullable, optional, required, struct, text } from "../schema.ts";
+import { bool, bytes, counter, nullable, optional, required, struct, text } from "../schema.ts";
 
 export interface LedgerOpening {
   /** Over all nodes, their regions and how groups are placed; equal on all nodes of one ledger. */
@@ -26,9 +26,16 @@ export const opening = struct<LedgerOpening>("LedgerOpening", {
   lastRecord: optional(4, nullable(counter(COUNTER_MAX)), null),
 });
 
+export interface LedgerMark {
+  readonly lastRecord: number;
+  /** It was told to take no more work. */
+  readonly draining: boolean;
+}
+
 /** Up to where the speaker's log is durable: no later opening of the same directory may be behind it. */
-export const mark = struct<{ readonly lastRecord: number }>("LedgerMark", {
+export const mark = struct<LedgerMark>("LedgerMark", {
   lastRecord: required(1, counter(COUNTER_MAX)),
+  draining: optional(2, bool, false),
 });
 
 export const opened = struct<{ readonly node: string }>("LedgerOpened", {

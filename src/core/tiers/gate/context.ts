@@ -43,8 +43,10 @@ export class GateContext {
   readonly lookup: GateLookup;
   readonly datacenters: DatacenterTable;
   readonly calls: DatacenterCalls;
-  /** Gates that can be reached. */
-  readonly peers = new Set<string>();
+  /** Gates that can be reached, with the version of their program. */
+  readonly peers = new Map<string, string>();
+  /** Gates that have said that they take no more work. */
+  readonly drainingPeers = new Set<string>();
   /** It takes no new work. */
   isDraining = false;
   /** How hard-pressed it is. */

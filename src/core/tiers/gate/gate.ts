@@ -124,8 +124,12 @@ export class Gate {
         if (input.up) context.datacenters.onReached(input.datacenter);
         return;
       case "peer":
-        if (input.up) context.peers.add(input.peer);
+        if (input.up) context.peers.set(input.peer, input.version);
         else context.peers.delete(input.peer);
+        return;
+      case "peerDrains":
+        if (input.drains) context.drainingPeers.add(input.peer);
+        else context.drainingPeers.delete(input.peer);
         return;
       case "blobsHeld":
         for (const hash of input.hashes) context.blobs.add(hash);

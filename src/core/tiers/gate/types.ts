@@ -109,7 +109,13 @@ export type GateInput =
       readonly up: boolean;
     }
   /** Another gate can be reached, or cannot. */
-  | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
+  | {
+      readonly kind: "peer";
+      readonly peer: NodeId;
+      readonly up: boolean;
+      readonly version: string;
+    }
+  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
   /** Blobs that are complete here: all at the start, then each as it comes. */
   | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
   /** Dropped to make room. */

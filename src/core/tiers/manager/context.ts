@@ -15,8 +15,10 @@ export class ManagerContext {
   readonly rules: ManagerRules;
   readonly workers: WorkerTable;
   readonly proposals: Proposals;
-  /** Managers that can be reached. */
-  readonly peers = new Set<NodeId>();
+  /** Managers that can be reached, with the version of their program. */
+  readonly peers = new Map<NodeId, string>();
+  /** Managers that have said that they take no more work. */
+  readonly drainingPeers = new Set<NodeId>();
   readonly datacenterGroup: GroupId;
   /** Of the clocks of jobs. */
   readonly timeouts = new TimeoutCounters();

@@ -27,18 +27,19 @@ export class NodeRequests {
 
   views(): readonly NodeView[] {
     const { datacenter, managers, self, version } = this.#context.options;
-    const { peers, workers } = this.#context;
+    const { drainingPeers, peers, workers } = this.#context;
     const state = this.#context.datacenter();
     const led = [...(state?.jobs.values() ?? [])]
       .filter(({ phase }) => phase === "admitted")
       .map(({ job }) => this.#context.runOf(job)?.primary);
     return [
       ...managers.map((name): NodeView => {
-        const own = this.#isDraining ? "draining" : "alive";
+        const drains = name === self ? this.#isDraining : drainingPeers.has(name);
+        const alive = name === self || peers.has(name);
         return {
           ...{ name, role: "manager", datacenter, incarnation: 0, cores: 0, coresUsed: 0 },
-          status: name === self ? own : peers.has(name) ? "alive" : "lost",
-          version: name === self ? version : "",
+          status: !alive ? "lost" : drains ? "draining" : "alive",
+          version: name === self ? version : (peers.get(name) ?? ""),
           leads: led.filter((leader) => leader === name).length,
         };
       }),

@@ -136,7 +136,13 @@ export type ManagerInput =
   /** Of `readBlob`; null when no manager that can be reached has it. */
   | { readonly kind: "blobRead"; readonly hash: BlobHash; readonly bytes: Uint8Array | null }
   /** Another manager can be reached, or cannot. */
-  | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
+  | {
+      readonly kind: "peer";
+      readonly peer: NodeId;
+      readonly up: boolean;
+      readonly version: string;
+    }
+  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
   /** How late this process comes to its timers. */
   | { readonly kind: "late"; readonly lagMs: number }
   | { readonly kind: "tick" };

@@ -179,7 +179,8 @@ export class GateProcess {
         this.#heard.push({ kind: "applied", group: effect.group });
         break;
       case "peer":
-        this.#heard.push({ kind: "peer", peer: effect.peer, up: effect.up });
+      case "peerDrains":
+        this.#heard.push(effect);
         break;
       case "serving":
         // Nobody is called before the disk is read.

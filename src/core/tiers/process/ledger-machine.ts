@@ -174,9 +174,12 @@ export class LedgerMachine {
       case "watch":
         this.#onWatch(input);
         return;
+      case "giveUp":
+        if (this.#takesPart) this.#peers.drain(now);
+        if (this.#takesPart) this.node.take(input, now, wall);
+        return;
       case "watchRoom":
       case "watchEnd":
-      case "giveUp":
         if (this.#takesPart) this.node.take(input, now, wall);
         return;
       case "leave":
@@ -456,6 +459,7 @@ export class LedgerMachine {
     if (this.#phase !== "serving") return;
     this.#phase = "handingOver";
     this.#handOver.begin(this.#now);
+    this.#peers.drain(this.#now);
     this.node.take({ kind: "giveUp" }, this.#now, this.#wall);
   }
 

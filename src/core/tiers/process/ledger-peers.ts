@@ -7,6 +7,7 @@
 import type { Compressor } from "../../../host/ports/compressor.ts";
 import type { Hello } from "../../../wire/hello.ts";
 import type { KeyRing } from "../../../wire/key-ring.ts";
+import type { LedgerMark } from "../../../wire/messages/ledger.ts";
 import { encodeStreamMessage, MESSAGES, type StreamEnvelope } from "../../../wire/registry.ts";
 import { encode } from "../../../wire/schema.ts";
 import type { Entropy } from "../../../wire/seal.ts";
@@ -88,6 +89,11 @@ export class LedgerPeers {
   readonly #received = new Map<NodeId, number>();
   readonly #loggedAt = new Map<string, number>();
   readonly #writer = new ByteWriter(BATCH_BYTES * 2);
+  /** Of their programs, as they greeted. */
+  readonly #versions = new Map<string, string>();
+  /** Peers that take no more work, by the connection that said so. */
+  readonly #draining = new Map<StreamId, NodeId>();
+  #isDraining = false;
   #identity = "";
   #now = 0 as Millis;
   watcher: PeersWatcher | null = null;
@@ -105,6 +111,7 @@ export class LedgerPeers {
           const { address } = this.#byName.get(peer) as LedgerPeer;
           if (theirs.node !== peer) return `the node at ${address} is called "${theirs.node}"`;
           this.#marks.onGreeted(peer as NodeId, theirs);
+          this.#versions.set(peer, theirs.nodeVersion);
           return null;
         },
         opening: () => {
@@ -168,8 +175,34 @@ export class LedgerPeers {
   /** How far our log is durable, when it is time to tell this peer; null when it is not. */
   #mark(to: NodeId): Uint8Array | null {
     const lastRecord = this.#marks.due(to, this.#handlers.lastRecord, this.#now);
-    if (lastRecord === null) return null;
-    return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value: { lastRecord } });
+    return lastRecord === null ? null : this.#encodeMark(lastRecord);
+  }
+
+  #encodeMark(lastRecord: number): Uint8Array {
+    const value = { lastRecord, draining: this.#isDraining };
+    return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value });
+  }
+
+  /** From now on all peers know that this node takes no more work. */
+  drain(now: Millis): void {
+    this.#now = now;
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    for (const { name } of this.#options.peers) this.#tellDraining(name);
+  }
+
+  #tellDraining(to: NodeId): void {
+    if (!this.#marks.isTold(to) || !this.#links.view(to).up) return;
+    this.watcher?.onSend(to, [], 1);
+    this.#links.send(to, this.#encodeMark(this.#handlers.lastRecord()), this.#now);
+  }
+
+  #onMark(stream: StreamId, { identity, name }: Caller, mark: LedgerMark): void {
+    this.#marks.onTold(name, identity, mark.lastRecord);
+    this.watcher?.onTaken(stream, encode(MESSAGES.ledgerMark.type, mark));
+    if (!mark.draining || this.#draining.has(stream)) return;
+    this.#draining.set(stream, name);
+    this.#handlers.emit({ kind: "peerDrains", peer: name, drains: true });
   }
 
   /** `say`: to whoever has called. `askPeer`: what does not belong to the ledger goes the same way. */
@@ -203,14 +236,17 @@ export class LedgerPeers {
   #onUp(peer: NodeId): void {
     const { address } = this.#byName.get(peer) as LedgerPeer;
     this.#handlers.emit(logged("info", "peer.up", { peer, address }));
-    this.#handlers.emit({ kind: "peer", peer, up: true });
+    const version = this.#versions.get(peer) ?? "";
+    this.#handlers.emit({ kind: "peer", peer, up: true, version });
     this.#handlers.onReached(peer);
+    if (this.#isDraining) this.#tellDraining(peer);
   }
 
   #onDown(peer: NodeId, problem: string): void {
     this.#say("warn", "peer.down", peer, problem);
     if (problem.startsWith(OLD_LOG)) this.#handlers.emit({ kind: "outdated", problem });
-    this.#handlers.emit({ kind: "peer", peer, up: false });
+    const version = this.#versions.get(peer) ?? "";
+    this.#handlers.emit({ kind: "peer", peer, up: false, version });
   }
 
   #onGone(stream: StreamId, name: string, problem: string | null): void {
@@ -219,6 +255,11 @@ export class LedgerPeers {
     if (caller !== undefined && this.#heard.get(caller.name) === stream) {
       this.#heard.delete(caller.name);
     }
+    const drained = this.#draining.get(stream);
+    this.#draining.delete(stream);
+    // What it says on its next connection counts.
+    if (drained !== undefined)
+      this.#handlers.emit({ kind: "peerDrains", peer: drained, drains: false });
     this.#handlers.emit({ kind: "callerGone", stream, byPeer: problem === null });
     if (problem !== null) this.#say("warn", "peer.refused", name, problem);
   }
@@ -241,8 +282,7 @@ export class LedgerPeers {
     const { stream, message } = incoming;
     const caller = this.#callers.get(stream);
     if (caller !== undefined && message.name === "ledgerMark") {
-      this.#marks.onTold(caller.name, caller.identity, message.value.lastRecord);
-      this.watcher?.onTaken(stream, encode(MESSAGES.ledgerMark.type, message.value));
+      this.#onMark(stream, caller, message.value);
       return;
     }
     if (caller === undefined || message.name !== "ledgerBatch") {

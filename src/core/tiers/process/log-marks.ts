@@ -42,6 +42,11 @@ export class LogMarks {
     else this.#telling.delete(peer);
   }
 
+  /** This peer understands marks. */
+  isTold(peer: NodeId): boolean {
+    return this.#telling.has(peer);
+  }
+
   /** What this peer is to be told now; null: nothing. */
   due(peer: NodeId, lastRecord: () => number, now: Millis): number | null {
     const telling = this.#telling.get(peer);

@@ -205,11 +205,13 @@ export class ManagerProcess {
         break;
       }
       case "peer": {
-        const { peer, up } = effect;
-        this.#blobs.onPeer(peer, up, this.#now);
-        this.#heard.push({ kind: "peer", peer, up });
+        this.#blobs.onPeer(effect.peer, effect.up, this.#now);
+        this.#heard.push(effect);
         break;
       }
+      case "peerDrains":
+        this.#heard.push(effect);
+        break;
       case "peerAnswered":
         this.#blobs.onPeerAnswer(effect.message, this.#now);
         return;

@@ -64,7 +64,15 @@ export type ProcessEffect =
       readonly gained: number;
       readonly lost: number;
     }
-  | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
+  /** `version`: of its program, as it greeted. */
+  | {
+      readonly kind: "peer";
+      readonly peer: NodeId;
+      readonly up: boolean;
+      readonly version: string;
+    }
+  /** A peer takes no more work, or does again. */
+  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
   /** A worker, client or gate says something to whoever stands above, or another manager asks for a blob; see `say`. */
   | {
       readonly kind: "called";
