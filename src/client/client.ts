@@ -243,7 +243,10 @@ export class ClusterClient {
   async datacenters(): Promise<readonly DatacenterView[]> {
     const answer = await this.#request({ kind: "datacenters" });
     if (answer.kind !== "datacenters") throw unexpected(answer);
-    return answer.datacenters;
+    return answer.datacenters.map(({ condition = "", status, ...one }) => ({
+      ...one,
+      status: condition === "" || status === "unreachable" ? status : condition,
+    }));
   }
 
   /** Ends early when it is closed. */

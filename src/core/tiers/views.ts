@@ -96,9 +96,15 @@ export interface JobEventView {
   readonly text: string;
 }
 
+/** How a datacenter does: all cores taken, half of its managers away or unwell, no worker. */
+export const CONDITIONS = ["healthy", "busy", "degraded", "unhealthy"] as const;
+
 export interface DatacenterView {
   readonly name: string;
-  readonly status: "healthy" | "unreachable";
+  /** Clients are shown the condition of one that is reached. */
+  readonly status: "unreachable" | (typeof CONDITIONS)[number];
+  /** Empty of a gate that does not tell. */
+  readonly condition?: "" | (typeof CONDITIONS)[number];
   /** Connected to the gate that was asked. */
   readonly managers: number;
   readonly workers: number;

@@ -23,7 +23,7 @@ import {
   type Submission,
   type WorkflowView,
 } from "../../core/tiers/messages.ts";
-import { HEALTH_LABELS } from "../../core/tiers/views.ts";
+import { CONDITIONS, HEALTH_LABELS } from "../../core/tiers/views.ts";
 import { json } from "../json.ts";
 import { ID_BYTES_MAX } from "../limits.ts";
 import {
@@ -232,7 +232,8 @@ const nodeView = struct<NodeView>("NodeView", {
 
 const datacenterView = struct<DatacenterView>("DatacenterView", {
   name: required(1, datacenter),
-  status: required(2, oneOf(["healthy", "unreachable"])),
+  // Words that a client of before does not know stand in `condition`.
+  status: required(2, oneOf(["healthy", "unreachable", "busy", "degraded", "unhealthy"])),
   managers: required(3, count),
   workers: required(4, count),
   cores: required(5, count),
@@ -240,6 +241,7 @@ const datacenterView = struct<DatacenterView>("DatacenterView", {
   jobsQueued: required(7, count),
   circuit: optional(8, oneOf(CIRCUIT_STATES), "CLOSED"),
   operationsQueued: optional(9, count, 0),
+  condition: optional(10, oneOf(["", ...CONDITIONS] as const), ""),
 });
 
 export const clientAnswer = union<ClientAnswer>("ClientAnswer", {

@@ -9,6 +9,7 @@ import type { DatacenterView } from "../messages.ts";
 import { RoundTrips } from "../route/round-trips.ts";
 import type { RouteCounts } from "../route/route-counters.ts";
 import { type Candidate, Router, type RouteScore } from "../route/router.ts";
+import type { CONDITIONS } from "../views.ts";
 import type { DatacenterCalls } from "./calls.ts";
 import type { DatacenterPlace, GateOptions } from "./types.ts";
 
@@ -166,19 +167,30 @@ export class DatacenterTable {
   }
 
   #candidate(known: Known, capacity: Capacity): Candidate {
-    const { heardAt, isBusy, managers, name, roundTrips } = known;
-    const { now, options } = this.#context;
-    const isSilent = now - heardAt > options.config.silenceMs / 2;
+    const { isBusy, managers, name, roundTrips } = known;
+    const { now } = this.#context;
     const reached = this.#reached(known);
-    const isUnwell = this.#context.calls.isDegraded(name);
-    const isDegraded = isSilent || isUnwell || reached <= managers.length / 2;
     return {
       ...{ name, cores: capacity.cores, coresFree: capacity.coresFree },
-      health: isDegraded ? "degraded" : isBusy ? "busy" : "healthy",
+      health: this.#isDegraded(known) ? "degraded" : isBusy ? "busy" : "healthy",
       jobsQueued: capacity.jobsQueued,
       ...{ managers: managers.length, managersAway: managers.length - reached },
       distance: roundTrips.distance(now),
     };
+  }
+
+  #isDegraded(known: Known): boolean {
+    const { heardAt, managers, name } = known;
+    const { now, options } = this.#context;
+    const isSilent = now - heardAt > options.config.silenceMs / 2;
+    const isUnwell = this.#context.calls.isDegraded(name);
+    return isSilent || isUnwell || this.#reached(known) <= managers.length / 2;
+  }
+
+  #conditionOf(known: Known): (typeof CONDITIONS)[number] {
+    if (!this.isHealthy(known.name) || known.capacity?.workers === 0) return "unhealthy";
+    if (this.#isDegraded(known)) return "degraded";
+    return known.isBusy ? "busy" : "healthy";
   }
 
   views(): readonly DatacenterView[] {
@@ -188,6 +200,7 @@ export class DatacenterTable {
       return {
         name,
         status: this.isHealthy(name) ? "healthy" : "unreachable",
+        condition: this.#conditionOf(known),
         managers: this.#reached(known),
         workers: capacity?.workers ?? 0,
         cores: capacity?.cores ?? 0,
