@@ -204,8 +204,9 @@ describe("a job through one gate in one datacenter", () => {
     world.until(() => world.progress(second)?.reason != null);
     expect(world.progress(second)).toMatchObject({
       status: "QUEUED",
-      reason: "it needs 1 free cores in a datacenter; there are: dc1 0",
+      reason: "it needs 1 free cores in a datacenter; there are: dc1 0; place 1 of 2 in the queue",
     });
+    expect(world.progress(late)?.reason).toContain("place 2 of 2 in the queue");
     expect(world.end(late)).toMatchObject({ status: "FAILED" });
     expect(world.end(first).status).toBe("COMPLETED");
     expect(world.end(second).status).toBe("COMPLETED");

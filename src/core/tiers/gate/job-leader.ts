@@ -16,7 +16,6 @@ import { bytesOfHex } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import { trailEntries } from "../../ledger/job/trail.ts";
-import { planDurationMs } from "../../run/plan/load.ts";
 import type { LiveRun } from "../../run/results/live.ts";
 import type { LiveWanted } from "../gate-messages.ts";
 import { MessageLines } from "../manager/message-lines.ts";
@@ -29,13 +28,15 @@ import { JobClock } from "./job-clock.ts";
 import { keyOfPart, partsOf } from "./job-parts.ts";
 import { JointRun } from "./joint-run.ts";
 import { encodeBegun } from "./joint-words.ts";
-import { countOf, decodeSpec, type JobSpec } from "./spec.ts";
+import { countedIn } from "./results.ts";
+import { countOf, decodeSpec, type JobSpec, planMsOf } from "./spec.ts";
 import {
   createdAtOf,
   encodeReason,
   finalStatusOf,
   hasJobEnded,
   LOST,
+  placeOf,
   REASON_CHARACTERS_MAX,
   reasonOf,
   reasonOfEnd,
@@ -109,7 +110,10 @@ export class JobLeader {
       const why = hindrance ?? (observed?.status === "QUEUED" ? observed.reason : null);
       return why === null ? [] : [`${datacenter}: ${why}`];
     });
-    return (state === null ? null : reasonOf(state)) ?? waiting[0] ?? this.#reason;
+    const said = (state === null ? null : reasonOf(state)) ?? waiting[0] ?? null;
+    const place = state === null ? null : placeOf(state, this.#context.lookup.jobs());
+    if (said !== null || this.#reason === null) return said;
+    return place === null ? this.#reason : `${this.#reason}; ${place}`;
   }
 
   /** The job is over, and nothing of it is left anywhere. */
@@ -411,7 +415,7 @@ export class JobLeader {
     const hash = branch.observed?.result ?? null;
     const finalStatus = branch.status;
     if (bytes === null || hash === null) return { finalStatus, ...none };
-    return { ...none, finalStatus, digest: bytesOfHex(hash), bytes: bytes.length };
+    return { ...countedIn(bytes), finalStatus, digest: bytesOfHex(hash), bytes: bytes.length };
   }
 
   /** Nobody has heard of it since long after its plan was over. (PART-5) */
@@ -485,12 +489,4 @@ const UNWANTED: Wanted = {
 /** How often datacenters were asked before, over all choices. */
 function attemptsOf({ trail }: JobState): number {
   return [...trailEntries(trail)].filter(({ kind }) => kind === "JobDispatched").length;
-}
-
-/** All its workflows one after the other, at the longest. */
-function planMsOf({ submission }: JobSpec): number {
-  return submission.manifests.reduce((sum, { gracefulStopMs, load, startAfterMs, warmupMs }) => {
-    const ms = "durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0);
-    return sum + startAfterMs + warmupMs + ms + gracefulStopMs;
-  }, 0);
 }

@@ -12,7 +12,7 @@ import type { Branch } from "./branch.ts";
 import type { GateContext } from "./context.ts";
 import type { JobLeader } from "./job-leader.ts";
 import type { JobSpec } from "./spec.ts";
-import { createdAtOf, hasJobEnded, reasonOf, statusOf } from "./status.ts";
+import { createdAtOf, hasJobEnded, placeOf, reasonOf, statusOf } from "./status.ts";
 import type { JobGroup } from "./types.ts";
 
 /** `leader`: null where another gate leads it, and knows more. */
@@ -20,7 +20,7 @@ export function jobView(
   { primary, state, view }: JobGroup,
   spec: JobSpec | null,
   leader: JobLeader | null,
-  { calls, now }: Pick<GateContext, "calls" | "now">,
+  { calls, lookup, now }: Pick<GateContext, "calls" | "lookup" | "now">,
 ): JobView {
   const kept = keptViews(state, (datacenter) => calls.reachedIn(datacenter).length);
   const seen = (leader?.branches ?? []).map((branch): JobDatacenterView => {
@@ -39,7 +39,8 @@ export function jobView(
     id: state.jobId,
     name: spec?.submission.name ?? "",
     status: leader?.status ?? statusOf(state),
-    reason: leader?.reason ?? reasonOf(state),
+    // Why it waits knows only who leads it.
+    reason: leader?.reason ?? reasonOf(state) ?? placeOf(state, lookup.jobs()),
     createdAt: createdAtOf(state),
     leader: primary,
     fence: view,
@@ -61,9 +62,11 @@ function keptViews(
     const status = JOB_STATUSES.find((one) => one === result?.finalStatus);
     const workers = accepted.find((one) => one.dcId === dcId)?.workerCount ?? 0;
     const managers = managersOf(dcId);
+    const { completed = 0, failed = 0 } = result ?? {};
+    const figures = { ...figuresOf(null), requests: completed + failed, failed };
     return {
       ...{ name: dcId, status: status ?? (result === undefined ? unheard : "FAILED") },
-      ...{ reason: null, job: "", managers, workers, cores, ...figuresOf(null), asOfMs: null },
+      ...{ reason: null, job: "", managers, workers, cores, ...figures, asOfMs: null },
     };
   });
 }

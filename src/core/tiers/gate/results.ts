@@ -4,6 +4,7 @@ import { hexOf } from "../../base/hex.ts";
 import type { DcResult, JobState } from "../../ledger/job/job-state.ts";
 import type { RunSummary } from "../../run/results/model.ts";
 import { decodeResult } from "../manager/run-result.ts";
+import { figuresOf } from "../pages.ts";
 import { clusterOf } from "./cluster-summary.ts";
 import type { GateContext } from "./context.ts";
 import { download } from "./download.ts";
@@ -99,4 +100,13 @@ export class Results {
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > KEPT_MAX && oldest !== undefined) this.#kept.delete(oldest);
   }
+}
+
+/** Calls that a result counts, for lists of jobs: those do not read it. */
+export function countedIn(bytes: Uint8Array): {
+  readonly completed: number;
+  readonly failed: number;
+} {
+  const { failed, requests } = figuresOf(decodeResult(bytes)?.summary ?? null);
+  return { completed: Math.max(0, requests - failed), failed };
 }

@@ -1,6 +1,7 @@
 /** What a job of the gates' ledger says about itself: the submission of its client, and where it is to run. */
 
 import { encodePlain } from "../../base/plain-value.ts";
+import { planDurationMs } from "../../run/plan/load.ts";
 import {
   decodeShape,
   isBoolean,
@@ -53,4 +54,12 @@ export function identityOfSpec(bytes: Uint8Array): Uint8Array {
   const spec = decodeSpec(bytes);
   if (spec === null) return bytes;
   return encodePlain({ job: identityOf(spec.submission), routing: spec.routing });
+}
+
+/** All its workflows one after the other, at the longest. */
+export function planMsOf({ submission }: JobSpec): number {
+  return submission.manifests.reduce((sum, { gracefulStopMs, load, startAfterMs, warmupMs }) => {
+    const ms = "durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0);
+    return sum + startAfterMs + warmupMs + ms + gracefulStopMs;
+  }, 0);
 }

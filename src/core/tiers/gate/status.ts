@@ -95,6 +95,25 @@ export function finalStatusOf({ run }: JobState): JobStatus {
   return all.every((one) => one === "FAILED" || one === LOST) ? "FAILED" : "PARTIAL";
 }
 
+/** Of a job that no datacenter has been given yet, among those that wait so, the oldest first; null: it does not. */
+export function placeOf(
+  state: JobState,
+  jobs: Iterable<{ readonly state: JobState }>,
+): string | null {
+  if (!waitsHere(state)) return null;
+  const waiting = [...jobs].map((one) => one.state).filter(waitsHere);
+  const [createdAt, id] = [createdAtOf(state), state.jobId];
+  const before = waiting.filter((one) => {
+    const at = createdAtOf(one);
+    return at < createdAt || (at === createdAt && one.jobId < id);
+  });
+  return `place ${before.length + 1} of ${waiting.length} in the queue`;
+}
+
+function waitsHere(state: JobState): boolean {
+  return statusOf(state) === "QUEUED" && state.run.dispatched.length === 0;
+}
+
 export function hasJobEnded({ status }: JobState): boolean {
   return isTerminal(status);
 }

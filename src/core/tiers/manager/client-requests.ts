@@ -270,7 +270,8 @@ export class ClientRequests {
     const workers = new Set(grants.map(({ worker }) => worker)).size;
     const here: JobDatacenterView = {
       ...{ name: options.datacenter, status, reason, job: job.job },
-      ...{ managers: peers.size + 1, workers, cores, ...figuresOf(null), asOfMs: 0 },
+      ...{ managers: peers.size + 1, workers, cores, ...figuresOf(null), ...job.calls },
+      asOfMs: 0,
     };
     return {
       ...{ id: job.job, name: job.name, status, reason, createdAt: job.createdAt, cores },

@@ -13,6 +13,7 @@ import { clipText } from "../../base/text.ts";
 import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
 import { type BlobHash, JOB_STATUSES, type JobStatus } from "../messages.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
+import { type CallCounts, isCallCounts } from "./run-result.ts";
 import {
   decodeShape,
   isBoolean,
@@ -88,6 +89,8 @@ export interface DatacenterJob {
   readonly summary: BlobHash | null;
   /** Milliseconds of the wall clock of whoever ended it. */
   readonly endedAt?: number;
+  /** Of one that has ended, if it left a result. */
+  readonly calls?: CallCounts;
 }
 
 export type DatacenterEntry =
@@ -129,6 +132,7 @@ export type DatacenterEntry =
       readonly onlyQueued: boolean;
       /** Milliseconds of the wall clock, to be shown. */
       readonly at?: number;
+      readonly calls?: CallCounts;
     };
 
 const grant = record({ worker: isText, incarnation: isWhole, capacity: isWhole, cores: isWhole });
@@ -159,6 +163,7 @@ const isEntry = variant({
     summary: orNull(isText),
     onlyQueued: isBoolean,
     at: optional(isWhole),
+    calls: optional(isCallCounts),
   }),
 });
 
@@ -178,6 +183,7 @@ const isJob = record({
   reason: orNull(isText),
   summary: orNull(isText),
   endedAt: optional(isWhole),
+  calls: optional(isCallCounts),
 });
 
 type Outcome = { readonly outcome: string; readonly reason: string | null };
@@ -309,14 +315,17 @@ export class DatacenterState implements Application {
   }
 
   #end(job: DatacenterJob, entry: Extract<DatacenterEntry, { kind: "end" }>): Outcome {
-    const { at, onlyQueued, status, summary } = entry;
+    const { at, calls, onlyQueued, status, summary } = entry;
     const reason = entry.reason === null ? null : clipText(entry.reason, REASON_CHARACTERS_MAX);
     if (job.phase === "ended") return { outcome: "ended", reason: null };
     if (onlyQueued && job.phase !== "queued") return rejected("NOT_QUEUED");
     const grants = this.#rules.grantsFreed ? [] : job.grants;
     const over = { phase: "ended", submission: null, grants } as const;
-    const endedAt = at === undefined ? {} : { endedAt: at };
-    this.#put({ ...job, ...over, status, reason, summary, ...endedAt });
+    const known = {
+      ...(at === undefined ? {} : { endedAt: at }),
+      ...(calls === undefined ? {} : { calls }),
+    };
+    this.#put({ ...job, ...over, status, reason, summary, ...known });
     this.#forgetOldest();
     return { outcome: "ended", reason: null };
   }

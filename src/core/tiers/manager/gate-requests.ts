@@ -86,10 +86,10 @@ export class GateRequests {
   }
 
   /** Of a job that waits or has ended. */
-  #folded({ grants, job, reason, status, summary }: DatacenterJob): Observed {
+  #folded({ calls, grants, job, reason, status, summary }: DatacenterJob): Observed {
     return {
       ...{ kind: "observed", status, prepared: false, factor: 1, live: null, result: summary },
-      ...{ requests: 0, failed: 0, told: null, view: 0 },
+      ...{ requests: 0, failed: 0, ...calls, told: null, view: 0 },
       reason: reason ?? this.#host.reasonOf(job),
       workers: new Set(grants.map(({ worker }) => worker)).size,
       cores: grants.reduce((sum, { cores }) => sum + cores, 0),

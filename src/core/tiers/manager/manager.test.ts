@@ -117,12 +117,30 @@ describe("a job on one manager and one worker", () => {
     const third = world.submit({ cores: 1 }, "3");
     expect(world.progress(second)).toMatchObject({
       status: "QUEUED",
-      reason: "it needs 2 cores, none is free",
+      reason: "it needs 2 cores, none is free; place 1 of 2 in the queue",
     });
-    expect(world.progress(third)?.reason).toBe("1 job is before it");
+    expect(world.progress(third)?.reason).toBe("1 job is before it; place 2 of 2 in the queue");
     expect(world.end(first).status).toBe("COMPLETED");
     expect(world.end(second).status).toBe("COMPLETED");
     expect(world.end(third).status).toBe("COMPLETED");
+  });
+
+  it("tells its place at every manager, and the calls of one that has ended in every list", () => {
+    const world = new World({ managers: 3 });
+    const first = world.submit({}, "1");
+    const second = world.submit({ cores: 2 }, "2");
+    world.run(500);
+    const listed = (index: number, job: string) => {
+      const answer = world.ask({ kind: "jobs", after: null }, index);
+      return answer.kind === "jobs" ? answer.jobs.find(({ id }) => id === job) : undefined;
+    };
+    for (const index of [0, 1, 2])
+      expect(listed(index, second)?.reason).toContain("place 1 of 1 in the queue");
+    const requests = world.end(first).summary?.totals?.requests;
+    expect(requests).toBeGreaterThan(0);
+    world.run(500);
+    for (const index of [0, 1, 2])
+      expect(listed(index, first)?.datacenters).toMatchObject([{ requests }]);
   });
 
   it("that is larger than the datacenter keeps no other waiting", () => {
@@ -131,7 +149,7 @@ describe("a job on one manager and one worker", () => {
     const small = world.submit({}, "2");
     expect(world.end(small).status).toBe("COMPLETED");
     expect(world.progress(large)?.reason).toBe(
-      "it needs 3 cores, 2 are free; the datacenter has 2",
+      "it needs 3 cores, 2 are free; the datacenter has 2; place 1 of 1 in the queue",
     );
   });
 
@@ -147,7 +165,9 @@ describe("a job on one manager and one worker", () => {
   it("that is larger than the datacenter says so, and is ended by its limit", () => {
     const world = new World();
     const job = world.submit({ cores: 3, timeoutMs: 2_000 });
-    expect(world.progress(job)?.reason).toBe("it needs 3 cores, 2 are free; the datacenter has 2");
+    expect(world.progress(job)?.reason).toBe(
+      "it needs 3 cores, 2 are free; the datacenter has 2; place 1 of 1 in the queue",
+    );
     expect(world.end(job)).toMatchObject({
       status: "FAILED",
       reason: "no cores were free within 2s, its limit",

@@ -21,6 +21,7 @@ import { ManagerContext } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
 import { GateRequests } from "./gate-requests.ts";
+import { JobQueue } from "./job-queue.ts";
 import { NodeRequests } from "./node-requests.ts";
 import type { RunEnd } from "./run-entries.ts";
 import { RunLeader } from "./run-leader.ts";
@@ -52,7 +53,10 @@ export class Manager {
     this.#nodes = new NodeRequests(this.#context);
     const known = {
       leaderOf: (job: string) => this.#runs.get(job) ?? null,
-      reasonOf: (job: string) => this.#datacenter?.reasonOf(job) ?? null,
+      reasonOf: (job: string) => {
+        const state = this.#context.datacenter();
+        return state === null ? null : new JobQueue(this.#context, state).reasonOf(job);
+      },
     };
     const leadsDatacenter = (): boolean => this.#datacenter !== null;
     this.#requests = new ClientRequests(this.#context, {

@@ -8,6 +8,7 @@ import { problemText } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { RunSummary } from "../../run/results/model.ts";
 import type { BlobHash, JobStatus } from "../messages.ts";
+import { figuresOf } from "../pages.ts";
 import type { ManagerContext } from "./context.ts";
 import type { RunEnd } from "./run-entries.ts";
 import type { RunLog } from "./run-log.ts";
@@ -57,15 +58,21 @@ export class RunEnding {
     this.#log = log;
   }
 
-  /** `result`: null when there is none to keep. */
-  end(status: JobStatus, why: string | null, result: Uint8Array | null): void {
+  /** `result`: of this summary; null when there is none to keep. */
+  end(
+    status: JobStatus,
+    why: string | null,
+    result: Uint8Array | null,
+    summary: RunSummary | null,
+  ): void {
     const reason = why === null ? null : clipText(why, REASON_CHARACTERS_MAX);
     if (result === null) {
       this.#log.propose({ kind: "end", status, reason, summary: null });
       return;
     }
     const hash = hexOf(sha256(result));
-    this.#kept = { status, reason, summary: hash };
+    const { failed, requests } = figuresOf(summary);
+    this.#kept = { status, reason, summary: hash, calls: { requests, failed } };
     this.#context.emit({ kind: "keepBlob", hash, bytes: result });
   }
 

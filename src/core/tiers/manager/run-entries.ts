@@ -14,6 +14,7 @@ import { OVERDUE_CAUSES } from "../gate-messages.ts";
 import { type BlobHash, type Control, JOB_STATUSES, type JobStatus } from "../messages.ts";
 import type { TrackingChange } from "../pressure/job-timeout.ts";
 import type { Grant } from "./datacenter-state.ts";
+import { type CallCounts, isCallCounts } from "./run-result.ts";
 import {
   decodeShape,
   isAnything,
@@ -54,6 +55,8 @@ export interface RunEnd {
   readonly status: JobStatus;
   readonly reason: string | null;
   readonly summary: BlobHash | null;
+  /** What its summary counts, for lists of jobs. */
+  readonly calls?: CallCounts;
 }
 
 export type RunEntry =
@@ -136,6 +139,7 @@ export const isEnd = {
   status: oneOf(...JOB_STATUSES),
   reason: orNull(isText),
   summary: orNull(isText),
+  calls: optional(isCallCounts),
 };
 
 const ofWorkflow = { workflow: isText };

@@ -475,7 +475,7 @@ export class RunLeader {
     const { submission } = this.#state;
     const bytes =
       summary === null ? null : resultBytes(summary, this.machine, submission, this.#context);
-    this.ending.end(status, why, bytes);
+    this.ending.end(status, why, bytes, summary);
   }
 
   /** All cores go back; the datacenter is told. */

@@ -29,6 +29,14 @@ interface RunResult {
   readonly told: ToldEnd | null;
 }
 
+/** Calls that a summary counts. */
+export interface CallCounts {
+  readonly requests: number;
+  readonly failed: number;
+}
+
+export const isCallCounts = record({ requests: isWhole, failed: isWhole });
+
 const fault = record({ gate: isText, text: isText, count: isNumber });
 const workflow = record({
   ...{ name: isText, error: orNull(isText), frame: isBytes },

@@ -402,9 +402,9 @@ export class RunState implements Application {
     return true;
   }
 
-  #finish({ reason, status, summary }: Entry<"end">): Outcome {
+  #finish({ calls, reason, status, summary }: Entry<"end">): Outcome {
     const clipped = reason === null ? null : clipText(reason, TEXT_CHARACTERS_MAX);
-    this.#end = { status, reason: clipped, summary };
+    this.#end = { status, reason: clipped, summary, ...(calls === undefined ? {} : { calls }) };
     return accepted("ended");
   }
 

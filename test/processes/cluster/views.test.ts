@@ -1,0 +1,111 @@
+/** What operators and tools are shown of a cluster: jobs, nodes and datacenters, by whichever gate they ask. */
+
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { DatacenterView, JobView, NodeView } from "../../../src/core/tiers/messages.ts";
+import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
+import { LocalCluster, MS_MAX, until } from "./local-cluster.ts";
+
+describe("three gates, three managers and a worker", () => {
+  let cluster: LocalCluster;
+  let target: DemoTarget;
+
+  beforeAll(async () => {
+    target = await startDemoTarget({ port: 0 });
+    cluster = await LocalCluster.start("--gates", "3", "--managers", "3", "--workers", "1");
+  }, MS_MAX);
+
+  afterAll(async () => {
+    await cluster?.stop();
+    await target.close();
+  }, MS_MAX);
+
+  async function json<Answer>(...args: readonly string[]): Promise<Answer> {
+    const { code, stderr, stdout } = await cluster.command(...args, "--json");
+    expect(code, stderr).toBe(0);
+    return JSON.parse(stdout);
+  }
+
+  const flow = (): readonly string[] => [
+    ...["submit", "examples/quickstart.ts", "--only", "quickstart", "--ui", "none"],
+    ...["--duration", "1s", "--graceful-stop", "60s", "-e", `HYPERSCALE_TARGET=${target.url}`],
+  ];
+
+  it(
+    "list a job that has ended with its figures, at every gate and manager",
+    async () => {
+      const before = target.stats().requests;
+      const { code, stderr } = await cluster.command(...flow());
+      expect([0, 99], stderr).toContain(code);
+      const requests = target.stats().requests - before;
+      expect(requests).toBeGreaterThan(0);
+      for (const gate of cluster.ready.gates) {
+        const { jobs } = await json<{ jobs: readonly JobView[] }>(
+          ...["jobs", "list", "--gate", gate, "--credentials", join(cluster.dir, "client.key")],
+        );
+        expect(jobs.map(({ datacenters }) => datacenters)).toMatchObject([[{ requests }]]);
+      }
+      const at = cluster.ready.managers.map((manager) => ["--manager", manager]);
+      for (const place of at) {
+        const { jobs } = await json<{ jobs: readonly JobView[] }>(
+          ...["jobs", "list", ...place, "--credentials", join(cluster.dir, "client.key")],
+        );
+        expect(jobs[0]?.datacenters).toMatchObject([{ requests }]);
+      }
+    },
+    MS_MAX,
+  );
+
+  it(
+    "tell the version of every node, and which gate and manager take no more work",
+    async () => {
+      const nodes = async (): Promise<readonly NodeView[]> =>
+        (await json<{ nodes: readonly NodeView[] }>("nodes")).nodes;
+      const all = await nodes();
+      expect(all.map(({ name }) => name)).toEqual(["g1", "g2", "g3", "m1", "m2", "m3", "w1"]);
+      expect(new Set(all.map(({ version }) => version)).size).toBe(1);
+      expect(all[0]?.version).toMatch(/^\d/);
+      for (const node of ["g2", "m2"]) {
+        expect((await cluster.command("drain", node)).code).toBe(0);
+        await until(async () => {
+          const shown = (await nodes()).find(({ name }) => name === node);
+          return shown?.status === "draining" ? true : null;
+        });
+      }
+      const shown = (await nodes()).filter(({ status }) => status !== "alive");
+      expect(shown.map(({ name }) => name)).toEqual(["g2", "m2"]);
+    },
+    MS_MAX,
+  );
+
+  it(
+    "call a datacenter without a worker unhealthy, and tell jobs that wait their place",
+    async () => {
+      process.kill(cluster.node("w1").pid, "SIGKILL");
+      await until(async () => {
+        const { datacenters } = await json<{ datacenters: readonly DatacenterView[] }>(
+          "datacenters",
+        );
+        return datacenters[0]?.status === "unhealthy" ? true : null;
+      });
+      const submitted = async (): Promise<string> =>
+        (await cluster.command(...flow(), "--detach")).stdout.trim();
+      const jobs = [await submitted(), await submitted()];
+      for (const [at, job] of jobs.entries()) {
+        const place = `place ${at + 1} of 2 in the queue`;
+        await until(async () => {
+          const { reason, status } = await json<JobView>("jobs", "show", job);
+          return status === "QUEUED" && reason?.includes(place) === true ? true : null;
+        });
+        const { stdout } = await cluster.command("jobs", "list");
+        const line = stdout.split("\n").find((one) => one.startsWith(job));
+        expect(line).toContain("QUEUED");
+        expect(line).toContain(place);
+      }
+      const followed = await cluster.command(...flow(), "--ui", "ci", "--timeout", "2s");
+      expect(followed.stdout + followed.stderr).toContain("place 3 of 3 in the queue");
+      expect(followed.code).toBe(1);
+    },
+    MS_MAX,
+  );
+});
