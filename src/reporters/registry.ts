@@ -86,14 +86,26 @@ export async function openReporting(
   reports: readonly (string | Reporter)[],
   context: ReporterContext,
 ): Promise<Reporting> {
-  const opened = withoutRepeated(reports).map((one) =>
-    typeof one === "string" ? openReporter(one, context) : Promise.resolve(one),
-  );
+  const once = withoutRepeated(reports);
+  const names = once.map((one) => (typeof one === "string" ? parseReport(one).name : one.name));
+  const opened = once.map((one, at) => {
+    if (typeof one !== "string") return Promise.resolve(one);
+    const isOnly = names.indexOf(names[at] ?? "") === names.lastIndexOf(names[at] ?? "");
+    return openReporter(one, isOnly ? context : withTarget(context, parseReport(one).target));
+  });
   const all = await Promise.all(opened);
   // Cores choose once, so a second share would not be what it says.
   if (all.filter(({ sampledShare = 0 }) => sampledShare > 0).length > 1)
     throw new ReporterError("report samples: single calls go to one place");
   return new Reporting(all);
+}
+
+/** Of several with one name, its problems say which. */
+function withTarget(context: ReporterContext, target: string): ReporterContext {
+  return {
+    ...context,
+    onProblem: (reporter, problem) => context.onProblem(`${reporter} ${target}`, problem),
+  };
 }
 
 /** The same place named twice, by the command line and by the file, gets everything once: as the first says. */

@@ -132,6 +132,17 @@ describe("a run with reports", () => {
     );
   });
 
+  it("says while it runs which of two with one name has a problem", async () => {
+    const { code, stdout } = await here.run(
+      ...["run", url, "--vus", "1", "--duration", "3s", "--ui", "ci"],
+      ...["--report", "influxdb=http://127.0.0.1:9,every=1s,deadline=200ms"],
+      ...["--report", `influxdb=${backEnd.url},every=1s`],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/report influxdb http:\/\/127\.0\.0\.1:9: /);
+    expect(stdout).not.toContain(`report influxdb ${backEnd.url}`);
+  });
+
   it("does not wait for a back-end when it is interrupted twice", async () => {
     let asked = 0;
     const silent = createServer(() => {
@@ -215,6 +226,10 @@ describe("a run with reports", () => {
     ["samples=calls.ndjson,share=2", "report samples: share is a number above 0 and up to 1"],
     ["inflxdb=http://127.0.0.1:9", 'there is no reporter "inflxdb"; did you mean "influxdb"?'],
     ["influxdb=http://127.0.0.1:9,token=abc", "report influxdb: token is a secret"],
+    [
+      "metrics=0.0.0.0:9464",
+      "so scrapes need a token: --report metrics=0.0.0.0:9464,token=env:SCRAPE_TOKEN",
+    ],
     ["influxdb=127.0.0.1", "report influxdb: its address must be a URL"],
     ["junit=/dev/null/junit.xml", "report junit: cannot write /dev/null/junit.xml"],
     ["module=absent.ts", "report module: there is no file absent.ts\n"],

@@ -1,5 +1,6 @@
 /** A run that is scraped: `GET /metrics` answers with the last figures, until the run is over. */
 
+import { listenProblem } from "../../host/control/guard.ts";
 import type { Metric } from "../../host/control/prometheus.ts";
 import { ControlServer, type ControlService } from "../../host/control/server.ts";
 import { defineReporter, type ReporterDefinition } from "../definition.ts";
@@ -33,6 +34,11 @@ const metrics = defineReporter(
   ({ settings: { token }, target }) => {
     const [, host = "", port] = /^(?:(.+):)?(\d{1,5})$/.exec(target) ?? [];
     if (port === undefined) throw new ReporterError("report metrics: write metrics=HOST:PORT");
+    if (host !== "" && listenProblem(host, token ?? null) !== null)
+      throw new ReporterError(
+        `report metrics: others can reach ${host}, so scrapes need a token: ` +
+          `--report metrics=${target},token=env:SCRAPE_TOKEN`,
+      );
     let frame: Frame | undefined;
     let server: ControlServer | undefined;
     let sent = 0;
