@@ -111,8 +111,8 @@ export class JobLeader {
       return why === null ? [] : [`${datacenter}: ${why}`];
     });
     const said = (state === null ? null : reasonOf(state)) ?? waiting[0] ?? null;
-    const place = state === null ? null : placeOf(state, this.#context.lookup.jobs());
-    if (said !== null || this.#reason === null) return said;
+    if (state === null || said !== null || this.#reason === null) return said;
+    const place = placeOf(state, this.#context.lookup.jobs());
     return place === null ? this.#reason : `${this.#reason}; ${place}`;
   }
 

@@ -101,13 +101,14 @@ export function placeOf(
   jobs: Iterable<{ readonly state: JobState }>,
 ): string | null {
   if (!waitsHere(state)) return null;
-  const waiting = [...jobs].map((one) => one.state).filter(waitsHere);
-  const [createdAt, id] = [createdAtOf(state), state.jobId];
-  const before = waiting.filter((one) => {
-    const at = createdAtOf(one);
-    return at < createdAt || (at === createdAt && one.jobId < id);
-  });
-  return `place ${before.length + 1} of ${waiting.length} in the queue`;
+  let [place, all] = [1, 0];
+  for (const { state: other } of jobs) {
+    if (!waitsHere(other)) continue;
+    all++;
+    // Ids of gates begin with the time.
+    if (other.jobId < state.jobId) place++;
+  }
+  return `place ${place} of ${all} in the queue`;
 }
 
 function waitsHere(state: JobState): boolean {
