@@ -10,6 +10,7 @@
  */
 
 import { parseArgs } from "node:util";
+import type { NodePlan } from "../../src/cli/commands/cluster-plan.ts";
 import { Random } from "../../src/core/base/random.ts";
 import { FAULTS, type Fault } from "./tiers/faults.ts";
 import { Nodes } from "./tiers/nodes.ts";
@@ -32,6 +33,9 @@ const { values } = parseArgs({
     duration: { type: "string", default: "25" },
     away: { type: "string", default: "8" },
     profile: { type: "string", default: "dc" },
+    minutes: { type: "string", default: "600" },
+    logs: { type: "string" },
+    help: { type: "boolean", short: "h", default: false },
   },
 });
 const faults = values.pressure ? PRESSURE_FAULTS : FAULTS;
@@ -43,20 +47,29 @@ const numbers = [
     values.managers,
     values.workers,
   ],
-  ...[values.duration, values.away],
+  ...[values.duration, values.away, values.minutes],
 ].map(Number);
 const [rounds = 0, gates = 0, datacenterCount = 0, managers = 0, workers = 0] = numbers;
-const [durationSeconds = 0, awaySeconds = 0] = numbers.slice(5);
+const [durationSeconds = 0, awaySeconds = 0, minutes = 0] = numbers.slice(5);
 const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed);
 const wanted = faults.filter(({ name }) => values.only === undefined || name === values.only);
-if (numbers.some((one) => !(one > 0)) || !Number.isInteger(seed) || wanted.length === 0) {
+const isWrong = numbers.some((one) => !(one > 0)) || !Number.isInteger(seed) || wanted.length === 0;
+if (values.help || isWrong) {
   const names = faults.map(({ name }) => `"${name}"`).join(", ");
-  process.stderr.write(
-    "usage: npm run chaos:tiers -- --rounds 13 --seed 42 --duration 25 --away 8 --gates 3\n" +
-      "       --datacenters 2 --managers 3 --workers 2 --profile dc --only NAME\n" +
-      `faults: ${names}\n`,
+  (values.help ? process.stdout : process.stderr).write(
+    `usage: npm run chaos:${values.pressure ? "pressure" : "tiers"} -- [options]
+  --rounds N       faults one after the other, each as often as any other (${faults.length})
+  --seed N         of their order and moments (the clock)
+  --only NAME      this fault in every round
+  --duration S     seconds of load of a round's job (25)
+  --away S         seconds that something is away (8)
+  --minutes N      begin no further round after them (600)
+  --logs DIR       what every node logs
+  --gates N --datacenters N --managers N --workers N --profile P   of the cluster (3, 2, 3, 2, dc)
+faults: ${names}
+`,
   );
-  process.exit(2);
+  process.exit(values.help ? 0 : 2);
 }
 if (!isApart()) {
   const code = runApart();
@@ -79,10 +92,12 @@ const possible = wanted.filter(({ hindrance, name }) => {
 });
 const target = await CountingTarget.start(sites.home.host);
 const shape = { gates, datacenters, managers, workers, cores: 1, port: 7_700 };
-const nodes = await Nodes.start({ ...shape, profile: values.profile }, sites, (plan, dataDir) => {
+const prepared = (plan: NodePlan, dataDir: string): void => {
   const isSmall = plan.role === "manager" && plan.datacenter === datacenters[0];
   if (isSmall && SmallDisks.isPossible) disks.mount(dataDir);
-});
+};
+const options = { ...shape, profile: values.profile };
+const nodes = await Nodes.start(options, sites, prepared, values.logs ?? null);
 say(`${nodes.names().length} nodes are up; seed ${seed}`);
 const stage: Stage = {
   ...{ nodes, sites, disks, target, datacenters },
@@ -92,7 +107,8 @@ const outcomes: Outcome[] = [];
 try {
   const random = new Random(seed);
   let deck: Fault[] = [];
-  for (let round = 1; round <= rounds; round++) {
+  const until = performance.now() + minutes * 60_000;
+  for (let round = 1; round <= rounds && performance.now() < until; round++) {
     if (deck.length === 0) deck = random.shuffle([...possible]);
     const fault = deck.pop();
     if (fault === undefined) break;

@@ -5,7 +5,15 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,11 +39,15 @@ interface Node extends NodePlan {
 
 export class Nodes {
   readonly dir: string;
+  /** Where every node's log goes; null: nowhere. */
+  readonly #logs: string | null;
   readonly #nodes: ReadonlyMap<string, Node>;
 
-  private constructor(dir: string, nodes: ReadonlyMap<string, Node>) {
+  private constructor(dir: string, nodes: ReadonlyMap<string, Node>, logs: string | null) {
     this.dir = dir;
+    this.#logs = logs;
     this.#nodes = nodes;
+    if (logs !== null) mkdirSync(logs, { recursive: true });
   }
 
   /** `prepared` sees every node's data directory before anything starts. */
@@ -43,8 +55,9 @@ export class Nodes {
     shape: ClusterShape,
     sites: Sites,
     prepared: (plan: NodePlan, dataDir: string) => void = () => undefined,
+    logs: string | null = null,
   ): Promise<Nodes> {
-    const nodes = await Nodes.prepare(shape, sites, prepared);
+    const nodes = await Nodes.prepare(shape, sites, prepared, logs);
     await nodes.startAll();
     return nodes;
   }
@@ -54,6 +67,7 @@ export class Nodes {
     shape: ClusterShape,
     sites: Sites,
     prepared: (plan: NodePlan, dataDir: string) => void = () => undefined,
+    logs: string | null = null,
   ): Promise<Nodes> {
     const dir = mkdtempSync(join(tmpdir(), "hyperscale-chaos-"));
     const plans = await prepareNodes(dir, shape);
@@ -73,7 +87,7 @@ export class Nodes {
       const address = plan.address === null ? null : hosted(plan.address, site);
       nodes.set(plan.name, { ...plan, address, site, child: null, errors: "" });
     }
-    return new Nodes(dir, nodes);
+    return new Nodes(dir, nodes, logs);
   }
 
   /** All that do not run. */
@@ -98,6 +112,7 @@ export class Nodes {
     node.errors = "";
     child.stderr?.on("data", (text) => {
       node.errors = (node.errors + String(text)).slice(-4_000);
+      if (this.#logs !== null) appendFileSync(join(this.#logs, `${name}.log`), text);
     });
     const late = setTimeout(() => child.kill("SIGKILL"), READY_MS_MAX);
     await Promise.race([
