@@ -8,7 +8,7 @@ import type { Nodes } from "./nodes.ts";
 import type { Sites } from "./sites.ts";
 import { SmallDisks } from "./small-disks.ts";
 
-interface Scene {
+export interface Scene {
   readonly nodes: Nodes;
   readonly sites: Sites;
   readonly disks: SmallDisks;
@@ -17,6 +17,8 @@ interface Scene {
   readonly job: string;
   /** How long something is away. */
   readonly awayMs: number;
+  /** Something that must not be was seen while it struck. */
+  complain(problem: string): void;
 }
 
 /** Those who have the job in hand at the moment. */

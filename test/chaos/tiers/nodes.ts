@@ -31,10 +31,14 @@ const READY_MS_MAX = 120_000;
 /** What SIGTERM has not ended by then is killed. */
 const END_MS_MAX = 30_000;
 
+/** What a node logs when it gives another up. */
+const LOSS = /"event":"(worker\.lost|peer\.down|manager\.down)"/g;
+
 interface Node extends NodePlan {
   readonly site: Site;
   child: ChildProcess | null;
   errors: string;
+  losses: number;
 }
 
 export class Nodes {
@@ -85,7 +89,7 @@ export class Nodes {
     const nodes = new Map<string, Node>();
     for (const { plan, site } of placed) {
       const address = plan.address === null ? null : hosted(plan.address, site);
-      nodes.set(plan.name, { ...plan, address, site, child: null, errors: "" });
+      nodes.set(plan.name, { ...plan, address, site, child: null, errors: "", losses: 0 });
     }
     return new Nodes(dir, nodes, logs);
   }
@@ -112,6 +116,7 @@ export class Nodes {
     node.errors = "";
     child.stderr?.on("data", (text) => {
       node.errors = (node.errors + String(text)).slice(-4_000);
+      node.losses += String(text).match(LOSS)?.length ?? 0;
       if (this.#logs !== null) appendFileSync(join(this.#logs, `${name}.log`), text);
     });
     const late = setTimeout(() => child.kill("SIGKILL"), READY_MS_MAX);
@@ -126,6 +131,11 @@ export class Nodes {
   isAlive(name: string): boolean {
     const { child } = this.#node(name);
     return child !== null && child.exitCode === null && child.signalCode === null;
+  }
+
+  /** How often any node has said that another is lost. */
+  get losses(): number {
+    return [...this.#nodes.values()].reduce((sum, { losses }) => sum + losses, 0);
   }
 
   /** Its last words. */
@@ -179,6 +189,10 @@ export class Nodes {
 
   get credentials(): string {
     return join(this.dir, "client.key");
+  }
+
+  addressOf(name: string): string {
+    return this.#node(name).address ?? "";
   }
 
   addresses(datacenter = ""): readonly string[] {

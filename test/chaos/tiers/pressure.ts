@@ -1,12 +1,23 @@
 /** What presses the nodes of a cluster without breaking them, while a job runs: the job has to complete. */
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ClusterError } from "../../../src/client/client.ts";
-import { castOf, type Fault, pause } from "./faults.ts";
+import { castOf, type Fault, pause, type Scene } from "./faults.ts";
+import type { FloodOrder, FloodTally } from "./flood-clients.ts";
 
-/** That ask a gate at once, without ever waiting longer than they must. */
+const floodClients = fileURLToPath(new URL("./flood-clients.ts", import.meta.url));
+/** That submit to a gate at once, without ever waiting longer than they must. */
 const CLIENTS = 500;
-/** Between two questions of one of them. */
-const ASK_EVERY_MS = 1_000;
+/** Between two questions of the one who watches the job of the round. */
+const LOOK_EVERY_MS = 1_000;
+/** Of the kernel, where it has them. */
+const CPU_GROUPS = "/sys/fs/cgroup/cpu";
+const PERIOD_US = 100_000;
+const THROTTLED_SHARE = 0.05;
 const NARROW_BYTES_PER_SECOND = 1_000_000;
 
 export const PRESSURE_FAULTS: readonly Fault[] = [
@@ -27,35 +38,34 @@ export const PRESSURE_FAULTS: readonly Fault[] = [
     },
   },
   {
+    name: "throttle worker",
+    expected: ["COMPLETED"],
+    hindrance: () => (existsSync(CPU_GROUPS) ? null : "no cgroups for CPU on this machine"),
+    strike: async (scene) => {
+      const { awayMs, nodes } = scene;
+      const { worker } = await castOf(scene);
+      const group = join(CPU_GROUPS, `hyperscale-chaos-${process.pid}-${worker}`);
+      mkdirSync(group);
+      const move = (to: string, pids: readonly number[]): void => {
+        for (const pid of pids) moved(join(to, "cgroup.procs"), pid);
+      };
+      try {
+        const quotaUs = String(THROTTLED_SHARE * PERIOD_US);
+        writeFileSync(join(group, "cpu.cfs_period_us"), String(PERIOD_US));
+        writeFileSync(join(group, "cpu.cfs_quota_us"), quotaUs);
+        move(group, [nodes.pidOf(worker), ...nodes.below(worker)]);
+        await pause(awayMs);
+      } finally {
+        move(CPU_GROUPS, membersOf(group));
+        rmdirSync(group);
+      }
+      return `${worker} with ${THROTTLED_SHARE * 100} % of a core for ${awayMs / 1_000} s`;
+    },
+  },
+  {
     name: "flood gate leader",
     expected: ["COMPLETED"],
-    strike: async (scene) => {
-      const { awayMs, client, job, nodes } = scene;
-      const { gate } = await castOf(scene);
-      const until = Date.now() + awayMs;
-      const tally = { answered: 0, refused: 0 };
-      const clients = Array.from({ length: CLIENTS }, () => nodes.client());
-      await Promise.all(
-        clients.map(async (one, at) => {
-          await pause((at * ASK_EVERY_MS) / CLIENTS);
-          for (; Date.now() < until; await pause(ASK_EVERY_MS)) {
-            try {
-              await one.jobs();
-              tally.answered++;
-            } catch (error) {
-              if (!(error instanceof ClusterError)) throw error;
-              tally.refused++;
-            }
-          }
-          await one.close();
-        }),
-      );
-      // What shows how a job does is served all the while.
-      await client.status(job);
-      const { answered, refused } = tally;
-      const asked = `${answered} answers, ${refused} refusals`;
-      return `${gate}: ${CLIENTS} clients for ${awayMs / 1_000} s, ${asked}`;
-    },
+    strike: flood,
   },
   {
     name: "narrow way to a manager",
@@ -78,4 +88,83 @@ function signalled(pid: number, signal: NodeJS.Signals): void {
   } catch {
     // It has ended: its worker was given up, and has ended it.
   }
+}
+
+/** A member that has ended meanwhile needs no move. */
+function moved(to: string, pid: number): void {
+  try {
+    writeFileSync(to, String(pid));
+  } catch {
+    // It has ended.
+  }
+}
+
+function membersOf(group: string): readonly number[] {
+  return readFileSync(join(group, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
+}
+
+/** Submissions of many clients; the job of the round is asked after all the while. */
+async function flood(scene: Scene): Promise<string> {
+  const { awayMs, complain, nodes } = scene;
+  const { gate } = await castOf(scene);
+  const losses = nodes.losses;
+  const order: FloodOrder = {
+    ...{ clients: CLIENTS, gate: nodes.addressOf(gate), addresses: nodes.addresses() },
+    ...{ secret: readFileSync(nodes.credentials, "utf8").trim(), ms: awayMs },
+  };
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, floodClients, JSON.stringify(order)],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  let output = "";
+  child.stdout.on("data", (text) => {
+    output += String(text);
+  });
+  const over = once(child, "close");
+  const looks = await watched(scene, () => child.exitCode === null && child.signalCode === null);
+  await over;
+  const line = output.trim().split("\n").at(-1) ?? "";
+  if (!line.startsWith("{")) {
+    complain("the clients of the flood have ended early");
+    return gate;
+  }
+  const tally = JSON.parse(line) as FloodTally;
+  if (looks.unserved > 0) complain(`${looks.unserved} questions for the job were not served`);
+  if (nodes.losses > losses) complain(`${nodes.losses - losses} nodes were given up`);
+  for (const problem of problemsOf(tally)) complain(problem);
+  const { accepted, critical, submitted, unanswered } = tally;
+  const refused = Object.values(tally.refused).reduce((sum, one) => sum + one, 0);
+  return (
+    `${gate}: ${CLIENTS} clients for ${awayMs / 1_000} s, ${submitted} submissions: ${accepted} accepted, ` +
+    `${refused} refused with a time (${JSON.stringify(tally.refused)}), ${unanswered} unanswered; ` +
+    `${critical.asked} cancels and questions served, ${looks.served} questions for the job`
+  );
+}
+
+function problemsOf({ accepted, critical, unended, withoutRetryAfter }: FloodTally): string[] {
+  return [
+    accepted === 0 ? "nothing was accepted" : "",
+    critical.shed > 0 ? `${critical.shed} cancels or questions for a state were shed` : "",
+    critical.unserved > 0 ? `${critical.unserved} cancels or questions were not served` : "",
+    withoutRetryAfter > 0 ? `${withoutRetryAfter} refusals without a time to come back` : "",
+    unended > 0 ? `${unended} accepted jobs have not ended` : "",
+  ].filter(Boolean);
+}
+
+async function watched(
+  { client, job }: Scene,
+  isOn: () => boolean,
+): Promise<{ readonly served: number; readonly unserved: number }> {
+  let [served, unserved] = [0, 0];
+  for (; isOn(); await pause(LOOK_EVERY_MS)) {
+    try {
+      await client.status(job);
+      served++;
+    } catch (error) {
+      if (!(error instanceof ClusterError)) throw error;
+      unserved++;
+    }
+  }
+  return { served, unserved };
 }

@@ -54,8 +54,8 @@ export async function playRound(stage: Stage, fault: Fault, random: Random): Pro
     const job = await submitted(stage);
     if (fault.atOnce === undefined) await loading(client, job, stage, random);
     const before = nodes.descendants();
-    const striking = fault.strike({ ...stage, random, client, job });
-    const struck = await striking;
+    const complain = (problem: string): void => void problems.push(problem);
+    const struck = await fault.strike({ ...stage, random, client, job, complain });
     const end = await ended(client, job, stage.durationMs + LATE_MS_MAX);
     await nodes.startAll();
     const left = await settled(client, stage);

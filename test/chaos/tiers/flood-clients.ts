@@ -1,0 +1,140 @@
+/**
+ * A process of many clients that submit to one gate without a pause, ask after what was accepted, and cancel it.
+ * Its last line is a `FloodTally`; nothing of it is judged here.
+ *
+ *     tsx flood-clients.ts '{"clients":500,"gate":"…","addresses":[…],"secret":"…","ms":60000}'
+ */
+
+import { randomUUID } from "node:crypto";
+import { hasEnded } from "../../../src/client/client.ts";
+import { connect } from "../../../src/client/index.ts";
+import {
+  ANYWHERE,
+  type ClientAnswer,
+  type ClientRequest,
+  type Refusal,
+  type Submission,
+} from "../../../src/core/tiers/messages.ts";
+import { isPassing } from "../../../src/core/tiers/process/asking.ts";
+import { prepareJob } from "../../../src/runner/submission.ts";
+import { pause } from "./faults.ts";
+import { RawClient } from "./raw-client.ts";
+
+export interface FloodOrder {
+  readonly clients: number;
+  readonly gate: string;
+  readonly addresses: readonly string[];
+  readonly secret: string;
+  readonly ms: number;
+}
+
+export interface FloodTally {
+  submitted: number;
+  accepted: number;
+  /** By reason. */
+  refused: Record<string, number>;
+  /** Of those refused for want of room or by their rate. */
+  withoutRetryAfter: number;
+  unanswered: number;
+  /** Cancels and questions for a state: asked, shed, and given up after all attempts. */
+  critical: { asked: number; shed: number; unserved: number };
+  /** Accepted jobs that had no end when the flood was over for some time. */
+  unended: number;
+}
+
+const FLOW = "test/chaos/tiers/idle-flow.ts";
+/** Between two submissions of one client, when no refusal says otherwise. */
+const EVERY_MS = 1_000;
+/** A ceiling for a hang: how long somebody asks for what must be served, or waits for the end of a job. */
+const PATIENCE_MS = 120_000;
+
+const order = JSON.parse(process.argv[2] ?? "{}") as FloodOrder;
+const tally: FloodTally = {
+  ...{ submitted: 0, accepted: 0, refused: {}, withoutRetryAfter: 0, unanswered: 0, unended: 0 },
+  critical: { asked: 0, shed: 0, unserved: 0 },
+};
+
+/** Its files are with the gates before the flood begins. */
+async function prepared(): Promise<Submission> {
+  const cluster = connect({ addresses: order.addresses, secret: order.secret });
+  const job = await cluster.submit(FLOW);
+  await job.cancel("the first of a flood");
+  await cluster.close();
+  return (await prepareJob(FLOW, {}, () => undefined)).submission;
+}
+
+class FloodClient {
+  readonly #raw = new RawClient(order.addresses, order.secret);
+  readonly #jobs: string[] = [];
+
+  async flood(submission: Submission, until: number): Promise<void> {
+    while (Date.now() < until) {
+      const key = randomUUID();
+      const request = { kind: "submit", key, submission, routing: ANYWHERE } as const;
+      tally.submitted++;
+      const answer = await this.#raw.ask(request, order.gate);
+      if (answer?.kind === "accepted") await this.#dismiss(answer.job);
+      await pause(Math.max(EVERY_MS, note(answer)));
+    }
+  }
+
+  /** Whatever was accepted has an end. */
+  async end(): Promise<void> {
+    for (const job of this.#jobs) if (!(await this.#hasEnded(job))) tally.unended++;
+    await this.#raw.close();
+  }
+
+  async #dismiss(job: string): Promise<void> {
+    tally.accepted++;
+    this.#jobs.push(job);
+    await this.#served({ kind: "status", job });
+    const control = { kind: "cancel", reason: "of a flood" } as const;
+    await this.#served({ kind: "control", job, by: "flood", control });
+  }
+
+  /** As the product's client asks: again when nobody answered, or of whom the answer names. */
+  async #served(request: ClientRequest): Promise<ClientAnswer | null> {
+    tally.critical.asked++;
+    const until = Date.now() + PATIENCE_MS;
+    let to: string | null = order.gate;
+    while (Date.now() < until) {
+      const answer = await this.#raw.ask(request, to);
+      if (answer !== null && answer.kind !== "refused") return answer;
+      if (answer?.reason === "overloaded") tally.critical.shed++;
+      to = answer?.address ?? null;
+      await pause(Math.max(200, answer?.retryAfterMs ?? 0));
+    }
+    tally.critical.unserved++;
+    return null;
+  }
+
+  async #hasEnded(job: string): Promise<boolean> {
+    const until = Date.now() + PATIENCE_MS;
+    while (Date.now() < until) {
+      const answer = await this.#raw.ask({ kind: "status", job }, null);
+      if (answer?.kind === "job" && hasEnded(answer.job.status)) return true;
+      await pause(500);
+    }
+    return false;
+  }
+}
+
+/** How long to wait before the next submission. */
+function note(answer: ClientAnswer | null): number {
+  if (answer === null) tally.unanswered++;
+  if (answer?.kind !== "refused") return 0;
+  const { reason, retryAfterMs } = answer satisfies Refusal;
+  tally.refused[reason] = (tally.refused[reason] ?? 0) + 1;
+  const isTimed = reason === "overloaded" || reason === "rateLimited";
+  if (isTimed && !((retryAfterMs ?? 0) > 0)) tally.withoutRetryAfter++;
+  if (!isPassing(reason)) throw new Error(`${reason}: ${answer.message}`);
+  return retryAfterMs ?? 0;
+}
+
+const submission = await prepared();
+const clients = Array.from({ length: order.clients }, () => new FloodClient());
+const until = Date.now() + order.ms;
+process.stdout.write("flooding\n");
+await Promise.all(clients.map((client) => client.flood(submission, until)));
+await Promise.all(clients.map((client) => client.end()));
+process.stdout.write(`${JSON.stringify(tally)}\n`);
