@@ -5,6 +5,7 @@
  */
 
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type ClusterClient, ClusterError, hasEnded } from "../../../src/client/client.ts";
@@ -20,6 +21,7 @@ const root = fileURLToPath(new URL("../../../", import.meta.url));
 const cli = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
 /** Beyond the plan of the job: for what waits for a silent datacenter or an isolated worker, and a busy machine. */
 const LATE_MS_MAX = 240_000;
+const SUBMIT_ATTEMPTS_MAX = 3;
 
 export interface Stage {
   readonly nodes: Nodes;
@@ -96,14 +98,29 @@ function judged(
   };
 }
 
-/** By the command line, as people do; its id. */
-async function submitted({ datacenters, durationMs, nodes, target }: Stage): Promise<string> {
+/** By the command line, as people do; its id. A machine that is too busy to compile the file is asked again. */
+async function submitted(stage: Stage): Promise<string> {
+  const key = randomUUID();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await submittedOnce(stage, key);
+    } catch (error) {
+      if (attempt === SUBMIT_ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+async function submittedOnce(
+  { datacenters, durationMs, nodes, target }: Stage,
+  key: string,
+): Promise<string> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
       ...[cli, "submit", "test/chaos/tiers/flow.ts", "--detach", "--duration", `${durationMs}ms`],
       ...["-e", `HYPERSCALE_TARGET=${target.url}`, "--credentials", nodes.credentials],
       ...["--gate", nodes.addresses().join(","), "--datacenters", datacenters.join(",")],
+      ...["--idempotency-key", key],
     ],
     { cwd: root },
   );
