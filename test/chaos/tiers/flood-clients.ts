@@ -35,6 +35,8 @@ export interface FloodTally {
   refused: Record<string, number>;
   /** Of those refused for want of room or by their rate. */
   withoutRetryAfter: number;
+  /** Sent again since no answer came in time, and never answered. */
+  late: number;
   unanswered: number;
   /** Cancels and questions for a state: asked, shed, and given up after all attempts. */
   critical: { asked: number; shed: number; unserved: number };
@@ -50,7 +52,15 @@ const PATIENCE_MS = 120_000;
 
 const order = JSON.parse(process.argv[2] ?? "{}") as FloodOrder;
 const tally: FloodTally = {
-  ...{ submitted: 0, accepted: 0, refused: {}, withoutRetryAfter: 0, unanswered: 0, unended: 0 },
+  ...{
+    submitted: 0,
+    accepted: 0,
+    refused: {},
+    withoutRetryAfter: 0,
+    late: 0,
+    unanswered: 0,
+    unended: 0,
+  },
   critical: { asked: 0, shed: 0, unserved: 0 },
 };
 
@@ -67,15 +77,25 @@ class FloodClient {
   readonly #raw = new RawClient(order.addresses, order.secret);
   readonly #jobs: string[] = [];
 
+  /** As the product's client submits: what got no answer is sent again with its key, so that it happens once. */
   async flood(submission: Submission, until: number): Promise<void> {
     while (Date.now() < until) {
-      const key = randomUUID();
-      const request = { kind: "submit", key, submission, routing: ANYWHERE } as const;
+      const request = { kind: "submit", key: randomUUID(), submission, routing: ANYWHERE } as const;
       tally.submitted++;
-      const answer = await this.#raw.ask(request, order.gate);
+      const answer = await this.#answered(request);
       if (answer?.kind === "accepted") await this.#dismiss(answer.job);
       await pause(Math.max(EVERY_MS, note(answer)));
     }
+  }
+
+  async #answered(request: ClientRequest): Promise<ClientAnswer | null> {
+    const until = Date.now() + PATIENCE_MS;
+    while (Date.now() < until) {
+      const answer = await this.#raw.ask(request, order.gate);
+      if (answer !== null) return answer;
+      tally.late++;
+    }
+    return null;
   }
 
   /** Whatever was accepted has an end. */

@@ -133,17 +133,19 @@ async function flood(scene: Scene): Promise<string> {
   if (looks.unserved > 0) complain(`${looks.unserved} questions for the job were not served`);
   if (nodes.losses > losses) complain(`${nodes.losses - losses} nodes were given up`);
   for (const problem of problemsOf(tally)) complain(problem);
-  const { accepted, critical, submitted, unanswered } = tally;
+  const { accepted, critical, late, submitted } = tally;
   const refused = Object.values(tally.refused).reduce((sum, one) => sum + one, 0);
   return (
     `${gate}: ${CLIENTS} clients for ${awayMs / 1_000} s, ${submitted} submissions: ${accepted} accepted, ` +
-    `${refused} refused with a time (${JSON.stringify(tally.refused)}), ${unanswered} unanswered; ` +
+    `${refused} refused with a time (${JSON.stringify(tally.refused)}), ${late} sent again; ` +
     `${critical.asked} cancels and questions served, ${looks.served} questions for the job`
   );
 }
 
-function problemsOf({ accepted, critical, unended, withoutRetryAfter }: FloodTally): string[] {
+function problemsOf(tally: FloodTally): string[] {
+  const { accepted, critical, unanswered, unended, withoutRetryAfter } = tally;
   return [
+    unanswered > 0 ? `${unanswered} submissions were never answered` : "",
     accepted === 0 ? "nothing was accepted" : "",
     critical.shed > 0 ? `${critical.shed} cancels or questions for a state were shed` : "",
     critical.unserved > 0 ? `${critical.unserved} cancels or questions were not served` : "",
