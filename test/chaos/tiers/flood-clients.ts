@@ -6,8 +6,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { hasEnded } from "../../../src/client/client.ts";
-import { connect } from "../../../src/client/index.ts";
+import { ClusterClient, hasEnded } from "../../../src/client/client.ts";
 import {
   ANYWHERE,
   type ClientAnswer,
@@ -49,6 +48,7 @@ const FLOW = "test/chaos/tiers/idle-flow.ts";
 const EVERY_MS = 1_000;
 /** A ceiling for a hang: how long somebody asks for what must be served, or waits for the end of a job. */
 const PATIENCE_MS = 120_000;
+const LOAD_ATTEMPTS_MAX = 5;
 
 const order = JSON.parse(process.argv[2] ?? "{}") as FloodOrder;
 const tally: FloodTally = {
@@ -66,11 +66,23 @@ const tally: FloodTally = {
 
 /** Its files are with the gates before the flood begins. */
 async function prepared(): Promise<Submission> {
-  const cluster = connect({ addresses: order.addresses, secret: order.secret });
-  const job = await cluster.submit(FLOW);
-  await job.cancel("the first of a flood");
-  await cluster.close();
-  return (await prepareJob(FLOW, {}, () => undefined)).submission;
+  const { files, submission } = await loaded();
+  const client = ClusterClient.open({ managers: order.addresses, secret: order.secret });
+  const job = await client.submit(submission, files);
+  await client.control(job, { kind: "cancel", reason: "the first of a flood" }, "flood");
+  await client.close();
+  return submission;
+}
+
+/** A machine that is too busy for it is asked again. */
+async function loaded(): ReturnType<typeof prepareJob> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await prepareJob(FLOW, {}, () => undefined);
+    } catch (error) {
+      if (attempt === LOAD_ATTEMPTS_MAX) throw error;
+    }
+  }
 }
 
 class FloodClient {
