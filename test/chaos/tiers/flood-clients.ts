@@ -46,6 +46,8 @@ export interface FloodTally {
 const FLOW = "test/chaos/tiers/idle-flow.ts";
 /** Between two submissions of one client, when no refusal says otherwise. */
 const EVERY_MS = 1_000;
+/** Before the same is asked again. */
+const AGAIN_MS = 500;
 /** A ceiling for a hang: how long somebody asks for what must be served, or waits for the end of a job. */
 const PATIENCE_MS = 120_000;
 const LOAD_ATTEMPTS_MAX = 5;
@@ -106,6 +108,8 @@ class FloodClient {
       const answer = await this.#raw.ask(request, order.gate);
       if (answer !== null) return answer;
       tally.late++;
+      // Who is not connected yet has no answer at once.
+      await pause(AGAIN_MS);
     }
     return null;
   }
@@ -134,7 +138,7 @@ class FloodClient {
       if (answer !== null && answer.kind !== "refused") return answer;
       if (answer?.reason === "overloaded") tally.critical.shed++;
       to = answer?.address ?? null;
-      await pause(Math.max(200, answer?.retryAfterMs ?? 0));
+      await pause(Math.max(AGAIN_MS, answer?.retryAfterMs ?? 0));
     }
     tally.critical.unserved++;
     return null;
@@ -145,7 +149,7 @@ class FloodClient {
     while (Date.now() < until) {
       const answer = await this.#raw.ask({ kind: "status", job }, null);
       if (answer?.kind === "job" && hasEnded(answer.job.status)) return true;
-      await pause(500);
+      await pause(AGAIN_MS);
     }
     return false;
   }
