@@ -19,7 +19,7 @@ import {
   type WorkerEvent,
 } from "../../src/core/tiers/messages.ts";
 import { deflate } from "../../src/host/deflate.ts";
-import { Loop } from "../../src/host/loop.ts";
+import { type Driven, Loop } from "../../src/host/loop.ts";
 import { nodeClock } from "../../src/host/node-clock.ts";
 import { StreamDriver } from "../../src/host/stream-driver.ts";
 import { TcpPort } from "../../src/host/tcp.ts";
@@ -32,7 +32,14 @@ const VERSION = "bench";
 const MANAGER = "m1";
 const ROW_EVENTS_MAX = 256;
 
-type Input = LinkInput | { readonly kind: "start" } | { readonly kind: "tick" };
+/** Above the numbers of all other requests. */
+const PROBES_FROM = 1_000_000_000;
+
+type Input =
+  | LinkInput
+  | { readonly kind: "start" }
+  | { readonly kind: "tick" }
+  | { readonly kind: "probe"; readonly correlation: number };
 type Events = Extract<StreamEnvelope, { name: "events" }>["value"];
 
 interface FakeWorkerOptions {
@@ -41,13 +48,17 @@ interface FakeWorkerOptions {
   readonly manager: Address;
   readonly ring: KeyRing;
   readonly frames: readonly MergedFigures[];
+  /** It wants no work. */
+  readonly draining?: true;
 }
 
 export class FakeWorker {
   readonly #options: FakeWorkerOptions;
   readonly #links: Links;
   readonly #loop: Loop;
+  readonly #driven: Driven<Input>;
   readonly #port = TcpPort.dialer(null);
+  readonly #probes = new Map<number, () => void>();
   #effects: LinkEffect[] = [];
   #now = 0 as Millis;
   #isUp = false;
@@ -63,6 +74,7 @@ export class FakeWorker {
   #underWay = 0;
   #nextOrder = 0;
   #sent = 0;
+  #probed = 0;
   /** Frames of this worker that the manager has acknowledged. */
   acknowledged = 0;
 
@@ -99,9 +111,9 @@ export class FakeWorker {
     this.#loop = new Loop(nodeClock, (error) => {
       throw error;
     });
-    const driven = this.#loop.add(this, { kind: "tick" }, (effect) => streams.run(effect));
-    const streams: StreamDriver = new StreamDriver(this.#port, (input) => driven.push(input));
-    driven.push({ kind: "start" });
+    this.#driven = this.#loop.add(this, { kind: "tick" }, (effect) => streams.run(effect));
+    const streams = new StreamDriver(this.#port, (input) => this.#driven.push(input));
+    this.#driven.push({ kind: "start" });
     this.#cores = Array.from({ length: cores }, () => -1);
   }
 
@@ -113,6 +125,15 @@ export class FakeWorker {
     return this.#running > 0;
   }
 
+  /** A heartbeat that is answered, as the first one is: the milliseconds that it took there and back. */
+  probe(): Promise<number> {
+    const [at, correlation] = [performance.now(), PROBES_FROM + ++this.#probed];
+    return new Promise((resolve) => {
+      this.#probes.set(correlation, () => resolve(performance.now() - at));
+      this.#driven.push({ kind: "probe", correlation });
+    });
+  }
+
   async close(): Promise<void> {
     this.#loop.stop();
     await this.#port.close();
@@ -122,6 +143,7 @@ export class FakeWorker {
     this.#now = now;
     if (input.kind === "start") this.#links.call(now);
     else if (input.kind === "tick") this.#links.tick(now);
+    else if (input.kind === "probe") this.#send(this.#heartbeat(input.correlation));
     else this.#links.take(input, now);
     if (this.#beatAt <= now) {
       this.#beatAt = now + HEARTBEAT_MS;
@@ -147,7 +169,8 @@ export class FakeWorker {
 
   #heartbeat(correlation: number): StreamEnvelope {
     const { cores, name: worker } = this.#options;
-    const own = { worker, incarnation: 1, cores, version: VERSION, draining: false, boot: worker };
+    const draining = this.#options.draining === true;
+    const own = { worker, incarnation: 1, cores, version: VERSION, draining, boot: worker };
     const value = { ...own, running: this.#running, advance: this.acknowledged };
     return { name: "heartbeat", correlation, value };
   }
@@ -157,7 +180,10 @@ export class FakeWorker {
   }
 
   #onMessage({ correlation, name, value }: StreamEnvelope): void {
-    if (name === "announce") {
+    if (name === "opened") {
+      this.#probes.get(correlation)?.();
+      this.#probes.delete(correlation);
+    } else if (name === "announce") {
       this.#job = { job: value.job, view: value.view };
       this.#send({ name: "announced", correlation, value: { cores: [], events: 0 } });
     } else if (name === "orders") {

@@ -12,6 +12,7 @@ import { gateFrames } from "./gate-frames.ts";
 import { jobs } from "./jobs.ts";
 import { losses } from "./losses.ts";
 import { managerFrames } from "./manager-frames.ts";
+import { messages } from "./messages.ts";
 import { rolling } from "./rolling.ts";
 import { type Measurement, type Seen, tableOf } from "./row.ts";
 import { start } from "./start.ts";
@@ -23,6 +24,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   rolling,
   managerFrames,
   gateFrames,
+  ...messages,
   jobs,
 ];
 
