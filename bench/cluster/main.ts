@@ -15,6 +15,7 @@ import { managerFrames } from "./manager-frames.ts";
 import { messages } from "./messages.ts";
 import { rolling } from "./rolling.ts";
 import { type Measurement, type Seen, tableOf } from "./row.ts";
+import { scale } from "./scale.ts";
 import { start } from "./start.ts";
 
 const MEASUREMENTS: readonly Measurement[] = [
@@ -26,6 +27,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   gateFrames,
   ...messages,
   jobs,
+  scale,
 ];
 
 const { positionals: only, values } = parseArgs({

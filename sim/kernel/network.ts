@@ -50,6 +50,9 @@ export class Network {
   readonly #recorded = new Map<number, Uint8Array[]>();
   faults: LinkFaults = CALM_LINKS;
 
+  /** Something goes from one node to another on a stream. */
+  onStream: (from: number, to: number, bytes: number) => void = () => undefined;
+
   constructor(count: number, random: Random) {
     this.#random = random;
     this.#count = count;
@@ -123,6 +126,7 @@ export class Network {
   /** One way of a stream: reliable and ordered; null while the way is cut. */
   stream(from: number, to: number, bytes: number, now: number): number | null {
     if (this.isCut(from, to)) return null;
+    this.onStream(from, to, bytes);
     // Losses cost retransmissions instead of data.
     let at = this.#arrival(from, to, bytes, now);
     if (at < 0) at = now + BACKLOG_MS_MAX;

@@ -123,6 +123,8 @@ export interface TiersPlan {
   /** Of all datacenters. */
   readonly managers: number;
   readonly workers: number;
+  /** The datacenter of each worker, from 0; without it they take turns. */
+  readonly workerPlaces?: readonly number[];
   readonly clients: number;
   readonly coresPerWorker: number;
   readonly isolationMs: number;

@@ -263,10 +263,11 @@ export class Cluster {
   #worker(around: TiersAround, index: number, name: string): SimWorker {
     const { plan, world } = this.#options;
     const count = plan.managers / plan.datacenters;
-    const place = (index - plan.managers) % plan.datacenters;
-    const managers = range(count).map((at) => ({
-      name: nameOf(place * count + at),
-      address: address(addressOf(place * count + at)),
+    const at = index - plan.managers;
+    const place = plan.workerPlaces?.[at] ?? at % plan.datacenters;
+    const managers = range(count).map((one) => ({
+      name: nameOf(place * count + one),
+      address: address(addressOf(place * count + one)),
     }));
     const datacenter = datacenterName(place);
     const { worker: rules } = tiersRulesWithout(this.#options.mutant);

@@ -99,7 +99,13 @@ export class Bench {
   }
 }
 
-function planOf({ clients, coresPerWorker, gates, managers, workers }: BenchSize): TiersPlan {
+export function planOf({
+  clients,
+  coresPerWorker,
+  gates,
+  managers,
+  workers,
+}: Omit<BenchSize, "gateCostMs" | "managerCostMs">): TiersPlan {
   return {
     ...{ gates, datacenters: 1, managers, workers, clients, coresPerWorker },
     ...{ isolationMs: 60_000, scope: "none", thinkMs: 0, repeated: 0 },

@@ -1,0 +1,72 @@
+/** What each node of a simulated world sends, hears and computes from now on. */
+
+import type { Network } from "../../sim/kernel/network.ts";
+import type { World } from "../../sim/kernel/world.ts";
+
+/** Of one node and second. */
+export interface NodeCost {
+  /** Sent and heard. */
+  readonly messages: number;
+  readonly bytes: number;
+  readonly cpuMs: number;
+}
+
+interface Meter {
+  messages: number;
+  bytes: number;
+  cpuUs: number;
+}
+
+export class NodeMeters {
+  readonly #world: World;
+  readonly #since: number;
+  readonly #meters = new Map<number, Meter>();
+  readonly #bytesBetween = new Map<string, number>();
+
+  constructor(world: World, network: Network) {
+    this.#world = world;
+    this.#since = world.now;
+    network.onStream = (from, to, bytes) => {
+      for (const node of [from, to]) {
+        const meter = this.#meter(node);
+        meter.messages++;
+        meter.bytes += bytes;
+      }
+      const pair = pairOf(from, to);
+      this.#bytesBetween.set(pair, (this.#bytesBetween.get(pair) ?? 0) + bytes);
+    };
+    world.perform = (node, run) => {
+      const before = process.cpuUsage();
+      run();
+      const { system, user } = process.cpuUsage(before);
+      this.#meter(node).cpuUs += user + system;
+    };
+  }
+
+  cost(node: number): NodeCost {
+    const { bytes, cpuUs, messages } = this.#meter(node);
+    const seconds = this.#seconds;
+    return { messages: messages / seconds, bytes: bytes / seconds, cpuMs: cpuUs / 1_000 / seconds };
+  }
+
+  /** Both ways, in bytes per second. */
+  bytesBetween(one: number, other: number): number {
+    return (this.#bytesBetween.get(pairOf(one, other)) ?? 0) / this.#seconds;
+  }
+
+  get #seconds(): number {
+    return (this.#world.now - this.#since) / 1_000;
+  }
+
+  #meter(node: number): Meter {
+    const known = this.#meters.get(node);
+    if (known !== undefined) return known;
+    const meter = { messages: 0, bytes: 0, cpuUs: 0 };
+    this.#meters.set(node, meter);
+    return meter;
+  }
+}
+
+function pairOf(one: number, other: number): string {
+  return one < other ? `${one}/${other}` : `${other}/${one}`;
+}
