@@ -45,6 +45,8 @@ export class ClientRequests {
   readonly #host: RequestsHost;
   readonly #results: Results;
   readonly #nodes: NodeRequests;
+  /** Files on their way, and those who wait for them: as many as submissions are admitted. */
+  readonly #bringing = new Map<string, ((problem: string | null) => void)[]>();
 
   constructor(context: GateContext, host: RequestsHost) {
     this.#context = context;
@@ -156,10 +158,30 @@ export class ClientRequests {
     let brought = false;
     if (open === 0) done(false);
     for (const to of reached)
-      upload(this.#context, to, hashes, (problem) => {
+      this.#upload(to, hashes, (problem) => {
         brought ||= problem === null;
         if (--open === 0) done(brought);
       });
+  }
+
+  /** Many jobs of the same files at once are one upload: what it comes to is as new for each of them. */
+  #upload(
+    to: { readonly datacenter: string; readonly manager: string },
+    hashes: readonly BlobHash[],
+    done: (problem: string | null) => void,
+  ): void {
+    const key = [to.datacenter, to.manager, ...hashes].join("/");
+    const waiting = this.#bringing.get(key);
+    if (waiting !== undefined) {
+      waiting.push(done);
+      return;
+    }
+    const all = [done];
+    this.#bringing.set(key, all);
+    upload(this.#context, to, hashes, (problem) => {
+      this.#bringing.delete(key);
+      for (const one of all) one(problem);
+    });
   }
 
   #watch(

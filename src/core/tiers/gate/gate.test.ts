@@ -41,6 +41,22 @@ describe("a job through one gate in one datacenter", () => {
     expect(world.datacenter("dc1").workers[0]?.opened).toHaveLength(2);
   });
 
+  it("comes with others of the same files at once: they are brought to a datacenter once", () => {
+    const world = new GateWorld();
+    const requests = ["a", "b", "c"].map(
+      (key) => ({ kind: "submit", key, submission: submission(), routing: ANYWHERE }) as const,
+    );
+    const answers = world.askAtOnce(requests);
+    const jobs = answers.map((answer) => (answer.kind === "accepted" ? answer.job : answer.kind));
+    expect(new Set(jobs).size).toBe(3);
+    expect(world.uploads).toBe(1);
+    world.cut.add("dc1");
+    const [first, second] = world.askAtOnce(
+      requests.map((one) => ({ ...one, key: `${one.key} again` })),
+    );
+    expect([first?.kind, second?.kind]).toEqual(["refused", "refused"]);
+  });
+
   it("is the same job however it was asked for", () => {
     const world = new GateWorld({ gates: 3 });
     const first = { tags: { a: "1", b: "2" }, thresholds: ["errors.rate<1%", "latency.p99<1s"] };

@@ -60,6 +60,8 @@ export class GateWorld {
   readonly cut = new Set<string>();
   /** How often managers were asked after a job. */
   observations = 0;
+  /** How often managers were sent a part of a file. */
+  uploads = 0;
   /** How often gates had something to do because of the time. */
   ticks = 0;
   readonly #gates: (Gate | null)[] = [];
@@ -271,6 +273,7 @@ export class GateWorld {
     if (this.cut.has(name) || !datacenter.isUp(at)) answered(null);
     else if (message.kind === "blobPut") {
       const { bytes, hash } = message;
+      this.uploads++;
       datacenter.putBlob(hash, bytes);
       answered({ kind: "blobHeld", bytes: bytes.length });
     } else if (message.kind === "blobGet") {
@@ -294,6 +297,16 @@ export class GateWorld {
     this.#push(gate, { kind: "client", id, request });
     this.#pump();
     return () => this.#answers.get(id) ?? null;
+  }
+
+  /** All of them before any is answered. */
+  askAtOnce(requests: readonly ClientRequest[], gate = 0): readonly ClientAnswer[] {
+    const ids = requests.map((request) => {
+      this.#push(gate, { kind: "client", id: ++this.#ids, request });
+      return this.#ids;
+    });
+    this.until(() => ids.every((id) => this.#answers.has(id)));
+    return ids.flatMap((id) => this.#answers.get(id) ?? []);
   }
 
   ask(request: ClientRequest, gate = 0): ClientAnswer {
