@@ -17,6 +17,9 @@ interface Meter {
   cpuUs: number;
 }
 
+/** To ask for the time takes as long as many an event does: of so many one is timed, and stands for all. */
+const TIMED_EVERY_EVENTS = 7;
+
 export class NodeMeters {
   readonly #world: World;
   readonly #since: number;
@@ -35,11 +38,16 @@ export class NodeMeters {
       const pair = pairOf(from, to);
       this.#bytesBetween.set(pair, (this.#bytesBetween.get(pair) ?? 0) + bytes);
     };
+    let events = 0;
     world.perform = (node, run) => {
+      if (++events % TIMED_EVERY_EVENTS > 0) {
+        run();
+        return;
+      }
       const before = process.cpuUsage();
       run();
       const { system, user } = process.cpuUsage(before);
-      this.#meter(node).cpuUs += user + system;
+      this.#meter(node).cpuUs += TIMED_EVERY_EVENTS * (user + system);
     };
   }
 
