@@ -52,7 +52,22 @@ export function metricFamily(prefix: string) {
     counter("audit_recorded_total", "Entries of the audit log", recorded),
     counter("audit_dropped_total", "Audit entries not written", dropped),
   ];
-  return { counter, gauge: single("gauge"), labelled, histogram, audit };
+  const gauge = single("gauge");
+  /** Levels from mild to bad, in this order: where it is, and how often each was entered. */
+  const levels = (
+    name: string,
+    { entered, level }: { readonly level: string; readonly entered: Record<string, number> },
+  ): readonly Metric[] => {
+    const names = Object.keys(entered);
+    return [
+      gauge(`${name}_level`, `${names.join(", ")}: 0 to ${names.length - 1}`, names.indexOf(level)),
+      labelled("counter", `${name}_changes_total`, {
+        ...{ help: "How often each level was entered", label: "to" },
+        values: Object.entries(entered),
+      }),
+    ];
+  };
+  return { counter, gauge, labelled, levels, histogram, audit };
 }
 
 interface Labelled {

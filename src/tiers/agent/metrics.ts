@@ -4,7 +4,7 @@ import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import type { Agent } from "./agent.ts";
 import { peerMetrics } from "./peer-metrics.ts";
 
-const { counter, gauge, labelled, audit } = metricFamily("hyperscale_agent_");
+const { counter, gauge, labelled, levels, audit } = metricFamily("hyperscale_agent_");
 
 export function agentMetrics(agent: Agent): readonly Metric[] {
   const view = agent.view();
@@ -20,6 +20,7 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     gauge("incarnation", "Own incarnation", view.incarnation),
     counter("probes_total", "Probe rounds begun", counts.probes),
     counter("probes_failed_total", "Probe rounds without any answer", counts.probesFailed),
+    counter("probes_skipped_total", "Left out while slow", counts.probesSkipped),
     counter("indirect_probes_total", "Probes through helpers", counts.indirectProbes),
     counter("stream_fallbacks_total", "Probes answered only on a stream", counts.streamFallbacks),
     counter("suspicions_total", "Suspicions begun or learned", counts.suspicions),
@@ -43,6 +44,7 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
       label: "code",
       values: agent.process.alarmCounts,
     }),
+    ...levels("degradation", agent.process.restraint.view()),
     ...peerMetrics(view),
     ...transportMetrics(agent),
     ...audit(agent.audited),

@@ -5,7 +5,7 @@ import { OVERLOAD_STATES } from "../../core/tiers/pressure/overload.ts";
 import type { PressureView } from "../../core/tiers/pressure/request-guard.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 
-const { counter, gauge, labelled } = metricFamily("hyperscale_pressure_");
+const { counter, gauge, labelled, levels } = metricFamily("hyperscale_pressure_");
 
 /** Null before the process is composed. */
 export function pressureMetrics(view: PressureView | null): readonly Metric[] {
@@ -27,6 +27,7 @@ export function pressureMetrics(view: PressureView | null): readonly Metric[] {
       `What senders of figures are told: ${BACKPRESSURE_LEVELS.join(", ")}: 0 to 3`,
       view.backpressure,
     ),
+    ...levels("degradation", view.degradation),
   ];
 }
 

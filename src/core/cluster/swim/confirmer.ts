@@ -72,7 +72,7 @@ export class Confirmer {
 
   #passiveMs(member: Member): number {
     const { role } = member.record;
-    const load = Math.min(LOAD_MULTIPLIER_MAX[role], 1 + this.#context.awareness.score / 4);
+    const load = Math.min(LOAD_MULTIPLIER_MAX[role], this.#context.awareness.load);
     return CONFIRMATION_STRATEGIES[role].passiveMs * load;
   }
 

@@ -32,7 +32,15 @@ import {
 } from "./messages.ts";
 import { PeerCounters } from "./peer-counts.ts";
 import type { SwimRules } from "./rules.ts";
-import type { MemberChange, MemberView, SwimEffect, SwimOptions, SwimWarning } from "./types.ts";
+import {
+  type MemberChange,
+  type MemberView,
+  type Restraint,
+  type SwimEffect,
+  type SwimOptions,
+  type SwimWarning,
+  UNRESTRAINED,
+} from "./types.ts";
 
 /** Bytes an embedded state adds beside its body. */
 const STATE_HEAD_BYTES = 20;
@@ -40,6 +48,7 @@ const STATE_HEAD_BYTES = 20;
 interface MutableCounts {
   probes: number;
   probesFailed: number;
+  probesSkipped: number;
   indirectProbes: number;
   streamFallbacks: number;
   suspicions: number;
@@ -64,6 +73,7 @@ export class SwimContext {
   readonly counts: MutableCounts = {
     probes: 0,
     probesFailed: 0,
+    probesSkipped: 0,
     indirectProbes: 0,
     streamFallbacks: 0,
     suspicions: 0,
@@ -83,6 +93,7 @@ export class SwimContext {
   /** After our loop stood still, nobody is buried before this moment. */
   judgeFrom = Number.NEGATIVE_INFINITY;
   state: EmbeddedState | null = null;
+  restraint: Restraint = UNRESTRAINED;
   readonly alarms = new Alarms<SwimWarning>();
   #ceiling: Incarnation;
   #sequence = 0;
@@ -200,6 +211,7 @@ export class SwimContext {
     if (state !== null) budgetBytes -= STATE_HEAD_BYTES + state.body.length;
     if (coordinate !== null) budgetBytes -= COORDINATE_BYTES_MAX;
     if (first !== null) budgetBytes -= updateBytesMax(first);
+    budgetBytes = Math.floor(budgetBytes * this.restraint.newsShare);
     const riders = this.queue.take({
       budgetBytes,
       overheadBytes: 0,

@@ -260,7 +260,7 @@ export class Membership {
     const bounds = suspicionBounds(config, table.liveCount);
     if (!config.lifeguard)
       return { ...bounds, confirmationsWanted: 0, maxMs: bounds.minMs, latency: 1, load: 1 };
-    const load = 1 + awareness.score / 4;
+    const { load } = awareness;
     const estimate =
       member.rttMs ??
       (member.coordinate === null ? 0 : (estimator.estimateRttMs(member.coordinate) ?? 0));

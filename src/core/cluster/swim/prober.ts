@@ -52,6 +52,11 @@ const GREETINGS_OPEN_MAX = 256;
 /** A nack must reach the prober before its round ends: this share of the time left to it. */
 const NACK_SHARE = 0.8;
 const RTT_GAIN = 0.25;
+/**
+ * Probe intervals without a probe after which none is left out: nothing else could show that we are well again, and
+ * bad health has made the rounds longer already.
+ */
+const SILENT_INTERVALS_MAX = 16;
 
 export class Prober {
   readonly #context: SwimContext;
@@ -62,6 +67,7 @@ export class Prober {
   readonly #greetings = new Map<number, Greeting>();
   #round: Round | null = null;
   #nextAt = 0;
+  #probedAt = 0;
 
   constructor(
     context: SwimContext,
@@ -121,7 +127,7 @@ export class Prober {
     const intervalMs = context.awareness.scale(config.probeIntervalMs);
     this.#nextAt = now + intervalMs;
     const target = context.leaving ? null : table.nextToProbe(context.random);
-    if (target === null) return;
+    if (target === null || this.#skips(target)) return;
     context.counts.probes++;
     this.#round = {
       target: target.id,
@@ -138,6 +144,20 @@ export class Prober {
     const { sequence } = this.#round;
     const message: DatagramMessage = { kind: "ping", sequence, target: target.id };
     context.send(target.record.address, message, this.#buddy(target));
+  }
+
+  /** A slow member probes less, but whom others wait for it still asks. (BP-3) */
+  #skips({ id, status }: Member): boolean {
+    const { config, counts, now, random, restraint } = this.#context;
+    const { leader, probesSkipped } = restraint;
+    const isSilent = now - this.#probedAt >= SILENT_INTERVALS_MAX * config.probeIntervalMs;
+    const isEssential = status === "suspect" || id === leader || isSilent;
+    if (probesSkipped === 0 || isEssential || random.float() >= probesSkipped) {
+      this.#probedAt = now;
+      return false;
+    }
+    counts.probesSkipped++;
+    return true;
   }
 
   /** Lifeguard's buddy system: whoever probes a suspect tells it that it is one. (B-18) */

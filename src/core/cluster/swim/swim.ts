@@ -157,6 +157,10 @@ export class Swim {
       case "lag":
         this.#sufferLag(input.lagMs);
         return;
+      case "restrain":
+        this.#context.restraint = input.restraint;
+        this.#context.awareness.setFloor(input.restraint.timeouts);
+        return;
       default:
         assertNever(input);
         return;
@@ -202,7 +206,7 @@ export class Swim {
     const context = this.#context;
     const { config, now, table, random, queue } = context;
     if (queue.length === 0 || now < this.#gossipAt) return;
-    this.#gossipAt = now + config.gossipIntervalMs;
+    this.#gossipAt = now + config.gossipIntervalMs * context.restraint.timeouts;
     const reached = table.pick(config.gossipNodes, random, (member) => {
       if (isLive(member)) return member.confirmed;
       return member.status === "dead" && now - member.changedAt < config.gossipToTheDeadMs;

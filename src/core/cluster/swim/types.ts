@@ -59,7 +59,28 @@ export type SwimInput =
   | { readonly kind: "setState"; readonly body: Uint8Array }
   | { readonly kind: "setMeta"; readonly meta: Uint8Array }
   /** The driver saw its own loop stall for this long; local health falls. */
-  | { readonly kind: "lag"; readonly lagMs: number };
+  | { readonly kind: "lag"; readonly lagMs: number }
+  /** We are so slow that we do less from now on, or well again. */
+  | { readonly kind: "restrain"; readonly restraint: Restraint };
+
+/** What a member does less of while its own process is slow. (BP-1) */
+export interface Restraint {
+  /** Times are multiplied by it where local health does not ask for more; 1 or above. */
+  readonly timeouts: number;
+  /** Share of the probes that are left out, 0 to 1: never those of suspects and of `leader`. (BP-3) */
+  readonly probesSkipped: number;
+  /** Share of a packet's room that news may take, 0 to 1. */
+  readonly newsShare: number;
+  /** Whoever leads the group that we vote in; null when that is nobody, or we. */
+  readonly leader: NodeId | null;
+}
+
+export const UNRESTRAINED: Restraint = {
+  timeouts: 1,
+  probesSkipped: 0,
+  newsShare: 1,
+  leader: null,
+};
 
 export type SwimEffect =
   | { readonly kind: "send"; readonly to: Address; readonly packet: SwimDatagram }
@@ -163,6 +184,8 @@ export interface SwimView {
 interface SwimCounts {
   readonly probes: number;
   readonly probesFailed: number;
+  /** Left out since we were slow ourselves. */
+  readonly probesSkipped: number;
   readonly indirectProbes: number;
   readonly streamFallbacks: number;
   readonly suspicions: number;

@@ -33,6 +33,11 @@ export function priorityOf(operation: Operation): Priority {
   return OPERATIONS[operation].priority;
 }
 
+/** What a node that is slow beyond use takes no more of; it goes on with what it has. (BP-6) */
+export function isNewWork(operation: Operation): boolean {
+  return operation === "submit" || operation === "upload";
+}
+
 /** Null for what is not asked for by clients: members among themselves have bounds of their own. */
 export function operationOf(message: StreamEnvelope): Operation | null {
   if (message.name === "blobPut") return "upload";

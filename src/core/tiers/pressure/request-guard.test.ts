@@ -148,3 +148,45 @@ it("knows the importance of every request that clients may make", () => {
   for (const operation of OPERATION_NAMES)
     expect(priorityOf(operation)).toBe(importance[operation]);
 });
+
+describe("BP-6: a node at CRITICAL", () => {
+  const pressed = (lagMs: number) => ({ lagMs, cpu: 0, memory: 0, queue: 0 });
+  const NEW_WORK: readonly Operation[] = ["submit", "upload"];
+
+  function critical(): RequestGuard {
+    const guard = new RequestGuard(LIMITS);
+    const logs = [1, 2, 3].flatMap(() => guard.sample(pressed(2_500), 0 as Millis));
+    expect(logs).toContainEqual({
+      ...{ kind: "log", level: "warn", event: "degradation.changed" },
+      fields: { from: "normal", to: "critical", lagMs: 2_500 },
+    });
+    return guard;
+  }
+
+  it("refuses new work with a time to come back, and ends what it has", () => {
+    const guard = critical();
+    // The detector sees nothing but good samples any more; the level waits for ten.
+    for (let one = 0; one < 9; one++) guard.sample(pressed(0), 100_000 as Millis);
+    expect(guard.view(100_000 as Millis).state).toBe("healthy");
+    expect(guard.view(100_000 as Millis).degradation.level).toBe("critical");
+    for (const operation of OPERATION_NAMES) {
+      const refused = guard.admit(operation, null, 100_000 as Millis);
+      if (!NEW_WORK.includes(operation)) expect(refused).toBeNull();
+      else {
+        expect(refused).toMatchObject({ reason: "overloaded" });
+        expect(refused?.message).toContain("this node is critical");
+        expect(refused?.retryAfterMs).toBeGreaterThan(0);
+      }
+    }
+    guard.sample(pressed(0), 100_000 as Millis);
+    expect(guard.admit("submit", null, 100_000 as Millis)).toBeNull();
+  });
+
+  it("gives others three times the time to answer, and the ordinary time when it is well", () => {
+    const guard = critical();
+    expect(guard.degraded.timeouts).toBe(3);
+    for (let one = 0; one < 10; one++) guard.sample(pressed(0), 0 as Millis);
+    expect(guard.degraded.timeouts).toBe(1);
+    expect(guard.view(0 as Millis).degradation.entered).toMatchObject({ critical: 1, normal: 1 });
+  });
+});

@@ -13,7 +13,15 @@ import { BucketTable } from "../../../wire/rate-limit.ts";
 import { PRIORITIES, type Priority } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
 import { BackpressureGauge, type BackpressureLevel } from "./backpressure.ts";
-import { isShed, OPERATION_NAMES, OPERATIONS, type Operation, priorityOf } from "./operations.ts";
+import { Degradation, type DegradationActions, type DegradationView } from "./degradation.ts";
+import {
+  isNewWork,
+  isShed,
+  OPERATION_NAMES,
+  OPERATIONS,
+  type Operation,
+  priorityOf,
+} from "./operations.ts";
 import {
   OVERLOAD_DEFAULTS,
   type OverloadConfig,
@@ -55,7 +63,7 @@ export interface PressureSample {
 interface PressureLog {
   readonly kind: "log";
   readonly level: "info" | "warn";
-  readonly event: "pressure.changed";
+  readonly event: "pressure.changed" | "degradation.changed";
   readonly fields: Readonly<Record<string, string | number>>;
 }
 
@@ -82,6 +90,7 @@ export interface PressureView {
   /** How long its log took when it was last looked at. */
   readonly logMs: number;
   readonly backpressure: BackpressureLevel;
+  readonly degradation: DegradationView;
 }
 
 export class RequestGuard {
@@ -91,6 +100,7 @@ export class RequestGuard {
   readonly #rates = new Map<Operation, BucketTable>();
   readonly #shed: Record<Priority, number> = { critical: 0, high: 0, normal: 0, low: 0 };
   readonly #gauge = new BackpressureGauge();
+  readonly #levels = new Degradation();
   readonly #slots: Readonly<Record<Priority, ReturnSlots>> = {
     ...{ critical: new ReturnSlots(), high: new ReturnSlots() },
     ...{ normal: new ReturnSlots(), low: new ReturnSlots() },
@@ -133,7 +143,8 @@ export class RequestGuard {
     this.#logMs = logMs;
     this.#gauge.measure(Math.max(this.#cpu, queue));
     this.#state = this.#detector.state(now);
-    if (this.#state === before) return [];
+    const logs = this.#degrade(lagMs);
+    if (this.#state === before) return logs;
     const level = this.#state === "healthy" ? "info" : "warn";
     const percent = (share: number) => Math.round(share * 100);
     const fields = {
@@ -141,7 +152,21 @@ export class RequestGuard {
       ...{ cpuPercent: percent(this.#cpu), memoryPercent: percent(memory) },
       ...{ queuePercent: percent(queue), logMs: Math.round(logMs) },
     };
-    return [{ kind: "log", level, event: "pressure.changed", fields }];
+    return [...logs, { kind: "log", level, event: "pressure.changed", fields }];
+  }
+
+  /** Gates and managers count no health of membership: how late they are decides alone. (BP-1) */
+  #degrade(lagMs: number): readonly PressureLog[] {
+    const change = this.#levels.sample({ health: 0, lagMs });
+    if (change === null) return [];
+    const level = change.to === "normal" ? "info" : "warn";
+    const fields = { ...change, lagMs: Math.round(lagMs) };
+    return [{ kind: "log", level, event: "degradation.changed", fields }];
+  }
+
+  /** What this node does differently while it is slow. */
+  get degraded(): DegradationActions {
+    return this.#levels.actions;
   }
 
   /** What senders of figures are told. (AD-37.3) */
@@ -164,14 +189,15 @@ export class RequestGuard {
     }
     const priority = priorityOf(operation);
     const state = this.#detector.state(now);
-    const sheds = this.#isShed(priority, state);
+    const rejects = isNewWork(operation) && !this.#levels.actions.takesWork;
+    const sheds = rejects || this.#isShed(priority, state);
     const hasRoom = !sheds && this.#hasRoom(priority, state, now);
     if (hasRoom && this.#admission.tryAcquire(priority)) return null;
     this.#shed[priority]++;
     return {
       reason: "overloaded",
       message: sheds
-        ? `this node is ${state}: requests to ${operation} wait`
+        ? `this node is ${rejects ? this.#levels.level : state}: requests to ${operation} wait`
         : `too many requests are under way: ${operation} waits`,
       retryAfterMs: this.rules.refusalTimed
         ? this.#slots[priority].take(RETRY_AFTER_MS[state], now)
@@ -214,6 +240,7 @@ export class RequestGuard {
       fill: this.#gauge.fill,
       logMs: this.#logMs,
       backpressure: this.#gauge.level,
+      degradation: this.#levels.view(),
     };
   }
 }

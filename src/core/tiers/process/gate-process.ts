@@ -279,7 +279,10 @@ export class GateProcess {
       this.#heard.push({ kind: "answered", id, answer: null });
       return;
     }
-    this.#stepLinks(datacenter, { kind: "ask", id, to, message: envelopeOf(message), timeoutMs });
+    this.#stepLinks(datacenter, {
+      ...{ kind: "ask", id, to, message: envelopeOf(message) },
+      timeoutMs: timeoutMs * this.#guard.degraded.timeouts,
+    });
   }
 
   #stepLinks(datacenter: string, input: Parameters<ClientProcess["step"]>[0]): void {

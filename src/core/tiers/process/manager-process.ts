@@ -390,7 +390,7 @@ export class ManagerProcess {
       return;
     }
     this.#asked.set(id, stream);
-    this.#deadlines.set(id, this.#now + ANSWER_MS_MAX);
+    this.#deadlines.set(id, this.#now + ANSWER_MS_MAX * this.#guard.degraded.timeouts);
     const { kind: name, ...value } = message;
     this.#say(stream, { name, correlation: id, value } as StreamEnvelope);
   }
@@ -421,7 +421,8 @@ export class ManagerProcess {
     if (answer.kind === "observed") return { ...answer, level: this.#guard.backpressure };
     if (answer.kind !== "capacity" || answer.health == null) return answer;
     const { health } = answer;
-    const accepting = health.accepting && this.pressure.state !== "overloaded";
+    const isOpen = this.pressure.state !== "overloaded" && this.#guard.degraded.takesWork;
+    const accepting = health.accepting && isOpen;
     return { ...answer, health: { ...health, accepting } };
   }
 

@@ -206,3 +206,47 @@ describe("a member process", () => {
     expect(member.kinds().filter((kind) => kind === "dial")).toHaveLength(dialled);
   });
 });
+
+describe("BP-1, BP-6: a member whose own loop is late", () => {
+  /** Every timer is served so late for a while. */
+  function late(member: Member, lateMs: number, times: number): void {
+    for (let one = 0; one < times; one++) {
+      const due = member.process.nextDeadline() ?? 0;
+      member.now = Math.max(member.now, due) + lateMs;
+      member.push({ kind: "tick" });
+    }
+  }
+
+  function changes(member: Member): unknown[] {
+    return member.done.flatMap((effect) =>
+      effect.kind === "log" && effect.event === "degradation.changed"
+        ? [[effect.level, effect.fields["from"], effect.fields["to"]]]
+        : [],
+    );
+  }
+
+  it("gives its lead up, says so, and leads again when it is well", () => {
+    const member = started();
+    member.runUntil(20_000);
+    expect(member.process.election?.state).toBe("leader");
+    late(member, 2_100, 8);
+    expect(member.process.restraint.view().level).toBe("critical");
+    expect(member.process.election?.state).not.toBe("leader");
+    expect(changes(member)[0]).toEqual(["warn", "normal", "critical"]);
+    member.runUntil(member.now + 120_000);
+    expect(changes(member).at(-1)).toMatchObject(["info", expect.anything(), "normal"]);
+    expect(member.process.restraint.view()).toMatchObject({
+      level: "normal",
+      entered: { critical: 1, normal: 1 },
+    });
+    expect(member.process.election?.state).toBe("leader");
+  });
+
+  it("stays as it is after two late timers", () => {
+    const member = started();
+    member.runUntil(20_000);
+    late(member, 2_100, 2);
+    member.runUntil(member.now + 2_000);
+    expect(changes(member)).toEqual([]);
+  });
+});

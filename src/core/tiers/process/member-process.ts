@@ -33,6 +33,7 @@ import { MemberLeadership } from "./member-leadership.ts";
 import { MemberOutput } from "./member-output.ts";
 import { MemberRecords } from "./member-records.ts";
 import { Refusals } from "./member-refusals.ts";
+import { MemberRestraint } from "./member-restraint.ts";
 import { MemberRoster } from "./member-roster.ts";
 import { encodeMemberState, type MemberState, StateTeller } from "./member-state.ts";
 import {
@@ -69,6 +70,7 @@ export class MemberProcess {
   readonly #refusals = new Refusals((fields) => this.#out.log("warn", "stream.refused", fields));
   readonly #alarms = new Alarms<"UNREADABLE">();
   readonly #teller = new StateTeller();
+  readonly #restraint = new MemberRestraint(this.#out);
   #swim: Swim | null = null;
   #discovery: MemberDiscovery | null = null;
   #phase: "new" | "opening" | "running" | "leaving" | "over" = "new";
@@ -156,6 +158,7 @@ export class MemberProcess {
       this.#discovery?.nextDeadline() ?? NEVER,
       this.#exchanges.nextDeadline() ?? NEVER,
       this.#teller.dueAt,
+      this.#restraint.dueAt,
       this.#leaveAt,
     );
     return next === NEVER ? null : millis(next);
@@ -190,6 +193,10 @@ export class MemberProcess {
   /** Well-formed messages, on either transport, of a kind that a bare member does not serve. */
   get unsupported(): number {
     return this.#unsupported;
+  }
+
+  get restraint(): Pick<MemberRestraint, "view"> {
+    return this.#restraint;
   }
 
   /** What members last told of themselves. */
@@ -280,6 +287,9 @@ export class MemberProcess {
 
   #tick(): void {
     const now = this.#now;
+    const leader = this.election?.leader ?? null;
+    const restraint = this.#restraint.tick(this.#swim?.healthScore ?? 0, leader, now);
+    if (restraint !== null) this.#stepSwim({ kind: "restrain", restraint });
     if ((this.#swim?.nextDeadline() ?? NEVER) <= now) this.#stepSwim({ kind: "tick" });
     if ((this.election?.nextDeadline() ?? NEVER) <= now) this.#stepElection({ kind: "tick" });
     this.#discovery?.tick(now, this.#wall);
@@ -350,10 +360,8 @@ export class MemberProcess {
     this.#phase = "running";
     const { self, swim: config, discovery } = this.#options;
     const { random } = this.#around;
-    const { seeds } = discovery;
-    const boot = this.#wall;
     this.#swim = new Swim(
-      { self, boot, incarnationCeiling, config, seeds },
+      { self, boot: this.#wall, incarnationCeiling, config, seeds: discovery.seeds },
       random.fork("swim"),
       this.#rules.swim,
     );
@@ -374,6 +382,7 @@ export class MemberProcess {
     this.#stepSwim({ kind: "start" });
     this.#stepElection({ kind: "start" });
     this.#discovery.start(this.#now);
+    this.#restraint.start(this.#now);
   }
 
   #end(reason: string): void {
@@ -389,7 +398,7 @@ export class MemberProcess {
     const effects = swim.step(input, this.#now);
     this.#watch?.onSwim(input, effects);
     for (const effect of effects) this.#records.swim.push(effect);
-    const score = swim.healthScore;
+    const score = this.#restraint.health(swim.healthScore);
     if (score === this.#score) return;
     this.#score = score;
     this.#later.push({ machine: "election", input: { kind: "health", score, alive: true } });
