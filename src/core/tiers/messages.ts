@@ -74,6 +74,10 @@ export interface WorkerHeartbeat {
   readonly running?: number;
   /** Rises as they advance, and is compared with nothing but itself. (AD-19.13) */
   readonly advance?: number;
+  /** What waits there: requests, cores to open, and news that no manager has confirmed. (BP-4) */
+  readonly queued?: number;
+  /** False: it is too slow itself to take more. (BP-6) */
+  readonly accepting?: boolean;
 }
 
 export const HEARTBEAT_MS = 500;

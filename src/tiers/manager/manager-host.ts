@@ -166,6 +166,7 @@ export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerC
     orderTimeoutMs: settings.orderTimeout,
     proposeRetryMs: settings.proposeRetry,
     processesPerCoreMax: settings.processesPerCore,
+    queuedPerCoreMax: MANAGER_DEFAULTS.queuedPerCoreMax,
     quotas: {
       coresPerTenantMax: settings.coresPerTenant,
       coresPerJobMax: settings.coresPerJob,

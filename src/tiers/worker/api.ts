@@ -39,7 +39,7 @@ export async function serveWorker(
   });
 }
 
-const { gauge, labelled } = metricFamily("hyperscale_worker_");
+const { gauge, labelled, levels } = metricFamily("hyperscale_worker_");
 
 function workerMetrics(status: WorkerStatus): readonly Metric[] {
   return [
@@ -50,6 +50,8 @@ function workerMetrics(status: WorkerStatus): readonly Metric[] {
     gauge("draining", "1 while no new cores are taken", status.draining ? 1 : 0),
     gauge("cache_bytes", "Files of jobs that are kept, in bytes", status.cacheBytes),
     gauge("figures_delay_milliseconds", "Asked for by managers", status.figuresDelayMs),
+    ...levels("degradation", status.degradation),
+    gauge("queued", "Requests, cores to open and news that wait", status.queued),
     labelled("gauge", "manager_up", {
       help: "1 while the connection to a manager stands",
       label: "manager",

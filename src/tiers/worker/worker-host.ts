@@ -70,6 +70,9 @@ export interface WorkerStatus {
   readonly cacheBytes: number;
   /** Between two messages of figures, as hard-pressed managers ask for it. */
   readonly figuresDelayMs: number;
+  /** Requests, cores to open, and news that no manager has confirmed. */
+  readonly queued: number;
+  readonly degradation: WorkerProcess["degradation"];
   readonly managers: readonly { readonly name: string; readonly up: boolean }[];
 }
 
@@ -139,6 +142,8 @@ export class WorkerHost {
       jobs: worker.jobs,
       cacheBytes: this.#parts.blobs.bytes,
       figuresDelayMs: worker.figuresDelayMs(this.#handlers.clock.now()),
+      queued: this.#machine.queued,
+      degradation: this.#machine.degradation,
       managers: this.#machine.managers().map(({ name, up }) => ({ name, up })),
     };
   }

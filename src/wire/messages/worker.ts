@@ -233,6 +233,8 @@ export const heartbeat = struct<Omit<WorkerHeartbeat, "kind">>("WorkerHeartbeat"
   boot: optional(6, text(ID_BYTES_MAX), ""),
   running: optional(7, core, 0),
   advance: optional(8, count, 0),
+  queued: optional(9, count, 0),
+  accepting: optional(10, bool, true),
 });
 
 export const extension = struct<Omit<Extension, "kind">>("Extension", {

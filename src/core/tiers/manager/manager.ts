@@ -220,9 +220,14 @@ export class Manager {
   }
 
   #onHeartbeat({ heartbeat }: Extract<ManagerInput, { kind: "heartbeat" }>): void {
-    const isNew = this.#context.workers.onHeartbeat(heartbeat, this.#context.now);
+    const { workers } = this.#context;
+    const wasOpen = workers.isOpen(heartbeat.worker);
+    const isNew = workers.onHeartbeat(heartbeat, this.#context.now);
     this.#watch.onHeartbeat(heartbeat);
-    if (!isNew) return;
+    if (!isNew) {
+      if (!wasOpen && workers.isOpen(heartbeat.worker)) this.#datacenter?.look();
+      return;
+    }
     const { cores, incarnation, version, worker } = heartbeat;
     this.#context.log("info", "worker.heard", { worker, incarnation, cores, version });
     for (const run of this.#runs.values()) run.onWorkerHeard(worker);

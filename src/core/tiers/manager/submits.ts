@@ -35,6 +35,8 @@ const KEY_CHARACTERS_MAX = 128;
 const WAITING_MAX = 100;
 /** Shorter than a client waits for one answer, so that it hears why it has to ask again. */
 const WAIT_MS_MAX = 4_000;
+/** Workers have to get on with what they have first. (BP-5) */
+const BACKPRESSURE_RETRY_MS = 1_000;
 /** Jobs of its tenant have to begin first. */
 const FULL_RETRY_MS = 2_000;
 
@@ -63,6 +65,14 @@ export class Submits {
       this.#quota(submission);
     if (problem !== null) {
       this.#answer(id, refusal("invalid", problem));
+      return;
+    }
+    if (this.#context.workers.isFull && this.#context.datacenter()?.knows(key) !== true) {
+      const text = "capacity exceeded: every worker has more to do than it can";
+      this.#answer(id, {
+        ...refusal("overloaded", text),
+        retryAfterMs: BACKPRESSURE_RETRY_MS,
+      });
       return;
     }
     const full = this.#queue(key, submission);

@@ -77,6 +77,11 @@ export interface ManagerConfig {
   readonly proposeRetryMs: number;
   /** Executor processes per core of a worker: more when workflows of a job need them side by side. */
   readonly processesPerCoreMax: number;
+  /**
+   * Requests, cores to open and unconfirmed news that may wait at a worker, for each of its cores. At nine tenths of it
+   * the others come first, at all of it the worker gets nothing. Lower: workers that are well are passed over.
+   */
+  readonly queuedPerCoreMax: number;
   readonly quotas: Quotas;
   /** When a job is taken to be stuck, and how long a gate is waited for. */
   readonly timeouts: TimeoutLimits;
@@ -91,6 +96,7 @@ export const MANAGER_DEFAULTS: ManagerConfig = {
   orderTimeoutMs: 20_000,
   proposeRetryMs: 500,
   processesPerCoreMax: 4,
+  queuedPerCoreMax: 50,
   quotas: NO_QUOTAS,
   timeouts: { stuckMs: 120_000, gateSilentMs: 300_000 },
 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { WorkerTable } from "./worker-table.ts";
 
-const CONFIG = { workerTimeoutMs: 3_000, lostWorkerMs: 900_000 };
+const CONFIG = { workerTimeoutMs: 3_000, lostWorkerMs: 900_000, queuedPerCoreMax: 50 };
 const HEARTBEAT = {
   ...({ kind: "heartbeat", worker: "w1", incarnation: 1, cores: 4, version: "1.0.0" } as const),
   draining: false,
@@ -42,5 +42,49 @@ describe("a worker that is silent", () => {
     const table = heardAtZero();
     table.onLate(1_000_000, 0);
     expect([lostAt(table, 29_999), lostAt(table, 30_000)]).toEqual([false, true]);
+  });
+});
+
+describe("BP-4: what waits at a worker", () => {
+  function table(...queued: number[]): WorkerTable {
+    const made = new WorkerTable(CONFIG);
+    for (const [at, one] of queued.entries())
+      made.onHeartbeat({ ...HEARTBEAT, worker: `w${at}`, cores: 1, queued: one }, 0);
+    return made;
+  }
+  const open = (made: WorkerTable) =>
+    made.available().map(({ isSlow, worker }) => [worker, isSlow] as const);
+
+  it("at 50, 48 and 50 with a limit of 50 leaves only the second to be chosen", () => {
+    expect(open(table(50, 48, 50))).toEqual([["w1", true]]);
+    expect(table(50, 48, 50).isFull).toBe(false);
+  });
+
+  it("puts those near the limit behind the others, from 45 on", () => {
+    expect(open(table(44, 45, 0))).toEqual([
+      ["w0", false],
+      ["w1", true],
+      ["w2", false],
+    ]);
+  });
+
+  it("counts for each core of the worker", () => {
+    const made = new WorkerTable(CONFIG);
+    made.onHeartbeat({ ...HEARTBEAT, queued: 199 }, 0);
+    expect(made.isOpen("w1")).toBe(true);
+    made.onHeartbeat({ ...HEARTBEAT, queued: 200 }, 0);
+    expect([made.isOpen("w1"), made.isFull]).toEqual([false, true]);
+  });
+
+  it("BP-5: at all of them makes the datacenter full; nobody there does not", () => {
+    expect([table(50, 51, 90).isFull, table().isFull]).toEqual([true, false]);
+  });
+
+  it("BP-6: one that is too slow itself is given nothing, and is lost by that to nobody", () => {
+    const made = new WorkerTable(CONFIG);
+    made.onHeartbeat({ ...HEARTBEAT, accepting: false }, 0);
+    expect([made.isOpen("w1"), made.isFull, made.isAlive("w1", 1)]).toEqual([false, true, true]);
+    made.onHeartbeat({ ...HEARTBEAT, accepting: true }, 0);
+    expect([made.isOpen("w1"), made.isFull]).toEqual([true, false]);
   });
 });

@@ -15,6 +15,7 @@ import {
 } from "../pressure/health.ts";
 import { WorkerProgress } from "../pressure/worker-progress.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
+import type { ManagerConfig } from "./types.ts";
 
 /** Workers that are remembered, the lost ones included. */
 const WORKERS_MAX = 10_000;
@@ -27,6 +28,8 @@ const LATE_FACTOR = 4;
 const LATE_FOR_MS = 10_000;
 /** Nobody is taken for alive for more than this beyond the silence that is allowed. */
 const LATE_MS_MAX = 27_000;
+/** Of the queue that a worker may have: from here on the others come first. (BP-4) */
+const NEAR_LIMIT = 0.9;
 const HELD_LOOK_MS = 1_000;
 /** When most are well again the others may be, too, and have not said so yet. */
 const HELD_AFTER_MS = 2_000;
@@ -54,6 +57,7 @@ interface FailedWorker {
 export class WorkerTable {
   readonly #timeoutMs: number;
   readonly #lostMs: number;
+  readonly #queuedPerCoreMax: number;
   readonly #rules: ManagerRules;
   readonly #workers = new Map<string, Known>();
   #firstHeardAt: number | null = null;
@@ -65,12 +69,13 @@ export class WorkerTable {
   #systemicAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    config: { readonly workerTimeoutMs: number; readonly lostWorkerMs: number },
+    config: Pick<ManagerConfig, "workerTimeoutMs" | "lostWorkerMs" | "queuedPerCoreMax">,
     rules: ManagerRules = MANAGER_RULES,
   ) {
     this.#rules = rules;
     this.#timeoutMs = config.workerTimeoutMs;
     this.#lostMs = config.lostWorkerMs;
+    this.#queuedPerCoreMax = config.queuedPerCoreMax;
   }
 
   /** When the first worker was heard of all; null before. */
@@ -246,7 +251,33 @@ export class WorkerTable {
   /** Null: it is not known. */
   decisionOf(worker: string): HealthDecision | null {
     const known = this.#workers.get(worker);
-    return known === undefined ? null : decisionOf(this.#signals(known, !known.heartbeat.draining));
+    if (known === undefined) return null;
+    return decisionOf(this.#signals(known, this.#isReady(known.heartbeat)));
+  }
+
+  /** Takes work, and has not too much to do with what it has. (AD-19.11, BP-4, BP-6) */
+  #isReady(heartbeat: WorkerHeartbeat): boolean {
+    const { accepting = true, draining } = heartbeat;
+    return !draining && accepting && this.#fill(heartbeat) < 1;
+  }
+
+  /** Of the queue that it may have. */
+  #fill({ cores, queued = 0 }: WorkerHeartbeat): number {
+    return queued / (this.#queuedPerCoreMax * Math.max(1, cores));
+  }
+
+  /** There are workers, and each has more to do than it can: what is new would only wait. (BP-5) */
+  get isFull(): boolean {
+    const open = [...this.#workers.values()].filter(
+      ({ heartbeat, isEvicted, lost }) => !lost && !isEvicted && !heartbeat.draining,
+    );
+    return open.length > 0 && open.every(({ heartbeat }) => !this.#isReady(heartbeat));
+  }
+
+  /** Whether it may be given more. */
+  isOpen(worker: string): boolean {
+    const decision = this.decisionOf(worker);
+    return decision === "route" || decision === "investigate";
   }
 
   /** Whether this very life of it is heard. */
@@ -269,9 +300,9 @@ export class WorkerTable {
   available(): readonly (WorkerHeartbeat & { readonly isSlow: boolean })[] {
     return [...this.#workers.values()].flatMap((known) => {
       const { heartbeat } = known;
-      const decision = decisionOf(this.#signals(known, !heartbeat.draining));
-      const isOpen = decision === "route" || decision === "investigate";
-      return isOpen ? [{ ...heartbeat, isSlow: decision === "investigate" }] : [];
+      if (!this.isOpen(heartbeat.worker)) return [];
+      const isSlow = this.decisionOf(heartbeat.worker) === "investigate";
+      return [{ ...heartbeat, isSlow: isSlow || this.#fill(heartbeat) >= NEAR_LIMIT }];
     });
   }
 
@@ -283,7 +314,7 @@ export class WorkerTable {
       const { cores, draining, incarnation, version, worker } = heartbeat;
       const status = lost ? "lost" : draining ? "draining" : "alive";
       const coresUsed = lost ? 0 : usedCores(worker, incarnation);
-      const health = labelOf(this.#signals(known, !draining && coresUsed < cores));
+      const health = labelOf(this.#signals(known, this.#isReady(heartbeat) && coresUsed < cores));
       const role = "worker" as const;
       return { name: worker, role, incarnation, version, status, cores, coresUsed, health };
     });

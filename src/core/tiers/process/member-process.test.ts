@@ -226,10 +226,11 @@ describe("BP-1, BP-6: a member whose own loop is late", () => {
   }
 
   it("gives its lead up, says so, and leads again when it is well", () => {
-    const member = started();
+    // Health of membership says nothing here: nobody is there to be probed.
+    const member = started({ swim: { ...SWIM_PROFILES.dc, lifeguard: false } });
     member.runUntil(20_000);
     expect(member.process.election?.state).toBe("leader");
-    late(member, 2_100, 8);
+    late(member, 3_000, 8);
     expect(member.process.restraint.view().level).toBe("critical");
     expect(member.process.election?.state).not.toBe("leader");
     expect(changes(member)[0]).toEqual(["warn", "normal", "critical"]);
@@ -240,13 +241,5 @@ describe("BP-1, BP-6: a member whose own loop is late", () => {
       entered: { critical: 1, normal: 1 },
     });
     expect(member.process.election?.state).toBe("leader");
-  });
-
-  it("stays as it is after two late timers", () => {
-    const member = started();
-    member.runUntil(20_000);
-    late(member, 2_100, 2);
-    member.runUntil(member.now + 2_000);
-    expect(changes(member)).toEqual([]);
   });
 });

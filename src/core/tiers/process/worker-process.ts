@@ -24,6 +24,7 @@ import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 import { MANAGER_DEFAULTS } from "../manager/types.ts";
 import type { Announce, Announced, Artifact, Orders, Refusal, Taken } from "../messages.ts";
+import { Degradation, type DegradationView, LagTimer } from "../pressure/degradation.ts";
 import { LoadProgress } from "../worker/load-progress.ts";
 import type { WorkerRules } from "../worker/rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts";
@@ -109,6 +110,8 @@ export class WorkerProcess {
   /** As it was last told: every failed call says again that a link is down. */
   readonly #up = new Map<string, boolean>();
   readonly #progress = new LoadProgress();
+  readonly #levels = new Degradation();
+  readonly #timer = new LagTimer();
   /** Managers that understand a request for more time. */
   readonly #granting = new Set<string>();
   /** Managers that take the figures of cores merged. */
@@ -189,6 +192,18 @@ export class WorkerProcess {
     return this.#links.ring.encryption;
   }
 
+  /** Requests, cores whose files are not here yet, and news that no manager has confirmed. (BP-4) */
+  get queued(): number {
+    let { queued } = this.worker;
+    for (const opening of this.#opening.values())
+      for (const { opened } of opening) queued += opened.length;
+    return queued;
+  }
+
+  get degradation(): DegradationView {
+    return this.#levels.view();
+  }
+
   managers(): readonly (ManagerAddress & KeptLinkView)[] {
     return this.#managers.map((one) => ({ ...one, ...this.#links.view(one.name) }));
   }
@@ -197,6 +212,7 @@ export class WorkerProcess {
     this.#now = now;
     switch (input.kind) {
       case "start":
+        this.#timer.start(now);
         this.#links.call(now);
         break;
       case "core":
@@ -231,6 +247,7 @@ export class WorkerProcess {
       this.worker.nextDeadline() ?? never,
       this.#fetches.nextDeadline() ?? never,
       this.#deadlines.next() ?? never,
+      this.#timer.dueAt,
       this.#askAt(),
     );
     return at === never ? null : (at as Millis);
@@ -238,6 +255,7 @@ export class WorkerProcess {
 
   #onTick(): void {
     this.#progress.onLate(this.#now - (this.nextDeadline() ?? this.#now), this.#now);
+    this.#measure();
     if (this.#askAt() <= this.#now) this.#askForTime();
     this.#links.tick(this.#now);
     for (const id of this.#deadlines.takeDue(this.#now)) this.#onAnswer(id, null);
@@ -356,7 +374,7 @@ export class WorkerProcess {
     switch (effect.kind) {
       case "heartbeat": {
         const { kind: _, ...said } = effect.heartbeat;
-        const value = { ...said, ...this.#progress.report };
+        const value = { ...said, ...this.#progress.report, ...this.#room() };
         this.#send(effect.to, { name: "heartbeat", correlation: 0, value });
         return;
       }
@@ -391,6 +409,21 @@ export class WorkerProcess {
         assertNever(effect);
     }
     this.#effects.push(effect);
+  }
+
+  /** Whether it can be given more. (BP-4, BP-6) */
+  #room(): { readonly queued: number; readonly accepting: boolean } {
+    return { queued: this.queued, accepting: this.#levels.actions.takesWork };
+  }
+
+  /** How slow this worker itself is. */
+  #measure(): void {
+    const lagMs = this.#timer.take(this.#now);
+    const change = lagMs === null ? null : this.#levels.sample({ health: 0, lagMs });
+    if (change === null) return;
+    const fields = { ...change, lagMs: Math.round(lagMs ?? 0) };
+    const level = change.to === "normal" ? "info" : "warn";
+    this.#effects.push({ kind: "log", level, event: "degradation.changed", fields });
   }
 
   #answer({ answer, id }: Extract<WorkerEffect, { kind: "answer" }>): void {

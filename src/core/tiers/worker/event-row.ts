@@ -40,6 +40,11 @@ export class EventRow {
     return this.#events.length;
   }
 
+  /** What waits and is not replaced by what comes later. */
+  get lasting(): number {
+    return this.#events.filter((event) => !isLine(event) && frameKey(event) === null).length;
+  }
+
   /** Nothing waits but figures and lines, of which the next message tells as much. (AD-37.8) */
   get isPatient(): boolean {
     return this.#events.every((event) => isLine(event) || frameKey(event) !== null);

@@ -105,6 +105,13 @@ export class Worker {
     return this.#draining;
   }
 
+  /** Requests and news that wait, figures and lines left out: they come as they can. (BP-4) */
+  get queued(): number {
+    let queued = this.#held.length;
+    for (const { events } of this.#jobs.values()) queued += events.lasting;
+    return queued;
+  }
+
   /** How long figures wait between two messages, as managers ask for it. (AD-37.5) */
   figuresDelayMs(now: Millis): number {
     return delayMs(this.#signals.level(now));

@@ -55,14 +55,19 @@ export class FakeWorker {
     this.#loadMs = loadMs;
   }
 
+  /** What waits there. */
+  queued = 0;
+
   /** As its next heartbeat has it. */
   report(now: number): {
+    readonly queued: number;
     readonly advance: number;
     readonly draining: boolean;
     readonly running: number;
   } {
     if (!this.isFrozen) this.#advance = now;
-    return { advance: this.#advance, draining: this.draining, running: this.running };
+    const { draining, queued, running } = this;
+    return { advance: this.#advance, draining, queued, running };
   }
 
   restart(): void {

@@ -219,8 +219,7 @@ export class World {
     const { coreCount: cores, incarnation, name } = worker;
     if (worker.isBeatDue(this.now)) {
       const heartbeat = { kind: "heartbeat", worker: name, incarnation, cores } as const;
-      const { advance, draining, running } = worker.report(this.now);
-      const input = { ...heartbeat, version: "1.0.0", draining, running, advance };
+      const input = { ...heartbeat, version: "1.0.0", ...worker.report(this.now) };
       for (const index of this.#reachable())
         this.#push(index, { kind: "heartbeat", heartbeat: input });
     }
