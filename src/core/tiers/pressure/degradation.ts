@@ -16,7 +16,7 @@
 import { assert } from "../../base/assert.ts";
 
 export const DEGRADATION_LEVELS = ["normal", "elevated", "high", "severe", "critical"] as const;
-export type DegradationLevel = (typeof DEGRADATION_LEVELS)[number];
+type DegradationLevel = (typeof DEGRADATION_LEVELS)[number];
 
 /** How often a node looks at itself; lag is told as a multiple of this. (LHM-3) */
 export const LEVEL_SAMPLE_MS = 500;
@@ -55,7 +55,7 @@ interface DegradationSample {
   readonly lagMs: number;
 }
 
-export interface DegradationChange {
+interface DegradationChange {
   readonly from: DegradationLevel;
   readonly to: DegradationLevel;
 }
@@ -127,6 +127,13 @@ function extreme(
   of: (...ranks: readonly number[]) => number,
 ): DegradationLevel {
   return DEGRADATION_LEVELS[of(...levels.map(rank))] ?? "normal";
+}
+
+/** What is said of a change, by whoever it happens to. (BP-7) */
+export function degradationLog(change: DegradationChange, lagMs: number, health = 0) {
+  const level = change.to === "normal" ? ("info" as const) : ("warn" as const);
+  const fields = { ...change, lagMs: Math.round(lagMs), health };
+  return { kind: "log", level, event: "degradation.changed", fields } as const;
 }
 
 /** How late a process that has no other measure is: a timer of its own for every sample. (LHM-3) */

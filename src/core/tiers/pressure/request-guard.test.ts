@@ -158,7 +158,7 @@ describe("BP-6: a node at CRITICAL", () => {
     const logs = [1, 2, 3].flatMap(() => guard.sample(pressed(2_500), 0 as Millis));
     expect(logs).toContainEqual({
       ...{ kind: "log", level: "warn", event: "degradation.changed" },
-      fields: { from: "normal", to: "critical", lagMs: 2_500 },
+      fields: { from: "normal", to: "critical", lagMs: 2_500, health: 0 },
     });
     return guard;
   }

@@ -13,7 +13,12 @@ import { BucketTable } from "../../../wire/rate-limit.ts";
 import { PRIORITIES, type Priority } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
 import { BackpressureGauge, type BackpressureLevel } from "./backpressure.ts";
-import { Degradation, type DegradationActions, type DegradationView } from "./degradation.ts";
+import {
+  Degradation,
+  type DegradationActions,
+  type DegradationView,
+  degradationLog,
+} from "./degradation.ts";
 import {
   isNewWork,
   isShed,
@@ -158,10 +163,7 @@ export class RequestGuard {
   /** Gates and managers count no health of membership: how late they are decides alone. (BP-1) */
   #degrade(lagMs: number): readonly PressureLog[] {
     const change = this.#levels.sample({ health: 0, lagMs });
-    if (change === null) return [];
-    const level = change.to === "normal" ? "info" : "warn";
-    const fields = { ...change, lagMs: Math.round(lagMs) };
-    return [{ kind: "log", level, event: "degradation.changed", fields }];
+    return change === null ? [] : [degradationLog(change, lagMs)];
   }
 
   /** What this node does differently while it is slow. */

@@ -7,7 +7,12 @@ import type { Millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Restraint } from "../../cluster/swim/types.ts";
 import { UNRESTRAINED } from "../../cluster/swim/types.ts";
-import { Degradation, type DegradationView, LagTimer } from "../pressure/degradation.ts";
+import {
+  Degradation,
+  type DegradationView,
+  degradationLog,
+  LagTimer,
+} from "../pressure/degradation.ts";
 import type { MemberOutput } from "./member-output.ts";
 
 export class MemberRestraint {
@@ -42,11 +47,7 @@ export class MemberRestraint {
     const lagMs = this.#timer.take(now);
     if (lagMs === null) return null;
     const change = this.#levels.sample({ health: score, lagMs });
-    if (change !== null) {
-      const fields = { ...change, health: score, lagMs: Math.round(lagMs) };
-      const level = change.to === "normal" ? "info" : "warn";
-      this.#out.log(level, "degradation.changed", fields);
-    }
+    if (change !== null) this.#out.push(degradationLog(change, lagMs, score));
     const { newsShare, probesSkipped, timeouts } = this.#levels.actions;
     const awaited = this.#levels.level === "normal" ? null : leader;
     if (change === null && this.#told.leader === awaited) return null;

@@ -24,7 +24,7 @@ import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 import { MANAGER_DEFAULTS } from "../manager/types.ts";
 import type { Announce, Announced, Artifact, Orders, Refusal, Taken } from "../messages.ts";
-import { Degradation, type DegradationView, LagTimer } from "../pressure/degradation.ts";
+import { Degradation, degradationLog, LagTimer } from "../pressure/degradation.ts";
 import { LoadProgress } from "../worker/load-progress.ts";
 import type { WorkerRules } from "../worker/rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts";
@@ -200,7 +200,7 @@ export class WorkerProcess {
     return queued;
   }
 
-  get degradation(): DegradationView {
+  get degradation(): ReturnType<Degradation["view"]> {
     return this.#levels.view();
   }
 
@@ -374,7 +374,8 @@ export class WorkerProcess {
     switch (effect.kind) {
       case "heartbeat": {
         const { kind: _, ...said } = effect.heartbeat;
-        const value = { ...said, ...this.#progress.report, ...this.#room() };
+        const accepting = this.#levels.actions.takesWork;
+        const value = { ...said, ...this.#progress.report, queued: this.queued, accepting };
         this.#send(effect.to, { name: "heartbeat", correlation: 0, value });
         return;
       }
@@ -411,19 +412,11 @@ export class WorkerProcess {
     this.#effects.push(effect);
   }
 
-  /** Whether it can be given more. (BP-4, BP-6) */
-  #room(): { readonly queued: number; readonly accepting: boolean } {
-    return { queued: this.queued, accepting: this.#levels.actions.takesWork };
-  }
-
   /** How slow this worker itself is. */
   #measure(): void {
     const lagMs = this.#timer.take(this.#now);
     const change = lagMs === null ? null : this.#levels.sample({ health: 0, lagMs });
-    if (change === null) return;
-    const fields = { ...change, lagMs: Math.round(lagMs ?? 0) };
-    const level = change.to === "normal" ? "info" : "warn";
-    this.#effects.push({ kind: "log", level, event: "degradation.changed", fields });
+    if (change !== null) this.#effects.push(degradationLog(change, lagMs ?? 0));
   }
 
   #answer({ answer, id }: Extract<WorkerEffect, { kind: "answer" }>): void {

@@ -41,12 +41,10 @@ export const PROCESSES_PER_CORE_MAX = 8;
 const STOP_SLACK_MS = 1_500;
 /** What runs on a worker that goes has so long to end and to tell its last figures. */
 const LEAVE_MS = 3_000;
-
 /** Before events that the leader did not take are sent again. */
 const RETRY_MS = 200;
 /** A job of which nothing was said for so long is asked after. */
 const ASK_MS = 10_000;
-
 /** Jobs that are over here and whose rows are remembered. */
 const CLOSED_JOBS_MAX = 1_000;
 
@@ -107,9 +105,8 @@ export class Worker {
 
   /** Requests and news that wait, figures and lines left out: they come as they can. (BP-4) */
   get queued(): number {
-    let queued = this.#held.length;
-    for (const { events } of this.#jobs.values()) queued += events.lasting;
-    return queued;
+    const jobs = [...this.#jobs.values()];
+    return jobs.reduce((sum, { events }) => sum + events.lasting, this.#held.length);
   }
 
   /** How long figures wait between two messages, as managers ask for it. (AD-37.5) */
@@ -139,7 +136,7 @@ export class Worker {
         this.#onCoreGone(input.slot, input.what);
         break;
       case "viewsKept":
-        this.#onViewsKept();
+        if (--this.#keeping === 0) this.#takeHeld();
         break;
       case "drain":
         this.#draining = true;
@@ -249,11 +246,6 @@ export class Worker {
       this.#emit({ kind: "keepViews", views: this.#fence.views });
     }
     if (this.#keeping === 0 || !this.#rules.promiseDurable) this.#takeHeld();
-  }
-
-  #onViewsKept(): void {
-    this.#keeping--;
-    if (this.#keeping === 0) this.#takeHeld();
   }
 
   #takeHeld(): void {
