@@ -42,12 +42,12 @@ export class DatacenterLeader {
 
   /** Something has changed: an entry, a worker, or the time. */
   look(): void {
-    for (const job of this.#state.jobs.values())
+    for (const job of this.#state.open.values())
       if (job.phase === "admitted" && job.submission !== null) this.#found(job, job.submission);
     const queued = this.#queue.queued();
     for (const job of queued) this.#giveUpLate(job);
     for (const job of this.#since.keys())
-      if ((this.#state.jobs.get(job)?.submission ?? null) === null) this.#since.delete(job);
+      if ((this.#state.open.get(job)?.submission ?? null) === null) this.#since.delete(job);
     this.#lookAt = queued.length === 0 ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
     // One at a time: what it gets is not free for the next.
     if (queued.some(({ job }) => this.#underWay.has(job))) return;

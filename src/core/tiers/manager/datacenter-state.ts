@@ -198,6 +198,10 @@ export class DatacenterState implements Application {
   readonly #rules: ManagerRules;
   /** In the order of submission. */
   readonly #jobs = new Map<string, DatacenterJob>();
+  /** Those that have not ended, in the same order: whoever looks for cores need not pass all that is remembered. */
+  readonly #open = new Map<string, DatacenterJob>();
+  /** Rises with every change of a job. */
+  changes = 0;
   #byKey = new Map<string, string>();
   /** What each job takes, and all of them. */
   readonly #bytesOf = new Map<string, number>();
@@ -214,6 +218,10 @@ export class DatacenterState implements Application {
     return this.#jobs;
   }
 
+  get open(): ReadonlyMap<string, DatacenterJob> {
+    return this.#open;
+  }
+
   /** A job came with this key, and is remembered. */
   knows(key: string): boolean {
     return this.#byKey.has(key);
@@ -222,11 +230,10 @@ export class DatacenterState implements Application {
   /** Cores of a worker that jobs hold. */
   usedCores(worker: string, incarnation: number): number {
     let used = 0;
-    for (const { grants, phase } of this.#jobs.values()) {
-      if (phase !== "admitted" && this.#rules.grantsFreed) continue;
+    const holders = this.#rules.grantsFreed ? this.#open : this.#jobs;
+    for (const { grants } of holders.values())
       for (const one of grants)
         if (one.worker === worker && one.incarnation === incarnation) used += one.cores;
-    }
     return used;
   }
 
@@ -263,7 +270,7 @@ export class DatacenterState implements Application {
       return { outcome: "duplicate", reason: known.job };
     }
     if (this.#jobs.has(job)) return rejected("ID_TAKEN");
-    const waiting = [...this.#jobs.values()].filter((one) => one.submission !== null);
+    const waiting = [...this.#open.values()].filter((one) => one.submission !== null);
     const bytes = waiting.reduce((sum, one) => sum + (one.submission?.length ?? 0), 0);
     if (waiting.length >= WAITING_MAX || bytes + submission.length > WAITING_BYTES_MAX)
       return rejected("QUEUE_FULL");
@@ -356,6 +363,9 @@ export class DatacenterState implements Application {
     this.#bytes += bytes - (this.#bytesOf.get(job.job) ?? 0);
     this.#bytesOf.set(job.job, bytes);
     this.#jobs.set(job.job, job);
+    this.changes++;
+    if (job.phase === "ended") this.#open.delete(job.job);
+    else this.#open.set(job.job, job);
   }
 
   snapshot(): Uint8Array {
@@ -366,6 +376,7 @@ export class DatacenterState implements Application {
     const jobs = decodeShape<readonly DatacenterJob[]>(bytes, listOf(isJob));
     if (jobs === null) return false;
     this.#jobs.clear();
+    this.#open.clear();
     this.#bytesOf.clear();
     this.#bytes = 0;
     for (const job of jobs) this.#put(job);

@@ -106,7 +106,7 @@ export class GateRequests {
       (sum, { incarnation, worker }) => sum + (state?.usedCores(worker, incarnation) ?? 0),
       0,
     );
-    const queued = [...(state?.jobs.values() ?? [])].filter(({ phase }) => phase === "queued");
+    const queued = [...(state?.open.values() ?? [])].filter(({ phase }) => phase === "queued");
     const coresFree = Math.max(0, cores - used);
     const fit = queued.filter(({ needs }) => (needs.cores ?? 1) <= coresFree);
     return {

@@ -11,9 +11,24 @@ interface Offer {
   readonly reason: string | null;
 }
 
+/** Who waits, as of one change of the datacenter. */
+interface Row {
+  readonly changes: number;
+  /** In their turn. */
+  readonly jobs: readonly DatacenterJob[];
+  /** Of each job, in that row. */
+  readonly places: ReadonlyMap<string, number>;
+  /** Cores, by tenant. */
+  readonly held: ReadonlyMap<string, number>;
+  /** With so many cores in all: how many that keep others waiting are before each. */
+  before: { readonly coresAll: number; readonly counts: readonly number[] } | null;
+}
+
+/** Each job that waits is asked after again and again: what holds for all of them is computed once per change. */
 export class JobQueue {
   readonly #context: ManagerContext;
   readonly #state: DatacenterState;
+  #known: Row | null = null;
 
   constructor(context: ManagerContext, state: DatacenterState) {
     this.#context = context;
@@ -22,26 +37,36 @@ export class JobQueue {
 
   /** Why a job waits, with its place in the queue; null when it does not. Every manager can tell. */
   reasonOf(job: string): string | null {
-    const queued = this.queued();
-    const place = queued.findIndex((other) => other.job === job);
-    const one = queued[place];
+    const { jobs, places } = this.#row;
+    const place = places.get(job) ?? -1;
+    const one = jobs[place];
     if (one === undefined) return null;
-    const before = this.waitsAlone(one) ? 0 : this.#waitingBefore(queued.slice(0, place));
+    const before = this.waitsAlone(one) ? 0 : (this.#waitingBefore()[place] ?? 0);
     const others = before === 1 ? "1 job is before it" : `${before} jobs are before it`;
     const why = before > 0 ? others : (this.offer(one.needs).reason ?? "it is about to begin");
-    return `${why}; place ${place + 1} of ${queued.length} in the queue`;
+    return `${why}; place ${place + 1} of ${jobs.length} in the queue`;
   }
 
   /** In their turn. */
   queued(): readonly DatacenterJob[] {
-    const queued = [...this.#state.jobs.values()].filter(({ phase }) => phase === "queued");
-    return inTurn(queued, (tenant) => coresHeld(this.#state, tenant));
+    return this.#row.jobs;
+  }
+
+  get #row(): Row {
+    const { changes, open } = this.#state;
+    if (this.#known?.changes === changes) return this.#known;
+    const held = coresHeld(this.#state);
+    const queued = [...open.values()].filter(({ phase }) => phase === "queued");
+    const jobs = inTurn(queued, (tenant) => held.get(tenant) ?? 0);
+    const places = new Map(jobs.map(({ job }, place) => [job, place]));
+    this.#known = { changes, jobs, places, held, before: null };
+    return this.#known;
   }
 
   /** What the datacenter could not bear if it were empty, or its tenant may not have now, keeps nobody waiting. */
-  waitsAlone({ needs }: DatacenterJob): boolean {
-    const all = this.#context.workers.available().reduce((sum, { cores }) => sum + cores, 0);
-    return Math.min(needs.cores ?? 1, needs.usefulCores) > all || this.#allowed(needs).cores === 0;
+  waitsAlone({ needs }: DatacenterJob, coresAll = this.#coresAll()): boolean {
+    const least = Math.min(needs.cores ?? 1, needs.usefulCores);
+    return least > coresAll || this.#allowed(needs).cores === 0;
   }
 
   offer(needs: JobNeeds): Offer {
@@ -56,12 +81,22 @@ export class JobQueue {
     return { grants: spread(workers, wanted), reason: null };
   }
 
-  #waitingBefore(queued: readonly DatacenterJob[]): number {
-    return queued.filter((one) => !this.waitsAlone(one)).length;
+  #waitingBefore(): readonly number[] {
+    const row = this.#row;
+    const coresAll = this.#coresAll();
+    if (row.before?.coresAll === coresAll) return row.before.counts;
+    let waiting = 0;
+    const counts = row.jobs.map((one) => (this.waitsAlone(one, coresAll) ? waiting : waiting++));
+    row.before = { coresAll, counts };
+    return counts;
+  }
+
+  #coresAll(): number {
+    return this.#context.workers.available().reduce((sum, { cores }) => sum + cores, 0);
   }
 
   #allowed(needs: JobNeeds): ReturnType<typeof allowed> {
-    const held = coresHeld(this.#state, tenantOf(needs));
+    const held = this.#row.held.get(tenantOf(needs)) ?? 0;
     return allowed(this.#context.options.config.quotas, needs, held);
   }
 }

@@ -42,12 +42,15 @@ export function tenantProblem(tenant: string | null): string | null {
   return `"${clipText(tenant, 64)}" names no tenant: 1 to 64 letters, digits, dots, dashes and underscores`;
 }
 
-/** Cores that jobs of a tenant hold. */
-export function coresHeld(state: DatacenterState, tenant: string): number {
-  let held = 0;
-  for (const { grants, needs, phase } of state.jobs.values())
-    if (phase === "admitted" && tenantOf(needs) === tenant)
-      for (const { cores } of grants) held += cores;
+/** Cores that jobs of each tenant hold; of a tenant that holds none, nothing. */
+export function coresHeld({ open }: Pick<DatacenterState, "open">): ReadonlyMap<string, number> {
+  const held = new Map<string, number>();
+  for (const { grants, needs } of open.values()) {
+    const cores = grants.reduce((sum, one) => sum + one.cores, 0);
+    if (cores === 0) continue;
+    const tenant = tenantOf(needs);
+    held.set(tenant, (held.get(tenant) ?? 0) + cores);
+  }
   return held;
 }
 
@@ -121,7 +124,7 @@ export function queueProblem(
   tenant: string,
 ): string | null {
   let [all, waiting] = [0, 0];
-  for (const { needs, phase } of state.jobs.values()) {
+  for (const { needs, phase } of state.open.values()) {
     if (phase !== "queued") continue;
     all++;
     if (tenantOf(needs) === tenant) waiting++;
