@@ -44,7 +44,7 @@ const RETRY_AFTER_MS: Readonly<Record<OverloadState, number>> = {
 };
 /** A node that is stressed takes on no more of one class than it answers in this time, but some at once. */
 const QUEUED_MS_MAX = 1_000;
-const AT_ONCE_MIN = 16;
+const AT_ONCE_MIN = 12;
 /**
  * Latencies and delays below this are not judged against the past: from 1 to 20 ms is a rise of 1,900 %, and
  * nobody is hard-pressed.

@@ -13,6 +13,22 @@ describe("when the refused come back", () => {
     expect(slots.take(1_000, 60_000)).toBe(1_000);
   });
 
+  it("are fewer the more of them are refused again, and more when few are", () => {
+    const slots = new ReturnSlots();
+    /** For half a minute ten a second are served, and so many beside each ten are refused. Between the next two: */
+    const gapMs = (from: number, refusedPerTen: number): number => {
+      const until = from + 30_000;
+      for (let at = from; at < until; at += 100) {
+        slots.served(at);
+        if ((at / 100) % 10 < refusedPerTen) slots.take(0, at);
+      }
+      const told = slots.take(0, until);
+      return slots.take(0, until) - told;
+    };
+    const gaps = [0, 10, 2, 0].map((refused, at) => gapMs(at * 30_000, refused));
+    expect(gaps.map((ms) => Math.round(ms / 10) * 10)).toEqual([50, 190, 190, 50]);
+  });
+
   it("is never later than it may be, however many they are", () => {
     const slots = new ReturnSlots();
     const told = Array.from({ length: 1_000 }, () => slots.take(500, 0));
