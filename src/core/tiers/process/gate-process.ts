@@ -23,6 +23,9 @@ import type { ClientEffect, ClientProcess } from "./client-process.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
 
+/** A gate that is pressed looks after its jobs so often: what is due between two looks is seen to together. */
+const PRESSED_LOOK_MS = 100;
+
 /** What stands above the ledger; the gate itself, pure. */
 interface GateMachine {
   step(input: GateInput, now: Millis, wall: number): readonly GateEffect[];
@@ -157,10 +160,16 @@ export class GateProcess {
     );
     const at = Math.min(
       this.ledger.nextDeadline() ?? never,
-      this.#isStarted ? (this.#gate.nextDeadline() ?? never) : never,
+      this.#isStarted ? this.#gateDeadline() : never,
       ...links,
     );
     return at === never ? null : (at as Millis);
+  }
+
+  #gateDeadline(): number {
+    const at = this.#gate.nextDeadline() ?? Number.POSITIVE_INFINITY;
+    if (this.#guard.backpressure === 0) return at;
+    return Math.ceil(at / PRESSED_LOOK_MS) * PRESSED_LOOK_MS;
   }
 
   #onLedger(effect: ProcessEffect): void {
