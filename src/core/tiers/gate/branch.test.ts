@@ -103,3 +103,28 @@ it("says what hinders it when it lasts, not while a leader is found, and not whe
   followed.run(1_000);
   expect(followed.branch.hindrance).toBeNull();
 });
+
+it("asks seldom after a job that waits long, and has it end at once all the same", () => {
+  const followed = new Followed((kind) => {
+    if (kind === "submit") return { kind: "accepted", job: "j1", duplicate: false };
+    return kind === "control" ? { kind: "controlled" } : observed("QUEUED");
+  });
+  const observes = (): number => followed.asked.filter((kind) => kind === "observe").length;
+  followed.run(2_000);
+  expect(observes()).toBeGreaterThan(6);
+  followed.run(58_000);
+  const before = observes();
+  followed.run(60_000);
+  // Every 2.5 s: half of the time after which a datacenter counts as silent.
+  expect(observes() - before).toBe(24);
+  followed.branch.want({ ...WANTED, cancel: "enough" });
+  followed.run(50);
+  expect(followed.asked.at(-1)).toBe("control");
+});
+
+it("comes back when it is told to", () => {
+  const full = { kind: "refused", reason: "retry", message: "the queue is full" } as const;
+  const followed = new Followed(() => ({ ...full, retryAfterMs: 2_000 }));
+  followed.run(10_000);
+  expect(followed.asked).toHaveLength(5);
+});

@@ -15,6 +15,7 @@ import {
   type Control,
   ENDED_STATUSES,
   type JobStatus,
+  type Refusal,
   type RefusalReason,
   type Submission,
 } from "../messages.ts";
@@ -28,6 +29,8 @@ import { upload } from "./upload.ts";
 
 /** After an answer that decides nothing. */
 const PAUSE_MS = 200;
+/** A job that waits for cores is asked after so often, by how long it has waited: thousands of them wait together. */
+const WAITED_SHARE = 0.1;
 /** What hinders for a shorter time, as while a leader is found, is not worth a word. */
 const HINDERED_MS = 3_000;
 /** Calls are counted over so long, at least. */
@@ -51,6 +54,12 @@ export interface Wanted {
   /** Workflows that begin or are over in all datacenters. */
   readonly joint: readonly JointControl[];
 }
+
+/** Of a job that it has nothing to do with any more. */
+export const UNWANTED: Wanted = {
+  ...{ startAtMs: null, paused: false, factor: 1, cancel: null, timeOut: null },
+  ...{ live: "none", joint: [] },
+};
 
 interface BranchPorts {
   /** Which of its figures are merged already; null: they are not wanted. */
@@ -152,6 +161,10 @@ export class Branch {
   }
 
   want(wanted: Wanted): void {
+    const { cancel, timeOut } = this.#wanted;
+    // What is to end does not wait for the next look at it.
+    if (cancel !== wanted.cancel || timeOut !== wanted.timeOut)
+      this.#askAt = Math.min(this.#askAt, this.#context.now);
     this.#wanted = wanted;
   }
 
@@ -199,13 +212,13 @@ export class Branch {
         this.#manager = null;
         const hindrance = this.#context.calls.hindrance(datacenter);
         if (hindrance !== null) this.#hindered(hindrance);
-      } else if (answer.kind === "refused") this.#onRefused(answer.reason, answer.message);
+      } else if (answer.kind === "refused") this.#onRefused(answer);
       else then(answer, from);
       this.#ports.onNews();
     });
   }
 
-  #onRefused(reason: RefusalReason, message: string): void {
+  #onRefused({ message, reason, retryAfterMs }: Refusal): void {
     if (reason === "notLeader") {
       this.#manager = message;
       this.#askAt = this.#context.now + PAUSE_MS / 4;
@@ -215,7 +228,13 @@ export class Branch {
     else {
       this.#hindered(message);
       this.#manager = null;
+      this.#askAt = this.#context.now + Math.min(this.#pauseMsMax, retryAfterMs ?? PAUSE_MS);
     }
+  }
+
+  /** Who asks more seldom takes the datacenter for silent. */
+  get #pauseMsMax(): number {
+    return this.#context.options.config.silenceMs / 2;
   }
 
   #submit(): void {
@@ -290,7 +309,9 @@ export class Branch {
     const acts = this.hasEnded || controlFor(observed, this.#wanted, this.told) !== null;
     const level = Math.max(this.#context.level, observed.level ?? 0);
     const pauseMs = options.config.observeMs + delayMs(backpressureLevel(level));
-    this.#askAt = acts ? now : now + pauseMs;
+    const waitedMs = this.queuedAt === null ? 0 : now - this.queuedAt;
+    const seldomMs = Math.min(this.#pauseMsMax, WAITED_SHARE * waitedMs);
+    this.#askAt = acts ? now : now + Math.max(pauseMs, seldomMs);
   }
 
   #measureRate(requests: number): void {

@@ -8,6 +8,7 @@ import type { LedgerAnswer } from "../../ledger/node/messages.ts";
 import type { ClusterSummary } from "../../run/results/model.ts";
 import { SUBMISSION_BYTES_MAX } from "../manager/datacenter-state.ts";
 import { encodeSubmission, routingProblem, submissionProblem } from "../manager/submission.ts";
+import { FULL_RETRY_MS, NO_QUOTAS, queueProblem, tenantOf } from "../manager/tenants.ts";
 import {
   type BlobHash,
   type ClientAnswer,
@@ -38,6 +39,8 @@ const PERMILLE_MAX = 100_000;
 
 interface RequestsHost {
   leaderOf(job: string): JobLeader | null;
+  /** Whose jobs wait to begin, of those that this gate leads. */
+  waiting(): readonly string[];
 }
 
 export class ClientRequests {
@@ -129,6 +132,11 @@ export class ClientRequests {
     const missing = hashes.filter((hash) => !blobs.has(hash));
     if (missing.length > 0) {
       answer({ kind: "missing", hashes: missing });
+      return;
+    }
+    const full = queueProblem(NO_QUOTAS, this.#host.waiting(), tenantOf(submission));
+    if (full !== null) {
+      answer({ ...refusal("retry", full), retryAfterMs: FULL_RETRY_MS });
       return;
     }
     const assignedDcs = routing.datacenters.length > 0 ? routing.datacenters : datacenters.names;

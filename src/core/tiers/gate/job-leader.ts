@@ -15,12 +15,12 @@ import { formatDuration } from "../../base/duration.ts";
 import { bytesOfHex } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
-import { trailEntries } from "../../ledger/job/trail.ts";
 import type { LiveRun } from "../../run/results/live.ts";
 import type { LiveWanted } from "../gate-messages.ts";
 import { MessageLines } from "../manager/message-lines.ts";
+import { tenantOf } from "../manager/tenants.ts";
 import type { JobStatus, Submission } from "../messages.ts";
-import { Branch, type Wanted } from "./branch.ts";
+import { Branch, UNWANTED, type Wanted } from "./branch.ts";
 import { chooseDatacenters } from "./choice.ts";
 import { ofJob } from "./cluster-summary.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
@@ -31,6 +31,7 @@ import { encodeBegun } from "./joint-words.ts";
 import { countedIn } from "./results.ts";
 import { countOf, decodeSpec, type JobSpec, planMsOf } from "./spec.ts";
 import {
+  attemptsOf,
   createdAtOf,
   encodeReason,
   finalStatusOf,
@@ -73,6 +74,7 @@ export class JobLeader {
   #reason: string | null = null;
   #isAppending = false;
   #lookAt: number;
+  #dueAt: number;
   #liveUntil = 0;
   #latenciesUntil = 0;
 
@@ -80,7 +82,7 @@ export class JobLeader {
     this.job = job;
     this.view = view;
     this.#context = context;
-    this.#lookAt = context.now;
+    this.#lookAt = this.#dueAt = context.now;
     this.#clock = new JobClock(context);
   }
 
@@ -90,6 +92,13 @@ export class JobLeader {
 
   get state(): JobState | null {
     return this.#context.lookup.job(this.job)?.state ?? null;
+  }
+
+  /** Whose it is while it waits to begin; null once it does not. */
+  get waitsFor(): string | null {
+    const { state } = this;
+    if (state === null || state.run.started !== null || hasJobEnded(state)) return null;
+    return tenantOf(this.#spec?.submission ?? {});
   }
 
   /** As its submitter is told. */
@@ -136,7 +145,12 @@ export class JobLeader {
     if (latencies) this.#latenciesUntil = this.#liveUntil;
   }
 
+  /** Asked for with every input of the gate: known since the last look. */
   nextDeadline(): number {
+    return this.#dueAt;
+  }
+
+  #soonest(): number {
     // One that may not act yet waits for another, not for the time.
     const acting = this.branches.filter((branch) => this.#mayAct(branch));
     const all = [...acting, ...this.#left];
@@ -148,6 +162,11 @@ export class JobLeader {
 
   /** Something has changed: the job's log, a datacenter, or the time. */
   look(): void {
+    this.#look();
+    this.#dueAt = this.#soonest();
+  }
+
+  #look(): void {
     const { state } = this;
     this.#lookAt = NEVER;
     // Its group is founded before its description stands in its log.
@@ -171,8 +190,9 @@ export class JobLeader {
     }
     this.#follow(state, this.#spec);
     if (state.status === "CANCELLING" && state.run.started === null) this.#endUnstarted(state);
-    else if (state.run.started !== null) this.#run(state);
-    else if (!this.#isLate(state, this.#spec)) this.#prepare(state, this.#spec);
+    else if (state.run.started !== null) {
+      if (!this.#goOn(state)) this.#noteResults(state);
+    } else if (!this.#isLate(state, this.#spec)) this.#prepare(state, this.#spec);
   }
 
   /** One branch for each datacenter that was asked; others are left. */
@@ -364,10 +384,6 @@ export class JobLeader {
     this.lines.add(`of the plan: ${shares.join(", ")}`);
   }
 
-  #run(state: JobState): void {
-    if (!this.#goOn(state)) this.#noteResults(state);
-  }
-
   /** Of several datacenters: the end by a threshold, the beginning of a workflow. True when something follows. */
   #goOn(state: JobState): boolean {
     if (this.#joint === null || state.status === "CANCELLING") return false;
@@ -458,6 +474,7 @@ export class JobLeader {
       this.#log(body.kind, appended);
       // What the ledger will not take now it will not take a moment later either.
       this.#lookAt = this.#context.now + (appended.kind === "refused" ? LOOK_MS : 0);
+      this.#dueAt = Math.min(this.#dueAt, this.#lookAt);
     });
   }
 
@@ -479,14 +496,4 @@ interface ResultBody {
   readonly bytes: number;
   readonly completed: number;
   readonly failed: number;
-}
-
-const UNWANTED: Wanted = {
-  ...{ startAtMs: null, paused: false, factor: 1, cancel: null, timeOut: null },
-  ...{ live: "none", joint: [] },
-};
-
-/** How often datacenters were asked before, over all choices. */
-function attemptsOf({ trail }: JobState): number {
-  return [...trailEntries(trail)].filter(({ kind }) => kind === "JobDispatched").length;
 }

@@ -4,6 +4,7 @@ import { ByteReader } from "../../base/bytes.ts";
 import { encodePlain, readPlain } from "../../base/plain-value.ts";
 import { parseJobId } from "../../ledger/job/job-id.ts";
 import { isTerminal, type JobState } from "../../ledger/job/job-state.ts";
+import { trailEntries } from "../../ledger/job/trail.ts";
 import { ENDED_STATUSES, type JobStatus } from "../messages.ts";
 
 /** Who asks for the end when a threshold does; no client may call itself so. */
@@ -122,4 +123,9 @@ export function hasJobEnded({ status }: JobState): boolean {
 /** Milliseconds of the wall clock, as its id says. */
 export function createdAtOf({ jobId }: JobState): number {
   return parseJobId(jobId)?.timestampMs ?? 0;
+}
+
+/** How often datacenters were asked before, over all choices. */
+export function attemptsOf({ trail }: JobState): number {
+  return [...trailEntries(trail)].filter(({ kind }) => kind === "JobDispatched").length;
 }

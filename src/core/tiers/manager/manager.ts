@@ -19,7 +19,7 @@ import { BlobPins } from "./blob-pins.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
-import { encodeDatacenterEntry } from "./datacenter-state.ts";
+import { type DatacenterState, encodeDatacenterEntry } from "./datacenter-state.ts";
 import { GateRequests } from "./gate-requests.ts";
 import { JobQueue } from "./job-queue.ts";
 import { NodeRequests } from "./node-requests.ts";
@@ -46,6 +46,8 @@ export class Manager {
   /** When this process has folded in the last entry of each job that has not ended. */
   readonly #appliedAt = new Map<string, number>();
   #datacenter: DatacenterLeader | null = null;
+  /** Of the datacenter's state as it was last asked for. */
+  #queue: { readonly state: DatacenterState; readonly jobs: JobQueue } | null = null;
 
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
@@ -55,7 +57,10 @@ export class Manager {
       leaderOf: (job: string) => this.#runs.get(job) ?? null,
       reasonOf: (job: string) => {
         const state = this.#context.datacenter();
-        return state === null ? null : new JobQueue(this.#context, state).reasonOf(job);
+        if (state === null) return null;
+        if (this.#queue?.state !== state)
+          this.#queue = { state, jobs: new JobQueue(this.#context, state) };
+        return this.#queue.jobs.reasonOf(job);
       },
     };
     const leadsDatacenter = (): boolean => this.#datacenter !== null;

@@ -28,7 +28,7 @@ import {
   routingProblem,
   submissionProblem,
 } from "./submission.ts";
-import { queueProblem, quotaProblem, tenantOf } from "./tenants.ts";
+import { FULL_RETRY_MS, queueProblem, quotaProblem, tenantOf, tenantsWaiting } from "./tenants.ts";
 
 const KEY_CHARACTERS_MAX = 128;
 /** Submissions whose files are on their way; each has `SUBMISSION_BYTES_MAX` at most. */
@@ -37,8 +37,6 @@ const WAITING_MAX = 100;
 const WAIT_MS_MAX = 4_000;
 /** Workers have to get on with what they have first. (BP-5) */
 const BACKPRESSURE_RETRY_MS = 1_000;
-/** Jobs of its tenant have to begin first. */
-const FULL_RETRY_MS = 2_000;
 
 interface Waiting {
   /** Not on a quorum yet. */
@@ -106,7 +104,8 @@ export class Submits {
   #queue(key: string, submission: Submission): string | null {
     const state = this.#context.datacenter();
     if (state === null || state.knows(key)) return null;
-    return queueProblem(this.#context.options.config.quotas, state, tenantOf(submission));
+    const { quotas } = this.#context.options.config;
+    return queueProblem(quotas, tenantsWaiting(state), tenantOf(submission));
   }
 
   onReady(hashes: readonly BlobHash[]): void {

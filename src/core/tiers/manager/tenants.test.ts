@@ -7,6 +7,7 @@ import {
   queueProblem,
   quotaProblem,
   tenantProblem,
+  tenantsWaiting,
 } from "./tenants.ts";
 import { World } from "./testing/world.ts";
 
@@ -40,7 +41,7 @@ describe("a queue that one tenant fills", () => {
     let seq = 0;
     const fill = (tenant: string): number => {
       for (let count = 0; ; count++) {
-        if (queueProblem(NO_QUOTAS, state, tenant) !== null) return count;
+        if (queueProblem(NO_QUOTAS, tenantsWaiting(state), tenant) !== null) return count;
         const name = `job-${seq}`;
         const data = encodeDatacenterEntry({
           ...{ kind: "submit", job: name, key: name, name, takenBy: "m0", digest: "" },
@@ -52,10 +53,10 @@ describe("a queue that one tenant fills", () => {
       }
     };
     expect([fill("greedy"), fill("second"), fill("third")]).toEqual([900, 90, 9]);
-    expect(queueProblem(NO_QUOTAS, state, "greedy")).toContain(
+    expect(queueProblem(NO_QUOTAS, tenantsWaiting(state), "greedy")).toContain(
       "the rest of the queue is for others",
     );
-    expect(queueProblem(NO_QUOTAS, state, "fourth")).toBeNull();
+    expect(queueProblem(NO_QUOTAS, tenantsWaiting(state), "fourth")).toBeNull();
   });
 });
 

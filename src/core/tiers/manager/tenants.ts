@@ -28,6 +28,8 @@ export const NO_QUOTAS: Quotas = {
 };
 
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** A tenant that has filled its part of a queue asks again after this. */
+export const FULL_RETRY_MS = 2_000;
 /** Whoever names none. */
 const DEFAULT_TENANT = "default";
 
@@ -117,20 +119,23 @@ export function quotaProblem(quotas: Quotas, { cores, usefulCores }: Needs): str
 /** One tenant may have so many times as many jobs waiting as there is room for: there is always room for others. */
 const OF_FREE_ROOM = 9;
 
-/** Why a tenant must wait before it submits more. */
+/** Why a tenant must wait before it submits more. `waiting`: whose jobs wait, one for each. */
 export function queueProblem(
   { waitingPerTenantMax }: Quotas,
-  state: DatacenterState,
+  waiting: readonly string[],
   tenant: string,
 ): string | null {
-  let [all, waiting] = [0, 0];
-  for (const { needs, phase } of state.open.values()) {
-    if (phase !== "queued") continue;
-    all++;
-    if (tenantOf(needs) === tenant) waiting++;
-  }
-  if (waiting > 0 && waiting >= OF_FREE_ROOM * (WAITING_MAX - all))
-    return `${waiting} of the ${all} jobs that wait are of tenant ${tenant}: the rest of the queue is for others`;
-  if (waitingPerTenantMax === 0 || waiting < waitingPerTenantMax) return null;
-  return `${waiting} jobs of tenant ${tenant} wait, as many as may (waitingPerTenant): one of them has to begin`;
+  const all = waiting.length;
+  const own = waiting.filter((one) => one === tenant).length;
+  if (own > 0 && own >= OF_FREE_ROOM * (WAITING_MAX - all))
+    return `${own} of the ${all} jobs that wait are of tenant ${tenant}: the rest of the queue is for others`;
+  if (waitingPerTenantMax === 0 || own < waitingPerTenantMax) return null;
+  return `${own} jobs of tenant ${tenant} wait, as many as may (waitingPerTenant): one of them has to begin`;
+}
+
+/** Whose jobs wait in a datacenter. */
+export function tenantsWaiting({ open }: Pick<DatacenterState, "open">): readonly string[] {
+  return [...open.values()].flatMap(({ needs, phase }) =>
+    phase === "queued" ? [tenantOf(needs)] : [],
+  );
 }
