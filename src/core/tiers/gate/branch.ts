@@ -31,6 +31,8 @@ import { upload } from "./upload.ts";
 const PAUSE_MS = 200;
 /** A job that waits for cores is asked after so often, by how long it has waited: thousands of them wait together. */
 const WAITED_SHARE = 0.1;
+/** But so often: cores that it was given have nothing to do until it is seen to have them. */
+const WAITING_PAUSE_MS_MAX = 1_000;
 /** What hinders for a shorter time, as while a leader is found, is not worth a word. */
 const HINDERED_MS = 3_000;
 /** Calls are counted over so long, at least. */
@@ -228,13 +230,10 @@ export class Branch {
     else {
       this.#hindered(message);
       this.#manager = null;
-      this.#askAt = this.#context.now + Math.min(this.#pauseMsMax, retryAfterMs ?? PAUSE_MS);
+      // Who asks more seldom takes the datacenter for silent.
+      const pauseMsMax = this.#context.options.config.silenceMs / 2;
+      this.#askAt = this.#context.now + Math.min(pauseMsMax, retryAfterMs ?? PAUSE_MS);
     }
-  }
-
-  /** Who asks more seldom takes the datacenter for silent. */
-  get #pauseMsMax(): number {
-    return this.#context.options.config.silenceMs / 2;
   }
 
   #submit(): void {
@@ -310,7 +309,7 @@ export class Branch {
     const level = Math.max(this.#context.level, observed.level ?? 0);
     const pauseMs = options.config.observeMs + delayMs(backpressureLevel(level));
     const waitedMs = this.queuedAt === null ? 0 : now - this.queuedAt;
-    const seldomMs = Math.min(this.#pauseMsMax, WAITED_SHARE * waitedMs);
+    const seldomMs = Math.min(WAITING_PAUSE_MS_MAX, WAITED_SHARE * waitedMs);
     this.#askAt = acts ? now : now + Math.max(pauseMs, seldomMs);
   }
 

@@ -1,6 +1,9 @@
 /**
  * Where a job runs (GREQ-2). Named datacenters are taken as they are; else the preferred ones that have room come
  * first, then the others in the order that the gate asks them in. A job that must wait is told what for.
+ *
+ * Where jobs wait for cores, none is free for long: there a job waits with them, each tenant in its turn. Kept at the
+ * gate, it would be behind all of them, and behind whoever joins them.
  */
 
 import type { Routing } from "../messages.ts";
@@ -37,10 +40,13 @@ export function chooseDatacenters(
   const rank = ({ name }: DatacenterRoom): number =>
     prefer.includes(name) ? prefer.indexOf(name) : prefer.length;
   const open = rooms.filter(({ name }) => !strict || prefer.includes(name));
-  const fit = open.filter(({ coresFree, name }) => coresFree >= needed && !avoided.includes(name));
+  const fit = open.filter((room) => hasTurn(room, needed) && !avoided.includes(room.name));
   const turns = inOrder(fit.map(({ name }) => name));
   const sorted = fit.toSorted(
-    (a, b) => rank(a) - rank(b) || turns.indexOf(a.name) - turns.indexOf(b.name),
+    (a, b) =>
+      queueOf(a, needed) - queueOf(b, needed) ||
+      rank(a) - rank(b) ||
+      turns.indexOf(a.name) - turns.indexOf(b.name),
   );
   if (fit.length < count) return { kind: "wait", reason: waitsFor(count, needed, open) };
   return {
@@ -56,10 +62,20 @@ function named(routing: Routing, cores: number | null, rooms: readonly Datacente
   if (away.length > 0) return { kind: "wait", reason: `${away.join(", ")}: cannot be reached` };
   const weights = chosen.map(({ name }) => weightOf(routing, name) ?? 1);
   const needed = coresOf(cores, routing, weights);
-  const short = chosen.some(({ coresFree }, at) => coresFree < (needed?.[at] ?? 1));
+  const short = chosen.some((room, at) => !hasTurn(room, needed?.[at] ?? 1));
   const most = Math.max(...(needed ?? [1]));
   if (short) return { kind: "wait", reason: waitsFor(names.length, most, chosen) };
   return { kind: "chosen", datacenters: byName(chosen, cores === null ? null : 1) };
+}
+
+/** It has so many free cores, or a queue for them. */
+function hasTurn({ cores, coresFree, jobsQueued }: DatacenterRoom, needed: number): boolean {
+  return coresFree >= needed || (jobsQueued > 0 && cores >= needed);
+}
+
+/** Jobs that wait there for each core; 0 where it need not wait. */
+function queueOf({ cores, coresFree, jobsQueued }: DatacenterRoom, needed: number): number {
+  return coresFree >= needed ? 0 : jobsQueued / cores;
 }
 
 /** In the order of their names: two jobs that need the same ones never wait for each other. (T14) */

@@ -71,6 +71,7 @@ export interface DatacenterRoom {
   readonly name: string;
   readonly cores: number;
   readonly coresFree: number;
+  readonly jobsQueued: number;
 }
 
 export class DatacenterTable {
@@ -112,11 +113,11 @@ export class DatacenterTable {
 
   /** Those that can be given jobs. */
   rooms(): readonly DatacenterRoom[] {
-    return [...this.#known.values()].flatMap(({ capacity, name }) =>
-      capacity === null || !this.isHealthy(name)
-        ? []
-        : [{ name, cores: capacity.cores, coresFree: capacity.coresFree }],
-    );
+    return [...this.#known.values()].flatMap(({ capacity, name }) => {
+      if (capacity === null || !this.isHealthy(name)) return [];
+      const { cores, coresFree, jobsQueued } = capacity;
+      return [{ name, cores, coresFree, jobsQueued }];
+    });
   }
 
   /** In which order these are asked to take a job. (AD-36) */
