@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { ANYWHERE, type Routing } from "../messages.ts";
+import { chooseDatacenters } from "./choice.ts";
+
+/** Free cores of eight, and jobs that wait for some. */
+function room(name: string, coresFree: number, jobsQueued: number) {
+  return { name, cores: 8, coresFree, jobsQueued };
+}
+
+function chosen(
+  routing: Routing,
+  cores: number,
+  rooms: readonly ReturnType<typeof room>[],
+): readonly string[] | null {
+  const choice = chooseDatacenters(routing, cores, {
+    ...{ rooms, avoided: [], inOrder: (names: readonly string[]) => names },
+  });
+  return choice.kind === "wait" ? null : choice.datacenters.map(({ name }) => name);
+}
+
+describe("a job for which no cores are free", () => {
+  it.each([
+    ["waits where nobody waits for what becomes free", [room("a", 0, 0)], 1, null],
+    ["waits with those that wait in a datacenter", [room("a", 0, 1)], 1, ["a"]],
+    ["waits where the fewest do", [room("a", 0, 9), room("b", 0, 2)], 1, ["b"]],
+    [
+      "goes where cores are free, whoever waits there",
+      [room("a", 0, 1), room("b", 1, 9)],
+      1,
+      ["b"],
+    ],
+    ["does not join a queue that can never give it so many", [room("a", 0, 1)], 9, null],
+  ])("%s", (_, rooms, cores, names) => {
+    expect(chosen(ANYWHERE, cores, rooms)).toEqual(names);
+  });
+
+  it("joins the queue of a datacenter that it names", () => {
+    const routing = { ...ANYWHERE, datacenters: ["a"] };
+    expect(chosen(routing, 1, [room("a", 0, 3), room("b", 8, 0)])).toEqual(["a"]);
+    expect(chosen(routing, 1, [room("a", 0, 0), room("b", 8, 0)])).toBeNull();
+  });
+});
