@@ -28,6 +28,8 @@ import type { CoreTruth, Truth } from "./truth.ts";
 export const ERROR_KINDS = ["timeout", "status"] as const;
 /** Between two frames; a real core makes ten a second. */
 export const TICK_MS = 500;
+/** How often a core that stands still looks whether it may go on. */
+const FROZEN_LOOK_MS = 1_000;
 const LOAD_MS_MAX = 300;
 const PREPARE_MS_MAX = 60;
 const ROWS_PER_BLOCK = 16;
@@ -132,7 +134,9 @@ export class SimCore {
     const { frozenUntil, index, world } = this.#options;
     world.schedule(world.now + delayMs, "step", index, () => {
       if (!this.#alive) return;
-      if (world.now < frozenUntil()) this.#after(frozenUntil() - world.now, run);
+      // Healing may end it before its time.
+      const frozenMs = Math.min(frozenUntil() - world.now, FROZEN_LOOK_MS);
+      if (frozenMs > 0) this.#after(frozenMs, run);
       else run();
     });
   }
