@@ -4,7 +4,7 @@
  *
  *   T4   load that nobody can stop ends by itself; when all is over no core is held
  *   T9   a worker that has promised a view takes no orders of a lower one, over all its lives, and none that were
- *        meant for another of its lives
+ *        meant for another of its lives; it answers nothing of a view before that promise is on its disk
  *   T12  what processes remember is bounded by what there is
  *   P1   what ends work, or shows that it has ended, is never shed
  *   P2   who is refused for want of room or by its rate hears when to come back, and nothing of it was done
@@ -65,10 +65,11 @@ export class TiersCheckers {
   }
 
   onAnswered(
-    { incarnation, name, life }: SimWorker,
+    worker: SimWorker,
     request: Announce | Orders,
     answer: Announced | Taken | Refusal,
   ): void {
+    const { incarnation, name, life } = worker;
     const { job, kind, view } = request;
     if (answer.kind === "refused") {
       this.marks.add(`worker.${answer.reason}`);
@@ -77,6 +78,9 @@ export class TiersCheckers {
     const meant = request.kind === "orders" ? request.incarnation : incarnation;
     this.#violations.check(meant === incarnation, "T9", () => {
       return `incarnation ${incarnation} of ${name} takes orders for ${meant} of ${job}`;
+    });
+    this.#violations.check(worker.promised(job) >= view, "T9", () => {
+      return `${name} takes ${kind} of view ${view} of ${job}, and has not kept its promise on disk`;
     });
     const key = `${name} ${job}`;
     const highest = this.#obeyed.get(key) ?? -1;

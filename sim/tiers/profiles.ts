@@ -125,6 +125,31 @@ const PROFILES: Readonly<Record<string, Profile>> = {
         ? workersAway(15_000, 40_000)(random, plan)
         : { kind: "crash", at: 0, power: false, forMs: 300 },
   },
+  /** The only manager begins again, and knows nobody yet who runs its jobs. */
+  "manager.workersGathered": {
+    minutes: 1,
+    plan: { scope: "managers", managers: 1, thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 8_000,
+    fault: (random) => ({ kind: "crash", at: 0, power: random.chance(0.5), forMs: 300 }),
+  },
+  /** Who has figures of a share that has ended goes, and then whoever has heard them. */
+  "manager.missingNoted": {
+    minutes: 2,
+    plan: { scope: "all", managers: 1, workers: 3, coresPerWorker: 2, thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 3_000,
+    fault: (random, plan) => ({
+      ...{ kind: "crash", at: random.chance(0.5) ? 0 : anyWorker(random, plan) },
+      ...{ power: false, forMs: 300 },
+    }),
+  },
+  /** Jobs end while nobody leads their datacenter. */
+  "manager.proposalsRepeated": {
+    ...LEADERS_GO,
+    jobs: { loadMsMax: 3_000, controlled: 0.3 },
+    gapMs: 3_000,
+  },
   /** What they lead is to be cancelled. */
   "manager.cancelKept": { ...LEADERS_GO, jobs: { loadMsMax: 25_000, controlled: 1 } },
   "manager.silenceNoticed": AWAY_FOR_LONG,

@@ -48,6 +48,8 @@ export class SimWorker implements StreamHost {
   readonly #unopened = new Set<number>();
   /** On disk. */
   #promises: { readonly incarnation: number; readonly views: FencedViews };
+  /** When the last of its promises that are on their way to the disk is there. */
+  #keptAt = 0;
   #inputs: WorkerProcessInput[] = [];
   #stepping = false;
   #onDrained: () => void = () => undefined;
@@ -94,6 +96,11 @@ export class SimWorker implements StreamHost {
     return this.#promises.incarnation;
   }
 
+  /** The view of a job that stands on its disk; -1: none does. */
+  promised(job: string): number {
+    return this.#promises.views.find(([name]) => name === job)?.[1] ?? -1;
+  }
+
   /** Nobody calls a worker. */
   readonly listens = false;
 
@@ -102,6 +109,7 @@ export class SimWorker implements StreamHost {
     this.lifetime.begin();
     const { incarnation, views } = this.#promises;
     this.#promises = { incarnation: incarnation + 1, views };
+    this.#keptAt = 0;
     const { datacenter, isolationMs, cores, managers, rules } = this.spec;
     const { name } = this;
     const random = this.#random.fork(`life/${this.life}`);
@@ -235,8 +243,11 @@ export class SimWorker implements StreamHost {
     }
   }
 
+  /** One after the other, as in `src/tiers/worker/promises.ts`. */
   #keep(views: FencedViews): void {
-    this.lifetime.after(this.blobs.drawSyncMs(), "synced", () => {
+    const { now } = this.#around.world;
+    this.#keptAt = Math.max(now, this.#keptAt) + this.blobs.drawSyncMs();
+    this.lifetime.after(this.#keptAt - now, "synced", () => {
       this.#promises = { ...this.#promises, views };
       this.#push({ kind: "viewsKept" });
     });
