@@ -128,9 +128,12 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   /** The only manager begins again, and knows nobody yet who runs its jobs. */
   "manager.workersGathered": {
     minutes: 1,
-    plan: { scope: "managers", managers: 1, thinkMs: 200 },
+    plan: {
+      ...{ scope: "managers", managers: 1, isolationMs: 60_000, thinkMs: 200 },
+      links: { ...CALM_LINKS, latencyMinMs: 700 },
+    },
     jobs: { loadMsMax: 25_000, controlled: 0 },
-    gapMs: 8_000,
+    gapMs: 15_000,
     fault: (random) => ({ kind: "crash", at: 0, power: random.chance(0.5), forMs: 300 }),
   },
   /** Who has figures of a share that has ended goes, and then whoever has heard them. */
@@ -143,12 +146,6 @@ const PROFILES: Readonly<Record<string, Profile>> = {
       ...{ kind: "crash", at: random.chance(0.5) ? 0 : anyWorker(random, plan) },
       ...{ power: false, forMs: 300 },
     }),
-  },
-  /** Jobs end while nobody leads their datacenter. */
-  "manager.proposalsRepeated": {
-    ...LEADERS_GO,
-    jobs: { loadMsMax: 3_000, controlled: 0.3 },
-    gapMs: 3_000,
   },
   /** What they lead is to be cancelled. */
   "manager.cancelKept": { ...LEADERS_GO, jobs: { loadMsMax: 25_000, controlled: 1 } },
@@ -233,6 +230,18 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   "pressure.refusalTimed": FLOODED,
   "pressure.refusedUnbegun": FLOODED,
   "worker.waitingFiguresStay": FLOODED,
+  /** Its workers are heard long after they have spoken. */
+  "manager.latenessAllowed": {
+    ...FLOODED,
+    jobs: { loadMsMax: 25_000, limited: 0, controlled: 0 },
+    gapMs: 2_000,
+    fault: (random, { clients, managers, workers }) => {
+      const at = managers + workers + random.below(clients);
+      return random.chance(0.5)
+        ? { kind: "slowCpu", at: 0, costMs: 40, forMs: 15_000 }
+        : { kind: "flood", at, perSecond: 200, submissions: 0, forMs: 15_000 };
+    },
+  },
   /** Cores stand still for less than their worker is waited for, beyond the limit of their job. */
   "manager.extensionsCounted": {
     minutes: 2,

@@ -1,14 +1,12 @@
 import { expect, it } from "vitest";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import { Proposals, type Proposed } from "./proposals.ts";
-import { MANAGER_RULES } from "./rules.ts";
 import type { ManagerEffect } from "./types.ts";
 
 const GROUP = "run/a" as GroupId;
 
 class Bench {
   now = 0;
-  readonly rules = MANAGER_RULES;
   readonly effects: ManagerEffect[] = [];
   readonly told: string[] = [];
   readonly proposals: Proposals;

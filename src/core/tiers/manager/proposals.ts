@@ -10,7 +10,6 @@ import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
-import type { ManagerRules } from "./rules.ts";
 import type { ManagerEffect } from "./types.ts";
 
 /** Entries of leaders that wait at once: some for each core of each job. */
@@ -39,7 +38,6 @@ interface Proposal {
 
 interface ProposalsHost {
   readonly now: number;
-  readonly rules: ManagerRules;
   emit(effect: ManagerEffect): void;
 }
 
@@ -117,8 +115,7 @@ export class Proposals {
         return;
       default:
         // Not known, or not now: asked again with the same event id.
-        if (this.#host.rules.proposalsRepeated)
-          this.#retries.set(token, this.#host.now + this.#retryMs);
+        this.#retries.set(token, this.#host.now + this.#retryMs);
     }
   }
 

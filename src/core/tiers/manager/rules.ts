@@ -31,8 +31,6 @@ export interface ManagerRules {
   readonly heardOut: boolean;
   /** The end of a job is told to its datacenter by whoever leads it then. */
   readonly endToldAgain: boolean;
-  /** What was not committed is proposed again. */
-  readonly proposalsRepeated: boolean;
   /** A worker that is silent for too long is lost. */
   readonly silenceNoticed: boolean;
   /** A manager that is late itself waits longer before it calls a worker silent. */
@@ -61,7 +59,6 @@ export const MANAGER_RULES: ManagerRules = {
   adoptedBeforeHeard: true,
   heardOut: true,
   endToldAgain: true,
-  proposalsRepeated: true,
   silenceNoticed: true,
   latenessAllowed: true,
   massFailureHeld: true,
