@@ -32,7 +32,7 @@ const PAUSE_MS = 200;
 /** A job that waits for cores is asked after so often, by how long it has waited: thousands of them wait together. */
 const WAITED_SHARE = 0.1;
 /** But so often: cores that it was given have nothing to do until it is seen to have them. */
-const WAITING_PAUSE_MS_MAX = 1_000;
+const WAITING_PAUSE_MS_MAX = 500;
 /** What hinders for a shorter time, as while a leader is found, is not worth a word. */
 const HINDERED_MS = 3_000;
 /** Calls are counted over so long, at least. */
