@@ -15,12 +15,13 @@
  */
 
 import { type Frame, type NewNames, readFrame } from "./frames.ts";
-import { GroupTotals } from "./group-stats.ts";
+import { GROUP_SHAPE } from "./group-stats.ts";
 import { MetricTotals } from "./metrics.ts";
-import type { NameTable } from "./names.ts";
+import type { Name, NameTable } from "./names.ts";
 import { OWN_SHAPE } from "./own-figures.ts";
-import { requestsOf, StepTotals } from "./step-stats.ts";
+import { requestsOf, stepShape } from "./step-stats.ts";
 import { Tally } from "./tally.ts";
+import { ToldTallies } from "./told-tallies.ts";
 import { WindowStore } from "./window-store.ts";
 import { LOAD_RULES, type LoadWindow } from "./windows.ts";
 import {
@@ -34,6 +35,12 @@ import {
 /** A part this far behind the furthest one holds up no window: it has stalled. */
 const BEHIND_MS_MAX = 5_000;
 
+/** What one sender has told of steps, checks or groups, and their numbers in the merged stats. */
+interface Known {
+  readonly merged: number[];
+  readonly told: ToldTallies;
+}
+
 /** What one sender has told, by its own numbers; or several senders together. */
 interface Part {
   /** Number of the last frame taken in. */
@@ -44,10 +51,9 @@ interface Part {
   awaited: boolean;
   /** Not believed any more. */
   closed: boolean;
-  /** Numbers of the merged stats. */
-  readonly steps: { readonly merged: number; readonly tally: Tally }[];
-  readonly checks: { readonly merged: number; readonly tally: Tally }[];
-  readonly groups: { readonly merged: number; readonly tally: Tally }[];
+  readonly steps: Known;
+  readonly checks: Known;
+  readonly groups: Known;
   readonly run: Tally;
   readonly metrics: MetricTotals;
   /** Failures that it told of. */
@@ -192,7 +198,7 @@ export class FrameMerger {
     const { moment, requestsWithin, steps, within } = this.#part(part);
     const requests =
       within === null
-        ? steps.reduce((sum, { tally }) => sum + requestsOf(tally), 0)
+        ? steps.merged.reduce((sum, _, step) => sum + requestsOf(steps.told.countsOf(step)), 0)
         : requestsWithin;
     return { measuredMs: moment.measuredMs, requests };
   }
@@ -202,18 +208,9 @@ export class FrameMerger {
     const now = stats.nextFrame;
     this.#learn(part, frame.names);
     part.run.raise(frame.run, stats.run, now);
-    for (const [number, changes] of frame.steps) {
-      const step = part.steps[number];
-      if (step !== undefined) step.tally.raise(changes, stats.step(step.merged).tally, now);
-    }
-    for (const [number, changes] of frame.checks) {
-      const check = part.checks[number];
-      if (check !== undefined) check.tally.raise(changes, stats.check(check.merged), now);
-    }
-    for (const [number, changes] of frame.groups) {
-      const group = part.groups[number];
-      if (group !== undefined) group.tally.raise(changes, stats.group(group.merged).tally, now);
-    }
+    raiseAll(part.steps, frame.steps, (number) => stats.step(number).tally, now);
+    raiseAll(part.checks, frame.checks, (number) => stats.check(number), now);
+    raiseAll(part.groups, frame.groups, (number) => stats.group(number).tally, now);
     for (const changes of frame.metrics) part.metrics.raise(changes, stats.metrics, now);
     this.#addSamples(part, frame);
     this.#addWindows(part, frame);
@@ -223,8 +220,8 @@ export class FrameMerger {
 
   #addSamples(part: Part, { samples: { from, list } }: Frame): void {
     for (const sample of list.slice(Math.max(0, part.samples - from))) {
-      const step = part.steps[sample.step];
-      if (step !== undefined) this.stats.samples.add({ ...sample, step: step.merged });
+      const step = part.steps.merged[sample.step];
+      if (step !== undefined) this.stats.samples.add({ ...sample, step });
     }
     part.samples = Math.max(part.samples, from + list.length);
   }
@@ -241,19 +238,18 @@ export class FrameMerger {
       part.load.add(window);
     }
     for (const [number, windows] of frame.windows) {
-      const step = part.steps[number];
+      const step = part.steps.merged[number];
       if (step === undefined) continue;
       for (const window of windows)
-        if (window.startMs >= part.horizonMs) this.stats.addWindow(step.merged, window);
+        if (window.startMs >= part.horizonMs) this.stats.addWindow(step, window);
     }
   }
 
   #learn(part: Part, [steps, checks, groups]: Frame["names"]): void {
     const { stats } = this;
-    const { corrected, errorKinds } = stats.shape;
-    learn(part.steps, steps, stats.stepNames, () => new StepTotals(errorKinds, corrected).tally);
-    learn(part.checks, checks, stats.checkNames, () => new Tally(CHECK_SHAPE));
-    learn(part.groups, groups, stats.groupNames, () => new GroupTotals().tally);
+    learn(part.steps, steps, stats.stepNames);
+    learn(part.checks, checks, stats.checkNames);
+    learn(part.groups, groups, stats.groupNames);
   }
 
   /** After every frame: one pass over those who tell, of which there may be hundreds. */
@@ -278,15 +274,16 @@ export class FrameMerger {
   #part(from: number | string): Part {
     let part = this.#parts.get(from);
     if (part === undefined) {
+      const { corrected, errorKinds } = this.stats.shape;
       part = {
         held: 0,
         moment: { measuredMs: 0, warmingUp: false, target: 0, arrivalsWaiting: 0 },
         horizonMs: 0,
         awaited: true,
         closed: false,
-        steps: [],
-        checks: [],
-        groups: [],
+        steps: { merged: [], told: new ToldTallies(stepShape(errorKinds, corrected)) },
+        checks: { merged: [], told: new ToldTallies(CHECK_SHAPE) },
+        groups: { merged: [], told: new ToldTallies(GROUP_SHAPE) },
         run: new Tally(RUN_SHAPE),
         metrics: new MetricTotals(),
         samples: 0,
@@ -325,24 +322,35 @@ function judgeMembers(merged: Part): void {
 /** Every number in it was told, by this frame or by one that is held. */
 function consistent(frame: Frame, part: Part): boolean {
   const [steps, checks, groups] = frame.names;
-  const known = (held: readonly unknown[], { from, list }: NewNames): number | null =>
-    from > held.length ? null : Math.max(held.length, from + list.length);
+  const known = ({ merged }: Known, { from, list }: NewNames): number | null =>
+    from > merged.length ? null : Math.max(merged.length, from + list.length);
   const counts = [known(part.steps, steps), known(part.checks, checks), known(part.groups, groups)];
   const [stepCount = null, checkCount = null, groupCount = null] = counts;
   if (stepCount === null || checkCount === null || groupCount === null) return false;
   return (
-    [...frame.steps, ...frame.windows].every(([number]) => number < stepCount) &&
+    frame.steps.every(([number]) => number < stepCount) &&
+    frame.windows.every(([number]) => number < stepCount) &&
     frame.checks.every(([number]) => number < checkCount) &&
     frame.groups.every(([number]) => number < groupCount)
   );
 }
 
-function learn(
-  held: { readonly merged: number; readonly tally: Tally }[],
-  { from, list }: NewNames,
-  merged: NameTable,
-  make: () => Tally,
+function learn({ merged, told }: Known, { from, list }: NewNames, names: NameTable): void {
+  for (let at = merged.length - from; at < list.length; at++) {
+    const { name, protocol, tags } = list[at] as Name;
+    merged.push(names.numberOf(name, protocol, tags));
+    told.push();
+  }
+}
+
+function raiseAll(
+  { merged, told }: Known,
+  changed: Frame["steps"],
+  wholeOf: (number: number) => Tally,
+  frame: number,
 ): void {
-  for (const { name, protocol, tags } of list.slice(held.length - from))
-    held.push({ merged: merged.numberOf(name, protocol, tags), tally: make() });
+  for (const [number, changes] of changed) {
+    const into = merged[number];
+    if (into !== undefined) told.raise(number, changes, wholeOf(into), frame);
+  }
 }

@@ -29,26 +29,25 @@ export function endOfPage(cells: Uint16Array, from: number, to: number): number 
   return end;
 }
 
-export function allNarrow(counts: Float64Array, from: number, to: number): boolean {
-  let most = 0;
-  for (let at = from; at < to; at++) most = Math.max(most, counts[at] as number);
-  return most <= COUNT_MAX_NARROW;
-}
-
+/** Of the page that begins at `start`, up to the first that does not fit; where that is. */
 export function raiseNarrow(
   held: Uint16Array,
+  start: number,
   cells: Uint16Array,
   counts: Float64Array,
   from: number,
   to: number,
-): void {
+): number {
   for (let i = from; i < to; i++) {
-    const at = (cells[i] as number) & (CELLS_PER_PAGE - 1);
+    const told = counts[i] as number;
+    if (told > COUNT_MAX_NARROW) return i;
+    const at = start + ((cells[i] as number) & (CELLS_PER_PAGE - 1));
     const before = held[at] as number;
-    const count = Math.max(before, counts[i] as number);
+    const count = Math.max(before, told);
     held[at] = count;
     counts[i] = count - before;
   }
+  return to;
 }
 
 export function raiseWide(

@@ -16,7 +16,6 @@ import { assert } from "../../base/assert.ts";
 import {
   addNarrow,
   addWide,
-  allNarrow,
   BLOCK_CELLS,
   blockSum,
   CELLS_PER_PAGE,
@@ -56,6 +55,11 @@ function leadingZeros53(value: number): number {
 
 /** Widths of cells by their page: a power that is looked up costs a tenth of one that is worked out. */
 const WIDTHS = Float64Array.from({ length: PAGES_MAX }, (_, page) => 2 ** Math.max(0, page - 1));
+
+/** The page of a cell. */
+export function pageOf(cell: number): number {
+  return cell >>> PAGE_BITS;
+}
 
 /** Lowest value of a cell. */
 export function cellLow(cell: number): number {
@@ -127,11 +131,11 @@ export class Histogram {
     this.#count += times;
   }
 
-  /** The same of many, ascending. */
-  addCells(cells: Uint16Array, counts: Float64Array): void {
-    for (let at = 0; at < cells.length; ) {
-      const page = (cells[at] as number) >>> PAGE_BITS;
-      const end = endOfPage(cells, at, cells.length);
+  /** The same of many, ascending, or of a stretch of them. */
+  addCells(cells: Uint16Array, counts: Float64Array, from = 0, to = cells.length): void {
+    for (let at = from; at < to; ) {
+      const page = pageOf(cells[at] as number);
+      const end = endOfPage(cells, at, to);
       this.#addToPage(page, cells, counts, at, end);
       at = end;
     }
@@ -166,9 +170,9 @@ export class Histogram {
     to: number,
   ): void {
     const held = this.#pages[page] ?? this.#open(page);
-    if (held instanceof Uint16Array && allNarrow(counts, from, to))
-      raiseNarrow(held, cells, counts, from, to);
-    else raiseWide(this.#widened(page), cells, counts, from, to);
+    const raised =
+      held instanceof Uint16Array ? raiseNarrow(held, 0, cells, counts, from, to) : from;
+    if (raised < to) raiseWide(this.#widened(page), cells, counts, raised, to);
     this.#counted(page, counts, from, to);
   }
 

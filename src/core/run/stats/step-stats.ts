@@ -54,7 +54,7 @@ export function stepShape(errorKinds: number, corrected: boolean): TallyShape {
 }
 
 /** Finished calls, or requests on the wire where those are more. */
-export function requestsOf({ counts }: Tally): number {
+export function requestsOf(counts: Float64Array): number {
   let calls = counts[OK] ?? 0;
   for (let kind = KINDS; kind < counts.length; kind++) calls += counts[kind] ?? 0;
   return Math.max(calls, counts[SENT] ?? 0);

@@ -52,10 +52,23 @@ export class TrackedHistogram {
     const sum = Math.max(0, changes.sum - this.histogram.sum);
     this.histogram.raiseCells(cells, counts, whole.histogram, from, to);
     this.histogram.addMoments(sum, changes.min, changes.max);
-    whole.histogram.addMoments(sum, changes.min, changes.max);
-    whole.changedIn = frame;
-    if (whole.#isToldOn) whole.#remember(cells.slice(from, to), frame);
-    else whole.#forgotten = frame;
+    whole.#raised(changes, sum, frame);
+  }
+
+  /** Adds what a part was raised by: its counts, which the changes hold now, and its sum. */
+  addRaised(changes: CellChanges, sum: number, frame: number): void {
+    const { stretch } = changes;
+    if (stretch === null) return;
+    const { cells, counts } = cellsAt(stretch);
+    this.histogram.addCells(cells, counts, stretch.from, stretch.to);
+    this.#raised(changes, sum, frame);
+  }
+
+  #raised({ max, min, stretch }: CellChanges, sum: number, frame: number): void {
+    this.histogram.addMoments(sum, min, max);
+    this.changedIn = frame;
+    if (!this.#isToldOn || stretch === null) this.#forgotten = frame;
+    else this.#remember(cellsAt(stretch).cells.slice(stretch.from, stretch.to), frame);
   }
 
   #remember(cells: Changed["cells"], frame: number): void {

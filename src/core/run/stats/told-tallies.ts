@@ -1,0 +1,165 @@
+/**
+ * What one sender has told of its steps, checks or groups: only as much as it takes to know by how much the next frame
+ * raises the whole. Hundreds of senders tell of dozens of steps ten times a second, and whatever a frame looks up
+ * has left the caches since the last one: so all of it lies side by side in few arrays, where one look-up need not
+ * wait for another.
+ *
+ *   numbers   counts, then sums of histograms                                of each tally
+ *   keyed     key, count, key, count …                                       of each tally
+ *   places    where in `narrow` a page of cells begins, below zero in `wide` of each tally, histogram and page
+ */
+
+import { cellsAt } from "./cell-buffer.ts";
+import { PAGES_MAX, pageOf } from "./histogram.ts";
+import { CELLS_PER_PAGE, endOfPage, raiseNarrow, raiseWide } from "./histogram-page.ts";
+import type { Tally, TallyChanges, TallyShape } from "./tally.ts";
+import type { CellChanges } from "./tracked-histogram.ts";
+
+/** A page that holds nothing has no place. */
+const NOWHERE = 0;
+/** Pages that there is room for at first; then a quarter more each time, so that little of it stands empty. */
+const PAGES_AT_FIRST = 15;
+const GROWTH = 1.25;
+
+export class ToldTallies {
+  readonly #shape: TallyShape;
+  #numbers: Float64Array = new Float64Array(0);
+  readonly #keyed: number[][] = [];
+  #places: Int32Array = new Int32Array(0);
+  /** The first page is nobody's. */
+  #narrow = new Uint16Array(0);
+  #narrowUsed = CELLS_PER_PAGE;
+  /** Pages of which a cell counts more than 16 bits hold. */
+  readonly #wide: Float64Array[] = [];
+
+  constructor(shape: TallyShape) {
+    this.#shape = shape;
+  }
+
+  get size(): number {
+    return this.#keyed.length;
+  }
+
+  /** One more, of which nothing is told yet. */
+  push(): void {
+    this.#keyed.push([]);
+    const { histograms } = this.#shape;
+    this.#numbers = grownNumbers(this.#numbers, this.size * this.#numbersEach);
+    this.#places = grownPlaces(this.#places, this.size * histograms * PAGES_MAX);
+  }
+
+  get #numbersEach(): number {
+    return this.#shape.counts + this.#shape.histograms;
+  }
+
+  /** Counts of one of them; not to be kept. */
+  countsOf(number: number): Float64Array {
+    const from = number * this.#numbersEach;
+    return this.#numbers.subarray(from, from + this.#shape.counts);
+  }
+
+  /** Raises one to what a frame says, and by as much the whole that it is a part of. */
+  raise(number: number, changes: TallyChanges, whole: Tally, frame: number): void {
+    const { counts, histograms } = this.#shape;
+    const first = number * this.#numbersEach;
+    this.#raiseCounts(first, changes.counts, whole.counts);
+    this.#raiseKeyed(number, changes.keyed, whole.keyed);
+    for (let at = 0; at < histograms; at++) {
+      const cells = changes.histograms[at];
+      const into = whole.histograms[at];
+      if (cells === undefined || into === undefined || cells.stretch === null) continue;
+      const sum = this.#raiseSum(first + counts + at, cells.sum);
+      this.#raiseCells((number * histograms + at) * PAGES_MAX, cells);
+      into.addRaised(cells, sum, frame);
+    }
+    whole.changedIn = frame;
+  }
+
+  #raiseCounts(first: number, told: readonly number[], whole: Float64Array): void {
+    const numbers = this.#numbers;
+    for (let at = 0; at < told.length; at++) {
+      const count = told[at] as number;
+      const more = count - (numbers[first + at] as number);
+      if (more <= 0) continue;
+      numbers[first + at] = count;
+      whole[at] = (whole[at] as number) + more;
+    }
+  }
+
+  /** A sender tells its keys in the same order each time: new ones come last. */
+  #raiseKeyed(number: number, told: TallyChanges["keyed"], whole: Map<number, number>): void {
+    const keyed = this.#keyed[number] as number[];
+    for (let i = 0; i < told.length; i++) {
+      const [key, count] = told[i] as readonly [number, number];
+      const at = keyed[2 * i] === key ? 2 * i : placeOf(keyed, key);
+      const more = count - (keyed[at + 1] ?? 0);
+      if (more <= 0) continue;
+      keyed[at] = key;
+      keyed[at + 1] = count;
+      whole.set(key, (whole.get(key) ?? 0) + more);
+    }
+  }
+
+  #raiseSum(at: number, told: number): number {
+    const more = Math.max(0, told - (this.#numbers[at] as number));
+    this.#numbers[at] = (this.#numbers[at] as number) + more;
+    return more;
+  }
+
+  /** The counts of the changes are by how much they rise, then. */
+  #raiseCells(row: number, { stretch }: CellChanges): void {
+    if (stretch === null) return;
+    const { cells, counts } = cellsAt(stretch);
+    const { to } = stretch;
+    for (let at = stretch.from; at < to; ) {
+      const end = endOfPage(cells, at, to);
+      const page = row + pageOf(cells[at] as number);
+      const held = this.#places[page] as number;
+      const place = held === NOWHERE ? this.#open(page) : held;
+      const raised = place > 0 ? raiseNarrow(this.#narrow, place, cells, counts, at, end) : at;
+      if (raised < end) raiseWide(this.#widened(page), cells, counts, raised, end);
+      at = end;
+    }
+  }
+
+  #open(page: number): number {
+    const place = this.#narrowUsed;
+    this.#narrowUsed += CELLS_PER_PAGE;
+    if (this.#narrowUsed > this.#narrow.length) {
+      const pages = Math.ceil((GROWTH * this.#narrowUsed) / CELLS_PER_PAGE);
+      const more = new Uint16Array(Math.max(PAGES_AT_FIRST, pages) * CELLS_PER_PAGE);
+      more.set(this.#narrow);
+      this.#narrow = more;
+    }
+    this.#places[page] = place;
+    return place;
+  }
+
+  /** The page with room for any count; what it takes in `narrow` is not given back. */
+  #widened(page: number): Float64Array {
+    const place = this.#places[page] as number;
+    if (place < NOWHERE) return this.#wide[-place - 1] as Float64Array;
+    const wide = Float64Array.from(this.#narrow.subarray(place, place + CELLS_PER_PAGE));
+    this.#places[page] = -this.#wide.push(wide);
+    return wide;
+  }
+}
+
+function placeOf(keyed: readonly number[], key: number): number {
+  for (let at = 0; at < keyed.length; at += 2) if (keyed[at] === key) return at;
+  return keyed.length;
+}
+
+function grownNumbers(held: Float64Array, length: number): Float64Array {
+  if (length <= held.length) return held;
+  const more = new Float64Array(2 * length);
+  more.set(held);
+  return more;
+}
+
+function grownPlaces(held: Int32Array, length: number): Int32Array {
+  if (length <= held.length) return held;
+  const more = new Int32Array(2 * length);
+  more.set(held);
+  return more;
+}
