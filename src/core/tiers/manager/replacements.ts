@@ -122,6 +122,8 @@ export class Replacements {
 
   /** Something is committed, here or in the datacenter. */
   look(): void {
+    // Asked after every event, and nearly always there is nothing to replace.
+    if (this.#underWay.size + this.#loadBy.size + this.#state.awaitedCores.size === 0) return;
     const opened = this.opened();
     for (const core of this.#underWay)
       if (!this.#state.awaitedCores.has(core)) this.#underWay.delete(core);

@@ -66,6 +66,8 @@ export class RunState implements Application {
   #submission: Submission | null = null;
   #grants: readonly Grant[] = [];
   #cores: RunCore[] = [];
+  /** The same by number: every event of a worker asks for those it tells of. */
+  readonly #coreOf = new Map<number, RunCore>();
   #placements = 0;
   #history: Decision[] = [];
   #adoptions: readonly Adoption[] = [];
@@ -135,7 +137,7 @@ export class RunState implements Application {
   }
 
   coreOf(core: number): RunCore | null {
-    return this.#cores.find((one) => one.core === core) ?? null;
+    return this.#coreOf.get(core) ?? null;
   }
 
   /** A number that no core of the job has had. */
@@ -268,10 +270,11 @@ export class RunState implements Application {
   }
 
   #open(cores: readonly RunCore[], bytes: number): Outcome {
-    const taken = cores.some(({ core: one }) => this.#cores.some(({ core: old }) => old === one));
+    const taken = cores.some(({ core: one }) => this.#coreOf.has(one));
     if (taken) return rejected("CORE_TAKEN");
     if (!this.#keep(bytes)) return rejected("TOO_LARGE");
     this.#cores.push(...cores);
+    for (const one of cores) this.#coreOf.set(one.core, one);
     return accepted("opened");
   }
 
@@ -297,7 +300,7 @@ export class RunState implements Application {
     assert(Number.isSafeInteger(execution), "a token fits 53 bits");
     const agreed: AgreedStep = { ...step, execution };
     const attempts = cores.map((core): RunAttempt => {
-      const worker = this.#cores.find((known) => known.core === core)?.worker ?? "";
+      const worker = this.coreOf(core)?.worker ?? "";
       // Its loss may have come into the log just before.
       const status = this.#lost.has(core) ? "lost" : "running";
       return { workflow: step.workflow, worker, core, token: execution, status };
@@ -444,6 +447,8 @@ export class RunState implements Application {
     this.#blocks = new GivenBlocks(decoded?.manifests ?? [], blocks);
     this.#grants = snapshot.grants;
     this.#cores = [...snapshot.cores];
+    this.#coreOf.clear();
+    for (const one of this.#cores) this.#coreOf.set(one.core, one);
     this.#placements = snapshot.placements;
     this.#restoreHistory(snapshot.history);
     this.#adoptions = snapshot.adoptions ?? [];
