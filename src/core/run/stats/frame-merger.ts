@@ -96,8 +96,6 @@ export class FrameMerger {
   readonly #tellers = new Set<Part>();
   readonly #behindMsMax: number;
   readonly #onTaken: (from: number, bytes: Uint8Array) => void;
-  /** What senders within merged parts say of themselves is counted there. */
-  readonly #aside = new Tally(RUN_SHAPE);
 
   constructor(
     shape: StatsShape,
@@ -178,7 +176,8 @@ export class FrameMerger {
     part.requestsWithin = Math.max(part.requestsWithin, told.requests);
     const frame = readFrame(told.own, OWN_SHAPE);
     if (frame === undefined || !follows(frame, part)) return;
-    part.run.raise(frame.run, this.#aside, 0);
+    // What is merged of it came with the calls.
+    part.run.raise(frame.run, null, 0);
     for (const window of frame.load) if (window.startMs >= part.horizonMs) part.load.add(window);
     advance(part, frame);
   }

@@ -142,14 +142,14 @@ export class Histogram {
   }
 
   /**
-   * Raises cells, those of a stretch of them, to what they are told to count, and those of the whole by as much;
-   * `counts` are by how much, then. Page by page, and each in a loop of its own: that waits for memory, and little
+   * Raises cells, those of a stretch of them, to what they are told to count, and those of the whole, if there is one,
+   * by as much; `counts` are by how much, then. Page by page, and each in a loop of its own: that waits for memory, and little
    * work between two cells lets a processor wait for several at once.
    */
   raiseCells(
     cells: Uint16Array,
     counts: Float64Array,
-    whole: Histogram,
+    whole: Histogram | null,
     from = 0,
     to = cells.length,
   ): void {
@@ -157,7 +157,7 @@ export class Histogram {
       const page = (cells[at] as number) >>> PAGE_BITS;
       const end = endOfPage(cells, at, to);
       this.#raisePage(page, cells, counts, at, end);
-      whole.#addToPage(page, cells, counts, at, end);
+      if (whole !== null) whole.#addToPage(page, cells, counts, at, end);
       at = end;
     }
   }

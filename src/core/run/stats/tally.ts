@@ -37,27 +37,29 @@ export class Tally {
     for (const histogram of this.histograms) histogram.write(writer, since);
   }
 
-  /** Raises it to what a frame says, and by as much the whole that it is a part of. */
-  raise(changes: TallyChanges, whole: Tally, frame: number): void {
+  /** Raises it to what a frame says, and by as much the whole that it is a part of, if there is one. */
+  raise(changes: TallyChanges, whole: Tally | null, frame: number): void {
     for (let at = 0; at < changes.counts.length; at++) {
       const count = changes.counts[at] ?? 0;
+      // Most are zero, and what is held has left the caches since the last frame.
+      if (count === 0) continue;
       const more = count - (this.counts[at] ?? 0);
       if (more <= 0) continue;
       this.counts[at] = count;
-      whole.counts[at] = (whole.counts[at] ?? 0) + more;
+      if (whole !== null) whole.counts[at] = (whole.counts[at] ?? 0) + more;
     }
     for (const [key, count] of changes.keyed) {
       const more = count - (this.keyed.get(key) ?? 0);
       if (more <= 0) continue;
       this.keyed.set(key, count);
-      whole.keyed.set(key, (whole.keyed.get(key) ?? 0) + more);
+      whole?.keyed.set(key, (whole.keyed.get(key) ?? 0) + more);
     }
     for (let at = 0; at < changes.histograms.length; at++) {
       const cells = changes.histograms[at];
-      const into = whole.histograms[at];
-      if (cells !== undefined && into !== undefined) this.histograms[at]?.raise(cells, into, frame);
+      if (cells === undefined || cells.stretch === null) continue;
+      this.histograms[at]?.raise(cells, whole?.histograms[at] ?? null, frame);
     }
-    whole.changedIn = frame;
+    if (whole !== null) whole.changedIn = frame;
   }
 }
 

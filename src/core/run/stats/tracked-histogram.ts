@@ -43,16 +43,16 @@ export class TrackedHistogram {
     else this.#forgotten = frame;
   }
 
-  /** Raises it to what a frame says, and by as much whatever this is a part of. */
-  raise(changes: CellChanges, whole: TrackedHistogram, frame: number): void {
+  /** Raises it to what a frame says, and by as much whatever this is a part of, if anything. */
+  raise(changes: CellChanges, whole: TrackedHistogram | null, frame: number): void {
     const { stretch } = changes;
     if (stretch === null) return;
     const { from, to } = stretch;
     const { cells, counts } = cellsAt(stretch);
     const sum = Math.max(0, changes.sum - this.histogram.sum);
-    this.histogram.raiseCells(cells, counts, whole.histogram, from, to);
+    this.histogram.raiseCells(cells, counts, whole?.histogram ?? null, from, to);
     this.histogram.addMoments(sum, changes.min, changes.max);
-    whole.#raised(changes, sum, frame);
+    if (whole !== null) whole.#raised(changes, sum, frame);
   }
 
   /** Adds what a part was raised by: its counts, which the changes hold now, and its sum. */
