@@ -143,8 +143,8 @@ export class Histogram {
 
   /**
    * Raises cells, those of a stretch of them, to what they are told to count, and those of the whole, if there is one,
-   * by as much; `counts` are by how much, then. Page by page, and each in a loop of its own: that waits for memory, and little
-   * work between two cells lets a processor wait for several at once.
+   * by as much; `counts` are by how much, then. Page by page, and each in a loop of its own: that waits for memory,
+   * and little work between two cells lets a processor wait for several at once.
    */
   raiseCells(
     cells: Uint16Array,

@@ -160,10 +160,11 @@ export class OrderRows {
   nextDeadline(): number | null {
     let at = Number.POSITIVE_INFINITY;
     const { orderTimeoutMs } = this.#context.options.config;
-    for (const { announced, life, notBefore, orders, request, silentSince } of this.#rows.values()) {
-      const waits = request === null && (!announced || !orders.isEmpty);
+    for (const row of this.#rows.values()) {
+      const { life, silentSince } = row;
+      const waits = row.request === null && (!row.announced || !row.orders.isEmpty);
       if ((!waits && silentSince === null) || !this.#isAlive(life)) continue;
-      if (waits) at = Math.min(at, notBefore);
+      if (waits) at = Math.min(at, row.notBefore);
       const silentAt = silentSince === null ? at : silentSince + orderTimeoutMs;
       if (silentAt > this.#context.now) at = Math.min(at, silentAt);
     }
