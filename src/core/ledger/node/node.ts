@@ -19,7 +19,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { GroupImage } from "../group/types.ts";
-import { SHARD_COUNT } from "../keys/key.ts";
+import { parseKey, SHARD_COUNT, shardOf } from "../keys/key.ts";
 import { Admission } from "./admission.ts";
 import { Archiving } from "./archiving.ts";
 import { Comparison } from "./comparison.ts";
@@ -223,6 +223,14 @@ export class LedgerNode {
       watchers: this.#watches.size,
       clockSkewRefused: hlc.refused,
     };
+  }
+
+  /** A job was submitted with this key, as far as this node has heard. */
+  knowsKey(text: string): boolean {
+    const parsed = parseKey(text);
+    if (parsed.kind !== "key") return false;
+    const app = this.#context.groups.get(shardGroup(shardOf(parsed.key)))?.app;
+    return app?.kind === "shard" && app.state.has(parsed.key);
   }
 
   /** Groups that this node has given up and nobody else leads yet, as far as it knows. */

@@ -7,14 +7,18 @@ import { GateContext } from "./context.ts";
 import { GATE_DEFAULTS, type GateEffect } from "./types.ts";
 
 /** What a gate that leads these jobs, which all wait, does with a submission of a tenant. */
-function submitted(waiting: readonly string[], tenant: string): readonly GateEffect[] {
+function submitted(
+  waiting: readonly string[],
+  tenant: string,
+  isKnown = false,
+): readonly GateEffect[] {
   const context = new GateContext(
     {
       ...{ self: nodeId("g1"), gates: [nodeId("g1")], boot: "b", version: "1.0.0" },
       ...{ errorKinds: [], addresses: {}, config: GATE_DEFAULTS },
       datacenters: [{ name: "dc1", managers: ["m1"] }],
     },
-    { job: () => null, jobs: () => [] },
+    { job: () => null, jobs: () => [], knows: () => isKnown },
   );
   context.calls.onLink("dc1", "m1", true);
   context.blobs.add(BUNDLE);
@@ -34,5 +38,6 @@ it("keeps room in its queue for jobs of others when one tenant has filled its pa
   const isTaken = (effects: readonly GateEffect[]): boolean =>
     effects.length > 0 && effects.every(({ kind }) => kind !== "answer");
   expect(isTaken(submitted(waiting, "other"))).toBe(true);
+  expect(isTaken(submitted(waiting, "greedy", true))).toBe(true);
   expect(isTaken(submitted(waiting.slice(1), "greedy"))).toBe(true);
 });

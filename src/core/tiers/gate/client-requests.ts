@@ -134,14 +134,16 @@ export class ClientRequests {
       answer({ kind: "missing", hashes: missing });
       return;
     }
+    const ownKey = ledgerKey(key);
     const full = queueProblem(NO_QUOTAS, this.#host.waiting(), tenantOf(submission));
-    if (full !== null) {
+    // Who asks again for a job that waits already takes no room.
+    if (full !== null && !this.#context.lookup.knows(ownKey)) {
       answer({ ...refusal("retry", full), retryAfterMs: FULL_RETRY_MS });
       return;
     }
     const assignedDcs = routing.datacenters.length > 0 ? routing.datacenters : datacenters.names;
     const spec = encodeSpec({ submission, routing });
-    const request = { kind: "submit", key: ledgerKey(key), spec, assignedDcs } as const;
+    const request = { kind: "submit", key: ownKey, spec, assignedDcs } as const;
     this.#bring(hashes, assignedDcs, (brought) => {
       if (brought) this.#context.request(request, (said) => answer(submitted(said)));
       else answer(refusal("retry", "no datacenter takes its files at the moment"));

@@ -3,7 +3,7 @@
 import type { LedgerNode } from "../../ledger/node/node.ts";
 import type { GateLookup, JobGroup } from "./types.ts";
 
-export function lookupIn(node: Pick<LedgerNode, "groups">): GateLookup {
+export function lookupIn(node: Pick<LedgerNode, "groups" | "knowsKey">): GateLookup {
   const found = (id: string): JobGroup | null => {
     const group = node.groups.get(id as Parameters<typeof node.groups.get>[0]);
     if (group?.app.kind !== "job") return null;
@@ -12,6 +12,7 @@ export function lookupIn(node: Pick<LedgerNode, "groups">): GateLookup {
   };
   return {
     job: found,
+    knows: (key) => node.knowsKey(key),
     *jobs() {
       for (const id of node.groups.keys()) {
         const group = found(id);

@@ -177,4 +177,6 @@ export interface GateLookup {
   /** Null: this node does not replicate such a job. */
   job(id: string): JobGroup | null;
   jobs(): Iterable<JobGroup>;
+  /** A job was submitted with this key of the ledger, as far as this node has heard. */
+  knows(key: string): boolean;
 }

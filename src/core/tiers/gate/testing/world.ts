@@ -19,13 +19,13 @@ import {
 import type { BackpressureLevel } from "../../pressure/backpressure.ts";
 import { Gate } from "../gate.ts";
 import type { JobReport } from "../job-report.ts";
+import { lookupIn } from "../lookup.ts";
 import { identityOfSpec } from "../spec.ts";
 import {
   GATE_DEFAULTS,
   type GateEffect,
   type GateInput,
   type GateLookup,
-  type JobGroup,
   type ManagerAnswer,
 } from "../types.ts";
 
@@ -109,16 +109,13 @@ export class GateWorld {
   }
 
   #boot(index: number): void {
-    const found = (id: string): JobGroup | null => {
-      const group = [...(this.cluster.at(index).node?.groups ?? [])].find(([of]) => of === id)?.[1];
-      if (group?.app.kind !== "job") return null;
-      const { knownView: view, primary } = group.replica.state;
-      return { state: group.app.state, primary, view };
-    };
+    // The node of a gate that starts again is another.
+    const none = { groups: new Map(), knowsKey: () => false };
+    const inNode = (): GateLookup => lookupIn(this.cluster.at(index).node ?? none);
     const lookup: GateLookup = {
-      job: found,
-      jobs: () =>
-        [...(this.cluster.at(index).node?.groups.keys() ?? [])].flatMap((id) => found(id) ?? []),
+      job: (id) => inNode().job(id),
+      jobs: () => inNode().jobs(),
+      knows: (key) => inNode().knows(key),
     };
     this.#gates[index] = new Gate(
       {
