@@ -34,8 +34,9 @@ export interface FloodTally {
   refused: Record<string, number>;
   /** Of those refused for want of room or by their rate. */
   withoutRetryAfter: number;
-  /** Sent again since no answer came in time, and never answered. */
+  /** Sent again since no answer came in time. */
   late: number;
+  /** Neither accepted nor refused for good long after the flood. */
   unanswered: number;
   /** Cancels and questions for a state: asked, shed, and given up after all attempts. */
   critical: { asked: number; shed: number; unserved: number };
@@ -44,7 +45,7 @@ export interface FloodTally {
 }
 
 const FLOW = "test/chaos/tiers/idle-flow.ts";
-/** Between two submissions of one client, when no refusal says otherwise. */
+/** Between two jobs of one client. */
 const EVERY_MS = 1_000;
 /** Before the same is asked again. */
 const AGAIN_MS = 500;
@@ -91,25 +92,26 @@ class FloodClient {
   readonly #raw = new RawClient(order.addresses, order.secret);
   readonly #jobs: string[] = [];
 
-  /** As the product's client submits: what got no answer is sent again with its key, so that it happens once. */
+  /** One job after the other, and what it has begun with to its end: a job that it is not told of has nobody. */
   async flood(submission: Submission, until: number): Promise<void> {
     while (Date.now() < until) {
-      const request = { kind: "submit", key: randomUUID(), submission, routing: ANYWHERE } as const;
       tally.submitted++;
-      const answer = await this.#answered(request);
-      if (answer?.kind === "accepted") await this.#dismiss(answer.job);
-      await pause(Math.max(EVERY_MS, note(answer)));
+      const job = await this.#submit(submission, until + PATIENCE_MS);
+      if (job === null) tally.unanswered++;
+      else await this.#dismiss(job);
+      await pause(EVERY_MS);
     }
   }
 
-  async #answered(request: ClientRequest): Promise<ClientAnswer | null> {
-    const until = Date.now() + PATIENCE_MS;
+  /** As the product's client submits: again with its key, so that it happens once, when it is told to come back. */
+  async #submit(submission: Submission, until: number): Promise<string | null> {
+    const request = { kind: "submit", key: randomUUID(), submission, routing: ANYWHERE } as const;
     while (Date.now() < until) {
       const answer = await this.#raw.ask(request, order.gate);
-      if (answer !== null) return answer;
-      tally.late++;
+      if (answer?.kind === "accepted") return answer.job;
+      if (answer === null) tally.late++;
       // Who is not connected yet has no answer at once.
-      await pause(AGAIN_MS);
+      await pause(Math.max(AGAIN_MS, refusedFor(answer)));
     }
     return null;
   }
@@ -155,9 +157,8 @@ class FloodClient {
   }
 }
 
-/** How long to wait before the next submission. */
-function note(answer: ClientAnswer | null): number {
-  if (answer === null) tally.unanswered++;
+/** How long it is told to wait. */
+function refusedFor(answer: ClientAnswer | null): number {
   if (answer?.kind !== "refused") return 0;
   const { reason, retryAfterMs } = answer satisfies Refusal;
   tally.refused[reason] = (tally.refused[reason] ?? 0) + 1;

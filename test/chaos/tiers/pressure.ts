@@ -136,8 +136,8 @@ async function flood(scene: Scene): Promise<string> {
   const { accepted, critical, late, submitted } = tally;
   const refused = Object.values(tally.refused).reduce((sum, one) => sum + one, 0);
   return (
-    `${gate}: ${CLIENTS} clients for ${awayMs / 1_000} s, ${submitted} submissions: ${accepted} accepted, ` +
-    `${refused} refused with a time (${JSON.stringify(tally.refused)}), ${late} sent again; ` +
+    `${gate}: ${CLIENTS} clients for ${awayMs / 1_000} s, ${submitted} jobs: ${accepted} accepted after ` +
+    `${refused} refusals with a time (${JSON.stringify(tally.refused)}) and ${late} without an answer; ` +
     `${critical.asked} cancels and questions served, ${looks.served} questions for the job`
   );
 }
@@ -145,7 +145,7 @@ async function flood(scene: Scene): Promise<string> {
 function problemsOf(tally: FloodTally): string[] {
   const { accepted, critical, unanswered, unended, withoutRetryAfter } = tally;
   return [
-    unanswered > 0 ? `${unanswered} submissions were never answered` : "",
+    unanswered > 0 ? `${unanswered} submissions were never accepted` : "",
     accepted === 0 ? "nothing was accepted" : "",
     critical.shed > 0 ? `${critical.shed} cancels or questions for a state were shed` : "",
     critical.unserved > 0 ? `${critical.unserved} cancels or questions were not served` : "",
