@@ -131,19 +131,19 @@ class FloodClient {
   }
 
   /** As the product's client asks: again when nobody answered, or of whom the answer names. */
-  async #served(request: ClientRequest): Promise<ClientAnswer | null> {
+  async #served(request: ClientRequest): Promise<void> {
     tally.critical.asked++;
     const until = Date.now() + PATIENCE_MS;
     let to: string | null = order.gate;
     while (Date.now() < until) {
       const answer = await this.#raw.ask(request, to);
-      if (answer !== null && answer.kind !== "refused") return answer;
-      if (answer?.reason === "overloaded") tally.critical.shed++;
-      to = answer?.address ?? null;
-      await pause(Math.max(AGAIN_MS, answer?.retryAfterMs ?? 0));
+      if (answer !== null && isDecided(answer)) return;
+      const refused = answer?.kind === "refused" ? answer : null;
+      if (refused?.reason === "overloaded") tally.critical.shed++;
+      to = refused?.address ?? null;
+      await pause(Math.max(AGAIN_MS, refused?.retryAfterMs ?? 0));
     }
     tally.critical.unserved++;
-    return null;
   }
 
   async #hasEnded(job: string): Promise<boolean> {
@@ -155,6 +155,12 @@ class FloodClient {
     }
     return false;
   }
+}
+
+/** A job that has ended by itself is not cancelled any more, and its gate says so. */
+function isDecided(answer: ClientAnswer): boolean {
+  if (answer.kind !== "refused") return true;
+  return !isPassing(answer.reason) && answer.reason !== "unknownJob";
 }
 
 /** How long it is told to wait. */
