@@ -8,6 +8,7 @@ import {
   type Grant,
 } from "./datacenter-state.ts";
 import { encodeRunEntry, type RunEntry } from "./run-entries.ts";
+import type { CallCounts } from "./run-result.ts";
 import { RUN_KIND, RunState } from "./run-state.ts";
 import { encodeSubmission } from "./submission.ts";
 import { submission } from "./testing/world.ts";
@@ -38,9 +39,9 @@ class Datacenter {
     return this.apply({ kind: "admit", job, grants, members: ["n0"] });
   }
 
-  end(job: string, onlyQueued = false, reason: string | null = null): string {
+  end(job: string, onlyQueued = false, reason: string | null = null, calls?: CallCounts): string {
     const over = { status: "COMPLETED", reason, summary: null, onlyQueued } as const;
-    return this.apply({ kind: "end", job, ...over });
+    return this.apply({ kind: "end", job, ...over, ...(calls === undefined ? {} : { calls }) });
   }
 }
 
@@ -104,6 +105,20 @@ describe("the state of a datacenter", () => {
     expect(dc.state.jobs.size).toBeGreaterThan(100);
     expect(dc.state.snapshot().length).toBeLessThanOrEqual(DATACENTER_KIND.snapshotBytesMax);
     expect(dc.submit("next", "next")).toBe("queued");
+  });
+
+  it("forgets the same jobs as that of a manager of before, which keeps no calls", () => {
+    const [before, now] = [new Datacenter(), new Datacenter()];
+    const reason = "r".repeat(900);
+    for (let index = 0; index < 700; index++) {
+      const job = `j${index}`;
+      for (const dc of [before, now]) dc.submit(job, job);
+      before.end(job, false, reason);
+      now.end(job, false, reason, { requests: 123_456_789, failed: 1 });
+    }
+    expect(now.state.jobs.size).toBeLessThan(700);
+    expect([...now.state.jobs.keys()]).toEqual([...before.state.jobs.keys()]);
+    expect(now.state.jobs.get("j699")?.calls).toEqual({ requests: 123_456_789, failed: 1 });
   });
 
   it("comes back whole from its bytes, and from nothing less", () => {
