@@ -270,10 +270,8 @@ export class Branch {
     const seen = this.#isFresh ? this.observed : null;
     const control = seen === null ? null : controlFor(seen, this.#wanted, this.told);
     if (control !== null) {
-      // Whatever comes of it, the job is looked at again: it may have ended, and refuses what it is told.
-      this.#isFresh = false;
       const request = { kind: "control", job: this.job, by: "gate", control } as const;
-      // Whatever comes of it, what is said next is about what is seen then.
+      // Whatever comes of it, the job is looked at again: it may have ended, and refuses what it is told.
       this.#isFresh = false;
       this.#tell({ kind: "client", request }, () => {
         this.#askAt = this.#context.now;

@@ -39,7 +39,7 @@ export class Gate {
     this.#reports = new JobReports(this.#context);
     this.#requests = new ClientRequests(this.#context, {
       leaderOf: (job) => this.#leaders.get(job) ?? null,
-      waiting: () => [...this.#leaders.values()].flatMap(({ waitsFor }) => waitsFor ?? []),
+      waiting: () => [...this.#leaders.values()].flatMap(({ waitingTenant }) => waitingTenant ?? []),
     });
   }
 

@@ -31,12 +31,12 @@ import { encodeBegun } from "./joint-words.ts";
 import { countedIn } from "./results.ts";
 import { countOf, decodeSpec, type JobSpec, planMsOf } from "./spec.ts";
 import {
-  attemptsOf,
   createdAtOf,
   encodeReason,
   finalStatusOf,
   hasJobEnded,
   LOST,
+  nextAttempt,
   placeOf,
   REASON_CHARACTERS_MAX,
   reasonOf,
@@ -63,7 +63,7 @@ export class JobLeader {
   /** Where it does not run any more: they are told to end. */
   #left: Branch[] = [];
   readonly #avoided = new Map<string, number>();
-  /** Parts that this gate has sent out itself: it knows which of them nobody was asked for. */
+  /** Parts of the present choice that this gate has sent out itself: it knows which of them nobody was asked for. */
   readonly #sent = new Set<string>();
   /** The datacenter that has not taken it last, until another is chosen. */
   #leftAt: string | null = null;
@@ -95,7 +95,7 @@ export class JobLeader {
   }
 
   /** Whose it is while it waits to begin; null once it does not. */
-  get waitsFor(): string | null {
+  get waitingTenant(): string | null {
     const { state } = this;
     if (state === null || state.run.started !== null || hasJobEnded(state)) return null;
     return tenantOf(this.#spec?.submission ?? {});
@@ -320,7 +320,8 @@ export class JobLeader {
     if (next === undefined) return;
     datacenters.decided(this.job, next.name, this.#leftAt);
     this.#leftAt = null;
-    const attempt = attemptsOf(state) + 1;
+    const attempt = nextAttempt(state);
+    if (dispatched.length === 0) this.#sent.clear();
     this.#sent.add(keyOfPart(state.jobId, { dcId: next.name, attempt }));
     this.#append(state, {
       ...{ kind: "JobDispatched", dcId: next.name, cores: next.cores, attempt },

@@ -125,7 +125,11 @@ export function createdAtOf({ jobId }: JobState): number {
   return parseJobId(jobId)?.timestampMs ?? 0;
 }
 
-/** How often datacenters were asked before, over all choices. */
-export function attemptsOf({ trail }: JobState): number {
-  return [...trailEntries(trail)].filter(({ kind }) => kind === "JobDispatched").length;
+/**
+ * The number of the next part that is sent out, over all choices: none has had it. They are counted as long as its
+ * log remembers all of them; then its length, which is more.
+ */
+export function nextAttempt({ appliedSeq, trail }: JobState): number {
+  if (trail.forgotten.length > 0) return appliedSeq + 1;
+  return 1 + [...trailEntries(trail)].filter(({ kind }) => kind === "JobDispatched").length;
 }

@@ -175,8 +175,9 @@ export class LedgerMachine {
         this.#onWatch(input);
         return;
       case "giveUp":
-        if (this.#takesPart) this.#peers.drain(now);
-        if (this.#takesPart) this.node.take(input, now, wall);
+        if (!this.#takesPart) return;
+        this.#peers.drain(now);
+        this.node.take(input, now, wall);
         return;
       case "watchRoom":
       case "watchEnd":
