@@ -7,6 +7,7 @@ import type { JobEvent } from "../../ledger/job/events.ts";
 import type { JobId } from "../../ledger/job/job-id.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
 import type { BlobHash } from "../messages.ts";
+import { Peers } from "../peers.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
 import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { type Answered, type DatacenterCall, DatacenterCalls } from "./calls.ts";
@@ -43,10 +44,8 @@ export class GateContext {
   readonly lookup: GateLookup;
   readonly datacenters: DatacenterTable;
   readonly calls: DatacenterCalls;
-  /** Gates that can be reached, with the version of their program. */
-  readonly peers = new Map<string, string>();
-  /** Gates that have said that they take no more work. */
-  readonly drainingPeers = new Set<string>();
+  /** The other gates. */
+  readonly peers = new Peers();
   /** It takes no new work. */
   isDraining = false;
   /** How hard-pressed it is. */

@@ -39,7 +39,8 @@ export class Gate {
     this.#reports = new JobReports(this.#context);
     this.#requests = new ClientRequests(this.#context, {
       leaderOf: (job) => this.#leaders.get(job) ?? null,
-      waiting: () => [...this.#leaders.values()].flatMap(({ waitingTenant }) => waitingTenant ?? []),
+      waiting: () =>
+        [...this.#leaders.values()].flatMap(({ waitingTenant }) => waitingTenant ?? []),
     });
   }
 
@@ -125,12 +126,8 @@ export class Gate {
         if (input.up) context.datacenters.onReached(input.datacenter);
         return;
       case "peer":
-        if (input.up) context.peers.set(input.peer, input.version);
-        else context.peers.delete(input.peer);
-        return;
       case "peerDrains":
-        if (input.drains) context.drainingPeers.add(input.peer);
-        else context.drainingPeers.delete(input.peer);
+        context.peers.hear(input);
         return;
       case "blobsHeld":
         for (const hash of input.hashes) context.blobs.add(hash);

@@ -21,20 +21,17 @@ export class NodeRequests {
   }
 
   views(done: (nodes: readonly NodeView[]) => void): void {
-    const { datacenters, drainingPeers, isDraining, lookup, options, peers } = this.#context;
+    const { datacenters, isDraining, lookup, options, peers } = this.#context;
     const { gates, self, version } = options;
-    const drains = (name: string): boolean =>
-      name === self ? isDraining : drainingPeers.has(name);
+    const here = { status: isDraining ? "draining" : "alive", version } as const;
     const led = [...lookup.jobs()].filter(({ state }) => !hasJobEnded(state));
-    const own = gates.map((name): NodeView => {
-      const alive = name === self || peers.has(name);
-      return {
+    const own = gates.map(
+      (name): NodeView => ({
         ...{ name, role: "gate", datacenter: "", incarnation: 0, cores: 0, coresUsed: 0 },
-        status: !alive ? "lost" : drains(name) ? "draining" : "alive",
-        version: name === self ? version : (peers.get(name) ?? ""),
+        ...(name === self ? here : peers.view(name)),
         leads: led.filter(({ primary }) => primary === name).length,
-      };
-    });
+      }),
+    );
     const { names } = datacenters;
     askAll(
       this.#context,

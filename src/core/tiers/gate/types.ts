@@ -18,6 +18,7 @@ import type {
   ClientRequest,
   Refusal,
 } from "../messages.ts";
+import type { PeerNews } from "../peers.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
 import type { JobReport } from "./job-report.ts";
 import type { GateRules } from "./rules.ts";
@@ -108,14 +109,8 @@ export type GateInput =
       readonly manager: string;
       readonly up: boolean;
     }
-  /** Another gate can be reached, or cannot. */
-  | {
-      readonly kind: "peer";
-      readonly peer: NodeId;
-      readonly up: boolean;
-      readonly version: string;
-    }
-  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
+  /** Of another gate. */
+  | PeerNews
   /** Blobs that are complete here: all at the start, then each as it comes. */
   | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
   /** Dropped to make room. */

@@ -2,6 +2,7 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
+import { Peers } from "../peers.ts";
 import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
 import { Proposals, type Proposed } from "./proposals.ts";
@@ -15,10 +16,8 @@ export class ManagerContext {
   readonly rules: ManagerRules;
   readonly workers: WorkerTable;
   readonly proposals: Proposals;
-  /** Managers that can be reached, with the version of their program. */
-  readonly peers = new Map<NodeId, string>();
-  /** Managers that have said that they take no more work. */
-  readonly drainingPeers = new Set<NodeId>();
+  /** The other managers of the datacenter. */
+  readonly peers = new Peers();
   readonly datacenterGroup: GroupId;
   /** Of the clocks of jobs. */
   readonly timeouts = new TimeoutCounters();

@@ -167,12 +167,8 @@ export class Manager {
         this.#requests.onBlobRead(input.hash, input.bytes);
         return;
       case "peer":
-        if (input.up) peers.set(input.peer, input.version);
-        else peers.delete(input.peer);
-        return;
       case "peerDrains":
-        if (input.drains) this.#context.drainingPeers.add(input.peer);
-        else this.#context.drainingPeers.delete(input.peer);
+        peers.hear(input);
         return;
       case "late":
         this.#context.workers.onLate(input.lagMs, this.#context.now);

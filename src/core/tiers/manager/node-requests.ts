@@ -27,22 +27,20 @@ export class NodeRequests {
 
   views(): readonly NodeView[] {
     const { datacenter, managers, self, version } = this.#context.options;
-    const { drainingPeers, peers, workers } = this.#context;
+    const { peers, workers } = this.#context;
     const state = this.#context.datacenter();
     const led = [...(state?.jobs.values() ?? [])]
       .filter(({ phase }) => phase === "admitted")
       .map(({ job }) => this.#context.runOf(job)?.primary);
+    const own = { status: this.#isDraining ? "draining" : "alive", version } as const;
     return [
-      ...managers.map((name): NodeView => {
-        const drains = name === self ? this.#isDraining : drainingPeers.has(name);
-        const alive = name === self || peers.has(name);
-        return {
+      ...managers.map(
+        (name): NodeView => ({
           ...{ name, role: "manager", datacenter, incarnation: 0, cores: 0, coresUsed: 0 },
-          status: !alive ? "lost" : drains ? "draining" : "alive",
-          version: name === self ? version : (peers.get(name) ?? ""),
+          ...(name === self ? own : peers.view(name)),
           leads: led.filter((leader) => leader === name).length,
-        };
-      }),
+        }),
+      ),
       ...workers
         .views((worker, incarnation) => state?.usedCores(worker, incarnation) ?? 0)
         .map((view) => ({ ...view, datacenter, leads: 0 })),

@@ -23,6 +23,7 @@ import type {
   Taken,
   WorkerHeartbeat,
 } from "../messages.ts";
+import type { PeerNews } from "../peers.ts";
 import type { TimeoutLimits } from "../pressure/job-timeout.ts";
 import type { ManagerRules } from "./rules.ts";
 import { NO_QUOTAS, type Quotas } from "./tenants.ts";
@@ -141,14 +142,8 @@ export type ManagerInput =
   | { readonly kind: "blobNotKept"; readonly hash: BlobHash; readonly problem: string }
   /** Of `readBlob`; null when no manager that can be reached has it. */
   | { readonly kind: "blobRead"; readonly hash: BlobHash; readonly bytes: Uint8Array | null }
-  /** Another manager can be reached, or cannot. */
-  | {
-      readonly kind: "peer";
-      readonly peer: NodeId;
-      readonly up: boolean;
-      readonly version: string;
-    }
-  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
+  /** Of another manager. */
+  | PeerNews
   /** How late this process comes to its timers. */
   | { readonly kind: "late"; readonly lagMs: number }
   | { readonly kind: "tick" };

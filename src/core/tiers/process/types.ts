@@ -8,6 +8,7 @@ import type { LedgerEffect, LedgerInput } from "../../ledger/node/types.ts";
 import type { StoreEvent } from "../../ledger/store/types.ts";
 import type { KeptLinkView } from "../link/kept-link.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
+import type { PeerNews } from "../peers.ts";
 
 export type ProcessInput =
   | LinkInput
@@ -64,15 +65,7 @@ export type ProcessEffect =
       readonly gained: number;
       readonly lost: number;
     }
-  /** `version`: of its program, as it greeted. */
-  | {
-      readonly kind: "peer";
-      readonly peer: NodeId;
-      readonly up: boolean;
-      readonly version: string;
-    }
-  /** A peer takes no more work, or does again. */
-  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
+  | PeerNews
   /** A worker, client or gate says something to whoever stands above, or another manager asks for a blob; see `say`. */
   | {
       readonly kind: "called";

@@ -1,0 +1,41 @@
+/** The other nodes of the same role, as one of them knows them: who is reached, in which version, who takes no more work. */
+
+import type { NodeId } from "../base/ids.ts";
+import type { NodeView } from "./messages.ts";
+
+export type PeerNews =
+  /** It can be reached, or cannot. `version`: of its program, as it greeted. */
+  | {
+      readonly kind: "peer";
+      readonly peer: NodeId;
+      readonly up: boolean;
+      readonly version: string;
+    }
+  /** It takes no more work, or does again. */
+  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean };
+
+export class Peers {
+  /** Those that can be reached, with their versions. */
+  readonly #versions = new Map<string, string>();
+  readonly #draining = new Set<string>();
+
+  /** How many can be reached. */
+  get size(): number {
+    return this.#versions.size;
+  }
+
+  hear(news: PeerNews): void {
+    if (news.kind === "peer") {
+      if (news.up) this.#versions.set(news.peer, news.version);
+      else this.#versions.delete(news.peer);
+    } else if (news.drains) this.#draining.add(news.peer);
+    else this.#draining.delete(news.peer);
+  }
+
+  /** What is shown of one. */
+  view(name: string): Pick<NodeView, "status" | "version"> {
+    const version = this.#versions.get(name);
+    if (version === undefined) return { status: "lost", version: "" };
+    return { status: this.#draining.has(name) ? "draining" : "alive", version };
+  }
+}
