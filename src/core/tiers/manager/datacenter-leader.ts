@@ -13,7 +13,7 @@ import {
   encodeDatacenterEntry,
   type Grant,
 } from "./datacenter-state.ts";
-import { JobQueue } from "./job-queue.ts";
+import type { JobQueue } from "./job-queue.ts";
 import type { Proposed } from "./proposals.ts";
 import { encodeRunEntry } from "./run-entries.ts";
 
@@ -30,9 +30,9 @@ export class DatacenterLeader {
   readonly #since = new Map<string, number>();
   #lookAt = Number.POSITIVE_INFINITY;
 
-  constructor(state: DatacenterState, context: ManagerContext) {
-    this.#state = state;
-    this.#queue = new JobQueue(context, state);
+  constructor(queue: JobQueue, context: ManagerContext) {
+    this.#state = queue.state;
+    this.#queue = queue;
     this.#context = context;
   }
 
@@ -51,8 +51,8 @@ export class DatacenterLeader {
     this.#lookAt = queued.length === 0 ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
     // One at a time: what it gets is not free for the next.
     if (queued.some(({ job }) => this.#underWay.has(job))) return;
-    const first = queued.find((job) => !this.#queue.waitsAlone(job));
-    if (first === undefined) return;
+    const first = this.#queue.first();
+    if (first === null) return;
     const { grants } = this.#queue.offer(first.needs);
     if (grants.length > 0) this.#admit(first, grants);
   }

@@ -9,7 +9,7 @@ interface FreeCores {
   /** All that the worker has. */
   readonly capacity: number;
   readonly free: number;
-  /** It advances less than it used to: the others come first. */
+  /** It advances less than it used to, or has nearly as much to do as it may have: the others come first. */
   readonly isSlow: boolean;
 }
 

@@ -26,13 +26,13 @@ interface Row {
 
 /** Each job that waits is asked after again and again: what holds for all of them is computed once per change. */
 export class JobQueue {
+  readonly state: DatacenterState;
   readonly #context: ManagerContext;
-  readonly #state: DatacenterState;
   #known: Row | null = null;
 
   constructor(context: ManagerContext, state: DatacenterState) {
     this.#context = context;
-    this.#state = state;
+    this.state = state;
   }
 
   /** Why a job waits, with its place in the queue; null when it does not. Every manager can tell. */
@@ -41,7 +41,9 @@ export class JobQueue {
     const place = places.get(job) ?? -1;
     const one = jobs[place];
     if (one === undefined) return null;
-    const before = this.waitsAlone(one) ? 0 : (this.#waitingBefore()[place] ?? 0);
+    const coresAll = this.#coresAll();
+    const isAlone = this.#waitsAlone(one, coresAll);
+    const before = isAlone ? 0 : (this.#waitingBefore(coresAll)[place] ?? 0);
     const others = before === 1 ? "1 job is before it" : `${before} jobs are before it`;
     const why = before > 0 ? others : (this.offer(one.needs).reason ?? "it is about to begin");
     return `${why}; place ${place + 1} of ${jobs.length} in the queue`;
@@ -53,9 +55,9 @@ export class JobQueue {
   }
 
   get #row(): Row {
-    const { changes, open } = this.#state;
+    const { changes, open } = this.state;
     if (this.#known?.changes === changes) return this.#known;
-    const held = coresHeld(this.#state);
+    const held = coresHeld(this.state);
     const queued = [...open.values()].filter(({ phase }) => phase === "queued");
     const jobs = inTurn(queued, (tenant) => held.get(tenant) ?? 0);
     const places = new Map(jobs.map(({ job }, place) => [job, place]));
@@ -63,8 +65,14 @@ export class JobQueue {
     return this.#known;
   }
 
+  /** Whose turn it is; null: nobody's. */
+  first(): DatacenterJob | null {
+    const coresAll = this.#coresAll();
+    return this.#row.jobs.find((job) => !this.#waitsAlone(job, coresAll)) ?? null;
+  }
+
   /** What the datacenter could not bear if it were empty, or its tenant may not have now, keeps nobody waiting. */
-  waitsAlone({ needs }: DatacenterJob, coresAll = this.#coresAll()): boolean {
+  #waitsAlone({ needs }: DatacenterJob, coresAll: number): boolean {
     const least = Math.min(needs.cores ?? 1, needs.usefulCores);
     return least > coresAll || this.#allowed(needs).cores === 0;
   }
@@ -73,7 +81,7 @@ export class JobQueue {
     const { cores, usefulCores } = needs;
     const may = this.#allowed(needs);
     if (may.cores === 0) return { grants: [], reason: may.reason };
-    const workers = freeCores(this.#context, this.#state);
+    const workers = freeCores(this.#context, this.state);
     const free = workers.reduce((sum, one) => sum + one.free, 0);
     const all = workers.reduce((sum, one) => sum + one.capacity, 0);
     const wanted = Math.max(1, Math.min(cores ?? Math.max(1, free), usefulCores, may.cores));
@@ -81,12 +89,11 @@ export class JobQueue {
     return { grants: spread(workers, wanted), reason: null };
   }
 
-  #waitingBefore(): readonly number[] {
+  #waitingBefore(coresAll: number): readonly number[] {
     const row = this.#row;
-    const coresAll = this.#coresAll();
     if (row.before?.coresAll === coresAll) return row.before.counts;
     let waiting = 0;
-    const counts = row.jobs.map((one) => (this.waitsAlone(one, coresAll) ? waiting : waiting++));
+    const counts = row.jobs.map((one) => (this.#waitsAlone(one, coresAll) ? waiting : waiting++));
     row.before = { coresAll, counts };
     return counts;
   }

@@ -19,7 +19,7 @@ import { BlobPins } from "./blob-pins.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
-import { type DatacenterState, encodeDatacenterEntry } from "./datacenter-state.ts";
+import { encodeDatacenterEntry } from "./datacenter-state.ts";
 import { GateRequests } from "./gate-requests.ts";
 import { JobQueue } from "./job-queue.ts";
 import { NodeRequests } from "./node-requests.ts";
@@ -47,7 +47,7 @@ export class Manager {
   readonly #appliedAt = new Map<string, number>();
   #datacenter: DatacenterLeader | null = null;
   /** Of the datacenter's state as it was last asked for. */
-  #queue: { readonly state: DatacenterState; readonly jobs: JobQueue } | null = null;
+  #queue: JobQueue | null = null;
 
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
@@ -55,13 +55,7 @@ export class Manager {
     this.#nodes = new NodeRequests(this.#context);
     const known = {
       leaderOf: (job: string) => this.#runs.get(job) ?? null,
-      reasonOf: (job: string) => {
-        const state = this.#context.datacenter();
-        if (state === null) return null;
-        if (this.#queue?.state !== state)
-          this.#queue = { state, jobs: new JobQueue(this.#context, state) };
-        return this.#queue.jobs.reasonOf(job);
-      },
+      reasonOf: (job: string) => this.#jobQueue()?.reasonOf(job) ?? null,
     };
     const leadsDatacenter = (): boolean => this.#datacenter !== null;
     this.#requests = new ClientRequests(this.#context, {
@@ -184,8 +178,8 @@ export class Manager {
   #onLeads(group: GroupId, view: number, leads: boolean): void {
     const context = this.#context;
     if (group === context.datacenterGroup) {
-      const state = leads ? context.datacenter() : null;
-      this.#datacenter = state === null ? null : new DatacenterLeader(state, context);
+      const queue = leads ? this.#jobQueue() : null;
+      this.#datacenter = queue === null ? null : new DatacenterLeader(queue, context);
       this.#datacenter?.look();
       return;
     }
@@ -247,6 +241,13 @@ export class Manager {
     const over = this.#context.datacenter()?.jobs.get(job)?.phase === "ended";
     const reason = over ? "unknownJob" : "notLeader";
     return { kind: "refused", reason, message: this.#context.runOf(job)?.primary ?? "" };
+  }
+
+  #jobQueue(): JobQueue | null {
+    const state = this.#context.datacenter();
+    if (state === null) return null;
+    if (this.#queue?.state !== state) this.#queue = new JobQueue(this.#context, state);
+    return this.#queue;
   }
 
   #onWorkerAnswer(id: number, answer: Announced | Taken | Refusal | null): void {

@@ -30,6 +30,8 @@ const LATE_FOR_MS = 10_000;
 const LATE_MS_MAX = 27_000;
 /** Of the queue that a worker may have: from here on the others come first. (BP-4) */
 const NEAR_LIMIT = 0.9;
+/** Whoever is one of these may be given more. */
+const OPEN: readonly HealthDecision[] = ["route", "investigate"];
 const HELD_LOOK_MS = 1_000;
 /** When most are well again the others may be, too, and have not said so yet. */
 const HELD_AFTER_MS = 2_000;
@@ -251,7 +253,10 @@ export class WorkerTable {
   /** Null: it is not known. */
   decisionOf(worker: string): HealthDecision | null {
     const known = this.#workers.get(worker);
-    if (known === undefined) return null;
+    return known === undefined ? null : this.#decide(known);
+  }
+
+  #decide(known: Known): HealthDecision {
     return decisionOf(this.#signals(known, this.#isReady(known.heartbeat)));
   }
 
@@ -277,7 +282,7 @@ export class WorkerTable {
   /** Whether it may be given more. */
   isOpen(worker: string): boolean {
     const decision = this.decisionOf(worker);
-    return decision === "route" || decision === "investigate";
+    return decision !== null && OPEN.includes(decision);
   }
 
   /** Whether this very life of it is heard. */
@@ -300,9 +305,10 @@ export class WorkerTable {
   available(): readonly (WorkerHeartbeat & { readonly isSlow: boolean })[] {
     return [...this.#workers.values()].flatMap((known) => {
       const { heartbeat } = known;
-      if (!this.isOpen(heartbeat.worker)) return [];
-      const isSlow = this.decisionOf(heartbeat.worker) === "investigate";
-      return [{ ...heartbeat, isSlow: isSlow || this.#fill(heartbeat) >= NEAR_LIMIT }];
+      const decision = this.#decide(known);
+      if (!OPEN.includes(decision)) return [];
+      const isSlow = decision === "investigate" || this.#fill(heartbeat) >= NEAR_LIMIT;
+      return [{ ...heartbeat, isSlow }];
     });
   }
 
