@@ -10,6 +10,7 @@
 
 import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
+import { Deadlines } from "../../base/deadlines.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import { type JobId, parseJobId } from "../../ledger/job/job-id.ts";
 import type { DatacenterView } from "../messages.ts";
@@ -32,6 +33,10 @@ export class Gate {
   readonly #reports: JobReports;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #leaders = new Map<string, JobLeader>();
+  /** When each of them has something to do: every input asks for the next one, and thousands of jobs may wait. */
+  readonly #due = new Deadlines<string>();
+  /** Those that are over, as they came to their end. */
+  readonly #over = new Set<string>();
   #wakeAt = 0;
 
   constructor(options: GateOptions, lookup: GateLookup) {
@@ -87,7 +92,7 @@ export class Gate {
       this.#wakeAt,
       this.#context.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#context.datacenters.nextDeadline(),
-      ...[...this.#leaders.values()].map((one) => one.nextDeadline()),
+      this.#due.next() ?? Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
@@ -157,7 +162,7 @@ export class Gate {
 
   #onLeads(group: GroupId, view: number, leads: boolean): void {
     if (parseJobId(group) === null) return;
-    this.#leaders.delete(group);
+    this.#drop(group);
     const found = leads ? this.#context.lookup.job(group) : null;
     if (found === null || hasJobEnded(found.state)) {
       this.#reports.leaves(group);
@@ -165,7 +170,7 @@ export class Gate {
     }
     if (found.state.appliedSeq >= 0) this.#reports.leads(found.state);
     this.#context.log("info", "job.leads", { job: group, view });
-    const leader = new JobLeader(group, view, this.#context);
+    const leader = new JobLeader({ job: group, view }, this.#context, (one) => this.#onLooked(one));
     this.#leaders.set(group, leader);
     leader.look();
   }
@@ -193,8 +198,26 @@ export class Gate {
     }
   }
 
+  /** One that leads no more may still hear answers, and has no say. */
+  #onLooked(leader: JobLeader): void {
+    const { isDone, job } = leader;
+    if (this.#leaders.get(job) !== leader) return;
+    const at = leader.nextDeadline();
+    if (at === Number.POSITIVE_INFINITY) this.#due.delete(job);
+    else this.#due.set(job, at);
+    if (isDone) this.#over.add(job);
+  }
+
   #forget(): void {
-    const over = [...this.#leaders.values()].filter(({ isDone }) => isDone);
-    for (const { job } of over.slice(0, -ENDED_MAX)) this.#leaders.delete(job);
+    for (const job of this.#over) {
+      if (this.#over.size <= ENDED_MAX) return;
+      this.#drop(job);
+    }
+  }
+
+  #drop(job: string): void {
+    this.#leaders.delete(job);
+    this.#due.delete(job);
+    this.#over.delete(job);
   }
 }

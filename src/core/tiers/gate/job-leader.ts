@@ -12,7 +12,6 @@
  */
 
 import { formatDuration } from "../../base/duration.ts";
-import { bytesOfHex } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import type { LiveRun } from "../../run/results/live.ts";
@@ -28,14 +27,13 @@ import { JobClock } from "./job-clock.ts";
 import { keyOfPart, partsOf } from "./job-parts.ts";
 import { JointRun } from "./joint-run.ts";
 import { encodeBegun } from "./joint-words.ts";
-import { countedIn } from "./results.ts";
+import { leftBy } from "./results.ts";
 import { countOf, decodeSpec, type JobSpec, planMsOf } from "./spec.ts";
 import {
   createdAtOf,
   encodeReason,
   finalStatusOf,
   hasJobEnded,
-  LOST,
   nextAttempt,
   placeOf,
   REASON_CHARACTERS_MAX,
@@ -51,7 +49,6 @@ const LOOK_MS = 500;
 const AVOIDED_MS = 30_000;
 /** Live figures are asked for as long as somebody has looked at them lately. */
 const LOOKED_AT_MS = 3_000;
-const NO_DIGEST = new Uint8Array(32);
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class JobLeader {
@@ -59,6 +56,7 @@ export class JobLeader {
   readonly view: number;
   readonly lines = new MessageLines();
   readonly #context: GateContext;
+  readonly #onLooked: (leader: JobLeader) => void;
   readonly #branches = new Map<string, Branch>();
   /** Where it does not run any more: they are told to end. */
   #left: Branch[] = [];
@@ -78,10 +76,16 @@ export class JobLeader {
   #liveUntil = 0;
   #latenciesUntil = 0;
 
-  constructor(job: string, view: number, context: GateContext) {
+  /** `onLooked`: its next deadline may have moved, and it may be done. */
+  constructor(
+    { job, view }: { readonly job: string; readonly view: number },
+    context: GateContext,
+    onLooked: (leader: JobLeader) => void,
+  ) {
     this.job = job;
     this.view = view;
     this.#context = context;
+    this.#onLooked = onLooked;
     this.#lookAt = this.#dueAt = context.now;
     this.#clock = new JobClock(context);
   }
@@ -145,7 +149,6 @@ export class JobLeader {
     if (latencies) this.#latenciesUntil = this.#liveUntil;
   }
 
-  /** Asked for with every input of the gate: known since the last look. */
   nextDeadline(): number {
     return this.#dueAt;
   }
@@ -164,6 +167,7 @@ export class JobLeader {
   look(): void {
     this.#look();
     this.#dueAt = this.#soonest();
+    this.#onLooked(this);
   }
 
   #look(): void {
@@ -408,7 +412,8 @@ export class JobLeader {
     const shares = started?.shares ?? [];
     const open = shares.filter(({ dcId }) => !results.some((one) => one.dcId === dcId));
     for (const { dcId } of open) {
-      const result = this.#resultOf(this.#branches.get(dcId), state);
+      const branch = this.#branches.get(dcId);
+      const result = branch === undefined ? null : leftBy(branch, this.#isLost(branch, state));
       if (result === null) continue;
       this.#append(state, { kind: "JobDcResult", dcId, ...result });
       return;
@@ -421,18 +426,6 @@ export class JobLeader {
     });
     const aggregateMetrics = encodeReason(reasonOfEnd(state, reasons));
     this.#append(state, { kind: "JobCompleted", finalStatus, aggregateMetrics });
-  }
-
-  #resultOf(branch: Branch | undefined, state: JobState): ResultBody | null {
-    if (branch === undefined) return null;
-    const none = { digest: NO_DIGEST, bytes: 0, completed: 0, failed: 0 };
-    if (branch.problem !== null) return { finalStatus: "FAILED", ...none };
-    if (!branch.isOver) return this.#isLost(branch, state) ? { finalStatus: LOST, ...none } : null;
-    const bytes = branch.result ?? null;
-    const hash = branch.observed?.result ?? null;
-    const finalStatus = branch.status;
-    if (bytes === null || hash === null) return { finalStatus, ...none };
-    return { ...countedIn(bytes), finalStatus, digest: bytesOfHex(hash), bytes: bytes.length };
   }
 
   /** Nobody has heard of it since long after its plan was over. (PART-5) */
@@ -476,6 +469,7 @@ export class JobLeader {
       // What the ledger will not take now it will not take a moment later either.
       this.#lookAt = this.#context.now + (appended.kind === "refused" ? LOOK_MS : 0);
       this.#dueAt = Math.min(this.#dueAt, this.#lookAt);
+      this.#onLooked(this);
     });
   }
 
@@ -489,12 +483,4 @@ export class JobLeader {
     else if (appended.kind === "committed" && appended.reason !== null)
       this.#context.log("warn", "job.rejected", { ...fields, why: appended.reason });
   }
-}
-
-interface ResultBody {
-  readonly finalStatus: string;
-  readonly digest: Uint8Array;
-  readonly bytes: number;
-  readonly completed: number;
-  readonly failed: number;
 }

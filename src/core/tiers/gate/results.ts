@@ -1,18 +1,21 @@
 /** Results of jobs that have ended: made of what their datacenters left, wherever a client asks. */
 
-import { hexOf } from "../../base/hex.ts";
+import { bytesOfHex, hexOf } from "../../base/hex.ts";
 import type { DcResult, JobState } from "../../ledger/job/job-state.ts";
 import type { RunSummary } from "../../run/results/model.ts";
 import { decodeResult } from "../manager/run-result.ts";
 import { figuresOf } from "../pages.ts";
+import type { Branch } from "./branch.ts";
 import { clusterOf } from "./cluster-summary.ts";
 import type { GateContext } from "./context.ts";
 import { download } from "./download.ts";
 import { mergedResult } from "./joint-result.ts";
 import { decodeSpec } from "./spec.ts";
+import { LOST } from "./status.ts";
 
 /** Results that stay in memory. */
 const KEPT_MAX = 20;
+const NO_DIGEST = new Uint8Array(32);
 
 /** A job as a datacenter knows it, under an id of its own. */
 interface JobPlace {
@@ -102,8 +105,22 @@ export class Results {
   }
 }
 
+/** What its log notes of a part of a job; null: nothing yet. `isLost`: it is given up. */
+export function leftBy(
+  { isOver, observed, problem, result, status }: Branch,
+  isLost: boolean,
+): Omit<DcResult, "dcId" | "fenceToken" | "hlc"> | null {
+  const none = { digest: NO_DIGEST, bytes: 0, completed: 0, failed: 0 };
+  if (problem !== null) return { finalStatus: "FAILED", ...none };
+  if (!isOver) return isLost ? { finalStatus: LOST, ...none } : null;
+  const hash = observed?.result ?? null;
+  if (result == null || hash === null) return { finalStatus: status, ...none };
+  const digest = bytesOfHex(hash);
+  return { ...countedIn(result), finalStatus: status, digest, bytes: result.length };
+}
+
 /** Calls that a result counts, for lists of jobs: those do not read it. */
-export function countedIn(bytes: Uint8Array): {
+function countedIn(bytes: Uint8Array): {
   readonly completed: number;
   readonly failed: number;
 } {
