@@ -8,6 +8,7 @@ import type { GroupId } from "../../ledger/group/messages.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
 import type { GateAnswer, GateRequest } from "../gate-messages.ts";
+import type { PeerNews } from "../manager/peers.ts";
 import type {
   BlobChunk,
   BlobGet,
@@ -18,7 +19,6 @@ import type {
   ClientRequest,
   Refusal,
 } from "../messages.ts";
-import type { PeerNews } from "../peers.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
 import type { JobReport } from "./job-report.ts";
 import type { GateRules } from "./rules.ts";

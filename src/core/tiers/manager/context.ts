@@ -2,9 +2,9 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
-import { Peers } from "../peers.ts";
 import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
+import { Peers } from "./peers.ts";
 import { Proposals, type Proposed } from "./proposals.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import { RUN_PREFIX, RunState } from "./run-state.ts";

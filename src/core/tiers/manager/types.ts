@@ -23,8 +23,8 @@ import type {
   Taken,
   WorkerHeartbeat,
 } from "../messages.ts";
-import type { PeerNews } from "../peers.ts";
 import type { TimeoutLimits } from "../pressure/job-timeout.ts";
+import type { PeerNews } from "./peers.ts";
 import type { ManagerRules } from "./rules.ts";
 import { NO_QUOTAS, type Quotas } from "./tenants.ts";
 

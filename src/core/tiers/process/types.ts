@@ -8,7 +8,7 @@ import type { LedgerEffect, LedgerInput } from "../../ledger/node/types.ts";
 import type { StoreEvent } from "../../ledger/store/types.ts";
 import type { KeptLinkView } from "../link/kept-link.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
-import type { PeerNews } from "../peers.ts";
+import type { PeerNews } from "../manager/peers.ts";
 
 export type ProcessInput =
   | LinkInput

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nodeId } from "../base/ids.ts";
+import { nodeId } from "../../base/ids.ts";
 import { Peers } from "./peers.ts";
 
 it("shows of a peer whether it is reached and takes work, by what was heard last", () => {

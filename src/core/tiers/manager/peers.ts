@@ -1,7 +1,7 @@
-/** The other nodes of the same role, as one of them knows them: who is reached, in which version, who takes no more work. */
+/** The other nodes of one role, managers or gates, as one knows them: who is reached, its version, and who takes work. */
 
-import type { NodeId } from "../base/ids.ts";
-import type { NodeView } from "./messages.ts";
+import type { NodeId } from "../../base/ids.ts";
+import type { NodeView } from "../messages.ts";
 
 export type PeerNews =
   /** It can be reached, or cannot. `version`: of its program, as it greeted. */
