@@ -1,4 +1,4 @@
-/** The other nodes of one role, managers or gates, as one knows them: who is reached, its version, and who takes work. */
+/** The other nodes of one role, managers or gates, as one knows them: who is reached, in which version, and drains. */
 
 import type { NodeId } from "../../base/ids.ts";
 import type { NodeView } from "../messages.ts";

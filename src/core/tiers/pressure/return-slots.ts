@@ -16,8 +16,8 @@ import { assert } from "../../base/assert.ts";
  */
 const BUCKET_MS = 5_000;
 const BUCKETS_KEPT = 6;
-/** So many are called back for each that was served: at first, and at least and at most later. */
-const OVERBOOKED = 2;
+/** So many are called back for each that was served: at first and at most, and at least. */
+const BOOKED_MAX = 2;
 const BOOKED_MIN = 0.5;
 /** By how much that changes from one time to the next. */
 const BOOKED_STEP = 1.25;
@@ -29,7 +29,7 @@ const PER_SECOND_MIN = 2;
 /** Nobody is sent away for longer: from then on several come back at the same time. */
 export const RETURN_MS_MAX = 15_000;
 
-assert(REFUSED_FEW < REFUSED_MANY && BOOKED_MIN < OVERBOOKED, "between bounds there is room");
+assert(REFUSED_FEW < REFUSED_MANY && BOOKED_MIN < BOOKED_MAX, "between bounds there is room");
 
 interface Bucket {
   served: number;
@@ -41,7 +41,7 @@ export class ReturnSlots {
   readonly #buckets: Bucket[] = [{ served: 0, refused: 0 }];
   #last = 0;
   #nextAt = 0;
-  #booked = OVERBOOKED;
+  #booked = BOOKED_MAX;
 
   served(now: number): void {
     this.#present(now).served++;
@@ -82,6 +82,6 @@ export class ReturnSlots {
   #book({ refused, served }: Bucket = { refused: 0, served: 0 }): void {
     const share = refused === 0 ? 0 : refused / (refused + served);
     if (share > REFUSED_MANY) this.#booked = Math.max(BOOKED_MIN, this.#booked / BOOKED_STEP);
-    if (share < REFUSED_FEW) this.#booked = Math.min(OVERBOOKED, this.#booked * BOOKED_STEP);
+    if (share < REFUSED_FEW) this.#booked = Math.min(BOOKED_MAX, this.#booked * BOOKED_STEP);
   }
 }
