@@ -15,6 +15,7 @@ import { DatacenterTable } from "./datacenters.ts";
 import { eventIdOf } from "./job-events.ts";
 import { GATE_RULES, type GateRules } from "./rules.ts";
 import type { GateEffect, GateLookup, GateOptions } from "./types.ts";
+import { WaitingPlaces } from "./waiting-places.ts";
 
 /** Before a request that the ledger could not decide is made again. */
 const RETRY_MS = 500;
@@ -44,6 +45,8 @@ export class GateContext {
   readonly lookup: GateLookup;
   readonly datacenters: DatacenterTable;
   readonly calls: DatacenterCalls;
+  /** Of jobs that wait. */
+  readonly places: WaitingPlaces;
   /** The other gates. */
   readonly peers = new Peers();
   /** It takes no new work. */
@@ -69,6 +72,7 @@ export class GateContext {
     this.options = options;
     this.rules = options.rules ?? GATE_RULES;
     this.lookup = lookup;
+    this.places = new WaitingPlaces(lookup);
     this.datacenters = new DatacenterTable(this, options.datacenters);
     const random = new Random(`${options.self}/${options.boot}`);
     this.calls = new DatacenterCalls(this, options.datacenters, options.self, random);

@@ -115,6 +115,7 @@ export class Gate {
         this.#onLeads(input.group, input.view, input.leads);
         return;
       case "applied":
+        context.places.changed();
         this.#leaders.get(input.group)?.look();
         return;
       case "ledger":

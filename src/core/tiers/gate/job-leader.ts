@@ -35,7 +35,6 @@ import {
   finalStatusOf,
   hasJobEnded,
   nextAttempt,
-  placeOf,
   REASON_CHARACTERS_MAX,
   reasonOf,
   reasonOfEnd,
@@ -125,7 +124,7 @@ export class JobLeader {
     });
     const said = (state === null ? null : reasonOf(state)) ?? waiting[0] ?? null;
     if (state === null || said !== null || this.#reason === null) return said;
-    const place = placeOf(state, this.#context.lookup.jobs());
+    const place = this.#context.places.of(state);
     return place === null ? this.#reason : `${this.#reason}; ${place}`;
   }
 

@@ -12,7 +12,7 @@ import type { Branch } from "./branch.ts";
 import type { GateContext } from "./context.ts";
 import type { JobLeader } from "./job-leader.ts";
 import type { JobSpec } from "./spec.ts";
-import { createdAtOf, hasJobEnded, placeOf, reasonOf, statusOf } from "./status.ts";
+import { createdAtOf, hasJobEnded, reasonOf, statusOf } from "./status.ts";
 import type { JobGroup } from "./types.ts";
 
 /** `leader`: null where another gate leads it, and knows more. */
@@ -20,7 +20,7 @@ export function jobView(
   { primary, state, view }: JobGroup,
   spec: JobSpec | null,
   leader: JobLeader | null,
-  { calls, lookup, now }: Pick<GateContext, "calls" | "lookup" | "now">,
+  { calls, now, places }: Pick<GateContext, "calls" | "now" | "places">,
 ): JobView {
   const kept = keptViews(state, (datacenter) => calls.reachedIn(datacenter).length);
   const seen = (leader?.branches ?? []).map((branch): JobDatacenterView => {
@@ -40,7 +40,7 @@ export function jobView(
     name: spec?.submission.name ?? "",
     status: leader?.status ?? statusOf(state),
     // Why it waits knows only who leads it.
-    reason: leader?.reason ?? reasonOf(state) ?? placeOf(state, lookup.jobs()),
+    reason: leader?.reason ?? reasonOf(state) ?? places.of(state),
     createdAt: createdAtOf(state),
     leader: primary,
     fence: view,

@@ -96,26 +96,6 @@ export function finalStatusOf({ run }: JobState): JobStatus {
   return all.every((one) => one === "FAILED" || one === LOST) ? "FAILED" : "PARTIAL";
 }
 
-/** Of a job that no datacenter has been given yet, among those that wait so, the oldest first; null: it does not. */
-export function placeOf(
-  state: JobState,
-  jobs: Iterable<{ readonly state: JobState }>,
-): string | null {
-  if (!waitsHere(state)) return null;
-  let [place, all] = [1, 0];
-  for (const { state: other } of jobs) {
-    if (!waitsHere(other)) continue;
-    all++;
-    // Ids of gates begin with the time.
-    if (other.jobId < state.jobId) place++;
-  }
-  return `place ${place} of ${all} in the queue`;
-}
-
-function waitsHere(state: JobState): boolean {
-  return statusOf(state) === "QUEUED" && state.run.dispatched.length === 0;
-}
-
 export function hasJobEnded({ status }: JobState): boolean {
   return isTerminal(status);
 }
