@@ -3,7 +3,7 @@
 import type { ManagerContext } from "./context.ts";
 import type { DatacenterJob, DatacenterState, Grant, JobNeeds } from "./datacenter-state.ts";
 import { freeCores, spread } from "./free-cores.ts";
-import { allowed, coresHeld, inTurn, tenantOf } from "./tenants.ts";
+import { allowed, byAge, coresHeld, inTurn, lastServed, tenantOf } from "./tenants.ts";
 
 interface Offer {
   /** Empty: it has to wait. */
@@ -59,7 +59,12 @@ export class JobQueue {
     if (this.#known?.changes === changes) return this.#known;
     const held = coresHeld(this.state);
     const queued = [...open.values()].filter(({ phase }) => phase === "queued");
-    const jobs = inTurn(queued, (tenant) => held.get(tenant) ?? 0);
+    const served = lastServed(this.#state);
+    const jobs = inTurn(
+      byAge(queued),
+      (tenant) => held.get(tenant) ?? 0,
+      (tenant) => served.get(tenant) ?? 0,
+    );
     const places = new Map(jobs.map(({ job }, place) => [job, place]));
     this.#known = { changes, jobs, places, held, before: null };
     return this.#known;

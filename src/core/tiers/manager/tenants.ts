@@ -6,6 +6,7 @@
  */
 
 import { clipText } from "../../base/text.ts";
+import { parseJobId } from "../../ledger/job/job-id.ts";
 import {
   type DatacenterJob,
   type DatacenterState,
@@ -56,10 +57,40 @@ export function coresHeld({ open }: Pick<DatacenterState, "open">): ReadonlyMap<
   return held;
 }
 
-/** In the order in which they would be served if each ended at once: fewest cores first, one of each in turn. */
+/** When a job of each tenant last gave cores back, by the wall clock of who ended it; who had none is left out. */
+export function lastServed({ jobs }: Pick<DatacenterState, "jobs">): ReadonlyMap<string, number> {
+  const last = new Map<string, number>();
+  for (const { endedAt, needs, phase, status, summary } of jobs.values()) {
+    const neverRan = status === "CANCELLED" && summary === null;
+    if (phase !== "ended" || endedAt === undefined || neverRan) continue;
+    const tenant = tenantOf(needs);
+    last.set(tenant, Math.max(endedAt, last.get(tenant) ?? 0));
+  }
+  return last;
+}
+
+/**
+ * In the order in which they were submitted. Jobs that waited at gates come all at once when cores are free, in any
+ * order: a gate asks under a key that begins with its own id of the job, which says when it was accepted.
+ */
+export function byAge(queued: readonly DatacenterJob[]): readonly DatacenterJob[] {
+  const ages = new Map(queued.map((job) => [job, acceptedAt(job)]));
+  return queued.toSorted((a, b) => (ages.get(a) ?? 0) - (ages.get(b) ?? 0));
+}
+
+function acceptedAt({ createdAt, key }: DatacenterJob): number {
+  const [job = "", ...part] = key.split("/");
+  return (part.length > 0 ? parseJobId(job)?.timestampMs : null) ?? createdAt;
+}
+
+/**
+ * In the order in which they would be served if each ended at once: fewest cores first, one of each in turn. Among
+ * those who hold as many, as nobody does where one core is given anew, who was served last comes last.
+ */
 export function inTurn(
   queued: readonly DatacenterJob[],
   held: (tenant: string) => number,
+  servedAt: (tenant: string) => number = () => 0,
 ): readonly DatacenterJob[] {
   const rows = new Map<string, DatacenterJob[]>();
   for (const job of queued) {
@@ -68,11 +99,11 @@ export function inTurn(
     if (row === undefined) rows.set(tenant, [job]);
     else row.push(job);
   }
-  const shares = [...rows].map(([tenant, row]) => ({ cores: held(tenant), row }));
-  const turns = shares.flatMap(({ cores, row }) => {
-    let before = cores;
+  const turns = [...rows].flatMap(([tenant, row]) => {
+    let before = held(tenant);
+    const at = servedAt(tenant);
     return row.map((job) => {
-      const turn = { job, cores: before };
+      const turn = { job, cores: before, at };
       before += coresOf(job.needs);
       return turn;
     });
@@ -80,7 +111,10 @@ export function inTurn(
   // Sorting is stable: among equals the first submitted comes first.
   const order = new Map(queued.map((job, at) => [job, at]));
   return turns
-    .sort((a, b) => a.cores - b.cores || (order.get(a.job) ?? 0) - (order.get(b.job) ?? 0))
+    .sort(
+      (a, b) =>
+        a.cores - b.cores || a.at - b.at || (order.get(a.job) ?? 0) - (order.get(b.job) ?? 0),
+    )
     .map(({ job }) => job);
 }
 
