@@ -228,6 +228,41 @@ describe("a job through one gate in one datacenter", () => {
     expect(world.end(second).status).toBe("COMPLETED");
   });
 
+  it("is said to wait, and why, by every gate, whoever leads it and wherever it waits", () => {
+    const world = new GateWorld({ gates: 3, cores: 1, loadMs: 4_000 });
+    const submit = (at: number): string =>
+      world.submit({ cores: 1 }, {}, { gate: at % 3, key: `job ${at}` });
+    const first = submit(0);
+    world.until(() => world.status(first) === "RUNNING");
+    world.run(1_500);
+    const jobs = [first, ...[1, 2, 3].map(submit)];
+    const told = (gate: number): readonly JobView[] => {
+      const answer = world.ask({ kind: "jobs", after: null }, gate);
+      return answer.kind === "jobs" ? answer.jobs : [];
+    };
+    const waiting = (gate: number) => told(gate).filter(({ status }) => status === "QUEUED");
+    for (const gate of [0, 1, 2]) {
+      const reasons = waiting(gate).map(({ reason }) => reason);
+      expect(reasons).toHaveLength(3);
+      for (const [at, reason] of reasons.entries())
+        expect(reason).toBe(
+          `it needs 1 free cores in a datacenter; there are: dc1 0; place ${at + 1} of 3 in the queue`,
+        );
+    }
+    // They come to the datacenter together, and two of them wait there.
+    world.until(() => jobs.slice(1).some((job) => world.status(job) === "RUNNING"));
+    world.run(500);
+    for (const gate of [0, 1, 2]) {
+      const statuses = told(gate).map(({ status }) => status);
+      expect(statuses.toSorted()).toEqual(["COMPLETED", "QUEUED", "QUEUED", "RUNNING"]);
+      for (const { datacenters, reason } of waiting(gate)) {
+        expect(reason).toMatch(/^dc1: /);
+        expect(datacenters.map(({ status }) => status)).toEqual(["QUEUED"]);
+      }
+    }
+    for (const job of jobs) expect(world.end(job).status).toBe("COMPLETED");
+  });
+
   it("that cannot be loaded fails with the words of its datacenter", () => {
     const world = new GateWorld({ workers: 0 });
     const job = world.submit({ timeoutMs: 2_000 });

@@ -9,6 +9,7 @@ import {
 } from "../messages.ts";
 import { figuresOf } from "../pages.ts";
 import type { Branch } from "./branch.ts";
+import { chooseDatacenters } from "./choice.ts";
 import type { GateContext } from "./context.ts";
 import type { JobLeader } from "./job-leader.ts";
 import type { JobSpec } from "./spec.ts";
@@ -20,8 +21,9 @@ export function jobView(
   { primary, state, view }: JobGroup,
   spec: JobSpec | null,
   leader: JobLeader | null,
-  { calls, now, places }: Pick<GateContext, "calls" | "now" | "places">,
+  context: Pick<GateContext, "calls" | "datacenters" | "now" | "places">,
 ): JobView {
+  const { calls, now } = context;
   const kept = keptViews(state, (datacenter) => calls.reachedIn(datacenter).length);
   const seen = (leader?.branches ?? []).map((branch): JobDatacenterView => {
     const view = datacenterView(branch, now);
@@ -38,9 +40,8 @@ export function jobView(
   return {
     id: state.jobId,
     name: spec?.submission.name ?? "",
-    status: leader?.status ?? statusOf(state),
-    // Why it waits knows only who leads it.
-    reason: leader?.reason ?? reasonOf(state) ?? places.of(state),
+    status: leader?.status ?? (unaccepted(state).length > 0 ? "QUEUED" : statusOf(state)),
+    reason: leader?.reason ?? reasonOf(state) ?? whyWaits(state, spec, primary, context),
     createdAt: createdAtOf(state),
     leader: primary,
     fence: view,
@@ -49,19 +50,50 @@ export function jobView(
   };
 }
 
+/** Datacenters that were asked for cores, and have not said yet that it has them. */
+function unaccepted({ accepted, run, status }: JobState): readonly string[] {
+  if (status !== "DISPATCHED" && status !== "ACCEPTED") return [];
+  const names = run.dispatched.map(({ dcId }) => dcId);
+  return names.filter((name) => !accepted.some(({ dcId }) => dcId === name));
+}
+
+/** As every gate can tell; its place in the queue of a datacenter knows only who leads it. */
+function whyWaits(
+  state: JobState,
+  spec: JobSpec | null,
+  leader: string | null,
+  { datacenters, places }: Pick<GateContext, "datacenters" | "places">,
+): string | null {
+  const asked = unaccepted(state).join(", ");
+  if (asked !== "") return `${asked}: it waits for cores; ${leader ?? "its leader"} knows its place`;
+  const place = places.of(state);
+  if (place === null || spec === null) return place;
+  const { routing, submission } = spec;
+  const choice = chooseDatacenters(routing, submission.cores, {
+    ...{ rooms: datacenters.rooms(), avoided: [] },
+    inOrder: (names) => names,
+  });
+  return choice.kind === "wait" ? `${choice.reason}; ${place}` : place;
+}
+
 /** Of a job that nobody follows here any more: what its log keeps. */
 function keptViews(
   state: JobState,
   managersOf: (datacenter: string) => number,
 ): readonly JobDatacenterView[] {
   const { accepted, run } = state;
-  // One that ended before the datacenter had said anything took the datacenter's part with it.
-  const unheard = hasJobEnded(state) ? statusOf(state) : "STARTING";
+  const waiting = unaccepted(state);
   return run.dispatched.map(({ cores, dcId }) => {
     const result = run.results.find((one) => one.dcId === dcId);
     const status = JOB_STATUSES.find((one) => one === result?.finalStatus);
     const workers = accepted.find((one) => one.dcId === dcId)?.workerCount ?? 0;
     const managers = managersOf(dcId);
+    // One that ended before the datacenter had said anything took the datacenter's part with it.
+    const unheard = hasJobEnded(state)
+      ? statusOf(state)
+      : waiting.includes(dcId)
+        ? "QUEUED"
+        : "STARTING";
     const { completed = 0, failed = 0 } = result ?? {};
     const figures = { ...figuresOf(null), requests: completed + failed, failed };
     return {

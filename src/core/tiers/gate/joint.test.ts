@@ -166,6 +166,20 @@ describe("one job in two datacenters", () => {
     for (const name of BOTH) expect(world.datacenter(name).calls()).toBeLessThan(59);
   });
 
+  it("is ended in part by a threshold when one of them had failed before", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 60_000 });
+    const changes = { thresholds: ["requests.count < 400"], abortAfterMs: 0 };
+    const job = world.submit(changes, { datacenters: BOTH });
+    world.until(() => world.status(job) === "RUNNING");
+    world.datacenter("dc2").killWorker(0);
+    const end = world.end(job, 120_000);
+    expect(end.summary?.thresholds[0]).toMatchObject({ passed: false, aborted: true });
+    expect([end.status, end.reason]).toEqual([
+      "PARTIAL",
+      "requests.count < 400 did not hold; dc2: FAILED",
+    ]);
+  });
+
   it("is paused, goes on and is cancelled in both", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 60_000 });
     const job = world.submit({}, { datacenters: BOTH });

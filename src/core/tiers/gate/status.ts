@@ -3,7 +3,7 @@
 import { ByteReader } from "../../base/bytes.ts";
 import { encodePlain, readPlain } from "../../base/plain-value.ts";
 import { parseJobId } from "../../ledger/job/job-id.ts";
-import { isTerminal, type JobState } from "../../ledger/job/job-state.ts";
+import { type DcResult, isTerminal, type JobState } from "../../ledger/job/job-state.ts";
 import { trailEntries } from "../../ledger/job/trail.ts";
 import { ENDED_STATUSES, type JobStatus } from "../messages.ts";
 
@@ -32,8 +32,7 @@ export function statusOf(state: JobState): JobStatus {
       return "FAILED";
     case "CANCELLED":
       // A threshold ends a run early: what came of it stands in its summary.
-      if (!isThresholdAbort(state)) return "CANCELLED";
-      return state.run.results.every(({ bytes }) => bytes > 0) ? "COMPLETED" : "PARTIAL";
+      return isThresholdAbort(state) ? finalStatusOf(state) : "CANCELLED";
     case "COMPLETED": {
       const final = state.end?.kind === "completed" ? state.end.finalStatus : "";
       return ENDED_STATUSES.find((one) => one === final) ?? "COMPLETED";
@@ -47,7 +46,8 @@ export function isThresholdAbort({ cancellation }: JobState): boolean {
 }
 
 /** Why it ended; null while it lives, or when there is nothing to say. */
-export function reasonOf({ cancellation, end }: JobState): string | null {
+export function reasonOf(state: JobState): string | null {
+  const { cancellation, end } = state;
   switch (end?.kind) {
     case undefined:
       return null;
@@ -61,9 +61,26 @@ export function reasonOf({ cancellation, end }: JobState): string | null {
       return end.error;
     case "timedOut":
       return "no cores were free within its limit of time";
-    case "cancelled":
-      return cancellation?.reason ?? null;
+    case "cancelled": {
+      const reason = cancellation?.reason ?? null;
+      return reason === null ? null : [reason, ...unsoundParts(state)].join("; ");
+    }
   }
+}
+
+/** Of a job that a threshold has ended: what is not as it would be without that. */
+function unsoundParts(state: JobState): readonly string[] {
+  if (!isThresholdAbort(state)) return [];
+  return state.run.results.flatMap((result) => {
+    const status = partStatus(state, result);
+    return status === "COMPLETED" ? [] : [`${result.dcId}: ${status}`];
+  });
+}
+
+/** A part that a threshold ended with its figures has done all that it should. */
+function partStatus(state: JobState, { bytes, finalStatus }: DcResult): string {
+  if (finalStatus !== "CANCELLED" || !isThresholdAbort(state)) return finalStatus;
+  return bytes > 0 ? "COMPLETED" : LOST;
 }
 
 /** How `reasonOf` finds it again. */
@@ -88,8 +105,8 @@ export function reasonOfEnd(
 }
 
 /** Of the whole job, from what became of its parts. */
-export function finalStatusOf({ run }: JobState): JobStatus {
-  const all = run.results.map(({ finalStatus }) => finalStatus);
+export function finalStatusOf(state: JobState): JobStatus {
+  const all = state.run.results.map((result) => partStatus(state, result));
   if (all.every((one) => one === "COMPLETED")) return "COMPLETED";
   if (all.every((one) => one === "CANCELLED")) return "CANCELLED";
   if (all.includes("TIMED_OUT")) return "TIMED_OUT";
