@@ -65,7 +65,8 @@ function whyWaits(
   { datacenters, places }: Pick<GateContext, "datacenters" | "places">,
 ): string | null {
   const asked = unaccepted(state).join(", ");
-  if (asked !== "") return `${asked}: it waits for cores; ${leader ?? "its leader"} knows its place`;
+  if (asked !== "")
+    return `${asked}: it waits for cores; ${leader ?? "its leader"} knows its place`;
   const place = places.of(state);
   if (place === null || spec === null) return place;
   const { routing, submission } = spec;

@@ -1,5 +1,6 @@
 /** The result of a job over several datacenters, made of what each of them left. */
 
+import { isoText } from "../../base/civil.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import type { ToldEnd } from "../../run/execution/told-run.ts";
 import type {
@@ -157,12 +158,17 @@ function withLosses(
   const gone = run.results.filter(({ bytes }) => bytes === 0);
   if (gone.length === 0) return summary;
   const why = reasonOf({ run, ...job });
-  const lost = gone.map(({ dcId, finalStatus }): Loss => {
+  const lost = gone.map(({ dcId, finalStatus, hlc }): Loss => {
     const share = parts.find(({ datacenter }) => datacenter === dcId)?.share ?? 0;
     const what =
       finalStatus === LOST ? `datacenter ${dcId} was lost` : `datacenter ${dcId} left no result`;
     const cost = `${Math.round(share * 100)} % of the plan, of which no figure is known`;
-    return { core: summary.environment.cores, atSeconds: summary.durationSeconds, what, cost };
+    return {
+      ...{ core: summary.environment.cores, atSeconds: summary.durationSeconds, what, cost },
+      // How many requests it made is known to nobody here.
+      ...{ at: isoText(hlc.wallMs), worker: null, requestsNotCounted: null },
+      ...{ exact: false, dealtAgainTo: null },
+    };
   });
   return {
     ...summary,

@@ -307,7 +307,16 @@ describe("a job in two datacenters", () => {
     expect([end.status, end.reason]).toEqual(["PARTIAL", "dc2: lost"]);
     expect(requests(end)).toBe(world.datacenter("dc1").calls());
     expect(end.summary?.verdict).toBe("failed");
-    expect(end.summary?.lost).toMatchObject([{ what: "datacenter dc2 was lost" }]);
+    expect(end.summary?.lost).toMatchObject([
+      {
+        ...{
+          what: "datacenter dc2 was lost",
+          at: expect.stringMatching(/^\d{4}-.*Z$/),
+          worker: null,
+        },
+        ...{ requestsNotCounted: null, exact: false, dealtAgainTo: null },
+      },
+    ]);
     expect(end.summary?.cluster?.datacenters).toMatchObject([
       { name: "dc1", status: "COMPLETED" },
       { name: "dc2", status: "LOST", requests: 0 },

@@ -59,7 +59,7 @@ export class JobQueue {
     if (this.#known?.changes === changes) return this.#known;
     const held = coresHeld(this.state);
     const queued = [...open.values()].filter(({ phase }) => phase === "queued");
-    const served = lastServed(this.#state);
+    const served = lastServed(this.state);
     const jobs = inTurn(
       byAge(queued),
       (tenant) => held.get(tenant) ?? 0,
