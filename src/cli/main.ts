@@ -214,6 +214,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     subcommandTerm: (command) => `${command.name()} ${command.usage()}`,
     optionDescription,
   });
+  endUnread(argv);
   try {
     const called = commandIn(argv);
     await register(program, called);
@@ -227,6 +228,18 @@ export async function main(argv: readonly string[]): Promise<void> {
   } catch (error) {
     process.exitCode = explain(error);
   }
+}
+
+/** Commands with more to do than to print. */
+const OUTLIVE_READERS: readonly string[] = ["run", "submit", "demo-target", "agent", "start", "up"];
+
+/** Whoever read the output has gone, as `head` does. Views and followers have an answer of their own. */
+function endUnread(argv: readonly string[]): void {
+  const livesOn = argv.some((word) => OUTLIVE_READERS.includes(word));
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    if (!livesOn && process.stdout.listenerCount("error") === 1) process.exit(EXIT_FAILURE);
+  });
 }
 
 /** The word that names a command: the first one, or the one after `help`. */
