@@ -24,11 +24,14 @@ import type {
 import type { RunOptions } from "../runner/run-options.ts";
 import { ClusterClient, ClusterError, hasEnded } from "./client.ts";
 import { type Placement, routingOf } from "./routing.ts";
+import { Turns } from "./turns.ts";
 
 /** How often a job is asked after. */
 const EVERY_MS = 500;
 /** A job goes on while nobody answers for it, as when a quorum is away: so long is it asked after. */
 const SILENT_MS_MAX = 600_000;
+/** Files that are read at once, each by a process that has to be done in time: of a hundred few would. */
+const PREPARED_AT_ONCE = 2;
 
 export interface ConnectOptions {
   /** "10.0.0.1:7700": gates, or managers of a cluster without gates. One that answers is enough. */
@@ -79,6 +82,7 @@ export function connect({ addresses, as, ...rest }: ConnectOptions): Cluster {
 export class Cluster {
   readonly #client: ClusterClient;
   readonly #as: string;
+  readonly #preparing = new Turns(PREPARED_AT_ONCE);
 
   constructor(client: ClusterClient, as: string) {
     this.#client = client;
@@ -95,7 +99,9 @@ export class Cluster {
     if (!routed.ok) throw new TypeError(routed.problem);
     // Who only follows jobs needs no compiler.
     const { prepareJob } = await import("../runner/submission.ts");
-    const { files, submission } = await prepareJob(target, run, onWarning ?? (() => undefined));
+    const { files, submission } = await this.#preparing.take(() =>
+      prepareJob(target, run, onWarning ?? (() => undefined)),
+    );
     const owned = { ...submission, tenant: tenant ?? null };
     return this.job(await this.#client.submit(owned, files, key, routed.routing));
   }
