@@ -6,7 +6,6 @@
  */
 
 import { clipText } from "../../base/text.ts";
-import { parseJobId } from "../../ledger/job/job-id.ts";
 import {
   type DatacenterJob,
   type DatacenterState,
@@ -31,6 +30,8 @@ export const NO_QUOTAS: Quotas = {
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** A tenant that has filled its part of a queue asks again after this. */
 export const FULL_RETRY_MS = 2_000;
+/** Region, milliseconds, gate and number of a gate's job, then the part of it that is asked for. */
+const GATE_KEY = /^[a-z0-9]+-(\d{1,15})-[a-z0-9]+-\d+\//;
 /** Whoever names none. */
 const DEFAULT_TENANT = "default";
 
@@ -79,8 +80,8 @@ export function byAge(queued: readonly DatacenterJob[]): readonly DatacenterJob[
 }
 
 function acceptedAt({ createdAt, key }: DatacenterJob): number {
-  const [job = "", ...part] = key.split("/");
-  return (part.length > 0 ? parseJobId(job)?.timestampMs : null) ?? createdAt;
+  const [, milliseconds] = GATE_KEY.exec(key) ?? [];
+  return milliseconds === undefined ? createdAt : Number(milliseconds);
 }
 
 /**
