@@ -200,8 +200,9 @@ export class DatacenterState implements Application {
   readonly #jobs = new Map<string, DatacenterJob>();
   /** Those that have not ended, in the same order: whoever looks for cores need not pass all that is remembered. */
   readonly #open = new Map<string, DatacenterJob>();
-  /** Rises with every change of a job. */
-  changes = 0;
+  #changes = 0;
+  /** Cores that jobs hold, by worker and incarnation, as of a change. */
+  #used: { readonly changes: number; readonly cores: ReadonlyMap<string, number> } | null = null;
   #byKey = new Map<string, string>();
   /** What each job takes, and all of them. */
   readonly #bytesOf = new Map<string, number>();
@@ -222,6 +223,11 @@ export class DatacenterState implements Application {
     return this.#open;
   }
 
+  /** Rises with every change of a job. */
+  get changes(): number {
+    return this.#changes;
+  }
+
   /** A job came with this key, and is remembered. */
   knows(key: string): boolean {
     return this.#byKey.has(key);
@@ -229,11 +235,19 @@ export class DatacenterState implements Application {
 
   /** Cores of a worker that jobs hold. */
   usedCores(worker: string, incarnation: number): number {
-    let used = 0;
+    if (this.#used?.changes !== this.#changes)
+      this.#used = { changes: this.#changes, cores: this.#countUsed() };
+    return this.#used.cores.get(lifeOf(worker, incarnation)) ?? 0;
+  }
+
+  #countUsed(): ReadonlyMap<string, number> {
+    const used = new Map<string, number>();
     const holders = this.#rules.grantsFreed ? this.#open : this.#jobs;
     for (const { grants } of holders.values())
-      for (const one of grants)
-        if (one.worker === worker && one.incarnation === incarnation) used += one.cores;
+      for (const { cores, incarnation, worker } of grants) {
+        const life = lifeOf(worker, incarnation);
+        used.set(life, (used.get(life) ?? 0) + cores);
+      }
     return used;
   }
 
@@ -363,7 +377,7 @@ export class DatacenterState implements Application {
     this.#bytes += bytes - (this.#bytesOf.get(job.job) ?? 0);
     this.#bytesOf.set(job.job, bytes);
     this.#jobs.set(job.job, job);
-    this.changes++;
+    this.#changes++;
     if (job.phase === "ended") this.#open.delete(job.job);
     else this.#open.set(job.job, job);
   }
@@ -375,6 +389,7 @@ export class DatacenterState implements Application {
   restore(bytes: Uint8Array): boolean {
     const jobs = decodeShape<readonly DatacenterJob[]>(bytes, listOf(isJob));
     if (jobs === null) return false;
+    this.#changes++;
     this.#jobs.clear();
     this.#open.clear();
     this.#bytesOf.clear();
@@ -383,6 +398,10 @@ export class DatacenterState implements Application {
     this.#byKey = new Map(jobs.map(({ job, key }) => [key, job]));
     return true;
   }
+}
+
+function lifeOf(worker: string, incarnation: number): string {
+  return `${incarnation}/${worker}`;
 }
 
 /**

@@ -132,6 +132,8 @@ describe("the state of a datacenter", () => {
     expect(copy.restore(bytes)).toBe(true);
     expect(copy.snapshot()).toEqual(bytes);
     expect(copy.usedCores("w", 1)).toBe(2);
+    expect(copy.restore(new DatacenterState().snapshot())).toBe(true);
+    expect(copy.usedCores("w", 1)).toBe(0);
   });
 });
 
