@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ManagerHealth } from "../gate-messages.ts";
-import { ManagerWatch, WATCH_MS } from "./manager-watch.ts";
+import { WATCH_MS } from "../pressure/node-watch.ts";
+import { ManagerWatch } from "./manager-watch.ts";
 
 const WELL: ManagerHealth = {
   ...{ hasQuorum: true, accepting: true, accepted: 0, dispatched: 0, dispatchable: 0 },
