@@ -392,6 +392,7 @@ export class LedgerHost implements LedgerService {
       case "callerGone":
       case "peerAnswered":
       case "peerDrains":
+      case "peerHealth":
       case "applied":
       case "archive":
         // Watches tell who acts on jobs; these are for observers.

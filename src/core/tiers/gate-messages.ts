@@ -2,6 +2,7 @@
 
 import type { LiveRun } from "../run/results/live.ts";
 import type { BlobHash, JobStatus, Refusal } from "./messages.ts";
+import type { OverloadState } from "./pressure/overload.ts";
 
 export type GateRequest =
   /** How a job does, asked again and again. */
@@ -100,4 +101,17 @@ export interface ManagerHealth {
   readonly dispatched: number;
   /** Jobs that wait and could begin: there are cores for them. */
   readonly dispatchable: number;
+}
+
+/** What a gate says of itself, for the other gates to judge it by. (AD-19.20, AD-19.21) */
+export interface GateHealth {
+  /** A datacenter has answered it lately. */
+  readonly hasDatacenter: boolean;
+  /** Datacenters that it is connected to. */
+  readonly datacenters: number;
+  readonly pressure: OverloadState;
+  /** Jobs that it has given to datacenters, as long as this process lives. */
+  readonly forwarded: number;
+  /** Jobs that it leads, that no datacenter has and that there is room for. */
+  readonly forwardable: number;
 }

@@ -133,7 +133,7 @@ export interface NodeView {
   readonly status: "alive" | "draining" | "lost";
   readonly cores: number;
   readonly coresUsed: number;
-  /** Of a worker; left out for others. */
+  /** Of a worker, or of a gate as the gate that was asked sees it; left out for others. */
   readonly health?: HealthLabel | "";
   /** Jobs that a gate or manager leads, as far as whoever was asked knows. */
   readonly leads: number;

@@ -5,8 +5,20 @@
  */
 
 import { COUNTER_MAX } from "../../core/base/ids.ts";
+import type { GateHealth } from "../../core/tiers/gate-messages.ts";
+import { OVERLOAD_STATES } from "../../core/tiers/pressure/overload.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX, TRANSFER_BYTES_MAX } from "../limits.ts";
-import { bool, bytes, counter, nullable, optional, required, struct, text } from "../schema.ts";
+import {
+  bool,
+  bytes,
+  counter,
+  nullable,
+  oneOf,
+  optional,
+  required,
+  struct,
+  text,
+} from "../schema.ts";
 
 export interface LedgerOpening {
   /** Over all nodes, their regions and how groups are placed; equal on all nodes of one ledger. */
@@ -30,12 +42,23 @@ export interface LedgerMark {
   readonly lastRecord: number;
   /** It was told to take no more work. */
   readonly draining: boolean;
+  /** Of a gate; null of others, and of one that does not say. */
+  readonly health: GateHealth | null;
 }
+
+const gateHealth = struct<GateHealth>("GateHealth", {
+  hasDatacenter: required(1, bool),
+  datacenters: required(2, counter(COUNTER_MAX)),
+  pressure: required(3, oneOf(OVERLOAD_STATES)),
+  forwarded: required(4, counter(COUNTER_MAX)),
+  forwardable: required(5, counter(COUNTER_MAX)),
+});
 
 /** Up to where the speaker's log is durable: no later opening of the same directory may be behind it. */
 export const mark = struct<LedgerMark>("LedgerMark", {
   lastRecord: required(1, counter(COUNTER_MAX)),
   draining: optional(2, bool, false),
+  health: optional(3, nullable(gateHealth), null),
 });
 
 export const opened = struct<{ readonly node: string }>("LedgerOpened", {

@@ -16,6 +16,11 @@ import type { VsrEffect, VsrRecord } from "./types.ts";
 /** Bytes an entry costs beside its data, roughly. */
 const ENTRY_HEAD_BYTES = 64;
 
+/** Who shall lead only where no other can. It changes; nobody is kept from leading by it, only from being first. */
+export interface Standing {
+  readonly passedOver: ReadonlySet<string>;
+}
+
 export class VsrContext {
   readonly self: NodeId;
   readonly config: VsrConfig;
@@ -26,6 +31,7 @@ export class VsrContext {
   out: VsrEffect[] = [];
   /** Scratch space of `#quorumth`. */
   readonly #ranked: number[] = [];
+  readonly #standing: Standing;
 
   constructor(
     self: NodeId,
@@ -33,7 +39,9 @@ export class VsrContext {
     config: VsrConfig,
     random: Random,
     rules: VsrRules,
+    standing: Standing = { passedOver: new Set() },
   ) {
+    this.#standing = standing;
     this.self = self;
     this.state = state;
     this.config = config;
@@ -63,6 +71,10 @@ export class VsrContext {
   /** Who was silent for longer may be dead: two heartbeats at least, and a whole lease. */
   get patienceMs(): number {
     return Math.max(this.config.leaseMs, 2 * this.config.renewMs);
+  }
+
+  isPassedOver(node: NodeId): boolean {
+    return this.#standing.passedOver.has(node);
   }
 
   others(): NodeId[] {

@@ -65,7 +65,7 @@ export function insist(ctx: VsrContext): void {
 
 /**
  * Of those who answered one of the last two heartbeats, who holds the most of our log; the next in line
- * among equals.
+ * among equals. One that is passed over only where nobody else answers. (AD-19.26)
  */
 function successorOf(ctx: VsrContext): NodeId | null {
   const { members } = ctx.state;
@@ -77,9 +77,15 @@ function successorOf(ctx: VsrContext): NodeId | null {
     if (id === undefined) continue;
     const { acked, sentAt } = ctx.peer(id);
     if (ctx.now - sentAt > patienceMs) continue;
-    if (best === null || acked > ctx.peer(best).acked) best = id;
+    if (best === null || isBetter(ctx, id, acked, best)) best = id;
   }
   return best;
+}
+
+function isBetter(ctx: VsrContext, id: NodeId, acked: number, best: NodeId): boolean {
+  const isPassedOver = ctx.isPassedOver(id);
+  if (isPassedOver !== ctx.isPassedOver(best)) return !isPassedOver;
+  return acked > ctx.peer(best).acked;
 }
 
 /** Our primary leads no more, so no promise to it binds. Others than the successor wait for their turn. */

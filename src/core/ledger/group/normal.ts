@@ -210,13 +210,17 @@ export function hearPrimary(ctx: VsrContext, sentAt: number, round: number): voi
   if (state.candidacy?.probing === true) state.candidacy = null;
 }
 
-/** 0 for the backup that comes next after the present primary. (VSR-19) */
+/**
+ * 0 for the backup that comes next after the present primary; one that is passed over stands after all others.
+ * (VSR-19, AD-19.26)
+ */
 export function rank(ctx: VsrContext): number {
   const { members, primary } = ctx.state;
   const count = members.length;
   const own = members.indexOf(ctx.self);
   const leading = primary === null ? 0 : Math.max(0, members.indexOf(primary));
-  return (own - leading - 1 + 2 * count) % count;
+  const place = (own - leading - 1 + 2 * count) % count;
+  return ctx.isPassedOver(ctx.self) ? place + count : place;
 }
 
 /** Primary: what a replica holds, or lacks. */

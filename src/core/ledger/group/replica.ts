@@ -14,7 +14,7 @@ import { millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { checkVsrConfig, type VsrConfig } from "./config.ts";
-import { VsrContext } from "./context.ts";
+import { type Standing, VsrContext } from "./context.ts";
 import { giveUp, insist, onResign, resignWhenSettled } from "./hand-over.ts";
 import type { GroupSnapshot, VsrMessage } from "./messages.ts";
 import {
@@ -67,6 +67,8 @@ export type Origin =
 interface ReplicaOptions {
   readonly self: NodeId;
   readonly config: VsrConfig;
+  /** Nobody is passed over unless said. */
+  readonly standing?: Standing;
 }
 
 export class Replica {
@@ -79,11 +81,11 @@ export class Replica {
     random: Random,
     rules: VsrRules = VSR_RULES,
   ) {
-    const { self, config } = options;
+    const { self, config, standing } = options;
     checkVsrConfig(config);
     this.#origin = "kind" in origin ? origin : null;
     const state = "kind" in origin ? stateOf(origin) : origin;
-    this.#ctx = new VsrContext(self, state, config, random, rules);
+    this.#ctx = new VsrContext(self, state, config, random, rules, standing);
   }
 
   /** Plain data, for explorers and checkers; not to be changed. */

@@ -35,6 +35,8 @@ export class LedgerContext {
   readonly archived = new Set<string>();
   /** Groups with operations to propose at the end of the turn. */
   readonly dirty = new Set<Group>();
+  /** Nodes that lead nothing new where others can. */
+  passedOver: ReadonlySet<string> = new Set();
   now = 0;
   wall = 0;
   /** Wall time that never goes back within this process: what shards write down. */

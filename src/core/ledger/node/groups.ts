@@ -59,7 +59,7 @@ export class Groups {
     // A shard, or what others registered, has times of its own to keep; and there are few of them.
     const { vsr } = config;
     const sleepy = app.kind === "job" ? vsr : { ...vsr, idleMs: Number.POSITIVE_INFINITY };
-    const replicaOptions = { self, config: sleepy };
+    const replicaOptions = { self, config: sleepy, standing: this.#context };
     const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);
     const group = newGroup(id, replica, app);
     groups.set(id, group);

@@ -171,6 +171,9 @@ export class LedgerNode {
       case "giveUp":
         this.#giveUp();
         return;
+      case "passOver":
+        this.#context.passedOver = new Set(input.nodes);
+        return;
       case "request":
         if (this.#admission.isMember) this.#service.onRequest(input.token, input.request);
         else this.#context.emit({ kind: "answer", token: input.token, answer: NOT_JOINED });

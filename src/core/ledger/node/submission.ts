@@ -146,15 +146,21 @@ function foundNew(request: SubmitRequest, context: LedgerContext): FoundRequest 
   const jobId = context.mint.next(context.wall);
   const replicas = context.topology.replicas(jobId as string as GroupId);
   if (replicas.length === 0) return refused("TOO_FEW_NODES", "too few nodes for a group");
-  const members = ourselvesFirst(replicas, context.self);
+  const members = inLine(replicas, context);
   const created = jobCreated(request, jobId, context);
   return { kind: "found", members, created, required: "GLOBAL" };
 }
 
-/** The first replica leads the first view: we live, and the request is here already. */
-function ourselvesFirst(replicas: readonly NodeId[], self: NodeId): readonly NodeId[] {
-  if (!replicas.includes(self)) return replicas;
-  return [self, ...replicas.filter((node) => node !== self)];
+/**
+ * The first replica leads the first view: we do, who live and have the request already, or the first of those that
+ * are well; those that are not come last.
+ */
+function inLine(
+  replicas: readonly NodeId[],
+  { passedOver, self }: Pick<LedgerContext, "passedOver" | "self">,
+): readonly NodeId[] {
+  const place = (node: NodeId): number => (passedOver.has(node) ? 2 : node === self ? 0 : 1);
+  return replicas.toSorted((one, other) => place(one) - place(other));
 }
 
 function jobCreated(request: SubmitRequest, jobId: JobId, context: LedgerContext): JobCreated {

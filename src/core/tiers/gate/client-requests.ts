@@ -63,8 +63,10 @@ export class ClientRequests {
       this.#context.emit({ kind: "answer", id, answer: value });
     switch (request.kind) {
       case "submit":
-        if (this.#context.isDraining) answer(refusal("retry", "this gate is draining"));
-        else this.#submit(request, answer);
+        if (this.#context.isDraining) {
+          const address = this.#context.gates.elsewhere();
+          answer({ ...refusal("retry", "this gate is draining"), address });
+        } else this.#submit(request, answer);
         return;
       case "status":
         this.#withJob(request.job, answer, (group) => this.#status(group, answer));

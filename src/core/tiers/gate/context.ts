@@ -12,6 +12,7 @@ import type { BackpressureLevel } from "../pressure/backpressure.ts";
 import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { type Answered, type DatacenterCall, DatacenterCalls } from "./calls.ts";
 import { DatacenterTable } from "./datacenters.ts";
+import { GatePeers } from "./gate-peers.ts";
 import { eventIdOf } from "./job-events.ts";
 import { GATE_RULES, type GateRules } from "./rules.ts";
 import type { GateEffect, GateLookup, GateOptions } from "./types.ts";
@@ -49,6 +50,8 @@ export class GateContext {
   readonly places: WaitingPlaces;
   /** The other gates. */
   readonly peers = new Peers();
+  /** How the gates are, this one among them. */
+  readonly gates: GatePeers;
   /** It takes no new work. */
   isDraining = false;
   /** How hard-pressed it is. */
@@ -73,6 +76,7 @@ export class GateContext {
     this.rules = options.rules ?? GATE_RULES;
     this.lookup = lookup;
     this.places = new WaitingPlaces(lookup);
+    this.gates = new GatePeers(this);
     this.datacenters = new DatacenterTable(this, options.datacenters);
     const random = new Random(`${options.self}/${options.boot}`);
     this.calls = new DatacenterCalls(this, options.datacenters, options.self, random);

@@ -79,6 +79,8 @@ export class DatacenterTable {
   readonly #known: ReadonlyMap<string, Known>;
   readonly #router = new Router();
   #routed: ReturnType<Router["route"]> | null = null;
+  /** Jobs that were given to one of them. */
+  forwarded = 0;
 
   constructor(context: TableHost, places: readonly DatacenterPlace[]) {
     this.#context = context;
@@ -141,6 +143,7 @@ export class DatacenterTable {
   /** A job goes there; `from`: another that has not taken it before. */
   decided(job: string, datacenter: string, from: string | null): void {
     const { health, reason, scores } = this.#routed ?? {};
+    this.forwarded++;
     this.#router.counters.decided(health ?? "named", reason ?? "named");
     if (from !== null && from !== datacenter) this.#router.counters.fellBack(from, datacenter);
     const compared = (scores ?? []).map(

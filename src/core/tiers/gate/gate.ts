@@ -19,8 +19,10 @@ import type { CallsView } from "./calls.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { GateContext } from "./context.ts";
 import type { FederatedView, RoutingView } from "./datacenters.ts";
+import type { GateWatchView } from "./gate-peers.ts";
 import { JobLeader } from "./job-leader.ts";
 import { JobReports } from "./job-reports.ts";
+import { ownHealth } from "./own-health.ts";
 import { hasJobEnded } from "./status.ts";
 import type { GateEffect, GateInput, GateLookup, GateOptions } from "./types.ts";
 
@@ -77,6 +79,16 @@ export class Gate {
     return this.#context.datacenters.federated;
   }
 
+  /** How the gates are, as this one sees them and itself. */
+  get gates(): GateWatchView {
+    return this.#context.gates.view();
+  }
+
+  /** Where a client that is refused here is taken; null: nowhere that is known. */
+  elsewhere(): string | null {
+    return this.#context.gates.elsewhere();
+  }
+
   /** Each datacenter, with all that is known of the way there. */
   get datacenters(): readonly (DatacenterView & Omit<CallsView, "datacenter" | "circuit">)[] {
     const { calls, datacenters } = this.#context;
@@ -92,6 +104,7 @@ export class Gate {
       this.#wakeAt,
       this.#context.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#context.datacenters.nextDeadline(),
+      this.#context.gates.nextDeadline(),
       this.#due.next() ?? Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
@@ -132,8 +145,15 @@ export class Gate {
         if (input.up) context.datacenters.onReached(input.datacenter);
         return;
       case "peer":
+        context.peers.hear(input);
+        context.gates.onPeer(input.peer, input.up);
+        return;
       case "peerDrains":
         context.peers.hear(input);
+        context.gates.onDrains(input.peer, input.drains);
+        return;
+      case "peerHealth":
+        context.gates.onHealth(input.peer, input.health);
         return;
       case "blobsHeld":
         for (const hash of input.hashes) context.blobs.add(hash);
@@ -149,6 +169,7 @@ export class Gate {
         return;
       case "pressed":
         context.level = input.level;
+        context.gates.pressure = input.state;
         return;
       case "report":
         this.#reports.look(this.#leaders);
@@ -180,6 +201,7 @@ export class Gate {
     const { now } = this.#context;
     this.#context.onTick();
     this.#context.datacenters.onTick();
+    this.#context.gates.onTick(() => ownHealth(this.#context, this.#leaders.values()));
     for (const leader of this.#leaders.values()) if (leader.nextDeadline() <= now) leader.look();
     if (now >= this.#wakeAt) this.#wake();
     this.#forget();

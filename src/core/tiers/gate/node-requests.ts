@@ -22,6 +22,7 @@ export class NodeRequests {
 
   views(done: (nodes: readonly NodeView[]) => void): void {
     const { datacenters, isDraining, lookup, options, peers } = this.#context;
+    const seen = new Map(this.#context.gates.view().gates.map((one) => [one.name, one.label]));
     const { gates, self, version } = options;
     const here = { status: isDraining ? "draining" : "alive", version } as const;
     const led = [...lookup.jobs()].filter(({ state }) => !hasJobEnded(state));
@@ -30,6 +31,7 @@ export class NodeRequests {
         ...{ name, role: "gate", datacenter: "", incarnation: 0, cores: 0, coresUsed: 0 },
         ...(name === self ? here : peers.view(name)),
         leads: led.filter(({ primary }) => primary === name).length,
+        health: seen.get(name) ?? "",
       }),
     );
     const { names } = datacenters;
@@ -80,6 +82,7 @@ export class NodeRequests {
   #drainSelf(): ClientAnswer {
     if (!this.#context.isDraining) this.#context.log("info", "gate.draining", {});
     this.#context.isDraining = true;
+    this.#context.gates.onDrains(this.#context.options.self, true);
     this.#context.emit({ kind: "giveUp" });
     return { kind: "controlled" };
   }

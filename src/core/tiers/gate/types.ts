@@ -7,7 +7,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
-import type { GateAnswer, GateRequest } from "../gate-messages.ts";
+import type { GateAnswer, GateHealth, GateRequest } from "../gate-messages.ts";
 import type { PeerNews } from "../manager/peers.ts";
 import type {
   BlobChunk,
@@ -20,6 +20,7 @@ import type {
   Refusal,
 } from "../messages.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
+import type { OverloadState } from "../pressure/overload.ts";
 import type { JobReport } from "./job-report.ts";
 import type { GateRules } from "./rules.ts";
 
@@ -111,6 +112,7 @@ export type GateInput =
     }
   /** Of another gate. */
   | PeerNews
+  | { readonly kind: "peerHealth"; readonly peer: NodeId; readonly health: GateHealth }
   /** Blobs that are complete here: all at the start, then each as it comes. */
   | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
   /** Dropped to make room. */
@@ -125,7 +127,11 @@ export type GateInput =
       readonly bytes: Uint8Array | null;
     }
   /** How hard-pressed this gate is, now and then. */
-  | { readonly kind: "pressed"; readonly level: BackpressureLevel }
+  | {
+      readonly kind: "pressed";
+      readonly level: BackpressureLevel;
+      readonly state: OverloadState;
+    }
   /** Reporters of this gate want to know how its jobs go, now and then; answered with `report`. */
   | { readonly kind: "report" }
   | { readonly kind: "tick" };
@@ -144,6 +150,10 @@ export type GateEffect =
   | { readonly kind: "report"; readonly report: JobReport }
   /** Others shall lead from now on. */
   | { readonly kind: "giveUp" }
+  /** How this gate is, for the others. */
+  | { readonly kind: "tellPeers"; readonly health: GateHealth }
+  /** These lead nothing new where others can. */
+  | { readonly kind: "passOver"; readonly nodes: readonly string[] }
   /** Keep it as any other blob, durably, and say `blobsHeld`. */
   | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }
   | { readonly kind: "readBlob"; readonly hash: BlobHash }

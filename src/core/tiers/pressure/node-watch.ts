@@ -94,6 +94,12 @@ export class NodeWatch {
     if (known !== undefined) known.misses++;
   }
 
+  /** It takes work, or does not. */
+  mark(name: string, ready: boolean): void {
+    const known = this.#known.get(name);
+    if (known !== undefined) known.ready = ready;
+  }
+
   /** What it says of itself. */
   told(name: string, ready: boolean, work: Work, now: number): void {
     const known = this.#known.get(name);

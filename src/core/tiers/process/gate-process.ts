@@ -30,6 +30,8 @@ const PRESSED_LOOK_MS = 100;
 interface GateMachine {
   step(input: GateInput, now: Millis, wall: number): readonly GateEffect[];
   nextDeadline(): Millis | null;
+  /** Where a client that is refused here is taken; null: nowhere that is known. */
+  elsewhere(): string | null;
 }
 
 /** The links to the managers of one datacenter. */
@@ -101,7 +103,10 @@ export class GateProcess {
     switch (input.kind) {
       case "pressure":
         this.#effects.push(...this.#guard.sample(input, now, this.ledger.undurable.delayMs(now)));
-        this.#heard.push({ kind: "pressed", level: this.#guard.backpressure });
+        this.#heard.push({
+          ...{ kind: "pressed", level: this.#guard.backpressure },
+          state: this.#guard.view(now).state,
+        });
         return;
       case "blobsHeld":
       case "blobsGone":
@@ -189,6 +194,7 @@ export class GateProcess {
         break;
       case "peer":
       case "peerDrains":
+      case "peerHealth":
         this.#heard.push(effect);
         break;
       case "serving":
@@ -221,8 +227,12 @@ export class GateProcess {
         return;
       case "clientRequest": {
         const id = this.#askers.admit({ stream, correlation }, called);
-        if (typeof id !== "number")
-          this.#say(stream, { name: "clientAnswer", correlation, value: id });
+        if (typeof id !== "number") {
+          // New work is taken by a gate that is well; what is asked of this one, only this one may know.
+          const isNew = message.value.kind === "submit";
+          const value = isNew ? { ...id, address: this.#gate.elsewhere() } : id;
+          this.#say(stream, { name: "clientAnswer", correlation, value });
+        }
         const begun = this.#askers.begun(id);
         if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
         return;
@@ -262,6 +272,8 @@ export class GateProcess {
         return;
       }
       case "giveUp":
+      case "tellPeers":
+      case "passOver":
         this.ledger.take(effect, this.#now, this.#wall);
         return;
       case "keepBlob":

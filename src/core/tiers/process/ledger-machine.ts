@@ -181,6 +181,7 @@ export class LedgerMachine {
         return;
       case "watchRoom":
       case "watchEnd":
+      case "passOver":
         if (this.#takesPart) this.node.take(input, now, wall);
         return;
       case "leave":
@@ -191,6 +192,7 @@ export class LedgerMachine {
         return;
       case "say":
       case "askPeer":
+      case "tellPeers":
       case "opened":
       case "dialFailed":
       case "bytes":

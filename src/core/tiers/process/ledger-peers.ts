@@ -17,6 +17,7 @@ import type { Address, NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { decodeBatch, encodeBatches } from "../../ledger/node/codec.ts";
 import type { NodeMessage } from "../../ledger/node/messages.ts";
+import type { GateHealth } from "../gate-messages.ts";
 import type { QueueLimits } from "../link/limits.ts";
 import { type Incoming, Links } from "../link/links.ts";
 import type { LinkRules } from "../link/rules.ts";
@@ -94,6 +95,8 @@ export class LedgerPeers {
   /** Peers that take no more work, by the connection that said so. */
   readonly #draining = new Map<StreamId, NodeId>();
   #isDraining = false;
+  /** How this node is, as its peers are told. */
+  #health: GateHealth | null = null;
   #identity = "";
   #now = 0 as Millis;
   watcher: PeersWatcher | null = null;
@@ -179,7 +182,7 @@ export class LedgerPeers {
   }
 
   #encodeMark(lastRecord: number): Uint8Array {
-    const value = { lastRecord, draining: this.#isDraining };
+    const value = { lastRecord, draining: this.#isDraining, health: this.#health };
     return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value });
   }
 
@@ -188,10 +191,14 @@ export class LedgerPeers {
     this.#now = now;
     if (this.#isDraining) return;
     this.#isDraining = true;
-    for (const { name } of this.#options.peers) this.#tellDraining(name);
+    this.#tellAll();
   }
 
-  #tellDraining(to: NodeId): void {
+  #tellAll(): void {
+    for (const { name } of this.#options.peers) this.#tellOwn(name);
+  }
+
+  #tellOwn(to: NodeId): void {
     if (!this.#marks.isTold(to) || !this.#links.view(to).up) return;
     this.watcher?.onSend(to, [], 1);
     this.#links.send(to, this.#encodeMark(this.#handlers.lastRecord()), this.#now);
@@ -200,16 +207,25 @@ export class LedgerPeers {
   #onMark(stream: StreamId, { identity, name }: Caller, mark: LedgerMark): void {
     this.#marks.onTold(name, identity, mark.lastRecord);
     this.watcher?.onTaken(stream, encode(MESSAGES.ledgerMark.type, mark));
+    // What comes late on a connection that another has replaced is older. (AD-19.40)
+    if (mark.health !== null && this.#heard.get(name) === stream)
+      this.#handlers.emit({ kind: "peerHealth", peer: name, health: mark.health });
     if (!mark.draining || this.#draining.has(stream)) return;
     this.#draining.set(stream, name);
     this.#handlers.emit({ kind: "peerDrains", peer: name, drains: true });
   }
 
   /** `say`: to whoever has called. `askPeer`: what does not belong to the ledger goes the same way. */
-  take(input: LinkInput | Extract<ProcessInput, { kind: "say" | "askPeer" }>, now: Millis): void {
+  take(
+    input: LinkInput | Extract<ProcessInput, { kind: "say" | "askPeer" | "tellPeers" }>,
+    now: Millis,
+  ): void {
     this.#now = now;
     if (input.kind === "say") this.#links.answer(input.stream, input.message, now);
-    else if (input.kind === "askPeer") {
+    else if (input.kind === "tellPeers") {
+      this.#health = input.health;
+      this.#tellAll();
+    } else if (input.kind === "askPeer") {
       if (this.#byName.has(input.peer))
         this.#links.send(input.peer, encodeStreamMessage(input.message), now);
     } else this.#links.take(input, now);
@@ -239,7 +255,7 @@ export class LedgerPeers {
     const version = this.#versions.get(peer) ?? "";
     this.#handlers.emit({ kind: "peer", peer, up: true, version });
     this.#handlers.onReached(peer);
-    if (this.#isDraining) this.#tellDraining(peer);
+    if (this.#isDraining || this.#health !== null) this.#tellOwn(peer);
   }
 
   #onDown(peer: NodeId, problem: string): void {

@@ -6,6 +6,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { FileAnswer, FileEffect } from "../../ledger/log/files.ts";
 import type { LedgerEffect, LedgerInput } from "../../ledger/node/types.ts";
 import type { StoreEvent } from "../../ledger/store/types.ts";
+import type { GateHealth } from "../gate-messages.ts";
 import type { KeptLinkView } from "../link/kept-link.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
 import type { PeerNews } from "../manager/peers.ts";
@@ -28,13 +29,15 @@ export type ProcessInput =
   /** A turn for work on files that takes several; asked for by `wantsTurn`. */
   | { readonly kind: "turn" }
   /** What clients of this node ask; see `LedgerInput`. */
-  | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
+  | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" | "passOver" }>
   /** Nobody will take the next start for the first one: the peers may be called. */
   | { readonly kind: "founded" }
   /** To a worker, client, gate or peer that has called. */
   | { readonly kind: "say"; readonly stream: StreamId; readonly message: StreamEnvelope }
   /** A request to a peer, on the connection that this node keeps to it: `peerAnswered` may follow. */
   | { readonly kind: "askPeer"; readonly peer: NodeId; readonly message: StreamEnvelope }
+  /** How this node is, for all peers that it reaches and will reach. */
+  | { readonly kind: "tellPeers"; readonly health: GateHealth }
   /** Keys for the connections to come. */
   | { readonly kind: "keys"; readonly ring: KeyRing }
   /** Takes no more requests, lets others lead and what is under way finish, keeps its state, says `left`. */
@@ -66,6 +69,8 @@ export type ProcessEffect =
       readonly lost: number;
     }
   | PeerNews
+  /** How a peer is, as it says. */
+  | { readonly kind: "peerHealth"; readonly peer: NodeId; readonly health: GateHealth }
   /** A worker, client or gate says something to whoever stands above, or another manager asks for a blob; see `say`. */
   | {
       readonly kind: "called";

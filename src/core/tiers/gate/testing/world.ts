@@ -17,6 +17,7 @@ import {
   type Submission,
 } from "../../messages.ts";
 import type { BackpressureLevel } from "../../pressure/backpressure.ts";
+import type { OverloadState } from "../../pressure/overload.ts";
 import { Gate } from "../gate.ts";
 import type { JobReport } from "../job-report.ts";
 import { lookupIn } from "../lookup.ts";
@@ -158,8 +159,8 @@ export class GateWorld {
   }
 
   /** How hard-pressed a gate is from now on. */
-  press(index: number, level: BackpressureLevel): void {
-    this.#push(index, { kind: "pressed", level });
+  press(index: number, level: BackpressureLevel, state: OverloadState = "healthy"): void {
+    this.#push(index, { kind: "pressed", level, state });
   }
 
   /** The gate that leads a job; -1 for none. */
@@ -255,6 +256,16 @@ export class GateWorld {
         return;
       case "giveUp":
         this.cluster.giveUp(this.cluster.at(gate));
+        return;
+      case "tellPeers": {
+        const { id: peer } = this.cluster.at(gate);
+        for (const other of this.#gates.keys())
+          if (other !== gate)
+            this.#push(other, { kind: "peerHealth", peer, health: effect.health });
+        return;
+      }
+      case "passOver":
+        this.cluster.at(gate).node?.take(effect, millis(this.now), WALL + this.now);
         return;
       case "log":
         this.logs.push(`${effect.event} ${JSON.stringify(effect.fields)}`);
