@@ -35,6 +35,7 @@ import { Uploads } from "../manager/uploads.ts";
 import { callsMetrics } from "./calls-metrics.ts";
 import type { GateNodeConfig } from "./config.ts";
 import { federatedMetrics } from "./federated-metrics.ts";
+import { gateMetrics } from "./gate-metrics.ts";
 import { GateReports, REPORT_LOOK_MS } from "./gate-reports.ts";
 import { routingMetrics } from "./routing-metrics.ts";
 
@@ -131,10 +132,14 @@ export class GateHost {
           ...(this.#gate === null ? [] : timeoutMetrics("gate", this.#gate.timeouts)),
           ...routingMetrics(this.#gate?.routing ?? null),
           ...callsMetrics(this.#gate?.calls ?? null),
+          ...gateMetrics(this.#gate?.gates ?? null),
           ...federatedMetrics(this.#gate?.federated ?? null),
           ...this.#reports.metrics(),
         ],
-        views: { datacenters: () => this.#gate?.datacenters ?? [] },
+        views: {
+          datacenters: () => this.#gate?.datacenters ?? [],
+          gates: () => this.#gate?.gates ?? null,
+        },
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });

@@ -130,6 +130,21 @@ describe("view change", () => {
     expect(trio.committed("b")).toEqual(["x", "noop/2"]);
   });
 
+  it("one that is passed over leads where no other can, and later (AD-19.26)", () => {
+    const trio = new Trio();
+    trio.passedOver.add("b");
+    trio.propose("a", "x");
+    trio.settle();
+    trio.crash("a");
+    trio.advance(leaseMs + 2_000 + rankDelayMs);
+    expect(trio.primary).toBe("c");
+    const all = new Trio();
+    for (const name of ["a", "b", "c"]) all.passedOver.add(name);
+    all.crash("a");
+    all.advance(leaseMs + 2_000 + 3 * rankDelayMs);
+    expect(all.primary).toBe("b");
+  });
+
   it("the second backup leads when the first is gone too (N = 5)", () => {
     const trio = new Trio({}, ["a", "b", "c", "d", "e"]);
     trio.propose("a", "x");
@@ -590,6 +605,23 @@ describe("a primary that gives up (VSR-16)", () => {
     trio.propose("b", "y");
     trio.settle();
     expect(trio.committed("b")).toEqual(["x", "noop/2", "y"]);
+  });
+
+  it("is followed by one that is passed over only when no other answers (AD-19.26)", () => {
+    const trio = new Trio();
+    trio.passedOver.add("b");
+    trio.propose("a", "x");
+    trio.settle();
+    trio.step("a", { kind: "giveUp" });
+    trio.settle();
+    expect(trio.primary).toBe("c");
+    const last = new Trio();
+    for (const name of ["b", "c"]) last.passedOver.add(name);
+    last.propose("a", "x");
+    last.settle();
+    last.step("a", { kind: "giveUp" });
+    last.settle();
+    expect(last.primary).toBe("b");
   });
 
   it("first commits what is in flight, and takes nothing new meanwhile", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { millis } from "../../base/brand.ts";
 import { nodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { EventId } from "../job/events.ts";
@@ -41,6 +42,23 @@ describe("a ledger of three nodes in three regions", () => {
     for (const index of [0, 1, 2]) {
       expect(statusOf(cluster.ask(index, read(jobId)))).toBe("CANCELLING");
     }
+  });
+
+  it("has jobs led by whoever is not passed over, and by one that is where all are (AD-19.26)", () => {
+    const cluster = new TestCluster(THREE);
+    const { id } = cluster.at(0);
+    const leaders = (passedOver: readonly string[]) => {
+      for (const { node } of cluster.nodes)
+        node?.take({ kind: "passOver", nodes: passedOver }, millis(cluster.now), WALL);
+      const keys = [0, 1, 2, 3, 4].map(
+        (one) => `client:${one}:00000000000000${passedOver.length}0`,
+      );
+      return keys.map((key) => primaryIndex(cluster, jobOf(cluster.ask(0, submit(key)))));
+    };
+    cluster.run(1_000);
+    expect(leaders([])).toContain(0);
+    expect(leaders([id])).not.toContain(0);
+    expect(leaders(cluster.nodes.map((one) => one.id))).not.toContain(-1);
   });
 
   it("answers a repeated event with the place of the first", () => {

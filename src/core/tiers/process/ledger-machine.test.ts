@@ -3,6 +3,7 @@ import { checksumAead } from "../../../wire/checksum-aead.ts";
 import type { Hello } from "../../../wire/hello.ts";
 import { KeyRing } from "../../../wire/key-ring.ts";
 import { MESSAGES, type MessageName, type StreamEnvelope } from "../../../wire/registry.ts";
+import { bool, counter, decode, encode, optional, required, struct } from "../../../wire/schema.ts";
 import { generate } from "../../../wire/testing/generate.ts";
 import { CAPABILITIES, PROTOCOL } from "../../../wire/version.ts";
 import { millis } from "../../base/brand.ts";
@@ -190,6 +191,9 @@ class Ledger {
       case "log":
         this.said[index]?.push(`${effect.event} ${Object.values(effect.fields).join(" ")}`);
         return;
+      case "peerHealth":
+        this.said[index]?.push(`peerHealth ${effect.peer} ${effect.health.pressure}`);
+        return;
       case "left":
         this.said[index]?.push(`left ${effect.leading}`);
         return;
@@ -225,6 +229,34 @@ describe("nodes of one ledger", () => {
       "peer.refused n2 OLD_LOG: the log of n2 ends at record",
     );
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
+  });
+
+  it("tell each other how they are, and whoever comes back (AD-19.40)", () => {
+    const ledger = new Ledger().open();
+    const health = { hasDatacenter: true, datacenters: 1, forwarded: 2, forwardable: 0 };
+    ledger.take(0, { kind: "tellPeers", health: { ...health, pressure: "stressed" } });
+    ledger.pipes.settle();
+    for (const other of [1, 2]) expect(ledger.said[other]).toContain("peerHealth n0 stressed");
+    expect(ledger.said[0]?.join()).not.toContain("peerHealth");
+    ledger.restart(2);
+    ledger.pass(3_000);
+    expect(ledger.said[2]).toContain("peerHealth n0 stressed");
+    expect(ledger.ask(2, submit)).toMatchObject({ kind: "committed" });
+  });
+
+  it("of older programs tell nothing of that, and are not told what they cannot read", () => {
+    const { type } = MESSAGES.ledgerMark;
+    const fields = { lastRecord: required(1, counter(9)), draining: optional(2, bool, false) };
+    const older = struct<{ lastRecord: number; draining: boolean }>("LedgerMark", fields);
+    const said = { lastRecord: 7, draining: true };
+    expect(decode(type, encode(older, said))).toEqual({
+      ok: true,
+      value: { ...said, health: null },
+    });
+    const counts = { hasDatacenter: true, datacenters: 1, forwarded: 2, forwardable: 0 };
+    const told = { ...said, health: { ...counts, pressure: "healthy" } } as const;
+    expect(decode(type, encode(type, told))).toEqual({ ok: true, value: told });
+    expect(decode(older, encode(type, told))).toEqual({ ok: true, value: said });
   });
 
   it("hear one that comes back with all that it had", () => {

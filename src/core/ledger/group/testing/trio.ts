@@ -38,6 +38,8 @@ export class Trio {
   /** Messages that never arrive. */
   lost: (sent: Sent) => boolean = () => false;
   readonly held = new Set<string>();
+  /** Those that all of them would have lead last. */
+  readonly passedOver = new Set<string>();
   readonly #nodes = new Map<string, Node>();
   readonly #effects = new Map<string, VsrEffect[]>();
   readonly #config: VsrConfig;
@@ -53,7 +55,7 @@ export class Trio {
     const before = this.#nodes.get(name);
     const records = before?.records.slice(0, before.durable) ?? [];
     const { length } = records;
-    const options = { self: nodeId(name), config: this.#config };
+    const options = { self: nodeId(name), config: this.#config, standing: this };
     const replica = new Replica(options, origin, new Random(name));
     this.#nodes.set(name, { replica, records, durable: length, base: length });
     this.#effects.set(name, []);

@@ -125,7 +125,7 @@ export class GateWorld {
         boot: `b${this.#boots++}`,
         version: "1.0.0",
         errorKinds: ERROR_KINDS,
-        addresses: {},
+        addresses: Object.fromEntries(this.cluster.nodes.map(({ id }) => [id, `${id}:1`])),
         datacenters: [...this.datacenters].map(([name, { cluster }]) => ({
           name,
           managers: cluster.nodes.map(({ id }) => id),
@@ -156,6 +156,15 @@ export class GateWorld {
     for (const [index, gate] of this.#gates.entries())
       if (gate !== null) this.#push(index, { kind: "report" });
     this.run(500);
+  }
+
+  /** All gates are connected to each other. */
+  meet(): void {
+    for (const index of this.#gates.keys())
+      for (const { id: peer } of this.cluster.nodes)
+        if (peer !== this.cluster.at(index).id)
+          this.#push(index, { kind: "peer", peer, up: true, version: "1.0.0" });
+    this.run(STEP_MS);
   }
 
   /** How hard-pressed a gate is from now on. */
