@@ -16,7 +16,7 @@ import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { JobId } from "../core/ledger/job/job-id.ts";
 import type { GroupKind } from "../core/ledger/node/application.ts";
 import { LEDGER_RULES } from "../core/ledger/node/config.ts";
-import type { LedgerRequest } from "../core/ledger/node/messages.ts";
+import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { WatchRequest } from "../core/ledger/node/watch.ts";
 import type { StoreEvent } from "../core/ledger/store/types.ts";
@@ -329,14 +329,17 @@ export class LedgerHost implements LedgerService {
     return { driver, machine };
   }
 
+  #onAnswer(token: number, answer: LedgerAnswer): void {
+    const onAnswer = this.#waiting.get(token);
+    this.#waiting.delete(token);
+    onAnswer?.(answer);
+  }
+
   #run(effect: HostEffect): void {
     switch (effect.kind) {
-      case "answer": {
-        const onAnswer = this.#waiting.get(effect.token);
-        this.#waiting.delete(effect.token);
-        onAnswer?.(effect.answer);
+      case "answer":
+        this.#onAnswer(effect.token, effect.answer);
         return;
-      }
       case "watched":
         this.#watchers.get(effect.token)?.(effect.items);
         return;

@@ -2,12 +2,8 @@
 
 import type { Millis } from "../../../src/core/base/brand.ts";
 import { Random } from "../../../src/core/base/random.ts";
-import {
-  OVERLOAD_DEFAULTS,
-  OVERLOAD_STATES,
-  OverloadDetector,
-  type OverloadState,
-} from "../../../src/core/tiers/pressure/overload.ts";
+import { OVERLOAD_DEFAULTS, OverloadDetector } from "../../../src/core/tiers/pressure/overload.ts";
+import { OVERLOAD_STATES, type OverloadState } from "../../../src/core/tiers/views.ts";
 import { atLeast, type Figure } from "./figure.ts";
 
 const STEPS: readonly (readonly [number, OverloadState])[] = [

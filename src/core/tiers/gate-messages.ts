@@ -2,7 +2,7 @@
 
 import type { LiveRun } from "../run/results/live.ts";
 import type { BlobHash, JobStatus, Refusal } from "./messages.ts";
-import type { OverloadState } from "./pressure/overload.ts";
+import type { OverloadState } from "./views.ts";
 
 export type GateRequest =
   /** How a job does, asked again and again. */

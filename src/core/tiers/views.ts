@@ -121,6 +121,10 @@ export interface DatacenterView {
 export const HEALTH_LABELS = ["healthy", "busy", "slow", "degraded", "stuck", "suspect"] as const;
 export type HealthLabel = (typeof HEALTH_LABELS)[number];
 
+/** How hard-pressed a node is. (AD-18) */
+export const OVERLOAD_STATES = ["healthy", "busy", "stressed", "overloaded"] as const;
+export type OverloadState = (typeof OVERLOAD_STATES)[number];
+
 export const CIRCUIT_STATES = ["CLOSED", "OPEN", "HALF_OPEN"] as const;
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 

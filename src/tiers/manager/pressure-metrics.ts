@@ -1,8 +1,8 @@
 /** How hard-pressed a gate or a manager is, and whom it refused, as metrics. (AD-22.8) */
 
 import { BACKPRESSURE_LEVELS } from "../../core/tiers/pressure/backpressure.ts";
-import { OVERLOAD_STATES } from "../../core/tiers/pressure/overload.ts";
 import type { PressureView } from "../../core/tiers/pressure/request-guard.ts";
+import { OVERLOAD_STATES } from "../../core/tiers/views.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 
 const { counter, gauge, labelled, levels } = metricFamily("hyperscale_pressure_");

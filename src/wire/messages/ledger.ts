@@ -6,7 +6,7 @@
 
 import { COUNTER_MAX } from "../../core/base/ids.ts";
 import type { GateHealth } from "../../core/tiers/gate-messages.ts";
-import { OVERLOAD_STATES } from "../../core/tiers/pressure/overload.ts";
+import { OVERLOAD_STATES } from "../../core/tiers/views.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX, TRANSFER_BYTES_MAX } from "../limits.ts";
 import {
   bool,

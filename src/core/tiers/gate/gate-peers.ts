@@ -6,7 +6,7 @@
 import type { GateHealth } from "../gate-messages.ts";
 import type { HealthDecision } from "../pressure/health.ts";
 import type { NodeWatchView } from "../pressure/node-watch.ts";
-import type { OverloadState } from "../pressure/overload.ts";
+import type { OverloadState } from "../views.ts";
 import { GateWatch, isReady } from "./gate-watch.ts";
 import type { GateEffect, GateOptions } from "./types.ts";
 

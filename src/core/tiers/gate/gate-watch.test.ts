@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { GateHealth } from "../gate-messages.ts";
 import { WATCH_MS } from "../pressure/node-watch.ts";
-import { OVERLOAD_STATES } from "../pressure/overload.ts";
+import { OVERLOAD_STATES } from "../views.ts";
 import { GateWatch } from "./gate-watch.ts";
 
 const WELL: GateHealth = {

@@ -1,4 +1,4 @@
-/** How a gate is, as it tells the others: the datacenters that it reaches, and what becomes of the jobs that it leads. */
+/** How a gate is, as it tells the others: whom it reaches, and what becomes of the jobs that it leads. */
 
 import type { GateHealth } from "../gate-messages.ts";
 import type { GateContext } from "./context.ts";

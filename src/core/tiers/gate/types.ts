@@ -20,7 +20,7 @@ import type {
   Refusal,
 } from "../messages.ts";
 import type { BackpressureLevel } from "../pressure/backpressure.ts";
-import type { OverloadState } from "../pressure/overload.ts";
+import type { OverloadState } from "../views.ts";
 import type { JobReport } from "./job-report.ts";
 import type { GateRules } from "./rules.ts";
 

@@ -22,7 +22,7 @@ export const WATCH_MS = 10_000;
 const STUCK_MS_MAX = 30_000;
 
 /** What a node says that it has done since it started. */
-export interface Work {
+interface Work {
   /** What it was given. */
   readonly taken: number;
   readonly done: number;

@@ -6,7 +6,7 @@
 import type { Priority, StreamEnvelope } from "../../../wire/registry.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { ClientRequest } from "../messages.ts";
-import { OVERLOAD_STATES, type OverloadState } from "./overload.ts";
+import { OVERLOAD_STATES, type OverloadState } from "../views.ts";
 
 interface OperationRule {
   readonly priority: Priority;

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Millis } from "../../base/brand.ts";
 import { Random } from "../../base/random.ts";
+import { OVERLOAD_STATES, type OverloadState } from "../views.ts";
 import {
   LITERAL_OVERLOAD,
   OVERLOAD_DEFAULTS,
-  OVERLOAD_STATES,
   type OverloadConfig,
   OverloadDetector,
-  type OverloadState,
 } from "./overload.ts";
 
 const RUNS = 100;

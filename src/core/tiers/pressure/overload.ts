@@ -12,9 +12,7 @@
 
 import { assert } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
-
-export const OVERLOAD_STATES = ["healthy", "busy", "stressed", "overloaded"] as const;
-export type OverloadState = (typeof OVERLOAD_STATES)[number];
+import { OVERLOAD_STATES, type OverloadState } from "../views.ts";
 
 /** Of busy, stressed and overloaded; a value above one, not on it, is in that state. */
 type Thresholds = readonly [busy: number, stressed: number, overloaded: number];

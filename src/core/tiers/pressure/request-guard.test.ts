@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PRIORITIES, type Priority } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
+import { OVERLOAD_STATES } from "../views.ts";
 import { isShed, OPERATION_NAMES, OPERATIONS, type Operation, priorityOf } from "./operations.ts";
-import { OVERLOAD_STATES } from "./overload.ts";
 import { RequestGuard } from "./request-guard.ts";
 
 const LIMITS = { global: 100, high: 50, normal: 30, low: 20 };

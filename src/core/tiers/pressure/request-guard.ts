@@ -12,6 +12,7 @@ import { Admission, type AdmissionLimits } from "../../../wire/admission.ts";
 import { BucketTable } from "../../../wire/rate-limit.ts";
 import { PRIORITIES, type Priority } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
+import type { OverloadState } from "../views.ts";
 import { BackpressureGauge, type BackpressureLevel } from "./backpressure.ts";
 import {
   Degradation,
@@ -27,12 +28,7 @@ import {
   type Operation,
   priorityOf,
 } from "./operations.ts";
-import {
-  OVERLOAD_DEFAULTS,
-  type OverloadConfig,
-  OverloadDetector,
-  type OverloadState,
-} from "./overload.ts";
+import { OVERLOAD_DEFAULTS, type OverloadConfig, OverloadDetector } from "./overload.ts";
 import { ReturnSlots } from "./return-slots.ts";
 import { PRESSURE_RULES, type PressureRules } from "./rules.ts";
 

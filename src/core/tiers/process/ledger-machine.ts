@@ -452,8 +452,7 @@ export class LedgerMachine {
   }
 
   #tellLeads(): void {
-    const { gained, lost } = this.#leads.take();
-    const change = { leading: this.node.status().leading, gained, lost };
+    const change = { leading: this.node.status().leading, ...this.#leads.take() };
     this.#effects.push({ kind: "leading", ...change });
     this.#log("info", "ledger.leads", change);
   }

@@ -17,7 +17,7 @@ import {
   type Submission,
 } from "../../messages.ts";
 import type { BackpressureLevel } from "../../pressure/backpressure.ts";
-import type { OverloadState } from "../../pressure/overload.ts";
+import type { OverloadState } from "../../views.ts";
 import { Gate } from "../gate.ts";
 import type { JobReport } from "../job-report.ts";
 import { lookupIn } from "../lookup.ts";
