@@ -2,7 +2,41 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BucketTable, TokenBucket } from "./rate-limit.ts";
 
-describe("a token bucket", () => {
+describe("a token bucket (AD-24.3)", () => {
+  it("admits at most its size and its refill in every span, also in the middle", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(300), { minLength: 1, maxLength: 120 }), (gaps) => {
+        const bucket = new TokenBucket(5, 10, 0);
+        const admitted: number[] = [];
+        let now = 0;
+        for (const gap of gaps) {
+          now += gap;
+          if (bucket.take(now)) admitted.push(now);
+        }
+        for (const [from, first] of admitted.entries())
+          for (const [at, last] of admitted.entries())
+            if (at >= from)
+              expect(at - from + 1).toBeLessThanOrEqual(5 + (last - first) / 100 + 1e-9);
+      }),
+    );
+  });
+
+  it("has a token after exactly the wait that it names, and none before (AD-24.4)", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(50), { maxLength: 60 }), fc.nat(99), (gaps, early) => {
+        const bucket = new TokenBucket(3, 7, 0);
+        let now = 0;
+        for (const gap of gaps) {
+          now += gap;
+          bucket.take(now);
+        }
+        const waitMs = bucket.waitMs(now);
+        if (waitMs > 1) expect(bucket.take(now + (waitMs - 1) * (early / 100))).toBe(false);
+        expect(bucket.take(now + waitMs)).toBe(true);
+      }),
+    );
+  });
+
   it("admits at most its size plus its refill over any span", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(500), { maxLength: 300 }), (gaps) => {

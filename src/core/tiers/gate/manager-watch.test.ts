@@ -34,7 +34,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     ["has no quorum", { hasQuorum: false }, 2],
     ["takes no jobs", { accepting: false }, 2],
     ["has no workers", {}, 0],
-  ])("one that %s is drained, and routed to when that is over", (_, change, workers) => {
+  ])("one that %s is drained, and routed to when that is over (AD-19.14)", (_, change, workers) => {
     const watch = watching("a", "b");
     watch.heard("a", { health: { ...WELL, ...change }, workers }, 1_000);
     expect(decisions(watch, 1_000)).toEqual(["drain", "route"]);
@@ -58,7 +58,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     expect(deaf.evicted).toBe(1);
   });
 
-  it("one that begins nothing of what could begin is drained at once, and evicted after 30 s", () => {
+  it("one that begins nothing of what could begin is drained at once, and evicted after 30 s (AD-19.7, AD-19.18)", () => {
     const watch = watching("a", "b", "c");
     const stuck = { ...WELL, accepted: 5, dispatchable: 3 };
     for (let at = 0; at <= 5 * WATCH_MS; at += WATCH_MS) {
@@ -86,7 +86,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     if (label === "healthy") expect(watch.views(2 * WATCH_MS)).toMatchObject([{ label }]);
   });
 
-  it("is not stuck where nothing could begin, whatever waits", () => {
+  it("is not stuck where nothing could begin, whatever waits (AD-19.15, AD-19.17)", () => {
     const watch = watching("a");
     const full = { ...WELL, accepted: 900, dispatchable: 0 };
     for (let at = 0; at < 10 * WATCH_MS; at += WATCH_MS)

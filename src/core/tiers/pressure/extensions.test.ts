@@ -13,16 +13,19 @@ describe("how much more time a worker gets (AD-26)", () => {
     [2, 3_750, 26_250, 2],
     [3, 1_875, 28_125, 1],
     [4, 1_000, 29_125, 0],
-  ])("grants half of what was granted before, as tabled: number %i", (count, ms, sum, left) => {
-    expect(grantMs(count, EXTENSION_DEFAULTS)).toBe(ms);
-    const extensions = new Extensions();
-    extensions.standsStill(0);
-    let answer = extensions.request(ask(0, 0), 20_000, false);
-    for (let more = 1; more <= count; more++)
-      answer = extensions.request(ask(more, more / 10), 20_000, false);
-    expect(answer).toMatchObject({ granted: true, extensionMs: ms, remaining: left });
-    expect(extensions.totalMs).toBe(sum);
-  });
+  ])(
+    "grants half of what was granted before, as tabled: number %i (AD-26.2)",
+    (count, ms, sum, left) => {
+      expect(grantMs(count, EXTENSION_DEFAULTS)).toBe(ms);
+      const extensions = new Extensions();
+      extensions.standsStill(0);
+      let answer = extensions.request(ask(0, 0), 20_000, false);
+      for (let more = 1; more <= count; more++)
+        answer = extensions.request(ask(more, more / 10), 20_000, false);
+      expect(answer).toMatchObject({ granted: true, extensionMs: ms, remaining: left });
+      expect(extensions.totalMs).toBe(sum);
+    },
+  );
 
   it("denies the sixth request, and all of a series are below 29.125 s", () => {
     const extensions = new Extensions();
@@ -34,7 +37,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(extensions.totalMs).toBe(29_125);
   });
 
-  it("adds to the deadline and not to now: 30 s, 45 s, 52.5 s", () => {
+  it("adds to the deadline and not to now: 30 s, 45 s, 52.5 s (AD-26.5)", () => {
     const extensions = new Extensions();
     extensions.standsStill(0);
     expect(extensions.deadline).toBe(30_000);
@@ -80,7 +83,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect([extensions.count, extensions.deadline]).toEqual([2, 52_500]);
   });
 
-  it("warns once in a series, when one grant is left", () => {
+  it("warns once in a series, when one grant is left (AD-26.12)", () => {
     const extensions = new Extensions();
     const warned = Array.from({ length: 5 }, (_, number) =>
       extensions.request(ask(number, number / 10), 0, false),
@@ -107,7 +110,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(extensions.evictAt()).toBe(100_000);
   });
 
-  it("waits for the grace after the last grant is gone, unless it is asked again and again", () => {
+  it("waits for the grace after the last grant is gone, unless it is asked again and again (AD-26.12)", () => {
     const extensions = new Extensions({ ...EXTENSION_DEFAULTS, grantsMax: 1 });
     extensions.standsStill(0);
     extensions.request(ask(0, 0), 29_000, false);

@@ -43,7 +43,7 @@ describe("three signals of health (AD-19)", () => {
     expect(late).toBe(band === "stuck" ? "evict" : decision);
   });
 
-  it("is not live at 30 s, and at the third miss", () => {
+  it("is not live at 30 s, and at the third miss (AD-19.1)", () => {
     expect(isLive(29_999, 0)).toBe(true);
     expect(isLive(30_000, 0)).toBe(false);
     expect(isLive(0, 2)).toBe(true);
@@ -57,7 +57,7 @@ describe("three signals of health (AD-19)", () => {
     [0.299, "degraded"],
     [0.001, "degraded"],
     [0, "stuck"],
-  ] as const)("calls a share of %d of the usual %s", (share, band) => {
+  ] as const)("calls a share of %d of the usual %s (AD-19.3)", (share, band) => {
     expect(progressOf(true, share, 1)).toBe(band);
     expect(progressOf(false, share, 1)).toBe("idle");
     expect(progressOf(true, share, 0)).toBe("normal");
@@ -71,7 +71,7 @@ describe("three signals of health (AD-19)", () => {
     [4, 6, true],
     [2, 10, false],
     [6, 10, true],
-  ])("of %i that fail among %i: held is %s", (failing, tracked, held) => {
+  ])("of %i that fail among %i: held is %s (AD-19.31, AD-19.32)", (failing, tracked, held) => {
     expect(isSystemic(failing, tracked)).toBe(held);
   });
 });

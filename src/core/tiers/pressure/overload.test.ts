@@ -45,7 +45,7 @@ function noise(random: Random, count: number): number[] {
   return Array.from({ length: count }, () => 5 - 20 * Math.log(1 - random.float()));
 }
 
-describe("the overload detector", () => {
+describe("the overload detector (AD-18)", () => {
   it.each<[number, OverloadState]>([
     [1.3, "busy"],
     [1.5, "busy"],
@@ -90,7 +90,7 @@ describe("the overload detector", () => {
     ["cpu", OVERLOAD_DEFAULTS.cpu],
     ["memory", OVERLOAD_DEFAULTS.memory],
     ["queue", OVERLOAD_DEFAULTS.queue],
-  ])("judges %s above a bound, not on it", (signal, bounds) => {
+  ])("judges %s above a bound, not on it (AD-18.5 to AD-18.7)", (signal, bounds) => {
     const stateAt = (value: number): OverloadState => {
       const detector = new OverloadDetector();
       if (signal === "latency") detector.record(value, 0 as Millis);
@@ -119,7 +119,7 @@ describe("the overload detector", () => {
     }
   });
 
-  it("is healthy without data, takes no rubbish, and forgets what is old", () => {
+  it("is healthy without data, takes no rubbish, and forgets what is old (AD-18.1, AD-18.10)", () => {
     const detector = new OverloadDetector();
     expect(detector.state(0 as Millis)).toBe("healthy");
     for (const rubbish of [Number.NaN, -1, Number.POSITIVE_INFINITY])

@@ -17,7 +17,7 @@ function pressed(state: keyof typeof LAG_MS): RequestGuard {
 }
 
 describe("shedding by importance", () => {
-  it("is the table of AD-22, and never of what is critical", () => {
+  it("is the table of AD-22, and never of what is critical (AD-22.2, AD-22.3)", () => {
     const table = OVERLOAD_STATES.map((state) => [
       state,
       PRIORITIES.filter((priority) => isShed(priority, state)),
@@ -72,18 +72,22 @@ describe("shedding by importance", () => {
 describe("rates", () => {
   const limited = OPERATION_NAMES.filter((one) => OPERATIONS[one].perTenSeconds !== null);
 
-  it.each(limited)("%s: of one caller so many in 10 s, and exactly then again", (operation) => {
-    const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
-    const most = OPERATIONS[operation].perTenSeconds ?? 0;
-    for (let i = 0; i < most; i++) expect(guard.admit(operation, "greedy", 0 as Millis)).toBeNull();
-    const refused = guard.admit(operation, "greedy", 0 as Millis);
-    expect(refused?.reason).toBe("rateLimited");
-    const wait = refused?.retryAfterMs ?? 0;
-    expect(guard.admit(operation, "modest", 0 as Millis)).toBeNull();
-    expect(guard.admit(operation, "greedy", (wait - 2) as Millis)?.reason).toBe("rateLimited");
-    expect(guard.admit(operation, "greedy", wait as Millis)).toBeNull();
-    expect(guard.view(wait as Millis).rateLimited).toBe(2);
-  });
+  it.each(limited)(
+    "%s: of one caller so many in 10 s, and exactly then again (AD-24.1, AD-24.4, AD-24.5)",
+    (operation) => {
+      const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
+      const most = OPERATIONS[operation].perTenSeconds ?? 0;
+      for (let i = 0; i < most; i++)
+        expect(guard.admit(operation, "greedy", 0 as Millis)).toBeNull();
+      const refused = guard.admit(operation, "greedy", 0 as Millis);
+      expect(refused?.reason).toBe("rateLimited");
+      const wait = refused?.retryAfterMs ?? 0;
+      expect(guard.admit(operation, "modest", 0 as Millis)).toBeNull();
+      expect(guard.admit(operation, "greedy", (wait - 2) as Millis)?.reason).toBe("rateLimited");
+      expect(guard.admit(operation, "greedy", wait as Millis)).toBeNull();
+      expect(guard.view(wait as Millis).rateLimited).toBe(2);
+    },
+  );
 
   it("are not for members of the cluster", () => {
     const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });

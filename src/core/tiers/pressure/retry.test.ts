@@ -9,17 +9,20 @@ function delays(config: RetryConfig, count: number, seed = "delays"): number[] {
   return Array.from({ length: count }, () => one.next() ?? Number.NaN);
 }
 
-describe("delays between attempts", () => {
-  it.each(["full", "equal"] as const)("%s jitter stays in its interval", (jitter) => {
-    for (let seed = 0; seed < 50; seed++)
-      for (const [attempt, ms] of delays({ ...ENDLESS, jitter }, 21, `${seed}`).entries()) {
-        const t = Math.min(30_000, 500 * 2 ** attempt);
-        expect(ms).toBeGreaterThanOrEqual(jitter === "equal" ? t / 2 : 0);
-        expect(ms).toBeLessThanOrEqual(t);
-      }
-  });
+describe("delays between attempts (AD-21)", () => {
+  it.each(["full", "equal"] as const)(
+    "%s jitter stays in its interval (AD-21.1, AD-21.2)",
+    (jitter) => {
+      for (let seed = 0; seed < 50; seed++)
+        for (const [attempt, ms] of delays({ ...ENDLESS, jitter }, 21, `${seed}`).entries()) {
+          const t = Math.min(30_000, 500 * 2 ** attempt);
+          expect(ms).toBeGreaterThanOrEqual(jitter === "equal" ? t / 2 : 0);
+          expect(ms).toBeLessThanOrEqual(t);
+        }
+    },
+  );
 
-  it("decorrelated jitter stays between the base and three times the delay before", () => {
+  it("decorrelated jitter stays between the base and three times the delay before (AD-21.3)", () => {
     for (let seed = 0; seed < 50; seed++) {
       let previous = 500;
       for (const ms of delays({ ...ENDLESS, jitter: "decorrelated" }, 21, `${seed}`)) {
@@ -30,7 +33,7 @@ describe("delays between attempts", () => {
     }
   });
 
-  it("come between calls only: three calls have two", () => {
+  it("come between calls only: three calls have two (AD-21.4)", () => {
     const three = new RetryDelays(RETRY_DEFAULTS, new Random("three"));
     expect([three.next(), three.next(), three.next()].map((ms) => ms !== null)).toEqual([
       true,
@@ -39,7 +42,7 @@ describe("delays between attempts", () => {
     ]);
   });
 
-  it("are never shorter than what the other side asks for", () => {
+  it("are never shorter than what the other side asks for (AD-21.9)", () => {
     const asked = new RetryDelays(ENDLESS, new Random("asked"));
     for (let i = 0; i < 100; i++) expect(asked.next(45_000)).toBeGreaterThanOrEqual(45_000);
   });

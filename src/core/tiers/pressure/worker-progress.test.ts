@@ -19,14 +19,14 @@ function watch(
 }
 
 describe("the progress of a worker (AD-19)", () => {
-  it("is normal all the time for ten minutes of one load at a constant rate", () => {
+  it("is normal all the time for ten minutes of one load at a constant rate (AD-19.13)", () => {
     const worker = new WorkerProgress(0);
     const { bands } = watch(worker, 0, 600_000);
     expect([...bands]).toEqual(["normal"]);
     expect(worker.extensions.evictAt()).toBe(null);
   });
 
-  it("drains a worker whose load stands still within an interval, and gives it up after the deadline", () => {
+  it("drains a worker whose load stands still within an interval, and gives it up after the deadline (AD-19.7)", () => {
     const worker = new WorkerProgress(0);
     const { advance } = watch(worker, 0, 30_000);
     const { bands } = watch(worker, 30_500, 40_000, { advance, perSecond: 0 });
@@ -48,12 +48,15 @@ describe("the progress of a worker (AD-19)", () => {
     [9, "normal"],
     [5, "slow"],
     [1, "degraded"],
-  ])("compares with its own past: %i instead of 10 a second is %s", (perSecond, band) => {
-    const worker = new WorkerProgress(0);
-    const { advance } = watch(worker, 0, 60_000);
-    const { bands } = watch(worker, 60_500, 80_000, { advance, perSecond });
-    expect([...bands].at(-1)).toBe(band);
-  });
+  ])(
+    "compares with its own past: %i instead of 10 a second is %s (AD-19.12)",
+    (perSecond, band) => {
+      const worker = new WorkerProgress(0);
+      const { advance } = watch(worker, 0, 60_000);
+      const { bands } = watch(worker, 60_500, 80_000, { advance, perSecond });
+      expect([...bands].at(-1)).toBe(band);
+    },
+  );
 
   it("does not take another number of executions for another speed", () => {
     const worker = new WorkerProgress(0);
@@ -61,7 +64,7 @@ describe("the progress of a worker (AD-19)", () => {
     expect([...watch(worker, 33_500, 90_000, { advance, running: 4 }).bands]).toEqual(["normal"]);
   });
 
-  it("ends the wait with the first advance, and forgets what was granted when it has recovered", () => {
+  it("ends the wait with the first advance, and forgets what was granted when it has recovered (AD-26.10)", () => {
     const worker = new WorkerProgress(0);
     const { advance } = watch(worker, 0, 30_000);
     watch(worker, 30_500, 50_000, { advance, perSecond: 0 });

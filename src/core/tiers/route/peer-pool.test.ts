@@ -17,7 +17,7 @@ function fail(pool: PeerPool, name: string, times: number, now = 1_000): void {
 }
 
 describe("who is asked", () => {
-  it("is three primaries in turn, with two backups that are not", () => {
+  it("is three primaries in turn, with two backups that are not (AD-28.19)", () => {
     const pool = poolOf(NAMES);
     const { backups, primaries } = pool.view(0);
     expect([primaries.length, backups.length]).toEqual([3, 2]);
@@ -95,7 +95,7 @@ describe("eviction", () => {
     expect(pool.view(0).evictions.consecutive_failures).toBe(1);
   });
 
-  it("lasts until a refresh and an answer to its probe", () => {
+  it("lasts until a refresh and an answer to its probe (AD-28.22)", () => {
     const pool = poolOf(["a", "b", "c"]);
     fail(pool, "b", 4);
     expect(pool.view(0).primaries).toHaveLength(2);

@@ -56,14 +56,14 @@ describe("how well a distance is known", () => {
 });
 
 describe("the order of datacenters", () => {
-  it("weighs distance against load, and preference against both", () => {
+  it("weighs distance against load, and preference against both (AD-36.7)", () => {
     const a = candidate("a", { coresFree: 20, jobsQueued: 20, distance: known(40) });
     const b = candidate("b", { coresFree: 90, distance: known(125) });
     expect(new Router().route([a, b], [], 0).names).toEqual(["a", "b"]);
     expect(new Router().route([a, b], ["b"], 0).names).toEqual(["b", "a"]);
   });
 
-  it("never puts a worse health before a better one, and does not depend on who is named first", () => {
+  it("never puts a worse health before a better one, and does not depend on who is named first (AD-36.6)", () => {
     const one = fc.record({
       health: fc.constantFrom(...HEALTHS),
       coresFree: fc.nat(100),
@@ -102,7 +102,7 @@ describe("the order of datacenters", () => {
     );
   });
 
-  it("is by free cores, then queues, while no distance is known", () => {
+  it("is by free cores, then queues, while no distance is known (AD-36.20)", () => {
     const distance = UNKNOWN_DISTANCE;
     const all = [
       candidate("full", { coresFree: 0, distance }),
@@ -152,7 +152,7 @@ describe("who is asked first", () => {
     expect(router.route(near(85), [], 60_000).names[0]).toBe("a");
   });
 
-  it("changes at once when it can take no job, falls behind by health, or failed one", () => {
+  it("changes at once when it can take no job, falls behind by health, or failed one (AD-36.10)", () => {
     const [, b] = near(120);
     const firstAfter = (change: (router: Router) => readonly Candidate[]) => {
       const router = new Router();
@@ -171,7 +171,7 @@ describe("who is asked first", () => {
     expect(firstAfter(failed)).toBe("b");
   });
 
-  it("is forgiven a failure when it takes a job again, or after a while", () => {
+  it("is forgiven a failure when it takes a job again, or after a while (AD-36.11)", () => {
     const router = new Router();
     router.failed("a", 0);
     expect(router.route(near(120), [], 0).names[0]).toBe("b");

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { NodeWatch, WATCH_MS } from "./node-watch.ts";
+
+const NAMES = ["a", "b", "c", "d", "e", "f"];
+const IDLE = { taken: 0, done: 0, open: 0 };
+
+/** The first ones have been silent for 30 s, the others were heard now. */
+function failing(count: number, of: number): NodeWatch {
+  const watch = new NodeWatch();
+  for (const [at, name] of NAMES.slice(0, of).entries()) {
+    watch.add(name, 0);
+    if (at >= count) watch.heard(name, 30_000);
+  }
+  return watch;
+}
+
+describe("nodes that are watched (AD-19.30)", () => {
+  it.each([
+    [1, 1, "evict"],
+    [2, 2, "evict"],
+    [3, 6, "evict"],
+    [4, 6, "drain"],
+    [2, 3, "drain"],
+  ])("%i of %i that fail at once: %s (AD-19.31, AD-19.32)", (count, of, decision) => {
+    const watch = failing(count, of);
+    const decided = NAMES.slice(0, of).map((name) => watch.decision(name, 30_000));
+    const well = Array(of - count).fill("route");
+    expect(decided).toEqual([...Array(count).fill(decision), ...well]);
+    const isHeld = decision === "drain";
+    expect([watch.evicted, watch.held]).toEqual(isHeld ? [0, count] : [count, 0]);
+  });
+
+  it("that were given up count no more: the next that fails is not held for them (AD-19.32)", () => {
+    const watch = failing(3, 6);
+    for (const name of NAMES) watch.decision(name, 30_000);
+    watch.heard("e", 60_000);
+    watch.heard("f", 60_000);
+    // Four of six fail by now, and one of the three that are left.
+    expect(watch.decision("d", 60_000)).toBe("evict");
+  });
+
+  it("that just started are idle, and not stuck", () => {
+    const watch = new NodeWatch();
+    watch.add("a", 0);
+    for (const at of [0, 1, 2, 3]) {
+      watch.told("a", true, IDLE, at * WATCH_MS);
+      expect(watch.signals(at * WATCH_MS)).toMatchObject([{ progress: "idle" }]);
+    }
+  });
+
+  it("that count from nothing again are new, and not behind", () => {
+    const watch = new NodeWatch();
+    watch.add("a", 0);
+    watch.told("a", true, { taken: 9, done: 9, open: 4 }, 0);
+    watch.told("a", true, { taken: 2, done: 1, open: 4 }, WATCH_MS);
+    expect(watch.decision("a", WATCH_MS)).toBe("route");
+    watch.told("a", true, { taken: 2, done: 1, open: 4 }, 2 * WATCH_MS);
+    expect(watch.decision("a", 2 * WATCH_MS)).toBe("drain");
+  });
+
+  it("are told nothing about by one that nobody knows", () => {
+    const watch = new NodeWatch();
+    watch.told("stranger", false, IDLE, 0);
+    watch.missed("stranger");
+    expect([watch.decision("stranger", 99_000), watch.views(99_000)]).toEqual(["route", []]);
+  });
+});
