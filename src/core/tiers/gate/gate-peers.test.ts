@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { nodeId } from "../../base/ids.ts";
 import type { GateHealth } from "../gate-messages.ts";
+import { Peers } from "../manager/peers.ts";
 import { submission } from "../manager/testing/world.ts";
 import { ANYWHERE } from "../messages.ts";
 import { GatePeers, TELL_MS } from "./gate-peers.ts";
@@ -13,7 +15,7 @@ const ADDRESSES = { g1: "10.0.0.1:7700", g2: "10.0.0.2:7700", g3: "10.0.0.3:7700
 class Host {
   now = 0;
   readonly options = { self: "g1", addresses: ADDRESSES } as never;
-  readonly peers = new Map<string, string>();
+  readonly peers = new Peers();
   readonly effects: GateEffect[] = [];
   readonly logs: string[] = [];
   readonly gates = new GatePeers(this);
@@ -27,7 +29,7 @@ class Host {
   }
 
   up(peer: string, health = WELL): void {
-    this.peers.set(peer, "");
+    this.peers.hear({ kind: "peer", peer: nodeId(peer), up: true, version: "" });
     this.gates.onPeer(peer, true);
     this.gates.onHealth(peer, health);
   }

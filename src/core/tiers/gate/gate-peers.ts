@@ -4,6 +4,7 @@
  */
 
 import type { GateHealth } from "../gate-messages.ts";
+import type { Peers } from "../manager/peers.ts";
 import type { HealthDecision } from "../pressure/health.ts";
 import type { NodeWatchView } from "../pressure/node-watch.ts";
 import type { OverloadState } from "../views.ts";
@@ -18,7 +19,7 @@ export const TELL_MS = 5_000;
 interface PeersHost {
   readonly now: number;
   readonly options: Pick<GateOptions, "self" | "addresses">;
-  readonly peers: ReadonlyMap<string, string>;
+  readonly peers: Pick<Peers, "view">;
   emit(effect: GateEffect): void;
   log(
     level: "info" | "warn",
@@ -122,7 +123,10 @@ export class GatePeers {
   /** Where a client that is refused here is taken, in turn; null: nowhere that is known. */
   elsewhere(): string | null {
     const { options, peers } = this.#host;
-    const well = [...peers.keys()].filter((name) => this.#decided.get(name) === "route");
+    const well = [...this.#decided].flatMap(([name, decision]) => {
+      const isTaken = decision === "route" && peers.view(name).status === "alive";
+      return isTaken ? [name] : [];
+    });
     const next = well[this.#turn++ % Math.max(1, well.length)];
     return next === undefined ? null : (options.addresses[next] ?? null);
   }

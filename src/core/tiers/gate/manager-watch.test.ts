@@ -58,7 +58,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     expect(deaf.evicted).toBe(1);
   });
 
-  it("one that begins nothing of what could begin is drained at once, and evicted after 30 s (AD-19.7, AD-19.18)", () => {
+  it("one that begins nothing that could begin is drained at once, evicted after 30 s (AD-19.7, AD-19.18)", () => {
     const watch = watching("a", "b", "c");
     const stuck = { ...WELL, accepted: 5, dispatchable: 3 };
     for (let at = 0; at <= 5 * WATCH_MS; at += WATCH_MS) {

@@ -20,7 +20,8 @@ export function ownHealth(
 }
 
 /** No datacenter has it, and nothing is said against that one gets it: there is room. */
-function isForwardable({ reason, state }: JobLeader): boolean {
-  if (state === null || hasJobEnded(state)) return false;
-  return state.run.dispatched.length === 0 && reason === null;
+function isForwardable(leader: JobLeader): boolean {
+  const { state } = leader;
+  if (state === null || state.run.dispatched.length > 0 || hasJobEnded(state)) return false;
+  return leader.reason === null;
 }

@@ -273,10 +273,7 @@ export class LedgerMachine {
 
   #append({ type, payload, wall, logical }: Extract<LedgerEffect, { kind: "append" }>): void {
     const ticket = this.store.append({ type, payload, wall, logical }, this.#now);
-    assert(
-      typeof ticket === "number",
-      `the log takes every record of its node, and says ${ticket}`,
-    );
+    assert(typeof ticket === "number", `the log takes every record of its node: ${ticket}`);
     this.#watcher?.onAppend(ticket, type, payload);
   }
 
