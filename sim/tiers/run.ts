@@ -243,7 +243,10 @@ class TiersRun {
       for (const { state } of process.node === null ? [] : lookupIn(process.node).jobs())
         if (state.appliedSeq >= (this.#latest.get(state.jobId)?.appliedSeq ?? 0))
           this.#latest.set(state.jobId, state);
-    for (const state of this.#latest.values()) this.committed.onAsked(placesOf(state));
+    // One that is to end may be sent where another gate has perhaps sent it before: to be cancelled there.
+    for (const state of this.#latest.values())
+      if (state.status !== "CANCELLING" && !hasJobEnded(state))
+        this.committed.onAsked(placesOf(state));
     world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
   }
 

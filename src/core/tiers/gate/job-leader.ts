@@ -239,9 +239,13 @@ export class JobLeader {
     return group?.view === this.view && group.primary === this.#context.options.self;
   }
 
+  /** Nobody was asked for it there: it needs no end. */
+  #isUnknown({ key, wasAsked }: Branch): boolean {
+    return this.#sent.has(key) && !wasAsked;
+  }
+
   #leave(branch: Branch): void {
-    const isUnknownThere = this.#sent.has(branch.key) && !branch.wasAsked;
-    if (isUnknownThere || !this.#context.rules.leftCancelled) return;
+    if (this.#isUnknown(branch) || !this.#context.rules.leftCancelled) return;
     branch.want({ ...UNWANTED, cancel: "it runs elsewhere" });
     this.#left.push(branch);
   }
@@ -266,6 +270,7 @@ export class JobLeader {
 
   /** Each in turn: the one before must have its cores. */
   #mayAct(branch: Branch): boolean {
+    if (this.state?.status === "CANCELLING" && this.#isUnknown(branch)) return false;
     const all = this.branches;
     const before = this.#context.rules.placesInOrder ? all.slice(0, all.indexOf(branch)) : [];
     return before.every(({ status, problem }) => status !== "QUEUED" || problem !== null);
@@ -440,6 +445,7 @@ export class JobLeader {
   /** A cancelled job that has not begun is over when nothing is left of it anywhere. */
   #endUnstarted(state: JobState): void {
     const isOver = (branch: Branch): boolean =>
+      this.#isUnknown(branch) ||
       branch.hasEnded ||
       branch.problem !== null ||
       branch.silentMs(this.#context.now) > this.#context.options.config.lostMs;

@@ -347,4 +347,16 @@ describe("a job in two datacenters", () => {
     world.cut.clear();
     expect(world.end(job, 120_000).status).toBe("COMPLETED");
   });
+
+  it("that is cancelled in the queue of the first datacenter never comes to the second", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 20_000 });
+    const first = world.submit({ name: "first" }, { datacenters: ["dc1"] }, { key: "first" });
+    world.until(() => world.status(first) === "RUNNING");
+    const job = world.submit({ name: "second" }, { datacenters: BOTH }, { key: "second" });
+    world.run(2_000);
+    world.ask({ kind: "control", job, by: "me", control: { kind: "cancel", reason: "no" } });
+    expect(world.end(job).status).toBe("CANCELLED");
+    const there = world.datacenter("dc2").ask({ kind: "jobs", after: null });
+    expect(there.kind === "jobs" ? there.jobs : null).toEqual([]);
+  });
 });
