@@ -13,7 +13,7 @@ function chosen(
   rooms: readonly ReturnType<typeof room>[],
 ): readonly string[] | null {
   const choice = chooseDatacenters(routing, cores, {
-    ...{ rooms, avoided: [], inOrder: (names: readonly string[]) => names },
+    ...{ rooms, avoided: new Map(), now: 0, inOrder: (names: readonly string[]) => names },
   });
   return choice.kind === "wait" ? null : choice.datacenters.map(({ name }) => name);
 }
@@ -38,5 +38,19 @@ describe("a job for which no cores are free", () => {
     const routing = { ...ANYWHERE, datacenters: ["a"] };
     expect(chosen(routing, 1, [room("a", 0, 3), room("b", 8, 0)])).toEqual(["a"]);
     expect(chosen(routing, 1, [room("a", 0, 0), room("b", 8, 0)])).toBeNull();
+  });
+
+  it("is told why it does not take those that are, where it was refused a moment ago", () => {
+    const avoided = new Map([["a", { why: "its tenant has too many", until: 1_000 }]]);
+    const choose = (now: number) =>
+      chooseDatacenters(ANYWHERE, 1, {
+        ...{ rooms: [room("a", 2, 0), room("b", 0, 0)], avoided, now, inOrder: (names) => names },
+      });
+    expect(choose(999)).toEqual({
+      kind: "wait",
+      reason:
+        "it needs 1 free cores in a datacenter; there are: a 2 (but its tenant has too many), b 0",
+    });
+    expect(choose(1_000)).toMatchObject({ kind: "chosen" });
   });
 });

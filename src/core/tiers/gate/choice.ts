@@ -20,10 +20,16 @@ type Choice =
   | { readonly kind: "chosen"; readonly datacenters: readonly ChosenDatacenter[] }
   | { readonly kind: "wait"; readonly reason: string };
 
+/** It has failed the job a moment ago: why, and until when that counts. */
+export interface Avoided {
+  readonly why: string;
+  readonly until: number;
+}
+
 interface Rooms {
   readonly rooms: readonly DatacenterRoom[];
-  /** They have failed the job a moment ago. */
-  readonly avoided: readonly string[];
+  readonly avoided: ReadonlyMap<string, Avoided>;
+  readonly now: number;
   /** The order in which these are asked. */
   readonly inOrder: (names: readonly string[]) => readonly string[];
 }
@@ -32,7 +38,7 @@ interface Rooms {
 export function chooseDatacenters(
   routing: Routing,
   cores: number | null,
-  { avoided, inOrder, rooms }: Rooms,
+  { avoided, inOrder, now, rooms }: Rooms,
 ): Choice {
   const { count, datacenters, prefer, strict } = routing;
   if (datacenters.length > 0) return named(routing, cores, rooms);
@@ -40,7 +46,8 @@ export function chooseDatacenters(
   const rank = ({ name }: DatacenterRoom): number =>
     prefer.includes(name) ? prefer.indexOf(name) : prefer.length;
   const open = rooms.filter(({ name }) => !strict || prefer.includes(name));
-  const fit = open.filter((room) => hasTurn(room, needed) && !avoided.includes(room.name));
+  const whyNot = (name: string): string | null => whyAvoided(avoided, name, now);
+  const fit = open.filter((room) => hasTurn(room, needed) && whyNot(room.name) === null);
   const turns = inOrder(fit.map(({ name }) => name));
   const sorted = fit.toSorted(
     (a, b) =>
@@ -48,7 +55,7 @@ export function chooseDatacenters(
       rank(a) - rank(b) ||
       turns.indexOf(a.name) - turns.indexOf(b.name),
   );
-  if (fit.length < count) return { kind: "wait", reason: waitsFor(count, needed, open) };
+  if (fit.length < count) return { kind: "wait", reason: waitsFor(count, needed, open, whyNot) };
   return {
     kind: "chosen",
     datacenters: byName(sorted.slice(0, count), cores === null ? null : needed),
@@ -66,6 +73,16 @@ function named(routing: Routing, cores: number | null, rooms: readonly Datacente
   const most = Math.max(...(needed ?? [1]));
   if (short) return { kind: "wait", reason: waitsFor(names.length, most, chosen) };
   return { kind: "chosen", datacenters: byName(chosen, cores === null ? null : 1) };
+}
+
+/** Null: the job may go there. */
+export function whyAvoided(
+  avoided: ReadonlyMap<string, Avoided>,
+  name: string,
+  now: number,
+): string | null {
+  const { until = 0, why = null } = avoided.get(name) ?? {};
+  return until > now ? why : null;
 }
 
 /** It has so many free cores, or a queue for them. */
@@ -88,9 +105,18 @@ function byName(
     .map(({ coresFree, name }) => ({ name, cores: cores ?? coresFree }));
 }
 
-function waitsFor(count: number, needed: number, rooms: readonly DatacenterRoom[]): string {
+function waitsFor(
+  count: number,
+  needed: number,
+  rooms: readonly DatacenterRoom[],
+  whyNot: (name: string) => string | null = () => null,
+): string {
   if (rooms.length === 0) return "no datacenter can be reached";
-  const free = rooms.map(({ coresFree, name }) => `${name} ${coresFree}`).join(", ");
+  const told = rooms.map(({ coresFree, name }) => {
+    const why = coresFree >= needed ? whyNot(name) : null;
+    return why === null ? `${name} ${coresFree}` : `${name} ${coresFree} (but ${why})`;
+  });
+  const free = told.join(", ");
   const where = count === 1 ? "in a datacenter" : `in each of ${count} datacenters`;
   return `it needs ${needed} free cores ${where}; there are: ${free}`;
 }

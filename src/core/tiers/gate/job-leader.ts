@@ -20,7 +20,7 @@ import { MessageLines } from "../manager/message-lines.ts";
 import { tenantOf } from "../manager/tenants.ts";
 import type { JobStatus, Submission } from "../messages.ts";
 import { Branch, UNWANTED, type Wanted } from "./branch.ts";
-import { chooseDatacenters } from "./choice.ts";
+import { type Avoided, chooseDatacenters, whyAvoided } from "./choice.ts";
 import { ofJob } from "./cluster-summary.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
 import { JobClock } from "./job-clock.ts";
@@ -59,7 +59,7 @@ export class JobLeader {
   readonly #branches = new Map<string, Branch>();
   /** Where it does not run any more: they are told to end. */
   #left: Branch[] = [];
-  readonly #avoided = new Map<string, number>();
+  readonly #avoided = new Map<string, Avoided>();
   /** Parts of the present choice that this gate has sent out itself: it knows which of them nobody was asked for. */
   readonly #sent = new Set<string>();
   /** The datacenter that has not taken it last, until another is chosen. */
@@ -312,9 +312,8 @@ export class JobLeader {
     const { datacenters, now } = this.#context;
     const { dispatched } = state.run;
     const gone = new Set(dispatched.map(({ dcId }) => dcId));
-    const avoided = [...this.#avoided].filter(([, until]) => until > now).map(([name]) => name);
     const choice = chooseDatacenters(routing, submission.cores, {
-      ...{ rooms: datacenters.rooms(), avoided },
+      ...{ rooms: datacenters.rooms(), avoided: this.#avoided, now },
       inOrder: (names) => datacenters.inOrder(names, routing.prefer),
     });
     this.#reason = choice.kind === "wait" ? choice.reason : null;
@@ -344,15 +343,17 @@ export class JobLeader {
     if (branch.status === "CANCELLED") return "it was given up there";
     if (branch.silentMs(now) > 2 * silenceMs) return "it is not heard";
     const queuedFor = branch.queuedAt === null ? 0 : now - branch.queuedAt;
-    const others = this.#context.datacenters
-      .rooms()
-      .some(({ coresFree, name }) => name !== branch.datacenter && coresFree > 0);
+    const rooms = this.#context.datacenters.rooms();
+    const isOpen = (name: string): boolean =>
+      name !== branch.datacenter && whyAvoided(this.#avoided, name, now) === null;
+    const others = rooms.some(({ coresFree, name }) => coresFree > 0 && isOpen(name));
     const holds = this.#branches.size > 1;
     return queuedFor > queuedMs && (others || holds) ? "it has no free cores" : null;
   }
 
-  #goElsewhere(state: JobState, { datacenter }: Branch, why: string): void {
-    this.#avoided.set(datacenter, this.#context.now + AVOIDED_MS);
+  #goElsewhere(state: JobState, { datacenter, hindrance }: Branch, why: string): void {
+    const until = this.#context.now + AVOIDED_MS;
+    this.#avoided.set(datacenter, { until, why: hindrance ?? why });
     this.#leftAt = datacenter;
     this.#context.datacenters.failed(datacenter);
     this.#append(state, { kind: "JobQueued", reason: `${datacenter}: ${why}` });

@@ -41,7 +41,10 @@ export function jobView(
     id: state.jobId,
     name: spec?.submission.name ?? "",
     status: leader?.status ?? (unaccepted(state).length > 0 ? "QUEUED" : statusOf(state)),
-    reason: leader?.reason ?? reasonOf(state) ?? whyWaits(state, spec, primary, context),
+    reason:
+      leader === null
+        ? (reasonOf(state) ?? whyWaits(state, spec, primary, context))
+        : (leader.reason ?? context.places.of(state)),
     createdAt: createdAtOf(state),
     leader: primary,
     fence: view,
@@ -71,7 +74,7 @@ function whyWaits(
   if (place === null || spec === null) return place;
   const { routing, submission } = spec;
   const choice = chooseDatacenters(routing, submission.cores, {
-    ...{ rooms: datacenters.rooms(), avoided: [] },
+    ...{ rooms: datacenters.rooms(), avoided: new Map(), now: 0 },
     inOrder: (names) => names,
   });
   return choice.kind === "wait" ? `${choice.reason}; ${place}` : place;
