@@ -293,7 +293,7 @@ describe("members never reached", () => {
     ["gate", 145_000],
     ["worker", 180_000],
   ] as const)(
-    "a %s that never answers is dropped after %d ms without a word of death",
+    "a %s that never answers is dropped after %d ms without a word of death (AD-35)",
     (role, ms) => {
       const bench = new Bench().meet("a");
       const node = record("ghost", role);
