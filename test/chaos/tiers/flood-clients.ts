@@ -92,6 +92,12 @@ class FloodClient {
   readonly #raw = new RawClient(order.addresses, order.secret);
   readonly #jobs: string[] = [];
 
+  /** Until the gate says anything to it: a busy machine takes long to greet so many. */
+  async connect(): Promise<void> {
+    while ((await this.#raw.ask({ kind: "datacenters" }, order.gate)) === null)
+      await pause(AGAIN_MS);
+  }
+
   /** One job after the other, and what it has begun with to its end: a job that it is not told of has nobody. */
   async flood(submission: Submission, until: number): Promise<void> {
     while (Date.now() < until) {
@@ -110,7 +116,6 @@ class FloodClient {
       const answer = await this.#raw.ask(request, order.gate);
       if (answer?.kind === "accepted") return answer.job;
       if (answer === null) tally.late++;
-      // Who is not connected yet has no answer at once.
       await pause(Math.max(AGAIN_MS, refusedFor(answer)));
     }
     return null;
@@ -176,6 +181,7 @@ function refusedFor(answer: ClientAnswer | null): number {
 
 const submission = await prepared();
 const clients = Array.from({ length: order.clients }, () => new FloodClient());
+await Promise.all(clients.map((client) => client.connect()));
 const until = Date.now() + order.ms;
 process.stdout.write("flooding\n");
 await Promise.all(clients.map((client) => client.flood(submission, until)));
