@@ -49,7 +49,7 @@ describe("a job for which no cores are free", () => {
     expect(choose(999)).toEqual({
       kind: "wait",
       reason:
-        "it needs 1 free cores in a datacenter; there are: a 2 (but its tenant has too many), b 0",
+        "it needs 1 free core in a datacenter; there are: a 2 (but its tenant has too many), b 0",
     });
     expect(choose(1_000)).toMatchObject({ kind: "chosen" });
   });

@@ -6,6 +6,7 @@
  * gate, it would be behind all of them, and behind whoever joins them.
  */
 
+import { formatCounted } from "../../run/results/format.ts";
 import type { Routing } from "../messages.ts";
 import type { DatacenterRoom } from "./datacenters.ts";
 import { coresOf, weightOf } from "./job-parts.ts";
@@ -118,7 +119,7 @@ function waitsFor(
   });
   const free = told.join(", ");
   const where = count === 1 ? "in a datacenter" : `in each of ${count} datacenters`;
-  return `it needs ${needed} free cores ${where}; there are: ${free}`;
+  return `it needs ${formatCounted(needed, "free core")} ${where}; there are: ${free}`;
 }
 
 function order(a: string, b: string): number {
