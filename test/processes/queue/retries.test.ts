@@ -96,6 +96,7 @@ onBothStores("waiting after failures", (open) => {
     expect(ended).toMatchObject({ state: "FAILED", attempt_id: QUEUE_LIMITS.snoozesMax + 1 });
     expect(ended.error?.message).toBe("it asked to be run later more than 100 times");
     const again = await client.requeue(id);
-    expect(again.state).toBe("QUEUED");
+    // A worker may have taken it before it is read.
+    expect(["QUEUED", "RUNNING"]).toContain(again.state);
   });
 });
