@@ -1,7 +1,7 @@
 /**
  * How many workers one manager carries: a real manager process, and workers that tell it recorded merged frames over
  * real connections. What counts is the processor time of the manager for each frame: a busy machine makes frames rare,
- * and dearer by what its caches lose.
+ * and cheaper where several share a turn.
  */
 
 import type { Address } from "../../src/core/base/ids.ts";
