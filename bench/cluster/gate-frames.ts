@@ -1,8 +1,8 @@
 /**
  * How many datacenters one gate carries: a real gate process, and managers that tell it recorded merged frames over
  * real connections as often as it asks. One client looks at the figures as a terminal does. What counts is the
- * processor time of the gate for each frame, with that of the terminal: a busy machine makes frames rare, and dearer
- * by what its caches lose.
+ * processor time of the gate for each frame, with that of the terminal: a busy machine makes frames rare, and cheaper
+ * where several share a turn.
  */
 
 import { ANYWHERE } from "../../src/core/tiers/messages.ts";

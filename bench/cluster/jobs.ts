@@ -1,19 +1,21 @@
 /**
  * How many jobs three gates take on per second, each with a key of its own and on the disks of a quorum before it is
  * answered: one process with many clients, each of which submits again as soon as it is answered. One long job has
- * the only core, so all others are queued.
+ * the only core, so all others are queued; those of a round are cancelled before the next.
  */
 
-import { type ClusterClient, ClusterError } from "../../src/client/client.ts";
+import { type ClusterClient, hasEnded } from "../../src/client/client.ts";
 import { cpuSecondsOf } from "../http/processes.ts";
 import { type Findings, type Measurement, quantile } from "./row.ts";
 import { pause, Stage } from "./stage.ts";
 
 /** A gate takes five jobs of one client per second: these may be more than are aimed at. */
 const CLIENTS = 240;
-const WARM_UP_MS = 5_000;
-const SLICE_MS = 5_000;
-/** Jobs that are asked for in the end: each is there, and queued. */
+/** Fewer than the queue of one tenant holds; they are cancelled before the next round. */
+const JOBS_PER_ROUND = 800;
+const CANCELLERS = 24;
+const LOOK_MS = 100;
+/** Of a round, that are asked for when all are accepted: each is there, and queued. */
 const LOOKED_AT = 50;
 const MUST = 200;
 
@@ -26,62 +28,63 @@ const JOBS = {
 
 type Submits = (client: ClusterClient) => Promise<string>;
 
-/** Each client submits again and again until it is told to stop. */
-class Programs {
-  readonly accepted: string[] = [];
-  /** Of those since it was last emptied: how long each waited for its answer. */
-  tookMs: number[] = [];
-  refused = 0;
-  #isOver = false;
-  readonly #clients: readonly ClusterClient[];
-  readonly #running: readonly Promise<void>[];
-
-  constructor(clients: readonly ClusterClient[], submits: Submits) {
-    this.#clients = clients;
-    this.#running = clients.map((client) => this.#run(client, submits));
-  }
-
-  async end(): Promise<void> {
-    this.#isOver = true;
-    await Promise.all(this.#running);
-    await Promise.all(this.#clients.map((client) => client.close()));
-  }
-
-  async #run(client: ClusterClient, submits: Submits): Promise<void> {
-    while (!this.#isOver) {
+/** Jobs of a round, by clients each of which submits again as soon as it is answered. */
+async function submitAll(
+  clients: readonly ClusterClient[],
+  submits: Submits,
+): Promise<{ readonly accepted: string[]; readonly tookMs: number[] }> {
+  const accepted: string[] = [];
+  const tookMs: number[] = [];
+  let open = JOBS_PER_ROUND;
+  const run = async (client: ClusterClient): Promise<void> => {
+    while (open-- > 0) {
       const at = performance.now();
-      try {
-        this.accepted.push(await submits(client));
-        this.tookMs.push(performance.now() - at);
-      } catch (error) {
-        if (!(error instanceof ClusterError)) throw error;
-        this.refused++;
-      }
+      accepted.push(await submits(client));
+      tookMs.push(performance.now() - at);
     }
-  }
+  };
+  await Promise.all(clients.map(run));
+  return { accepted, tookMs };
+}
+
+/** The queue is empty again. */
+async function cancelAll(
+  clients: readonly ClusterClient[],
+  jobs: readonly string[],
+): Promise<void> {
+  const left = [...jobs];
+  const control = { kind: "cancel", reason: "measured" } as const;
+  const run = async (client: ClusterClient): Promise<void> => {
+    for (let job = left.pop(); job !== undefined; job = left.pop()) {
+      await client.control(job, control, "bench");
+      while (!hasEnded((await client.status(job)).status)) await pause(LOOK_MS);
+    }
+  };
+  await Promise.all(clients.slice(0, CANCELLERS).map(run));
 }
 
 async function rateOf(
-  { nodes }: Stage,
-  programs: Programs,
+  stage: Stage,
+  clients: readonly ClusterClient[],
+  submits: Submits,
   say: (text: string) => void,
 ): Promise<number> {
+  const { nodes } = stage;
   const pids = nodes.names("gate").map((name) => nodes.pidOf(name));
   const cpuSeconds = (): number => pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
-  const [cpu, before, refused] = [cpuSeconds(), programs.accepted.length, programs.refused];
-  const began = performance.now();
-  programs.tookMs = [];
-  await pause(SLICE_MS);
+  const [cpu, began] = [cpuSeconds(), performance.now()];
+  const { accepted, tookMs } = await submitAll(clients, submits);
   const seconds = (performance.now() - began) / 1_000;
-  const count = programs.accepted.length - before;
   const used = cpuSeconds() - cpu;
-  const [p50, p99] = [quantile(programs.tookMs, 0.5), quantile(programs.tookMs, 0.99)];
+  const [p50, p99] = [quantile(tookMs, 0.5), quantile(tookMs, 0.99)];
+  const rate = accepted.length / seconds;
   say(
-    `jobs: ${(count / seconds).toFixed(0)} per second, answered after ${p50.toFixed(0)} ms, ` +
-      `p99 ${p99.toFixed(0)} ms, ` +
-      `${programs.refused - refused} given up, ${((1_000 * used) / count).toFixed(1)} ms of CPU of all gates for a job`,
+    `jobs: ${rate.toFixed(0)} per second, answered after ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms, ` +
+      `${((1_000 * used) / accepted.length).toFixed(1)} ms of CPU of all gates for a job`,
   );
-  return count / seconds;
+  await check(stage, accepted);
+  await cancelAll(clients, accepted);
+  return rate;
 }
 
 /** One key is one job, and each that was looked at waits for cores. */
@@ -103,14 +106,15 @@ async function measure(rounds: number, say: (text: string) => void): Promise<Fin
     await stage.submit(job);
     await first;
     const clients = Array.from({ length: CLIENTS }, () => stage.nodes.client());
-    const programs = new Programs(clients, (client) => client.submit(job.submission, job.files));
+    const submits: Submits = (client) => client.submit(job.submission, job.files);
     try {
-      await pause(WARM_UP_MS);
-      for (let round = 0; round < rounds; round++) rates.push(await rateOf(stage, programs, say));
+      // The first round warms up.
+      await rateOf(stage, clients, submits, say);
+      for (let round = 0; round < rounds; round++)
+        rates.push(await rateOf(stage, clients, submits, say));
     } finally {
-      await programs.end();
+      await Promise.all(clients.map((client) => client.close()));
     }
-    await check(stage, programs.accepted);
   } finally {
     await stage.close();
   }
