@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ClientAnswer, JobEventView, JobView } from "../messages.ts";
+import { attemptsOf } from "./job-history.ts";
+import type { RunState } from "./run-state.ts";
 import { World } from "./testing/world.ts";
 
 function eventsIn(answer: ClientAnswer): readonly JobEventView[] {
@@ -96,5 +98,26 @@ describe("a job as a manager shows it that does not lead it", () => {
     const leader = world.leaderOf(job);
     world.ask({ kind: "control", job, by: "ada", control: { kind: "pause" } }, leader);
     for (const manager of [0, 1, 2]) world.until(() => seenBy(manager) === "PAUSED");
+  });
+});
+
+describe("an attempt of a workflow", () => {
+  type Decision = RunState["history"][number];
+  const step = { kind: "report", workflow: "shop", error: null, faults: [] } as const;
+  const report: Decision = { kind: "step", at: 2, step };
+  const loss: Decision = {
+    ...{ kind: "coreLost", at: 1, core: 0, what: "gone", awaited: false, figures: null },
+  };
+
+  it.each([
+    ["running", [], "running"],
+    ["running", [report], "finished"],
+    ["lost", [loss], "lost"],
+    ["lost", [loss, report], "lost"],
+    ["lost", [report, loss], "finished"],
+    ["finished", [report, loss], "finished"],
+  ] as const)("that is %s after %o is shown as %s", (status, history, shown) => {
+    const attempt = { workflow: "shop", worker: "w0", core: 0, token: 1, status };
+    expect(attemptsOf({ attempts: [attempt], history })[0]?.status).toBe(shown);
   });
 });

@@ -157,16 +157,22 @@ export function workflowStatus({ attempts, history }: RunState, name: string): W
   return attempts.some(({ workflow }) => workflow === name) ? "running" : "waiting";
 }
 
-/** What was placed of a workflow that is over is over: a core that waited for a set-up that failed never says so. */
-export function attemptsOf(run: RunState): readonly RunAttempt[] {
-  const over = new Set(
-    run.history.flatMap((one) =>
-      one.kind === "step" && one.step.kind === "report" ? [one.step.workflow] : [],
-    ),
-  );
-  return run.attempts.map((one) =>
-    one.status === "running" && over.has(one.workflow) ? { ...one, status: "finished" } : one,
-  );
+/**
+ * What was placed of a workflow that is over is over: a core that waited for a set-up that failed never says so, and
+ * one that is lost later has lost nothing of it.
+ */
+export function attemptsOf(run: Pick<RunState, "attempts" | "history">): readonly RunAttempt[] {
+  const over = new Map<string, number>();
+  const lost = new Map<number, number>();
+  for (const [at, one] of run.history.entries()) {
+    if (one.kind === "coreLost") lost.set(one.core, at);
+    else if (one.kind === "step" && one.step.kind === "report") over.set(one.step.workflow, at);
+  }
+  return run.attempts.map((one) => {
+    const endedAt = one.status === "lost" ? (lost.get(one.core) ?? 0) : Number.POSITIVE_INFINITY;
+    const isOver = (over.get(one.workflow) ?? Number.POSITIVE_INFINITY) < endedAt;
+    return isOver ? { ...one, status: "finished" } : one;
+  });
 }
 
 export function workflowViews(run: RunState): readonly WorkflowView[] {
