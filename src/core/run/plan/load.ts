@@ -138,18 +138,25 @@ export function targetRate(plan: LoadPlan, elapsedMs: number): number {
 /** Arrivals asked for up to that time: the area under the rate. */
 export function plannedArrivals(plan: LoadPlan, untilMs: number): number {
   if (plan.kind === "search") return (targetRate(plan, 0) * untilMs) / 1_000;
-  if (plan.kind !== "rate") return 0;
-  let area = 0;
-  let start = 0;
+  return plan.kind === "rate" ? areaUnder(plan.stages, untilMs) : 0;
+}
+
+/** Load asked for up to that time: users or arrivals per second times seconds, or seconds where it never changes. */
+export function plannedLoad(plan: LoadPlan, untilMs: number): number {
+  return "stages" in plan ? areaUnder(plan.stages, untilMs) : untilMs / 1_000;
+}
+
+/** The most users or arrivals per second from then on; 1 where they never change. */
+export function peakLoad(plan: LoadPlan, fromMs: number): number {
+  if (!("stages" in plan)) return 1;
+  let peak = lineAt(plan.stages, fromMs);
+  let end = 0;
   for (const { durationMs, from, to } of plan.stages) {
-    const inside = Math.min(durationMs, untilMs - start);
-    // One of no length only says at which height the next begins.
-    if (inside <= 0) continue;
-    const reached = from + ((to - from) * inside) / durationMs;
-    area += (((from + reached) / 2) * inside) / 1_000;
-    start += durationMs;
+    const start = end;
+    end += durationMs;
+    if (end > fromMs) peak = Math.max(peak, to, start >= fromMs ? from : 0);
   }
-  return area;
+  return peak;
 }
 
 /**
@@ -270,6 +277,20 @@ function stagesMs(stages: readonly Stage[]): number {
 }
 
 /** Height of the line at a moment; before and after the plan that of its ends. */
+function areaUnder(stages: readonly Stage[], untilMs: number): number {
+  let area = 0;
+  let start = 0;
+  for (const { durationMs, from, to } of stages) {
+    const inside = Math.min(durationMs, untilMs - start);
+    // One of no length only says at which height the next begins.
+    if (inside <= 0) continue;
+    const reached = from + ((to - from) * inside) / durationMs;
+    area += (((from + reached) / 2) * inside) / 1_000;
+    start += durationMs;
+  }
+  return area;
+}
+
 function lineAt(stages: readonly Stage[], elapsedMs: number): number {
   let start = 0;
   for (const stage of stages) {

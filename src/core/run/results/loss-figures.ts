@@ -13,6 +13,10 @@ export interface LossFigures {
   readonly requestsPerSecondMax?: number | undefined;
   /** Of its last frame. */
   readonly measuredMs: number;
+  /** It had begun, and too little is known to say how much it makes. */
+  readonly isUnbounded?: boolean | undefined;
+  /** Milliseconds of the run up to which the unseen are meant; until its loss was agreed on when it is not told. */
+  readonly noticedMs?: number | undefined;
 }
 
 /** What its driver knows of a lost core. */

@@ -1,6 +1,7 @@
 /** Cores that were lost in a run: what ran there, what of it is in no figure, and who made up for it. */
 
 import { isoText } from "../../base/civil.ts";
+import { planDurationMs } from "../plan/load.ts";
 import { formatCount } from "./format.ts";
 import { costOf, dealtText } from "./load-figures.ts";
 import type { LossFigures } from "./loss-figures.ts";
@@ -19,7 +20,7 @@ interface LostCore {
   /** Milliseconds of the wall clock; not finite when the run does not know it. */
   readonly wallMs: number;
   readonly atSeconds: number;
-  /** Of the run. */
+  /** Of the run: from when on what it may have made is in no figure of its loss. */
   readonly lostAtMs: number;
 }
 
@@ -70,11 +71,12 @@ export class Losses {
   }
 
   /** What a worker that was only silent may have made since it was given up; null when nobody knows. */
-  #unheard({ core, figures, lostAtMs, worker }: LostCore, nowMs: number): number | null {
+  #unheard(lost: LostCore, ran: Measured, nowMs: number): number | null {
+    const { core, figures, lostAtMs, worker } = lost;
     // A process of this machine that is lost has ended.
-    if (worker === null) return 0;
+    if (worker === null || ran.length === 0) return 0;
     const overAtMs = this.#over.get(core);
-    if (overAtMs === undefined && this.isCutShort) return null;
+    if (overAtMs === undefined && (this.isCutShort || ran.some(isOverEarlier))) return null;
     const ms = Math.max(0, (overAtMs ?? nowMs) - lostAtMs);
     return Math.ceil(((figures.requestsPerSecondMax ?? 0) * ms) / 1_000);
   }
@@ -85,8 +87,9 @@ export class Losses {
     const held = ran.reduce((sum, one) => sum + one.requestsOf(core), 0);
     // What another driver of the run had counted may be in no figure of this one.
     const unseen = figures.requestsUnseen + Math.max(0, figures.requestsCounted - held);
-    const unheard = ran.length === 0 ? 0 : this.#unheard(lost, nowMs);
-    const isUnknown = unheard === null || (lost.isUnknown && ran.length > 0);
+    const unheard = this.#unheard(lost, ran, nowMs);
+    const isUnbounded = lost.isUnknown || figures.isUnbounded === true;
+    const isUnknown = unheard === null || (isUnbounded && ran.length > 0);
     const requestsNotCounted = isUnknown ? null : unseen + unheard;
     const resumedMs = joined === null ? null : firstOf(ran, joined.core);
     const untilMs = resumedMs ?? Math.max(0, ...ran.map(({ elapsedMs }) => elapsedMs));
@@ -119,6 +122,12 @@ function uncountedText(requests: number | null): string {
 
 type Measured = readonly WorkflowAggregate[];
 
+/** What is cut off may go on with it: it has no planned end, or failed before. */
+function isOverEarlier({ manifest, status }: WorkflowAggregate): boolean {
+  if (status === "running") return false;
+  return status !== "completed" || planDurationMs(manifest.load) === null;
+}
+
 /** What the loss of a core costs, were it lost now; `ran`: what measures there. */
 export function lossFigures(ran: Measured, core: number, nowMs: number): LossFigures {
   const shares = ran.map((workflow) => workflow.shareOf(core, nowMs));
@@ -132,6 +141,8 @@ export function lossFigures(ran: Measured, core: number, nowMs: number): LossFig
     requestsUnseen: sum(({ requestsUnseen }) => requestsUnseen),
     requestsPerSecondMax: sum(({ requestsPerSecondMax = 0 }) => requestsPerSecondMax),
     measuredMs: Math.max(0, ...shares.map(({ measuredMs }) => measuredMs)),
+    isUnbounded: shares.some((share) => share.isUnbounded),
+    noticedMs: nowMs,
   };
 }
 

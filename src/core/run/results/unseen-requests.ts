@@ -1,40 +1,67 @@
 /**
  * How many requests a core may have made since its last frame, were it lost now: the most that it made in any
- * second, for as long as nothing was seen of it.
+ * second for the load that was asked for, at the highest load that may have been asked for since.
  */
+
+import { WINDOW_MS } from "../stats/window-store.ts";
 
 /** Rates are taken over at least so much measured time: single windows may hold bursts. */
 const STRETCH_MS = 1_000;
 
+/** What a frame does not tell yet: its last windows are not full. */
+export const OPEN_WINDOWS_MS = 2 * WINDOW_MS;
+
+/** What a frame says, or several together. */
+interface Seen {
+  readonly measuredMs: number;
+  readonly requests: number;
+  /** Up to then, in the plan's unit of load times seconds. */
+  readonly asked: number;
+}
+
+/** What may have been made since: `perSecond` at most, and `most` up to now. */
+export interface Unseen {
+  readonly most: number;
+  readonly perSecond: number;
+}
+
 export class UnseenRequests {
-  #from = { measuredMs: 0, requests: 0 };
-  #last = { measuredMs: 0, requests: 0, seenAtMs: 0 };
-  /** Per millisecond. */
-  #most = 0;
+  /** Where the present stretch began: with a frame, so that both ends tell as much of their last windows. */
+  #from: Seen | null = null;
+  #last: Seen = { measuredMs: 0, requests: 0, asked: 0 };
+  #seenAtMs = 0;
+  /** For each unit of load that was asked for; null before a stretch is over. */
+  #most: number | null = null;
 
-  /** A frame says how much was made in how much measured time. */
-  seen(measuredMs: number, requests: number, nowMs: number): void {
-    this.#last = { measuredMs, requests, seenAtMs: nowMs };
-    const stretchMs = measuredMs - this.#from.measuredMs;
-    if (stretchMs < STRETCH_MS) return;
-    this.#most = Math.max(this.#most, (requests - this.#from.requests) / stretchMs);
-    this.#from = { measuredMs, requests };
+  seen(seen: Seen, nowMs: number): void {
+    this.#last = seen;
+    this.#seenAtMs = nowMs;
+    this.#from ??= seen;
+    if (seen.measuredMs - this.#from.measuredMs < STRETCH_MS) return;
+    this.#most = Math.max(this.#most ?? 0, ratio(this.#from, seen));
+    this.#from = seen;
   }
 
-  /** `users`: what each of them had under way comes on top. */
-  most(nowMs: number, users: number): number {
-    const sinceMs = Math.max(STRETCH_MS, nowMs - this.#last.seenAtMs);
-    return Math.ceil(this.#rate * sinceMs) + users;
+  /** Of the last frame. */
+  get measuredMs(): number {
+    return this.#last.measuredMs;
   }
 
-  get perSecondMax(): number {
-    return this.#rate * 1_000;
+  /**
+   * `peak`: the highest load that may be asked for since the last frame. `users`: what each of them had under way
+   * comes on top. Null when the core had hardly begun: nothing says how much it makes.
+   */
+  most(nowMs: number, users: number, peak: number): Unseen | null {
+    if (this.#from === null || this.#most === null || this.#last.requests === 0) return null;
+    const isLong = this.#last.measuredMs - this.#from.measuredMs >= STRETCH_MS / 2;
+    const perUnit = Math.max(this.#most, isLong ? ratio(this.#from, this.#last) : 0);
+    const perSecond = perUnit * peak;
+    const sinceMs = Math.max(STRETCH_MS, nowMs - this.#seenAtMs) + OPEN_WINDOWS_MS;
+    return { most: Math.ceil((perSecond * sinceMs) / 1_000) + users, perSecond };
   }
+}
 
-  /** Per millisecond. */
-  get #rate(): number {
-    const { measuredMs, requests } = this.#last;
-    const stretchMs = Math.max(STRETCH_MS, measuredMs - this.#from.measuredMs);
-    return Math.max(this.#most, (requests - this.#from.requests) / stretchMs);
-  }
+function ratio(from: Seen, to: Seen): number {
+  const asked = to.asked - from.asked;
+  return asked > 0 ? (to.requests - from.requests) / asked : 0;
 }

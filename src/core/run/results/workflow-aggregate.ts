@@ -3,7 +3,7 @@
 import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { FaultCounts } from "../job/faults.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
-import { plannedArrivals } from "../plan/load.ts";
+import { peakLoad, plannedArrivals, plannedLoad } from "../plan/load.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
 import { FrameWriter } from "../stats/frames.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -14,11 +14,13 @@ import type { LoadWindow, StepWindow } from "../stats/windows.ts";
 import { RUN_HISTOGRAMS, type WorkflowStats } from "../stats/workflow-stats.ts";
 import type { LossFigures } from "./loss-figures.ts";
 import type { WorkflowStatus } from "./model.ts";
-import { UnseenRequests } from "./unseen-requests.ts";
+import { OPEN_WINDOWS_MS, type Unseen, UnseenRequests } from "./unseen-requests.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
 const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
+/** Where nothing was heard. */
+const NOTHING: Unseen = { most: 0, perSecond: 0 };
 /** Pauses whose place in the run is remembered one by one. */
 const PAUSES_MAX = 1_000;
 /** Windows come at most so late; then the cores have stalled, and the present is shown as silence. */
@@ -124,7 +126,9 @@ export class WorkflowAggregate {
     const { measuredMs, requests } = this.#merger.progressOf(core);
     const unseen = this.#unseen.get(core) ?? new UnseenRequests();
     this.#unseen.set(core, unseen);
-    unseen.seen(measuredMs, requests, nowMs);
+    const { load } = this.manifest;
+    const asked = this.#asked((untilMs) => plannedLoad(load, untilMs), measuredMs);
+    unseen.seen({ measuredMs, requests, asked }, nowMs);
     if (measuredMs > this.#furthest.measuredMs) this.#furthest = { measuredMs, seenAtMs: nowMs };
   }
 
@@ -150,10 +154,22 @@ export class WorkflowAggregate {
   shareOf(core: number, nowMs: number): Omit<LossFigures, "workflow"> {
     const { measuredMs, requests } = this.#merger.progressOf(core);
     const users = this.#vitals.get(core)?.activeUsers ?? 0;
+    const share = { users, measuredMs, requestsCounted: requests };
     const unseen = this.#unseen.get(core);
-    const requestsUnseen = unseen?.most(nowMs, users) ?? 0;
-    const requestsPerSecondMax = unseen?.perSecondMax ?? 0;
-    return { users, measuredMs, requestsCounted: requests, requestsUnseen, requestsPerSecondMax };
+    const bound = unseen?.most(nowMs, users, this.#peakSince(unseen.measuredMs)) ?? null;
+    // A search asks for whatever it likes.
+    const isUnbounded = bound === null || this.manifest.load.kind === "search";
+    const { most: requestsUnseen, perSecond: requestsPerSecondMax } = bound ?? NOTHING;
+    return { ...share, requestsUnseen, requestsPerSecondMax, isUnbounded };
+  }
+
+  /** The highest load that may have been asked for since a frame: its last windows were not full yet. */
+  #peakSince(frameMs: number): number {
+    const sinceMs = Math.max(0, frameMs - OPEN_WINDOWS_MS);
+    const before = this.#factors.findLast(({ fromMs }) => fromMs <= sinceMs)?.factor ?? 1;
+    const later = this.#factors.filter(({ fromMs }) => fromMs > sinceMs);
+    const factor = Math.max(before, ...later.map((one) => one.factor));
+    return factor * peakLoad(this.manifest.load, sinceMs);
   }
 
   /** The load of this core is over. */
@@ -224,12 +240,17 @@ export class WorkflowAggregate {
   /** Asked for in the measured time so far. */
   get plannedArrivals(): number {
     const { load } = this.manifest;
+    return this.#asked((untilMs) => plannedArrivals(load, untilMs), this.elapsedMs);
+  }
+
+  /** What a plan asks for up to some measured time, as it was changed by hand. */
+  #asked(planned: (untilMs: number) => number, endMs: number): number {
     const changes = [{ fromMs: 0, factor: 1 }, ...this.#factors].filter(
-      ({ fromMs }) => fromMs <= this.elapsedMs,
+      ({ fromMs }) => fromMs <= endMs,
     );
     return changes.reduce((sum, { factor, fromMs }, at) => {
-      const untilMs = changes[at + 1]?.fromMs ?? this.elapsedMs;
-      return sum + factor * (plannedArrivals(load, untilMs) - plannedArrivals(load, fromMs));
+      const untilMs = changes[at + 1]?.fromMs ?? endMs;
+      return sum + factor * (planned(untilMs) - planned(fromMs));
     }, 0);
   }
 

@@ -133,6 +133,23 @@ describe("the share of a lost worker", () => {
     expect(summary?.lost[0]).toMatchObject({ requestsNotCounted: null, exact: false });
   });
 
+  it("is of no known size when nothing was heard of it, or the job fails before it has come back", () => {
+    const world = new World({ managers: 1, workers: 2, cores: 1, loadMs: LOAD_MS });
+    world.run(600);
+    const job = world.submit({ manifests, cores: 1 });
+    runs(world, job);
+    const unknown = { requestsNotCounted: null, exact: false };
+    const [silent = -1] = loading(world, job);
+    world.worker(silent).cut = true;
+    expect(world.end(job).summary?.lost).toMatchObject([unknown]);
+
+    const others = running({ workers: 2 });
+    for (const worker of others.world.workers) worker.cut = true;
+    const { status, summary } = others.world.end(others.job);
+    expect(status).toBe("FAILED");
+    expect(summary?.lost).toMatchObject([unknown, unknown]);
+  });
+
   it("is lost with it where no core is free", () => {
     const { job, world } = running({ workers: 2 });
     const [lost = -1] = loading(world, job);

@@ -96,7 +96,8 @@ export class RunDriver {
     const isUnknown = token !== undefined && this.#framed?.has(`${core}/${token}`) === false;
     if (isUnknown) return null;
     const figures = this.machine.lossOf(core, this.#context.now);
-    return complete ? { ...figures, requestsUnseen: 0, requestsPerSecondMax: 0 } : figures;
+    const none = { requestsUnseen: 0, requestsPerSecondMax: 0, isUnbounded: false };
+    return complete ? { ...figures, ...none } : figures;
   }
 
   onTick(): void {

@@ -200,7 +200,8 @@ export const isTracking = record({
 const figures = record({
   ...{ workflow: orNull(isText), users: isNumber, measuredMs: isNumber },
   ...{ requestsCounted: isNumber, requestsUnseen: isNumber },
-  requestsPerSecondMax: optional(isNumber),
+  ...{ requestsPerSecondMax: optional(isNumber), noticedMs: optional(isNumber) },
+  isUnbounded: optional(isBoolean),
 });
 const coreLost = { core: isWhole, what: isText, awaited: isBoolean, figures: orNull(figures) };
 const coreJoined = { core: isWhole, instead: isWhole };

@@ -1,0 +1,114 @@
+/** What a lost core may have made since its last frame is never less than what it made. */
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Recorder } from "../../../engine/recorder.ts";
+import { recorderHost } from "../../../engine/testing/recorder-host.ts";
+import { ERROR_KINDS } from "../../../protocols/protocol.ts";
+import { manifest } from "../job/testing/manifest.ts";
+import { type LoadPlan, plannedArrivals, type Stage } from "../plan/load.ts";
+import { WorkflowAggregate } from "./workflow-aggregate.ts";
+
+const FRAME_MS = 100;
+const VITALS = { cpu: 0, residentBytes: 0, activeUsers: 1 };
+const TIMES = { startedAt: 0, endedAt: 10, firstByteAt: 5, connectMs: -1, tlsMs: -1 };
+const CALL = { errorKind: null, status: 200, ...TIMES, bytesIn: 1, bytesOut: 1 };
+
+/** One core that does as its plan says, and is heard for a while. */
+class Loading {
+  readonly workflow: WorkflowAggregate;
+  readonly #recorder = new Recorder(false, recorderHost());
+  readonly #load: LoadPlan;
+  #factor = 1;
+  #due = 0;
+  #now = 0;
+  made = 0;
+
+  constructor(load: LoadPlan) {
+    this.#load = load;
+    this.workflow = new WorkflowAggregate(manifest("shop", { load }), ERROR_KINDS);
+    this.workflow.started([0], 0);
+    this.#recorder.measureFrom(0);
+  }
+
+  scale(factor: number): void {
+    this.#factor = factor;
+    this.workflow.loadChanged(factor, this.#now);
+  }
+
+  run(ms: number, isHeard: boolean): void {
+    for (const until = this.#now + ms; this.#now < until; ) {
+      const before = plannedArrivals(this.#load, this.#now);
+      this.#now += FRAME_MS;
+      this.#due += this.#factor * (plannedArrivals(this.#load, this.#now) - before);
+      for (; this.made < Math.floor(this.#due); this.made++)
+        this.#recorder.call(this.#recorder.stepNumber("pay", "http", {}), CALL, 0, 0, this.#now);
+      if (isHeard) this.#tell();
+    }
+  }
+
+  #tell(): void {
+    const moment = { measuredMs: this.#now, warmingUp: false, target: 0, arrivalsWaiting: 0 };
+    const bytes = this.#recorder.frame(moment, this.#now, "window");
+    this.#recorder.acknowledged(this.workflow.frame(0, bytes, VITALS, this.#now).held);
+  }
+
+  get loss(): ReturnType<WorkflowAggregate["shareOf"]> {
+    return this.workflow.shareOf(0, this.#now);
+  }
+}
+
+const rate = (stages: readonly Stage[]): LoadPlan => ({ kind: "rate", stages, vusMax: 9 });
+const level = fc.integer({ min: 0, max: 200 });
+const stages = fc.array(
+  fc.record({
+    durationMs: fc.integer({ min: 1, max: 40 }).map((at) => at * 100),
+    from: level,
+    to: level,
+  }),
+  { minLength: 1, maxLength: 4 },
+);
+
+describe("what a lost core may have made since its last frame", () => {
+  it("is bounded, whatever the plan asks for and however it is changed", () => {
+    const ms = fc.integer({ min: 0, max: 60 }).map((at) => at * FRAME_MS);
+    const factor = fc.constantFrom(null, 0.5, 2, 5);
+    fc.assert(
+      fc.property(stages, ms, ms, factor, factor, (plan, heardMs, unheardMs, early, late) => {
+        const core = new Loading(rate(plan));
+        core.run(heardMs / 2, true);
+        if (early !== null) core.scale(early);
+        core.run(heardMs / 2, true);
+        // It may have heard this, and nobody has heard it since.
+        if (late !== null) core.scale(late);
+        core.run(unheardMs, false);
+        const { isUnbounded, requestsCounted, requestsUnseen } = core.loss;
+        if (isUnbounded !== true)
+          expect(core.made - requestsCounted).toBeLessThanOrEqual(requestsUnseen);
+        // Who was heard for a while is bounded.
+        else expect(heardMs < 1_300 || requestsCounted === 0).toBe(true);
+      }),
+    );
+  });
+
+  it("is not far from what it made under a steady load", () => {
+    const core = new Loading(rate([{ durationMs: 60_000, from: 50, to: 50 }]));
+    core.run(10_000, true);
+    core.run(3_000, false);
+    const { isUnbounded, requestsCounted, requestsUnseen } = core.loss;
+    expect(isUnbounded).toBe(false);
+    const unseen = core.made - requestsCounted;
+    expect(requestsUnseen - unseen).toBeGreaterThanOrEqual(0);
+    expect(requestsUnseen - unseen).toBeLessThan(15);
+  });
+
+  it("is not known of one that has hardly begun", () => {
+    const steady = [{ durationMs: 60_000, from: 50, to: 50 }];
+    const silent = new Loading(rate(steady));
+    silent.run(2_000, false);
+    expect(silent.loss).toMatchObject({ isUnbounded: true, requestsUnseen: 0 });
+    const early = new Loading(rate(steady));
+    early.run(900, true);
+    expect(early.loss.isUnbounded).toBe(true);
+  });
+});
