@@ -9,9 +9,12 @@
  */
 
 import { RunState } from "../../src/core/tiers/manager/run-state.ts";
+import { MANAGER_DEFAULTS } from "../../src/core/tiers/manager/types.ts";
+import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { Network } from "../kernel/network.ts";
 import type { World } from "../kernel/world.ts";
+import type { LedgerProcess } from "../ledger/node.ts";
 import type { SimLedger } from "./faults.ts";
 import type { Results } from "./results.ts";
 import type { SimWorker } from "./worker.ts";
@@ -20,6 +23,8 @@ import type { SimWorker } from "./worker.ts";
 const CONTACT_MS_MAX = 30_000;
 /** A worker is taken for lost after 3 s, and a leader that has just begun waits 8 s for those it has not heard. */
 const UNHEARD_MS_MAX = 15_000;
+/** A manager that has heard no worker at all since it began waits so long for one before its jobs count on none. */
+const NOBODY_MS_MAX = MANAGER_DEFAULTS.loadTimeoutMs;
 
 interface PlacementsOptions {
   readonly world: World;
@@ -39,11 +44,19 @@ export class Placements {
   readonly #unheardSince = new Map<SimWorker, number>();
   /** Which lives of its managers and gates a worker has to do with. */
   readonly #lives = new Map<SimWorker, string>();
+  /** When each life of a manager has heard the first of its workers. */
+  readonly #firstHeardAt = new Map<string, number>();
   /** When a core was first seen to be lost, by job and core. */
   readonly #lostAt = new Map<string, number>();
 
   constructor(options: PlacementsOptions) {
     this.#options = options;
+  }
+
+  onEffect(process: LedgerProcess, effect: ProcessEffect): void {
+    if (effect.kind !== "log" || effect.event !== "worker.heard") return;
+    const life = lifeOf(process);
+    if (!this.#firstHeardAt.has(life)) this.#firstHeardAt.set(life, this.#options.world.now);
   }
 
   /** Once a second. */
@@ -114,10 +127,12 @@ export class Placements {
     }
   }
 
-  #checkUnheard(worker: SimWorker, { acts, job, state }: Run): void {
+  #checkUnheard(worker: SimWorker, { acts, job, leader, state }: Run): void {
     const { violations, world } = this.#options;
     const unheardSince = this.#unheardSince.get(worker) ?? world.now;
-    if (!acts || state.end !== null || world.now - unheardSince < UNHEARD_MS_MAX) return;
+    const anyHeardAt = this.#firstHeardAt.get(leader) ?? unheardSince + NOBODY_MS_MAX;
+    const isDue = world.now - Math.max(unheardSince, anyHeardAt) >= UNHEARD_MS_MAX;
+    if (!acts || state.end !== null || !isDue) return;
     const kept = state.cores.filter(
       ({ core, worker: name }) => name === worker.name && !state.lostCores.has(core),
     );
@@ -131,16 +146,24 @@ export class Placements {
 interface Run {
   readonly job: string;
   readonly state: RunState;
+  /** One life of the manager that has this copy. */
+  readonly leader: string;
   /** Whoever has this copy leads the job. */
   readonly acts: boolean;
 }
 
 function runsOf({ process }: SimLedger): readonly Run[] {
+  const leader = lifeOf(process);
   return [...(process.node?.groups ?? [])].flatMap(([group, { app, replica }]) => {
     const state = app.kind === "registered" ? app.application : null;
     if (!(state instanceof RunState)) return [];
-    return [{ job: group.slice(group.indexOf("/") + 1), state, acts: replica.state.acting }];
+    const job = group.slice(group.indexOf("/") + 1);
+    return [{ job, state, leader, acts: replica.state.acting }];
   });
+}
+
+function lifeOf({ id, life }: LedgerProcess): string {
+  return `${id}/${life}`;
 }
 
 /** Keeps since when something holds. */

@@ -118,7 +118,10 @@ class TiersRun {
       ...{ world, network, streams, gates, managers, workers, clients, plan },
       cpus: this.#cluster.cpus,
     });
-    this.#cluster.onEffect = (process, effect) => this.#faults.onEffect(process, effect);
+    this.#cluster.onEffect = (process, effect) => {
+      this.#faults.onEffect(process, effect);
+      this.#placements.onEffect(process, effect);
+    };
     this.#returns = new Returns({ world, violations, plan, network, managers, gates });
     this.#placements = new Placements({
       ...{ world, violations, results, network, managers, gates, workers },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import { World } from "./testing/world.ts";
+import { MANAGER_DEFAULTS } from "./types.ts";
 
 const LOAD_MS = 12_000;
 const load = { kind: "vus", stages: [{ durationMs: LOAD_MS, from: 4, to: 4 }] } as const;
@@ -182,6 +183,20 @@ describe("the share of a lost worker", () => {
     const unknown = { requestsNotCounted: null, dealtAgainTo: expect.stringMatching(/^w[01]$/) };
     expect(summary?.lost).toMatchObject([unknown, unknown]);
     expect(summary?.totals?.requests).toBeGreaterThan(0);
+  });
+
+  it("is waited for after a power cut until a worker could have come back, and no longer (T16)", () => {
+    const { job, world } = running({ workers: 2 });
+    world.kill(0);
+    for (const worker of world.workers) worker.alive = false;
+    world.start(0);
+    const { loadTimeoutMs, workerTimeoutMs } = MANAGER_DEFAULTS;
+    world.run(loadTimeoutMs);
+    expect(world.progress(job)?.status).toBe("STARTING");
+    world.run(workerTimeoutMs + 2_000);
+    const { status, summary } = world.end(job);
+    expect(status).toBe("FAILED");
+    expect(summary?.lost).toHaveLength(2);
   });
 
   it("goes on when the worker that took it is lost as well", () => {
