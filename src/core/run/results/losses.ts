@@ -20,7 +20,7 @@ interface LostCore {
   /** Milliseconds of the wall clock; not finite when the run does not know it. */
   readonly wallMs: number;
   readonly atSeconds: number;
-  /** Of the run: from when on what it may have made is in no figure of its loss. */
+  /** Of the run, when its loss was agreed on. */
   readonly lostAtMs: number;
 }
 
@@ -77,7 +77,7 @@ export class Losses {
     if (worker === null || ran.length === 0) return 0;
     const overAtMs = this.#over.get(core);
     if (overAtMs === undefined && (this.isCutShort || ran.some(isOverEarlier))) return null;
-    const ms = Math.max(0, (overAtMs ?? nowMs) - lostAtMs);
+    const ms = Math.max(0, (overAtMs ?? nowMs) - (figures.noticedMs ?? lostAtMs));
     return Math.ceil(((figures.requestsPerSecondMax ?? 0) * ms) / 1_000);
   }
 

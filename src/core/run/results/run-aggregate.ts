@@ -238,8 +238,7 @@ export class RunAggregate {
     const wallMs = Date.parse(this.#options.startedAt) + this.#now;
     for (const workflow of this.#runningOn(core)) workflow.coreLost(core);
     this.#event("core lost", what, figures.workflow);
-    const { noticedMs: lostAtMs = this.#now } = figures;
-    const at = { atSeconds: this.#sinceStart() / 1_000, lostAtMs, wallMs };
+    const at = { atSeconds: this.#sinceStart() / 1_000, lostAtMs: this.#now, wallMs };
     this.losses.add({ ...at, core, what, worker, figures, isUnknown: known === null });
   }
 
