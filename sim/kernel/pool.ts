@@ -2,10 +2,8 @@
 
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
-import { hash } from "node:crypto";
-import { fileURLToPath } from "node:url";
-import { useSha256 } from "../../src/core/base/sha256.ts";
 import type { RunResult } from "../cluster/run.ts";
+import { bundleOf } from "./bundle.ts";
 
 export interface PoolResult<Options> {
   readonly result: RunResult;
@@ -24,9 +22,12 @@ interface Pool<Options> {
 }
 
 export function runPool<Options>(pool: Pool<Options>): Promise<void> {
-  const script = fileURLToPath(pool.worker);
+  const script = bundleOf(pool.worker);
   const children = Array.from({ length: pool.jobs }, () =>
-    fork(script, [], { stdio: ["ignore", "inherit", "inherit", "ipc"] }),
+    fork(script, [], {
+      execArgv: ["--enable-source-maps"],
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    }),
   );
   return Promise.all(children.map((child) => drive(child, pool))).then(() => undefined);
 }
@@ -53,16 +54,5 @@ function drive<Options>(child: ChildProcess, { next, done }: Pool<Options>): Pro
       else reject(new Error(`a simulator process ended early with ${code ?? signal}`));
     });
     feed();
-  });
-}
-
-/** The child's side. */
-export function serveRuns<Options>(run: (options: Options) => RunResult): void {
-  useSha256((message) => hash("sha256", message, "buffer"));
-  process.on("message", ({ options }: { readonly options: Options }) => {
-    const before = process.cpuUsage();
-    const result = run(options);
-    const { user, system } = process.cpuUsage(before);
-    process.send?.({ result, options, cpuMs: (user + system) / 1_000 });
   });
 }

@@ -1,6 +1,6 @@
 /** A child process of the ledger simulator. */
 
-import { serveRuns } from "../kernel/pool.ts";
+import { serveRuns } from "../kernel/serve-runs.ts";
 import { runLedgerSeed } from "./run.ts";
 
 serveRuns(runLedgerSeed);

@@ -1,6 +1,6 @@
 /** A child process of the simulator of datacenters. */
 
-import { serveRuns } from "../kernel/pool.ts";
+import { serveRuns } from "../kernel/serve-runs.ts";
 import { runTiersSeed } from "./run.ts";
 
 serveRuns(runTiersSeed);
