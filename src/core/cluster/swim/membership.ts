@@ -16,7 +16,7 @@
 
 import type { Incarnation, NodeId } from "../../base/ids.ts";
 import { COUNTER_JUMP_MAX, incarnation as toIncarnation } from "../../base/ids.ts";
-import { latencyMultiplier } from "../vivaldi/quality.ts";
+import { LOAD_MULTIPLIER_MAX, latencyMultiplier } from "../vivaldi/quality.ts";
 import type { SwimContext } from "./context.ts";
 import { MEMBERS_MAX, TOMBSTONES_MAX } from "./limits.ts";
 import type { Member } from "./member-table.ts";
@@ -32,6 +32,8 @@ const STRANGER_MS_MIN = 5_000;
  * of each other only from third ones, so it is learned again soon. (seed 88)
  */
 const ROOM_TOMBSTONE_MS = 2 * STRANGER_MS_MIN;
+/** No distance and no load stretch a suspicion beyond this; one that lasts longer by itself is not stretched. */
+const STRETCHED_MS_MAX = 120_000;
 
 /** Where news came from; deaths we only heard of are counted apart. (GOSS-5) */
 type Via = "own" | "gossip" | "sync";
@@ -254,13 +256,13 @@ export class Membership {
     known.incarnation = incarnation;
   }
 
-  /** Lifeguard's bounds, stretched for a distant peer and for our own bad health. (AD-35.41) */
+  /** Lifeguard's bounds, stretched for a distant peer and for our own bad health. (AD-35.41, AD-35.43) */
   boundsFor(member: Member): SuspicionBounds & { readonly latency: number; readonly load: number } {
     const { config, table, awareness, estimator } = this.#context;
     const bounds = suspicionBounds(config, table.liveCount);
     if (!config.lifeguard)
       return { ...bounds, confirmationsWanted: 0, maxMs: bounds.minMs, latency: 1, load: 1 };
-    const { load } = awareness;
+    const load = Math.min(LOAD_MULTIPLIER_MAX[member.record.role], awareness.load);
     const estimate =
       member.rttMs ??
       (member.coordinate === null ? 0 : (estimator.estimateRttMs(member.coordinate) ?? 0));
@@ -268,9 +270,10 @@ export class Membership {
     const ordinaryMs = Math.max(10, config.probeTimeoutMs / 5);
     const distance =
       member.record.role === "worker" ? 1 : latencyMultiplier((10 * estimate) / ordinaryMs);
-    const factor = load * distance;
-    const stretched = { minMs: bounds.minMs * factor, maxMs: bounds.maxMs * factor };
-    return { ...bounds, ...stretched, latency: distance, load };
+    const stretched = (ms: number): number =>
+      Math.max(ms, Math.min(STRETCHED_MS_MAX, ms * load * distance));
+    const [minMs, maxMs] = [stretched(bounds.minMs), stretched(bounds.maxMs)];
+    return { ...bounds, minMs, maxMs, latency: distance, load };
   }
 
   #suspectedFor(member: Member): SuspicionBounds {

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { Awareness } from "./awareness.ts";
-import { at, Bench, id, suspect } from "./testing/bench.ts";
+import { SWIM_PROFILES } from "./config.ts";
+import { at, Bench, id, inc, record, suspect } from "./testing/bench.ts";
 import { type Restraint, UNRESTRAINED } from "./types.ts";
 
 const PEERS = ["a", "b", "c", "d", "e"];
@@ -96,6 +97,44 @@ describe("BP-2: times are multiplied by the greater of level and local health", 
     bench.step({ kind: "restrain", restraint: UNRESTRAINED });
     expect(suspicionMs()).toBe(ordinary);
   });
+});
+
+describe("how long a suspect has", () => {
+  const WAN = SWIM_PROFILES.wan;
+  it.each([
+    ["a manager nearby", "manager", 50, 1, {}, 24, 4],
+    ["one at ordinary distance", "manager", 100, 1, {}, 24, 4],
+    ["one at twice that", "manager", 200, 1, {}, 48, 8],
+    ["one at twice that, seen by a slow one", "manager", 200, 2, {}, 96, 16],
+    ["one so far that it is bounded", "manager", 400, 2, {}, 120, 32],
+    ["a gate, which is given three times as much at most", "gate", 50, 4, {}, 72, 12],
+    ["a manager, which is given five times as much at most", "manager", 50, 4, {}, 96, 16],
+    ["a worker, however far", "worker", 400, 2, {}, 48, 8],
+    ["one that has more time than the bound anyway", "manager", 2_500, 3, WAN, 180, 120],
+  ] as const)(
+    "%s: a %s %d ms away, times %d (AD-35.41, AD-35.43)",
+    (_, role, rttMs, load, config, seconds, confirmedSeconds) => {
+      const bench = new Bench({ config });
+      const node = record("far", role);
+      bench.hear("far", { kind: "gossip" }, [{ kind: "alive", node, incarnation: inc(1) }]);
+      let sent = { at: 0, sequence: 0 };
+      while (sent.at === 0)
+        bench.advance(1, ({ packet: { message } }) => {
+          if (message.kind === "ping") sent = { at: bench.now, sequence: message.sequence };
+        });
+      bench.advance(sent.at + rttMs - bench.now);
+      const ack = { kind: "ack", target: id("far"), relayed: false, rttMs: 0 } as const;
+      bench.hear("far", { ...ack, sequence: sent.sequence });
+      bench.meet(...PEERS);
+      bench.step({ kind: "restrain", restraint: { ...UNRESTRAINED, timeouts: load } });
+      expect(bench.swim.waits(id("far"))?.suspicionMs).toBeCloseTo(seconds * 1_000, 6);
+      for (const from of PEERS) bench.hear(from, { kind: "gossip" }, [suspect("far", 1, from)]);
+      bench.advance(confirmedSeconds * 1_000 - 100, bench.answering(...PEERS));
+      expect(bench.status("far")).toBe("suspect");
+      bench.advance(200);
+      expect(bench.status("far")).toBe("dead");
+    },
+  );
 });
 
 describe("BP-1: a slow member", () => {
