@@ -283,36 +283,45 @@ describe("probing", () => {
     expect(bench.sent("pingRequest").length).toBeGreaterThan(0);
   });
 
+  /** Lets a ping of ours be answered after `afterMs`, by one that says it measured `toldMs` itself. */
+  function answerAfter(bench: Bench, afterMs: number, toldMs: number): void {
+    bench.clear();
+    while (bench.sent("ping").length === 0) bench.advance(10);
+    const sequence = bench.sent("ping")[0]?.message.sequence ?? 0;
+    bench.now += afterMs;
+    const ack = { kind: "ack", sequence, target: id("a"), relayed: false, rttMs: toldMs } as const;
+    const packet = {
+      ...{ from: id("a"), fromAddress: at("a"), incarnation: inc(1), message: ack },
+      ...{ coordinate: originCoordinate(VIVALDI_DEFAULTS), state: null, updates: [] },
+    };
+    bench.step({ kind: "datagram", source: at("a"), packet });
+  }
+
   // AD-35.3
   it("B-25: the round trip is taken from the receive time and moves the coordinate", () => {
     const bench = new Bench().meet("a").clear();
-    while (bench.sent("ping").length === 0) bench.advance(10);
-    const [ping] = bench.sent("ping");
-    const sentAt = bench.now;
-    bench.now = sentAt + 40;
-    bench.step({
-      kind: "datagram",
-      source: at("a"),
-      packet: {
-        from: id("a"),
-        fromAddress: at("a"),
-        incarnation: inc(1),
-        message: {
-          kind: "ack",
-          sequence: ping?.message.sequence ?? 0,
-          target: id("a"),
-          relayed: false,
-          rttMs: 0,
-        },
-        coordinate: originCoordinate(VIVALDI_DEFAULTS),
-        state: null,
-        updates: [],
-      },
-    });
+    answerAfter(bench, 40, 0);
     const measured = bench.swim.look(id("a"))?.rttMs ?? 0;
     expect(measured).toBeGreaterThanOrEqual(40);
     expect(measured).toBeLessThan(51);
     expect(bench.swim.snapshot().coordinate.sampleCount).toBe(1);
+  });
+
+  it("whoever asks measures by its own clock; an answer tells what the other has measured (AD-35.4)", () => {
+    const [one, other] = [0, 9_999].map((toldMs) => {
+      const bench = new Bench().meet("a").clear();
+      answerAfter(bench, 40, toldMs);
+      return bench;
+    });
+    if (one === undefined || other === undefined) throw new Error("there are two");
+    const measured = one.swim.look(id("a"))?.rttMs;
+    expect(other.swim.look(id("a"))?.rttMs).toBe(measured);
+    expect(other.swim.snapshot().coordinate).toEqual(one.swim.snapshot().coordinate);
+    one.clear().hear("a", { kind: "ping", sequence: 7, target: id("me") });
+    expect(one.sent("ack").map(({ message }) => message.rttMs)).toEqual([measured]);
+    const stranger = new Bench().meet("a").clear();
+    stranger.hear("a", { kind: "ping", sequence: 7, target: id("me") });
+    expect(stranger.sent("ack").map(({ message }) => message.rttMs)).toEqual([0]);
   });
 
   it("helpers are gates and managers; workers only where there is nobody else (SWIM-3)", () => {

@@ -3,6 +3,7 @@ import { COUNTER_JUMP_MAX, COUNTER_MAX } from "../../base/ids.ts";
 import type { MemberState } from "./messages.ts";
 import { STATE_BYTES_MAX } from "./messages.ts";
 import { alive, at, Bench, dead, id, inc, left, record, suspect } from "./testing/bench.ts";
+import { UNRESTRAINED } from "./types.ts";
 
 const gossip = { kind: "gossip" } as const;
 const line = (name: string, status: MemberState["status"], number = 1): MemberState => ({
@@ -309,6 +310,66 @@ describe("members never reached", () => {
         (effect) => effect.kind === "warning" && effect.code === "UNCONFIRMED_PEER",
       );
       expect(warned).toHaveLength(1);
+    },
+  );
+
+  it.each([
+    ["gate", 1, 120],
+    ["gate", 3, 360],
+    ["gate", 20, 360],
+    ["manager", 3, 270],
+    ["manager", 20, 450],
+    ["worker", 3, 540],
+    ["worker", 20, 1_800],
+  ] as const)(
+    "a %s waits by a load of %d for %d s before it is asked or dropped (AD-35.21, AD-35.24)",
+    (role, load, seconds) => {
+      const bench = new Bench().meet("a");
+      bench.step({ kind: "restrain", restraint: { ...UNRESTRAINED, timeouts: load } });
+      const node = record("ghost", role);
+      bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
+      expect(bench.swim.waits(id("ghost"))?.passiveMs).toBe(seconds * 1_000);
+      bench.advance(seconds * 1_000 - 100, bench.answering("a"));
+      expect(bench.swim.snapshot().peers.attempts[role]).toBe(0);
+      expect(bench.status("ghost")).toBe("alive");
+      // Rounds of a loaded member are longer.
+      bench.advance(load * 1_000 + 200, bench.answering("a"));
+      const { attempts, removed } = bench.swim.snapshot().peers;
+      expect([attempts[role], removed[role]]).toEqual(role === "worker" ? [0, 1] : [1, 0]);
+    },
+  );
+
+  it.each([
+    ["manager", 105, 180],
+    ["gate", 145, 240],
+    ["worker", 180, 360],
+  ] as const)(
+    "a %s dropped after %d s is not learned again for %d s, unless it comes itself (AD-35.32)",
+    (role, seconds, awaySeconds) => {
+      const node = record("ghost", role);
+      const told = (number: number) => ({ kind: "alive", node, incarnation: inc(number) }) as const;
+      const dropped = (): Bench => {
+        const bench = new Bench().meet("a");
+        bench.hear("a", gossip, [told(1)]);
+        bench.advance(seconds * 1_000 + 3_000, bench.answering("a"));
+        expect(bench.status("ghost")).toBeUndefined();
+        return bench;
+      };
+      const heardOf = dropped();
+      heardOf.hear("a", gossip, [told(1)]);
+      heardOf.advance((awaySeconds - 10) * 1_000, heardOf.answering("a"));
+      heardOf.hear("a", gossip, [told(1)]);
+      expect(heardOf.status("ghost")).toBeUndefined();
+      heardOf.advance(10_000, heardOf.answering("a"));
+      heardOf.hear("a", gossip, [told(1)]);
+      expect(heardOf.status("ghost")).toBe("alive");
+      const newLife = dropped();
+      newLife.hear("a", gossip, [told(2)]);
+      expect(newLife.status("ghost")).toBe("alive");
+      const itself = dropped();
+      itself.hear("ghost");
+      itself.hear("ghost", gossip, [told(1)]);
+      expect(itself.swim.look(id("ghost"))).toMatchObject({ status: "alive", confirmed: true });
     },
   );
 

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import type { CoreEvent } from "../job/core-messages.ts";
 import { manifest } from "../job/testing/manifest.ts";
 import { RunAggregate } from "../results/run-aggregate.ts";
+import { StatsRecorder } from "../stats/stats-recorder.ts";
 import { Agreement } from "./agreement.ts";
 import { type RunInput, RunMachine } from "./run-machine.ts";
 
@@ -125,4 +126,36 @@ it("counts seconds from the moment that its results name", () => {
   const { startedAt, workflows } = run.machine.summary();
   expect(startedAt).toBe("2024-01-11T00:00:00.300Z");
   expect(workflows).toMatchObject([{ startedAtSeconds: 0 }]);
+});
+
+it("advances with every call that is over and every moment of the plan, and not by itself (AD-34.8)", () => {
+  const run = new LoadingRun();
+  const recorder = new StatsRecorder({ errorKinds: 0, corrected: false });
+  const home = recorder.stepNumber("home", "http");
+  const frame = (measuredMs: number): void => {
+    const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };
+    const bytes = recorder.frame(moment, false);
+    const health = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
+    run.say({ kind: "frame", execution: 0, part: null, bytes, health });
+  };
+  const seal = (window: number): void =>
+    recorder.seal(window, { users: 1, target: 1, cpuMs: 1, lagMsMax: 0 });
+  recorder.begin(0);
+  expect(run.machine.advance).toBe(0);
+  // A moment without a call.
+  seal(1);
+  frame(100);
+  const moved = run.machine.advance;
+  expect(moved).toBeGreaterThan(0);
+  // It speaks, and time goes by: nothing has advanced.
+  run.now += 5_000;
+  frame(100);
+  run.say({ kind: "log", line: "still here" });
+  expect(run.machine.advance).toBe(moved);
+  // A call within the same moment.
+  recorder.step(home).record(-1, 200, 1_000, 1_000, -1, -1, -1, 3, 4);
+  recorder.counts.completed++;
+  seal(2);
+  frame(100);
+  expect(run.machine.advance).toBe(moved + 1);
 });

@@ -53,6 +53,23 @@ describe("a job of a gate that takes too long (AD-34)", () => {
     expect(world.timeouts(0).counts.timeoutReceived.get("dc2")).toBe(1);
   });
 
+  it("is told so in every datacenter until it has ended there (AD-34.33)", () => {
+    const world = new GateWorld({ ...TWO, loadMs: LONG_MS });
+    const job = running(world, {}, 2);
+    world.run(10 * SECOND);
+    stick(world, "dc2");
+    world.run(100 * SECOND);
+    world.cut.add("dc1");
+    world.until(() => statusesIn(world)[1] === "TIMED_OUT", 90 * SECOND);
+    world.run(20 * SECOND);
+    // It advances, and has heard nothing: nobody but the gate ends it.
+    expect(statusesIn(world)).toEqual(["RUNNING", "TIMED_OUT"]);
+    expect(world.status(job)).not.toBe("TIMED_OUT");
+    world.cut.delete("dc1");
+    world.until(() => statusesIn(world)[0] === "TIMED_OUT");
+    expect(world.end(job).status).toBe("TIMED_OUT");
+  });
+
   it("is decided on by the next gate when the one that led it is gone", () => {
     const world = new GateWorld({ gates: 3, loadMs: LONG_MS });
     const job = running(world, { timeoutMs: 30 * SECOND });

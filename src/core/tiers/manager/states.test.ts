@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { manifest } from "../../run/job/testing/manifest.ts";
+import type { TrackingChange } from "../pressure/job-timeout.ts";
 import {
   DATACENTER_KIND,
   type DatacenterEntry,
@@ -196,6 +197,16 @@ const BEGIN: RunEntry = {
 const CORES = [0, 1].map((core) => ({ core, worker: `w${core}`, incarnation: 1 }));
 const FINISHED = { kind: "finished", execution: 1, notes: [], counts: [], faults: [] } as const;
 
+const COMPLETED = { kind: "end", status: "COMPLETED", reason: null, summary: null } as const;
+const CANCEL: RunEntry = {
+  ...{ kind: "control", at: 8, by: "ada" },
+  control: { kind: "cancel", reason: "enough" },
+};
+
+function granted(run: Run): void {
+  run.led({ kind: "timeouts", change: { kind: "extended", worker: "w0", ms: 15_000 } });
+}
+
 function begun(): Run {
   const run = new Run();
   run.apply(BEGIN);
@@ -320,6 +331,58 @@ describe("the state of a run", () => {
     expect(run.led({ kind: "end", status: "CANCELLED", reason, summary: null })).toBe("ended");
     expect(run.state.snapshot().length).toBeLessThanOrEqual(RUN_KIND.snapshotBytesMax);
   });
+
+  it("keeps what is known of its time beyond its leader and its bytes (AD-34.2, AD-34.47)", () => {
+    const run = begun();
+    const changes: readonly TrackingChange[] = [
+      { kind: "progress", progressAt: 9_000, advance: 70 },
+      { kind: "extended", worker: "w0", ms: 15_000 },
+      { kind: "overdue", cause: "stuck", reason: "still" },
+    ];
+    for (const [at, change] of changes.entries())
+      expect(run.led({ kind: "timeouts", change }, 1, 10_000 + at)).toBe("tracked");
+    const known = {
+      ...{ progressAt: 10_001, advance: 70, extendedMs: 15_000, extensionMsMax: 15_000 },
+      ...{ extendedAt: 10_001, extended: ["w0"] },
+      overdue: { cause: "stuck", reason: "still", at: 10_002 },
+    };
+    expect(run.state.timeouts).toEqual(known);
+    run.adopt(2, 20_000);
+    const copy = new RunState();
+    expect(copy.restore(run.state.snapshot())).toBe(true);
+    expect([run.state.timeouts, copy.timeouts]).toEqual([known, known]);
+    expect(copy.limit).toEqual(run.state.limit);
+  });
+
+  const timeOut = (view: number, extendedMs: number): RunEntry => {
+    const control = { kind: "timeOut", reason: "late", view, extendedMs } as const;
+    return { kind: "control", at: 9, control, by: "gate" };
+  };
+  const decisions: readonly (readonly [
+    what: string,
+    before: (run: Run) => void,
+    view: number,
+    extendedMs: number,
+    outcome: string,
+  ])[] = [
+    ["about what its leader told", () => undefined, 1, 0, "control"],
+    ["about what a leader before told", (run) => run.adopt(2), 1, 0, "rejected STALE_FENCE"],
+    ["about what the second leader told", (run) => run.adopt(2), 2, 0, "control"],
+    ["of before more time was granted", granted, 1, 0, "rejected EXTENDED_SINCE"],
+    ["that knows of the grant", granted, 1, 15_000, "control"],
+    ["after its end", (run) => run.led(COMPLETED), 1, 0, "rejected ENDED"],
+    ["after a cancel", (run) => run.apply(CANCEL), 1, 0, "rejected ENDING"],
+    ["after another", (run) => run.apply(timeOut(1, 0)), 1, 0, "rejected ENDING"],
+  ];
+  for (const [what, before, view, extendedMs, outcome] of decisions)
+    it(`answers a time-out ${what}: ${outcome} (AD-34.24, AD-34.10)`, () => {
+      const run = begun();
+      before(run);
+      const ended = run.state.endAsked;
+      expect(run.apply(timeOut(view, extendedMs), 2)).toBe(outcome);
+      const asked = outcome === "control" ? ["TIMED_OUT", "late"] : ended;
+      expect(run.state.endAsked).toEqual(asked);
+    });
 
   it("comes back whole from its bytes, and from nothing less", () => {
     const run = begun();

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { WALL } from "../../ledger/node/testing/cluster.ts";
+import type { Observed } from "../gate-messages.ts";
 import type { Progress } from "../messages.ts";
 import { World } from "./testing/world.ts";
 
@@ -70,6 +72,59 @@ describe("a job that takes too long (AD-34)", () => {
     expect(world.timeouts(0).counts.detected.get("stuck")).toBe(1);
   });
 
+  it("advances with every step that its log takes, though no call is made (AD-34.6)", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: LONG_MS });
+    const job = running(world);
+    world.run(20 * SECOND);
+    stick(world);
+    world.run(100 * SECOND);
+    world.killWorker(1);
+    // 150 s after its last call it would have been stuck for long.
+    world.run(100 * SECOND);
+    expect(world.progress(job)?.status).toBe("RUNNING");
+    const [, { reason, status }] = endOf(world, job, 50 * SECOND);
+    expect([status, reason]).toEqual(["TIMED_OUT", "nothing of it has advanced for 2m00s"]);
+  });
+
+  it("is looked at every ten seconds, and what stands still is written down then (AD-34.21)", () => {
+    const world = new World({ loadMs: LONG_MS });
+    /** By the clock of the world. */
+    const moves: { readonly at: number; readonly movedAt: number }[] = [];
+    world.onEntry = (entry) => {
+      if (entry.kind !== "timeouts" || entry.change.kind !== "progress") return;
+      const beganAt = world.now - entry.at;
+      moves.push({ at: world.now, movedAt: beganAt + entry.change.progressAt });
+    };
+    running(world);
+    world.run(200 * SECOND);
+    // While it advances, one look of three is written down.
+    const everyMs = moves.slice(1).map(({ at }, before) => at - (moves[before]?.at ?? 0));
+    expect(everyMs.length).toBeGreaterThan(4);
+    for (const ms of everyMs) expect(Math.round(ms / SECOND)).toBe(30);
+    stick(world);
+    const stuckAt = world.now;
+    world.run(60 * SECOND);
+    const { at, movedAt } = moves.at(-1) ?? { at: 0, movedAt: 0 };
+    expect(at - stuckAt).toBeLessThanOrEqual(20 * SECOND);
+    expect(Math.abs(movedAt - stuckAt)).toBeLessThanOrEqual(10 * SECOND);
+  });
+
+  it("is not timed out when its load had ended by itself (AD-34.63)", () => {
+    const ends = new Set<string>();
+    for (let loadMs = 9_000; loadMs <= 11_000; loadMs += 100) {
+      const world = new World({ loadMs });
+      const job = running(world, { timeoutMs: 10 * SECOND });
+      const { status, summary } = world.end(job);
+      const wasStopped = world.workers
+        .flatMap(({ opened }) => opened)
+        .some(({ commands }) => commands.includes("stop"));
+      expect([loadMs, status]).toEqual([loadMs, wasStopped ? "TIMED_OUT" : "COMPLETED"]);
+      expect(summary?.totals?.requests).toBe(world.calls());
+      ends.add(status);
+    }
+    expect([...ends].sort()).toEqual(["COMPLETED", "TIMED_OUT"]);
+  });
+
   it("may be paused for as long as people like", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world);
@@ -115,6 +170,62 @@ describe("a job that takes too long (AD-34)", () => {
     expect(status).toBe("TIMED_OUT");
     expect((world.now - from) / SECOND).toBeLessThan(120 + 30 + 30);
     expect(world.leaderTransfers).toBeGreaterThan(0);
+  });
+});
+
+describe("a job of a gate", () => {
+  /** Begun as a gate begins it. */
+  function held(world: World, timeoutMs: number): string {
+    const job = world.submit({ held: true, timeoutMs });
+    world.until(() => observe(world, job).prepared);
+    world.control(job, { kind: "start", atMs: WALL + world.now });
+    world.until(() => observe(world, job).status === "RUNNING");
+    return job;
+  }
+
+  function observe(world: World, job: string): Observed {
+    const request = { kind: "observe", job, line: 0, live: "none", held: null } as const;
+    const posted = world.post({ kind: "gate", request }, Math.max(0, world.leaderOf(job)));
+    const answer = world.takeAnswer(posted);
+    if (answer?.kind !== "observed") throw new Error(JSON.stringify(answer));
+    return answer;
+  }
+
+  it("tells how its time stands with every answer (AD-34.31)", () => {
+    const world = new World({ loadMs: LONG_MS });
+    const job = held(world, LONG_MS);
+    const none = { extendedMs: 0, extensionMsMax: 0, extended: 0, overdue: null };
+    world.run(30 * SECOND);
+    expect(observe(world, job).clock).toMatchObject(none);
+    expect(observe(world, job).clock?.idleMs).toBeLessThanOrEqual(10 * SECOND);
+    stick(world);
+    world.run(90 * SECOND);
+    const { clock } = observe(world, job);
+    expect(clock).toMatchObject(none);
+    expect(Math.abs((clock?.idleMs ?? 0) - 90 * SECOND)).toBeLessThanOrEqual(10 * SECOND);
+  });
+
+  it("is reported as overdue by every leader until somebody decides, and goes on (AD-34.22)", () => {
+    const world = new World({ managers: 3, loadMs: LONG_MS });
+    const job = held(world, 20 * SECOND);
+    world.run(25 * SECOND);
+    const overdue = { cause: "overall", reason: "it took longer than 20s" };
+    for (let turn = 0; turn < 3; turn++) {
+      const { clock, status } = observe(world, job);
+      expect([turn, status, clock?.overdue]).toEqual([turn, "RUNNING", overdue]);
+      world.replaceLeader(job);
+      world.until(() => observe(world, job).status === "RUNNING");
+      world.run(30 * SECOND);
+    }
+    const { clock, view } = observe(world, job);
+    expect(clock?.overdue).toEqual(overdue);
+    const decided = { kind: "timeOut", reason: "the gate says so", extendedMs: 0 } as const;
+    const stale = { kind: "control", job, by: "gate", control: { ...decided, view: view - 1 } };
+    world.ask({ ...stale, kind: "control" }, world.leaderOf(job));
+    expect(observe(world, job).status).toBe("RUNNING");
+    world.control(job, { ...decided, view });
+    expect(world.end(job)).toMatchObject({ status: "TIMED_OUT", reason: "the gate says so" });
+    expect(observe(world, job).clock ?? null).toBeNull();
   });
 });
 

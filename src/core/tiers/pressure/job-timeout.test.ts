@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type JobLimit,
@@ -129,5 +130,88 @@ describe("the clock of a job (AD-34)", () => {
     ).toBe(50 * SECOND);
     const ahead = trackedBy([[10, { kind: "progress", progressAt: 99 * SECOND, advance: 1 }]]);
     expect(ahead.progressAt).toBe(10 * SECOND);
+  });
+});
+
+/** The same rules, told from what happened and not from what was kept: the last of each kind and a sum. */
+function judged(
+  happened: readonly (readonly [at: number, change: TrackingChange])[],
+  at: number,
+  { timeoutMs, waitedMs }: JobLimit,
+): "overall" | "stuck" | null {
+  const grants = happened.flatMap(([when, change]) =>
+    change.kind === "extended" ? [{ at: when * SECOND, ms: change.ms }] : [],
+  );
+  const moves = happened.flatMap(([when, { kind }]) =>
+    kind === "progress" ? [when * SECOND] : [],
+  );
+  const granted = grants.reduce((sum, { ms }) => sum + ms, 0);
+  const elapsed = waitedMs + at;
+  if (timeoutMs !== null && elapsed > timeoutMs + Math.min(granted, timeoutMs)) return "overall";
+  const lastMove = Math.max(0, ...moves);
+  const lastGrant = grants.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
+  const isSilent = at - lastMove > LIMITS.stuckMs;
+  return isSilent && at - lastGrant > LIMITS.stuckMs ? "stuck" : null;
+}
+
+describe("whatever happens to a job", () => {
+  const change = fc.oneof(
+    fc.constant({ kind: "progress" } as const),
+    fc.record({
+      kind: fc.constant("extended" as const),
+      worker: fc.constantFrom("a", "b", "c"),
+      ms: fc.constantFrom(15_000, 7_500, 3_750),
+    }),
+    fc.record({
+      kind: fc.constant("recovered" as const),
+      worker: fc.constantFrom("a", "b", "c"),
+    }),
+  );
+  const story = fc.array(fc.tuple(fc.integer({ min: 1, max: 130 }), change), { maxLength: 12 });
+
+  it("is judged by its limit first, then by its standstill (AD-34.10, AD-34.11)", () => {
+    const limits = fc.record({
+      timeoutMs: fc.constantFrom(null, 60_000, 300_000, 900_000),
+      waitedMs: fc.constantFrom(0, 50_000),
+    });
+    fc.assert(
+      fc.property(story, fc.integer({ min: 0, max: 400_000 }), limits, (steps, laterMs, limit) => {
+        let now = 0;
+        const happened = steps.map(([seconds, one]): readonly [number, TrackingChange] => {
+          now += seconds;
+          return one.kind === "progress" ? moved(now) : [now, one];
+        });
+        const at = now * SECOND + laterMs;
+        const found = overdueAt(trackedBy(happened, limit), at, limit, LIMITS);
+        expect(found?.cause ?? null).toBe(judged(happened, at, limit));
+      }),
+    );
+  });
+
+  it("has the sum of what all its workers were given, and the longest of it (AD-34.41)", () => {
+    fc.assert(
+      fc.property(story, (steps) => {
+        const happened = steps.map(([, one], at): readonly [number, TrackingChange] =>
+          one.kind === "progress" ? moved(at) : [at, one],
+        );
+        const { extended: has, ...tracking } = trackedBy(happened, NO_LIMIT);
+        const granted = happened.flatMap(([at, one]) =>
+          one.kind === "extended" ? [{ ...one, at }] : [],
+        );
+        const lengths = granted.map(({ ms }) => ms);
+        const lastAt = granted.at(-1)?.at;
+        expect(tracking).toMatchObject({
+          extendedMs: lengths.reduce((sum, ms) => sum + ms, 0),
+          extensionMsMax: Math.max(0, ...lengths),
+          extendedAt: lastAt === undefined ? null : lastAt * SECOND,
+        });
+        // A grant is a sign of life of the job, too.
+        if (lastAt !== undefined)
+          expect(tracking.progressAt).toBeGreaterThanOrEqual(lastAt * SECOND);
+        const last = (worker: string): string | undefined =>
+          happened.findLast(([, one]) => "worker" in one && one.worker === worker)?.[1].kind;
+        expect([...has].sort()).toEqual(["a", "b", "c"].filter((one) => last(one) === "extended"));
+      }),
+    );
   });
 });
