@@ -12,7 +12,10 @@ const SMALL = 0.001;
 describe("a cluster under pressure", () => {
   it.each<[string, Figure]>([
     ["the detector reads noise and steps as C10-10 has it", detector],
-    ["managers at five times the figures they can take lose nobody and nothing", frames],
+    [
+      "managers at five times the figures they can take say so and lose nothing (AD-23, AD-37, AD-37.3)",
+      frames,
+    ],
     ["programs that look at a job keep their cadence beside stalled ones (1 of 100)", watchers],
     ["gates send jobs near, and do not swing (AD-36)", routing],
     ["36 jobs over all ends leave no clock behind (AD-34)", timeouts],

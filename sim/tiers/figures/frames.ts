@@ -3,13 +3,14 @@
  * time and replace what waits, so that nothing is lost; that managers are late costs no worker its life.
  */
 
+import type { Millis } from "../../../src/core/base/brand.ts";
 import type { LoadPlan } from "../../../src/core/run/plan/load.ts";
 import { QUEUE_LIMITS } from "../../../src/core/tiers/link/limits.ts";
 import { ENDED_STATUSES, type Progress } from "../../../src/core/tiers/messages.ts";
 import { plainJob } from "../jobs.ts";
 import { callsOf } from "../truth.ts";
 import { Bench } from "./bench.ts";
-import { atLeast, atMost, type Figure, told } from "./figure.ts";
+import { atLeast, atMost, type Figure } from "./figure.ts";
 
 const TIMES = 5;
 const MANAGERS = 3;
@@ -53,7 +54,7 @@ export const frames: Figure = (scale) => {
   for (let at = 0; at < jobs; at++) submit(`job-${at}`, at);
   const offered = (TIMES * MANAGERS * 1_000) / COST_MS;
   for (const worker of cluster.workers) worker.frameEveryMs = (1_000 * jobs) / offered;
-  let [mostInputs, mostBytes, pressed] = [0, 0, 0];
+  let [mostInputs, mostBytes, pressed, pauseMs] = [0, 0, 0, 0];
   const look = (): void => {
     const inputs = cluster.managers.map(({ process }) => cluster.cpus[process.index]?.waiting ?? 0);
     mostInputs = Math.max(mostInputs, ...inputs);
@@ -61,6 +62,9 @@ export const frames: Figure = (scale) => {
     mostBytes = Math.max(mostBytes, ...bytes.map(({ queuedBytes }) => queuedBytes));
     const levels = cluster.managers.map(({ pressure }) => pressure()?.backpressure ?? 0);
     pressed = Math.max(pressed, ...levels);
+    const now = world.now as Millis;
+    const pauses = cluster.workers.map(({ machine }) => machine?.worker.figuresDelayMs(now) ?? 0);
+    pauseMs = Math.max(pauseMs, ...pauses);
     world.schedule(world.now + LOOK_MS, "check", 0, look);
   };
   look();
@@ -84,7 +88,8 @@ export const frames: Figure = (scale) => {
   );
   const links = WORKERS + 8 + MANAGERS;
   return [
-    told("highest level of backpressure (0 to 3)", `${pressed}`),
+    atLeast("highest level of backpressure (0 to 3)", pressed, 1, 0),
+    atLeast("longest pause between figures of a worker (ms)", pauseMs, 100, 0),
     atLeast("jobs that ended", ended.size, jobs, 0),
     atMost("workers that were declared lost", lost.workers, 0, 0),
     atMost("leaders that changed", lost.leaders, 0, 0),

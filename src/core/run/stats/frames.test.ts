@@ -194,7 +194,7 @@ function cellsOf(histogram: Histogram): [number, number][] {
 }
 
 describe("frames over a bad network", () => {
-  it("end in the very totals and windows that were recorded, merged twice on the way", () => {
+  it("end in the very totals and windows that were recorded, merged twice on the way (MET-2)", () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 45 }), (seed, windows) => {
         const world = new World(seed);

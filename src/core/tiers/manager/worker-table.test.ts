@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { spread } from "./free-cores.ts";
 import { WorkerTable } from "./worker-table.ts";
 
 const CONFIG = { workerTimeoutMs: 3_000, lostWorkerMs: 900_000, queuedPerCoreMax: 50 };
@@ -42,6 +43,65 @@ describe("a worker that is silent", () => {
     const table = heardAtZero();
     table.onLate(1_000_000, 0);
     expect([lostAt(table, 29_999), lostAt(table, 30_000)]).toEqual([false, true]);
+  });
+});
+
+describe("a worker that is given work", () => {
+  it("takes work, does not drain and has room (AD-19.11)", () => {
+    for (const accepting of [true, false])
+      for (const draining of [true, false])
+        for (const queued of [0, 199, 200, 999]) {
+          const table = new WorkerTable(CONFIG);
+          table.onHeartbeat({ ...HEARTBEAT, accepting, draining, queued }, 0);
+          const ready = accepting && !draining && queued < 4 * CONFIG.queuedPerCoreMax;
+          expect([accepting, draining, queued, table.decisionOf("w1")]).toEqual([
+            ...[accepting, draining, queued],
+            ready ? "route" : "drain",
+          ]);
+          expect([table.isOpen("w1"), table.available().length]).toEqual([ready, Number(ready)]);
+        }
+  });
+
+  it.each([
+    [0, "healthy"],
+    [3, "healthy"],
+    [4, "busy"],
+  ])("with %i of 4 cores in use is %s (AD-19.11)", (used, health) => {
+    expect(heardAtZero().views(() => used)).toMatchObject([{ coresUsed: used, health }]);
+  });
+
+  /** Two that have advanced by 10 a second; since then the first by as many as this. */
+  function slowed(perSecond: number): WorkerTable {
+    const table = new WorkerTable(CONFIG);
+    const advances = [0, 0];
+    for (let at = 0; at <= 80_000; at += 500)
+      for (const [index, worker] of ["w0", "w1"].entries()) {
+        const rate = index === 0 && at > 60_000 ? perSecond : 10;
+        const advance = (advances[index] ?? 0) + rate / 2;
+        advances[index] = advance;
+        const heartbeat = { ...HEARTBEAT, worker, running: 1, advance };
+        table.onHeartbeat(heartbeat, at);
+        table.onWork(heartbeat, at);
+      }
+    return table;
+  }
+
+  it.each([
+    // As fast as before, it has its half; slower, it has what the other has no room for.
+    [10, 4, [2, 2]],
+    [5, 4, [0, 4]],
+    [1, 4, [0, 4]],
+    [5, 6, [2, 4]],
+    [5, 99, [4, 4]],
+    // Standing still, it has nothing.
+    [0, 99, [0, 4]],
+  ])("at %i instead of 10 a second, of %i cores: %j (AD-19.8)", (perSecond, wanted, given) => {
+    const workers = slowed(perSecond)
+      .available()
+      .map(({ cores, ...one }) => ({ ...one, capacity: cores, free: cores }));
+    const grants = spread(workers, wanted);
+    const coresOf = (name: string) => grants.find(({ worker }) => worker === name)?.cores ?? 0;
+    expect([coresOf("w0"), coresOf("w1")]).toEqual(given);
   });
 });
 

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Millis } from "../../base/brand.ts";
 import { Random } from "../../base/random.ts";
@@ -45,6 +46,14 @@ function noise(random: Random, count: number): number[] {
   return Array.from({ length: count }, () => 5 - 20 * Math.log(1 - random.float()));
 }
 
+/** By the normal equations: n sum(xy) - sum(x) sum(y) over n sum(xx) - sum(x) sum(x). */
+function slopeOf(values: readonly number[]): number {
+  const of = (term: (x: number, y: number) => number): number =>
+    values.reduce((sum, y, x) => sum + term(x, y), 0);
+  const [n, x, y] = [values.length, of((at) => at), of((_, value) => value)];
+  return (n * of((at, value) => at * value) - x * y) / (n * of((at) => at * at) - x * x);
+}
+
 describe("the overload detector (AD-18)", () => {
   it.each<[number, OverloadState]>([
     [1.3, "busy"],
@@ -90,7 +99,7 @@ describe("the overload detector (AD-18)", () => {
     ["cpu", OVERLOAD_DEFAULTS.cpu],
     ["memory", OVERLOAD_DEFAULTS.memory],
     ["queue", OVERLOAD_DEFAULTS.queue],
-  ])("judges %s above a bound, not on it (AD-18.5 to AD-18.7)", (signal, bounds) => {
+  ])("judges %s above a bound, not on it (AD-18.5..7, C10-11)", (signal, bounds) => {
     const stateAt = (value: number): OverloadState => {
       const detector = new OverloadDetector();
       if (signal === "latency") detector.record(value, 0 as Millis);
@@ -101,6 +110,33 @@ describe("the overload detector (AD-18)", () => {
       expect(stateAt(bound)).toBe(OVERLOAD_STATES[at]);
       expect(stateAt(bound * 1.000_001)).toBe(OVERLOAD_STATES[at + 1]);
     }
+  });
+
+  it("has the least-squares slope of the last rises for its trend (AD-18.4)", () => {
+    const { alpha, baselineMsMin, windowSamples } = OVERLOAD_DEFAULTS;
+    const latencies = fc.array(fc.double({ min: 0, max: 400, noNaN: true }), { maxLength: 80 });
+    fc.assert(
+      fc.property(latencies, (samples) => {
+        const detector = new OverloadDetector();
+        const rises: number[] = [];
+        for (const [at, ms] of samples.entries()) {
+          detector.record(ms, at as Millis);
+          // The past is what has left the window, the newest of it with a weight of 1/50 at least.
+          const past = samples.slice(0, Math.max(0, at + 1 - windowSamples));
+          const mean = past.reduce((sum, one, index) => {
+            const weight = Math.max(alpha, 1 / (index + 1));
+            return sum + weight * (one - sum);
+          }, 0);
+          if (past.length < 10) continue;
+          const present = samples.slice(at + 1 - windowSamples, at + 1);
+          const floor = Math.max(mean, baselineMsMin);
+          rises.push(present.reduce((sum, one) => sum + one, 0) / present.length / floor - 1);
+        }
+        const last = rises.slice(-20);
+        const expected = last.length < windowSamples ? 0 : slopeOf(last);
+        expect(Math.abs(detector.view().trend - expected)).toBeLessThan(1e-6);
+      }),
+    );
   });
 
   it("never falls when a resource rises", () => {

@@ -59,6 +59,45 @@ describe("shedding by importance", () => {
     );
   });
 
+  it("tells each that it refuses when to return, and counts them by importance (AD-22.8)", () => {
+    const asked = fc.tuple(
+      fc.constantFrom(...OPERATION_NAMES),
+      fc.constantFrom(...OVERLOAD_STATES),
+    );
+    fc.assert(
+      fc.property(fc.array(asked, { maxLength: 300 }), (steps) => {
+        const guard = new RequestGuard(LIMITS);
+        const refused: Record<Priority, number> = { critical: 0, high: 0, normal: 0, low: 0 };
+        for (const [at, [operation, state]] of steps.entries()) {
+          // Old samples are forgotten after a minute.
+          const now = (at * 61_000) as Millis;
+          guard.sample({ lagMs: LAG_MS[state], cpu: 0, memory: 0, queue: 0 }, now);
+          const answer = guard.admit(operation, null, now);
+          if (answer === null) continue;
+          refused[priorityOf(operation)]++;
+          expect(answer.reason).toBe("overloaded");
+          expect(answer.retryAfterMs).toBeGreaterThan(0);
+          expect(answer.message).toContain(operation);
+        }
+        expect(guard.view(0 as Millis).shed).toEqual(refused);
+        expect(refused.critical).toBe(0);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("goes by what was last measured, of every kind (C10-11)", () => {
+    const IDLE = { lagMs: 0, cpu: 0, memory: 0, queue: 0 };
+    for (const measured of ["memory", "queue"] as const) {
+      const guard = new RequestGuard(LIMITS);
+      const isServed = (fill: number): boolean => {
+        guard.sample({ ...IDLE, [measured]: fill }, 0 as Millis);
+        return guard.admit("submit", null, 0 as Millis) === null;
+      };
+      expect([0.5, 0.99, 0.95, 0.951, 0].map(isServed)).toEqual([true, false, true, false, true]);
+    }
+  });
+
   it("keeps the room of a class until its requests have ended", () => {
     const guard = new RequestGuard(LIMITS);
     const ask = () => guard.admit("list", null, 0 as Millis);
@@ -88,6 +127,27 @@ describe("rates", () => {
       expect(guard.view(wait as Millis).rateLimited).toBe(2);
     },
   );
+
+  it("are of one caller and one kind, and whoever was silent longest makes room (AD-24)", () => {
+    const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
+    const ask = (caller: string, operation: Operation = "cancel"): boolean =>
+      guard.admit(operation, caller, 0 as Millis) === null;
+    const empty = (caller: string): void => {
+      for (let count = 0; count < 20; count++) expect(ask(caller)).toBe(true);
+      expect(ask(caller)).toBe(false);
+    };
+    empty("one");
+    expect([ask("one", "steer"), ask("two")]).toEqual([true, true]);
+    empty("three");
+    for (let at = 0; at < 9_998; at++) {
+      ask(`other ${at}`);
+      // It goes on asking, and is remembered for it.
+      if (at % 1_000 === 0) expect(ask("three")).toBe(false);
+    }
+    expect(ask("three")).toBe(false);
+    // Ten thousand have asked since it did: it begins anew.
+    expect(ask("one")).toBe(true);
+  });
 
   it("are not for members of the cluster", () => {
     const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });

@@ -37,7 +37,7 @@ describe("the progress of a worker (AD-19)", () => {
     expect(worker.isOverdue(70_000)).toBe(true);
   });
 
-  it("is never stuck before it has done anything, or with nothing to do", () => {
+  it("is never stuck before it has done anything, or with nothing to do (C10-4)", () => {
     const worker = new WorkerProgress(0);
     expect([...watch(worker, 0, 60_000, { perSecond: 0 }).bands]).toEqual(["normal"]);
     const { advance } = watch(worker, 60_500, 90_000);
@@ -49,7 +49,7 @@ describe("the progress of a worker (AD-19)", () => {
     [5, "slow"],
     [1, "degraded"],
   ])(
-    "compares with its own past: %i instead of 10 a second is %s (AD-19.12)",
+    "compares with its own past: %i instead of 10 a second is %s (AD-19.12, C10-4)",
     (perSecond, band) => {
       const worker = new WorkerProgress(0);
       const { advance } = watch(worker, 0, 60_000);

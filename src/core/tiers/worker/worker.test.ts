@@ -361,6 +361,36 @@ describe("figures", () => {
     ]);
   });
 
+  it("wait by what counts whenever they could go, not by what counted before (AD-37.5)", () => {
+    const bench = pressed(0);
+    let next = 1;
+    /** What is under way is confirmed at this level: how long after that the next figures go. */
+    const waited = (level: number): number => {
+      const answer = { kind: "taken", next: next++, level } as const;
+      const from = bench.now;
+      const sent = bench.step({ kind: "answered", job: JOB, view: 1, answer });
+      sent.push(...bench.core(1, frame(1, next)));
+      const isSent = () => rows(sent).some(({ events }) => events.job === JOB);
+      for (; !isSent(); sent.push(...bench.step({ kind: "tick" }))) bench.now += 50;
+      return bench.now - from;
+    };
+    expect(rows(bench.core(1, frame(1, 1)))).toHaveLength(1);
+    expect([3, 1, 0, 2].map(waited)).toEqual([1_000, 100, 0, 500]);
+    // Another manager is hard-pressed: from the next time on the highest counts.
+    bench.step({ kind: "link", manager: "m2", up: true });
+    bench.orders([open(0)], { job: "job-2", from: "m2" });
+    const answer = { kind: "taken", next: 0, level: 3 } as const;
+    bench.step({ kind: "answered", job: "job-2", view: 1, answer });
+    expect(waited(1)).toBe(1_000);
+    // It says nothing any more, and counts for less with every five seconds.
+    bench.now += 5_000;
+    expect(waited(0)).toBe(500);
+    bench.now += 5_000;
+    expect(waited(0)).toBe(100);
+    bench.now += 5_000;
+    expect(waited(0)).toBe(0);
+  });
+
   it("never hold up what is no figure, and go with it (AD-37.8)", () => {
     const bench = pressed(3);
     expect(rows(bench.core(1, frame(1, 2)))).toEqual([]);

@@ -1,0 +1,99 @@
+/** Whether a worker is at work for a job, by a clock that the test holds. */
+
+import { describe, expect, it } from "vitest";
+import { OrderRows } from "./order-rows.ts";
+import { contextOf } from "./testing/context.ts";
+
+const SECOND = 1_000;
+const LIFE = { worker: "w1", incarnation: 1 };
+const HEARTBEAT = {
+  ...({ kind: "heartbeat", incarnation: 1, cores: 4, version: "1.0.0", draining: false } as const),
+};
+
+/** Two jobs of one manager with orders for the same worker. */
+class Asked {
+  readonly context = contextOf();
+  readonly one = this.#rows("one");
+  readonly other = this.#rows("other");
+
+  constructor() {
+    this.context.setTime(0, 0);
+    this.context.workers.onHeartbeat({ ...HEARTBEAT, worker: LIFE.worker }, 0);
+    for (const rows of [this.one, this.other]) {
+      rows.open(LIFE);
+      rows.push(LIFE, { kind: "open", cores: [0], entry: "flow.mjs", files: [], overrides: {} });
+      rows.send();
+    }
+  }
+
+  #rows(job: string): OrderRows {
+    const listener = { onAnnounced: () => undefined, onRefused: () => undefined };
+    return new OrderRows(job, 1, this.context, listener);
+  }
+
+  /** The worker goes on saying that it lives. */
+  at(seconds: number): this {
+    this.context.setTime(seconds * SECOND, seconds * SECOND);
+    this.context.workers.onHeartbeat({ ...HEARTBEAT, worker: LIFE.worker }, this.context.now);
+    return this;
+  }
+
+  /** Nothing comes back to what is under way for the first job, which is then asked again. */
+  unanswered(): void {
+    this.one.onAnswer(1, null);
+    this.one.send();
+  }
+}
+
+type Step = readonly [at: number, what: (asked: Asked) => void];
+const event: (asked: Asked) => void = ({ one }) => one.heard(LIFE);
+const answer: (asked: Asked) => void = ({ one }) =>
+  one.onAnswer(1, { kind: "announced", cores: [], events: 0 });
+
+describe("a worker that was asked about a job", () => {
+  const table: readonly (readonly [
+    what: string,
+    steps: readonly Step[],
+    at: number,
+    silent: boolean,
+  ])[] = [
+    ["is waited for", [], 19.999, false],
+    ["has said nothing in 20 s", [], 20, true],
+    ["has answered", [[5, answer]], 60, false],
+    ["has told an event instead", [[19, event]], 38.999, false],
+    ["has told an event instead, and nothing since", [[19, event]], 39, true],
+    ["has told an event when it was taken for silent", [[25, event]], 26, false],
+    ["has answered when it was taken for silent", [[25, answer]], 26, false],
+    ["was asked in vain, which moves nothing", [[10, (asked) => asked.unanswered()]], 20, true],
+    ["is another life", [[19, ({ one }) => one.heard({ ...LIFE, incarnation: 2 })]], 20, true],
+    ["is not the one heard", [[19, ({ one }) => one.heard({ ...LIFE, worker: "w2" })]], 20, true],
+    ["has told about another job", [[19, ({ other }) => other.heard(LIFE)]], 20, true],
+  ];
+  for (const [what, steps, at, silent] of table)
+    it(`${what}: ${silent ? "lost to the job" : "at work"} (ACKW-2, HFD-4)`, () => {
+      const asked = new Asked();
+      for (const [when, step] of steps) step(asked.at(when));
+      expect(asked.at(at).one.isSilent(LIFE)).toBe(silent);
+    });
+
+  it("and says nothing lives all the same, and is at work for other jobs (AD-30, HFD-1)", () => {
+    const asked = new Asked();
+    asked.at(5).other.onAnswer(2, { kind: "announced", cores: [], events: 0 });
+    asked.at(30);
+    expect([asked.one.isSilent(LIFE), asked.other.isSilent(LIFE)]).toEqual([true, false]);
+    expect(asked.context.workers.takeFailed(asked.context.now).lost).toEqual([]);
+    expect(asked.context.workers.isAlive(LIFE.worker, LIFE.incarnation)).toBe(true);
+    expect(asked.context.workers.isOpen(LIFE.worker)).toBe(true);
+    // The job does not wait for it, and the other one has nothing to wait for.
+    expect([asked.one.allAnnounced, asked.other.allAnnounced]).toEqual([true, true]);
+  });
+
+  it("and dies is lost to every job at once, long before its time is over (AD-30)", () => {
+    const { context, one, other } = new Asked();
+    context.setTime(4 * SECOND, 4 * SECOND);
+    expect(context.workers.takeFailed(context.now).lost).toMatchObject([LIFE]);
+    expect(context.workers.isAlive(LIFE.worker, LIFE.incarnation)).toBe(false);
+    expect([one.isSilent(LIFE), other.isSilent(LIFE)]).toEqual([false, false]);
+    expect([one.allAnnounced, other.allAnnounced]).toEqual([true, true]);
+  });
+});
