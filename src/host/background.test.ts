@@ -83,7 +83,7 @@ describe("background work", () => {
     expect(background.list().length).toBe(33);
   });
 
-  it("aborts, waits and names who did not end; begins nothing afterwards", async () => {
+  it("aborts, waits and names who did not end; begins nothing afterwards (AD-2, NET-6)", async () => {
     const ended: string[] = [];
     background.after("never", 60_000, () => ended.push("never"));
     background.run("obedient", async ({ signal }) => {

@@ -38,6 +38,27 @@ describe("admission", () => {
     expect(take(admission, "high", 200)).toBe(10);
   });
 
+  it("counts what it has taken on and what it refused, by priority (BEX-4)", () => {
+    const admission = new Admission({ global: 100, high: 50, normal: 30, low: 20 });
+    const random = new Random("counts");
+    const counts = new Map(PRIORITIES.map((one) => [one, { acquired: 0, shed: 0 }]));
+    const open: Priority[] = [];
+    for (let i = 0; i < 10_000; i++) {
+      const priority = random.pick(PRIORITIES);
+      const count = counts.get(priority);
+      if (count === undefined) continue;
+      if (admission.tryAcquire(priority)) {
+        count.acquired++;
+        open.push(priority);
+      } else count.shed++;
+      const done = random.chance(0.6) ? open.shift() : undefined;
+      if (done !== undefined) admission.release(done);
+    }
+    for (const priority of PRIORITIES)
+      expect(admission.stats(priority)).toMatchObject(counts.get(priority) ?? {});
+    expect(admission.stats("low").shed).toBeGreaterThan(0);
+  });
+
   it("ends at zero after any history of requests (BEX-3)", () => {
     const admission = new Admission(ADMISSION_LIMITS.worker);
     const random = new Random("admission");

@@ -103,6 +103,23 @@ describe("every datagram", () => {
     }
   });
 
+  it("is of membership or of its election; nothing of a job passes for one (NET-1, NET-2)", () => {
+    const known = Array.from({ length: 256 }, (_, first) => first).filter((first) => {
+      const read = decodeDatagram(Uint8Array.of(first));
+      return read.ok || !read.problem.includes("unknown protocol");
+    });
+    expect(known).toEqual([1, 2]);
+    const ofStreams = names.filter(
+      (name) => !["membership", "refusal", "keepAlive"].includes(name),
+    );
+    expect(ofStreams.length).toBeGreaterThan(20);
+    for (const name of ofStreams) {
+      const value = generate(MESSAGES[name].type as Type<unknown>, new Random(name));
+      const bytes = encodeStreamMessage({ name, correlation: 1, value } as StreamEnvelope);
+      expect([name, decodeDatagram(bytes).ok]).toEqual([name, false]);
+    }
+  });
+
   it("keeps to the sizes that membership counts on when it fills a packet (B-46)", () => {
     const random = new Random("sizes");
     const bare = { coordinate: null, state: null, updates: [] };

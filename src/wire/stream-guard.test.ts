@@ -122,6 +122,18 @@ describe("the stream guard", () => {
     expect(c?.kind === "ready" && c.features).toEqual(["cancellation", "batched_stats"]);
   });
 
+  it("hears version, features and software of its peer; the software decides nothing (AD-25.3)", () => {
+    for (const nodeVersion of ["", "0.0.1", "99.0.0-next", "not a version"]) {
+      const { s } = greet(guard("client", { nodeVersion }), guard("server"));
+      if (s.kind !== "ready") throw new Error(problemOf(s));
+      const { capabilities, versionMajor, versionMinor } = s.peer;
+      expect([versionMajor, versionMinor]).toEqual([PROTOCOL.major, PROTOCOL.minor]);
+      expect(capabilities).toEqual(CAPABILITIES);
+      expect(s.peer.nodeVersion).toBe(nodeVersion);
+      expect(s.features).toEqual(CAPABILITIES);
+    }
+  });
+
   it("refuses a greeting that contradicts the certificate", () => {
     const claims: Claims = {
       role: "worker",

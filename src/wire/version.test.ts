@@ -49,7 +49,7 @@ describe("certificate claims", () => {
     expect(readClaims(["hyperscale://role/king", ...good.slice(1)])).toMatchObject({ ok: false });
   });
 
-  it("decide who may open a stream to whom (AD-28.8, C10-26)", () => {
+  it("decide who may open a stream to whom, and who may not hears it (AD-28.8, AD-28.9, C10-26)", () => {
     const roles = ["client", "gate", "manager", "worker"] as const;
     const allowed = roles.flatMap((from) =>
       roles.filter((to) => mayConnect(from, to) === null).map((to) => `${from}>${to}`),
@@ -65,8 +65,11 @@ describe("certificate claims", () => {
       "manager>worker",
       "worker>manager",
     ]);
-    expect(mayConnect("client", "manager")).toBe(
-      "Connection denied: role 'client' cannot connect to 'manager'",
-    );
+    for (const from of roles)
+      for (const to of roles)
+        if (!allowed.includes(`${from}>${to}`))
+          expect(mayConnect(from, to)).toBe(
+            `Connection denied: role '${from}' cannot connect to '${to}'`,
+          );
   });
 });

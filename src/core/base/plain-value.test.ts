@@ -32,7 +32,7 @@ describe("plain values", () => {
     expect(read["admin"]).toBe(undefined);
   });
 
-  it("are refused with the path to what is not plain", () => {
+  it("are refused with the path to what is not plain (CODEC-6)", () => {
     expect(plainProblem({ a: [1, { at: new Date() }] })).toBe(".a[1].at is a Date");
     expect(plainProblem({ run: () => 1 })).toBe(".run is a function");
     expect(plainProblem(10n)).toBe("is a bigint");

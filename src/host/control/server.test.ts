@@ -120,7 +120,7 @@ describe("a control server", () => {
     expect(failures).toEqual([]);
   });
 
-  it("tells a refusal and hides an error", async () => {
+  it("tells a refusal and hides an error (CODEC-7)", async () => {
     const port = await serve();
     const refused = await ask(port, "/v1/refused");
     expect([refused.status, JSON.parse(refused.text)]).toEqual([409, { error: "not now" }]);
@@ -206,7 +206,7 @@ describe("a control server", () => {
     expect([reply.status, JSON.parse(reply.text)]).toEqual([503, { error: "still starting" }]);
   });
 
-  it("lists the background work of its process", async () => {
+  it("lists the background work of its process (AD-2)", async () => {
     const beat = background.every("beat", 60_000, () => undefined);
     const reply = await ask(await serve(), "/v1/debug/work");
     beat.cancel();

@@ -119,7 +119,7 @@ describe("what news does", () => {
     expect([answer?.to, answer?.packet.updates[0]]).toEqual([at("a"), alive("me", 51)]);
   });
 
-  it("B-35: a left member may rejoin from another address; a dead one only after the reclaim time", () => {
+  it("B-35: a left member may rejoin from another address, a dead one after the reclaim time (C20-27)", () => {
     const bench = new Bench().meet("a", "b", "c");
     const moved = (name: string, number: number) =>
       ({

@@ -93,7 +93,7 @@ function pair(over: { readonly secret?: string; readonly role?: "gate" | "worker
 }
 
 describe("an exchange", () => {
-  it("is one request and its reply, and leaves nothing behind", () => {
+  it("is one request and its reply, and leaves nothing behind (FRAME-8)", () => {
     const { pipes, a, b } = pair();
     pipes.pieceBytes = 5;
     a.ask(b);
@@ -156,7 +156,7 @@ describe("an exchange", () => {
     expect(b.requests).toEqual([]);
   });
 
-  it("beyond what is carried out at one time is told when to come again", () => {
+  it("beyond what is carried out at one time is told when to come again (BEX-5)", () => {
     const { pipes, a, b } = pair();
     a.ask(b);
     a.ask(b);

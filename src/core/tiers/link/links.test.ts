@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Compressor } from "../../../host/ports/compressor.ts";
 import { checksumAead } from "../../../wire/checksum-aead.ts";
 import type { Hello } from "../../../wire/hello.ts";
 import { KeyRing } from "../../../wire/key-ring.ts";
@@ -44,7 +45,10 @@ interface SideOptions {
   readonly limits?: typeof QUEUE_LIMITS;
   /** What it answers to an opening; null refuses it. */
   readonly answer?: StreamEnvelope | null;
+  readonly compressor?: Compressor;
 }
+
+const NO_COMPRESSOR: Compressor = { deflate: (bytes) => bytes, inflate: () => null };
 
 /** A process with nothing but links: it writes down what it hears. */
 class Side {
@@ -63,7 +67,7 @@ class Side {
         hello: helloOf(name, options.hello),
         ring: ringOf(secret),
         entropy: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
-        compressor: { deflate: (bytes) => bytes, inflate: () => null },
+        compressor: options.compressor ?? NO_COMPRESSOR,
         ...{ limits, rules: LINK_RULES },
         emit: (effect) => this.onEffect(effect),
       },
@@ -184,6 +188,36 @@ describe("a kept link", () => {
     expect(pair.b.heard).toEqual(["fresh"]);
     expect(pair.a.links.view("b")).toMatchObject({ sent: 1, dropped: 1, queued: 0 });
     expect(pair.a.sent).toBe(1);
+  });
+
+  it("serialises, then compresses, then seals, then prefixes (FRAME-2)", () => {
+    const text = "one and the same ".repeat(100);
+    const serialised = messageOf(text);
+    const deflated = new Uint8Array(40).fill(0xde);
+    const given: Uint8Array[] = [];
+    const hello = { capabilities: CAPABILITIES };
+    const deflate = (bytes: Uint8Array): Uint8Array => {
+      given.push(bytes.slice());
+      return deflated;
+    };
+    const compressor = { deflate, inflate: () => serialised };
+    const pair = new Pair({ hello, compressor }, { hello, compressor }).open();
+    const written: Uint8Array[] = [];
+    const { onEffect } = pair.a;
+    pair.a.onEffect = (effect) => {
+      if (effect.kind === "write") written.push(effect.bytes);
+      onEffect(effect);
+    };
+    pair.a.say(text);
+    pair.pipes.settle();
+    expect(pair.b.heard).toEqual([text]);
+    expect(given).toEqual([serialised]);
+    const [bytes = new Uint8Array(4)] = written;
+    const payload = bytes.subarray(4);
+    expect(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0)).toBe(payload.length);
+    // The seal of this test hides nothing: what is compressed lies whole before its 16 bytes.
+    expect(payload.subarray(-16 - deflated.length, -16)).toEqual(deflated);
+    expect(payload.at(-16)).not.toBe(0xde);
   });
 
   it("carries a message of many frames", () => {
@@ -329,7 +363,7 @@ describe("a refusal", () => {
     expect(new Pair({}, { answer: wrong }).open().a.heard).toEqual(["down b: says ledgerBatch"]);
   });
 
-  it("of an opening that is not answered in time", () => {
+  it("of an opening that is not answered in time, though something else was (FRAME-8)", () => {
     const other = { ...OPENED, correlation: 7 };
     const pair = new Pair({}, { answer: other }).open();
     pair.pass(5_000);

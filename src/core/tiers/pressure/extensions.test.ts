@@ -73,6 +73,32 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(new Extensions().request(ask(0, progress), 0, false).denial).toBe("invalid");
   });
 
+  it("says why not in a word and in a sentence, the first reason that holds (AD-26.8)", () => {
+    const extensions = new Extensions({ ...EXTENSION_DEFAULTS, grantsMax: 2 });
+    extensions.standsStill(0);
+    const granted = extensions.request(ask(0, 0.4), 1_000, false);
+    expect([granted.denial, granted.message]).toEqual(["", ""]);
+    // It has not advanced, and is not heard.
+    expect(extensions.request(ask(1, 0.25), 2_000, true)).toMatchObject({
+      denial: "no_progress",
+      message: "nothing has advanced since the last grant: 0.4 then, 0.25 now",
+    });
+    expect(extensions.request(ask(2, 0.5), 2_000, true)).toMatchObject({
+      denial: "suspect",
+      message: "its time is up already",
+    });
+    expect(extensions.request(ask(3, 0.5), 2_000, false).granted).toBe(true);
+    // None is left, it has not advanced, and is not heard.
+    expect(extensions.request(ask(4, 0.5), 3_000, true)).toMatchObject({
+      denial: "max_extensions_exceeded",
+      message: "it was given more time 2 times, which is all there is",
+    });
+    expect(extensions.request(ask(5, 7), 3_000, true)).toMatchObject({
+      denial: "invalid",
+      message: "progress is from 0 to 1, not 7",
+    });
+  });
+
   it("answers a request that comes again as it did before", () => {
     const extensions = new Extensions();
     extensions.standsStill(0);

@@ -26,7 +26,7 @@ describe("a value of user code on its way to a manager", () => {
     }
   });
 
-  it("fails its workflow with the path when it is not, and ends no worker", () => {
+  it("fails its workflow with the path when it is not, and ends no worker (CODEC-6)", () => {
     for (const [value, problem] of [
       [{ id: 1n }, ".id is a bigint"],
       [[new Map()], "[0] is a Map"],

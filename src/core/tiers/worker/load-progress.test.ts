@@ -48,6 +48,20 @@ describe("the progress of a worker's own load (AD-26.1)", () => {
     });
   });
 
+  it("tells the mean of its executions, each as its core last told (C10-32)", () => {
+    const progress = started();
+    const load = { kind: "vus", stages: [{ durationMs: 200_000, from: 1, to: 1 }] } as const;
+    const manifests = [{ ...manifest("flow"), load }];
+    progress.onEvent(2, { kind: "loaded", manifests }, millis(0));
+    progress.onCommand(2, { ...PREPARE, execution: 8 }, millis(0));
+    progress.onCommand(2, { kind: "start", execution: 8, setup: null, planMs: 0 }, millis(0));
+    progress.onEvent(1, FRAME, millis(50_000));
+    progress.onEvent(2, { ...FRAME, execution: 8 }, millis(60_000));
+    // 50 of 100 s and 60 of 200 s: what has passed since is not told by anybody.
+    const asked = progress.ask(millis(80_000));
+    expect([asked.running, asked.progress]).toEqual([2, (0.5 + 0.3) / 2]);
+  });
+
   it("has nothing under way when an execution that was prepared twice has ended (T3)", () => {
     const progress = started();
     progress.onCommand(1, PREPARE, millis(100));

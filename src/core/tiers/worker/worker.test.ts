@@ -99,7 +99,7 @@ describe("orders", () => {
     ["of another incarnation", { incarnation: 6 }, "wrongIncarnation"],
     ["of a view that was kept on disk by a former process", { job: "old", view: 4 }, "staleView"],
     ["of a deposed leader", { view: 0 }, "staleView"],
-  ] as const)("%s are refused", (_what, over, reason) => {
+  ] as const)("%s are refused (AD-10)", (_what, over, reason) => {
     const bench = new Bench();
     bench.orders([open(0)]);
     expect(answers(bench.orders([start(0, 3)], over))).toMatchObject([{ kind: "refused", reason }]);
@@ -117,7 +117,7 @@ describe("orders", () => {
     ]);
   });
 
-  it("with a lower token than the core has change nothing, and hold up none behind them", () => {
+  it("with a lower token than the core has change nothing, and hold up none behind them (AD-10)", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     const effects = bench.orders([start(0, 8), start(0, 10)], { first: 2 });
