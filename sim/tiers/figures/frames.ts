@@ -54,20 +54,7 @@ export const frames: Figure = (scale) => {
   for (let at = 0; at < jobs; at++) submit(`job-${at}`, at);
   const offered = (TIMES * MANAGERS * 1_000) / COST_MS;
   for (const worker of cluster.workers) worker.frameEveryMs = (1_000 * jobs) / offered;
-  let [mostInputs, mostBytes, pressed, pauseMs] = [0, 0, 0, 0];
-  const look = (): void => {
-    const inputs = cluster.managers.map(({ process }) => cluster.cpus[process.index]?.waiting ?? 0);
-    mostInputs = Math.max(mostInputs, ...inputs);
-    const bytes = cluster.workers.flatMap(({ machine }) => machine?.managers() ?? []);
-    mostBytes = Math.max(mostBytes, ...bytes.map(({ queuedBytes }) => queuedBytes));
-    const levels = cluster.managers.map(({ pressure }) => pressure()?.backpressure ?? 0);
-    pressed = Math.max(pressed, ...levels);
-    const now = world.now as Millis;
-    const pauses = cluster.workers.map(({ machine }) => machine?.worker.figuresDelayMs(now) ?? 0);
-    pauseMs = Math.max(pauseMs, ...pauses);
-    world.schedule(world.now + LOOK_MS, "check", 0, look);
-  };
-  look();
+  const most = watch(bench);
   bench.run(loadMs);
   const ended = new Map<string, Progress>();
   const until = world.now + ENDING_MS_MAX;
@@ -88,16 +75,40 @@ export const frames: Figure = (scale) => {
   );
   const links = WORKERS + 8 + MANAGERS;
   return [
-    atLeast("highest level of backpressure (0 to 3)", pressed, 1, 0),
-    atLeast("longest pause between figures of a worker (ms)", pauseMs, 100, 0),
+    atLeast("highest level of backpressure (0 to 3)", most.level, 1, 0),
+    atLeast("longest pause between figures of a worker (ms)", most.pauseMs, 100, 0),
     atLeast("jobs that ended", ended.size, jobs, 0),
     atMost("workers that were declared lost", lost.workers, 0, 0),
     atMost("leaders that changed", lost.leaders, 0, 0),
     atMost("calls that were made and not counted, or the other way", missing, 0, 0),
-    atMost("inputs that wait at a manager", mostInputs, jobs + links * OTHERS_PER_LINK, 0),
-    atMost("bytes that wait at a worker", mostBytes, QUEUE_LIMITS.bytesMax, 0),
+    atMost("inputs that wait at a manager", most.inputs, jobs + links * OTHERS_PER_LINK, 0),
+    atMost("bytes that wait at a worker", most.bytes, QUEUE_LIMITS.bytesMax, 0),
   ];
 };
+
+/** The most that is seen of each from now on. */
+function watch({ cluster, world }: Bench): {
+  readonly inputs: number;
+  readonly bytes: number;
+  readonly level: number;
+  readonly pauseMs: number;
+} {
+  const most = { inputs: 0, bytes: 0, level: 0, pauseMs: 0 };
+  const look = (): void => {
+    const inputs = cluster.managers.map(({ process }) => cluster.cpus[process.index]?.waiting ?? 0);
+    most.inputs = Math.max(most.inputs, ...inputs);
+    const links = cluster.workers.flatMap(({ machine }) => machine?.managers() ?? []);
+    most.bytes = Math.max(most.bytes, ...links.map(({ queuedBytes }) => queuedBytes));
+    const levels = cluster.managers.map(({ pressure }) => pressure()?.backpressure ?? 0);
+    most.level = Math.max(most.level, ...levels);
+    const now = world.now as Millis;
+    const pauses = cluster.workers.map(({ machine }) => machine?.worker.figuresDelayMs(now) ?? 0);
+    most.pauseMs = Math.max(most.pauseMs, ...pauses);
+    world.schedule(world.now + LOOK_MS, "check", 0, look);
+  };
+  look();
+  return most;
+}
 
 function madeBy(bench: Bench, key: string): number {
   return bench.truth.job(key).cores.reduce((sum, one) => sum + callsOf(one, "first"), 0);
