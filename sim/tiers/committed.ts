@@ -89,8 +89,9 @@ export class Committed {
     });
   }
 
-  #onDatacenter({ jobs }: DatacenterState): void {
-    for (const { grants, job, key, members, phase } of jobs.values()) {
+  /** Every job is seen while it is open: it is submitted by an entry of its own. */
+  #onDatacenter({ open }: DatacenterState): void {
+    for (const { grants, job, key, members, phase } of open.values()) {
       this.#granted.set(key, this.#granted.get(key) === true || grants.length > 0);
       if (phase !== "admitted") continue;
       const known = this.#members.get(job);

@@ -98,7 +98,8 @@ export class SimWorker implements StreamHost {
 
   /** The view of a job that stands on its disk; -1: none does. */
   promised(job: string): number {
-    return this.#promises.views.find(([name]) => name === job)?.[1] ?? -1;
+    // Those that are used stand at the end.
+    return this.#promises.views.findLast(([name]) => name === job)?.[1] ?? -1;
   }
 
   /** Nobody calls a worker. */

@@ -69,6 +69,8 @@ interface ReplicaOptions {
   readonly config: VsrConfig;
   /** Nobody is passed over unless said. */
   readonly standing?: Standing;
+  /** It does not sleep before it is told that it may. */
+  readonly staysAwake?: boolean;
 }
 
 export class Replica {
@@ -81,10 +83,11 @@ export class Replica {
     random: Random,
     rules: VsrRules = VSR_RULES,
   ) {
-    const { self, config, standing } = options;
+    const { self, config, standing, staysAwake = false } = options;
     checkVsrConfig(config);
     this.#origin = "kind" in origin ? origin : null;
     const state = "kind" in origin ? stateOf(origin) : origin;
+    if (staysAwake) state.mayRest = false;
     this.#ctx = new VsrContext(self, state, config, random, rules, standing);
   }
 
@@ -222,7 +225,7 @@ export class Replica {
     }
     // All that is here is committed: whoever wants more of the group wakes it.
     const isSettled = !state.learner && state.commit >= 0 && state.commit === ctx.lastSeq;
-    if (isSettled && config.idleMs < Number.POSITIVE_INFINITY) {
+    if (isSettled && state.mayRest && config.idleMs < Number.POSITIVE_INFINITY) {
       state.asleep = true;
       state.electAt = Number.POSITIVE_INFINITY;
     }
@@ -268,6 +271,9 @@ export class Replica {
         return;
       case "compact":
         this.#compact(input.snapshot);
+        return;
+      case "mayRest":
+        ctx.state.mayRest = true;
         return;
       case "giveUp":
         giveUp(ctx);

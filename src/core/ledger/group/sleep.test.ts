@@ -28,6 +28,19 @@ describe("a group with nothing to do (VSR-21)", () => {
     }
   });
 
+  it("stays awake where time matters, until its primary is told that it may rest", () => {
+    const trio = new Trio({ staysAwake: true });
+    trio.propose("a", "x");
+    trio.advance(5 * idleMs);
+    for (const name of ["a", "b", "c"]) expect(trio.at(name).state.asleep).toBe(false);
+    trio.step("a", { kind: "mayRest" });
+    trio.advance(leaseMs + 5_000);
+    for (const name of ["a", "b", "c"]) expect(trio.at(name).nextDeadline()).toBeNull();
+    trio.propose("a", "y");
+    trio.settle();
+    expect(trio.committed("a")).toEqual(["x", "y"]);
+  });
+
   it("is woken by a backup, which leaves a primary that lives where it is", () => {
     const trio = asleep();
     trio.step("b", { kind: "wake" });

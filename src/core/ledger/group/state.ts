@@ -131,6 +131,8 @@ export interface ReplicaState {
   noticeAt: number;
   /** Nothing is sent and nothing timed until somebody wants something. */
   asleep: boolean;
+  /** False: somebody here acts on what time brings, and its silence has to be noticed. */
+  mayRest: boolean;
   /** When there was work last, when a primary fell asleep last, and when it was woken. */
   activeAt: number;
   restedAt: number;
@@ -189,6 +191,7 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
     heartbeatAt: NEVER,
     noticeAt: NEVER,
     asleep: false,
+    mayRest: true,
     activeAt: 0,
     restedAt: Number.NEGATIVE_INFINITY,
     wokenAt: -1,

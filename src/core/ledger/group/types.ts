@@ -72,6 +72,8 @@ export type VsrInput =
   | { readonly kind: "compact"; readonly snapshot: GroupSnapshot }
   /** Somebody here wants something of the group and asks another replica for it. */
   | { readonly kind: "wake" }
+  /** Nothing is left to do in a group that was to stay awake: it may sleep from now on, like any other. */
+  | { readonly kind: "mayRest" }
   /** Let another lead; means nothing unless this replica does. */
   | { readonly kind: "giveUp" }
   /** Someone has seen two committed histories of this group: it must not go on here. (LEDG-6) */

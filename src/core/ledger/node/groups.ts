@@ -56,10 +56,9 @@ export class Groups {
     const { options, self, now, groups } = this.#context;
     const { config, rules } = options;
     const app = this.#appOf(id);
-    // A shard, or what others registered, has times of its own to keep; and there are few of them.
-    const { vsr } = config;
-    const sleepy = app.kind === "job" ? vsr : { ...vsr, idleMs: Number.POSITIVE_INFINITY };
-    const replicaOptions = { self, config: sleepy, standing: this.#context };
+    // A shard, or what others registered, has times of its own to keep, until somebody says that it is over.
+    const staysAwake = app.kind !== "job";
+    const replicaOptions = { self, config: config.vsr, standing: this.#context, staysAwake };
     const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);
     const group = newGroup(id, replica, app);
     groups.set(id, group);

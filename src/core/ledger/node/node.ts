@@ -171,6 +171,9 @@ export class LedgerNode {
       case "giveUp":
         this.#giveUp();
         return;
+      case "mayRest":
+        this.#mayRest(input.group);
+        return;
       case "passOver":
         this.#context.passedOver = new Set(input.nodes);
         return;
@@ -326,6 +329,11 @@ export class LedgerNode {
       default:
         assertNever(message);
     }
+  }
+
+  #mayRest(id: GroupId): void {
+    const group = this.#context.groups.get(id);
+    if (group?.app.kind === "registered") this.#groups.step(group, { kind: "mayRest" });
   }
 
   #giveUp(): void {

@@ -99,6 +99,8 @@ export type LedgerInput =
   | { readonly kind: "archivedState"; readonly jobId: string; readonly state: JobState | null }
   /** Let others lead all that this node leads, and comes to lead: it is about to go. */
   | { readonly kind: "giveUp" }
+  /** Nothing is left to do in this group of a registered kind: it may sleep. */
+  | { readonly kind: "mayRest"; readonly group: GroupId }
   /** These shall lead nothing new where others can; replaces what was said before. */
   | { readonly kind: "passOver"; readonly nodes: readonly string[] }
   | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest }

@@ -17,7 +17,7 @@ import type { JobState } from "../../ledger/job/job-state.ts";
 import type { LiveRun } from "../../run/results/live.ts";
 import type { LiveWanted } from "../gate-messages.ts";
 import { MessageLines } from "../manager/message-lines.ts";
-import { tenantOf } from "../manager/tenants.ts";
+import { tenantOf } from "../manager/served-tenants.ts";
 import type { JobStatus, Submission } from "../messages.ts";
 import { Branch, UNWANTED, type Wanted } from "./branch.ts";
 import { type Avoided, chooseDatacenters, whyAvoided } from "./choice.ts";

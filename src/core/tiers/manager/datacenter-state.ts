@@ -14,6 +14,7 @@ import type { Application, GroupKind, Operation } from "../../ledger/node/applic
 import { type BlobHash, JOB_STATUSES, type JobStatus } from "../messages.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import { type CallCounts, isCallCounts } from "./run-result.ts";
+import { ServedTenants } from "./served-tenants.ts";
 import {
   decodeShape,
   isBoolean,
@@ -207,6 +208,9 @@ export class DatacenterState implements Application {
   /** What each job takes, and all of them. */
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
+  #endedBytes = 0;
+  /** Of those that are remembered. */
+  readonly #served = new ServedTenants();
   /** Jobs that came and jobs that got cores while this process looked on. */
   accepted = 0;
   dispatched = 0;
@@ -226,6 +230,11 @@ export class DatacenterState implements Application {
   /** Rises with every change of a job. */
   get changes(): number {
     return this.#changes;
+  }
+
+  /** When a job of each tenant last gave cores back, by the wall clock of who ended it; who had none is left out. */
+  get lastServed(): ReadonlyMap<string, number> {
+    return this.#served.last;
   }
 
   /** A job came with this key, and is remembered. */
@@ -352,18 +361,17 @@ export class DatacenterState implements Application {
   }
 
   #forgetOldest(): void {
-    const ended = [...this.#jobs.values()].filter(({ phase }) => phase === "ended");
-    let bytes = ended.reduce((sum, { job }) => sum + (this.#bytesOf.get(job) ?? 0), 0);
-    let count = ended.length;
-    for (const { job, key } of ended) {
-      if (count <= ENDED_MAX && bytes <= ENDED_BYTES_MAX) return;
-      const own = this.#bytesOf.get(job) ?? 0;
-      count--;
-      bytes -= own;
+    for (const job of this.#jobs.values()) {
+      const count = this.#jobs.size - this.#open.size;
+      if (count <= ENDED_MAX && this.#endedBytes <= ENDED_BYTES_MAX) return;
+      if (job.phase !== "ended") continue;
+      const own = this.#bytesOf.get(job.job) ?? 0;
+      this.#endedBytes -= own;
       this.#bytes -= own;
-      this.#bytesOf.delete(job);
-      this.#jobs.delete(job);
-      this.#byKey.delete(key);
+      this.#bytesOf.delete(job.job);
+      this.#jobs.delete(job.job);
+      this.#byKey.delete(job.key);
+      this.#served.forget(job);
     }
   }
 
@@ -374,12 +382,21 @@ export class DatacenterState implements Application {
 
   #put(job: DatacenterJob): void {
     const bytes = countedBytes(job);
-    this.#bytes += bytes - (this.#bytesOf.get(job.job) ?? 0);
+    const known = this.#jobs.get(job.job);
+    const before = this.#bytesOf.get(job.job) ?? 0;
+    this.#bytes += bytes - before;
     this.#bytesOf.set(job.job, bytes);
     this.#jobs.set(job.job, job);
     this.#changes++;
-    if (job.phase === "ended") this.#open.delete(job.job);
-    else this.#open.set(job.job, job);
+    if (known?.phase === "ended") {
+      this.#endedBytes -= before;
+      this.#served.forget(known);
+    }
+    if (job.phase === "ended") {
+      this.#open.delete(job.job);
+      this.#endedBytes += bytes;
+      this.#served.add(job);
+    } else this.#open.set(job.job, job);
   }
 
   snapshot(): Uint8Array {
@@ -394,6 +411,8 @@ export class DatacenterState implements Application {
     this.#open.clear();
     this.#bytesOf.clear();
     this.#bytes = 0;
+    this.#endedBytes = 0;
+    this.#served.clear();
     for (const job of jobs) this.#put(job);
     this.#byKey = new Map(jobs.map(({ job, key }) => [key, job]));
     return true;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { VSR_DEFAULTS } from "../../ledger/group/config.ts";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import { World } from "./testing/world.ts";
 
@@ -7,6 +8,61 @@ function commands(world: World): readonly (readonly string[])[] {
 }
 
 const ONCE = ["prepare", "start"];
+
+/** Of the groups of jobs, at all managers. */
+function awake(world: World): readonly string[] {
+  return world.cluster.nodes.flatMap(({ node }) =>
+    [...(node?.groups ?? [])].flatMap(([id, { replica }]) =>
+      id.startsWith("run/") && !replica.state.asleep ? [id] : [],
+    ),
+  );
+}
+
+describe("jobs that are over", () => {
+  const { idleMs, leaseMs } = VSR_DEFAULTS;
+
+  it("cost no heartbeat and no timer at any manager, and are known as before", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 500 });
+    const jobs = [0, 1, 2, 3].map((at) => {
+      const job = world.submit({ cores: 1 }, `key ${at}`, at % 3);
+      world.end(job);
+      return job;
+    });
+    const running = world.submit({ cores: 1, manifests: [manifest("long")] }, "key long");
+    expect(awake(world)).not.toEqual([]);
+    world.run(idleMs + leaseMs + 5_000);
+    expect(new Set(awake(world))).toEqual(new Set());
+    for (const job of jobs) expect(world.progress(job)?.status).toBe("COMPLETED");
+    expect(world.progress(running)?.status).toBe("COMPLETED");
+    expect(new Set(awake(world))).toEqual(new Set());
+  });
+
+  it("rest again when a manager that comes back has asked for them", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 500 });
+    const job = world.submit({ cores: 1 });
+    world.end(job);
+    world.run(idleMs + leaseMs + 5_000);
+    const gone = world.leaders()[0] ?? 0;
+    world.kill(gone);
+    world.start(gone);
+    world.run(10_000);
+    expect(awake(world)).not.toEqual([]);
+    world.run(2 * idleMs + leaseMs);
+    expect(awake(world)).toEqual([]);
+    expect(world.progress(job)?.status).toBe("COMPLETED");
+  });
+
+  it("are watched over while they run, however long nothing happens", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 10 * idleMs });
+    const job = world.submit({ cores: 1 });
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    world.run(3 * idleMs);
+    expect(awake(world)).toHaveLength(3);
+    const first = world.leaderOf(job);
+    world.kill(first);
+    world.until(() => world.leaderOf(job) >= 0 && world.leaderOf(job) !== first);
+  });
+});
 
 describe("the manager that leads a job", () => {
   it("is followed by another that goes on with what runs, and counts it all (FAIL-M5)", () => {

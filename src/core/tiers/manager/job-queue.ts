@@ -3,7 +3,8 @@
 import type { ManagerContext } from "./context.ts";
 import type { DatacenterJob, DatacenterState, Grant, JobNeeds } from "./datacenter-state.ts";
 import { freeCores, spread } from "./free-cores.ts";
-import { allowed, byAge, coresHeld, inTurn, lastServed, tenantOf } from "./tenants.ts";
+import { tenantOf } from "./served-tenants.ts";
+import { allowed, byAge, coresHeld, inTurn } from "./tenants.ts";
 
 interface Offer {
   /** Empty: it has to wait. */
@@ -59,7 +60,7 @@ export class JobQueue {
     if (this.#known?.changes === changes) return this.#known;
     const held = coresHeld(this.state);
     const queued = [...open.values()].filter(({ phase }) => phase === "queued");
-    const served = lastServed(this.state);
+    const served = this.state.lastServed;
     const jobs = inTurn(
       byAge(queued),
       (tenant) => held.get(tenant) ?? 0,

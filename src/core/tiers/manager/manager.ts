@@ -17,7 +17,7 @@ import type { HealthCounts } from "../pressure/health-counters.ts";
 import type { TimeoutView } from "../pressure/timeout-counters.ts";
 import { BlobPins } from "./blob-pins.ts";
 import { ClientRequests } from "./client-requests.ts";
-import { ManagerContext } from "./context.ts";
+import { ManagerContext, runGroup } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
 import { GateRequests } from "./gate-requests.ts";
@@ -48,6 +48,8 @@ export class Manager {
   #datacenter: DatacenterLeader | null = null;
   /** Of the datacenter's state as it was last asked for. */
   #queue: JobQueue | null = null;
+  /** Of all jobs, as of the last input: its process asks after every input, most of which are the ledger's. */
+  #deadline: Millis | null | undefined;
 
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
@@ -69,12 +71,18 @@ export class Manager {
   /** Total: anything unexpected, late or repeated changes nothing. */
   step(input: ManagerInput, now: Millis, wall: number): readonly ManagerEffect[] {
     this.#context.setTime(now, wall);
+    this.#deadline = undefined;
     this.#take(input);
     this.#context.proposals.tell();
     return this.#context.takeEffects();
   }
 
   nextDeadline(): Millis | null {
+    if (this.#deadline === undefined) this.#deadline = this.#earliest();
+    return this.#deadline;
+  }
+
+  #earliest(): Millis | null {
     const { proposals, workers } = this.#context;
     const { submits } = this.#requests;
     const own = [workers, proposals, submits, this.#pins, this.#datacenter];
@@ -191,8 +199,12 @@ export class Manager {
       return;
     }
     const run = context.runOf(job);
+    if (run === null) return;
     // An ended job that its datacenter has heard of needs nobody any more.
-    if (run === null || context.datacenter()?.jobs.get(job)?.phase === "ended") return;
+    if (context.datacenter()?.jobs.get(job)?.phase === "ended") {
+      context.emit({ kind: "mayRest", group });
+      return;
+    }
     const heardAt = this.#appliedAt.get(job) ?? null;
     const ports = { heardAt, onEnded: (end: RunEnd) => this.#onEnded(job, end) };
     this.#runs.set(job, new RunLeader(job, view, run.state, context, ports));
@@ -274,6 +286,9 @@ export class Manager {
     this.#context.propose(group, `end/${job}`, data, (proposed) => {
       if (proposed.kind === "refused")
         this.#context.log("error", "end.refused", { job, why: proposed.message });
+      // Also where it is rejected: the datacenter has heard of the end before, and has forgotten the job since.
+      if (proposed.kind === "committed")
+        this.#context.emit({ kind: "mayRest", group: runGroup(job) });
     });
     const over = [...this.#runs.values()].filter((run) => run.isDone);
     for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#drop(old.job);

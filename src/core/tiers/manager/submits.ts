@@ -21,6 +21,7 @@ import {
 import type { ManagerContext } from "./context.ts";
 import { encodeDatacenterEntry, SUBMISSION_BYTES_MAX } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
+import { tenantOf } from "./served-tenants.ts";
 import {
   encodeSubmission,
   identityOf,
@@ -28,7 +29,7 @@ import {
   routingProblem,
   submissionProblem,
 } from "./submission.ts";
-import { FULL_RETRY_MS, queueProblem, quotaProblem, tenantOf, tenantsWaiting } from "./tenants.ts";
+import { FULL_RETRY_MS, queueProblem, quotaProblem, tenantsWaiting } from "./tenants.ts";
 
 const KEY_CHARACTERS_MAX = 128;
 /** Submissions whose files are on their way; each has `SUBMISSION_BYTES_MAX` at most. */

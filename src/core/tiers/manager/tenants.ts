@@ -12,6 +12,7 @@ import {
   type JobNeeds,
   WAITING_MAX,
 } from "./datacenter-state.ts";
+import { tenantOf } from "./served-tenants.ts";
 
 /** What one of them may have at once; 0: as much as there is. */
 export interface Quotas {
@@ -32,14 +33,7 @@ const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const FULL_RETRY_MS = 2_000;
 /** Region, milliseconds, gate and number of a gate's job, then the part of it that is asked for. */
 const GATE_KEY = /^[a-z0-9]+-(\d{1,15})-[a-z0-9]+-\d+\//;
-/** Whoever names none. */
-const DEFAULT_TENANT = "default";
-
 type Needs = Pick<JobNeeds, "cores" | "usefulCores" | "tenant">;
-
-export function tenantOf({ tenant }: Pick<JobNeeds, "tenant">): string {
-  return tenant ?? DEFAULT_TENANT;
-}
 
 export function tenantProblem(tenant: string | null): string | null {
   if (tenant === null || TENANT.test(tenant)) return null;
@@ -56,18 +50,6 @@ export function coresHeld({ open }: Pick<DatacenterState, "open">): ReadonlyMap<
     held.set(tenant, (held.get(tenant) ?? 0) + cores);
   }
   return held;
-}
-
-/** When a job of each tenant last gave cores back, by the wall clock of who ended it; who had none is left out. */
-export function lastServed({ jobs }: Pick<DatacenterState, "jobs">): ReadonlyMap<string, number> {
-  const last = new Map<string, number>();
-  for (const { endedAt, needs, phase, status, summary } of jobs.values()) {
-    const neverRan = status === "CANCELLED" && summary === null;
-    if (phase !== "ended" || endedAt === undefined || neverRan) continue;
-    const tenant = tenantOf(needs);
-    last.set(tenant, Math.max(endedAt, last.get(tenant) ?? 0));
-  }
-  return last;
 }
 
 /**
@@ -127,16 +109,17 @@ function coresOf({ cores, usefulCores }: Needs): number {
 /** Cores that a job may get now; with the reason when these are fewer than it asks for. */
 export function allowed(
   quotas: Quotas,
-  { cores, tenant, usefulCores }: Needs,
+  needs: Needs,
   held: number,
 ): { readonly cores: number; readonly reason: string | null } {
+  const { cores, usefulCores } = needs;
   const { coresPerJobMax, coresPerTenantMax } = quotas;
   const perJob = coresPerJobMax === 0 ? Number.POSITIVE_INFINITY : coresPerJobMax;
   const left = coresPerTenantMax === 0 ? perJob : Math.max(0, coresPerTenantMax - held);
   const most = Math.min(perJob, left);
   const least = cores === null ? 1 : Math.min(cores, usefulCores);
   if (least <= most) return { cores: most, reason: null };
-  const holds = `tenant ${tenant ?? DEFAULT_TENANT} holds ${held} of the ${coresPerTenantMax} cores that it may have`;
+  const holds = `tenant ${tenantOf(needs)} holds ${held} of the ${coresPerTenantMax} cores that it may have`;
   return { cores: 0, reason: `it needs ${least} ${least === 1 ? "core" : "cores"}, ${holds}` };
 }
 

@@ -172,6 +172,8 @@ export type ManagerEffect =
   | { readonly kind: "pinBlobs"; readonly hashes: readonly BlobHash[] }
   /** Others shall lead from now on. */
   | { readonly kind: "giveUp" }
+  /** The job of this group is over, and its datacenter knows: nobody has to watch over it. */
+  | { readonly kind: "mayRest"; readonly group: GroupId }
   | {
       readonly kind: "log";
       readonly level: "info" | "warn" | "error";

@@ -182,6 +182,7 @@ export class LedgerMachine {
       case "watchRoom":
       case "watchEnd":
       case "passOver":
+      case "mayRest":
         if (this.#takesPart) this.node.take(input, now, wall);
         return;
       case "leave":

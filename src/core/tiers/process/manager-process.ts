@@ -373,6 +373,7 @@ export class ManagerProcess {
         this.#blobs.ask(effect, this.#now);
         return;
       case "giveUp":
+      case "mayRest":
         this.ledger.take(effect, this.#now, this.#wall);
         return;
       case "log":

@@ -29,7 +29,8 @@ export type ProcessInput =
   /** A turn for work on files that takes several; asked for by `wantsTurn`. */
   | { readonly kind: "turn" }
   /** What clients of this node ask; see `LedgerInput`. */
-  | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" | "passOver" }>
+  | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
+  | Extract<LedgerInput, { kind: "passOver" | "mayRest" }>
   /** Nobody will take the next start for the first one: the peers may be called. */
   | { readonly kind: "founded" }
   /** To a worker, client, gate or peer that has called. */

@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { millis } from "../../base/brand.ts";
 import type { CoreEvent } from "../../run/job/core-messages.ts";
 import type { Order, Orders } from "../messages.ts";
+import { HeldJob } from "./held-job.ts";
 import type { WorkerEffect, WorkerInput } from "./types.ts";
 import { PROCESSES_PER_CORE_MAX, Worker } from "./worker.ts";
 
@@ -408,6 +409,33 @@ describe("figures", () => {
     expect(bench.worker.figuresDelayMs(millis(15_000))).toBe(0);
     bench.down();
     expect(bench.worker.figuresDelayMs(millis(0))).toBe(0);
+  });
+});
+
+describe("a worker that has seen many jobs", () => {
+  it("looks at none of those that are over, and knows where their orders stand", () => {
+    const bench = new Bench();
+    for (let at = 0; at < 50; at++) {
+      const job = `job-${at}`;
+      const [opened] = bench.orders([open(0)], { job }).flatMap((effect) => {
+        return effect.kind === "open" ? effect.opened : [];
+      });
+      bench.orders([{ kind: "release", cores: [0] }], { job, first: 1 });
+      bench.step({ kind: "coreGone", slot: opened?.slot ?? -1, what: null });
+    }
+    const visits = vi.spyOn(HeldJob.prototype, "isOpen", "get");
+    bench.step({ kind: "tick" });
+    bench.worker.nextDeadline();
+    expect(visits).not.toHaveBeenCalled();
+    const repeated = bench.orders([open(0)], { job: "job-0" });
+    expect(answers(repeated)).toEqual([{ kind: "taken", next: 2 }]);
+    expect(kinds(repeated)).not.toContain("open");
+    expect(bench.worker.jobs).toEqual([]);
+    bench.orders([open(1)], { job: "job-0", first: 2 });
+    bench.step({ kind: "tick" });
+    expect(bench.worker.jobs).toEqual(["job-0"]);
+    expect(visits).toHaveBeenCalled();
+    visits.mockRestore();
   });
 });
 

@@ -31,6 +31,7 @@ import {
 } from "../messages.ts";
 import { BackpressureSignals, backpressureLevel, delayMs } from "../pressure/backpressure.ts";
 import { HeldJob, type Leader } from "./held-job.ts";
+import { HeldJobs } from "./held-jobs.ts";
 import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
 import { type FencedViews, ViewFence } from "./view-fence.ts";
@@ -45,8 +46,6 @@ const LEAVE_MS = 3_000;
 const RETRY_MS = 200;
 /** A job of which nothing was said for so long is asked after. */
 const ASK_MS = 10_000;
-/** Jobs that are over here and whose rows are remembered. */
-const CLOSED_JOBS_MAX = 1_000;
 
 /** A request that waits for its view to be on disk. */
 interface Held {
@@ -62,7 +61,7 @@ export class Worker {
   readonly #config: WorkerConfig;
   readonly #rules: WorkerRules;
   readonly #fence: ViewFence;
-  readonly #jobs = new Map<string, HeldJob>();
+  readonly #jobs = new HeldJobs();
   /** Who holds each process. */
   readonly #slots = new Map<number, { readonly job: HeldJob; readonly core: number }>();
   /** Managers that are connected, and whether they take the figures of cores merged. */
@@ -96,7 +95,7 @@ export class Worker {
   }
 
   get jobs(): readonly string[] {
-    return [...this.#jobs.values()].filter((job) => !job.isClosed).map(({ name }) => name);
+    return [...this.#jobs.open.keys()];
   }
 
   get draining(): boolean {
@@ -105,7 +104,7 @@ export class Worker {
 
   /** Requests and news that wait, figures and lines left out: they come as they can. (BP-4) */
   get queued(): number {
-    const jobs = [...this.#jobs.values()];
+    const jobs = [...this.#jobs.open.values()];
     return jobs.reduce((sum, { events }) => sum + events.lasting, this.#held.length);
   }
 
@@ -167,7 +166,7 @@ export class Worker {
   #sendAt(): number {
     let at = Number.POSITIVE_INFINITY;
     if (this.#links.size === 0) return at;
-    for (const job of this.#jobs.values())
+    for (const job of this.#jobs.open.values())
       if (job.isOpen) at = Math.min(at, job.sendAt(this.#links.has(job.leader)));
     return at;
   }
@@ -190,8 +189,8 @@ export class Worker {
       this.#cutBy = Number.POSITIVE_INFINITY;
       this.#abandonAll();
     }
-    for (const job of this.#jobs.values()) this.#send(job, now);
-    const isTold = [...this.#jobs.values()].every(({ isOpen }) => !isOpen);
+    for (const job of this.#jobs.open.values()) this.#send(job, now);
+    const isTold = [...this.#jobs.open.values()].every(({ isOpen }) => !isOpen);
     if (this.#draining && !this.#drained && this.usedCores === 0 && isTold) {
       this.#drained = true;
       this.#emit({ kind: "drained" });
@@ -203,13 +202,13 @@ export class Worker {
     if (!this.#links.delete(manager)) return;
     this.#signals.lost(manager);
     this.#heardAt = heardAt;
-    for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
+    for (const job of this.#jobs.all) if (job.leader === manager) job.events.lost();
   }
 
   #onUp(manager: string, merges: boolean): void {
     this.#heardAt = this.#now;
     this.#links.set(manager, { merges });
-    for (const job of this.#jobs.values()) if (job.leader === manager) job.onUp(merges, this.#now);
+    for (const job of this.#jobs.all) if (job.leader === manager) job.onUp(merges, this.#now);
     if (this.#isIsolated) this.#log("warn", "worker.inContact", { manager });
     this.#isIsolated = false;
     this.#beatAt = Math.min(this.#beatAt, this.#now + HEARTBEAT_MS);
@@ -219,9 +218,10 @@ export class Worker {
     const { name: worker, incarnation, cores, version } = this.#config;
     const draining = this.#draining;
     const heartbeat = { kind: "heartbeat", worker, incarnation, cores, version, draining } as const;
-    const leaders = new Set([...this.#jobs.values()].map(({ leader }) => leader));
+    const jobs = this.#rules.heardByAll ? [] : this.#jobs.all;
+    const leaders = new Set(jobs.map(({ leader }) => leader));
     for (const to of this.#links.keys()) {
-      if (this.#rules.heardByAll || leaders.size === 0 || leaders.has(to))
+      if (leaders.size === 0 || leaders.has(to))
         this.#emit({ kind: "heartbeat", to, heartbeat });
     }
   }
@@ -277,7 +277,7 @@ export class Worker {
     let job = this.#jobs.get(name);
     if (job === undefined) {
       job = new HeldJob(name, leader, this.#config.errorKinds, this.#rules);
-      this.#jobs.set(name, job);
+      this.#jobs.reopen(job);
     }
     job.follow(leader, this.#now);
     for (const [at, order] of orders.entries()) {
@@ -331,7 +331,7 @@ export class Worker {
   #open(job: HeldJob, order: Extract<Order, { kind: "open" }>, from: string): void {
     const room = this.#config.cores * PROCESSES_PER_CORE_MAX - this.usedCores;
     const fresh = order.cores.filter((core) => !job.cores.has(core));
-    job.isClosed = false;
+    this.#jobs.reopen(job);
     if (this.#draining || fresh.length > room) {
       const what = this.#draining ? "it takes no more cores" : `it has room for ${room} cores`;
       for (const core of fresh) job.lost(core, what, true, this.#now);
@@ -446,10 +446,8 @@ export class Worker {
    */
   #close(job: HeldJob): void {
     if (job.cores.size > 0 || job.events.waiting > 0 || job.isClosed) return;
-    job.close();
+    this.#jobs.close(job);
     this.#emit({ kind: "closed", job: job.name });
-    const closed = [...this.#jobs.values()].filter(({ isClosed }) => isClosed);
-    for (const { name } of closed.slice(0, -CLOSED_JOBS_MAX)) this.#jobs.delete(name);
   }
 
   /** First asked to end, then made to; what was measured stays for whoever leads later. */

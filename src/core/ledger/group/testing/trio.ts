@@ -43,8 +43,14 @@ export class Trio {
   readonly #nodes = new Map<string, Node>();
   readonly #effects = new Map<string, VsrEffect[]>();
   readonly #config: VsrConfig;
+  /** None of them sleeps before it is told that it may. */
+  readonly #staysAwake: boolean;
 
-  constructor(config: Partial<VsrConfig> = {}, names: readonly string[] = ["a", "b", "c"]) {
+  constructor(
+    { staysAwake = false, ...config }: Partial<VsrConfig> & { readonly staysAwake?: boolean } = {},
+    names: readonly string[] = ["a", "b", "c"],
+  ) {
+    this.#staysAwake = staysAwake;
     this.#config = { ...VSR_DEFAULTS, ...config };
     this.members = names.map(nodeId);
     for (const name of names) this.begin(name, { kind: "founded", members: this.members });
@@ -55,7 +61,8 @@ export class Trio {
     const before = this.#nodes.get(name);
     const records = before?.records.slice(0, before.durable) ?? [];
     const { length } = records;
-    const options = { self: nodeId(name), config: this.#config, standing: this };
+    const staysAwake = this.#staysAwake;
+    const options = { self: nodeId(name), config: this.#config, standing: this, staysAwake };
     const replica = new Replica(options, origin, new Random(name));
     this.#nodes.set(name, { replica, records, durable: length, base: length });
     this.#effects.set(name, []);

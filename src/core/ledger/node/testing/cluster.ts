@@ -9,6 +9,7 @@ import { ByteWriter } from "../../../base/bytes.ts";
 import type { NodeId } from "../../../base/ids.ts";
 import { nodeId } from "../../../base/ids.ts";
 import { Random } from "../../../base/random.ts";
+import type { GroupId } from "../../group/messages.ts";
 import { decodeJobState } from "../../job/state-codec.ts";
 import { WAL_DEFAULTS } from "../../log/limits.ts";
 import { isKnownType } from "../../log/record-types.ts";
@@ -179,6 +180,10 @@ export class TestCluster {
     test.checkpoint = [];
     test.identity = `${test.identity}, another`;
     test.first = "join";
+  }
+
+  mayRest(test: TestNode, group: GroupId): void {
+    test.node?.take({ kind: "mayRest", group }, millis(this.now), this.#wall(test));
   }
 
   /** As at SIGTERM: others lead what this node has led. */

@@ -321,6 +321,9 @@ export class World {
       case "giveUp":
         this.cluster.giveUp(this.cluster.at(manager));
         return;
+      case "mayRest":
+        this.cluster.mayRest(this.cluster.at(manager), effect.group);
+        return;
       case "log":
         this.logs.push(`${effect.event} ${JSON.stringify(effect.fields)}`);
     }
