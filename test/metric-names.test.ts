@@ -42,7 +42,7 @@ function gateOf(): Gate {
       ...{ errorKinds: [], addresses: {}, config: GATE_DEFAULTS },
       datacenters: [{ name: "eu", managers: ["m1"] }],
     },
-    { job: () => null, jobs: () => [], knows: () => false },
+    { job: () => null, jobs: () => [], openJobs: () => [], knows: () => false },
   );
   const room = { kind: "capacity", workers: 1, cores: 4, coresFree: 4, jobsQueued: 0 } as const;
   gate.step({ kind: "link", datacenter: "eu", manager: "m1", up: true }, millis(0), 0);

@@ -23,7 +23,8 @@ export function fallAsleep(ctx: VsrContext): boolean {
   const idleMs = ctx.now - state.activeAt;
   const isQuiet = state.commit === ctx.lastSeq && state.reads.length === 0;
   const isBusy = !isQuiet || state.giveUpBy < Number.POSITIVE_INFINITY || state.candidacy !== null;
-  if (!state.mayRest || isBusy || idleMs < config.idleMs || ctx.quorumAcked() < ctx.lastSeq) return false;
+  if (!state.mayRest || isBusy || idleMs < config.idleMs || ctx.quorumAcked() < ctx.lastSeq)
+    return false;
   const all = ctx.others().every((id) => ctx.peer(id).acked >= ctx.lastSeq);
   if (!all && idleMs < PATIENCE_TIMES * config.idleMs) return false;
   sendCommit(ctx, true);

@@ -49,6 +49,18 @@ describe("the jobs of a node", () => {
     expect(ids(cluster, 0, { prefix: "none" })).toEqual([]);
   });
 
+  it("are passed by when they have ended, by whoever asks for those that are open", () => {
+    const { cluster, jobs } = three();
+    const open = jobs.slice(0, 2).sort();
+    for (const { node } of cluster.nodes)
+      expect([...(node?.openJobs() ?? [])].sort()).toEqual(open);
+    for (const node of cluster.nodes) cluster.kill(node);
+    for (const node of cluster.nodes) cluster.start(node);
+    cluster.run(5_000);
+    for (const { node } of cluster.nodes)
+      expect([...(node?.openJobs() ?? [])].sort()).toEqual(open);
+  });
+
   it("are listed by who leads them, on every node", () => {
     const { cluster, jobs } = three();
     for (const index of [0, 1, 2]) {

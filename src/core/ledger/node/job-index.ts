@@ -6,7 +6,7 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { JobId } from "../job/job-id.ts";
-import type { JobStatus } from "../job/job-state.ts";
+import { isTerminal, type JobStatus } from "../job/job-state.ts";
 import type { Group } from "./group.ts";
 
 /** Jobs of one answer. */
@@ -62,6 +62,11 @@ export class JobIndex {
     const status = this.#statuses.get(group);
     if (status !== undefined) this.#byStatus.get(status)?.delete(group);
     this.#statuses.delete(group);
+  }
+
+  /** Those that have not ended. */
+  *open(): Iterable<Group> {
+    for (const [status, groups] of this.#byStatus) if (!isTerminal(status)) yield* groups;
   }
 
   list(query: JobQuery): JobPage {

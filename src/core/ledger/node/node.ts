@@ -255,6 +255,11 @@ export class LedgerNode {
     return this.#jobs.list(query);
   }
 
+  /** Groups of jobs that have not ended: those that have are many, and stay until they are archived. */
+  *openJobs(): Iterable<GroupId> {
+    for (const { id } of this.#jobs.open()) yield id;
+  }
+
   /** For checkpoints, status and checkers; not to be changed. */
   get groups(): ReadonlyMap<GroupId, Group> {
     return this.#context.groups;

@@ -28,7 +28,7 @@ class Followed {
       ...{ errorKinds: [], addresses: {}, config: GATE_DEFAULTS },
       datacenters: [{ name: "dc1", managers: ["m1"] }],
     },
-    { job: () => null, jobs: () => [], knows: () => false },
+    { job: () => null, jobs: () => [], openJobs: () => [], knows: () => false },
   );
   readonly branch: Branch;
   readonly #answer: (kind: string) => ManagerAnswer;

@@ -18,7 +18,7 @@ function submitted(
       ...{ errorKinds: [], addresses: {}, config: GATE_DEFAULTS },
       datacenters: [{ name: "dc1", managers: ["m1"] }],
     },
-    { job: () => null, jobs: () => [], knows: () => isKnown },
+    { job: () => null, jobs: () => [], openJobs: () => [], knows: () => isKnown },
   );
   context.calls.onLink("dc1", "m1", true);
   context.blobs.add(BUNDLE);

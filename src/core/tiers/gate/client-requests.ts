@@ -7,8 +7,8 @@ import { sha256 } from "../../base/sha256.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
 import type { ClusterSummary } from "../../run/results/model.ts";
 import { SUBMISSION_BYTES_MAX } from "../manager/datacenter-state.ts";
-import { encodeSubmission, routingProblem, submissionProblem } from "../manager/submission.ts";
 import { tenantOf } from "../manager/served-tenants.ts";
+import { encodeSubmission, routingProblem, submissionProblem } from "../manager/submission.ts";
 import { FULL_RETRY_MS, NO_QUOTAS, queueProblem } from "../manager/tenants.ts";
 import {
   type BlobHash,

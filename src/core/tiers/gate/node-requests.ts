@@ -2,7 +2,6 @@
 
 import { type ClientAnswer, type ClientRequest, type NodeView, refusal } from "../messages.ts";
 import type { GateContext } from "./context.ts";
-import { hasJobEnded } from "./status.ts";
 import type { ManagerAnswer } from "./types.ts";
 
 type Answer = (answer: ClientAnswer) => void;
@@ -25,7 +24,7 @@ export class NodeRequests {
     const seen = new Map(this.#context.gates.view().gates.map((one) => [one.name, one.label]));
     const { gates, self, version } = options;
     const here = { status: isDraining ? "draining" : "alive", version } as const;
-    const led = [...lookup.jobs()].filter(({ state }) => !hasJobEnded(state));
+    const led = [...lookup.openJobs()];
     const own = gates.map(
       (name): NodeView => ({
         ...{ name, role: "gate", datacenter: "", incarnation: 0, cores: 0, coresUsed: 0 },

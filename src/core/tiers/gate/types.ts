@@ -182,6 +182,8 @@ export interface GateLookup {
   /** Null: this node does not replicate such a job. */
   job(id: string): JobGroup | null;
   jobs(): Iterable<JobGroup>;
+  /** Those that have not ended: it costs nothing that others were here before. */
+  openJobs(): Iterable<JobGroup>;
   /** A job was submitted with this key of the ledger, as far as this node has heard. */
   knows(key: string): boolean;
 }

@@ -7,7 +7,7 @@ it("are put in order once per change, however many ask", () => {
   const jobs = ["c", "a", "b"].map((id) => ({ state: initialState(id as JobId) }));
   let looks = 0;
   const places = new WaitingPlaces({
-    jobs: () => {
+    openJobs: () => {
       looks++;
       return jobs.map(({ state }) => ({ state, primary: null, view: 0 }));
     },

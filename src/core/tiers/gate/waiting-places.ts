@@ -8,10 +8,10 @@ import { statusOf } from "./status.ts";
 import type { GateLookup } from "./types.ts";
 
 export class WaitingPlaces {
-  readonly #lookup: Pick<GateLookup, "jobs">;
+  readonly #lookup: Pick<GateLookup, "openJobs">;
   #places: ReadonlyMap<string, number> | null = null;
 
-  constructor(lookup: Pick<GateLookup, "jobs">) {
+  constructor(lookup: Pick<GateLookup, "openJobs">) {
     this.#lookup = lookup;
   }
 
@@ -23,7 +23,7 @@ export class WaitingPlaces {
   /** In words; null: it does not wait so. */
   of(state: JobState): string | null {
     if (!isWaiting(state)) return null;
-    if (this.#places?.has(state.jobId) !== true) this.#places = placesIn(this.#lookup.jobs());
+    if (this.#places?.has(state.jobId) !== true) this.#places = placesIn(this.#lookup.openJobs());
     const place = this.#places.get(state.jobId);
     return place === undefined ? null : `place ${place} of ${this.#places.size} in the queue`;
   }

@@ -28,8 +28,14 @@ class Datacenter {
     return outcome === "rejected" ? `rejected ${reason}` : outcome;
   }
 
-  submit(job: string, key: string, submission = BYTES, name = "x"): string {
-    const needs = { cores: null, usefulCores: 1, timeoutMs: null };
+  submit(
+    job: string,
+    key: string,
+    submission = BYTES,
+    name = "x",
+    tenant: string | null = null,
+  ): string {
+    const needs = { cores: null, usefulCores: 1, timeoutMs: null, tenant };
     const digest = `${submission.length} ${submission[0]}`;
     const taken = { name, takenBy: "n0", digest, createdAt: 0, needs };
     return this.apply({ kind: "submit", job, key, ...taken, submission });
@@ -120,6 +126,45 @@ describe("the state of a datacenter", () => {
     expect(now.state.jobs.size).toBeLessThan(700);
     expect([...now.state.jobs.keys()]).toEqual([...before.state.jobs.keys()]);
     expect(now.state.jobs.get("j699")?.calls).toEqual({ requests: 123_456_789, failed: 1 });
+  });
+
+  it("forgets the same jobs when it was read back from its bytes meanwhile", () => {
+    const [one, other] = [new Datacenter(), new Datacenter()];
+    const reason = "r".repeat(900);
+    for (let index = 0; index < 900; index++) {
+      const job = `j${index}`;
+      for (const dc of [one, other]) {
+        dc.submit(job, job);
+        // Some stay open for long, and stand before those that have ended.
+        if (index % 7 > 0) dc.end(job, false, reason);
+        else if (index > 70) dc.end(`j${index - 70}`, false, reason);
+        dc.apply({ kind: "begun", job });
+      }
+      if (index % 97 === 0) expect(other.state.restore(other.state.snapshot())).toBe(true);
+    }
+    expect(one.state.jobs.size).toBeLessThan(900);
+    expect([...other.state.jobs.keys()]).toEqual([...one.state.jobs.keys()]);
+    expect([...other.state.open.keys()]).toEqual([...one.state.open.keys()]);
+  });
+
+  it("knows who was served last without passing all that it remembers", () => {
+    const dc = new Datacenter();
+    const end = (job: string, at: number, status: "COMPLETED" | "CANCELLED" = "COMPLETED") =>
+      dc.apply({ kind: "end", job, status, reason: null, summary: null, onlyQueued: false, at });
+    for (let index = 0; index < 1_200; index++) {
+      const job = `j${index}`;
+      const tenant = index < 100 ? "early" : index % 2 === 0 ? "even" : null;
+      dc.submit(job, job, BYTES, "x", tenant);
+      // One that was cancelled before it had cores was not served.
+      end(job, index, index === 1_199 ? "CANCELLED" : "COMPLETED");
+    }
+    const expected = new Map([
+      ["even", 1_198],
+      ["default", 1_197],
+    ]);
+    expect(new Map(dc.state.lastServed)).toEqual(expected);
+    dc.state.restore(dc.state.snapshot());
+    expect(new Map(dc.state.lastServed)).toEqual(expected);
   });
 
   it("comes back whole from its bytes, and from nothing less", () => {

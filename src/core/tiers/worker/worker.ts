@@ -221,8 +221,7 @@ export class Worker {
     const jobs = this.#rules.heardByAll ? [] : this.#jobs.all;
     const leaders = new Set(jobs.map(({ leader }) => leader));
     for (const to of this.#links.keys()) {
-      if (leaders.size === 0 || leaders.has(to))
-        this.#emit({ kind: "heartbeat", to, heartbeat });
+      if (leaders.size === 0 || leaders.has(to)) this.#emit({ kind: "heartbeat", to, heartbeat });
     }
   }
 

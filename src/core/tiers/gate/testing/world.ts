@@ -111,11 +111,12 @@ export class GateWorld {
 
   #boot(index: number): void {
     // The node of a gate that starts again is another.
-    const none = { groups: new Map(), knowsKey: () => false };
+    const none = { groups: new Map(), knowsKey: () => false, openJobs: () => [] };
     const inNode = (): GateLookup => lookupIn(this.cluster.at(index).node ?? none);
     const lookup: GateLookup = {
       job: (id) => inNode().job(id),
       jobs: () => inNode().jobs(),
+      openJobs: () => inNode().openJobs(),
       knows: (key) => inNode().knows(key),
     };
     this.#gates[index] = new Gate(
