@@ -7,7 +7,7 @@
 
 import { assert } from "./assert.ts";
 import type { PartMemory } from "./part-memory.ts";
-import { carve } from "./slab.ts";
+import { carve, carveScratch } from "./slab.ts";
 
 /** One scratch place to turn doubles into bytes and back: a view per packet costs more than the copy. */
 const scratch = new DataView(new ArrayBuffer(8));
@@ -17,7 +17,7 @@ export class ByteWriter {
   #length = 0;
 
   constructor(capacity = 256) {
-    this.#bytes = new Uint8Array(capacity);
+    this.#bytes = carveScratch(capacity);
   }
 
   get length(): number {
@@ -126,7 +126,7 @@ export class ByteWriter {
   #reserve(count: number): void {
     const needed = this.#length + count;
     if (needed <= this.#bytes.length) return;
-    const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
+    const grown = carveScratch(Math.max(needed, this.#bytes.length * 2));
     grown.set(this.#bytes);
     this.#bytes = grown;
   }
