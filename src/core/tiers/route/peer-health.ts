@@ -24,10 +24,15 @@ interface Outcome {
   readonly failed: boolean;
 }
 
+interface Latency {
+  readonly at: number;
+  readonly ms: number;
+}
+
 export class PeerHealth {
   #latencyMs: number | null = null;
-  #latencies: { readonly at: number; readonly ms: number }[] = [];
-  #outcomes: Outcome[] = [];
+  readonly #latencies: Latency[] = [];
+  readonly #outcomes: Outcome[] = [];
   #failures = 0;
   /** Since when its error rate is too high; null: it is not. */
   #badSince: number | null = null;
@@ -39,7 +44,8 @@ export class PeerHealth {
 
   succeeded(ms: number, now: number): void {
     this.#latencyMs = this.#latencyMs === null ? ms : WEIGHT * ms + (1 - WEIGHT) * this.#latencyMs;
-    this.#latencies = [...this.#latencies.slice(1 - LATENCIES_MAX), { at: now, ms }];
+    if (this.#latencies.length === LATENCIES_MAX) this.#latencies.shift();
+    this.#latencies.push({ at: now, ms });
     this.#failures = 0;
     this.#record(false, now);
   }
@@ -50,12 +56,13 @@ export class PeerHealth {
   }
 
   errorRate(now: number): number {
-    const fresh = this.#fresh(now);
-    return fresh.length === 0 ? 0 : fresh.filter(({ failed }) => failed).length / fresh.length;
-  }
-
-  latencies(now: number): readonly number[] {
-    return this.#latencies.flatMap(({ at, ms }) => (at >= now - LATENCIES_MS ? [ms] : []));
+    let [all, failures] = [0, 0];
+    for (const { at, failed } of this.#outcomes) {
+      if (at <= now - OUTCOMES_MS) continue;
+      all++;
+      if (failed) failures++;
+    }
+    return all === 0 ? 0 : failures / all;
   }
 
   /** Of its hash in the ranking. (AD-28.14, AD-28.16) */
@@ -66,28 +73,32 @@ export class PeerHealth {
   }
 
   /** Why it should not be asked any more; `hasOther`: there is somebody in its place. */
-  eviction(ofOthers: readonly number[], hasOther: boolean, now: number): EvictionReason | null {
+  eviction(others: readonly PeerHealth[], hasOther: boolean, now: number): EvictionReason | null {
     if (this.#failures > FAILURES_MAX) return "consecutive_failures";
-    if (this.#isSlow(ofOthers)) return "latency";
+    if (this.#isSlow(others, now)) return "latency";
     const isLong = this.#badSince !== null && now - this.#badSince >= ERROR_MS;
-    const isMeasured = this.#fresh(now).length >= ERROR_SAMPLES_MIN;
-    return isLong && isMeasured && hasOther ? "error_rate" : null;
+    if (!isLong || !hasOther) return null;
+    const fresh = this.#outcomes.filter(({ at }) => at > now - OUTCOMES_MS);
+    return fresh.length >= ERROR_SAMPLES_MIN ? "error_rate" : null;
   }
 
-  #isSlow(ofOthers: readonly number[]): boolean {
-    if (this.#latencyMs === null || ofOthers.length < LATENCIES_MIN) return false;
+  #isSlow(others: readonly PeerHealth[], now: number): boolean {
+    if (this.#latencyMs === null) return false;
     // Slower than the p99 of the others times the factor, without sorting them with every answer.
     const limitMs = this.#latencyMs / SLOW_FACTOR;
-    const faster = ofOthers.filter((ms) => ms < limitMs).length;
-    return faster >= Math.ceil(ofOthers.length * 0.99);
+    let [all, faster] = [0, 0];
+    for (const other of others)
+      for (const { at, ms } of other.#latencies) {
+        if (at < now - LATENCIES_MS) continue;
+        all++;
+        if (ms < limitMs) faster++;
+      }
+    return all >= LATENCIES_MIN && faster >= Math.ceil(all * 0.99);
   }
 
   #record(failed: boolean, now: number): void {
-    this.#outcomes = [...this.#fresh(now).slice(1 - OUTCOMES_MAX), { at: now, failed }];
+    if (this.#outcomes.length === OUTCOMES_MAX) this.#outcomes.shift();
+    this.#outcomes.push({ at: now, failed });
     this.#badSince = this.errorRate(now) > ERROR_RATE ? (this.#badSince ?? now) : null;
-  }
-
-  #fresh(now: number): readonly Outcome[] {
-    return this.#outcomes.filter(({ at }) => at > now - OUTCOMES_MS);
   }
 }

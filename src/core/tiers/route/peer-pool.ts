@@ -257,11 +257,8 @@ export class PeerPool {
       (one) => one !== peer && one.tier === peer.tier,
     );
     const hasOther = [...this.#inUse(), ...this.#candidates].some((name) => name !== peer.name);
-    return peer.health.eviction(
-      others.flatMap(({ health }) => health.latencies(now)),
-      hasOther,
-      now,
-    );
+    const healths = others.map(({ health }) => health);
+    return peer.health.eviction(healths, hasOther, now);
   }
 
   #inUse(): readonly string[] {
