@@ -24,7 +24,7 @@ import { type Avoided, chooseDatacenters, whyAvoided } from "./choice.ts";
 import { ofJob } from "./cluster-summary.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
 import { JobClock } from "./job-clock.ts";
-import { keyOfPart, partsOf } from "./job-parts.ts";
+import { type JobPart, keyOfPart, partsOf } from "./job-parts.ts";
 import { JointRun } from "./joint-run.ts";
 import { encodeBegun } from "./joint-words.ts";
 import { leftBy } from "./results.ts";
@@ -65,6 +65,9 @@ export class JobLeader {
   /** The datacenter that has not taken it last, until another is chosen. */
   #leftAt: string | null = null;
   #spec: JobSpec | null = null;
+  /** The parts of a choice; another choice is another list. */
+  #chosen: (Pick<JobState["run"], "dispatched"> & { readonly parts: readonly JobPart[] }) | null =
+    null;
   /** Of a job in several datacenters that has started. */
   #joint: JointRun | null = null;
   readonly #clock: JobClock;
@@ -207,7 +210,11 @@ export class JobLeader {
       this.#leave(branch);
     }
     if (dispatched.length < countOf(spec.routing)) return;
-    const parts = partsOf(spec.submission, spec.routing, dispatched);
+    if (this.#chosen?.dispatched !== dispatched) {
+      const parts = partsOf(spec.submission, spec.routing, dispatched);
+      this.#chosen = { dispatched, parts };
+    }
+    const { parts } = this.#chosen;
     if (state.run.started !== null && parts.length > 1)
       this.#joint ??= new JointRun(this.#context, state, spec, parts);
     this.#clock.look(state, spec.submission.timeoutMs, this.branches);
