@@ -32,11 +32,14 @@ export function oneOf(...texts: readonly string[]): Shape {
 
 /** With these fields at least. */
 export function record(fields: Readonly<Record<string, Shape>>): Shape {
+  const shapes = Object.entries(fields);
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
     if (value instanceof Uint8Array) return false;
-    const found: Readonly<Record<string, unknown>> = { ...value };
-    return Object.entries(fields).every(([name, shape]) => shape(found[name]));
+    const found = value as Readonly<Record<string, unknown>>;
+    for (const [name, shape] of shapes)
+      if (!shape(Object.hasOwn(found, name) ? found[name] : undefined)) return false;
+    return true;
   };
 }
 
@@ -48,8 +51,9 @@ export function mapOf(shape: Shape): Shape {
 
 /** A record whose `kind` is one of these, with the fields of that kind. */
 export function variant(kinds: Readonly<Record<string, Shape>>): Shape {
+  const hasKind = record({ kind: isText });
   return (value) => {
-    const kind = record({ kind: isText })(value) ? (value as { kind: string }).kind : "";
+    const kind = hasKind(value) ? (value as { kind: string }).kind : "";
     return Object.hasOwn(kinds, kind) && kinds[kind]?.(value) === true;
   };
 }
