@@ -92,15 +92,15 @@ export class Service {
   }
 
   nextDeadline(): number | null {
-    const parts = [
-      this.#commits.nextDeadline(),
-      this.#router.nextDeadline(),
-      this.#reads.nextDeadline(),
-      this.#keyCache.nextDeadline(),
-      this.#cancels.nextDeadline(),
-    ];
-    const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
-    return at === Number.POSITIVE_INFINITY ? null : at;
+    const never = Number.POSITIVE_INFINITY;
+    const at = Math.min(
+      this.#commits.nextDeadline() ?? never,
+      this.#router.nextDeadline() ?? never,
+      this.#reads.nextDeadline() ?? never,
+      this.#keyCache.nextDeadline() ?? never,
+      this.#cancels.nextDeadline() ?? never,
+    );
+    return at === never ? null : at;
   }
 
   #deadline(): number {

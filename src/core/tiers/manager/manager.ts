@@ -85,10 +85,18 @@ export class Manager {
   #earliest(): Millis | null {
     const { proposals, workers } = this.#context;
     const { submits } = this.#requests;
-    const own = [workers, proposals, submits, this.#pins, this.#datacenter];
-    const deadlines = [...own, ...this.#openRuns()];
-    const at = Math.min(...deadlines.map((one) => one?.nextDeadline() ?? Number.POSITIVE_INFINITY));
-    return at === Number.POSITIVE_INFINITY ? null : millis(at);
+    const never = Number.POSITIVE_INFINITY;
+    let at = Math.min(
+      workers.nextDeadline() ?? never,
+      proposals.nextDeadline() ?? never,
+      submits.nextDeadline() ?? never,
+      this.#pins.nextDeadline() ?? never,
+      this.#datacenter?.nextDeadline() ?? never,
+    );
+    // Those that are over wait for nothing.
+    for (const run of this.#runs.values())
+      if (!run.isDone) at = Math.min(at, run.nextDeadline() ?? never);
+    return at === never ? null : millis(at);
   }
 
   /** Jobs that it leads and that are not over. */
@@ -112,7 +120,6 @@ export class Manager {
     return { active, counts: this.#context.timeouts.counts };
   }
 
-  /** Those that are over wait for nothing: every input asks for the next deadline. */
   #openRuns(): readonly RunLeader[] {
     return [...this.#runs.values()].filter(({ isDone }) => !isDone);
   }
