@@ -76,7 +76,7 @@ export class ClientRequests {
         const jobs = [...(this.#context.datacenter()?.jobs.values() ?? [])];
         const all = jobs.map((job) => ({ createdAt: job.createdAt, id: job.job, job }));
         const { more, page } = pageOfJobs(all, request.after);
-        const views = page.map(({ job }) => ({ ...this.#view(job), workflows: [] }));
+        const views = page.map(({ job }) => this.#view(job));
         this.#answer(id, { kind: "jobs", jobs: views, more });
         return;
       }
@@ -242,7 +242,9 @@ export class ClientRequests {
         ...figuresOf(figures),
         ...(live === null ? {} : { ratePerSecond: live.ratePerSecond }),
       }));
-      this.#answer(id, { kind: "job", job: { ...view, datacenters, thresholds, lost } });
+      const run = this.#context.runOf(job.job);
+      const workflows = run === null ? [] : workflowViews(run.state);
+      this.#answer(id, { kind: "job", job: { ...view, workflows, datacenters, thresholds, lost } });
     };
     if (job.summary === null) tell(null);
     else this.#withSummary(id, job.summary, tell);
@@ -257,6 +259,7 @@ export class ClientRequests {
     this.#answer(id, { kind: "events", events, more: from + events.length < all.length });
   }
 
+  /** As in a list of jobs: without its workflows and figures. */
   #view(job: DatacenterJob): JobView {
     const { options, peers } = this.#context;
     const run = this.#context.runOf(job.job);
@@ -277,8 +280,7 @@ export class ClientRequests {
       ...{ id: job.job, name: job.name, status, reason, createdAt: job.createdAt, cores },
       leader: run?.primary ?? null,
       fence: leader?.view ?? run?.state.view ?? 0,
-      workflows: run === null ? [] : workflowViews(run.state),
-      ...{ datacenters: [here], thresholds: [], lost: [] },
+      ...{ workflows: [], datacenters: [here], thresholds: [], lost: [] },
     };
   }
 }
