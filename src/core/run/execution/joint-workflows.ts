@@ -93,8 +93,10 @@ export class JointWorkflows {
   /** When the next one that is held begins. */
   nextDeadline(): number {
     if (this.#ports.isPaused()) return NEVER;
-    const held = [...this.#running].filter(([, { phase }]) => phase === "held");
-    return Math.min(NEVER, ...held.map(([name]) => this.#begins.get(name)?.at ?? NEVER));
+    let next = NEVER;
+    for (const [name, { phase }] of this.#running)
+      if (phase === "held") next = Math.min(next, this.#begins.get(name)?.at ?? NEVER);
+    return next;
   }
 
   get waits(): readonly JointWait[] {

@@ -202,11 +202,13 @@ export class Job {
   /** When the next delay is over; null when none runs. */
   nextDeadline(): number | null {
     if (this.#pausedAt !== null || this.#done) return null;
-    const due = this.#members()
-      .filter(({ status }) => status === "waiting")
-      .map((one) => this.#dueAt(one))
-      .filter((at) => at > this.#now);
-    return due.length === 0 ? null : Math.min(...due);
+    let next = Number.POSITIVE_INFINITY;
+    for (const name of this.#layers[this.#layer] ?? []) {
+      const one = this.#entries.get(name);
+      const at = one?.status === "waiting" ? this.#dueAt(one) : this.#now;
+      if (at > this.#now) next = Math.min(next, at);
+    }
+    return next === Number.POSITIVE_INFINITY ? null : next;
   }
 
   #dueAt(one: Entry): number {
