@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { nodeId } from "../../base/ids.ts";
 import type { Observed } from "../gate-messages.ts";
 import { submission } from "../manager/testing/world.ts";
-import { Branch, type Wanted } from "./branch.ts";
+import { Branch, UNWANTED, type Wanted } from "./branch.ts";
 import { GateContext } from "./context.ts";
 import { GATE_DEFAULTS, type ManagerAnswer, type ManagerMessage } from "./types.ts";
 
@@ -49,6 +49,7 @@ class Followed {
       this.context.setTime(this.now, this.now);
       this.branch.step();
       for (const effect of this.context.takeEffects()) {
+        if (effect.kind === "readPart") this.context.onPartRead(effect.id, null, 0);
         if (effect.kind !== "ask") continue;
         const kind = kindOf(effect.message);
         this.asked.push(kind);
@@ -126,4 +127,17 @@ it("comes back when it is told to", () => {
   const followed = new Followed(() => ({ ...full, retryAfterMs: 2_000 }));
   followed.run(10_000);
   expect(followed.asked).toHaveLength(5);
+});
+
+it("ends where its files have never been, and are not here either, when it runs elsewhere", () => {
+  const followed = new Followed(() => ({ kind: "missing", hashes: ["ab".repeat(32)] }));
+  followed.run(2_000);
+  expect(followed.asked.length).toBeGreaterThan(2);
+  expect(followed.branch.isOver).toBe(false);
+  followed.branch.want({ ...UNWANTED, cancel: "it runs elsewhere" });
+  followed.run(1_000);
+  expect(followed.branch.isOver).toBe(true);
+  const { length } = followed.asked;
+  followed.run(2_000);
+  expect(followed.asked).toHaveLength(length);
 });

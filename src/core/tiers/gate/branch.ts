@@ -25,7 +25,7 @@ import type { GateContext } from "./context.ts";
 import { download } from "./download.ts";
 import type { JointControl } from "./joint-words.ts";
 import type { ManagerAnswer, ManagerMessage } from "./types.ts";
-import { upload } from "./upload.ts";
+import { FILES_ABSENT, upload } from "./upload.ts";
 
 /** After an answer that decides nothing. */
 const PAUSE_MS = 200;
@@ -260,10 +260,20 @@ export class Branch {
     upload(this.#context, { datacenter, manager }, hashes, (problem) => {
       this.#isBusy = false;
       this.#hindered(problem);
+      if (problem === FILES_ABSENT && this.#isUnwanted) this.problem = problem;
       this.#askAt = this.#context.now + (problem === null ? 0 : PAUSE_MS);
       if (problem !== null) this.#manager = null;
       this.#ports.onNews();
     });
+  }
+
+  /**
+   * It has not begun and is to end. Where neither its datacenter nor anybody else has its files it cannot be told so:
+   * what another gate may have had held there gives its cores back by itself.
+   */
+  get #isUnwanted(): boolean {
+    const { cancel, startAtMs } = this.#wanted;
+    return cancel !== null && startAtMs === null;
   }
 
   #follow(): void {

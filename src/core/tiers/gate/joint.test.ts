@@ -48,6 +48,18 @@ describe("one job in two datacenters", () => {
     expect(end.summary?.totals?.latencyMs.count).toBe(world.calls());
   });
 
+  it("has its files from the other where its gate does not have them, and one was away before", () => {
+    const world = new GateWorld({ datacenters: BOTH });
+    world.datacenter("dc2").loseBlobs();
+    world.cut.add("dc2");
+    const job = world.submit({}, { datacenters: BOTH });
+    world.loseFiles();
+    world.cut.delete("dc2");
+    const end = world.end(job, 120_000);
+    expect([end.status, end.reason]).toEqual(["COMPLETED", null]);
+    expect(world.datacenter("dc2").calls()).toBeGreaterThan(0);
+  });
+
   it("is set up and torn down once, in the first, and its value reaches the other", () => {
     const world = new GateWorld({ datacenters: BOTH });
     world.end(world.submit({}, { datacenters: BOTH }));

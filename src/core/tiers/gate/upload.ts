@@ -1,10 +1,17 @@
-/** Files of a job on their way from this gate to a manager of a datacenter, one part at a time. */
+/**
+ * Files of a job on their way from this gate to a manager of a datacenter, one part at a time. A gate that leads a job
+ * which another has taken may not have them: then they come from a datacenter that has, part by part as well.
+ */
 
 import type { BlobHash } from "../messages.ts";
 import type { GateContext } from "./context.ts";
 
 /** Parts that were not taken before the whole is given up; whoever wants it begins again. */
 const FAILURES_MAX = 3;
+
+export const FILES_ABSENT = "its files are not at the gate that leads it";
+
+type Part = (bytes: Uint8Array | null, total: number) => void;
 
 interface UploadTo {
   readonly datacenter: string;
@@ -25,9 +32,9 @@ export function upload(
   }
   let failures = 0;
   const send = (offset: number): void =>
-    context.readPart(hash, offset, (bytes, total) => {
+    readPart(context, { hash, offset, to: datacenter }, (bytes, total) => {
       if (bytes === null) {
-        done("its files are not at the gate that leads it");
+        done(FILES_ABSENT);
         return;
       }
       const put = { kind: "blobPut", hash, offset, total, bytes } as const;
@@ -41,4 +48,33 @@ export function upload(
       });
     });
   send(0);
+}
+
+interface Wanted {
+  readonly hash: BlobHash;
+  readonly offset: number;
+  readonly to: string;
+}
+
+/** From here, or from whichever manager of another datacenter has it. */
+function readPart(context: GateContext, { hash, offset, to }: Wanted, done: Part): void {
+  const others = context.options.datacenters.filter(({ name }) => name !== to);
+  const places = others.flatMap(({ name: datacenter }) =>
+    context.calls.reachedIn(datacenter).map((manager) => ({ datacenter, manager })),
+  );
+  const next = (): void => {
+    const place = places.shift();
+    if (place === undefined) {
+      done(null, 0);
+      return;
+    }
+    context.ask({ ...place, message: { kind: "blobGet", hash, offset } }, (answer) => {
+      if (answer?.kind === "blobChunk") done(answer.bytes, answer.total);
+      else next();
+    });
+  };
+  context.readPart(hash, offset, (bytes, total) => {
+    if (bytes === null) next();
+    else done(bytes, total);
+  });
 }

@@ -152,6 +152,11 @@ export class GateWorld {
     this.cluster.settle();
   }
 
+  /** No gate has any file any more. */
+  loseFiles(): void {
+    this.#blobs.clear();
+  }
+
   /** Every gate that lives is asked what there is to tell, as its driver does twice a second. */
   look(): void {
     for (const [index, gate] of this.#gates.entries())
