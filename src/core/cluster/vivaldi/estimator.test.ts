@@ -151,6 +151,7 @@ describe("B-52g: samples that make no sense", () => {
   it.each([
     ["a round trip that is not a number", good, Number.NaN],
     ["a negative round trip", good, -1],
+    ["a round trip of no time", good, 0],
     ["more than ten seconds", good, 10_001],
     ["another number of dimensions", { ...good, position: [0, 0, 0] }, 10],
     ["a position that is not a number", { ...good, position: [0, 0, 0, Number.NaN] }, 10],
@@ -160,6 +161,32 @@ describe("B-52g: samples that make no sense", () => {
     const before = estimator.coordinate;
     expect(estimator.update(peer, rtt)).toBe(false);
     expect(estimator.coordinate).toBe(before);
+  });
+
+  it("has an error without unit for itself, and one in milliseconds for estimates (C40-29)", () => {
+    const sample = fc.record({
+      rtt: fc.double({ min: 0.5, max: 500, noNaN: true }),
+      x: fc.double({ min: -200, max: 200, noNaN: true }),
+      error: fc.double({ min: 0.01, max: 1.5, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(fc.array(sample, { maxLength: 30 }), (samples) => {
+        const fresh = new CoordinateEstimator(VIVALDI_DEFAULTS, new Random(3));
+        for (const { error, rtt, x } of samples) {
+          const before = fresh.coordinate;
+          const peer = { ...good, error, position: [x, 0, 0, 0] };
+          const missedMs = Math.abs(distanceMs(before, peer) - rtt);
+          const gain = (0.25 * before.error) / (before.error + error);
+          fresh.update(peer, rtt);
+          const share = (missedMs / rtt) * gain + before.error * (1 - gain);
+          expect(fresh.coordinate.error).toBeCloseTo(Math.min(1.5, share), 9);
+          const errorMs = before.errorMs + 0.25 * (missedMs - before.errorMs);
+          expect(fresh.coordinate.errorMs).toBeCloseTo(errorMs, 9);
+        }
+      }),
+    );
+    const { error, errorMs } = originCoordinate(VIVALDI_DEFAULTS);
+    expect([error, errorMs]).toEqual([1.5, 50]);
   });
 
   it("one sample moves us by at most a quarter of its error", () => {

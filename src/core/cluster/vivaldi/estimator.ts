@@ -3,7 +3,7 @@
  * Vivaldi's spring, a height for the access link, a smoothed adjustment for what the plane cannot
  * express, a median filter against stray samples, and a weak pull to the origin against drift.
  *
- * Only our own coordinate moves. A sample that makes no sense (not a number, negative, above ten
+ * Only our own coordinate moves. A sample that makes no sense (not a number, not above zero, above ten
  * seconds, wrong dimensions) changes nothing at all. (AD-35.11, B-52g)
  */
 
@@ -72,7 +72,7 @@ export class CoordinateEstimator {
   }
 
   accepts(peer: Coordinate, rttMs: number): boolean {
-    if (!Number.isFinite(rttMs) || rttMs < 0 || rttMs > this.#config.rttMaxMs) return false;
+    if (!Number.isFinite(rttMs) || rttMs <= 0 || rttMs > this.#config.rttMaxMs) return false;
     return peer.position.length === this.#config.dimensions && isPlausibleCoordinate(peer);
   }
 
