@@ -17,7 +17,14 @@ class Bench {
   effects: ElectionEffect[] = [];
 
   constructor(
-    options: { voters?: typeof five; term?: number; votedFor?: string; mustSync?: boolean } = {},
+    options: {
+      voters?: typeof five;
+      term?: number;
+      votedFor?: string;
+      mustSync?: boolean;
+      priority?: number;
+      seed?: number;
+    } = {},
   ) {
     const votedFor = options.votedFor === undefined ? null : nodeId(options.votedFor);
     this.election = new Election(
@@ -26,10 +33,10 @@ class Bench {
         voters: options.voters ?? five,
         durable: { term: term(options.term ?? 0), votedFor },
         config,
-        priority: 0,
+        priority: options.priority ?? 0,
         mustSync: options.mustSync ?? false,
       },
-      new Random(1),
+      new Random(options.seed ?? 1),
     );
     this.step({ kind: "start" });
   }
@@ -247,6 +254,32 @@ describe("an election", () => {
     expect(leader.election.mayAct(leader.now)).toBe(false);
   });
 
+  it("stands later for each point of its health, earlier for each of its priority (LEAD-9)", () => {
+    const { healthStepMs, leaderTimeoutJitterMs, leaderTimeoutMs, priorityStepMs } = config;
+    /** From the last word of the leader. */
+    const stoodAfter = (seed: number, score: number, priority: number): number => {
+      const bench = new Bench({ seed, priority });
+      bench.step({ kind: "health", score, alive: true });
+      bench.now = 1_000;
+      bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 });
+      const from = bench.now;
+      while (bench.sent("preVote").length === 0) bench.advance(1);
+      return bench.now - from;
+    };
+    for (let seed = 0; seed < 10; seed++) {
+      const jitterMs = stoodAfter(seed, 0, 0) - leaderTimeoutMs;
+      expect(jitterMs).toBeGreaterThanOrEqual(0);
+      expect(jitterMs).toBeLessThanOrEqual(leaderTimeoutJitterMs + 1);
+      for (const score of [0, 1, 4])
+        for (const priority of [0, 1, 3, 99]) {
+          const handicapMs = score * healthStepMs - priority * priorityStepMs;
+          // Never before the promise to the leader is out.
+          const expected = leaderTimeoutMs + Math.max(0, jitterMs + handicapMs);
+          expect(Math.abs(stoodAfter(seed, score, priority) - expected)).toBeLessThanOrEqual(2);
+        }
+    }
+  });
+
   it("a leader that steps down frees its followers at once", () => {
     const bench = new Bench();
     bench.now = 1_000;
@@ -284,6 +317,25 @@ describe("an election", () => {
     bench.step({ kind: "syncDone" });
     expect(bench.election.snapshot().mode).toBe("active");
     expect(new Bench({ mustSync: true }).win().election.snapshot().mode).toBe("active");
+  });
+
+  it("a node whose sync never comes is active for votes after five attempts (C20-15)", () => {
+    const bench = new Bench({ mustSync: true });
+    const beat = () => bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
+    const modes = Array.from({ length: 6 }, () => {
+      beat();
+      bench.step({ kind: "syncFailed" });
+      bench.advance(config.syncRetryMs / 2);
+      beat();
+      bench.advance(config.syncRetryMs / 2);
+      return bench.election.snapshot().mode;
+    });
+    expect(modes).toEqual([...Array(4).fill("syncing"), "active", "active"]);
+    // It goes on asking for what it lacks.
+    expect(bench.effects.filter(({ kind }) => kind === "requestSync").length).toBeGreaterThan(5);
+    bench.advance(2 * config.leaderTimeoutMs);
+    bench.clear().hear("b", { kind: "preVote", term: term(99), round: 1 });
+    expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
   });
 
   it("a term that nobody counted to is not believed and not kept, whatever message brings it", () => {

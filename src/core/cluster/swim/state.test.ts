@@ -45,6 +45,25 @@ describe("what news does", () => {
     },
   );
 
+  it("a death that we only heard of is like one that we found, and counted apart (GOSS-5)", () => {
+    const others = ["a", "c", "d"];
+    const found = new Bench().meet("b", ...others).clear();
+    found.advance(60_000, found.answering(...others));
+    const heard = new Bench().meet("b", ...others).clear();
+    heard.hear("a", gossip, [dead("b", 1, "a")]);
+    heard.advance(60_000, heard.answering(...others));
+    for (const bench of [found, heard]) {
+      expect(bench.status("b")).toBe("dead");
+      expect(bench.changes("failed").map(({ member }) => member.id)).toEqual([id("b")]);
+      expect(bench.toldAbout("b").some(({ kind }) => kind === "dead")).toBe(true);
+      bench.clear().advance(20_000, bench.answering(...others));
+      expect(bench.sent("ping").map(({ to }) => to)).not.toContain(at("b"));
+    }
+    const counts = [found, heard].map(({ swim }) => swim.snapshot().counts);
+    expect(counts.map(({ deaths }) => deaths)).toEqual([1, 1]);
+    expect(counts.map(({ gossipInformedDeaths }) => gossipInformedDeaths)).toEqual([0, 1]);
+  });
+
   it("B-28: alive at a higher incarnation clears a suspicion without a join event", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
     bench.hear("a", gossip, [suspect("b", 1, "a")]);
@@ -383,6 +402,26 @@ describe("members never reached", () => {
     expect(bench.changes("confirmed").filter(({ member }) => member.id === id("x"))).toHaveLength(
       1,
     );
+  });
+
+  it("count as nobody, and are told news only where there are too few others (CONF-4)", () => {
+    const strangers = Array.from({ length: 40 }, (_, number) => `x${number}`);
+    const told = (...reached: string[]) => {
+      const bench = new Bench().meet(...reached);
+      for (let from = 0; from < strangers.length; from += 5)
+        bench.hear("a", gossip, strangers.slice(from, from + 5).map((name) => alive(name, 1)));
+      bench.clear().step({ kind: "broadcast", payload: Uint8Array.of(1) });
+      expect(bench.swim.sizes().members).toBe(reached.length + strangers.length);
+      expect(bench.swim.liveCount).toBe(reached.length + 1);
+      bench.advance(900);
+      return new Set(bench.sent("gossip").map(({ to }) => to));
+    };
+    // Three at a time are told: with four others no stranger is, with one they are.
+    const four = ["a", "b", "c", "d"];
+    expect([...told(...four)].every((to) => four.some((name) => at(name) === to))).toBe(true);
+    const few = [...told("a")];
+    expect(few).toContain(at("a"));
+    expect(few.some((to) => strangers.some((name) => at(name) === to))).toBe(true);
   });
 
   it("a configured address that never answers is tried for ever (CONF-3)", () => {

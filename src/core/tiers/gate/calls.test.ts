@@ -127,7 +127,7 @@ describe("whom of a datacenter's managers a gate asks", () => {
     expect(far.asked.at(-1)).not.toBe("m2");
   });
 
-  it("is not one that leaves four questions in a row unanswered, until it answers a probe", () => {
+  it("is not one that leaves four questions in a row unanswered, until it answers a probe (HFD-11)", () => {
     const far = new Far();
     far.silent.add("m2");
     // The others answer meanwhile: it is not the datacenter that fails.
