@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readSettings, SETTINGS, variableOf } from "./settings.ts";
+import { effectiveSettings, readSettings, SETTINGS, variableOf } from "./settings.ts";
 
 const read = (
   values: Readonly<Record<string, unknown>>,
@@ -30,6 +30,18 @@ describe("settings", () => {
   it("are overruled by the environment", () => {
     const env = { HYPERSCALE_WORKER_TIMEOUT: "7s" };
     expect(read({ workerTimeout: "5s" }, env).settings["workerTimeout"]).toBe(7_000);
+  });
+
+  it("that hold are told to the log, each as it would be written, and no secret (CFG-3)", () => {
+    const { settings } = read({ workerTimeout: "1m30s", blobStore: "512MiB" });
+    const told = effectiveSettings("manager", settings);
+    expect(told).toMatchObject({ workerTimeout: "1m30s", blobStore: "512MiB" });
+    // All of the role and nothing else; who reads them again has the same.
+    expect(Object.keys(told).sort()).toEqual(Object.keys(settings).sort());
+    expect(read(told)).toEqual({ problems: [], settings });
+    expect(Object.keys(told).filter((name) => /secret|token|password|key$/i.test(name))).toEqual(
+      [],
+    );
   });
 
   it("name every mistake at once, with its place (CFG-1)", () => {

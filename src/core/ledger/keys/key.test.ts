@@ -108,6 +108,20 @@ describe("a client", () => {
     expect(request.key).toBe(sampleKey(1));
   });
 
+  it("sends one key with every attempt, byte for byte (IDEM-1)", () => {
+    const request = start();
+    const keys = [request.key];
+    for (const result of [error, { kind: "retry", why: "full" } as const, error]) {
+      expect(request.onResult(result).kind).toBe("again");
+      keys.push(request.key);
+    }
+    expect(request.onResult({ kind: "accepted" })).toEqual({ kind: "done" });
+    expect(new Set(keys)).toEqual(new Set([sampleKey(1)]));
+    const next = new SubmissionRetry(sampleKey(2), RETRY_POLICY, new Random("client"));
+    expect(parseKey(next.key)).toMatchObject({ sequence: 2 });
+    expect(next.key).not.toBe(request.key);
+  });
+
   it("ends with an ack or a rejection, and retries RETRY", () => {
     const request = start();
     expect(request.onResult({ kind: "retry", why: "full" })).toMatchObject({ attempt: 2 });

@@ -207,7 +207,7 @@ describe("the scenarios of the failure table", () => {
     expect(again).toEqual({ ...original, duplicate: true });
   });
 
-  it("a partition: the minority answers RETRY and never «new»", () => {
+  it("a partition: the minority answers RETRY and never «new» (IDEM-26)", () => {
     const group = new Group();
     const member = primary(group);
     member.submit(submission(1), "client");

@@ -65,7 +65,7 @@ describe("a shard applies", () => {
     ).toEqual(["new", "keyReused", "committed", "keyReused", "rejected", "keyReused"]);
   });
 
-  it("COMMITTED once, for the job that holds the key only, and nothing for absent keys", () => {
+  it("COMMITTED once, for the job that holds the key only, and nothing for absent keys (IDEM-6)", () => {
     const state = new ShardState();
     const outcomes = applyAll(state, [
       committed(1, "job-a"),
@@ -85,7 +85,7 @@ describe("a shard applies", () => {
     ]);
   });
 
-  it("REJECTED as final: neither a later reservation nor another rejection changes it", () => {
+  it("REJECTED as final: neither a later reservation nor another rejection changes it (IDEM-6)", () => {
     const state = new ShardState();
     const outcomes = applyAll(state, [
       rejected(1, "vus must be positive"),

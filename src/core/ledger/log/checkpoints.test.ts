@@ -64,6 +64,17 @@ describe("checkpoints", () => {
     expect(again.damaged).toEqual([]);
   });
 
+  it("names the first of its slices as what the log may be cut to, never a later one (CKPT-3)", () => {
+    const bench = new Bench();
+    const { localLsn, throughLsn } = bench.write(50, 70, 90);
+    expect([localLsn, throughLsn]).toEqual([50, 90]);
+    // What came between the slices is needed to bring the first up to the last.
+    expect(bench.checkpoints.safeLsn).toBe(50);
+    bench.write(120);
+    expect(bench.checkpoints.safeLsn).toBe(50);
+    expect(new Bench(bench.files).checkpoints.safeLsn).toBe(50);
+  });
+
   it("is in place only after it was written and synced aside (CKPT-2)", () => {
     const bench = new Bench();
     bench.write(5, 6);

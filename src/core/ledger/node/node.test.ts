@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
 import { nodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
+import { decodeEvent } from "../job/event-codec.ts";
 import type { EventId } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
 import { decodeJobState } from "../job/state-codec.ts";
@@ -11,6 +12,7 @@ import { TestCluster, WALL } from "./testing/cluster.ts";
 import {
   accepted,
   cancel,
+  completed,
   event,
   jobOf,
   primaryIndex,
@@ -224,7 +226,7 @@ describe("levels", () => {
     expect(alone).toMatchObject({ level: "LOCAL", required: "GLOBAL" });
   });
 
-  it("wait for the far region when two replicas of the near one would commit alone", () => {
+  it("wait for the far region when two replicas of the near one would commit alone (PIPE-2)", () => {
     const cluster = new TestCluster(["use1", "use1", "euw1"]);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.at(2).slowDisk = true;
@@ -240,6 +242,124 @@ describe("levels", () => {
     cluster.at(2).slowDisk = false;
     cluster.run(1_000);
     expect(cluster.answers.get(second)).toMatchObject({ level: "GLOBAL" });
+  });
+});
+
+describe("what was answered at a lower level", () => {
+  const NEAR = ["use1", "use1", "euw1"];
+  const seqAt = (cluster: TestCluster, index: number, jobId: string): number =>
+    cluster.at(index).node?.groups.get(jobId as GroupId)?.app.appliedSeq ?? -1;
+
+  it.each([false, true])(
+    "reaches the far region all the same, over a restart: %s (PIPE-4)",
+    (restarts) => {
+      const cluster = new TestCluster(NEAR);
+      const jobId = jobOf(cluster.ask(0, submit()));
+      cluster.run(500);
+      cluster.at(2).cut = true;
+      cluster.run(15_000);
+      const primary = primaryIndex(cluster, jobId);
+      const answer = cluster.ask(primary, event(jobId, "a", accepted));
+      expect(answer).toMatchObject({ kind: "committed", level: "REGIONAL" });
+      const seq = answer.kind === "committed" ? answer.seq : -1;
+      cluster.run(60_000);
+      if (restarts)
+        for (const index of [0, 1]) {
+          cluster.kill(cluster.at(index));
+          cluster.start(cluster.at(index));
+          cluster.run(15_000);
+        }
+      expect(seqAt(cluster, 2, jobId)).toBeLessThan(seq);
+      cluster.at(2).cut = false;
+      cluster.run(15_000);
+      expect(seqAt(cluster, 2, jobId)).toBeGreaterThanOrEqual(seq);
+    },
+  );
+
+  it("leaves nobody waiting: after success, after its time, and after the node gave up (PIPE-7)", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    const waiting = () => cluster.nodes.map(({ node }) => node?.status().waiting);
+    cluster.ask(1, event(jobId, "a", accepted));
+    expect(waiting()).toEqual([0, 0, 0]);
+    const primary = primaryIndex(cluster, jobId);
+    for (const node of cluster.nodes) node.cut = node !== cluster.at(primary);
+    const late = cluster.request(primary, event(jobId, "b", completed));
+    expect(waiting()[primary]).toBe(1);
+    cluster.run(LEDGER_NODE_DEFAULTS.requestTimeoutMs + 1_000);
+    expect([cluster.answers.get(late)?.kind, waiting()]).toEqual(["unknown", [0, 0, 0]]);
+    for (const node of cluster.nodes) node.cut = false;
+    cluster.run(15_000);
+    const next = primaryIndex(cluster, jobId);
+    for (const node of cluster.nodes) node.slowDisk = true;
+    cluster.request(next, event(jobId, "c", cancel));
+    expect(waiting()[next]).toBe(1);
+    for (const node of cluster.nodes) node.slowDisk = false;
+    cluster.giveUp(cluster.at(next));
+    cluster.run(LEDGER_NODE_DEFAULTS.requestTimeoutMs + 1_000);
+    expect(waiting()).toEqual([0, 0, 0]);
+  });
+});
+
+describe("what stands in the log of a job", () => {
+  /** As the node has it on disk. */
+  const eventsOf = (cluster: TestCluster, jobId: string) => {
+    const group = cluster.at(primaryIndex(cluster, jobId)).node?.groups.get(jobId as GroupId);
+    return (group?.replica.state.entries ?? []).flatMap(({ data, kind, view }) => {
+      const decoded = kind === "op" ? decodeEvent(data) : null;
+      return decoded?.ok === true ? [{ view, event: decoded.value }] : [];
+    });
+  };
+
+  it("names who asked for a cancel, over a failover (G-19)", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "stop it", { ...cancel, reason: "enough", requestor: "ada" }));
+    cluster.kill(cluster.at(primaryIndex(cluster, jobId)));
+    cluster.run(15_000);
+    const asked = { kind: "JobCancellationRequested", eventId: "stop it", requestor: "ada" };
+    expect(eventsOf(cluster, jobId).map((one) => one.event)).toContainEqual(
+      expect.objectContaining({ ...asked, reason: "enough" }),
+    );
+  });
+
+  it("has the view for its fence token, whatever its writer put there (C50-26)", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "a", { ...accepted, fenceToken: 99 }));
+    cluster.kill(cluster.at(primaryIndex(cluster, jobId)));
+    cluster.run(15_000);
+    cluster.ask(primaryIndex(cluster, jobId), event(jobId, "b", { ...cancel, fenceToken: 0 }));
+    const events = eventsOf(cluster, jobId).filter(({ event: one }) => one.kind !== "JobCreated");
+    expect(events.map(({ event: one, view }) => [one.eventId, one.fenceToken === view])).toEqual([
+      ["a", true],
+      ["b", true],
+    ]);
+    expect(new Set(events.map(({ view }) => view)).size).toBe(2);
+  });
+
+  it("is read, looked up, recorded and only then answered, each key once (IDEM-29)", () => {
+    const cluster = new TestCluster(THREE);
+    const records = () => cluster.nodes.reduce((sum, one) => sum + one.records.length, 0);
+    cluster.run(1_000);
+    const before = records();
+    expect(cluster.ask(0, submit("nonsense"))).toMatchObject({ code: "INVALID_KEY" });
+    expect(records()).toBe(before);
+    for (const node of cluster.nodes) node.slowDisk = true;
+    const first = cluster.request(0, submit(KEY));
+    cluster.run(500);
+    expect(cluster.answers.has(first)).toBe(false);
+    for (const node of cluster.nodes) node.slowDisk = false;
+    cluster.run(1_000);
+    const told = cluster.answers.get(first) as LedgerAnswer;
+    const kept = records();
+    expect(kept).toBeGreaterThan(before);
+    // Known: nothing more is written for it.
+    const again = cluster.request(0, submit(KEY));
+    expect(jobOf(cluster.answers.get(again) as LedgerAnswer)).toBe(jobOf(told));
+    expect(records()).toBe(kept);
+    // Without a key every submission is one of its own.
+    expect(jobOf(cluster.ask(0, submit("")))).not.toBe(jobOf(cluster.ask(0, submit(""))));
   });
 });
 
