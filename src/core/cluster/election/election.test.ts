@@ -321,7 +321,8 @@ describe("an election", () => {
 
   it("a node whose sync never comes is active for votes after five attempts (C20-15)", () => {
     const bench = new Bench({ mustSync: true });
-    const beat = () => bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
+    const beat = () =>
+      bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
     const modes = Array.from({ length: 6 }, () => {
       beat();
       bench.step({ kind: "syncFailed" });

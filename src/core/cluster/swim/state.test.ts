@@ -409,7 +409,11 @@ describe("members never reached", () => {
     const told = (...reached: string[]) => {
       const bench = new Bench().meet(...reached);
       for (let from = 0; from < strangers.length; from += 5)
-        bench.hear("a", gossip, strangers.slice(from, from + 5).map((name) => alive(name, 1)));
+        bench.hear(
+          "a",
+          gossip,
+          strangers.slice(from, from + 5).map((name) => alive(name, 1)),
+        );
       bench.clear().step({ kind: "broadcast", payload: Uint8Array.of(1) });
       expect(bench.swim.sizes().members).toBe(reached.length + strangers.length);
       expect(bench.swim.liveCount).toBe(reached.length + 1);
