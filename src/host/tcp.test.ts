@@ -68,6 +68,60 @@ describe("a stream port", () => {
   });
 });
 
+/** All that the other side says until it has closed. */
+function heardUntilClosed(): Promise<string> {
+  const socket = connect({ host: HOST, port: PORT });
+  sockets.push(socket);
+  let heard = "";
+  socket.on("data", (bytes) => {
+    heard += String(bytes);
+  });
+  return new Promise((resolve) => socket.once("close", () => resolve(heard)));
+}
+
+describe("what is written in one turn", () => {
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+  it.each(["end", "destroy"] as const)("arrives in order before %s in the same turn", async (how) => {
+    const port = await listen(null, 4);
+    ports.push(port);
+    let backlogBytes = 0;
+    port.onAccept((stream) => {
+      stream.write(bytes("one "));
+      stream.write(bytes("two "));
+      backlogBytes = stream.backlogBytes;
+      stream[how]();
+    });
+    expect(await heardUntilClosed()).toBe("one two ");
+    expect(backlogBytes).toBe(8);
+  });
+
+  it("arrives when the port is closed in the same turn", async () => {
+    const port = await listen(null, 4);
+    port.onAccept((stream) => {
+      stream.write(bytes("a last word"));
+      void port.close();
+    });
+    expect(await heardUntilClosed()).toBe("a last word");
+  });
+
+  it("is told as taken, piece by piece", async () => {
+    const port = await listen(null, 4);
+    ports.push(port);
+    const taken: string[] = [];
+    port.onAccept((stream) => {
+      stream.write(bytes("one "), () => taken.push("one"));
+      stream.write(bytes("two "), () => {
+        taken.push("two");
+        stream.end();
+      });
+      expect(taken).toEqual([]);
+    });
+    expect(await heardUntilClosed()).toBe("one two ");
+    expect(taken).toEqual(["one", "two"]);
+  });
+});
+
 describe("a stream port with TLS", needs(hasOpenssl, NO_OPENSSL), () => {
   it("closes connections that never shake hands, so that others find a place", async () => {
     const signed = new Authority(directory).sign("worker", "hyperscale", "default");

@@ -148,7 +148,10 @@ export class TcpPort implements ByteStreamPort {
   }
 
   close(): Promise<void> {
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#open) {
+      socket.uncork();
+      socket.destroy();
+    }
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
@@ -174,6 +177,8 @@ class SocketStream implements ByteStream {
   readonly peerUris: readonly string[] | null;
 
   readonly prove: () => void;
+  /** What is written until the end of this turn goes out together. */
+  #isCorked = false;
 
   /** `prove`: what to do when the peer has shown that it holds the key. */
   constructor(socket: Socket, prove: () => void = () => undefined) {
@@ -190,15 +195,33 @@ class SocketStream implements ByteStream {
 
   write(bytes: Uint8Array, onTaken?: () => void): void {
     if (!this.#socket.writable) return;
+    this.#cork();
     if (onTaken === undefined) this.#socket.write(bytes);
     else this.#socket.write(bytes, (error) => (error ? undefined : onTaken()));
   }
 
+  /** The kernel takes one piece for all messages of a turn: for a small one that is most of what it costs. */
+  #cork(): void {
+    if (this.#isCorked) return;
+    this.#isCorked = true;
+    this.#socket.cork();
+    process.nextTick(() => this.#uncork());
+  }
+
+  #uncork(): void {
+    if (!this.#isCorked) return;
+    this.#isCorked = false;
+    this.#socket.uncork();
+  }
+
   end(): void {
+    this.#uncork();
     this.#socket.end();
   }
 
+  /** What was written before is given to the network first: it may say why. */
   destroy(): void {
+    this.#uncork();
     this.#socket.destroy();
   }
 
