@@ -10,6 +10,8 @@ import { getHeapStatistics } from "node:v8";
 
 export const PRESSURE_EVERY_MS = 500;
 const LOOKED_EVERY_MS = 50;
+/** Container and machine are asked this often: it takes four files, and others fill their memory slowly. */
+const SYSTEM_EVERY_MS = 2_000;
 const MICROS_PER_MS = 1e3;
 /** Of the container, when there is one that limits it. */
 const CGROUP_MAX = "/sys/fs/cgroup/memory.max";
@@ -31,6 +33,7 @@ export class PressureMeter {
   #looks = 0;
   #cpu = process.cpuUsage();
   #at = performance.now();
+  readonly #system = new SystemMemory();
 
   /** Since the last time. */
   take(): Measured {
@@ -45,7 +48,7 @@ export class PressureMeter {
     return {
       lagMs,
       cpu: Math.min(1, (user + system) / MICROS_PER_MS / elapsedMs),
-      memory: memoryShare(),
+      memory: Math.max(heapShare(), this.#system.share(now)),
     };
   }
 
@@ -61,13 +64,32 @@ export class PressureMeter {
   }
 }
 
-/**
- * Of the tightest of heap, container and machine. Files that the system keeps at hand do not count, since it gives
- * them up; where it does not tell them apart, the machine is not judged.
- */
-function memoryShare(): number {
+function heapShare(): number {
   const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  const share = Math.max(used_heap_size / heap_size_limit, containerShare(), machineShare());
+  return bounded(used_heap_size / heap_size_limit);
+}
+
+/**
+ * Of the tighter of container and machine. Files that the system keeps at hand do not count, since it gives them
+ * up; where it does not tell them apart, the machine is not judged.
+ */
+class SystemMemory {
+  /** Settled when the process starts, as is what the machine has. */
+  readonly #isLimited = numberIn(CGROUP_MAX) !== null;
+  readonly #machineBytes = totalmem();
+  #share = 0;
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  share(now: number): number {
+    if (now - this.#readAt < SYSTEM_EVERY_MS) return this.#share;
+    this.#readAt = now;
+    const container = this.#isLimited ? containerShare() : 0;
+    this.#share = bounded(Math.max(container, machineShare(this.#machineBytes)));
+    return this.#share;
+  }
+}
+
+function bounded(share: number): number {
   return Math.min(1, Math.max(0, share));
 }
 
@@ -79,9 +101,9 @@ function containerShare(): number {
   return (used - cached) / max;
 }
 
-function machineShare(): number {
+function machineShare(machineBytes: number): number {
   const available = /^MemAvailable:\s+(\d+) kB$/m.exec(textOf(MACHINE) ?? "")?.[1];
-  return available === undefined ? 0 : 1 - (Number(available) * 1_024) / totalmem();
+  return available === undefined ? 0 : 1 - (Number(available) * 1_024) / machineBytes;
 }
 
 /** Null where there is no such file, or no number in it ("max"). */
