@@ -82,19 +82,22 @@ function heardUntilClosed(): Promise<string> {
 describe("what is written in one turn", () => {
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-  it.each(["end", "destroy"] as const)("arrives in order before %s in the same turn", async (how) => {
-    const port = await listen(null, 4);
-    ports.push(port);
-    let backlogBytes = 0;
-    port.onAccept((stream) => {
-      stream.write(bytes("one "));
-      stream.write(bytes("two "));
-      backlogBytes = stream.backlogBytes;
-      stream[how]();
-    });
-    expect(await heardUntilClosed()).toBe("one two ");
-    expect(backlogBytes).toBe(8);
-  });
+  it.each(["end", "destroy"] as const)(
+    "arrives in order before %s in the same turn",
+    async (how) => {
+      const port = await listen(null, 4);
+      ports.push(port);
+      let backlogBytes = 0;
+      port.onAccept((stream) => {
+        stream.write(bytes("one "));
+        stream.write(bytes("two "));
+        backlogBytes = stream.backlogBytes;
+        stream[how]();
+      });
+      expect(await heardUntilClosed()).toBe("one two ");
+      expect(backlogBytes).toBe(8);
+    },
+  );
 
   it("arrives when the port is closed in the same turn", async () => {
     const port = await listen(null, 4);
