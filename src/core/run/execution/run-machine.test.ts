@@ -2,6 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { CoreEvent } from "../job/core-messages.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
 import { manifest } from "../job/testing/manifest.ts";
 import { RunAggregate } from "../results/run-aggregate.ts";
 import { StatsRecorder } from "../stats/stats-recorder.ts";
@@ -16,9 +17,14 @@ class LoadingRun {
   readonly asked: string[] = [];
   now = 1_000;
 
-  constructor({ limited = true, timeoutMs = null as number | null, prepared = true } = {}) {
+  constructor({
+    limited = true,
+    timeoutMs = null as number | null,
+    prepared = true,
+    joint = undefined as WorkflowManifest["joint"],
+  } = {}) {
     const load = { kind: "vus", stages: [{ durationMs: HOUR_MS, from: 1, to: 1 }] } as const;
-    const manifests = [manifest("shop", { load })];
+    const manifests = [manifest("shop", joint === undefined ? { load } : { load, joint })];
     const environment = { hyperscale: "", node: "", platform: "", cpuModel: "", command: "" };
     const aggregate = new RunAggregate({
       ...{ runId: "run", name: "shop.ts", tags: {}, manifests, thresholds: [], errorKinds: [] },
@@ -64,6 +70,18 @@ it("gives up a core that has been silent for half a minute, not one that speaks"
   expect(run.asked).toContain("start");
   run.pass(20_000);
   run.say({ kind: "log", line: "still here" });
+  run.pass(29_000);
+  expect(run.asked).not.toContain("kill");
+  run.pass(2_000);
+  expect(run.asked).toContain("kill");
+});
+
+it("is patient with a core from its start on, however long it was held before", () => {
+  const run = new LoadingRun({ joint: "first" });
+  run.pass(40_000);
+  expect(run.asked).not.toContain("start");
+  run.take({ kind: "joint", word: { kind: "begin", workflow: "shop", value: null, inMs: 0 } });
+  expect(run.asked).toContain("start");
   run.pass(29_000);
   expect(run.asked).not.toContain("kill");
   run.pass(2_000);

@@ -288,6 +288,8 @@ export class RunMachine {
   #perform(effect: PhasesEffect): void {
     switch (effect.kind) {
       case "send":
+        // One that is prepared says nothing, and may have been held for long.
+        if (effect.command.kind === "start") this.#heardAt.set(effect.core, this.#now);
         this.#effects.push(effect);
         return;
       case "agree":
