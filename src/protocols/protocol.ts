@@ -96,7 +96,8 @@ export async function prepareCalls(
 ): Promise<void> {
   folderOfWorkflow = environment.folder;
   for (const constant of constants) await constant.prepare(environment);
-  for (const call of calls) await call.prepare(environment);
+  // A call may be of several steps.
+  for (const call of new Set(calls)) await call.prepare(environment);
   // Those of this workflow alone: what others of the file need is none of its business.
   const origins = new Set(calls.flatMap((call) => call.origin?.(environment.settings) ?? []));
   await checkOrigins([...origins], environment.settings.connectTimeoutMs);
