@@ -16,7 +16,7 @@ function user(): UserContext {
   return userContext(0, host, new UserSession(DEFAULT_CALL_SETTINGS), iteration);
 }
 
-it("contexts have the clients of the protocols that were imported, and of no other", async () => {
+it("contexts have the clients of the protocols that were imported, and of no other (PROTO-3)", async () => {
   expect("http" in user()).toBe(false);
   const { HttpClient } = await import("../protocols/http1/index.ts");
   const [ada, bob] = [user(), user()];

@@ -49,20 +49,23 @@ describe("steps of one iteration (DAG-5)", () => {
     expect(demo.stats().connections - before).toBe(3);
   });
 
-  it("hand on results of all earlier layers they name, also failed ones; a missing value is undefined", async () => {
+  it("hand on results of all earlier layers they name, failed ones too, and of no others (VUC-3)", async () => {
     const seen: unknown[] = [];
     const flow = workflow("w", once)
       .step("fails", http.get(`${demo.url}/fail`))
       .step("throws", (): CustomResult => {
         throw new Error("as planned");
       })
-      .action("middle", { after: ["fails"] }, () => "from the middle")
+      .action("middle", { after: ["fails"] }, ({ results }) => {
+        seen.push(Object.keys(results));
+        return "from the middle";
+      })
       .step("last", { after: ["fails", "throws", "middle"] }, ({ results }) => {
         seen.push(results.fails.status, results.throws, results.middle);
         return measure(() => 1);
       });
     const run = await InProcessRun.whole(flow);
-    expect(seen).toEqual([500, undefined, "from the middle"]);
+    expect(seen).toEqual([["fails"], 500, undefined, "from the middle"]);
     expect(run.step("w", "fails").errors).toEqual({ status: 1 });
     expect(run.step("w", "throws").errors).toEqual({ exception: 1 });
     expect(run.step("w", "last").ok).toBe(1);

@@ -201,6 +201,7 @@ function cycle(): unknown {
 describe("settings", () => {
   it.each([
     [{}, undefined],
+    // TQ-33
     [{ leaseCleanupMs: 30_000 }, /cleanup interval .* must be below the task lease/],
     [{ leaderRenewMs: 20_000 }, /renew at least twice per lease/],
     [{ taskLeaseMs: 0.5, leaseCleanupMs: 0.1 }, undefined],

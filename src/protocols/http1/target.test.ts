@@ -415,7 +415,7 @@ describe.each(versions)("names for $name", ({ name, verbs }) => {
     expect(hits).toEqual(["127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"]);
   });
 
-  it("are looked up once, or anew for a connection after their time, or by each user", async () => {
+  it("are looked up once, or anew for a connection after their time, or by each user (OPT-4)", async () => {
     const { hits, port } = await several(["127.0.0.1", "127.0.0.2"]);
     let addresses = ["127.0.0.1", "127.0.0.2"];
     const dns = await startDnsServer(() => addresses);

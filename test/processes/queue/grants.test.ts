@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import type { QueueSettings } from "../../../src/core/queue/settings.ts";
 import { needs } from "../../needs.ts";
 import { calmSettings, eventually, queueBench } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
@@ -10,9 +11,10 @@ describe("grants of a leader", needs(TestPostgres.available(), NO_POSTGRES), () 
   const bench = queueBench();
 
   /** A leader without slots, and workers that it knows and that ask by call. */
-  async function leading(names: readonly string[]) {
+  async function leading(names: readonly string[], changes: Partial<QueueSettings> = {}) {
     const database = await bench.database();
-    const node = await bench.node({ database, settings: { ...calmSettings, maxParallel: 0 } });
+    const settings = { ...calmSettings, maxParallel: 0, ...changes };
+    const node = await bench.node({ database, settings });
     const leader = await eventually("it leads", async () => node.leader());
     const workers = names.map((nodeId) => ({ nodeId, run: randomUUID() }));
     for (const { nodeId, run } of workers) {
@@ -36,6 +38,57 @@ describe("grants of a leader", needs(TestPostgres.available(), NO_POSTGRES), () 
       workers.map((worker) => leader.acquire({ ...worker, max: 1, waitMs: 500 })),
     );
     expect(grants.flat().map(({ task_id }) => task_id)).toEqual([id]);
+  });
+
+  it("end with their lease: the task is free again, and the old token is refused (TQ-32, TQ-33)", async () => {
+    const short = { taskLeaseMs: 3_000, leaseCleanupMs: 200 };
+    const { leader, workers, client, database } = await leading(["one", "other"], short);
+    const [one, other] = workers;
+    if (one === undefined || other === undefined) throw new Error("there are two workers");
+    const { id } = await client.submit({ executor: "work", max_attempts: 3 });
+    const [first] = await leader.acquire({ ...one, max: 1, waitMs: 500 });
+    if (first === undefined) throw new Error("it got nothing");
+    expect(await leader.renew(one.nodeId, [first])).toEqual([]);
+    // It lives and says so, and does not renew.
+    const second = await eventually("another gets it", async () => {
+      await leader.heartbeat(one.nodeId, one.run);
+      return (await leader.acquire({ ...other, max: 1, waitMs: 100 }))[0];
+    });
+    expect([second.task_id, second.lease_token === first.lease_token]).toEqual([id, false]);
+    expect(await leader.renew(one.nodeId, [first])).toEqual([first.lease_token]);
+    const done = { status: "completed", result: '"late"', error: null } as const;
+    const late = { ...first, ...done, elapsed_ms: 1, start_noted: true };
+    expect(await leader.report(one.nodeId, [late])).toEqual([first.lease_token]);
+    const [row] = await bench.query(database, "select state, result from tasks");
+    expect(row).toMatchObject({ result: null });
+    expect(row?.["state"]).not.toBe("SUCCEEDED");
+  });
+
+  it("that are lost stop what runs under them, and nothing of it is reported (TQ-32)", async () => {
+    const database = await bench.database();
+    const signals: AbortSignal[] = [];
+    const work = async (_: unknown, { signal }: { signal: AbortSignal }) => {
+      signals.push(signal);
+      if (signals.length > 1) return "the second";
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+      return "the first";
+    };
+    const settings = { ...calmSettings, taskLeaseMs: 3_000, leaseCleanupMs: 500, maxParallel: 2 };
+    const node = await bench.node({ database, settings, executors: { work } as never });
+    const leader = await eventually("it leads", async () => node.leader());
+    const { id } = await bench.client(node).submit({ executor: "work", max_attempts: 3 });
+    await eventually("it runs", async () => signals[0]);
+    const [held] = await bench.query(database, "select lease_id from tasks");
+    const lease_token = String(held?.["lease_id"]);
+    await leader.release("elsewhere", [{ task_id: id, lease_token }]);
+    expect(await bench.client(node).wait(id)).toMatchObject({
+      ...{ state: "SUCCEEDED", result: "the second" },
+    });
+    await eventually("the first is told to stop", async () => signals[0]?.aborted);
+    expect(signals).toHaveLength(2);
+    const [row] = await bench.query(database, "select result, history::text as events from tasks");
+    expect(row?.["result"]).toBe("the second");
+    expect(row?.["events"]).not.toContain("late_result");
   });
 
   it("come back undelivered when their worker names what it holds, unless that is old news", async () => {

@@ -387,3 +387,58 @@ describe("an election", () => {
     expect(electorateDigest([...five].reverse())).toBe(electorateDigest(five));
   });
 });
+
+describe("members near each other", () => {
+  const LINK_MS = 2;
+
+  /** From the end of a leader until another one may act. */
+  function failoverMs(seed: number): number {
+    const settings = { voters: five, config: ELECTION_PROFILES.standard, priority: 0 };
+    const durable = { term: term(0), votedFor: null };
+    const machines = new Map(
+      five.map((self) => [
+        self,
+        new Election(
+          { ...settings, self, durable, mustSync: false },
+          new Random(`${seed}/${self}`),
+        ),
+      ]),
+    );
+    let flights: { at: number; to: string; input: ElectionInput }[] = [];
+    const step = (from: (typeof five)[number], input: ElectionInput, now: number): void => {
+      const machine = machines.get(from);
+      for (const effect of machine?.step(input, millis(now)) ?? []) {
+        if (effect.kind !== "send" || machine === undefined) continue;
+        const { electorate } = machine.snapshot();
+        const { message, to } = effect;
+        flights.push({
+          ...{ at: now + LINK_MS, to },
+          input: { kind: "message", from, electorate, message },
+        });
+      }
+    };
+    for (const self of five) step(self, { kind: "start" }, 0);
+    let goneAt: number | null = null;
+    for (let now = 1; now < 60_000; now++) {
+      const due = flights.filter(({ at }) => at <= now);
+      flights = flights.filter(({ at }) => at > now);
+      for (const { input, to } of due) step(nodeId(to), input, now);
+      for (const [self, machine] of machines)
+        if ((machine.nextDeadline() ?? now + 1) <= now) step(self, { kind: "tick" }, now);
+      const [acting] = [...machines].find(([, machine]) => machine.mayAct(now)) ?? [];
+      if (acting === undefined || (goneAt === null && now < 10_000)) continue;
+      if (goneAt !== null) return now - goneAt;
+      machines.delete(acting);
+      goneAt = now;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  it("have another leader that acts within 3 s (LEAD-14)", () => {
+    const took = Array.from({ length: 40 }, (_, seed) => failoverMs(seed));
+    expect(Math.max(...took)).toBeLessThan(3_000);
+    // Never while a follower may still hold to the one before.
+    const { heartbeatMs, leaderTimeoutMs } = ELECTION_PROFILES.standard;
+    expect(Math.min(...took)).toBeGreaterThanOrEqual(leaderTimeoutMs - heartbeatMs);
+  });
+});
