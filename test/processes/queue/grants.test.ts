@@ -41,7 +41,7 @@ describe("grants of a leader", needs(TestPostgres.available(), NO_POSTGRES), () 
   });
 
   it("end with their lease: the task is free again, and the old token is refused (TQ-32, TQ-33)", async () => {
-    const short = { taskLeaseMs: 3_000, leaseCleanupMs: 200 };
+    const short = { taskLeaseMs: 3_000, leaseCleanupMs: 200, heartbeatMs: 10_000 };
     const { leader, workers, client, database } = await leading(["one", "other"], short);
     const [one, other] = workers;
     if (one === undefined || other === undefined) throw new Error("there are two workers");
@@ -51,7 +51,7 @@ describe("grants of a leader", needs(TestPostgres.available(), NO_POSTGRES), () 
     expect(await leader.renew(one.nodeId, [first])).toEqual([]);
     // It lives and says so, and does not renew.
     const second = await eventually("another gets it", async () => {
-      await leader.heartbeat(one.nodeId, one.run);
+      for (const { nodeId, run } of workers) await leader.heartbeat(nodeId, run);
       return (await leader.acquire({ ...other, max: 1, waitMs: 100 }))[0];
     });
     expect([second.task_id, second.lease_token === first.lease_token]).toEqual([id, false]);
