@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
+const root = fileURLToPath(new URL("../src", import.meta.url));
 
 function sourcesIn(folder: string): readonly { readonly path: string; readonly text: string }[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
