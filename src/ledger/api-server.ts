@@ -22,6 +22,7 @@ import {
   ControlServer,
   type Handler,
   json,
+  readiness,
 } from "../host/control/server.ts";
 import type { AuditRequester } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
@@ -77,7 +78,7 @@ export class ApiServer {
       routes: api.#routes(),
       limits: LIMITS,
       alive: () => ({ ok: true, ready: host.ready }),
-      ready: () => ({ ready: host.ready }),
+      ready: () => readiness(host.ready, host.isDraining),
       metrics: () => [...ledgerMetrics(host.status()), ...host.metricsAbove],
       work: () => host.background.list(),
       unavailable: () => (host.ready ? null : "the node is starting or going down; ask another"),

@@ -79,6 +79,8 @@ interface Above {
   readonly metrics: () => readonly Metric[];
   /** What `GET /v1/debug/NAME` shows, by its name. */
   readonly views?: DebugViews;
+  /** Somebody has drained it: it goes on, and wants no more work. */
+  readonly isDraining?: () => boolean;
 }
 
 type OwnEffect = AboveEffect | Extract<GateProcessEffect, { kind: "toDatacenter" | "report" }>;
@@ -218,6 +220,10 @@ export class LedgerHost implements LedgerService {
 
   get metricsAbove(): readonly Metric[] {
     return this.#handlers.above?.metrics() ?? [];
+  }
+
+  get isDraining(): boolean {
+    return this.#handlers.above?.isDraining?.() ?? false;
   }
 
   get viewsAbove(): DebugViews {

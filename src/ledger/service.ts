@@ -30,6 +30,8 @@ export type DebugViews = Readonly<Record<string, () => unknown>>;
 export interface LedgerService {
   readonly config: LedgerConfig;
   readonly ready: boolean;
+  /** It serves, and wants no more work. */
+  readonly isDraining: boolean;
   /** Null while the node starts. */
   readonly node: LedgerNode | null;
   readonly background: Background;

@@ -107,6 +107,13 @@ export interface ControlService {
 
 interface Readiness {
   readonly ready: boolean;
+  /** Why it is not, though the process is well. */
+  readonly why?: string;
+}
+
+/** What was drained does its work to the end and gets no more: whoever sends it some looks here. */
+export function readiness(ready: boolean, draining: boolean): Readiness {
+  return draining ? { ready: false, why: "draining" } : { ready };
 }
 
 export interface ControlListen {

@@ -136,6 +136,7 @@ export class GateHost {
           ...federatedMetrics(this.#gate?.federated ?? null),
           ...this.#reports.metrics(),
         ],
+        isDraining: () => this.#gate?.isDraining ?? false,
         views: {
           datacenters: () => this.#gate?.datacenters ?? [],
           gates: () => this.#gate?.gates ?? null,

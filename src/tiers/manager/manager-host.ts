@@ -132,6 +132,7 @@ export class ManagerHost {
           this.#process = new ManagerProcess(options, machine, manager);
           return this.#process;
         },
+        isDraining: () => this.#manager?.isDraining ?? false,
         metrics: () => [
           ...pressureMetrics(this.#process?.pressure ?? null),
           ...(this.#manager === null ? [] : timeoutMetrics("manager", this.#manager.timeouts)),

@@ -3,7 +3,7 @@
 import { errorText } from "../../core/base/error-text.ts";
 import type { Background } from "../../host/background.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
-import { type ControlLimits, ControlServer, json } from "../../host/control/server.ts";
+import { type ControlLimits, ControlServer, json, readiness } from "../../host/control/server.ts";
 import type { Log } from "../../host/ports/log.ts";
 import type { WorkerHost, WorkerStatus } from "./worker-host.ts";
 
@@ -31,7 +31,7 @@ export async function serveWorker(
     routes: { "GET /v1/status": () => json(host.status()) },
     limits: LIMITS,
     alive: () => ({ ok: true, ready: host.ready }),
-    ready: () => ({ ready: host.ready }),
+    ready: () => readiness(host.ready, host.isDraining),
     metrics: () => workerMetrics(host.status()),
     work: () => background.list(),
     onFailure: (route, error) =>

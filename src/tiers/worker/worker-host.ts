@@ -127,7 +127,11 @@ export class WorkerHost {
   }
 
   get ready(): boolean {
-    return this.#machine.managers().some(({ up }) => up) && !this.#machine.worker.draining;
+    return this.#machine.managers().some(({ up }) => up) && !this.isDraining;
+  }
+
+  get isDraining(): boolean {
+    return this.#machine.worker.draining;
   }
 
   status(): WorkerStatus {

@@ -94,6 +94,12 @@ export class LocalCluster {
     return node;
   }
 
+  /** What its `/readyz` answers, with the code. */
+  async readiness(name: string): Promise<readonly [number, unknown]> {
+    const response = await fetch(`http://${this.node(name).api}/readyz`);
+    return [response.status, await response.json()];
+  }
+
   /** Nodes that still live. */
   left(): readonly StartedNode[] {
     return this.ready.processes.filter(({ pid }) => isAlive(pid));

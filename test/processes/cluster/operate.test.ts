@@ -63,6 +63,8 @@ describe("a cluster of three managers and two workers", () => {
       expect(end).toMatchObject({ status: "COMPLETED", summary: { lost: [] } });
       const drained = await cluster.command("drain", "w2");
       expect(drained).toMatchObject({ code: 0, stdout: expect.stringContaining("w2 is drained") });
+      expect(await cluster.readiness("w1")).toEqual([200, { ready: true }]);
+      expect(await cluster.readiness("w2")).toEqual([503, { ready: false, why: "draining" }]);
       const events = await client.events(job);
       const leaders = events.filter(({ kind }) => kind === "adopted").map(({ who }) => who);
       expect(leaders[0]).toBe(leader.name);

@@ -66,11 +66,13 @@ describe("three gates, three managers and a worker", () => {
       expect(new Set(all.map(({ version }) => version)).size).toBe(1);
       expect(all[0]?.version).toMatch(/^\d/);
       for (const node of ["g2", "m2"]) {
+        expect(await cluster.readiness(node)).toEqual([200, { ready: true }]);
         expect((await cluster.command("drain", node)).code).toBe(0);
         await until(async () => {
           const shown = (await nodes()).find(({ name }) => name === node);
           return shown?.status === "draining" ? true : null;
         });
+        expect(await cluster.readiness(node)).toEqual([503, { ready: false, why: "draining" }]);
       }
       const shown = (await nodes()).filter(({ status }) => status !== "alive");
       expect(shown.map(({ name }) => name)).toEqual(["g2", "m2"]);

@@ -65,6 +65,11 @@ export class Gate {
     return [...this.#leaders.values()].filter(({ isDone }) => !isDone).map(({ job }) => job);
   }
 
+  /** It leads nothing new, and takes no more jobs. */
+  get isDraining(): boolean {
+    return this.#context.isDraining;
+  }
+
   get routing(): RoutingView {
     return this.#context.datacenters.routing;
   }

@@ -104,6 +104,11 @@ export class Manager {
     return this.#openRuns().map(({ job }) => job);
   }
 
+  /** It leads nothing new, and takes no more jobs. */
+  get isDraining(): boolean {
+    return this.#nodes.isDraining;
+  }
+
   /** What became of workers that did not advance. */
   get health(): HealthCounts {
     return this.#watch.counts;
