@@ -15,25 +15,30 @@ import { Random } from "../../src/core/base/random.ts";
 import { FAULTS, type Fault } from "./tiers/faults.ts";
 import { Nodes } from "./tiers/nodes.ts";
 import { PRESSURE_FAULTS } from "./tiers/pressure.ts";
+import { replayLine } from "./tiers/replay.ts";
 import { type Outcome, playRound, type Stage } from "./tiers/round.ts";
 import { isApart, runApart, Sites } from "./tiers/sites.ts";
 import { SmallDisks } from "./tiers/small-disks.ts";
 import { CountingTarget } from "./tiers/target.ts";
 
+const DEFAULTS = {
+  ...{ gates: "3", datacenters: "2", managers: "3", workers: "2" },
+  ...{ duration: "25", away: "8", profile: "dc", minutes: "600" },
+};
 const { values } = parseArgs({
   options: {
     rounds: { type: "string" },
     pressure: { type: "boolean", default: false },
     seed: { type: "string" },
     only: { type: "string" },
-    gates: { type: "string", default: "3" },
-    datacenters: { type: "string", default: "2" },
-    managers: { type: "string", default: "3" },
-    workers: { type: "string", default: "2" },
-    duration: { type: "string", default: "25" },
-    away: { type: "string", default: "8" },
-    profile: { type: "string", default: "dc" },
-    minutes: { type: "string", default: "600" },
+    gates: { type: "string", default: DEFAULTS.gates },
+    datacenters: { type: "string", default: DEFAULTS.datacenters },
+    managers: { type: "string", default: DEFAULTS.managers },
+    workers: { type: "string", default: DEFAULTS.workers },
+    duration: { type: "string", default: DEFAULTS.duration },
+    away: { type: "string", default: DEFAULTS.away },
+    profile: { type: "string", default: DEFAULTS.profile },
+    minutes: { type: "string", default: DEFAULTS.minutes },
     logs: { type: "string" },
     help: { type: "boolean", short: "h", default: false },
   },
@@ -145,6 +150,6 @@ for (const row of rows)
 const violated = outcomes.filter(({ problems }) => problems.length > 0).length;
 process.stdout.write(
   `\n${outcomes.length} rounds, ${violated} violated\n` +
-    `replay  npm run chaos:${values.pressure ? "pressure" : "tiers"} -- --rounds ${rounds} --seed ${seed}\n`,
+    `replay  ${replayLine(values, DEFAULTS, { rounds, seed })}\n`,
 );
 process.exit(isWhole && violated === 0 ? 0 : 1);
