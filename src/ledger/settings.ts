@@ -91,6 +91,11 @@ export const SETTINGS = {
     ...{ roles: ["manager"], unit: "count", value: 4, least: 1, most: 8 },
     about: "Executor processes per core of a worker, for workflows that run side by side.",
   },
+  queuedPerCore: {
+    ...{ roles: ["manager"], unit: "count", value: 50, least: 1, most: 10_000 },
+    about:
+      "Requests, cores to open and news that may wait at a worker, for each of its cores, before it gets no more.",
+  },
   stuckJob: {
     ...{
       roles: ["manager"],

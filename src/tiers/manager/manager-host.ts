@@ -167,7 +167,7 @@ export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerC
     orderTimeoutMs: settings.orderTimeout,
     proposeRetryMs: settings.proposeRetry,
     processesPerCoreMax: settings.processesPerCore,
-    queuedPerCoreMax: MANAGER_DEFAULTS.queuedPerCoreMax,
+    queuedPerCoreMax: settings.queuedPerCore,
     quotas: {
       coresPerTenantMax: settings.coresPerTenant,
       coresPerJobMax: settings.coresPerJob,
