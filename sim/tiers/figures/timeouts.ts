@@ -11,6 +11,8 @@ const CORES = 16;
 /** Jobs that are open at once: some of them wait. */
 const OPEN_MAX = 24;
 const LOOK_MS = 100;
+/** Of a job that is cancelled, or reaches its limit: by then it mostly runs. */
+const ENDED_AFTER_MS = 800;
 const CALM_MS = 60_000;
 const MINUTE_MS = 60_000;
 
@@ -48,7 +50,7 @@ export const timeouts: Figure = (scale) => {
     const made = plainJob(key, {
       ...{ load: loadOf(isLong ? MINUTE_MS : 500), cores: 1, tenant: null, bundle: key },
     });
-    const timeoutMs = end === "limit" ? 1_500 : null;
+    const timeoutMs = end === "limit" ? ENDED_AFTER_MS : null;
     const submission = { ...made.submission, timeoutMs };
     bench.submit(client, { ...made, submission }, (answer) => {
       if (answer?.kind !== "accepted") {
@@ -59,7 +61,7 @@ export const timeouts: Figure = (scale) => {
       const { job } = answer;
       if (end === "cancelled" || end === "cancelledEarly") {
         const control = { kind: "cancel", reason: "enough" } as const;
-        client.lifetime.after(end === "cancelled" ? 1_500 : 0, "step", () =>
+        client.lifetime.after(end === "cancelled" ? ENDED_AFTER_MS : 0, "step", () =>
           bench.ask(client, { kind: "control", job, by: client.name, control }, () => undefined),
         );
       }

@@ -12,13 +12,10 @@
 
 import type { ManagerHealth } from "../gate-messages.ts";
 import type { HealthDecision } from "../pressure/health.ts";
-import { NodeWatch, WATCH_MS } from "../pressure/node-watch.ts";
-import type { HealthLabel } from "../views.ts";
+import { NodeWatch, type NodeWatchView, WATCH_MS } from "../pressure/node-watch.ts";
 
-export interface ManagerWatchView {
+export interface ManagerWatchView extends Omit<NodeWatchView, "name"> {
   readonly manager: string;
-  readonly decision: HealthDecision;
-  readonly label: HealthLabel;
 }
 
 export class ManagerWatch {
@@ -92,8 +89,6 @@ export class ManagerWatch {
   }
 
   views(now: number): readonly ManagerWatchView[] {
-    return this.#nodes
-      .views(now)
-      .map(({ decision, label, name }) => ({ manager: name, decision, label }));
+    return this.#nodes.views(now).map(({ name, ...view }) => ({ manager: name, ...view }));
   }
 }

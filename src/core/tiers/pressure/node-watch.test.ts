@@ -30,6 +30,33 @@ describe("nodes that are watched (AD-19.30)", () => {
     expect([watch.evicted, watch.held]).toEqual(isHeld ? [0, count] : [count, 0]);
   });
 
+  it("have a history of what was decided about each, of bounded length", () => {
+    const watch = new NodeWatch();
+    watch.add("a", 0);
+    watch.add("b", 0);
+    const decided = () => watch.views(now).find(({ name }) => name === "a")?.history ?? [];
+    let now = 0;
+    for (let at = 0; at < 40; at++) {
+      now = at * 1_000;
+      for (const name of ["a", "b"]) watch.heard(name, now);
+      watch.mark("a", at % 2 === 0);
+      // However often it is asked for.
+      for (const _ of [0, 1, 2]) watch.decision("a", now);
+    }
+    const history = decided();
+    expect(history).toHaveLength(16);
+    expect(history.slice(-2)).toEqual([
+      { agoMs: 1_000, decision: "route", label: "healthy" },
+      { agoMs: 0, decision: "drain", label: expect.any(String) },
+    ]);
+    // A connection that is made anew does not make it forgotten.
+    watch.remove("a");
+    watch.add("a", now);
+    expect(watch.decision("a", now)).toBe("route");
+    expect(decided()).toHaveLength(16);
+    expect(decided().at(-1)?.decision).toBe("route");
+  });
+
   it("that were given up count no more: the next that fails is not held for them (AD-19.32)", () => {
     const watch = failing(3, 6);
     for (const name of NAMES) watch.decision(name, 30_000);

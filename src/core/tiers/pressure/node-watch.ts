@@ -5,6 +5,7 @@
  */
 
 import type { HealthLabel } from "../views.ts";
+import { type DecisionChange, DecisionHistory } from "./decision-history.ts";
 import {
   decisionOf,
   type HealthDecision,
@@ -47,6 +48,8 @@ export interface NodeWatchView {
   readonly name: string;
   readonly decision: HealthDecision;
   readonly label: HealthLabel;
+  /** What was decided before, the latest last; also of connections before. */
+  readonly history: readonly DecisionChange[];
 }
 
 export class NodeWatch {
@@ -55,6 +58,7 @@ export class NodeWatch {
   readonly #out = new Set<string>();
   /** Those that would be evicted, were they not so many. */
   readonly #kept = new Set<string>();
+  readonly #history = new DecisionHistory();
   evicted = 0;
   /** How often one was not evicted since most failed at once. (AD-19.33) */
   held = 0;
@@ -131,6 +135,13 @@ export class NodeWatch {
   decision(name: string, now: number): HealthDecision {
     const known = this.#known.get(name);
     if (known === undefined) return "route";
+    const decision = this.#decide(known, now);
+    this.#history.note(name, decision, labelOf(this.#signals(known, now)), now);
+    return decision;
+  }
+
+  #decide(known: Watched, now: number): HealthDecision {
+    const { name } = known;
     const judged = this.#judged(known, now);
     if (judged !== "evict") this.#forgive(name);
     if (judged !== "evict" || this.#out.has(name)) return judged;
@@ -158,7 +169,8 @@ export class NodeWatch {
       const judged = this.#judged(known, now);
       const isKept = judged === "evict" && isHeld && !this.#out.has(known.name);
       const label = labelOf(this.#signals(known, now));
-      return { name: known.name, decision: isKept ? "drain" : judged, label };
+      const decision = isKept ? "drain" : judged;
+      return { name: known.name, decision, label, history: this.#history.of(known.name, now) };
     });
   }
 }

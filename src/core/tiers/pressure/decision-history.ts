@@ -1,0 +1,45 @@
+/** What was decided about each node and when, as far as it was another decision than before. (AD-19.30) */
+
+import type { HealthLabel } from "../views.ts";
+import type { HealthDecision } from "./health.ts";
+
+/** Changes of one node that are remembered. */
+const CHANGES_MAX = 16;
+/** Nodes with a history; who was heard of longest ago is forgotten first. */
+const NODES_MAX = 256;
+
+interface Change {
+  readonly at: number;
+  readonly decision: HealthDecision;
+  readonly label: HealthLabel;
+}
+
+export interface DecisionChange {
+  /** Milliseconds since it was decided so. */
+  readonly agoMs: number;
+  readonly decision: HealthDecision;
+  readonly label: HealthLabel;
+}
+
+export class DecisionHistory {
+  readonly #changes = new Map<string, Change[]>();
+
+  note(name: string, decision: HealthDecision, label: HealthLabel, now: number): void {
+    const changes = this.#changes.get(name) ?? [];
+    if (changes.at(-1)?.decision === decision) return;
+    changes.push({ at: now, decision, label });
+    if (changes.length > CHANGES_MAX) changes.shift();
+    this.#changes.delete(name);
+    this.#changes.set(name, changes);
+    for (const oldest of this.#changes.keys()) {
+      if (this.#changes.size <= NODES_MAX) return;
+      this.#changes.delete(oldest);
+    }
+  }
+
+  /** The latest last. */
+  of(name: string, now: number): readonly DecisionChange[] {
+    const changes = this.#changes.get(name) ?? [];
+    return changes.map(({ at, decision, label }) => ({ agoMs: now - at, decision, label }));
+  }
+}
