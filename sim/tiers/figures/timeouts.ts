@@ -39,10 +39,13 @@ export const timeouts: Figure = (scale) => {
   const { cluster, world } = bench;
   const [gate] = cluster.gates;
   const [manager] = cluster.managers;
+  /** One that is refused is asked for again, under another key: each that is accepted is a job of its own. */
+  let asked = 0;
   let submitted = 0;
   let accepted = 0;
   const begin = (): void => {
-    const at = submitted++;
+    const at = asked++;
+    submitted++;
     const end = ENDS[at % ENDS.length] ?? "completes";
     const client = bench.client(at);
     const key = `job-${at}`;
