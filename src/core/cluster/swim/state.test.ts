@@ -313,7 +313,7 @@ describe("members never reached", () => {
     ["gate", 145_000],
     ["worker", 180_000],
   ] as const)(
-    "a %s that never answers is dropped after %d ms without a word of death (AD-35)",
+    "a %s that never answers is dropped after %d ms without a word of death (AD-35, AD-35.22)",
     (role, ms) => {
       const bench = new Bench().meet("a");
       const node = record("ghost", role);
@@ -341,7 +341,7 @@ describe("members never reached", () => {
     ["worker", 3, 540],
     ["worker", 20, 1_800],
   ] as const)(
-    "a %s waits by a load of %d for %d s before it is asked or dropped (AD-35.21, AD-35.24)",
+    "a %s waits by a load of %d for %d s before it is asked or dropped (AD-35.21, AD-35.23, AD-35.24)",
     (role, load, seconds) => {
       const bench = new Bench().meet("a");
       bench.step({ kind: "restrain", restraint: { ...UNRESTRAINED, timeouts: load } });
@@ -426,6 +426,16 @@ describe("members never reached", () => {
     const few = [...told("a")];
     expect(few).toContain(at("a"));
     expect(few.some((to) => strangers.some((name) => at(name) === to))).toBe(true);
+  });
+
+  it("a configured member that never answers is warned about and never dropped (AD-35.31)", () => {
+    const bench = new Bench({ seeds: [at("ghost")] }).meet("a");
+    bench.hear("a", gossip, [alive("ghost", 1), alive("other", 1)]);
+    bench.clear().advance(3_600_000, bench.answering("a"));
+    expect([bench.status("ghost"), bench.status("other")]).toEqual(["alive", undefined]);
+    const warned = bench.effects.flatMap((one) => (one.kind === "warning" ? [one.code] : []));
+    expect(warned.filter((code) => code === "UNCONFIRMED_PEER")).toHaveLength(2);
+    expect(warned.filter((code) => code === "UNCONFIRMED_REMOVED")).toHaveLength(1);
   });
 
   it("a configured address that never answers is tried for ever (CONF-3)", () => {

@@ -420,7 +420,7 @@ describe("the state of a run", () => {
     ["after another", (run) => run.apply(timeOut(1, 0)), 1, 0, "rejected ENDING"],
   ];
   for (const [what, before, view, extendedMs, outcome] of decisions)
-    it(`answers a time-out ${what}: ${outcome} (AD-34.24, AD-34.10)`, () => {
+    it(`answers a time-out ${what}: ${outcome} (AD-34.10, AD-34.12, AD-34.24)`, () => {
       const run = begun();
       before(run);
       const ended = run.state.endAsked;

@@ -205,7 +205,7 @@ describe("a job of a gate", () => {
     expect(Math.abs((clock?.idleMs ?? 0) - 90 * SECOND)).toBeLessThanOrEqual(10 * SECOND);
   });
 
-  it("is reported as overdue by every leader until somebody decides, and goes on (AD-34.22)", () => {
+  it("is reported as overdue by every leader until somebody decides, and goes on (AD-34.20, AD-34.22)", () => {
     const world = new World({ managers: 3, loadMs: LONG_MS });
     const job = held(world, 20 * SECOND);
     world.run(25 * SECOND);

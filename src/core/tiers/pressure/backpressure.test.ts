@@ -6,7 +6,7 @@ import {
   delayMs,
 } from "./backpressure.ts";
 
-describe("the level of a receiver (AD-23.2)", () => {
+describe("the level of a receiver (AD-23.2, AD-37.2)", () => {
   it.each([
     [0, 0],
     [0.6999, 0],

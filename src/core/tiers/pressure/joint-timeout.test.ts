@@ -23,7 +23,12 @@ describe("the time of a job over its datacenters (AD-34.32)", () => {
   ])[] = [
     ["in time on its limit", 300, [clock()], null],
     ["beyond it", 300.1, [clock()], "overall"],
-    ["the longest extension counts", 315, [clock(), clock({ extendedMs: 15 * SECOND })], null],
+    [
+      "the longest extension counts (AD-34.44)",
+      315,
+      [clock(), clock({ extendedMs: 15 * SECOND })],
+      null,
+    ],
     ["and no more than that", 316, [clock(), clock({ extendedMs: 15 * SECOND })], "overall"],
     ["those that have ended are not late (C40-24)", 999, [clock({ ended: "otherwise" })], null],
     ["one has taken too long", 10, [clock(), clock({ overdue: late("overall") })], "dc_timeout"],
@@ -49,7 +54,12 @@ describe("the time of a job over its datacenters (AD-34.32)", () => {
     ["one of two is silent (C40-13)", 10, [clock(), clock(stuck)], null],
     ["both are", 10, [clock(stuck), clock(stuck)], "all_stuck"],
     ["all that have not ended are", 10, [clock({ ended: "otherwise" }), clock(stuck)], "all_stuck"],
-    ["one of them waits for a worker", 10, [clock(stuck), clock({ ...stuck, extended: 1 })], null],
+    [
+      "one of them waits for a worker (AD-34.45)",
+      10,
+      [clock(stuck), clock({ ...stuck, extended: 1 })],
+      null,
+    ],
     ["on the threshold", 10, [clock({ idleMs: 180 * SECOND })], null],
   ];
   for (const [what, seconds, clocks, cause] of cases)

@@ -343,7 +343,7 @@ describe("figures", () => {
     [2, 500],
     [3, 1_000],
     [9, 1_000],
-  ])("wait, at level %s, %s ms, and the last of them is told", (level, waitMs) => {
+  ])("wait, at level %s, %s ms, and the last of them is told (AD-37.10)", (level, waitMs) => {
     const bench = pressed(level);
     const at = (now: number, byte: number) => {
       bench.now = now;
