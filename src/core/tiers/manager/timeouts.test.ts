@@ -125,6 +125,22 @@ describe("a job that takes too long (AD-34)", () => {
     expect([...ends].sort()).toEqual(["COMPLETED", "TIMED_OUT"]);
   });
 
+  it("is not timed out by a word that comes when its thresholds have ended it (AD-34.63)", () => {
+    const world = new World({ loadMs: LONG_MS });
+    const job = running(world, { thresholds: ["requests.count < 20"], abortAfterMs: 0 });
+    const { opened } = world.worker(0);
+    // They are told to stop, and have not said that they did.
+    world.until(() => {
+      const calls = world.progress(job)?.summary?.totals?.requests ?? 0;
+      for (const core of opened) core.isSilent = calls >= 20;
+      return opened.some(({ commands }) => commands.includes("stop"));
+    });
+    const late = { kind: "timeOut", reason: "late", view: 1, extendedMs: 0 } as const;
+    expect(world.control(job, late)).toEqual({ kind: "controlled" });
+    for (const core of opened) core.isSilent = false;
+    expect(world.end(job).status).toBe("COMPLETED");
+  });
+
   it("may be paused for as long as people like", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world);
