@@ -11,7 +11,7 @@ import { type RunInput, RunMachine } from "./run-machine.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** A run on one core that has begun to make load, with what it asked for since. */
+/** A run on one core, or some, that has begun to make load, with what it asked for since. */
 class LoadingRun {
   readonly machine: RunMachine;
   readonly asked: string[] = [];
@@ -22,8 +22,12 @@ class LoadingRun {
     timeoutMs = null as number | null,
     prepared = true,
     joint = undefined as WorkflowManifest["joint"],
+    cores: slots = [0] as readonly number[],
   } = {}) {
-    const load = { kind: "vus", stages: [{ durationMs: HOUR_MS, from: 1, to: 1 }] } as const;
+    const load = {
+      kind: "vus",
+      stages: [{ durationMs: HOUR_MS, from: slots.length, to: slots.length }],
+    } as const;
     const manifests = [manifest("shop", joint === undefined ? { load } : { load, joint })];
     const environment = { hyperscale: "", node: "", platform: "", cpuModel: "", command: "" };
     const aggregate = new RunAggregate({
@@ -32,14 +36,14 @@ class LoadingRun {
       ...{ abortAfterMs: null, startedAt: "2024-01-11T00:00:00.000Z" },
     });
     const agreement = new Agreement(manifests);
-    const cores = { slots: [0], pool: 1 };
+    const cores = { slots, pool: slots.length };
     const beganAt = this.now;
     this.machine = new RunMachine({
       ...{ manifests, aggregate, cores, agreement, timeoutMs, limited, beganAt },
     });
     this.take({ kind: "start" });
     if (!prepared) return;
-    this.say({ kind: "prepared", execution: 0 });
+    for (const core of slots) this.say({ kind: "prepared", execution: 0 }, core);
     this.say({ kind: "setupDone", execution: 0, value: undefined });
   }
 
@@ -48,8 +52,8 @@ class LoadingRun {
       this.asked.push(effect.kind === "send" ? effect.command.kind : effect.kind);
   }
 
-  say(event: CoreEvent): void {
-    this.take({ kind: "event", core: 0, event });
+  say(event: CoreEvent, core = 0): void {
+    this.take({ kind: "event", core, event });
   }
 
   /** Time goes by as a driver would let it: a tick at every deadline. */
@@ -176,4 +180,18 @@ it("advances with every call that is over and every moment of the plan, and not 
   seal(2);
   frame(100);
   expect(run.machine.advance).toBe(moved + 1);
+});
+
+it("counts what a worker tells of its cores together, also when the first of them is lost", () => {
+  const run = new LoadingRun({ cores: [0, 1] });
+  run.take({ kind: "coreLost", core: 0, what: "core 0 was lost", worker: "w1", figures: null });
+  const recorder = new StatsRecorder({ errorKinds: 0, corrected: false });
+  const moment = { measuredMs: 1_000, warmingUp: false, target: 1, arrivalsWaiting: 0 };
+  const health = { cpu: 0, residentBytes: 0, activeUsers: 1 };
+  const own = recorder.frame(moment, true);
+  const cores = [0, 1].map((core) => ({ core, requests: 9, health, heard: core > 0, own }));
+  const bytes = recorder.frame(moment, true);
+  const asked = run.asked.length;
+  run.take({ kind: "figures", from: "w1", figures: { execution: 0, part: null, bytes, cores } });
+  expect(run.asked.slice(asked)).toEqual(["acknowledge"]);
 });

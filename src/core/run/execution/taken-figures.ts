@@ -23,9 +23,12 @@ export function takeFigures(
   figures: MergedFigures,
 ): readonly Told[] {
   const { cores, execution, part } = figures;
-  const [{ core } = { core: -1 }] = cores;
-  const name = running.endedOf(core, execution) ?? running.nameOf(core, execution);
-  if (name === undefined) return [];
-  const frame = listener.figures(part ?? name, from, figures);
-  return [{ core, command: { kind: "acknowledge", execution, part, frame } }];
+  // Those that are lost have nothing of it any more, and their worker tells what they made with the others.
+  for (const { core } of cores) {
+    const name = running.endedOf(core, execution) ?? running.nameOf(core, execution);
+    if (name === undefined) continue;
+    const frame = listener.figures(part ?? name, from, figures);
+    return [{ core, command: { kind: "acknowledge", execution, part, frame } }];
+  }
+  return [];
 }
