@@ -106,16 +106,18 @@ const byNumber = new Map<number, MessageName>();
 for (const name of Object.keys(MESSAGES) as MessageName[])
   byNumber.set(MESSAGES[name].number, name);
 
+/** Where messages are written that have no writer of their own; what a large one took is given back. */
+const WRITER_BYTES = 65_536;
+let shared = new ByteWriter(WRITER_BYTES);
+
 /** What `out` holds is lost; whoever sends much has one of its own. */
-export function encodeStreamMessage(
-  envelope: StreamEnvelope,
-  out = new ByteWriter(512),
-): Uint8Array {
+export function encodeStreamMessage(envelope: StreamEnvelope, out = shared): Uint8Array {
   const { number, type } = MESSAGES[envelope.name];
   out.clear();
   out.varint(number);
   out.varint(envelope.correlation);
   (type as Type<unknown>).write(out, envelope.value);
+  if (out === shared && out.length > WRITER_BYTES) shared = new ByteWriter(WRITER_BYTES);
   return out.take();
 }
 

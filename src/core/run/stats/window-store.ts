@@ -19,6 +19,8 @@ export const WINDOWS_MAX = 600;
 const RECENT_MAX = 640;
 /** Recent windows that may still be told of by parts that are behind are folded when those have caught up. */
 const UNFOLDED_MIN = 8;
+/** What parts tell of one recent window is added up when so many have, or when somebody looks at it. */
+const UNSUMMED_MAX = 16;
 /** With fewer than so many recent windows nothing is gained by dropping more. */
 const RECENT_MIN = 20;
 
@@ -45,6 +47,8 @@ export class WindowStore<Content> {
   /** By number of a window of width `WINDOW_MS`; none below `#recentFrom`. */
   readonly #recent = new Map<number, Content>();
   #recentFrom = 0;
+  /** Of recent windows: what is not added to them yet, in its order. Each sum is a copy of all that it is made of. */
+  readonly #unsummed = new Map<number, Content[]>();
   /** Numbers of the first and last 100 ms window that holds anything. */
   #first = Number.POSITIVE_INFINITY;
   #last = -1;
@@ -88,10 +92,32 @@ export class WindowStore<Content> {
     this.#last = Math.max(this.#last, last);
     while (this.#foldedMs < widthMs || this.#span() > WINDOWS_MAX) this.#foldAll();
     const isRecent = last === index && index >= this.#recentFrom;
-    if (isRecent) this.#put(this.#recent, index, content);
+    if (isRecent) this.#putRecent(index, content);
     if (isRecent && index >= this.#unfoldedFrom) this.#awaitFolding(content);
     else this.#put(this.#folded, Math.floor(startMs / this.#foldedMs), content);
     if (last === index) this.#dropRecent(this.#last - RECENT_MAX + 1);
+  }
+
+  #putRecent(index: number, content: Content): void {
+    if (!this.#recent.has(index)) {
+      this.#put(this.#recent, index, content);
+      return;
+    }
+    this.#bytes += this.#rules.bytes(content);
+    const waiting = this.#unsummed.get(index);
+    if (waiting === undefined) this.#unsummed.set(index, [content]);
+    else if (waiting.push(content) >= UNSUMMED_MAX) this.#recentAt(index);
+  }
+
+  /** All that was told of a recent window. */
+  #recentAt(index: number): Content | undefined {
+    const waiting = this.#unsummed.get(index);
+    if (waiting !== undefined) {
+      this.#unsummed.delete(index);
+      for (const one of waiting) this.#bytes -= this.#rules.bytes(one);
+      this.#put(this.#recent, index, ...waiting);
+    }
+    return this.#recent.get(index);
   }
 
   #awaitFolding(content: Content): void {
@@ -112,7 +138,7 @@ export class WindowStore<Content> {
       const key = Math.floor(index / fold);
       const contents: Content[] = [];
       for (; index < below && index < (key + 1) * fold; index++) {
-        const content = this.#recent.get(index);
+        const content = this.#recentAt(index);
         if (content !== undefined) contents.push(content);
       }
       if (contents.length > 0) this.#put(this.#folded, key, ...contents);
@@ -121,7 +147,7 @@ export class WindowStore<Content> {
     this.#bytes -= this.#unfoldedBytes;
     this.#unfoldedBytes = 0;
     for (; index <= this.#last; index++) {
-      const content = this.#recent.get(index);
+      const content = this.#recentAt(index);
       if (content !== undefined) this.#unfoldedBytes += this.#rules.bytes(content);
     }
     this.#bytes += this.#unfoldedBytes;
@@ -138,7 +164,7 @@ export class WindowStore<Content> {
   #dropRecent(below: number): void {
     this.#settle(Math.min(below, this.#last + 1));
     for (; this.#recentFrom < below; this.#recentFrom++) {
-      const held = this.#recent.get(this.#recentFrom);
+      const held = this.#recentAt(this.#recentFrom);
       if (held !== undefined) this.#bytes -= this.#rules.bytes(held);
       this.#recent.delete(this.#recentFrom);
     }
@@ -170,7 +196,7 @@ export class WindowStore<Content> {
     }
     const first = Math.ceil(Math.max(fromMs, cutMs) / WINDOW_MS);
     for (let index = first; index <= this.#last; index++) {
-      const content = this.#recent.get(index);
+      const content = this.#recentAt(index);
       if (content !== undefined)
         found.push({ startMs: index * WINDOW_MS, widthMs: WINDOW_MS, content });
     }

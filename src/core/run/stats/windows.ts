@@ -95,7 +95,7 @@ export interface WindowRules<Content> {
 function sumSteps(all: readonly StepWindow[]): StepWindow {
   const [first] = all;
   if (first !== undefined && all.length === 1) return first;
-  Object.assign(sums, NO_COUNTS);
+  clearCounts();
   let kinds = NO_KINDS;
   for (const one of all) {
     addCounts(one);
@@ -107,6 +107,19 @@ function sumSteps(all: readonly StepWindow[]): StepWindow {
     SparseCells.sum(all.map(({ latency }) => latency)),
     SparseCells.sum(all.map(({ failedLatency }) => failedLatency)),
   );
+}
+
+function clearCounts(): void {
+  sums.calls = 0;
+  sums.failed = 0;
+  sums.bytesIn = 0;
+  sums.bytesOut = 0;
+  sums.requests = 0;
+  sums.answers = 0;
+  sums.answeredUs = 0;
+  sums.firstByteUs = 0;
+  sums.connectUs = 0;
+  sums.tlsUs = 0;
 }
 
 function addCounts(more: Counts): void {
@@ -200,11 +213,20 @@ export function writeLoadWindow(writer: ByteWriter, window: LoadWindow): void {
   for (const key of LOAD_KEYS) writer.float64(window[key]);
 }
 
-/** Undefined when the bytes are no window of a load. */
+/** In the order of `LOAD_KEYS`, written out. Undefined when the bytes are no window of a load. */
 export function readLoadWindow(reader: ByteReader): LoadWindow | undefined {
-  const values = LOAD_KEYS.map(() => reader.float64());
-  if (reader.failed || values.some((value) => !(value >= 0 && Number.isFinite(value))))
-    return undefined;
-  const [userMs = 0, targetMs = 0, arrivals = 0, iterations = 0, cpuMs = 0, lagMsMax = 0] = values;
+  const userMs = reader.float64();
+  const targetMs = reader.float64();
+  const arrivals = reader.float64();
+  const iterations = reader.float64();
+  const cpuMs = reader.float64();
+  const lagMsMax = reader.float64();
+  const isSound = isAmount(userMs) && isAmount(targetMs) && isAmount(arrivals);
+  if (reader.failed || !isSound) return undefined;
+  if (!isAmount(iterations) || !isAmount(cpuMs) || !isAmount(lagMsMax)) return undefined;
   return { userMs, targetMs, arrivals, iterations, cpuMs, lagMsMax };
+}
+
+function isAmount(value: number): boolean {
+  return value >= 0 && value < Number.POSITIVE_INFINITY;
 }
