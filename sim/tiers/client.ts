@@ -232,7 +232,8 @@ export class SimClient implements StreamHost {
       if (this.wish !== wish) return;
       const { control } = next;
       checkers.onSteering(job, control);
-      this.#request(wish, { kind: "control", job, by: this.name, control }, (answer) => {
+      const id = `${wish.plan.key}-${wish.steered}`;
+      this.#request(wish, { kind: "control", job, by: this.name, control, wish: id }, (answer) => {
         wish.steered++;
         checkers.onSteered(job, control, answer);
         this.#steer(wish, job);

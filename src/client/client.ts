@@ -193,7 +193,9 @@ export class ClusterClient {
   }
 
   async control(job: string, control: Control, by: string): Promise<void> {
-    const answer = await this.#request({ kind: "control", job, by, control });
+    // Asked again elsewhere, one that was only late must not be done after what was asked since.
+    const wish = randomUUID();
+    const answer = await this.#request({ kind: "control", job, by, control, wish });
     if (answer.kind !== "controlled") throw unexpected(answer);
   }
 

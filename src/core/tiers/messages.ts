@@ -276,6 +276,8 @@ export type ClientRequest =
       readonly job: string;
       readonly by: string;
       readonly control: Control;
+      /** However often and of whomever it is asked again, it is done once; without one, each time. */
+      readonly wish?: string | undefined;
     }
   /** In the order of their creation, beginning after this one; null: with the first. */
   | { readonly kind: "jobs"; readonly after: JobPlace | null }

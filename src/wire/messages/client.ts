@@ -153,7 +153,10 @@ export const clientRequest = union<ClientRequest>("ClientRequest", {
   },
   control: {
     number: 4,
-    fields: { job: required(1, job), by: required(2, line), control: required(3, control) },
+    fields: {
+      ...{ job: required(1, job), by: required(2, line), control: required(3, control) },
+      wish: optional(4, name, undefined),
+    },
   },
   jobs: { number: 5, fields: { after: optional(1, nullable(jobPlace), null) } },
   nodes: { number: 6, fields: {} },

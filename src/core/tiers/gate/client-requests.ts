@@ -76,9 +76,7 @@ export class ClientRequests {
         this.#withJob(request.job, answer, (group) => this.#watch(group, request, answer));
         return;
       case "control":
-        this.#withJob(request.job, answer, () =>
-          this.#control(request.job, request.control, request.by, answer),
-        );
+        this.#withJob(request.job, answer, () => this.#control(request, answer));
         return;
       case "jobs": {
         const all = [...this.#context.lookup.jobs()].map((group) => {
@@ -235,9 +233,7 @@ export class ClientRequests {
 
   /** Committed before it is answered; the gate that leads the job has it done. */
   #control(
-    job: string,
-    control: Control,
-    by: string,
+    { by, control, job, wish }: Extract<ClientRequest, { kind: "control" }>,
     answer: (answer: ClientAnswer) => void,
   ): void {
     const body = eventOf(control, by === THRESHOLDS ? `client ${by}` : by.slice(0, 80));
@@ -245,7 +241,8 @@ export class ClientRequests {
       answer(refusal("invalid", `${control.kind} is no order for a gate`));
       return;
     }
-    this.#context.append(job, body, null, (appended) => answer(controlled(job, appended)));
+    const done = (appended: Appended): void => answer(controlled(job, appended));
+    this.#context.append(job, body, { condition: null, wish }, done);
   }
 
   #status(group: JobGroup, answer: (answer: ClientAnswer) => void): void {

@@ -13,7 +13,7 @@ import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { type Answered, type DatacenterCall, DatacenterCalls } from "./calls.ts";
 import { DatacenterTable } from "./datacenters.ts";
 import { GatePeers } from "./gate-peers.ts";
-import { eventIdOf } from "./job-events.ts";
+import { eventIdOf, writerOfWish } from "./job-events.ts";
 import { GATE_RULES, type GateRules } from "./rules.ts";
 import type { GateEffect, GateLookup, GateOptions } from "./types.ts";
 import { WaitingPlaces } from "./waiting-places.ts";
@@ -38,6 +38,13 @@ export type EventBody = JobEvent extends infer Event
 interface Waiting {
   readonly request: LedgerRequest;
   readonly done: (answer: LedgerAnswer) => void;
+}
+
+interface AppendOptions {
+  /** Of the job as it must be; null: as it is. */
+  readonly condition?: Condition | null;
+  /** What a client asks for, perhaps of several gates. */
+  readonly wish?: string | undefined;
 }
 
 export class GateContext {
@@ -140,16 +147,17 @@ export class GateContext {
   append(
     job: string,
     body: EventBody,
-    condition: Condition | null,
+    { condition = null, wish }: AppendOptions,
     done: (appended: Appended) => void,
   ): void {
     const { boot, self: gate } = this.options;
     const view = condition?.ifFence ?? 0;
     const requestor = "requestor" in body ? body.requestor : "";
+    const writer = wish === undefined ? { gate, boot, number: this.#events++ } : writerOfWish(wish);
     const event = {
       ...body,
       jobId: job as JobId,
-      eventId: eventIdOf({ gate, boot, number: this.#events++, view, requestor }),
+      eventId: eventIdOf({ ...writer, view, requestor }),
       fenceToken: view,
       hlc: { wallMs: Math.floor(this.wall), logical: 0, node: gate },
       ...(condition === null ? {} : { condition }),

@@ -88,6 +88,25 @@ describe("a job through one gate in one datacenter", () => {
     world.end(job);
   });
 
+  it("is steered once by what a client asks several gates for, however late one of them is", () => {
+    const world = new GateWorld({ gates: 3, loadMs: 5_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    const order = { kind: "control", job, by: "ada" } as const;
+    const pause = { ...order, control: { kind: "pause" }, wish: "one/1" } as const;
+    const resume = { ...order, control: { kind: "resume" }, wish: "two" } as const;
+    for (const request of [pause, resume, pause, resume])
+      for (const gate of [1, 2]) expect(world.ask(request, gate).kind).toBe("controlled");
+    expect(world.status(job)).toBe("RUNNING");
+    const told = world.ask({ kind: "events", job, from: 0 }, world.leaderOf(job));
+    const kinds = told.kind === "events" ? told.events.map(({ kind }) => kind) : [];
+    expect(kinds.filter((kind) => kind === "JobPaused" || kind === "JobResumed")).toEqual([
+      "JobPaused",
+      "JobResumed",
+    ]);
+    expect(world.end(job).status).toBe("COMPLETED");
+  });
+
   it("tells its history with who decided it, of gates and datacenters alike", () => {
     const world = new GateWorld({ gates: 3, loadMs: 5_000 });
     const job = world.submit();

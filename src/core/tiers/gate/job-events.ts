@@ -3,6 +3,7 @@
  * became of it; who asked for it and under which view stands in its id.
  *
  *     g1 / 7c9e6679-7425 / 12 / 3 / ada         gate / its process / number / view / who asked
+ *     wish / 0b53f1b2-8b1e / 0 / 0 / ada        what a client may ask several gates for, once
  */
 
 import type { EventId } from "../../ledger/job/events.ts";
@@ -29,6 +30,11 @@ export function eventIdOf({ boot, gate, number, requestor, view }: EventIdParts)
   // What is no plain character may take three bytes; a name is shown, and compared with nothing.
   const who = requestor.replace(/[^ -~]/g, "?").slice(0, EVENT_ID_BYTES_MAX - head.length);
   return `${head}${who}` as EventId;
+}
+
+/** The same of every gate that a client asks: the ledger takes one of them. */
+export function writerOfWish(wish: string): Pick<EventIdParts, "gate" | "boot" | "number"> {
+  return { gate: "wish", boot: wish.replace(/[^A-Za-z0-9-]/g, "-").slice(0, 64), number: 0 };
 }
 
 /** In order. */

@@ -476,7 +476,7 @@ export class JobLeader {
   #append(state: JobState, body: EventBody): void {
     this.#isAppending = true;
     const condition = { ifSeq: state.appliedSeq, ifFence: this.view };
-    this.#context.append(this.job, body, condition, (appended) => {
+    this.#context.append(this.job, body, { condition }, (appended) => {
       this.#isAppending = false;
       this.#log(body.kind, appended);
       // What the ledger will not take now it will not take a moment later either.
