@@ -41,4 +41,29 @@ describe("how a peer does", () => {
     for (let one = 0; one < 100; one++) health.failed(one);
     expect(health.weight(null, 100)).toBeCloseTo(0.1);
   });
+
+  it("has no failures in its rate once a hundred later requests did not fail", () => {
+    const health = new PeerHealth();
+    health.failed(0);
+    for (let one = 0; one < 99; one++) health.succeeded(1, 0);
+    expect(health.errorRate(0)).toBe(0.01);
+    health.succeeded(1, 0);
+    expect(health.errorRate(0)).toBe(0);
+  });
+
+  it.each([
+    ["1 of 49 others is as slow", [49], 1, null],
+    ["all 50 others are faster", [50], 0, "latency"],
+    ["1 of 50 others is as slow", [50], 1, null],
+    ["1 of 100 others is as slow", [100], 1, "latency"],
+    ["2 of 100 others are as slow", [100], 2, null],
+    ["2 of 200 others are as slow", [100, 100], 2, "latency"],
+    ["3 of 200 others are as slow", [100, 100], 3, null],
+  ] as const)("is judged by the p99 of the others: %s (AD-28.20)", (_, counts, slow, reason) => {
+    let left: number = slow;
+    const others = counts.map((count) =>
+      answered(...Array.from({ length: count }, () => (left-- > 0 ? 100 : 99))),
+    );
+    expect(answered(300).eviction(others, true, 0)).toBe(reason);
+  });
 });

@@ -15,6 +15,8 @@ const FAILURES_MAX = 3;
 /** So many times slower than the slowest of a hundred of its peers. */
 const SLOW_FACTOR = 3;
 const LATENCIES_MAX = 100;
+/** Of a peer's latencies, those above its p99. */
+const ABOVE_P99_MAX = LATENCIES_MAX * 0.01;
 const LATENCIES_MS = 300_000;
 const LATENCIES_MIN = 50;
 const WEIGHT_MIN = 0.1;
@@ -33,6 +35,8 @@ export class PeerHealth {
   #latencyMs: number | null = null;
   readonly #latencies: Latency[] = [];
   readonly #outcomes: Outcome[] = [];
+  /** Of the outcomes that are kept. */
+  #failedOutcomes = 0;
   #failures = 0;
   /** Since when its error rate is too high; null: it is not. */
   #badSince: number | null = null;
@@ -56,6 +60,7 @@ export class PeerHealth {
   }
 
   errorRate(now: number): number {
+    if (this.#failedOutcomes === 0) return 0;
     let [all, failures] = [0, 0];
     for (const { at, failed } of this.#outcomes) {
       if (at <= now - OUTCOMES_MS) continue;
@@ -86,19 +91,23 @@ export class PeerHealth {
     if (this.#latencyMs === null) return false;
     // Slower than the p99 of the others times the factor, without sorting them with every answer.
     const limitMs = this.#latencyMs / SLOW_FACTOR;
-    let [all, faster] = [0, 0];
+    const slowerMax = others.length * ABOVE_P99_MAX;
+    let [all, slower] = [0, 0];
     for (const other of others)
       for (const { at, ms } of other.#latencies) {
         if (at < now - LATENCIES_MS) continue;
         all++;
-        if (ms < limitMs) faster++;
+        // However many more there are: mostly the first few say that it is not slow.
+        if (ms >= limitMs && ++slower > slowerMax) return false;
       }
-    return all >= LATENCIES_MIN && faster >= Math.ceil(all * 0.99);
+    return all >= LATENCIES_MIN && all - slower >= Math.ceil(all * 0.99);
   }
 
   #record(failed: boolean, now: number): void {
-    if (this.#outcomes.length === OUTCOMES_MAX) this.#outcomes.shift();
+    if (this.#outcomes.length === OUTCOMES_MAX && this.#outcomes.shift()?.failed)
+      this.#failedOutcomes--;
     this.#outcomes.push({ at: now, failed });
+    if (failed) this.#failedOutcomes++;
     this.#badSince = this.errorRate(now) > ERROR_RATE ? (this.#badSince ?? now) : null;
   }
 }
