@@ -75,6 +75,7 @@ export class Undurable {
 }
 
 function slowestOfHundred(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
+  // Of plain numbers: twice a second, and without a call for each comparison.
+  const sorted = Float64Array.from(values).sort();
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
 }
