@@ -88,17 +88,13 @@ export class Losses {
     // What another driver of the run had counted may be in no figure of this one.
     const unseen = figures.requestsUnseen + Math.max(0, figures.requestsCounted - held);
     const unheard = this.#unheard(lost, ran, nowMs);
-    const isUnbounded = lost.isUnknown || figures.isUnbounded === true;
-    const isUnknown = unheard === null || (isUnbounded && ran.length > 0);
+    const isUnbounded = ran.length > 0 && figures.isUnbounded === true;
+    const isUnknown = unheard === null || lost.isUnknown || isUnbounded;
     const requestsNotCounted = isUnknown ? null : unseen + unheard;
     const resumedMs = joined === null ? null : firstOf(ran, joined.core);
     const untilMs = resumedMs ?? Math.max(0, ...ran.map(({ elapsedMs }) => elapsedMs));
     const missingMs = ran.length === 0 ? 0 : Math.max(0, untilMs - figures.measuredMs);
-    const [first] = ran;
-    const cost =
-      joined === null || first === undefined
-        ? costOf(core, first)
-        : dealtText(first, joined, missingMs);
+    const cost = costText(lost, ran[0], joined, missingMs);
     return {
       core,
       atSeconds,
@@ -111,6 +107,18 @@ export class Losses {
       dealtAgainTo: joined === null ? null : (joined.worker ?? `core ${joined.core}`),
     };
   }
+}
+
+function costText(
+  { core, isUnknown }: LostCore,
+  ran: WorkflowAggregate | undefined,
+  joined: Joined | null,
+  missingMs: number,
+): string {
+  if (ran === undefined && isUnknown) return "whoever knew what ran on it is gone as well";
+  return joined === null || ran === undefined
+    ? costOf(core, ran)
+    : dealtText(ran, joined, missingMs);
 }
 
 function uncountedText(requests: number | null): string {

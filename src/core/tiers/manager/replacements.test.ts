@@ -199,6 +199,23 @@ describe("the share of a lost worker", () => {
     expect(summary?.lost).toHaveLength(2);
   });
 
+  it("is of no known size when a power cut takes who went on with it, and who led the job", () => {
+    const { job, world } = running({ managers: 3, workers: 3 });
+    const [lost = -1] = loading(world, job);
+    world.killWorker(lost);
+    world.until(() => loading(world, job).length === 2, 6_000);
+    world.run(2_000);
+    for (const at of [0, 1, 2]) world.kill(at);
+    for (const worker of world.workers) worker.alive = false;
+    for (const at of [0, 1, 2]) world.start(at);
+    for (const worker of world.workers) worker.restart();
+    const { summary } = world.end(job);
+    const [first, ...others] = summary?.lost ?? [];
+    expect(first?.requestsNotCounted).toBeGreaterThan(0);
+    expect(others).toMatchObject(others.map(() => ({ requestsNotCounted: null, exact: false })));
+    expect(others).toHaveLength(2);
+  });
+
   it("goes on when the worker that took it is lost as well", () => {
     const { job, world } = running({ workers: 4 });
     const [lost = -1] = loading(world, job);
