@@ -100,13 +100,13 @@ export class JointWorkflows {
   }
 
   get waits(): readonly JointWait[] {
-    return [...this.#running].flatMap(
-      ([workflow, { manifest, phase, setup: value }]): readonly JointWait[] => {
-        if (manifest.joint === undefined) return [];
-        if (phase === "ended") return [{ workflow, for: "over", value: undefined }];
-        const isOpen = phase === "held" && !this.#begins.has(workflow);
-        return isOpen ? [{ workflow, for: "begin", value }] : [];
-      },
-    );
+    const waits: JointWait[] = [];
+    for (const [workflow, { manifest, phase, setup: value }] of this.#running) {
+      if (manifest.joint === undefined) continue;
+      const isOpen = phase === "held" && !this.#begins.has(workflow);
+      if (phase === "ended") waits.push({ workflow, for: "over", value: undefined });
+      else if (isOpen) waits.push({ workflow, for: "begin", value });
+    }
+    return waits;
   }
 }
