@@ -334,6 +334,22 @@ describe("the gate that leads a job", () => {
   });
 });
 
+describe("a cancelled job whose datacenter stays away", () => {
+  it("ends without figures, and says why there are none (PART-5)", () => {
+    const world = new GateWorld({ loadMs: 3_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    world.run(500);
+    world.cut.add("dc1");
+    const control = { kind: "cancel", reason: "enough" } as const;
+    expect(world.ask({ kind: "control", job, by: "me", control }).kind).toBe("controlled");
+    const end = world.end(job, 200_000);
+    expect(world.calls()).toBeGreaterThan(0);
+    expect([end.status, end.summary]).toEqual(["CANCELLED", null]);
+    expect(end.reason).toBe("enough; dc1: lost");
+  });
+});
+
 describe("a cancel that no quorum of gates has", () => {
   it("is not confirmed before it has one, since its gate may forget it", () => {
     const world = new GateWorld({ gates: 3, loadMs: 30_000 });

@@ -63,18 +63,23 @@ export function reasonOf(state: JobState): string | null {
       return "no cores were free within its limit of time";
     case "cancelled": {
       const reason = cancellation?.reason ?? null;
-      return reason === null ? null : [reason, ...unsoundParts(state)].join("; ");
+      return reason === null ? null : [reason, ...partsToName(state)].join("; ");
     }
   }
 }
 
-/** Of a job that a threshold has ended: what is not as it would be without that. */
-function unsoundParts(state: JobState): readonly string[] {
-  if (!isThresholdAbort(state)) return [];
+/** What is not as it would be without the cancel: figures of a part that was given up are missing. */
+function partsToName(state: JobState): readonly string[] {
+  if (!isThresholdAbort(state)) return lostParts(state);
   return state.run.results.flatMap((result) => {
     const status = partStatus(state, result);
     return status === "COMPLETED" ? [] : [`${result.dcId}: ${status}`];
   });
+}
+
+function lostParts({ run }: JobState): readonly string[] {
+  const lost = run.results.filter((one) => one.finalStatus === LOST).map(({ dcId }) => dcId);
+  return lost.length === 0 ? [] : [`${lost.join(", ")}: lost`];
 }
 
 /** A part that a threshold ended with its figures has done all that it should. */
@@ -93,13 +98,11 @@ export function reasonOfEnd(
   state: JobState,
   told: readonly { readonly datacenter: string; readonly why: string | null }[],
 ): string | null {
-  const { results, started } = state.run;
-  const areSeveral = (started?.shares ?? []).length > 1;
+  const areSeveral = (state.run.started?.shares ?? []).length > 1;
   const reasons = told.flatMap(({ datacenter, why }) => {
     return why === null ? [] : [areSeveral ? `${datacenter}: ${why}` : why];
   });
-  const lost = results.filter((one) => one.finalStatus === LOST).map(({ dcId }) => dcId);
-  if (lost.length > 0) reasons.push(`${lost.join(", ")}: lost`);
+  reasons.push(...lostParts(state));
   if (finalStatusOf(state) === "COMPLETED" || reasons.length === 0) return null;
   return reasons.join("; ").slice(0, REASON_CHARACTERS_MAX);
 }
