@@ -52,6 +52,11 @@ export class RunDriver {
     return this.machine.nextDeadline();
   }
 
+  /** A cancel has stopped it. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
   /** Nobody has asked for its end. */
   get goesOn(): boolean {
     return !this.#isStopped && this.machine.phase !== "stopping" && this.machine.phase !== "done";

@@ -74,8 +74,6 @@ export class RunLeader {
   #phase: Phase = "waiting";
   #loadBy = Number.POSITIVE_INFINITY;
   #driver: RunDriver | null = null;
-  /** A cancel that is not committed yet. */
-  #cancelling: string | null = null;
   /** Decisions of the log that are taken. */
   #taken = 0;
   readonly #replacements: Replacements;
@@ -129,7 +127,7 @@ export class RunLeader {
 
   get #cancelled(): string | null {
     const kept = this.#context.rules.cancelKept ? this.#state.cancelled : null;
-    return kept ?? this.#cancelling;
+    return kept ?? this.#log.cancelling;
   }
 
   live(detail: LiveDetail): LiveRun | null {
@@ -247,11 +245,8 @@ export class RunLeader {
 
   /** Committed before it takes effect; but load is stopped at once. (G-18) */
   control(control: Control, by: string, done: (proposed: Proposed) => void): void {
-    if (control.kind === "cancel") {
-      this.#cancelling ??= control.reason;
-      this.#driver?.control(control);
-    }
-    this.#log.proposeControl(control, by, done);
+    if (control.kind === "cancel") this.#driver?.control(control);
+    this.#log.proposeControl(control, by, done, () => this.#driver?.isStopped === true);
     this.#workers.send();
   }
 

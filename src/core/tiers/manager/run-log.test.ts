@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { Proposed } from "./proposals.ts";
 import { encodeRunEntry, type RunEntry } from "./run-entries.ts";
 import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
@@ -32,4 +33,29 @@ it("is not behind what leaders before have decided, of which it has heard late",
   log.adopted();
   context.setTime(71_000, 71_000);
   expect([log.at, context.now - log.beganAt]).toEqual([45_000, 45_000]);
+});
+
+it.each([
+  ["is taken back", false, null],
+  ["stays where it has stopped load", true, "enough"],
+])("a cancel that its log rejects %s", (_, hasStopped, cancelling) => {
+  const context = contextOf();
+  const state = new RunState();
+  const log = new RunLog({ job: "job", view: 1 }, state, context, null, NOBODY);
+  const answers: Proposed[] = [];
+  const cancel = { kind: "cancel", reason: "enough" } as const;
+  const answer = (proposed: Proposed): unknown => answers.push(proposed);
+  log.proposeControl(cancel, "gate", answer, () => hasStopped);
+  expect(log.cancelling).toBe("enough");
+  const [effect] = context.takeEffects();
+  if (effect?.kind !== "propose" || effect.request.kind !== "propose") throw new Error("no entry");
+  const { data, eventId } = effect.request;
+  // The group of the job is there, and its first entry is not.
+  const { outcome, reason } = state.apply({ seq: 0, view: 1, eventId, data });
+  const committed = { kind: "committed", jobId: "", eventId, seq: 0, duplicate: false } as const;
+  const durable = { level: "LOCAL", required: "LOCAL", view: 1 } as const;
+  context.proposals.onAnswer(effect.token, { ...committed, outcome, reason, ...durable });
+  context.proposals.tell();
+  expect(answers).toEqual([{ kind: "committed", outcome: "rejected", reason: "NOT_BEGUN" }]);
+  expect(log.cancelling).toBe(cancelling);
 });

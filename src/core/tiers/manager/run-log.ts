@@ -25,6 +25,8 @@ export class RunLog {
   readonly #listener: LogListener;
   /** Entries that are neither in the log nor refused. */
   readonly #open = new Set<string>();
+  /** Why the job is cancelled, before that stands in the log; null: nobody asks for it. */
+  cancelling: string | null = null;
   #beganAt: number;
 
   constructor(
@@ -87,9 +89,21 @@ export class RunLog {
     return [...this.#open].filter((eventId) => !before.has(eventId));
   }
 
-  proposeControl(control: Control, by: string, done: (proposed: Proposed) => void): void {
-    const entry = { kind: "control", at: this.at, control, by } as const;
-    this.#propose(entry, done);
+  /** `hasStopped`: load was stopped by a cancel that may not be in the log. */
+  proposeControl(
+    control: Control,
+    by: string,
+    done: (proposed: Proposed) => void,
+    hasStopped: () => boolean = () => false,
+  ): void {
+    const isCancel = control.kind === "cancel";
+    if (isCancel) this.cancelling ??= control.reason;
+    this.#propose({ kind: "control", at: this.at, control, by }, (proposed) => {
+      const isTaken = proposed.kind === "committed" && proposed.outcome !== "rejected";
+      // Whoever asked is told to ask again, as before the job has begun, and does so only of one that goes on.
+      if (isCancel && !isTaken && !hasStopped()) this.cancelling = null;
+      done(proposed);
+    });
   }
 
   /** `done`: a client waits for it. */
