@@ -213,6 +213,7 @@ export class RunDriver {
       if (step.kind === "setup") this.#replayPrepared(step.workflow);
       const asked = this.#unagreed.findIndex((one) => isSame(one, step));
       if (asked >= 0) this.#unagreed.splice(asked, 1);
+      this.#unagreed = this.#unagreed.filter((one) => !isOverBy(one, step));
     }
     this.take(decision);
   }
@@ -261,9 +262,17 @@ export class RunDriver {
   }
 }
 
+function workflowOf(step: PhaseStep): string | null {
+  return "workflow" in step ? step.workflow : null;
+}
+
+/** A leader before saw by its clock that nothing was left to do for a share that this one would deal again. */
+function isOverBy(asked: PhaseStep, step: PhaseStep): boolean {
+  const isOver = step.kind === "teardown" || step.kind === "report";
+  return isOver && asked.kind === "deal" && asked.workflow === step.workflow;
+}
+
 function isSame(one: PhaseStep, other: PhaseStep): boolean {
-  const workflowOf = (step: PhaseStep): string | null =>
-    "workflow" in step ? step.workflow : null;
   const coreOf = (step: PhaseStep): number | null => ("core" in step ? step.core : null);
   const same = one.kind === other.kind && workflowOf(one) === workflowOf(other);
   return same && coreOf(one) === coreOf(other);
