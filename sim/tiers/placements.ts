@@ -46,6 +46,8 @@ export class Placements {
   readonly #lives = new Map<SimWorker, string>();
   /** When each life of a manager has heard the first of its workers. */
   readonly #firstHeardAt = new Map<string, number>();
+  /** Since when a life of a manager leads a job. */
+  readonly #actsSince = new Map<string, number>();
   /** When a core was first seen to be lost, by job and core. */
   readonly #lostAt = new Map<string, number>();
 
@@ -63,8 +65,10 @@ export class Placements {
   sample(): void {
     const { managers, workers } = this.#options;
     const runs = managers.flatMap((manager) => runsOf(manager));
-    for (const { job, state } of runs)
+    for (const { acts, job, leader, state } of runs) {
+      since(this.#actsSince, `${leader} ${job}`, acts, this.#options.world.now);
       for (const core of state.lostCores) this.#noteLost(`${job} ${core}`);
+    }
     for (const worker of workers) {
       this.#look(worker);
       this.#checkRunning(worker);
@@ -131,7 +135,8 @@ export class Placements {
     const { violations, world } = this.#options;
     const unheardSince = this.#unheardSince.get(worker) ?? world.now;
     const anyHeardAt = this.#firstHeardAt.get(leader) ?? unheardSince + NOBODY_MS_MAX;
-    const isDue = world.now - Math.max(unheardSince, anyHeardAt) >= UNHEARD_MS_MAX;
+    const actsSince = this.#actsSince.get(`${leader} ${job}`) ?? world.now;
+    const isDue = world.now - Math.max(unheardSince, anyHeardAt, actsSince) >= UNHEARD_MS_MAX;
     if (!acts || state.end !== null || !isDue) return;
     const kept = state.cores.filter(
       ({ core, worker: name }) => name === worker.name && !state.lostCores.has(core),
