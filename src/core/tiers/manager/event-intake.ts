@@ -36,9 +36,7 @@ export class EventIntake {
     { events, first, ...life }: Events,
     handle: (event: WorkerEvent) => readonly string[],
   ): void {
-    const key = keyOf(life);
-    const intake = this.#intakes.get(key) ?? { next: 0, open: new Map(), held: null };
-    this.#intakes.set(key, intake);
+    const intake = this.#intakeOf(life);
     for (const [at, event] of events.entries()) {
       const number = first + at;
       if (number !== intake.next) continue;
@@ -60,6 +58,19 @@ export class EventIntake {
   /** Nothing can be taken yet: it is told again. */
   postpone(id: number, life: Life): void {
     this.#context.emit({ kind: "answer", id, answer: { kind: "taken", next: this.heard(life) } });
+  }
+
+  /** What a life had to tell before this number is of no use to anybody. */
+  skip(life: Life, next: number): void {
+    const intake = this.#intakeOf(life);
+    intake.next = Math.max(intake.next, next);
+  }
+
+  #intakeOf(life: Life): Intake {
+    const known = this.#intakes.get(keyOf(life));
+    const intake = known ?? { next: 0, open: new Map(), held: null };
+    this.#intakes.set(keyOf(life), intake);
+    return intake;
   }
 
   /** How many events of a life are taken. */

@@ -27,7 +27,8 @@ class Asked {
   }
 
   #rows(job: string): OrderRows {
-    const listener = { onAnnounced: () => undefined, onRefused: () => undefined };
+    const nothing = (): void => undefined;
+    const listener = { onAnnounced: nothing, onAnnouncedAgain: nothing, onRefused: nothing };
     return new OrderRows(job, 1, this.context, listener);
   }
 

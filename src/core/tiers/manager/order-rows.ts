@@ -22,6 +22,8 @@ interface Row {
   readonly life: Life;
   readonly orders: OrderRow;
   announced: boolean;
+  /** It is announced a second time: when its orders are taken, or now; null: it is not. */
+  again: "afterOrders" | "now" | null;
   /** The request under way. */
   request: number | null;
   /** When the next may be sent. */
@@ -32,6 +34,8 @@ interface Row {
 
 interface RowsListener {
   onAnnounced(life: Life, announced: Announced): void;
+  /** What was ordered before is carried out, and so many events were told or wait since. */
+  onAnnouncedAgain(life: Life, announced: Announced): void;
   onRefused(life: Life, refusal: Refusal): void;
 }
 
@@ -73,13 +77,27 @@ export class OrderRows {
     const { rules } = this.#context;
     const orders = new OrderRow(rules);
     const announced = !rules.announcedFirst;
-    const fresh = { request: null, notBefore: 0, silentSince: null };
+    const fresh = { again: null, request: null, notBefore: 0, silentSince: null };
     this.#rows.set(keyOf(life), { life, orders, announced, ...fresh });
   }
 
   /** False when that life has no row, or does not take orders any more. */
   push(life: Life, order: Order): boolean {
     return this.#rows.get(keyOf(life))?.orders.push(order) ?? false;
+  }
+
+  /** When it has taken what it was ordered until now, it says again what it has, and how many events. */
+  announceAgain(life: Life): void {
+    const row = this.#rows.get(keyOf(life));
+    if (row === undefined) return;
+    row.again = "afterOrders";
+    this.#passOrders(row);
+  }
+
+  #passOrders(row: Row): void {
+    if (row.again !== "afterOrders" || !row.orders.isEmpty) return;
+    row.again = "now";
+    row.announced = false;
   }
 
   /** A life that is heard has confirmed every order. */
@@ -137,15 +155,24 @@ export class OrderRows {
       row.orders.lost();
       row.notBefore = this.#retryAt();
     } else if (answer.kind === "announced") {
-      row.announced = true;
-      this.#listener.onAnnounced(row.life, answer);
-    } else if (answer.kind === "taken") row.orders.taken(answer.next);
-    else {
+      this.#onAnnounced(row, answer);
+    } else if (answer.kind === "taken") {
+      row.orders.taken(answer.next);
+      this.#passOrders(row);
+    } else {
       row.orders.lost();
       row.notBefore = this.#retryAt();
       this.#listener.onRefused(row.life, answer);
     }
     return true;
+  }
+
+  #onAnnounced(row: Row, announced: Announced): void {
+    const isAgain = row.again === "now";
+    row.announced = true;
+    if (isAgain) row.again = null;
+    this.#listener.onAnnounced(row.life, announced);
+    if (isAgain) this.#listener.onAnnouncedAgain(row.life, announced);
   }
 
   #asked(request: number): Row | null {

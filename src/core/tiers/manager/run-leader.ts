@@ -101,6 +101,7 @@ export class RunLeader {
     this.#workers = new RunWorkers(job, view, state, context, {
       onAnnounced: () => this.#onAnnounced(),
       onRefused: (life, refusal) => this.#onRefused(life, refusal),
+      onOpenedAnew: (life, events) => this.#intake.skip(life, events),
     });
     this.#intake = new EventIntake(context);
     this.#log = new RunLog(this, state, context, ports.heardAt, {
@@ -257,8 +258,8 @@ export class RunLeader {
     }
     this.#workers.heard(events);
     // Before it stands where its predecessor stood, it has no use for them.
-    if (this.#isAdopting && this.#state.isStarted && this.#context.rules.adoptedBeforeHeard)
-      this.#intake.postpone(id, events);
+    const isEarly = this.#isAdopting || this.#workers.opensAnew(events);
+    if (isEarly && this.#context.rules.adoptedBeforeHeard) this.#intake.postpone(id, events);
     else {
       const take = (event: WorkerEvent): void => this.#onEvent(events, event);
       this.#intake.take(id, events, (event) => this.#log.during(() => take(event)));
@@ -327,7 +328,7 @@ export class RunLeader {
     else {
       // Nothing runs, and what is open may or may not have loaded the job: it is opened anew.
       this.#phase = "opening";
-      this.#workers.releaseAll();
+      this.#workers.giveBackFirst();
       this.#openCores(this.#workers.cores());
     }
   }

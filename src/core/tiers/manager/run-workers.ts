@@ -18,7 +18,11 @@ interface WorkersListener {
   /** Somebody has heard of this leader. */
   onAnnounced(): void;
   onRefused(life: Life, refusal: Refusal): void;
+  /** It opens its cores anew: what it had to tell before, so many events, is of processes that are gone. */
+  onOpenedAnew(life: Life, events: number): void;
 }
+
+type Open = Extract<Order, { kind: "open" }>;
 
 export class RunWorkers {
   /** When it is looked again who is heard; it stays where it is while other things happen. */
@@ -30,6 +34,8 @@ export class RunWorkers {
   readonly #found = new Map<number, number | null>();
   /** How many events each life had when it heard of this leader. */
   readonly #toHear = new Map<string, { readonly life: Life; readonly events: number }>();
+  /** By life: what is opened when it has given back what it had; null: that is not known yet. */
+  readonly #anew = new Map<string, Open | null>();
   /** Cores whose loss is on its way into the log. */
   readonly #losing = new Set<number>();
   /** Lost cores that their workers have given back since, and when. */
@@ -49,6 +55,9 @@ export class RunWorkers {
         this.#onAnnounced(life, cores);
         this.#toHear.set(keyOf(life), { life, events });
         listener.onAnnounced();
+      },
+      onAnnouncedAgain: (life, { events }) => {
+        if (this.#openGivenBack(life)) listener.onOpenedAnew(life, events);
       },
       onRefused: (life, refused) => listener.onRefused(life, refused),
     });
@@ -207,9 +216,37 @@ export class RunWorkers {
 
   openCores(cores: readonly RunCore[], { entry, files, overrides }: Submission): void {
     for (const [life, own] of byLife(cores)) {
+      const order: Open = { kind: "open", cores: own, entry, files, overrides };
       this.#rows.open(life);
-      this.#rows.push(life, { kind: "open", cores: own, entry, files, overrides });
+      if (this.opensAnew(life)) this.#anew.set(keyOf(life), order);
+      else this.#rows.push(life, order);
     }
+  }
+
+  /**
+   * Every core goes back before it is opened once more. A process that is gone since may have said that it has
+   * loaded the job, or was lost: what is told until then is not of the one that follows it under the same number.
+   */
+  giveBackFirst(): void {
+    this.releaseAll();
+    for (const [life] of byLife(this.#state.cores)) {
+      this.#anew.set(keyOf(life), null);
+      this.#rows.announceAgain(life);
+    }
+  }
+
+  /** It has not given back yet what it had. */
+  opensAnew(life: Life): boolean {
+    return this.#anew.has(keyOf(life));
+  }
+
+  /** Cores that were lost meanwhile stay closed. False when nothing is opened anew any more. */
+  #openGivenBack(life: Life): boolean {
+    const order = this.#anew.get(keyOf(life));
+    this.#anew.delete(keyOf(life));
+    const cores = order?.cores.filter((core) => !this.#state.lostCores.has(core)) ?? [];
+    if (order != null && cores.length > 0) this.#rows.push(life, { ...order, cores });
+    return order !== undefined;
   }
 
   release(core: number): void {
@@ -219,6 +256,7 @@ export class RunWorkers {
 
   /** Every core that the job ever had, wherever it was. */
   releaseAll(): void {
+    this.#anew.clear();
     for (const [life, cores] of byLife(this.#state.cores))
       this.#rows.push(life, { kind: "release", cores });
   }

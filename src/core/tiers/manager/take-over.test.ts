@@ -77,6 +77,53 @@ describe("a new leader", () => {
     expect(status).toBe("FAILED");
   });
 
+  it("takes no word of a process that it replaces for one of the process that follows", () => {
+    // What the process before has said, and nobody has confirmed: that it has loaded the job, or is gone.
+    for (const isLost of [false, true]) {
+      const world = new World({ managers: 1, workers: 2, cores: 1, loadMs: 1_000 });
+      for (const worker of world.workers) worker.spawnMs = 200;
+      const job = world.submit({ cores: 2 });
+      world.until(() => cores(world).length === 2);
+      world.kill(0);
+      world.run(1_000);
+      const before = world.worker(0).jobs.get(job);
+      expect(before?.waiting).toMatchObject([{ event: { kind: "loaded" } }]);
+      if (isLost && before !== undefined) world.worker(0).lose(before, 0);
+      world.start(0);
+      const { status, summary } = world.end(job);
+      expect([isLost, status, summary?.lost]).toEqual([isLost, "COMPLETED", []]);
+      expect(summary?.totals?.requests).toBe(world.calls());
+      expect(cores(world).map(({ commands }) => commands.includes("start"))).toEqual([
+        ...[false, true, false, true],
+      ]);
+    }
+  });
+
+  it("opens no core anew for a job that was cancelled meanwhile", () => {
+    const world = new World({ managers: 1, cores: 2, loadMs: 1_000 });
+    world.worker(0).spawnMs = 200;
+    const job = world.submit();
+    world.until(() => cores(world).length === 2);
+    world.kill(0);
+    world.run(1_000);
+    const worker = world.worker(0);
+    const take = worker.take.bind(worker);
+    // It hears who leads, and nothing more until the job is cancelled.
+    worker.take = (message, ...rest) => {
+      worker.deaf = true;
+      return take(message, ...rest);
+    };
+    world.start(0);
+    world.until(() => worker.deaf);
+    worker.take = take;
+    expect(world.control(job, CANCEL)).toEqual({ kind: "controlled" });
+    expect(held(world, job)).toBe(2);
+    worker.deaf = false;
+    expect(world.end(job).status).toBe("CANCELLED");
+    world.run(2_000);
+    expect([cores(world).length, held(world, job)]).toEqual([2, 0]);
+  });
+
   it("begins nothing a second time that began after a delay", () => {
     for (const afterMs of [1_000, 3_000, 4_500]) {
       const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });

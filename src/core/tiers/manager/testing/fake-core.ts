@@ -38,11 +38,14 @@ export class FakeCore {
   isSilent = false;
   #spokeAt = 0;
   readonly #loadMs: number;
+  /** When its process is there: what it is told before is lost. */
+  readonly #thereAt: number;
   #prepared: Prepare | null = null;
   #load: Load | null = null;
 
-  constructor(loadMs: number) {
+  constructor(loadMs: number, thereAt: number) {
     this.#loadMs = loadMs;
+    this.#thereAt = thereAt;
   }
 
   get isLoading(): boolean {
@@ -53,8 +56,8 @@ export class FakeCore {
     return this.#prepared?.context ?? {};
   }
 
-  takeEvents(): readonly CoreEvent[] {
-    return this.#events.splice(0);
+  takeEvents(now: number): readonly CoreEvent[] {
+    return now < this.#thereAt ? [] : this.#events.splice(0);
   }
 
   #say(event: CoreEvent): void {
@@ -63,6 +66,7 @@ export class FakeCore {
   }
 
   handle(command: CoreCommand, now: number): void {
+    if (now < this.#thereAt) return;
     const again = this.#repeats.again(command);
     if (again === null) this.#carryOut(command, now);
     else this.#events.push(...again);

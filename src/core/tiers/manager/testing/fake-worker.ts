@@ -32,6 +32,8 @@ export class FakeWorker {
   readonly jobs = new Map<string, Held>();
   /** Everything that was ever opened, also when it is gone. */
   readonly opened: FakeCore[] = [];
+  /** How long it takes to have a process for a core. */
+  spawnMs = 0;
   /** Cores that it was told to kill. */
   killed = 0;
   incarnation = 1;
@@ -94,7 +96,7 @@ export class FakeWorker {
       const cores = [...held.cores.keys()];
       const token = (core: number): number | null => held.tokens.get(core) ?? null;
       const running = cores.map((core) => ({ core, token: token(core) }));
-      return { kind: "announced", cores: running, events: held.waiting.length };
+      return { kind: "announced", cores: running, events: held.nextEvent + held.waiting.length };
     }
     for (const [at, order] of message.orders.entries()) {
       if (message.first + at !== held.nextOrder) continue;
@@ -108,7 +110,7 @@ export class FakeWorker {
     if (order.kind === "open") {
       for (const core of order.cores) {
         if (held.cores.has(core)) continue;
-        const opened = new FakeCore(this.#loadMs);
+        const opened = new FakeCore(this.#loadMs, now + this.spawnMs);
         held.cores.set(core, opened);
         this.opened.push(opened);
       }
@@ -137,7 +139,7 @@ export class FakeWorker {
     for (const held of this.jobs.values()) {
       for (const [core, fake] of held.cores) {
         fake.tick(now);
-        for (const event of fake.takeEvents()) {
+        for (const event of fake.takeEvents(now)) {
           const row = { kind: "core", core, event: event as RelayedEvent } as const;
           held.kept.onEvent(row);
           held.waiting.push(row);
