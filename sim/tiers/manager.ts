@@ -4,14 +4,10 @@
  */
 
 import type { Address, NodeId } from "../../src/core/base/ids.ts";
-import { RegisteredApp } from "../../src/core/ledger/node/registered-app.ts";
+import { groupsIn } from "../../src/core/tiers/manager/lookup.ts";
 import { Manager } from "../../src/core/tiers/manager/manager.ts";
 import type { ManagerRules } from "../../src/core/tiers/manager/rules.ts";
-import {
-  type GroupLookup,
-  MANAGER_DEFAULTS,
-  type ManagerOptions,
-} from "../../src/core/tiers/manager/types.ts";
+import { MANAGER_DEFAULTS, type ManagerOptions } from "../../src/core/tiers/manager/types.ts";
 import type { PressureRules } from "../../src/core/tiers/pressure/rules.ts";
 import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
 import { ManagerProcess } from "../../src/core/tiers/process/manager-process.ts";
@@ -50,18 +46,16 @@ export class ManagerAbove implements Above {
 
   compose(ledger: LedgerMachine, boot: string): DrivenMachine {
     this.blobs.begin();
-    const lookup: GroupLookup = (name) => {
-      const group = ledger.node.groups.get(name);
-      if (!(group?.app instanceof RegisteredApp)) return null;
-      return { application: group.app.application, primary: group.replica.state.primary };
-    };
     const options: ManagerOptions = {
       ...{ self: this.#name, datacenter: this.#datacenter, managers: this.#managers, boot },
       ...{ addresses: this.#addresses, version: "1.0.0", rules: this.#rules },
       machine: { node: "", platform: "", cpuModel: "" },
       ...{ errorKinds: ERROR_KINDS, config: MANAGER_DEFAULTS },
     };
-    this.manager = new Manager(options, lookup);
+    this.manager = new Manager(
+      options,
+      groupsIn(() => ledger.node),
+    );
     this.machine = new ManagerProcess(options, ledger, this.manager, this.#pressure);
     return this.machine;
   }

@@ -133,6 +133,8 @@ export interface TiersPlan {
   readonly jobs: JobStyle;
   /** Chance that a client repeats a key that was used, or follows the job of another. */
   readonly repeated: number;
+  /** Ended jobs that a datacenter remembers; null: as many as ever. Few, where nobody asks for old ones. */
+  readonly endedMax: number | null;
   readonly disk: LedgerDiskFaults;
   readonly links: LinkFaults;
   readonly streams: StreamFaults;
@@ -167,7 +169,7 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
   const range = { ...tiers, healAt, pressure };
   const strong = scope === "all";
   const coresPerWorker = 1 + random.below(3);
-  return {
+  const plan = {
     ...{ ...tiers, healAt, coresPerWorker },
     isolationMs: scope === "managers" ? 60_000 : random.pick([6_000, 20_000, 60_000]),
     thinkMs: random.pick([200, 2_000, 8_000]),
@@ -194,6 +196,8 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
     costMs: pressure ? COST_MS : null,
     faults: scope === "none" ? [] : drawFaults(random.fork("faults"), range),
   };
+  const endedMax = random.fork("ended").pick([null, 3, 10]);
+  return { ...plan, endedMax: plan.repeated > 0 ? null : endedMax };
 }
 
 /** Of seeds under pressure, those with gates from which a datacenter is away, and nothing else. */

@@ -164,7 +164,7 @@ export class Cluster {
     const process = this.#ledger({
       ...({ index, firstIndex, id: nameOf(index), role: "manager", above } as const),
       sites: names.map((node) => ({ node, region: datacenter })),
-      kinds: [datacenterKind(rules), runKind(rules)],
+      kinds: [datacenterKind(rules, plan.endedMax ?? undefined), runKind(rules)],
     });
     blobs.standsIn(process);
     const pressed = () => (process.serves ? (above.machine?.pressure ?? null) : null);

@@ -5,13 +5,12 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { RegisteredApp } from "../../core/ledger/node/registered-app.ts";
 import { UNUSED_MS_MIN } from "../../core/tiers/artifacts/replicas.ts";
 import { DATACENTER_KIND } from "../../core/tiers/manager/datacenter-state.ts";
+import { groupsIn } from "../../core/tiers/manager/lookup.ts";
 import { Manager } from "../../core/tiers/manager/manager.ts";
 import { RUN_KIND } from "../../core/tiers/manager/run-state.ts";
 import {
-  type GroupLookup,
   MANAGER_DEFAULTS,
   type ManagerConfig,
   type ManagerOptions,
@@ -114,11 +113,6 @@ export class ManagerHost {
       onEvent: () => undefined,
       above: {
         compose: (machine) => {
-          const lookup: GroupLookup = (name) => {
-            const group = machine.node.groups.get(name);
-            if (!(group?.app instanceof RegisteredApp)) return null;
-            return { application: group.app.application, primary: group.replica.state.primary };
-          };
           const options: ManagerOptions = {
             ...{ self: ledger.name, datacenter, boot, version },
             managers: sitesOf(ledger).map(({ node }) => node),
@@ -127,7 +121,10 @@ export class ManagerHost {
             errorKinds: ERROR_KINDS,
             config: managerConfig(settings),
           };
-          const manager = new Manager(options, lookup);
+          const manager = new Manager(
+            options,
+            groupsIn(() => machine.node),
+          );
           this.#manager = manager;
           this.#process = new ManagerProcess(options, machine, manager);
           return this.#process;

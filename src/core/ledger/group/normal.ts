@@ -312,15 +312,15 @@ export function commitUpTo(ctx: VsrContext, target: number, copies: readonly Nod
       return;
     }
   }
-  markCommit(ctx);
+  const fresh = state.commit - state.marked;
+  if (fresh >= MARK_EVERY_ENTRIES || ctx.now - state.markedAt >= ctx.config.renewMs)
+    markCommit(ctx);
 }
 
 /** A lower bound of the commit number on disk, so that a restart knows most of its state at once. */
-function markCommit(ctx: VsrContext): void {
-  const { state, config } = ctx;
-  const fresh = state.commit - state.marked;
-  if (fresh <= 0) return;
-  if (fresh < MARK_EVERY_ENTRIES && ctx.now - state.markedAt < config.renewMs) return;
+export function markCommit(ctx: VsrContext): void {
+  const { state } = ctx;
+  if (state.commit <= state.marked) return;
   state.marked = state.commit;
   state.markedAt = ctx.now;
   ctx.persist({ kind: "commitMark", seq: state.commit });

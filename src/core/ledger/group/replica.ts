@@ -21,6 +21,7 @@ import {
   advanceCommit,
   commitUpTo,
   flush,
+  markCommit,
   onCommit,
   onPrepare,
   onPrepareResponse,
@@ -274,6 +275,9 @@ export class Replica {
         return;
       case "mayRest":
         ctx.state.mayRest = true;
+        return;
+      case "mark":
+        markCommit(ctx);
         return;
       case "giveUp":
         giveUp(ctx);

@@ -11,7 +11,7 @@
 
 import type { VsrContext } from "./context.ts";
 import type { VsrMessage } from "./messages.ts";
-import { rank } from "./normal.ts";
+import { markCommit, rank } from "./normal.ts";
 import { sendCommit } from "./send.ts";
 
 /** Without an answer of some replica a primary stays awake for so many idle times longer. */
@@ -59,10 +59,7 @@ function rest(ctx: VsrContext): void {
   const { state } = ctx;
   state.asleep = true;
   // A restart that finds everything committed goes on sleeping.
-  if (state.marked >= state.commit) return;
-  state.marked = state.commit;
-  state.markedAt = ctx.now;
-  ctx.persist({ kind: "commitMark", seq: state.commit });
+  markCommit(ctx);
 }
 
 /** Somebody wants something of the group. */

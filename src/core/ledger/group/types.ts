@@ -74,6 +74,8 @@ export type VsrInput =
   | { readonly kind: "wake" }
   /** Nothing is left to do in a group that was to stay awake: it may sleep from now on, like any other. */
   | { readonly kind: "mayRest" }
+  /** What is known to be committed is to be on disk. */
+  | { readonly kind: "mark" }
   /** Let another lead; means nothing unless this replica does. */
   | { readonly kind: "giveUp" }
   /** Someone has seen two committed histories of this group: it must not go on here. (LEDG-6) */

@@ -56,6 +56,20 @@ export interface GroupKind {
   readonly snapshotBytesMax: number;
   /** What a group begins with; null when what follows the prefix names none. */
   found(name: string): Application | null;
+  /**
+   * Whether a group that others call new may begin here, now; always unless said. A kind whose groups are forgotten
+   * says no to one that may have been: whoever has forgotten it does not know what it promised there.
+   */
+  mayBegin?(name: string, peek: GroupPeek): boolean;
+}
+
+/** A group of this node, the first whose name begins so: its state, and what its log holds beyond that. */
+export type GroupPeek = (prefix: string) => PeekedGroup | null;
+
+interface PeekedGroup {
+  readonly application: Application;
+  /** Operations that are not folded in; they may never be. */
+  readonly tail: readonly Uint8Array[];
 }
 
 export const OPERATION_BYTES_MAX = 1_048_576;

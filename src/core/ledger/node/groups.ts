@@ -1,6 +1,7 @@
 /**
  * The groups this node replicates: opened when they are founded, recovered or invited to, stepped with
- * one input at a time, timed together, and removed when their job goes to the archive.
+ * one input at a time, timed together, and removed when their job goes to the archive or their owner forgets
+ * them.
  *
  * Sending and persisting are done here; every other effect of a replica is reported to the listener.
  */
@@ -15,6 +16,7 @@ import type { GroupId, GroupSnapshot, VsrMessage } from "../group/messages.ts";
 import { type Origin, Replica } from "../group/replica.ts";
 import type { VsrEffect, VsrInput } from "../group/types.ts";
 import type { JobId } from "../job/job-id.ts";
+import type { GroupPeek } from "./application.ts";
 import { COMPACT_BYTES, shardConfig } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import { type Group, type GroupApp, newGroup } from "./group.ts";
@@ -81,6 +83,24 @@ export class Groups {
     return new JobApp(id as string as JobId, rules.node);
   }
 
+  /** Whether there is such a kind, which lets it begin here, now. */
+  mayBegin(id: GroupId): boolean {
+    const { groups, kinds } = this.#context;
+    const kind = kinds.of(id);
+    if (kind?.mayBegin === undefined) return kinds.knows(id);
+    const peek: GroupPeek = (prefix) => {
+      for (const [name, { app, replica }] of groups) {
+        if (app.kind !== "registered" || !name.startsWith(prefix)) continue;
+        const { entries, firstSeq } = replica.state;
+        const open = entries.slice(Math.max(0, app.appliedSeq + 1 - firstSeq));
+        const tail = open.flatMap((entry) => (entry.kind === "op" ? [entry.data] : []));
+        return { application: app.application, tail };
+      }
+      return null;
+    };
+    return kinds.knows(id) && kind.mayBegin(id.slice(kind.prefix.length), peek);
+  }
+
   /** A group that is new everywhere. */
   found(id: GroupId, members: readonly NodeId[]): Group {
     this.#context.mint.observe(id);
@@ -115,7 +135,7 @@ export class Groups {
 
   /** A group we did not know: we become its replica when its founder or primary says so. */
   #invited(from: NodeId, id: GroupId, message: VsrMessage): Group | null {
-    const { archived, mint, self, kinds } = this.#context;
+    const { archived, mint, self } = this.#context;
     if (archived.has(id)) {
       this.onEnded(from, id);
       return null;
@@ -127,7 +147,7 @@ export class Groups {
       return null;
     }
     const { epoch, members } = message;
-    if (!kinds.knows(id) || !members.includes(self)) return null;
+    if (!members.includes(self) || !this.mayBegin(id)) return null;
     mint.observe(id);
     const kind = epoch === 1 ? "founded" : "invited";
     return this.open(id, kind === "founded" ? { kind, members } : { kind, epoch, members });

@@ -111,7 +111,9 @@ export class LedgerNode {
     const context = this.#context;
     context.setTime(now, wall);
     this.#identities.recover(identities);
-    for (const jobId of archived) context.archived.add(jobId);
+    // Groups of registered kinds that were forgotten while the checkpoint was taken have no archive.
+    for (const id of archived)
+      if (context.kinds.of(id as GroupId) === null) context.archived.add(id);
     for (const [id, image] of images) {
       // What it promised there would be forgotten.
       if (!context.kinds.knows(id))
@@ -173,6 +175,9 @@ export class LedgerNode {
         return;
       case "mayRest":
         this.#mayRest(input.group);
+        return;
+      case "forget":
+        this.#forget(input);
         return;
       case "passOver":
         this.#context.passedOver = new Set(input.nodes);
@@ -341,6 +346,20 @@ export class LedgerNode {
     if (group?.app.kind === "registered") this.#groups.step(group, { kind: "mayRest" });
   }
 
+  /** Why they are not needed is on disk first: a restart must not let them begin again. */
+  #forget({ by, groups }: Extract<LedgerInput, { kind: "forget" }>): void {
+    const why = this.#context.groups.get(by);
+    if (why === undefined) return;
+    this.#groups.step(why, { kind: "mark" });
+    for (const id of groups) {
+      const group = this.#context.groups.get(id);
+      if (group?.app.kind !== "registered") continue;
+      const { acting, knownView: view } = group.replica.state;
+      if (acting) this.#context.emit({ kind: "leads", group: id, view, leads: false });
+      this.#onGone(group);
+    }
+  }
+
   #giveUp(): void {
     this.#isLeaving = true;
     for (const group of this.#context.groups.values()) {
@@ -378,7 +397,7 @@ export class LedgerNode {
     this.#archiving.onTick();
   }
 
-  /** A job leaves memory. */
+  /** A group leaves memory. */
   #onGone(group: Group): void {
     this.#watches.onGone(group);
     this.#jobs.onGone(group);

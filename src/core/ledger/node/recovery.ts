@@ -40,14 +40,17 @@ export function* snapshotSlices(
   groupsMax = SLICE_GROUPS_MAX,
 ): Generator<Uint8Array, void> {
   const slice = new Slice(groupsMax);
-  let left = node.groups.size;
-  for (const [id, group] of node.groups) {
-    if (left-- === 0) break;
-    slice.group(id, group.replica.image());
+  const gone: GroupId[] = [];
+  for (const id of [...node.groups.keys()]) {
+    const group = node.groups.get(id);
+    if (group === undefined) gone.push(id);
+    else slice.group(id, group.replica.image());
     if (slice.isFull) yield slice.take();
   }
-  // After the groups: one that left memory before its slice was taken must be found here.
-  left = node.archived.size;
+  // After the groups: one that left memory before its slice was taken must be found here, or the rest of its
+  // records would be taken for all of them.
+  for (const id of gone) if (!node.archived.has(id)) slice.archived(id);
+  let left = node.archived.size;
   for (const id of node.archived) {
     if (left-- === 0) break;
     slice.archived(id);

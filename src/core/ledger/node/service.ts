@@ -36,6 +36,7 @@ const ANSWER_PAUSES = 10;
 const REDIRECTS_MAX = 4;
 /** Impossible messages of one peer are told again after this. */
 const IMPLAUSIBLE_EVERY_MS = 10_000;
+const PROMISED = { kind: "retry", why: "the job is promised and its group is on its way" } as const;
 
 /** Who follows what becomes of the jobs of this node. */
 interface JobListener {
@@ -203,13 +204,14 @@ export class Service {
   #founded(id: GroupId, request: PeerRequest): Group | null {
     const members = founders(request);
     if (!members.includes(this.#context.self) || this.#context.archived.has(id)) return null;
-    return this.#context.kinds.knows(id) ? this.#groups.found(id, members) : null;
+    return this.#groups.mayBegin(id) ? this.#groups.found(id, members) : null;
   }
 
   #absent(id: GroupId, request: PeerRequest): LedgerAnswer {
     if (!this.#context.archived.has(id)) {
-      if (!isPromisedHere(this.#context, id)) return { kind: "notFound", jobId: id };
-      return { kind: "retry", why: "the job is promised and its group is on its way" };
+      if (founders(request).length > 0 && !this.#groups.mayBegin(id))
+        return { kind: "retry", why: "what makes the group is not known here, or no more" };
+      return isPromisedHere(this.#context, id) ? PROMISED : { kind: "notFound", jobId: id };
     }
     if (request.kind === "found") return { kind: "founded", seq: 0, level: "LOCAL" };
     return refused("ARCHIVED", `job ${id} has ended and is in the archive`);

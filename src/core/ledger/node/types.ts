@@ -101,6 +101,11 @@ export type LedgerInput =
   | { readonly kind: "giveUp" }
   /** Nothing is left to do in this group of a registered kind: it may sleep. */
   | { readonly kind: "mayRest"; readonly group: GroupId }
+  /**
+   * Nobody needs these groups of registered kinds any more, here or anywhere: they leave memory, and the next
+   * checkpoint does not have them. `by`: the group whose committed state says so.
+   */
+  | { readonly kind: "forget"; readonly groups: readonly GroupId[]; readonly by: GroupId }
   /** These shall lead nothing new where others can; replaces what was said before. */
   | { readonly kind: "passOver"; readonly nodes: readonly string[] }
   | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest }

@@ -106,13 +106,18 @@ export class ManagerContext {
 
   /** The standing group's state; null until it is founded. */
   datacenter(): DatacenterState | null {
-    const application = this.#lookup(this.datacenterGroup)?.application;
+    const application = this.#lookup.find(this.datacenterGroup)?.application;
     return application instanceof DatacenterState ? application : null;
+  }
+
+  /** All groups that this node replicates. */
+  groups(): Iterable<GroupId> {
+    return this.#lookup.names();
   }
 
   /** The state of a job's group, and who leads it as far as this node knows. */
   runOf(job: string): { readonly state: RunState; readonly primary: NodeId | null } | null {
-    const found = this.#lookup(runGroup(job));
+    const found = this.#lookup.find(runGroup(job));
     if (found === null || !(found.application instanceof RunState)) return null;
     return { state: found.application, primary: found.primary };
   }

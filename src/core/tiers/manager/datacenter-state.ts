@@ -10,7 +10,12 @@
 
 import { encodePlain } from "../../base/plain-value.ts";
 import { clipText } from "../../base/text.ts";
-import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
+import type {
+  Application,
+  GroupKind,
+  GroupPeek,
+  Operation,
+} from "../../ledger/node/application.ts";
 import { type BlobHash, JOB_STATUSES, type JobStatus } from "../messages.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import { type CallCounts, isCallCounts } from "./run-result.ts";
@@ -37,7 +42,7 @@ export const SUBMISSION_BYTES_MAX = 262_144;
 const WAITING_BYTES_MAX = 1_048_576;
 /** Jobs that wait. */
 export const WAITING_MAX = 1_000;
-/** Ended jobs that are remembered, with their keys. */
+/** Ended jobs that are remembered, with their keys; the same at all managers of all versions. */
 const ENDED_MAX = 1_000;
 const ENDED_BYTES_MAX = 524_288;
 const SNAPSHOT_BYTES_MAX = 2_097_152;
@@ -197,6 +202,7 @@ export function encodeDatacenterEntry(entry: DatacenterEntry): Uint8Array {
 
 export class DatacenterState implements Application {
   readonly #rules: ManagerRules;
+  readonly #endedMax: number;
   /** In the order of submission. */
   readonly #jobs = new Map<string, DatacenterJob>();
   /** Those that have not ended, in the same order: whoever looks for cores need not pass all that is remembered. */
@@ -215,8 +221,9 @@ export class DatacenterState implements Application {
   accepted = 0;
   dispatched = 0;
 
-  constructor(rules: ManagerRules = MANAGER_RULES) {
+  constructor(rules: ManagerRules = MANAGER_RULES, endedMax = ENDED_MAX) {
     this.#rules = rules;
+    this.#endedMax = endedMax;
   }
 
   get jobs(): ReadonlyMap<string, DatacenterJob> {
@@ -363,7 +370,7 @@ export class DatacenterState implements Application {
   #forgetOldest(): void {
     for (const job of this.#jobs.values()) {
       const count = this.#jobs.size - this.#open.size;
-      if (count <= ENDED_MAX && this.#endedBytes <= ENDED_BYTES_MAX) return;
+      if (count <= this.#endedMax && this.#endedBytes <= ENDED_BYTES_MAX) return;
       if (job.phase !== "ended") continue;
       const own = this.#bytesOf.get(job.job) ?? 0;
       this.#endedBytes -= own;
@@ -431,12 +438,27 @@ function countedBytes({ calls: _, ...job }: DatacenterJob): number {
   return encodePlain(job).length;
 }
 
-export function datacenterKind(rules: ManagerRules): GroupKind {
+/**
+ * Whether the group of a job may begin at a manager. Where the job is not known it may be still to come, or forgotten
+ * with all that this manager promised in its group: others must wait until it is known.
+ */
+export function mayRun(job: string, peek: GroupPeek): boolean {
+  const found = peek(DATACENTER_PREFIX);
+  if (!(found?.application instanceof DatacenterState)) return false;
+  if (found.application.jobs.has(job)) return true;
+  return found.tail.some((data) => {
+    const entry = decodeShape<DatacenterEntry>(data, isEntry);
+    return entry?.kind === "submit" && entry.job === job;
+  });
+}
+
+/** `endedMax`: another number is for simulations, in which few jobs end. */
+export function datacenterKind(rules: ManagerRules, endedMax = ENDED_MAX): GroupKind {
   return {
     prefix: DATACENTER_PREFIX,
     operationBytesMax: SUBMISSION_BYTES_MAX + 65_536,
     snapshotBytesMax: SNAPSHOT_BYTES_MAX,
-    found: (name) => (NAME.test(name) ? new DatacenterState(rules) : null),
+    found: (name) => (NAME.test(name) ? new DatacenterState(rules, endedMax) : null),
   };
 }
 

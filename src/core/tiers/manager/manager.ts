@@ -20,6 +20,7 @@ import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext, runGroup } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
+import { ForgottenRuns } from "./forgotten-runs.ts";
 import { GateRequests } from "./gate-requests.ts";
 import { JobQueue } from "./job-queue.ts";
 import { NodeRequests } from "./node-requests.ts";
@@ -41,6 +42,7 @@ export class Manager {
   readonly #gates: GateRequests;
   readonly #watch: WorkerWatch;
   readonly #workflows: WorkflowStates;
+  readonly #forgotten: ForgottenRuns;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
   /** When this process has folded in the last entry of each job that has not ended. */
@@ -66,6 +68,7 @@ export class Manager {
     this.#gates = new GateRequests(this.#context, { ...known, nodes: this.#nodes });
     this.#watch = new WorkerWatch(this.#context, () => this.#runs.values());
     this.#workflows = new WorkflowStates(this.#context);
+    this.#forgotten = new ForgottenRuns(this.#context, (job) => this.#forget(job));
   }
 
   /** Total: anything unexpected, late or repeated changes nothing. */
@@ -91,6 +94,7 @@ export class Manager {
       proposals.nextDeadline() ?? never,
       submits.nextDeadline() ?? never,
       this.#pins.nextDeadline() ?? never,
+      this.#forgotten.nextDeadline(),
       this.#datacenter?.nextDeadline() ?? never,
     );
     // Those that are over wait for nothing.
@@ -226,6 +230,7 @@ export class Manager {
   #onApplied({ entry, group, outcome }: Extract<ManagerInput, { kind: "applied" }>): void {
     if (group === this.#context.datacenterGroup) {
       this.#pins.onChange();
+      this.#forgotten.onApplied(entry.eventId);
       this.#datacenter?.look();
       for (const run of this.#runs.values()) run.onCoresChanged();
     }
@@ -262,8 +267,8 @@ export class Manager {
   }
 
   #whoTakes(job: string): Refusal {
-    const over = this.#context.datacenter()?.jobs.get(job)?.phase === "ended";
-    const reason = over ? "unknownJob" : "notLeader";
+    const isOver = this.#context.datacenter()?.jobs.get(job)?.phase === "ended";
+    const reason = isOver || this.#forgotten.has(job) ? "unknownJob" : "notLeader";
     return { kind: "refused", reason, message: this.#context.runOf(job)?.primary ?? "" };
   }
 
@@ -285,6 +290,7 @@ export class Manager {
     proposals.onTick();
     this.#requests.submits.onTick();
     this.#pins.onTick();
+    this.#forgotten.onTick();
     for (const run of this.#openRuns()) run.onTick();
     this.#workflows.onTick();
     if (isAnyGone || (this.#datacenter?.nextDeadline() ?? now + 1) <= now) this.#datacenter?.look();
@@ -304,6 +310,13 @@ export class Manager {
     });
     const over = [...this.#runs.values()].filter((run) => run.isDone);
     for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#drop(old.job);
+  }
+
+  /** Whatever its group has said here: the datacenter has had its end, and has forgotten it. */
+  #forget(job: string): void {
+    this.#context.proposals.forget(runGroup(job));
+    this.#appliedAt.delete(job);
+    this.#drop(job);
   }
 
   #drop(job: string): void {

@@ -16,7 +16,7 @@ import type { Application, GroupKind, Operation } from "../../ledger/node/applic
 import type { AgreedStep, PhaseStep } from "../../run/execution/phase-types.ts";
 import type { Control, Submission } from "../messages.ts";
 import { type JobLimit, type TimeoutTracking, track, UNTRACKED } from "../pressure/job-timeout.ts";
-import type { Grant } from "./datacenter-state.ts";
+import { type Grant, mayRun } from "./datacenter-state.ts";
 import { type BlockStep, GivenBlocks } from "./given-blocks.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import {
@@ -481,6 +481,7 @@ export function runKind(rules: ManagerRules): GroupKind {
     operationBytesMax: RUN_ENTRY_BYTES_MAX,
     snapshotBytesMax: SNAPSHOT_BYTES_MAX,
     found: (name) => (NAME.test(name) ? new RunState(rules) : null),
+    mayBegin: mayRun,
   };
 }
 

@@ -174,6 +174,8 @@ export type ManagerEffect =
   | { readonly kind: "giveUp" }
   /** The job of this group is over, and its datacenter knows: nobody has to watch over it. */
   | { readonly kind: "mayRest"; readonly group: GroupId }
+  /** The jobs of these groups are forgotten, says this group: nobody will ask for them. */
+  | { readonly kind: "forget"; readonly groups: readonly GroupId[]; readonly by: GroupId }
   | {
       readonly kind: "log";
       readonly level: "info" | "warn" | "error";
@@ -181,8 +183,12 @@ export type ManagerEffect =
       readonly fields: Readonly<Record<string, string | number>>;
     };
 
-/** A group that this node replicates; null when it replicates none of that name. */
-export type GroupLookup = (group: GroupId) => GroupView | null;
+export interface GroupLookup {
+  /** A group that this node replicates; null when it replicates none of that name. */
+  find(group: GroupId): GroupView | null;
+  /** Of all groups that it replicates. */
+  names(): Iterable<GroupId>;
+}
 
 interface GroupView {
   /** Its folded state. */

@@ -183,6 +183,7 @@ export class LedgerMachine {
       case "watchEnd":
       case "passOver":
       case "mayRest":
+      case "forget":
         if (this.#takesPart) this.node.take(input, now, wall);
         return;
       case "leave":

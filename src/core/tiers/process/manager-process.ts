@@ -374,6 +374,7 @@ export class ManagerProcess {
         return;
       case "giveUp":
       case "mayRest":
+      case "forget":
         this.ledger.take(effect, this.#now, this.#wall);
         return;
       case "log":

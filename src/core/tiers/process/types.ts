@@ -30,7 +30,7 @@ export type ProcessInput =
   | { readonly kind: "turn" }
   /** What clients of this node ask; see `LedgerInput`. */
   | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
-  | Extract<LedgerInput, { kind: "passOver" | "mayRest" }>
+  | Extract<LedgerInput, { kind: "passOver" | "mayRest" | "forget" }>
   /** Nobody will take the next start for the first one: the peers may be called. */
   | { readonly kind: "founded" }
   /** To a worker, client, gate or peer that has called. */

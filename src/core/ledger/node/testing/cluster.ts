@@ -186,6 +186,13 @@ export class TestCluster {
     test.node?.take({ kind: "mayRest", group }, millis(this.now), this.#wall(test));
   }
 
+  forget(test: TestNode, groups: readonly GroupId[], by: GroupId): void {
+    const input = { kind: "forget", groups, by } as const;
+    test.node?.take(input, millis(this.now), this.#wall(test));
+    this.#drain(test);
+    this.settle();
+  }
+
   /** As at SIGTERM: others lead what this node has led. */
   giveUp(test: TestNode): void {
     test.node?.take({ kind: "giveUp" }, millis(this.now), this.#wall(test));

@@ -11,5 +11,5 @@ export function contextOf(): ManagerContext {
     ...{ version: "1.0.0", config: MANAGER_DEFAULTS },
     machine: { node: "", platform: "", cpuModel: "" },
   };
-  return new ManagerContext(options, () => null);
+  return new ManagerContext(options, { find: () => null, names: () => [] });
 }

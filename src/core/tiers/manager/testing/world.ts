@@ -18,17 +18,14 @@ import {
   type Progress,
   type Submission,
 } from "../../messages.ts";
-import { DATACENTER_KIND } from "../datacenter-state.ts";
+import { datacenterKind } from "../datacenter-state.ts";
+import { groupsIn } from "../lookup.ts";
 import { Manager } from "../manager.ts";
+import { MANAGER_RULES } from "../rules.ts";
 import { decodeRunEntry, type RunEntry } from "../run-entries.ts";
 import { RUN_KIND, RUN_PREFIX } from "../run-state.ts";
 import { NO_QUOTAS, type Quotas } from "../tenants.ts";
-import {
-  type GroupLookup,
-  MANAGER_DEFAULTS,
-  type ManagerEffect,
-  type ManagerInput,
-} from "../types.ts";
+import { MANAGER_DEFAULTS, type ManagerEffect, type ManagerInput } from "../types.ts";
 import { ERROR_KINDS } from "./fake-core.ts";
 import { FakeWorker } from "./fake-worker.ts";
 
@@ -38,6 +35,8 @@ export const BUNDLE = "ab".repeat(32);
 
 interface WorldOptions {
   readonly quotas?: Quotas;
+  /** Ended jobs that the datacenter remembers. */
+  readonly endedMax?: number;
   readonly datacenter?: string;
   readonly managers?: number;
   readonly workers?: number;
@@ -83,7 +82,7 @@ export class World {
     this.#datacenter = options.datacenter ?? "dc1";
     this.#wallMs = wallMs;
     this.#quotas = options.quotas ?? NO_QUOTAS;
-    const kinds = [DATACENTER_KIND, RUN_KIND];
+    const kinds = [datacenterKind(MANAGER_RULES, options.endedMax), RUN_KIND];
     this.cluster = new TestCluster(Array(managers).fill("here"), {}, [0], managers, kinds);
     this.cluster.onSaid = (index, effect) => this.#push(index, effect);
     this.workers = Array.from(
@@ -100,11 +99,6 @@ export class World {
   }
 
   #boot(index: number): void {
-    const lookup: GroupLookup = (group) => {
-      const found = this.cluster.at(index).node?.groups.get(group);
-      if (found === undefined || found.app.kind !== "registered") return null;
-      return { application: found.app.application, primary: found.replica.state.primary };
-    };
     this.#managers[index] = new Manager(
       {
         self: this.cluster.at(index).id,
@@ -117,7 +111,7 @@ export class World {
         machine: { node: "", platform: "", cpuModel: "" },
         config: { ...MANAGER_DEFAULTS, quotas: this.#quotas },
       },
-      lookup,
+      groupsIn(() => this.cluster.at(index).node),
     );
   }
 
@@ -323,6 +317,9 @@ export class World {
         return;
       case "mayRest":
         this.cluster.mayRest(this.cluster.at(manager), effect.group);
+        return;
+      case "forget":
+        this.cluster.forget(this.cluster.at(manager), effect.groups, effect.by);
         return;
       case "log":
         this.logs.push(`${effect.event} ${JSON.stringify(effect.fields)}`);

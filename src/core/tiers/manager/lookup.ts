@@ -1,0 +1,16 @@
+/** The groups of registered kinds that a manager's ledger node replicates. */
+
+import type { LedgerNode } from "../../ledger/node/node.ts";
+import type { GroupLookup } from "./types.ts";
+
+/** `node`: the one of this process; null while there is none. */
+export function groupsIn(node: () => Pick<LedgerNode, "groups"> | null): GroupLookup {
+  return {
+    find: (name) => {
+      const group = node()?.groups.get(name);
+      if (group?.app.kind !== "registered") return null;
+      return { application: group.app.application, primary: group.replica.state.primary };
+    },
+    names: () => node()?.groups.keys() ?? [],
+  };
+}
