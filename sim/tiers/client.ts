@@ -253,6 +253,10 @@ export class SimClient implements StreamHost {
       this.#ask({ name: "clientRequest", correlation: 0, value }, null, (said, from) => {
         const answer = said?.name === "clientAnswer" ? said.value : null;
         this.#around.checkers.onClientAnswer(value, answer);
+        if (this.#isForgotten(wish, answer)) {
+          this.#over(wish);
+          return;
+        }
         const reach = this.machine ?? { connected: [], isRefused: false };
         const verdict = asking.take(answer, from, reach, this.lifetime.local);
         if (verdict.kind === "again") {
@@ -267,6 +271,11 @@ export class SimClient implements StreamHost {
       });
     };
     attempt();
+  }
+
+  #isForgotten({ job }: Wish, answer: ClientAnswer | null): boolean {
+    if (job === null || answer?.kind !== "refused" || answer.reason !== "unknownJob") return false;
+    return this.#around.committed.mayBeForgotten(job);
   }
 
   /** Whatever comes of it. */

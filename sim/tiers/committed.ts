@@ -10,10 +10,11 @@
  *   P4   no job is timed out by a look that more time covers which was granted before
  */
 
+import type { Group } from "../../src/core/ledger/node/group.ts";
 import { DatacenterState } from "../../src/core/tiers/manager/datacenter-state.ts";
 import { attemptsOf } from "../../src/core/tiers/manager/job-history.ts";
 import { decodeRunEntry } from "../../src/core/tiers/manager/run-entries.ts";
-import { RunState } from "../../src/core/tiers/manager/run-state.ts";
+import { RUN_PREFIX, RunState } from "../../src/core/tiers/manager/run-state.ts";
 import { MANAGER_DEFAULTS } from "../../src/core/tiers/manager/types.ts";
 import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
@@ -33,6 +34,11 @@ const STUCK_MS = MANAGER_DEFAULTS.timeouts.stuckMs;
 export class Committed {
   readonly marks = new Set<string>();
   readonly #violations: Violations;
+  /** Datacenters remember few of the jobs that have ended. */
+  readonly #forgets: boolean;
+  /** Jobs that have not ended, at each manager, and those that have anywhere. */
+  readonly #open = new Map<string, readonly string[]>();
+  readonly #ended = new Set<string>();
   /** How attempts were closed, by job, core and token. */
   readonly #closed = new Map<string, string>();
   /** Workflows that are over, by job. */
@@ -46,14 +52,15 @@ export class Committed {
   /** What workers were given for each job, and when last, in the order of its log. */
   readonly #extended = new Map<string, { seq: number; ms: number; at: number }>();
 
-  constructor(violations: Violations) {
+  constructor(violations: Violations, forgets = false) {
     this.#violations = violations;
+    this.#forgets = forgets;
   }
 
   onApplied(process: LedgerProcess, { entry, group, outcome }: Applied): void {
     const app = process.node?.groups.get(group)?.app;
     const state = app?.kind === "registered" ? app.application : null;
-    if (state instanceof DatacenterState) this.#onDatacenter(state);
+    if (state instanceof DatacenterState) this.#onDatacenter(process.id, state);
     if (!(state instanceof RunState)) return;
     const job = group.slice(group.indexOf("/") + 1);
     this.#onAttempts(job, state);
@@ -90,7 +97,9 @@ export class Committed {
   }
 
   /** Every job is seen while it is open: it is submitted by an entry of its own. */
-  #onDatacenter({ open }: DatacenterState): void {
+  #onDatacenter(manager: string, { open }: DatacenterState): void {
+    for (const job of this.#open.get(manager) ?? []) if (!open.has(job)) this.#ended.add(job);
+    this.#open.set(manager, [...open.keys()]);
     for (const { grants, job, key, members, phase } of open.values()) {
       this.#granted.set(key, this.#granted.get(key) === true || grants.length > 0);
       if (phase !== "admitted") continue;
@@ -140,6 +149,12 @@ export class Committed {
       });
   }
 
+  /** A manager does not know a job: it may have forgotten it. */
+  mayBeForgotten(job: string): boolean {
+    if (this.#forgets && this.#ended.has(job)) this.marks.add("job.forgotten");
+    return this.#forgets && this.#ended.has(job);
+  }
+
   /** What a gate has its datacenters do. */
   onAsked({ job, keys }: AskedPlaces): void {
     keys.forEach((key, at) => {
@@ -152,7 +167,8 @@ export class Committed {
 
   /** When all is over. */
   judge(processes: readonly LedgerProcess[]): void {
-    for (const { node } of processes)
+    for (const { id, node } of processes) {
+      this.#judgeForgotten(id, [...(node?.groups.values() ?? [])]);
       for (const [group, { app }] of node?.groups ?? []) {
         const state = app.kind === "registered" ? app.application : null;
         if (!(state instanceof RunState) || state.end?.status !== "COMPLETED") continue;
@@ -161,5 +177,21 @@ export class Committed {
           return `${group} is over, and ${open.length} of its attempts are not closed`;
         });
       }
+    }
+  }
+
+  /** T12: no group of a job is kept that its datacenter has forgotten. */
+  #judgeForgotten(manager: string, groups: readonly Group[]): void {
+    const states = groups.map(({ app }) => (app.kind === "registered" ? app.application : null));
+    const known = states.find((state) => state instanceof DatacenterState)?.jobs;
+    const runs = groups.flatMap(({ id }) =>
+      id.startsWith(RUN_PREFIX) ? [id.slice(RUN_PREFIX.length)] : [],
+    );
+    const kept = runs.filter((job) => known?.has(job) !== true);
+    this.#violations.check(kept.length === 0, "T12", () => {
+      return `${manager} has groups of jobs that are forgotten: ${kept.join(", ")}`;
+    });
+    if (this.#forgets && known !== undefined && this.#ended.size > known.size)
+      this.marks.add("group.forgotten");
   }
 }

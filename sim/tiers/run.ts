@@ -104,7 +104,7 @@ class TiersRun {
     const truth = new Truth(world, violations);
     const results = new Results(world, violations, truth, plan);
     this.checkers = new TiersCheckers(world, violations, results);
-    this.committed = new Committed(violations);
+    this.committed = new Committed(violations, this.plan.endedMax !== null);
     const { checkers } = this;
     const { committed } = this;
     this.#random = world.random.fork("jobs");

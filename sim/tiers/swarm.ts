@@ -197,7 +197,8 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
     faults: scope === "none" ? [] : drawFaults(random.fork("faults"), range),
   };
   const endedMax = random.fork("ended").pick([null, 3, 10]);
-  return { ...plan, endedMax: plan.repeated > 0 ? null : endedMax };
+  const isAskedFor = plan.repeated > 0 || tiers.gates > 0 || pressure;
+  return { ...plan, endedMax: isAskedFor ? null : endedMax };
 }
 
 /** Of seeds under pressure, those with gates from which a datacenter is away, and nothing else. */

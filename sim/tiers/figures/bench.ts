@@ -108,7 +108,7 @@ export function planOf({
 }: Omit<BenchSize, "gateCostMs" | "managerCostMs">): TiersPlan {
   return {
     ...{ gates, datacenters: 1, managers, workers, clients, coresPerWorker },
-    ...{ isolationMs: 60_000, scope: "none", thinkMs: 0, repeated: 0 },
+    ...{ isolationMs: 60_000, scope: "none", thinkMs: 0, repeated: 0, endedMax: null },
     jobs: {
       ...{ loadMsMax: 0, limited: 0, stubborn: 0, controlled: 0, bundleBytes: 0 },
       ...{ coresMax: workers * coresPerWorker, datacenters: 1 },

@@ -4,6 +4,7 @@ import type { GroupId } from "../group/messages.ts";
 import { GroupKinds } from "./application.ts";
 import { LEDGER_NODE_DEFAULTS } from "./config.ts";
 import type { LedgerAnswer, LedgerRequest } from "./messages.ts";
+import { snapshotSlices } from "./recovery.ts";
 import { RegisteredApp } from "./registered-app.ts";
 import { NODE_RULES } from "./rules.ts";
 import { TestCluster } from "./testing/cluster.ts";
@@ -112,6 +113,97 @@ describe("a group of a registered kind", () => {
     cluster.kill(cluster.at(0));
     cluster.kinds = [];
     expect(() => cluster.start(cluster.at(0))).toThrow("tally/one is a group of a kind");
+  });
+});
+
+describe("a group that its owner forgets", () => {
+  const WHY = "tally/why" as GroupId;
+
+  /** Groups of a kind that are there for as long as another group says, here by hand. */
+  function forgetful(): ReturnType<typeof started> & { readonly begun: Set<string> } {
+    const begun = new Set(["why", "one", "two"]);
+    const kind = { ...TALLY, mayBegin: (name: string) => begun.has(name) };
+    const cluster = new TestCluster(THREE, {}, [0], 3, [kind]);
+    const members = cluster.nodes.map(({ id }) => id);
+    cluster.ask(0, { ...add(1, "w", members), group: WHY } as LedgerRequest);
+    cluster.ask(0, add(1, "a", members));
+    cluster.run(500);
+    return { cluster, members, begun };
+  }
+
+  function holders(cluster: TestCluster): readonly boolean[] {
+    return cluster.nodes.map(({ node }) => node?.groups.has(GROUP) === true);
+  }
+
+  it("leaves memory, and the next checkpoint does not have it", () => {
+    const { begun, cluster } = forgetful();
+    const told: boolean[] = [];
+    cluster.onSaid = (_, effect) => {
+      if (effect.kind === "leads" && effect.group === GROUP) told.push(effect.leads);
+    };
+    begun.delete("one");
+    for (const node of cluster.nodes) cluster.forget(node, [GROUP], WHY);
+    expect([holders(cluster), told]).toEqual([[false, false, false], [false]]);
+    const ask = { ...add(1, "b"), members: [] } as LedgerRequest;
+    expect(cluster.ask(1, ask)).toMatchObject({ kind: "notFound" });
+    for (const node of cluster.nodes) {
+      cluster.checkpoint(node);
+      cluster.kill(node);
+    }
+    for (const node of cluster.nodes) cluster.start(node);
+    cluster.run(15_000);
+    expect(holders(cluster)).toEqual([false, false, false]);
+    expect([...(cluster.at(0).node?.archived ?? [])]).toEqual([]);
+  });
+
+  it("has what says so on disk first", () => {
+    const { cluster, members } = forgetful();
+    for (let at = 0; at < 3; at++)
+      cluster.ask(0, { ...add(1, `w${at}`, members), group: WHY } as LedgerRequest);
+    const state = () => cluster.at(0).node?.groups.get(WHY)?.replica.state;
+    expect(state()?.marked).toBeLessThan(state()?.commit ?? -1);
+    cluster.forget(cluster.at(0), [GROUP], WHY);
+    expect(state()?.marked).toBe(state()?.commit);
+  });
+
+  it("is whole or not there at all when it goes while a checkpoint is taken", () => {
+    const { begun, cluster, members } = forgetful();
+    cluster.ask(0, { ...add(1, "z", members), group: "tally/two" as GroupId } as LedgerRequest);
+    begun.delete("one");
+    const test = cluster.at(0);
+    const { node } = test;
+    if (node === null) throw new Error("the node runs");
+    const slices: { readonly lsn: number; readonly slice: Uint8Array }[] = [];
+    for (const slice of snapshotSlices(node, 1)) {
+      slices.push({ lsn: test.records.length, slice });
+      // Records of it stand in the log after the first slice.
+      if (slices.length === 1) {
+        cluster.ask(0, add(1, "late"));
+        cluster.forget(test, [GROUP], WHY);
+      }
+    }
+    test.checkpoint = slices;
+    cluster.kill(test);
+    cluster.start(test);
+    expect([...(test.node?.groups.keys() ?? [])]).toEqual(["shard/0", WHY, "tally/two"]);
+    expect([...(test.node?.archived ?? [])]).toEqual([]);
+  });
+
+  it("is not founded again by a node that was away, whatever it asks", () => {
+    const { begun, cluster, members } = forgetful();
+    const away = (leaderOf(cluster) + 1) % 3;
+    cluster.at(away).cut = true;
+    cluster.run(1_000);
+    begun.delete("one");
+    for (const node of cluster.nodes)
+      if (node !== cluster.at(away)) cluster.forget(node, [GROUP], WHY);
+    cluster.at(away).cut = false;
+    cluster.run(30_000);
+    expect(holders(cluster).filter(Boolean)).toHaveLength(1);
+    expect(leaderOf(cluster)).toBe(-1);
+    const here = (away + 1) % 3;
+    expect(cluster.ask(here, add(1, "again", members))).toMatchObject({ kind: "unknown" });
+    expect(cluster.at(here).node?.groups.has(GROUP)).toBe(false);
   });
 });
 

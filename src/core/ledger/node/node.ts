@@ -399,7 +399,7 @@ export class LedgerNode {
 
   /** A group leaves memory. */
   #onGone(group: Group): void {
-    this.#watches.onGone(group);
+    if (group.app.kind === "job") this.#watches.onGone(group);
     this.#jobs.onGone(group);
     this.#comparison.onGone(group);
     this.#groups.remove(group);

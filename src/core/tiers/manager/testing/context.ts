@@ -1,15 +1,17 @@
-/** What the parts of a manager share, for tests of one part: one manager, no groups. */
+/** What the parts of a manager share, for tests of one part: one manager, no groups unless said. */
 
 import { nodeId } from "../../../base/ids.ts";
 import { ManagerContext } from "../context.ts";
-import { MANAGER_DEFAULTS } from "../types.ts";
+import { type GroupLookup, MANAGER_DEFAULTS } from "../types.ts";
 
-export function contextOf(): ManagerContext {
+const NO_GROUPS: GroupLookup = { find: () => null, names: () => [] };
+
+export function contextOf(groups = NO_GROUPS): ManagerContext {
   const self = nodeId("m0");
   const options = {
     ...{ self, datacenter: "dc1", managers: [self], addresses: {}, boot: "b", errorKinds: [] },
     ...{ version: "1.0.0", config: MANAGER_DEFAULTS },
     machine: { node: "", platform: "", cpuModel: "" },
   };
-  return new ManagerContext(options, { find: () => null, names: () => [] });
+  return new ManagerContext(options, groups);
 }
