@@ -222,7 +222,6 @@ const table = {
     path: "src/tiers/manager/",
     imports: [
       "core/base",
-      "core/ledger/node",
       "core/tiers/artifacts",
       "core/tiers/manager",
       "core/tiers/pressure",

@@ -19,6 +19,11 @@ import { shardIndex, type Topology } from "./topology.ts";
 
 /** Rounds of "not known" that prove it. */
 const ROUNDS = 2;
+/** Of a job that a shard has promised. */
+export const PROMISED = {
+  kind: "retry",
+  why: "the job is promised and its group is on its way",
+} as const;
 
 /** Who may know a group that we do not: those it would be founded at first, then all others. */
 export function candidates(topology: Topology, group: GroupId): readonly NodeId[] {

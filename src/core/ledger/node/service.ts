@@ -11,7 +11,7 @@ import { durabilityOfEvent } from "../job/durability.ts";
 import { isReplicated, type JobEvent } from "../job/events.ts";
 import type { JobState } from "../job/job-state.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
-import { candidates, isPromisedHere, isProvenAbsent, mayExist } from "./absence.ts";
+import { candidates, isPromisedHere, isProvenAbsent, mayExist, PROMISED } from "./absence.ts";
 import { Cancels } from "./cancels.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
@@ -36,7 +36,6 @@ const ANSWER_PAUSES = 10;
 const REDIRECTS_MAX = 4;
 /** Impossible messages of one peer are told again after this. */
 const IMPLAUSIBLE_EVERY_MS = 10_000;
-const PROMISED = { kind: "retry", why: "the job is promised and its group is on its way" } as const;
 
 /** Who follows what becomes of the jobs of this node. */
 interface JobListener {
