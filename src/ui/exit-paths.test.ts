@@ -23,6 +23,8 @@ function run(way: string, keys = ""): Promise<Ending> {
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     env: { ...process.env, TERM: "xterm-256color", CI: "" },
   });
+  // It may end before it has read them.
+  child.stdin.on("error", () => undefined);
   let output = "";
   let typed = false;
   child.stdout.on("data", (chunk: Buffer) => {

@@ -117,6 +117,7 @@ describe("an agent", () => {
     ]);
     cluster.agents[1] = again;
     await cluster.converged();
+    await until(() => again.aliveByEvents().size === 2, PATIENCE_MS, "events follow the state");
     expect([...again.aliveByEvents()].sort()).toEqual(["n1", "n2"]);
   });
 

@@ -77,15 +77,26 @@ describe("a cluster of one manager and one worker with a cache of 1 MiB", () => 
   it(
     "lets a job wait that does not fit beside another, says so, and runs it then",
     async () => {
-      const first = submit(await flow("first", 'vus: 1, duration: "6s"'));
+      const first = submit(await flow("first", 'vus: 1, duration: "10m"'));
       const client = await cluster.client();
-      await until(async () =>
-        (await client.jobs()).some(({ status }) => status === "RUNNING") ? true : null,
+      const jobIn = (wanted: string): Promise<string> =>
+        until(async () => {
+          const job = (await client.jobs()).find(({ status }) => status === wanted);
+          return job?.id ?? null;
+        });
+      const running = await jobIn("RUNNING");
+      const second = submit(await flow("second", "vus: 1, iterations: 1"));
+      const waiting = await jobIn("QUEUED");
+      await until(
+        async () => (await client.status(waiting)).reason?.includes("none is free") ?? null,
       );
+      // Whoever submitted it asks every second.
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      await client.control(running, { kind: "cancel", reason: "enough" }, "test");
+      const { code, stderr } = await second;
+      expect(stderr).toContain("is queued: it needs 1 core, none is free");
+      expect([(await first).code, code]).toEqual([130, 0]);
       await client.close();
-      const second = await submit(await flow("second", "vus: 1, iterations: 1"));
-      expect(second.stderr).toContain("is queued: it needs 1 core, none is free");
-      expect([(await first).code, second.code]).toEqual([0, 0]);
     },
     MS_MAX,
   );

@@ -106,7 +106,11 @@ describe("an agent", () => {
         PATIENCE_MS,
         "an alarm is an event",
       );
-      expect(agent.stderr).toContain("make --voters agree on all members of the group");
+      await until(
+        () => agent.stderr.includes("make --voters agree on all members of the group"),
+        PATIENCE_MS,
+        "and a line for people",
+      );
     }
   });
 });
