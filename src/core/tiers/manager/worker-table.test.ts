@@ -23,6 +23,23 @@ describe("a worker that is silent", () => {
     expect([lostAt(table, 2_999), lostAt(table, 3_000)]).toEqual([false, true]);
   });
 
+  it("is over when it closed its connection in the middle of its words, and else may live", () => {
+    const life = { worker: "w1", incarnation: 1 };
+    for (const [closedAt, overAt] of [
+      [200, 200],
+      [2_900, null],
+    ] as const) {
+      const table = heardAtZero();
+      expect(table.overAt(life)).toBeNull();
+      table.onClosed("w1", closedAt);
+      expect(table.overAt(life)).toBe(overAt);
+      table.onHeard("w1", 1, 3_000);
+      expect(table.overAt(life)).toBeNull();
+      table.onHeartbeat({ ...HEARTBEAT, incarnation: 2 }, 4_000);
+      expect(table.overAt(life)).toBe(4_000);
+    }
+  });
+
   it("has longer while the manager itself is late: its words may wait to be read", () => {
     const table = heardAtZero();
     table.onLate(500, 1_000);

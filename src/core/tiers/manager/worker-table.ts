@@ -33,6 +33,8 @@ const NEAR_LIMIT = 0.9;
 /** Whoever is one of these may be given more. */
 const OPEN: readonly HealthDecision[] = ["route", "investigate"];
 const HELD_LOOK_MS = 1_000;
+/** A process that ends closes its connection in the middle of its words; a network that is cut does it later. */
+const SILENT_MS_MAX = 1_500;
 /** When most are well again the others may be, too, and have not said so yet. */
 const HELD_AFTER_MS = 2_000;
 
@@ -150,7 +152,9 @@ export class WorkerTable {
   overAt({ incarnation, worker }: { worker: string; incarnation: number }): number | null {
     const known = this.#workers.get(worker);
     if (known === undefined || known.heartbeat.incarnation < incarnation) return null;
-    return known.heartbeat.incarnation > incarnation ? known.heardAt : known.closedAt;
+    if (known.heartbeat.incarnation > incarnation) return known.heardAt;
+    const isSudden = known.closedAt !== null && known.closedAt - known.heardAt < SILENT_MS_MAX;
+    return isSudden ? known.closedAt : null;
   }
 
   /**
