@@ -28,7 +28,8 @@ describe("a worker that goes in mid-job", () => {
   async function workerOf(before: number): Promise<string> {
     const client = await cluster.client();
     const worker = await until(async () => {
-      if (target.stats().requests - before < 200) return null;
+      // For some seconds: of a core that has hardly begun nobody knows what it made.
+      if (target.stats().requests - before < 1_000) return null;
       const running = (await client.jobs()).find(({ status }) => status === "RUNNING");
       if (running === undefined) return null;
       const { workflows } = await client.status(running.id);
@@ -85,7 +86,7 @@ describe("a worker that goes in mid-job", () => {
     "killed, is made up for by a free one, and what it did not tell is stated",
     async () => {
       const { counted, loss, lost, made } = await signalled("SIGKILL");
-      expect(loss).toMatchObject({ exact: false });
+      expect(loss).toMatchObject({ exact: false, requestsNotCounted: expect.any(Number) });
       const uncounted = lost.reduce((sum, one) => sum + (one.requestsNotCounted ?? 0), 0);
       expect(counted).toBeLessThanOrEqual(made);
       expect(made).toBeLessThanOrEqual(counted + uncounted);
