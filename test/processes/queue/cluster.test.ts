@@ -339,10 +339,11 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
 
   it("starts dependents when all they depend on succeeded and cancels them when one did not", async () => {
     const { client } = await cluster(1);
-    const good = await client.submit({ executor: "sleep", input: { ms: 100 } });
+    // Long enough that what depends on them is there before they end.
+    const good = await client.submit({ executor: "sleep", input: { ms: 4_000 } });
     const bad = await client.submit({
       executor: "sleep",
-      input: { ms: 100, fail: true },
+      input: { ms: 4_000, fail: true },
       max_attempts: 1,
     });
     const after = await client.submit({ executor: "echo", depends_on: [good.id] });
