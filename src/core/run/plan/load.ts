@@ -276,7 +276,7 @@ function stagesMs(stages: readonly Stage[]): number {
   return stages.reduce((sum, stage) => sum + stage.durationMs, 0);
 }
 
-/** Height of the line at a moment; before and after the plan that of its ends. */
+/** Up to a moment, in units of its height times seconds. */
 function areaUnder(stages: readonly Stage[], untilMs: number): number {
   let area = 0;
   let start = 0;
@@ -291,6 +291,7 @@ function areaUnder(stages: readonly Stage[], untilMs: number): number {
   return area;
 }
 
+/** Height of the line at a moment; before and after the plan that of its ends. */
 function lineAt(stages: readonly Stage[], elapsedMs: number): number {
   let start = 0;
   for (const stage of stages) {
