@@ -199,6 +199,8 @@ export class FakeWorker {
       this.#waiting.splice(0, count);
       this.#first += count;
       this.#underWay = 0;
+      for (const { frame } of value.held ?? [])
+        this.acknowledged = Math.max(this.acknowledged, frame);
     }
   }
 
@@ -250,7 +252,7 @@ export class FakeWorker {
     const events = this.#waiting.slice(0, ROW_EVENTS_MAX);
     this.#underWay = events.length;
     const worker = { worker: this.#options.name, incarnation: 1 };
-    const value = { ...worker, ...this.#job, first: this.#first, events };
+    const value = { ...worker, ...this.#job, first: this.#first, events, wantsHeld: true };
     this.#send({ name: "events", correlation: this.#first + 2, value });
   }
 }

@@ -158,6 +158,8 @@ export interface Events {
   readonly view: number;
   readonly first: number;
   readonly events: readonly WorkerEvent[];
+  /** What is held of merged figures is heard with the answer; else it is an order of its own. */
+  readonly wantsHeld?: boolean;
 }
 
 export type WorkerEvent =
@@ -185,6 +187,15 @@ export interface Taken {
   readonly next: number;
   /** How hard-pressed who took it is: left out where nobody slows down for it. (AD-37.3) */
   readonly level?: number;
+  /** Of merged figures, for whoever wants it with the answer. */
+  readonly held?: readonly HeldFigures[];
+}
+
+/** The last frame of merged figures that is held; 0: none. */
+export interface HeldFigures {
+  readonly execution: number;
+  readonly part: string | null;
+  readonly frame: number;
 }
 
 export interface Refusal {

@@ -25,6 +25,7 @@ import {
   type Artifact,
   type Drain,
   type Events,
+  type HeldFigures,
   JOB_FILES_MAX,
   type Order,
   type Orders,
@@ -351,11 +352,19 @@ export const events = struct<Omit<Events, "kind">>("Events", {
   view: required(4, count),
   first: required(5, count),
   events: required(6, list(workerEvent, ROW_ENTRIES_MAX)),
+  wantsHeld: optional(7, bool, false),
+});
+
+const heldFigures = struct<HeldFigures>("HeldFigures", {
+  execution,
+  part: optional(2, nullable(name), null),
+  frame: required(3, count),
 });
 
 export const taken = struct<Omit<Taken, "kind">>("Taken", {
   next: required(1, count),
   level: optional(2, count, 0),
+  held: optional(3, list(heldFigures, ROW_ENTRIES_MAX), []),
 });
 
 /** Not the refusal of a connection: whoever asked hears why, and goes on. */

@@ -5,12 +5,14 @@
  * An answer waits for the log, but not for long: figures go on where nothing can be committed.
  */
 
-import type { Events, WorkerEvent } from "../messages.ts";
+import type { Events, HeldFigures, WorkerEvent } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import { keyOf, type Life } from "./order-rows.ts";
 
 /** How long an answer waits for the log; below the patience of workers. */
 const HOLD_MS = 1_000;
+/** Executions and flows of which one answer says what is held; a worker merges fewer at once. */
+const HELD_MAX = 256;
 
 interface Intake {
   /** Number of the event that comes next. */
@@ -19,6 +21,8 @@ interface Intake {
   readonly open: Map<number, Set<string>>;
   /** The request that is not answered yet. */
   held: { readonly id: number; readonly until: number } | null;
+  /** What is held of figures that were told, by execution and flow, until something new is told after an answer. */
+  readonly figures: Map<string, HeldFigures>;
 }
 
 export class EventIntake {
@@ -39,6 +43,8 @@ export class EventIntake {
     const intake = this.#intakeOf(life);
     for (const [at, event] of events.entries()) {
       const number = first + at;
+    // What is told again is no longer handled, and its answer may have been lost.
+    if (first >= intake.next) intake.figures.clear();
       if (number !== intake.next) continue;
       intake.next = number + 1;
       const entries = handle(event);
@@ -52,6 +58,14 @@ export class EventIntake {
   /** They are another leader's. */
   refuse(id: number, message: string): void {
     const answer = { kind: "refused", reason: "staleView", message } as const;
+  /** While its events are taken: the answer tells it. */
+  hold(life: Life, held: HeldFigures): void {
+    const { figures } = this.#intakeOf(life);
+    figures.set(`${held.execution} ${held.part ?? ""}`, held);
+    if (figures.size > HELD_MAX)
+      for (const [first] of [...figures].slice(0, 1)) figures.delete(first);
+  }
+
     this.#context.emit({ kind: "answer", id, answer });
   }
 
@@ -68,7 +82,12 @@ export class EventIntake {
 
   #intakeOf(life: Life): Intake {
     const known = this.#intakes.get(keyOf(life));
-    const intake = known ?? { next: 0, open: new Map(), held: null };
+    const intake = known ?? {
+      next: 0,
+      open: new Map(),
+      held: null,
+      figures: new Map(),
+    };
     this.#intakes.set(keyOf(life), intake);
     return intake;
   }
@@ -102,7 +121,9 @@ export class EventIntake {
   #answer(intake: Intake): void {
     if (intake.held === null) return;
     const [first] = intake.open.keys();
-    const answer = { kind: "taken", next: first ?? intake.next } as const;
+    const taken = { kind: "taken", next: first ?? intake.next } as const;
+    const held = [...intake.figures.values()];
+    const answer = held.length === 0 ? taken : { ...taken, held };
     this.#context.emit({ kind: "answer", id: intake.held.id, answer });
     intake.held = null;
   }

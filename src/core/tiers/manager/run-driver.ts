@@ -12,7 +12,7 @@ import type { RunEffect, RunInput, RunMachine } from "../../run/execution/run-ma
 import type { CoreEvent, MergedFigures } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { LossFigures } from "../../run/results/loss-figures.ts";
-import type { Control, Order } from "../messages.ts";
+import type { Control, HeldFigures, Order } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import type { BlockStep } from "./given-blocks.ts";
 import type { MessageLines } from "./message-lines.ts";
@@ -40,6 +40,8 @@ export class RunDriver {
   #isStopped = false;
   /** Shares whose figures came since this leader took over; null where it led from the start. */
   #framed: Set<string> | null = null;
+  /** Hears what is held of the figures that are being taken; null: that is an order. */
+  #hold: ((held: HeldFigures) => void) | null = null;
 
   constructor(machine: RunMachine, state: RunState, context: ManagerContext, ports: DriverPorts) {
     this.machine = machine;
@@ -72,11 +74,17 @@ export class RunDriver {
     this.step({ kind: "event", core, event });
   }
 
-  /** Of several cores of one worker at once. */
-  onFigures(from: string, figures: MergedFigures): void {
+  /** Of several cores of one worker at once; `hold` hears what is held then, null: that is an order. */
+  onFigures(
+    from: string,
+    figures: MergedFigures,
+    hold: ((held: HeldFigures) => void) | null,
+  ): void {
     const { cores, execution } = figures;
     for (const { core } of cores) this.#framed?.add(`${core}/${execution}`);
+    this.#hold = hold;
     this.step({ kind: "figures", from, figures });
+    this.#hold = null;
   }
 
   /** Figures that nobody has any more: the leader that had them is gone, and whoever measured them, too. */
@@ -254,6 +262,11 @@ export class RunDriver {
     if (command.kind === "load" || command.kind === "trace" || command.kind === "exit") return;
     if (command.kind === "sampleCalls") return;
     const token = "execution" in command ? command.execution : null;
+    if (command.kind === "acknowledge" && this.#hold !== null) {
+      const { execution, frame, part } = command;
+      this.#hold({ execution, frame, part });
+      return;
+    }
     this.#ports.order(core, { kind: "command", core, token, command });
   }
 

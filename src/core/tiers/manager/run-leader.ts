@@ -20,6 +20,7 @@ import type {
   Announced,
   Control,
   Events,
+  HeldFigures,
   JobStatus,
   Refusal,
   Submission,
@@ -377,13 +378,15 @@ export class RunLeader {
     this.#say("info", "run.adopted", { view: this.view, lost: gone.length });
   }
 
-  #onEvent(life: Life, event: WorkerEvent): void {
+  #onEvent(life: Events, event: WorkerEvent): void {
     const { incarnation, worker } = life;
     this.#context.workers.onHeard(worker, incarnation, this.#context.now);
     const cores = event.kind === "figures" ? event.cores : [event];
     if (!cores.every(({ core }) => this.#workers.isAt(core, life))) return;
     const core = "core" in event ? event.core : -1;
-    if (event.kind === "figures") this.#driver?.onFigures(keyOf(life), event);
+    const hold = (held: HeldFigures): void => this.#intake.hold(life, held);
+    if (event.kind === "figures")
+      this.#driver?.onFigures(keyOf(life), event, life.wantsHeld === true ? hold : null);
     else if (event.kind === "coreLost")
       this.#coreLost(core, `worker ${worker}: ${event.what}`, event.complete);
     else if (this.#driver === null) this.#onLoading(core, event.event);

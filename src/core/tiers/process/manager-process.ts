@@ -401,13 +401,11 @@ export class ManagerProcess {
     const asker = this.#askers.take(id);
     if (asker === undefined || asker.what === "copy") return;
     const { correlation, stream, what } = asker;
-    if (answer.kind === "taken")
-      this.#say(stream, {
-        name: "taken",
-        correlation,
-        value: { next: answer.next, level: this.#guard.backpressure },
-      });
-    else if (answer.kind === "extended") {
+    if (answer.kind === "taken") {
+      const { kind: _, ...taken } = answer;
+      const value = { ...taken, level: this.#guard.backpressure };
+      this.#say(stream, { name: "taken", correlation, value });
+    } else if (answer.kind === "extended") {
       const { kind: _, ...value } = answer;
       this.#say(stream, { name: "extended", correlation, value });
     } else if (what === "client")

@@ -5,7 +5,7 @@
 
 import type { MergedFigures } from "../../run/job/core-messages.ts";
 import type { WorkflowManifest } from "../../run/job/manifest.ts";
-import type { RelayedCommand } from "../messages.ts";
+import type { HeldFigures, RelayedCommand } from "../messages.ts";
 import { type CoreFrame, MergedPart } from "./merged-part.ts";
 
 /**
@@ -13,8 +13,6 @@ import { type CoreFrame, MergedPart } from "./merged-part.ts";
  * over makes room.
  */
 const MERGED_MAX = 32;
-
-type Acknowledge = Extract<RelayedCommand, { kind: "acknowledge" }>;
 
 export class MergedFrames {
   readonly #errorKinds: number;
@@ -49,7 +47,7 @@ export class MergedFrames {
   }
 
   /** False when nothing of this execution and flow is merged. */
-  acknowledged({ execution, frame, part }: Acknowledge): boolean {
+  acknowledged({ execution, frame, part }: HeldFigures): boolean {
     const merged = this.#parts.get(keyOf(execution, part));
     merged?.acknowledged(frame);
     return merged !== undefined;

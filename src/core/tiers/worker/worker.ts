@@ -406,8 +406,9 @@ export class Worker {
     job.askAt = now + ASK_MS;
     const { name: worker, incarnation } = this.#config;
     const { name, view } = job;
-    const events = { kind: "events", worker, incarnation, job: name, view, ...row } as const;
-    this.#emit({ kind: "events", to, events });
+    const wantsHeld = this.#links.get(to)?.merges ?? false;
+    const events = { worker, incarnation, job: name, view, ...row, wantsHeld };
+    this.#emit({ kind: "events", to, events: { kind: "events", ...events } });
   }
 
   #onAnswered({ answer, job: name, view }: Answered, now: Millis): void {
@@ -418,6 +419,7 @@ export class Worker {
     else if (answer.kind === "refused") this.#onEventsRefused(job, answer);
     else {
       job.isHeard = true;
+      for (const held of answer.held ?? []) job.merged.acknowledged(held);
       this.#signals.heard(job.leader, backpressureLevel(answer.level ?? 0), now);
       const waitMs = this.figuresDelayMs(now);
       job.figuresAt = waitMs === 0 ? 0 : now + waitMs;
