@@ -365,6 +365,11 @@ export class RunMachine {
     return this.#aggregate.lossOf(core);
   }
 
+  /** Its time may be behind by as much: what was lost before was lost longer ago. */
+  clockBehind(ms: number): void {
+    this.#aggregate.losses.behind(ms);
+  }
+
   /** A lost core can make no more load, since this moment; null: nobody knows that it cannot. */
   coreOver(core: number, at: number | null): void {
     this.#aggregate.losses.over(core, at === null ? null : at - this.#options.beganAt);

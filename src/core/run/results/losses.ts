@@ -35,6 +35,8 @@ export class Losses {
   readonly #joined = new Map<number, Joined>();
   /** Since when a lost core can make no more load. */
   readonly #over = new Map<number, number>();
+  /** By how much longer ago than their time says they may have been lost. */
+  readonly #behind = new Map<number, number>();
   /** The run ended before its plan: what is cut off goes on with the plan. */
   isCutShort = false;
 
@@ -61,6 +63,11 @@ export class Losses {
     else this.#over.set(core, atMs);
   }
 
+  /** The time of the run may be behind the time at which cores were lost so far. */
+  behind(ms: number): void {
+    for (const { core } of this.#lost) this.#behind.set(core, ms);
+  }
+
   /** `named`: a workflow, or the flows of a mix. */
   list(named: (workflow: string) => readonly WorkflowAggregate[], nowMs: number): Loss[] {
     return this.#lost.map((lost) => {
@@ -77,7 +84,8 @@ export class Losses {
     if (worker === null || ran.length === 0) return 0;
     const overAtMs = this.#over.get(core);
     if (overAtMs === undefined && (this.isCutShort || ran.some(isOverEarlier))) return null;
-    const ms = Math.max(0, (overAtMs ?? nowMs) - (figures.noticedMs ?? lostAtMs));
+    const untilMs = (overAtMs ?? nowMs) + (this.#behind.get(core) ?? 0);
+    const ms = Math.max(0, untilMs - (figures.noticedMs ?? lostAtMs));
     return Math.ceil(((figures.requestsPerSecondMax ?? 0) * ms) / 1_000);
   }
 

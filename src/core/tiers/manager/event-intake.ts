@@ -23,6 +23,8 @@ interface Intake {
   held: { readonly id: number; readonly until: number } | null;
   /** What is held of figures that were told, by execution and flow, until something new is told after an answer. */
   readonly figures: Map<string, HeldFigures>;
+  /** When something new was told. */
+  newsAt: number | null;
 }
 
 export class EventIntake {
@@ -41,12 +43,13 @@ export class EventIntake {
     handle: (event: WorkerEvent) => readonly string[],
   ): void {
     const intake = this.#intakeOf(life);
-    for (const [at, event] of events.entries()) {
-      const number = first + at;
     // What is told again is no longer handled, and its answer may have been lost.
     if (first >= intake.next) intake.figures.clear();
+    for (const [at, event] of events.entries()) {
+      const number = first + at;
       if (number !== intake.next) continue;
       intake.next = number + 1;
+      intake.newsAt = this.#context.now;
       const entries = handle(event);
       if (entries.length > 0) intake.open.set(number, new Set(entries));
     }
@@ -55,9 +58,6 @@ export class EventIntake {
     if (intake.open.size === 0) this.#answer(intake);
   }
 
-  /** They are another leader's. */
-  refuse(id: number, message: string): void {
-    const answer = { kind: "refused", reason: "staleView", message } as const;
   /** While its events are taken: the answer tells it. */
   hold(life: Life, held: HeldFigures): void {
     const { figures } = this.#intakeOf(life);
@@ -66,6 +66,9 @@ export class EventIntake {
       for (const [first] of [...figures].slice(0, 1)) figures.delete(first);
   }
 
+  /** They are another leader's. */
+  refuse(id: number, message: string): void {
+    const answer = { kind: "refused", reason: "staleView", message } as const;
     this.#context.emit({ kind: "answer", id, answer });
   }
 
@@ -87,6 +90,7 @@ export class EventIntake {
       open: new Map(),
       held: null,
       figures: new Map(),
+      newsAt: null,
     };
     this.#intakes.set(keyOf(life), intake);
     return intake;
@@ -95,6 +99,11 @@ export class EventIntake {
   /** How many events of a life are taken. */
   heard(life: Life): number {
     return this.#intakes.get(keyOf(life))?.next ?? 0;
+  }
+
+  /** When a life last told anything new; null: never. */
+  newsAt(life: Life): number | null {
+    return this.#intakes.get(keyOf(life))?.newsAt ?? null;
   }
 
   /** An entry is in the log, or never will be. */

@@ -192,15 +192,16 @@ export class RunDriver {
 
   /**
    * Stands where the log says that the job stands, and goes on from there. `beganAt` is when its group began,
-   * on the clock of this process.
+   * on the clock of this process, which may be behind.
    */
-  adopt(beganAt: number): void {
+  adopt({ beganAt, behindMs }: { readonly beganAt: number; readonly behindMs: number }): void {
     this.#framed = new Set();
     for (const decision of this.#state.history) {
       this.#replayAt = Math.min(this.#context.now, beganAt + decision.at);
       this.#replay(decision);
     }
     this.#replayAt = null;
+    this.machine.clockBehind(behindMs);
     const steps = this.#unagreed;
     this.#unagreed = [];
     for (const step of steps) this.#agree(step);
@@ -261,12 +262,12 @@ export class RunDriver {
     // Loading and ending a core are the worker's own affair, and nobody is told single calls.
     if (command.kind === "load" || command.kind === "trace" || command.kind === "exit") return;
     if (command.kind === "sampleCalls") return;
-    const token = "execution" in command ? command.execution : null;
     if (command.kind === "acknowledge" && this.#hold !== null) {
       const { execution, frame, part } = command;
       this.#hold({ execution, frame, part });
       return;
     }
+    const token = "execution" in command ? command.execution : null;
     this.#ports.order(core, { kind: "command", core, token, command });
   }
 

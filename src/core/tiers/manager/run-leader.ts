@@ -198,7 +198,7 @@ export class RunLeader {
   /** Cores of the datacenter or of the job may have changed hands, or figures have come. */
   onCoresChanged(): void {
     if (this.#phase === "running") this.#replacements.look();
-    this.#workers.noteOver(this.machine);
+    this.#workers.noteOver(this.machine, (life) => this.#intake.newsAt(life));
     this.#endHeardOut();
     this.#workers.send();
   }
@@ -223,7 +223,7 @@ export class RunLeader {
 
   /** What stood in the log when it was adopted is not taken a second time. */
   #takeDecisions(): void {
-    if (this.#isAdopting) return;
+    if (this.isAdopting) return;
     const { history } = this.#state;
     while (this.#taken < history.length) {
       const decision = history[this.#taken++];
@@ -231,7 +231,7 @@ export class RunLeader {
     }
   }
 
-  get #isAdopting(): boolean {
+  get isAdopting(): boolean {
     return ["waiting", "gathering", "announcing"].includes(this.#phase);
   }
 
@@ -259,7 +259,7 @@ export class RunLeader {
     }
     this.#workers.heard(events);
     // Before it stands where its predecessor stood, it has no use for them.
-    const isEarly = this.#isAdopting || this.#workers.opensAnew(events);
+    const isEarly = this.isAdopting || this.#workers.opensAnew(events);
     if (isEarly && this.#context.rules.adoptedBeforeHeard) this.#intake.postpone(id, events);
     else {
       const take = (event: WorkerEvent): void => this.#onEvent(events, event);
@@ -369,7 +369,7 @@ export class RunLeader {
     const { submission } = this.#state;
     if (submission === null) return;
     const driver = this.#start(submission);
-    driver.adopt(this.#log.beganAt);
+    driver.adopt(this.#log);
     for (const { core } of this.#replacements.opened())
       this.#coreLost(core, `core ${core} had not joined when another manager took over`);
     const gone = this.#workers.gone();
@@ -480,7 +480,7 @@ export class RunLeader {
   /** All cores go back; the datacenter is told. */
   #release(): void {
     const { end } = this.#state;
-    if (end === null || this.#phase === "over" || this.#isAdopting) return;
+    if (end === null || this.#phase === "over" || this.isAdopting) return;
     this.#phase = "over";
     this.timeouts.stop(end.status);
     if (this.#context.rules.releasedAtEnd) this.#workers.releaseAll();

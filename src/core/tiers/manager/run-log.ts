@@ -50,6 +50,13 @@ export class RunLog {
     return this.#beganAt;
   }
 
+  /** By how much that clock may be behind those of leaders before: a process that was down has not counted on. */
+  get behindMs(): number {
+    const { now, wall } = this.#context;
+    const { createdAt, waitedMs } = this.#state;
+    return Math.max(0, wall - createdAt - waitedMs - (now - this.#beganAt));
+  }
+
   /** When the job was accepted, on the same clock. */
   get acceptedAt(): number {
     return this.#beganAt - this.#state.waitedMs;

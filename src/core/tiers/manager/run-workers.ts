@@ -195,17 +195,17 @@ export class RunWorkers {
   }
 
   /** A worker that was only silent goes on with the load of a lost core until it hears of it. */
-  noteOver(machine: RunMachine | null): void {
-    for (const core of this.#state.lostCores) machine?.coreOver(core, this.#overAt(core));
+  noteOver(machine: RunMachine | null, newsAt: (life: Life) => number | null): void {
+    for (const core of this.#state.lostCores) machine?.coreOver(core, this.#overAt(core, newsAt));
   }
 
   /** Since when a lost core can make no more load; null: its worker may live, and has not given it back. */
-  #overAt(core: number): number | null {
+  #overAt(core: number, newsAt: (life: Life) => number | null): number | null {
     const life = this.lifeOf(core);
     if (life === null) return null;
     if (!this.#givenBack.has(core) && this.#rows.hasTakenAll(life))
       this.#givenBack.set(core, this.#context.now);
-    return this.#givenBack.get(core) ?? this.#context.workers.overAt(life);
+    return this.#givenBack.get(core) ?? this.#context.workers.overAt(life, newsAt(life));
   }
 
   /** False when its worker does not take orders any more. */

@@ -148,12 +148,19 @@ export class WorkerTable {
     if (known !== undefined) known.closedAt = now;
   }
 
-  /** Since when this life of it is over; null: it may live, heard or not. */
-  overAt({ incarnation, worker }: { worker: string; incarnation: number }): number | null {
+  /**
+   * Since when this life of it is over; null: it may live, heard or not. `newsAt`: when it last said anything new. Who
+   * only repeats itself is not answered: its connection breaks where a network is cut one way.
+   */
+  overAt(
+    { incarnation, worker }: { worker: string; incarnation: number },
+    newsAt: number | null = null,
+  ): number | null {
     const known = this.#workers.get(worker);
     if (known === undefined || known.heartbeat.incarnation < incarnation) return null;
     if (known.heartbeat.incarnation > incarnation) return known.heardAt;
-    const isSudden = known.closedAt !== null && known.closedAt - known.heardAt < SILENT_MS_MAX;
+    const lastAt = Math.min(known.heardAt, newsAt ?? known.heardAt);
+    const isSudden = known.closedAt !== null && known.closedAt - lastAt < SILENT_MS_MAX;
     return isSudden ? known.closedAt : null;
   }
 
