@@ -32,6 +32,8 @@ interface LedJob {
   readonly held: HeldStart;
   /** Null before its executions begin. */
   readonly machine: RunMachine | null;
+  /** This manager cannot drive it yet: its log, or its workers, have not been heard. */
+  readonly isAdopting: boolean;
 }
 
 export class RunTimeouts {
@@ -57,8 +59,13 @@ export class RunTimeouts {
     const knownAt = Math.max(state.timeouts.progressAt, state.history.at(-1)?.at ?? 0);
     // Workers tell a new leader how far they are; until they have, it judges nobody.
     const isNew = state.timeouts.progressAt === 0 && state.history.length === 0;
-    this.#movedAt = isNew ? log.at : Math.max(knownAt, log.at - this.#stuckMs + WRITE_MS);
+    this.#movedAt = isNew ? log.at : Math.max(knownAt, this.#judgedFrom);
     if (state.adoptions.length > 0) context.timeouts.count("leaderTransfers");
+  }
+
+  /** Who has taken a job over by now judges it no earlier than so long after its last advance. */
+  get #judgedFrom(): number {
+    return this.#log.at - this.#stuckMs + WRITE_MS;
   }
 
   /** No shorter than what a workflow may be silent for by its own plan. */
@@ -86,6 +93,7 @@ export class RunTimeouts {
 
   nextDeadline(): number {
     if (!this.isTracked) return NEVER;
+    if (this.#led.isAdopting) return this.#sampleAt;
     const overdueAtMs =
       this.#log.beganAt + overdueFrom(this.#tracking, this.#state.limit, this.#limits);
     const { overdue } = this.#state.timeouts;
@@ -137,6 +145,12 @@ export class RunTimeouts {
 
   onTick(): void {
     if (!this.isTracked) return;
+    if (this.#led.isAdopting) {
+      // Where no quorum is, nothing of it can advance: that is not its fault.
+      this.#movedAt = Math.max(this.#movedAt, this.#judgedFrom);
+      this.#sampleAt = this.#context.now + SAMPLE_MS;
+      return;
+    }
     if (this.#context.now >= this.#sampleAt) this.#sample();
     if (!this.#isProposing && this.#context.now >= this.nextDeadline()) this.#check();
   }
