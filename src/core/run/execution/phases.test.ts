@@ -6,21 +6,17 @@ import { Phases } from "./phases.ts";
 
 const HOUR_MS = 3_600_000;
 
+const ignore = (): void => undefined;
+const listener: PhasesListener = {
+  ...{ workflowBusy: ignore, workflowStarted: ignore, coreFinished: ignore, note: ignore },
+  ...{ workflowSkipped: ignore, countedNote: ignore, fault: ignore },
+  ...{ shareJoined: ignore, planMs: () => null, workflowFinished: ignore },
+  ...{ frame: () => 0, figures: () => 0 },
+};
+
 /** A workflow on one core, up to its set-up; what it then wants to be agreed waits. */
 function settingUp() {
   const manifests = [manifest("shop", {})];
-  const ignore = (): void => undefined;
-  const listener: PhasesListener = {
-    ...{ workflowBusy: ignore, workflowStarted: ignore, coreFinished: ignore, note: ignore },
-    ...{
-      workflowSkipped: ignore,
-      countedNote: ignore,
-      fault: ignore,
-      frame: () => 0,
-      figures: () => 0,
-    },
-    ...{ shareJoined: ignore, planMs: () => null, workflowFinished: ignore },
-  };
   const agreement = new Agreement(manifests);
   const phases = new Phases(manifests, { slots: [0], pool: 1 }, listener);
   let execution = 0;
@@ -48,4 +44,34 @@ it("takes none for stuck whose set-up is over and waits for a majority (T10)", (
   const { phases, setUp } = settingUp();
   setUp();
   expect(phases.running.stuckCores(HOUR_MS)).toEqual([]);
+});
+
+it("tears down what was torn down by the log, though a share seems to be kept (900097)", () => {
+  const phases = new Phases([manifest("shop", {})], { slots: [0, 1], pool: 2 }, listener);
+  const workflow = "shop";
+  const finished = { kind: "finished", execution: 1, provided: {}, notes: [], counts: [] } as const;
+  const log: readonly (readonly [number, PhasesInput])[] = [
+    [0, { kind: "start" }],
+    [0, { kind: "agreed", step: { kind: "place", workflow, cores: [0, 1], execution: 1 } }],
+    [0, { kind: "event", core: 0, event: { kind: "prepared", execution: 1 } }],
+    [0, { kind: "event", core: 1, event: { kind: "prepared", execution: 1 } }],
+    [0, { kind: "agreed", step: { kind: "setup", workflow, core: 0 } }],
+    [0, { kind: "agreed", step: { kind: "setupDone", workflow, value: 7 } }],
+    [500, { kind: "coreLost", core: 1, awaited: true }],
+    // Decided before the plan was over, and committed after it: its leader gave nothing to it any more.
+    [999, { kind: "coreJoined", core: 2, instead: 1 }],
+    [
+      1_100,
+      {
+        kind: "agreed",
+        step: { kind: "finished", workflow, core: 0, finished: { ...finished, faults: [] } },
+      },
+    ],
+    [1_101, { kind: "agreed", step: { kind: "teardown", workflow, core: 0 } }],
+  ];
+  const effects = log.flatMap(([at, input]) => [...phases.step(input, at)]);
+  const told = effects.flatMap((one) =>
+    one.kind === "send" ? [[one.core, one.command.kind]] : [],
+  );
+  expect(told).toContainEqual([0, "teardown"]);
 });

@@ -228,6 +228,8 @@ export class Phases {
         this.#onSetUp(name, running, step.value);
         return;
       case "teardown":
+        // Whoever asked for it waited for no share: where one seems to be kept it was forgone by another clock.
+        this.#vacancies.forgoAll(name);
         this.#onTearDownAgreed(name, running, step.core);
         return;
       case "report":
@@ -462,7 +464,7 @@ export class Phases {
     if (running.phase === "running") {
       running.ending = true;
       this.#tell(loadingCommands(running, (execution) => ({ kind: "stop", execution })));
-      for (const instead of [...running.vacant.keys()]) this.#vacancies.forgo(name, instead);
+      this.#vacancies.forgoAll(name);
       return;
     }
     const { aside } = running;

@@ -83,7 +83,7 @@ export class Vacancies {
     this.lost.set(instead, { awaited: false });
     for (const [name, running] of this.#running)
       if (running.vacant.has(instead) && this.#isOver(name, running, now))
-        this.forgo(name, instead);
+        this.#forgo(name, instead);
     this.#ports.advanceJob({ kind: "coreJoined", core, instead });
     for (const [workflow, { vacant }] of this.#running) {
       const share = vacant.get(instead);
@@ -102,12 +102,18 @@ export class Vacancies {
 
   #onForgone(core: number): void {
     this.lost.set(core, { awaited: false });
-    for (const [name] of this.#running) this.forgo(name, core);
+    for (const [name] of this.#running) this.#forgo(name, core);
     this.#ports.advanceJob({ kind: "coreForgone", core });
   }
 
+  /** The workflow waits for no share any more. */
+  forgoAll(name: string): void {
+    for (const instead of [...(this.#running.get(name)?.vacant.keys() ?? [])])
+      this.#forgo(name, instead);
+  }
+
   /** The workflow goes on without the share that was kept. */
-  forgo(name: string, instead: number): void {
+  #forgo(name: string, instead: number): void {
     const running = this.#running.get(name);
     const share = running?.vacant.get(instead);
     if (running === undefined || share === undefined) return;

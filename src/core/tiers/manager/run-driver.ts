@@ -216,15 +216,23 @@ export class RunDriver {
     // What begins is prepared; where another datacenter has set it up, nothing else says so.
     if (decision.kind === "control" && decision.control.kind === "begin")
       this.#replayPrepared(decision.control.workflow);
-    if (decision.kind === "step") {
-      const { step } = decision;
-      // Set-up begins when all cores are prepared.
-      if (step.kind === "setup") this.#replayPrepared(step.workflow);
-      const asked = this.#unagreed.findIndex((one) => isSame(one, step));
-      if (asked >= 0) this.#unagreed.splice(asked, 1);
-      this.#unagreed = this.#unagreed.filter((one) => !isOverBy(one, step));
-    }
+    if (decision.kind === "step") this.#replayStep(decision.step);
     this.take(decision);
+    // A share that the log says was forgone: only then it is asked for.
+    if (decision.kind === "step" && decision.step.kind === "teardown") this.#answer(decision.step);
+  }
+
+  #replayStep(step: PhaseStep): void {
+    // Set-up begins when all cores are prepared.
+    if (step.kind === "setup") this.#replayPrepared(step.workflow);
+    this.#answer(step);
+    this.#unagreed = this.#unagreed.filter((one) => !isOverBy(one, step));
+  }
+
+  /** What was asked for stands in the log. */
+  #answer(step: PhaseStep): void {
+    const asked = this.#unagreed.findIndex((one) => isSame(one, step));
+    if (asked >= 0) this.#unagreed.splice(asked, 1);
   }
 
   #replayPrepared(workflow: string): void {
