@@ -84,8 +84,9 @@ export class Losses {
     if (worker === null || ran.length === 0) return 0;
     const overAtMs = this.#over.get(core);
     if (overAtMs === undefined && (this.isCutShort || ran.some(isOverEarlier))) return null;
-    const untilMs = (overAtMs ?? nowMs) + (this.#behind.get(core) ?? 0);
-    const ms = Math.max(0, untilMs - (figures.noticedMs ?? lostAtMs));
+    const noticedMs = figures.noticedMs ?? lostAtMs;
+    const untilMs = overAtMs ?? Math.min(nowMs, noticedMs + planLeftMs(ran, figures.measuredMs));
+    const ms = Math.max(0, untilMs + (this.#behind.get(core) ?? 0) - noticedMs);
     return Math.ceil(((figures.requestsPerSecondMax ?? 0) * ms) / 1_000);
   }
 
@@ -137,6 +138,15 @@ function uncountedText(requests: number | null): string {
 }
 
 type Measured = readonly WorkflowAggregate[];
+
+/** How long a core that had measured so much goes on with its plan; infinite when nobody knows. */
+function planLeftMs(ran: Measured, measuredMs: number): number {
+  const left = ran.map(({ hasPaused, manifest: { gracefulStopMs, load, warmupMs } }) => {
+    const durationMs = hasPaused ? null : planDurationMs(load);
+    return durationMs === null ? null : warmupMs + durationMs - measuredMs + gracefulStopMs;
+  });
+  return Math.max(0, ...left.map((one) => one ?? Number.POSITIVE_INFINITY));
+}
 
 /** What is cut off may go on with it: it has no planned end, or failed before. */
 function isOverEarlier({ manifest, status }: WorkflowAggregate): boolean {

@@ -195,6 +195,11 @@ export class WorkflowAggregate {
     else this.#pauses.push(pause);
   }
 
+  /** Its plan has stood still, or does. */
+  get hasPaused(): boolean {
+    return this.#pauses.length > 0 || this.#pausedAtMs !== undefined;
+  }
+
   get timing(): WorkflowTiming {
     return { pauses: this.#pauses.map((one) => ({ ...one })), factors: [...this.#factors] };
   }

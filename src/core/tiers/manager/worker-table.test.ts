@@ -37,7 +37,18 @@ describe("a worker that is silent", () => {
       expect(table.overAt(life)).toBeNull();
       table.onHeartbeat({ ...HEARTBEAT, incarnation: 2 }, 4_000);
       expect(table.overAt(life)).toBe(4_000);
+      table.onHeartbeat({ ...HEARTBEAT, incarnation: 2 }, 5_000);
+      expect(table.overAt(life)).toBe(4_000);
     }
+  });
+
+  it("may live when it closed its connection after it had only repeated itself", () => {
+    const table = heardAtZero();
+    const life = { worker: "w1", incarnation: 1 };
+    table.onHeard("w1", 1, 3_000);
+    table.onClosed("w1", 3_200);
+    expect([table.overAt(life), table.overAt(life, 2_900)]).toEqual([3_200, 3_200]);
+    expect(table.overAt(life, 1_000)).toBeNull();
   });
 
   it("has longer while the manager itself is late: its words may wait to be read", () => {

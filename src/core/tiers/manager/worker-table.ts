@@ -40,6 +40,8 @@ const HELD_AFTER_MS = 2_000;
 
 interface Known {
   heartbeat: WorkerHeartbeat;
+  /** When this life of it was first heard. */
+  readonly bornAt: number;
   heardAt: number;
   lost: boolean;
   /** When it ended its connection without having said anything since. */
@@ -111,7 +113,8 @@ export class WorkerTable {
     const progress = isSame ? known.progress : new WorkerProgress(now);
     const isEvicted = isSame && known.isEvicted;
     const held = isSame && known.held === "stuck" ? known.held : null;
-    const kept = { progress, isEvicted, held };
+    const bornAt = isSame ? known.bornAt : now;
+    const kept = { bornAt, progress, isEvicted, held };
     this.#workers.set(worker, { heartbeat, heardAt: now, lost: false, closedAt: null, ...kept });
     return isNew;
   }
@@ -158,7 +161,7 @@ export class WorkerTable {
   ): number | null {
     const known = this.#workers.get(worker);
     if (known === undefined || known.heartbeat.incarnation < incarnation) return null;
-    if (known.heartbeat.incarnation > incarnation) return known.heardAt;
+    if (known.heartbeat.incarnation > incarnation) return known.bornAt;
     const lastAt = Math.min(known.heardAt, newsAt ?? known.heardAt);
     const isSudden = known.closedAt !== null && known.closedAt - lastAt < SILENT_MS_MAX;
     return isSudden ? known.closedAt : null;
