@@ -12,6 +12,7 @@ import { EVENT_ID_BYTES_MAX } from "../../ledger/job/limits.ts";
 import { type TrailEntry, trailEntries } from "../../ledger/job/trail.ts";
 import { formatCounted } from "../../run/results/format.ts";
 import type { JobEventView } from "../messages.ts";
+import { wishName } from "../wish.ts";
 import { statusOf } from "./status.ts";
 
 interface EventIdParts {
@@ -34,7 +35,7 @@ export function eventIdOf({ boot, gate, number, requestor, view }: EventIdParts)
 
 /** The same of every gate that a client asks: the ledger takes one of them. */
 export function writerOfWish(wish: string): Pick<EventIdParts, "gate" | "boot" | "number"> {
-  return { gate: "wish", boot: wish.replace(/[^A-Za-z0-9-]/g, "-").slice(0, 64), number: 0 };
+  return { gate: "wish", boot: wishName(wish), number: 0 };
 }
 
 /** In order. */

@@ -6,7 +6,6 @@ import {
   type BlobHash,
   type ClientAnswer,
   type ClientRequest,
-  type Control,
   ENDED_STATUSES,
   EVENTS_PAGE_MAX,
   type JobDatacenterView,
@@ -32,6 +31,8 @@ const SUMMARIES_MAX = 20;
 const READERS_MAX = 1_000;
 
 /** What only the manager as a whole knows. */
+type Asked = Extract<ClientRequest, { kind: "control" }>;
+
 interface RequestsHost {
   leaderOf(job: string): RunLeader | null;
   /** What it knows of jobs that wait is what is decided. */
@@ -68,9 +69,7 @@ export class ClientRequests {
         this.#withJob(id, request.job, (job) => this.#watch(id, job, request));
         return;
       case "control":
-        this.#withJob(id, request.job, (job) =>
-          this.#control(id, job, request.control, request.by),
-        );
+        this.#withJob(id, request.job, (job) => this.#control(id, job, request));
         return;
       case "jobs": {
         const jobs = [...(this.#context.datacenter()?.jobs.values() ?? [])];
@@ -183,7 +182,7 @@ export class ClientRequests {
     });
   }
 
-  #control(id: number, job: DatacenterJob, control: Control, by: string): void {
+  #control(id: number, job: DatacenterJob, { by, control, wish }: Asked): void {
     const done = (proposed: Proposed): void => {
       if (proposed.kind === "committed" && proposed.reason === "STALE_FENCE") {
         this.#context.timeouts.count("fenceRejected", "stale_global_timeout");
@@ -197,7 +196,7 @@ export class ClientRequests {
     }
     const leader = this.#host.leaderOf(job.job);
     if (leader !== null) {
-      leader.control(control, by, done);
+      leader.control(control, { by, wish }, done);
       return;
     }
     if (job.phase === "admitted") {

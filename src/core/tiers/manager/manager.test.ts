@@ -232,6 +232,23 @@ describe("a job on one manager and one worker", () => {
     expect(world.end(job).status).toBe("COMPLETED");
     expect(world.calls()).toBeGreaterThan(calls);
   });
+
+  it("is not paused again by a wish that is told once more after it went on", () => {
+    const world = new World({ managers: 3, loadMs: 60_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    world.control(job, { kind: "pause" }, "first");
+    world.control(job, { kind: "resume" }, "second");
+    expect(world.control(job, { kind: "pause" }, "first")).toEqual({ kind: "controlled" });
+    world.run(500);
+    expect(world.progress(job)).toMatchObject({ status: "RUNNING" });
+    world.replaceLeader(job);
+    world.control(job, { kind: "pause" }, "first");
+    world.run(500);
+    expect(world.progress(job)).toMatchObject({ status: "RUNNING" });
+    world.control(job, { kind: "pause" }, "third");
+    expect(world.progress(job)).toMatchObject({ status: "PAUSED" });
+  });
 });
 
 it("a part of a job that no gate asks after any more ends, and is torn down where it was set up", () => {

@@ -237,7 +237,7 @@ export class Manager {
     if (!group.startsWith(RUN_PREFIX)) return;
     const job = group.slice(RUN_PREFIX.length);
     const state = this.#context.runOf(job)?.state;
-    if ((state?.end ?? null) === null) this.#appliedAt.set(job, this.#context.now);
+    if (state?.end === null) this.#appliedAt.set(job, this.#context.now);
     else this.#appliedAt.delete(job);
     this.#runs.get(job)?.onApplied(entry, outcome);
     if (state !== undefined) this.#workflows.look(job, state);

@@ -44,7 +44,7 @@ import {
   type RunEnd,
   type RunEntry,
 } from "./run-entries.ts";
-import { RunLog } from "./run-log.ts";
+import { type AskedBy, RunLog } from "./run-log.ts";
 import { resultBytes } from "./run-result.ts";
 import type { RunState } from "./run-state.ts";
 import { RunTimeouts } from "./run-timeouts.ts";
@@ -176,7 +176,7 @@ export class RunLeader {
   #goOnAlone(): void {
     this.held.holdOn(this.#context.now);
     for (const control of controlsAlone(this.machine))
-      this.#log.proposeControl(control, "manager", () => undefined);
+      this.#log.proposeControl(control, { by: "manager" }, () => undefined);
   }
 
   /** True when the answer was to a request of this leader. */
@@ -246,9 +246,9 @@ export class RunLeader {
   }
 
   /** Committed before it takes effect; but load is stopped at once. (G-18) */
-  control(control: Control, by: string, done: (proposed: Proposed) => void): void {
+  control(control: Control, asked: AskedBy, done: (proposed: Proposed) => void): void {
     if (control.kind === "cancel") this.#driver?.control(control);
-    this.#log.proposeControl(control, by, done, () => this.#driver?.isStopped === true);
+    this.#log.proposeControl(control, asked, done, () => this.#driver?.isStopped === true);
     this.#workers.send();
   }
 

@@ -45,7 +45,7 @@ it.each([
   const answers: Proposed[] = [];
   const cancel = { kind: "cancel", reason: "enough" } as const;
   const answer = (proposed: Proposed): unknown => answers.push(proposed);
-  log.proposeControl(cancel, "gate", answer, () => hasStopped);
+  log.proposeControl(cancel, { by: "gate" }, answer, () => hasStopped);
   expect(log.cancelling).toBe("enough");
   const [effect] = context.takeEffects();
   if (effect?.kind !== "propose" || effect.request.kind !== "propose") throw new Error("no entry");

@@ -4,6 +4,7 @@
  */
 
 import type { Control } from "../messages.ts";
+import { wishName } from "../wish.ts";
 import { type ManagerContext, runGroup } from "./context.ts";
 import type { Proposed } from "./proposals.ts";
 import { type Decided, encodeRunEntry, RUN_ENTRY_BYTES_MAX, type RunEntry } from "./run-entries.ts";
@@ -15,6 +16,12 @@ interface LogListener {
   /** The job had ended before this leader could adopt it. */
   onEndedBefore(): void;
   onProblem(kind: RunEntry["kind"], problem: string): void;
+}
+
+/** Who asks for something, and under which name however often it is asked for; without one it is done each time. */
+export interface AskedBy {
+  readonly by: string;
+  readonly wish?: string | undefined;
 }
 
 export class RunLog {
@@ -99,23 +106,27 @@ export class RunLog {
   /** `hasStopped`: load was stopped by a cancel that may not be in the log. */
   proposeControl(
     control: Control,
-    by: string,
+    { by, wish }: AskedBy,
     done: (proposed: Proposed) => void,
     hasStopped: () => boolean = () => false,
   ): void {
     const isCancel = control.kind === "cancel";
     if (isCancel) this.cancelling ??= control.reason;
-    this.#propose({ kind: "control", at: this.at, control, by }, (proposed) => {
+    const told = (proposed: Proposed): void => {
       const isTaken = proposed.kind === "committed" && proposed.outcome !== "rejected";
       // Whoever asked is told to ask again, as before the job has begun, and does so only of one that goes on.
       if (isCancel && !isTaken && !hasStopped()) this.cancelling = null;
       done(proposed);
-    });
+    };
+    this.#propose({ kind: "control", at: this.at, control, by }, told, eventIdOf(wish));
   }
 
   /** `done`: a client waits for it. */
-  #propose(entry: RunEntry, done: ((proposed: Proposed) => void) | null): void {
-    const eventId = this.#context.newEventId();
+  #propose(
+    entry: RunEntry,
+    done: ((proposed: Proposed) => void) | null,
+    eventId = this.#context.newEventId(),
+  ): void {
     const data = encodeRunEntry(entry);
     if (data.length > RUN_ENTRY_BYTES_MAX) {
       const most = `at most ${RUN_ENTRY_BYTES_MAX} can be kept`;
@@ -156,4 +167,9 @@ function problemOf(proposed: Proposed): string | null {
 function elapsedMs(state: RunState, { now, wall }: ManagerContext, heardAt: number | null): number {
   if (heardAt !== null) return state.at + Math.max(0, now - heardAt);
   return Math.max(state.at, wall - state.createdAt - state.waitedMs);
+}
+
+/** The same however often it is wished for: the log takes one of them. Undefined: nobody names it. */
+function eventIdOf(wish: string | undefined): string | undefined {
+  return wish === undefined ? undefined : `wish/${wishName(wish)}`;
 }

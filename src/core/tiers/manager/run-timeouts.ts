@@ -204,7 +204,8 @@ export class RunTimeouts {
     const { view } = this.#led;
     this.#isProposing = true;
     const done = (_: Proposed): void => this.#onProposed();
-    this.#log.proposeControl({ kind: "timeOut", reason, view, extendedMs }, "manager", done);
+    const control = { kind: "timeOut", reason, view, extendedMs } as const;
+    this.#log.proposeControl(control, { by: "manager" }, done);
   }
 
   /** Whatever came of it: what stands in the log is looked at again. */

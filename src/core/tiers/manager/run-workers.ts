@@ -216,7 +216,8 @@ export class RunWorkers {
 
   openCores(cores: readonly RunCore[], { entry, files, overrides }: Submission): void {
     for (const [life, own] of byLife(cores)) {
-      const order: Open = { kind: "open", cores: own, entry, files, overrides };
+      const waiting = this.#anew.get(keyOf(life))?.cores ?? [];
+      const order: Open = { kind: "open", cores: [...waiting, ...own], entry, files, overrides };
       this.#rows.open(life);
       if (this.opensAnew(life)) this.#anew.set(keyOf(life), order);
       else this.#rows.push(life, order);

@@ -20,8 +20,8 @@ export function tenantOf({ tenant }: EndedJob["needs"]): string {
 
 export class ServedTenants {
   readonly #last = new Map<string, number>();
-  /** Jobs of each that are remembered: with the last of them its tenant is forgotten. */
-  readonly #jobs = new Map<string, number>();
+  /** When each of its jobs that are remembered did: with the last of them its tenant is forgotten. */
+  readonly #times = new Map<string, number[]>();
 
   get last(): ReadonlyMap<string, number> {
     return this.#last;
@@ -32,24 +32,32 @@ export class ServedTenants {
     if (at === null) return;
     const tenant = tenantOf(job.needs);
     this.#last.set(tenant, Math.max(at, this.#last.get(tenant) ?? 0));
-    this.#jobs.set(tenant, (this.#jobs.get(tenant) ?? 0) + 1);
+    const times = this.#times.get(tenant);
+    if (times === undefined) this.#times.set(tenant, [at]);
+    else times.push(at);
   }
 
   forget(job: EndedJob): void {
-    if (servedAt(job) === null) return;
+    const at = servedAt(job);
     const tenant = tenantOf(job.needs);
-    const left = (this.#jobs.get(tenant) ?? 0) - 1;
-    if (left > 0) this.#jobs.set(tenant, left);
-    else {
-      this.#jobs.delete(tenant);
+    const times = this.#times.get(tenant) ?? [];
+    const place = at === null ? -1 : times.indexOf(at);
+    if (place < 0) return;
+    times.splice(place, 1);
+    if (times.length === 0) {
+      this.#times.delete(tenant);
       this.#last.delete(tenant);
-    }
+    } else if (at === this.#last.get(tenant)) this.#last.set(tenant, times.reduce(later));
   }
 
   clear(): void {
     this.#last.clear();
-    this.#jobs.clear();
+    this.#times.clear();
   }
+}
+
+function later(one: number, other: number): number {
+  return Math.max(one, other);
 }
 
 /** Null: it has had no cores, or nobody says when it gave them back. */

@@ -405,9 +405,9 @@ export class World {
       this.#push(index, { kind: "blobsReady", hashes: [hash] });
   }
 
-  control(job: string, control: Control): ClientAnswer {
+  control(job: string, control: Control, wish?: string): ClientAnswer {
     for (;;) {
-      const request = { kind: "control", job, by: "ada", control } as const;
+      const request = { kind: "control", job, by: "ada", control, wish } as const;
       const answer = this.ask(request, Math.max(0, this.leaderOf(job)));
       if (answer.kind !== "refused" || !["retry", "notLeader"].includes(answer.reason))
         return answer;
