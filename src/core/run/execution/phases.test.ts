@@ -46,27 +46,39 @@ it("takes none for stuck whose set-up is over and waits for a majority (T10)", (
   expect(phases.running.stuckCores(HOUR_MS)).toEqual([]);
 });
 
-it("tears down what was torn down by the log, though a share seems to be kept (900097)", () => {
+/** A workflow that makes load on two cores, driven by what was agreed to: nothing is by itself. */
+function loading(): Phases {
   const phases = new Phases([manifest("shop", {})], { slots: [0, 1], pool: 2 }, listener);
+  const log: readonly PhasesInput[] = [
+    { kind: "start" },
+    { kind: "agreed", step: { kind: "place", workflow: "shop", cores: [0, 1], execution: 1 } },
+    { kind: "event", core: 0, event: { kind: "prepared", execution: 1 } },
+    { kind: "event", core: 1, event: { kind: "prepared", execution: 1 } },
+    { kind: "agreed", step: { kind: "setup", workflow: "shop", core: 0 } },
+    { kind: "agreed", step: { kind: "setupDone", workflow: "shop", value: 7 } },
+  ];
+  for (const input of log) phases.step(input, 0);
+  return phases;
+}
+
+const over = { execution: 1, provided: {}, notes: [], counts: [], faults: [] };
+const finished = { kind: "finished", ...over } as const;
+
+it("expects nothing of a core that is over, while that waits for a majority (T10, 1000454)", () => {
+  const phases = loading();
+  expect(phases.running.loadingCores()).toEqual([0, 1]);
+  phases.step({ kind: "event", core: 0, event: finished }, 500);
+  expect([phases.running.loadingCores(), phases.running.stoppedCores()]).toEqual([[1], [1]]);
+});
+
+it("tears down what was torn down by the log, though a share seems to be kept (900097)", () => {
+  const phases = loading();
   const workflow = "shop";
-  const finished = { kind: "finished", execution: 1, provided: {}, notes: [], counts: [] } as const;
   const log: readonly (readonly [number, PhasesInput])[] = [
-    [0, { kind: "start" }],
-    [0, { kind: "agreed", step: { kind: "place", workflow, cores: [0, 1], execution: 1 } }],
-    [0, { kind: "event", core: 0, event: { kind: "prepared", execution: 1 } }],
-    [0, { kind: "event", core: 1, event: { kind: "prepared", execution: 1 } }],
-    [0, { kind: "agreed", step: { kind: "setup", workflow, core: 0 } }],
-    [0, { kind: "agreed", step: { kind: "setupDone", workflow, value: 7 } }],
     [500, { kind: "coreLost", core: 1, awaited: true }],
     // Decided before the plan was over, and committed after it: its leader gave nothing to it any more.
     [999, { kind: "coreJoined", core: 2, instead: 1 }],
-    [
-      1_100,
-      {
-        kind: "agreed",
-        step: { kind: "finished", workflow, core: 0, finished: { ...finished, faults: [] } },
-      },
-    ],
+    [1_100, { kind: "agreed", step: { kind: "finished", workflow, core: 0, finished } }],
     [1_101, { kind: "agreed", step: { kind: "teardown", workflow, core: 0 } }],
   ];
   const effects = log.flatMap(([at, input]) => [...phases.step(input, at)]);

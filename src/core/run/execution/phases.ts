@@ -335,6 +335,7 @@ export class Phases {
         this.#agree({ ...event, kind: "grant", workflow: name, core });
         return;
       case "finished":
+        running.over.add(core);
         if (running.unfinished.has(core))
           this.#agree({ kind: "finished", workflow: name, core, finished: event });
         return;

@@ -23,6 +23,8 @@ export interface Running {
   readonly vacant: Map<number, { readonly index: number; to: number | null }>;
   readonly preparing: Set<number>;
   readonly unfinished: Set<number>;
+  /** Those of them that say they have, which is only not agreed yet: that may take as long as a majority is away. */
+  readonly over: Set<number>;
   readonly outcomes: Map<number, Finished>;
   setup: unknown;
   /** The core that runs set-up or tear-down for all. */
@@ -69,6 +71,7 @@ export function newRunning(
     vacant: new Map(vacant.map(({ core, index }) => [core, { index, to: null }])),
     preparing: new Set(cores.map(({ core }) => core)),
     unfinished: new Set(cores.map(({ core }) => core)),
+    over: new Set(),
     outcomes: new Map(),
     setup: undefined,
     aside: undefined,
@@ -191,8 +194,8 @@ export class RunningWorkflows {
 }
 
 /** The cores that it waits for. */
-function busyCores({ aside, phase, preparing, unfinished }: Running): number[] {
-  if (phase === "running") return [...unfinished];
+function busyCores({ aside, over, phase, preparing, unfinished }: Running): number[] {
+  if (phase === "running") return [...unfinished].filter((core) => !over.has(core));
   if (phase === "preparing") return [...preparing];
   return aside === undefined ? [] : [aside];
 }
