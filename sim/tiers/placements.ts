@@ -10,6 +10,7 @@
 
 import { RunState } from "../../src/core/tiers/manager/run-state.ts";
 import { MANAGER_DEFAULTS } from "../../src/core/tiers/manager/types.ts";
+import { LIVE_MS } from "../../src/core/tiers/pressure/health.ts";
 import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { Network } from "../kernel/network.ts";
@@ -23,6 +24,10 @@ import type { SimWorker } from "./worker.ts";
 const CONTACT_MS_MAX = 30_000;
 /** A worker is taken for lost after 3 s, and a leader that has just begun waits 8 s for those it has not heard. */
 const UNHEARD_MS_MAX = 15_000;
+/** When half of them fail at once nobody is given up for a while: it may be the manager's network. (AD-19.32) */
+const HELD_MS_MAX = LIVE_MS + 5_000;
+/** When most are well again the others are judged once more. */
+const HELD_AFTER_MS_MAX = 5_000;
 /** A manager that has heard no worker at all since it began waits so long for one before its jobs count on none. */
 const NOBODY_MS_MAX = MANAGER_DEFAULTS.loadTimeoutMs;
 
@@ -42,6 +47,10 @@ export class Placements {
   readonly #contactSince = new Map<SimWorker, number>();
   /** Since when no manager can hear a worker, and its managers hear each other. */
   readonly #unheardSince = new Map<SimWorker, number>();
+  /** Those that no manager can hear. */
+  readonly #mute = new Set<SimWorker>();
+  /** When half of the workers of a datacenter, or more, were last unheard at once. */
+  readonly #massAt = new Map<string, number>();
   /** Which lives of its managers and gates a worker has to do with. */
   readonly #lives = new Map<SimWorker, string>();
   /** When each life of a manager has heard the first of its workers. */
@@ -69,8 +78,9 @@ export class Placements {
       since(this.#actsSince, `${leader} ${job}`, acts, this.#options.world.now);
       for (const core of state.lostCores) this.#noteLost(`${job} ${core}`);
     }
+    for (const worker of workers) this.#look(worker);
+    this.#lookAtAll();
     for (const worker of workers) {
-      this.#look(worker);
       this.#checkRunning(worker);
       for (const run of runs) this.#checkUnheard(worker, run);
     }
@@ -100,6 +110,17 @@ export class Placements {
     since(this.#contactSince, worker, isServed && inContact, now);
     const isMute = !isUp || own.every(({ process }) => this.#isCut(worker.index, process.index));
     since(this.#unheardSince, worker, isServed && isMute, now);
+    if (isMute) this.#mute.add(worker);
+    else this.#mute.delete(worker);
+  }
+
+  #lookAtAll(): void {
+    const { workers, world } = this.#options;
+    for (const { spec } of workers) {
+      const own = workers.filter((one) => one.spec.datacenter === spec.datacenter);
+      const mute = own.filter((one) => this.#mute.has(one)).length;
+      if (2 * mute >= own.length) this.#massAt.set(spec.datacenter, world.now);
+    }
   }
 
   /** In either direction. */
@@ -136,7 +157,10 @@ export class Placements {
     const unheardSince = this.#unheardSince.get(worker) ?? world.now;
     const anyHeardAt = this.#firstHeardAt.get(leader) ?? unheardSince + NOBODY_MS_MAX;
     const actsSince = this.#actsSince.get(`${leader} ${job}`) ?? world.now;
-    const isDue = world.now - Math.max(unheardSince, anyHeardAt, actsSince) >= UNHEARD_MS_MAX;
+    const massAt = this.#massAt.get(worker.spec.datacenter) ?? Number.NEGATIVE_INFINITY;
+    const isHeld = world.now - massAt <= HELD_AFTER_MS_MAX;
+    const unheardMs = world.now - Math.max(unheardSince, anyHeardAt, actsSince);
+    const isDue = unheardMs >= (isHeld ? HELD_MS_MAX : UNHEARD_MS_MAX);
     if (!acts || state.end !== null || !isDue) return;
     const kept = state.cores.filter(
       ({ core, worker: name }) => name === worker.name && !state.lostCores.has(core),
