@@ -108,7 +108,8 @@ describe("how long a suspect has", () => {
     ["one at twice that, seen by a slow one", "manager", 200, 2, {}, 96, 16],
     ["one so far that it is bounded", "manager", 400, 2, {}, 120, 32],
     ["a gate, which is given three times as much at most", "gate", 50, 4, {}, 72, 12],
-    ["a manager, which is given five times as much at most", "manager", 50, 4, {}, 96, 16],
+    ["a manager, which is given five times as much at most", "manager", 50, 6, {}, 120, 20],
+    ["a worker, which is given ten times as much at most", "worker", 50, 11, {}, 120, 40],
     ["a worker, however far", "worker", 400, 2, {}, 48, 8],
     ["one that has more time than the bound anyway", "manager", 2_500, 3, WAN, 180, 120],
   ] as const)(

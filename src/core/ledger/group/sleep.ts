@@ -58,7 +58,7 @@ export function isLeftAlone(ctx: VsrContext): boolean {
 function rest(ctx: VsrContext): void {
   const { state } = ctx;
   state.asleep = true;
-  // A restart that finds everything committed goes on sleeping.
+  // A restart of a job's group that finds everything committed goes on sleeping.
   markCommit(ctx);
 }
 

@@ -104,11 +104,10 @@ export class ForgottenRuns {
       this.#note(job);
       this.#onForgotten(job);
     }
-    const here = gone.map(runGroup);
-    if (here.length === 0) return;
+    if (gone.length === 0) return;
     const by = this.#context.datacenterGroup;
-    this.#context.emit({ kind: "forget", groups: here, by });
-    this.#context.log("info", "jobs.forgotten", { jobs: here.length });
+    this.#context.emit({ kind: "forget", groups: gone.map(runGroup), by });
+    this.#context.log("info", "jobs.forgotten", { jobs: gone.length });
   }
 
   #note(job: string): void {

@@ -5,7 +5,7 @@ import type { HealthDecision } from "./health.ts";
 
 /** Changes of one node that are remembered. */
 const CHANGES_MAX = 16;
-/** Nodes with a history; who was heard of longest ago is forgotten first. */
+/** Nodes with a history; whose last change is longest ago is forgotten first. */
 const NODES_MAX = 256;
 
 interface Change {
