@@ -141,9 +141,9 @@ export function plannedArrivals(plan: LoadPlan, untilMs: number): number {
   return plan.kind === "rate" ? areaUnder(plan.stages, untilMs) : 0;
 }
 
-/** Load asked for up to that time: users or arrivals per second times seconds, or seconds where it never changes. */
-export function plannedLoad(plan: LoadPlan, untilMs: number): number {
-  return "stages" in plan ? areaUnder(plan.stages, untilMs) : untilMs / 1_000;
+/** The users or arrivals per second at some time; 1 where they never change. */
+export function loadAt(plan: LoadPlan, ms: number): number {
+  return "stages" in plan ? lineAt(plan.stages, ms) : 1;
 }
 
 /** The most users or arrivals per second from then on; 1 where they never change. */

@@ -6,7 +6,14 @@ import { Recorder } from "../../../engine/recorder.ts";
 import { recorderHost } from "../../../engine/testing/recorder-host.ts";
 import { ERROR_KINDS } from "../../../protocols/protocol.ts";
 import { manifest } from "../job/testing/manifest.ts";
-import { type LoadPlan, plannedArrivals, type Stage } from "../plan/load.ts";
+import {
+  type LoadPlan,
+  loadAt,
+  plannedArrivals,
+  type Share,
+  type Stage,
+  shareOfUsers,
+} from "../plan/load.ts";
 import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
 const FRAME_MS = 100;
@@ -14,20 +21,26 @@ const VITALS = { cpu: 0, residentBytes: 0, activeUsers: 1 };
 const TIMES = { startedAt: 0, endedAt: 10, firstByteAt: 5, connectMs: -1, tlsMs: -1 };
 const CALL = { errorKind: null, status: 200, ...TIMES, bytesIn: 1, bytesOut: 1 };
 
+/** Of a virtual user in a second. */
+const CALLS_PER_USER = 7;
+
 /** One core that does as its plan says, and is heard for a while. */
 class Loading {
   readonly workflow: WorkflowAggregate;
   readonly #recorder = new Recorder(false, recorderHost());
   readonly #load: LoadPlan;
+  readonly #share: Share;
   #factor = 1;
   #due = 0;
   #now = 0;
   made = 0;
 
-  constructor(load: LoadPlan) {
+  constructor(load: LoadPlan, core = 0, count = 1) {
     this.#load = load;
+    const users = Array.from({ length: count }, () => 1_000);
+    this.#share = { index: core, count, users };
     this.workflow = new WorkflowAggregate(manifest("shop", { load }), ERROR_KINDS);
-    this.workflow.started([0], 0);
+    this.workflow.started([...users.keys()], 0);
     this.#recorder.measureFrom(0);
   }
 
@@ -38,23 +51,34 @@ class Loading {
 
   run(ms: number, isHeard: boolean): void {
     for (const until = this.#now + ms; this.#now < until; ) {
-      const before = plannedArrivals(this.#load, this.#now);
       this.#now += FRAME_MS;
-      this.#due += this.#factor * (plannedArrivals(this.#load, this.#now) - before);
+      this.#due += this.#asked();
       for (; this.made < Math.floor(this.#due); this.made++)
         this.#recorder.call(this.#recorder.stepNumber("pay", "http", {}), CALL, 0, 0, this.#now);
       if (isHeard) this.#tell();
     }
   }
 
+  /** In the last window. */
+  #asked(): number {
+    const load = this.#load;
+    if (load.kind === "rate") {
+      const before = plannedArrivals(load, this.#now - FRAME_MS);
+      return this.#factor * (plannedArrivals(load, this.#now) - before);
+    }
+    const total = Math.round(this.#factor * loadAt(load, this.#now - FRAME_MS));
+    return (CALLS_PER_USER * shareOfUsers(total, this.#share) * FRAME_MS) / 1_000;
+  }
+
   #tell(): void {
     const moment = { measuredMs: this.#now, warmingUp: false, target: 0, arrivalsWaiting: 0 };
     const bytes = this.#recorder.frame(moment, this.#now, "window");
-    this.#recorder.acknowledged(this.workflow.frame(0, bytes, VITALS, this.#now).held);
+    const core = this.#share.index;
+    this.#recorder.acknowledged(this.workflow.frame(core, bytes, VITALS, this.#now).held);
   }
 
   get loss(): ReturnType<WorkflowAggregate["shareOf"]> {
-    return this.workflow.shareOf(0, this.#now);
+    return this.workflow.shareOf(this.#share.index, this.#now);
   }
 }
 
@@ -87,6 +111,30 @@ describe("what a lost core may have made since its last frame", () => {
           expect(core.made - requestsCounted).toBeLessThanOrEqual(requestsUnseen);
         // Who was heard for a while is bounded.
         else expect(heardMs < 1_300 || requestsCounted === 0).toBe(true);
+      }),
+    );
+  });
+
+  it("is bounded where users are dealt to several cores, and their number changes", () => {
+    const ms = fc.integer({ min: 20, max: 60 }).map((at) => at * FRAME_MS);
+    const users = fc.integer({ min: 1, max: 30 });
+    const factor = fc.constantFrom(null, 0.5, 2, 5);
+    const at = fc.record({ core: fc.nat(4), more: fc.nat(4) });
+    fc.assert(
+      fc.property(users, users, ms, ms, factor, at, (from, to, heardMs, unheardMs, late, where) => {
+        const steps = [
+          { durationMs: heardMs, from, to: from },
+          { durationMs: 60_000, from: to, to },
+        ];
+        const count = where.core + where.more + 1;
+        const core = new Loading({ kind: "vus", stages: steps }, where.core, count);
+        core.run(heardMs, true);
+        if (late !== null) core.scale(late);
+        core.run(unheardMs, false);
+        const { isUnbounded, requestsCounted, requestsUnseen } = core.loss;
+        if (isUnbounded !== true)
+          expect(core.made - requestsCounted).toBeLessThanOrEqual(requestsUnseen);
+        else expect(requestsCounted).toBe(0);
       }),
     );
   });

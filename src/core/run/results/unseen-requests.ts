@@ -11,11 +11,18 @@ const STRETCH_MS = 1_000;
 /** What a frame does not tell yet: its last windows are not full. */
 export const OPEN_WINDOWS_MS = 2 * WINDOW_MS;
 
-/** What a frame says, or several together. */
+/** What a frame says. */
 interface Seen {
   readonly measuredMs: number;
   readonly requests: number;
-  /** Up to then, in the plan's unit of load times seconds. */
+  /** The least that this core is asked for by then, in the plan's unit of load. */
+  readonly load: number;
+}
+
+/** Up to a frame; `asked` is of its core at least, in the plan's unit of load times seconds. */
+interface Counted {
+  readonly measuredMs: number;
+  readonly requests: number;
   readonly asked: number;
 }
 
@@ -27,19 +34,23 @@ export interface Unseen {
 
 export class UnseenRequests {
   /** Where the present stretch began: with a frame, so that both ends tell as much of their last windows. */
-  #from: Seen | null = null;
-  #last: Seen = { measuredMs: 0, requests: 0, asked: 0 };
+  #from: Counted | null = null;
+  #last: Counted = { measuredMs: 0, requests: 0, asked: 0 };
+  #load = Number.POSITIVE_INFINITY;
   #seenAtMs = 0;
   /** For each unit of load that was asked for; null before a stretch is over. */
   #most: number | null = null;
 
-  seen(seen: Seen, nowMs: number): void {
-    this.#last = seen;
+  seen({ load, measuredMs, requests }: Seen, nowMs: number): void {
+    const sinceMs = Math.max(0, measuredMs - this.#last.measuredMs);
+    const asked = this.#last.asked + (Math.min(load, this.#load) * sinceMs) / 1_000;
+    this.#last = { measuredMs, requests, asked };
+    this.#load = load;
     this.#seenAtMs = nowMs;
-    this.#from ??= seen;
-    if (seen.measuredMs - this.#from.measuredMs < STRETCH_MS) return;
-    this.#most = Math.max(this.#most ?? 0, ratio(this.#from, seen));
-    this.#from = seen;
+    this.#from ??= this.#last;
+    if (measuredMs - this.#from.measuredMs < STRETCH_MS) return;
+    this.#most = Math.max(this.#most ?? 0, ratio(this.#from, this.#last));
+    this.#from = this.#last;
   }
 
   /** Of the last frame. */
@@ -48,7 +59,7 @@ export class UnseenRequests {
   }
 
   /**
-   * `peak`: the highest load that may be asked for since the last frame. `users`: what each of them had under way
+   * `peak`: the highest load that this core may be asked for since the last frame. `users`: what each of them had under way
    * comes on top. Null when the core had hardly begun: nothing says how much it makes.
    */
   most(nowMs: number, users: number, peak: number): Unseen | null {
@@ -61,7 +72,7 @@ export class UnseenRequests {
   }
 }
 
-function ratio(from: Seen, to: Seen): number {
+function ratio(from: Counted, to: Counted): number {
   const asked = to.asked - from.asked;
   return asked > 0 ? (to.requests - from.requests) / asked : 0;
 }

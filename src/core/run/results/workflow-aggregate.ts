@@ -3,7 +3,7 @@
 import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { FaultCounts } from "../job/faults.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
-import { peakLoad, plannedArrivals, plannedLoad } from "../plan/load.ts";
+import { loadAt, peakLoad, plannedArrivals } from "../plan/load.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
 import { FrameWriter } from "../stats/frames.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -43,6 +43,8 @@ export class WorkflowAggregate {
   doing: "setting up" | "tearing down" | null = null;
   doingSinceMs = 0;
   cores: readonly number[] = [];
+  /** Into how many its load is split. */
+  #shares = 1;
   readonly faults = new FaultCounts();
   /** From which measured moment on how many times the load of the plan was asked for. */
   #factors: WorkflowTiming["factors"][number][] = [];
@@ -88,6 +90,7 @@ export class WorkflowAggregate {
     this.status = "running";
     this.startedAtMs = atMs;
     this.cores = cores;
+    this.#shares = Math.max(1, cores.length);
     for (const core of cores) this.#merger.attach(core);
   }
 
@@ -126,9 +129,12 @@ export class WorkflowAggregate {
     const { measuredMs, requests } = this.#merger.progressOf(core);
     const unseen = this.#unseen.get(core) ?? new UnseenRequests();
     this.#unseen.set(core, unseen);
-    const { load } = this.manifest;
-    const asked = this.#asked((untilMs) => plannedLoad(load, untilMs), measuredMs);
-    unseen.seen({ measuredMs, requests, asked }, nowMs);
+    const total = this.#factorAt(measuredMs) * loadAt(this.manifest.load, measuredMs);
+    // Whoever makes any load has a user.
+    const load = this.#dealsUsers
+      ? Math.max(1, Math.floor(Math.round(total) / this.#shares))
+      : total;
+    unseen.seen({ measuredMs, requests, load }, nowMs);
     if (measuredMs > this.#furthest.measuredMs) this.#furthest = { measuredMs, seenAtMs: nowMs };
   }
 
@@ -166,10 +172,19 @@ export class WorkflowAggregate {
   /** The highest load that may have been asked for since a frame: its last windows were not full yet. */
   #peakSince(frameMs: number): number {
     const sinceMs = Math.max(0, frameMs - OPEN_WINDOWS_MS);
-    const before = this.#factors.findLast(({ fromMs }) => fromMs <= sinceMs)?.factor ?? 1;
     const later = this.#factors.filter(({ fromMs }) => fromMs > sinceMs);
-    const factor = Math.max(before, ...later.map((one) => one.factor));
-    return factor * peakLoad(this.manifest.load, sinceMs);
+    const factor = Math.max(this.#factorAt(sinceMs), ...later.map((one) => one.factor));
+    const peak = factor * peakLoad(this.manifest.load, sinceMs);
+    return this.#dealsUsers ? Math.ceil(Math.round(peak) / this.#shares) : peak;
+  }
+
+  #factorAt(ms: number): number {
+    return this.#factors.findLast(({ fromMs }) => fromMs <= ms)?.factor ?? 1;
+  }
+
+  /** Whole ones, so that a core's part of them changes with their number. */
+  get #dealsUsers(): boolean {
+    return this.manifest.load.kind === "vus";
   }
 
   /** The load of this core is over. */
