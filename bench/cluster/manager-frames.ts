@@ -18,8 +18,9 @@ const CORES = 8;
 const STEPS = 20;
 /** Calls of each core per second. */
 const RATE = 500;
-const WORKERS = 50;
 const LIMIT: FramesLimit = { framesPerSecond: 10, must: 100 };
+/** As many as it must carry: what each costs falls as more of them share a turn. */
+const WORKERS = LIMIT.must;
 const WARM_UP_MS = 20_000;
 const FRAMES_MAX = 800;
 

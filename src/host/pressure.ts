@@ -9,7 +9,8 @@ import { performance } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 
 export const PRESSURE_EVERY_MS = 500;
-const LOOKED_EVERY_MS = 50;
+/** Often enough to see what people notice; an idle node wakes for little else. */
+const LOOKED_EVERY_MS = 100;
 /** Container and machine are asked this often: it takes four files, and others fill their memory slowly. */
 const SYSTEM_EVERY_MS = 2_000;
 const MICROS_PER_MS = 1e3;
