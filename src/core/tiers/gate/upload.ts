@@ -9,7 +9,8 @@ import type { GateContext } from "./context.ts";
 /** Parts that were not taken before the whole is given up; whoever wants it begins again. */
 const FAILURES_MAX = 3;
 
-export const FILES_ABSENT = "neither the gate that leads it nor any manager that it reaches has its files";
+export const FILES_ABSENT =
+  "neither the gate that leads it nor any manager that it reaches has its files";
 
 type Part = (bytes: Uint8Array | null, total: number) => void;
 

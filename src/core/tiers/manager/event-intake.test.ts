@@ -51,3 +51,22 @@ it("confirms an event when what follows from it is in the log, and takes it once
   expect(bench.answers()).toEqual([{ kind: "taken", next: 2 }]);
   expect(bench.taken).toEqual([0, 1]);
 });
+
+it("says what is held of figures with the answer, again while they are told again, and once", () => {
+  const bench = new Bench();
+  const held = { execution: 1, part: null, frame: 4 };
+  const life = { worker: "w0", incarnation: 1 };
+  const figures = { kind: "figures", execution: 1, part: null, bytes: new Uint8Array(0) } as const;
+  const tell = (first: number): unknown[] => {
+    const row = { kind: "events", ...life, job: "job", view: 1, first, wantsHeld: true } as const;
+    bench.intake.take(first, { ...row, events: [{ ...figures, cores: [] }] }, () => {
+      bench.intake.hold(life, held);
+      return [];
+    });
+    return bench.answers();
+  };
+  expect(tell(0)).toEqual([{ kind: "taken", next: 1, held: [held] }]);
+  // The answer was lost: what is repeated is not taken again, and is answered as before.
+  expect(tell(0)).toEqual([{ kind: "taken", next: 1, held: [held] }]);
+  expect(bench.take(1, [7])).toEqual([{ kind: "taken", next: 2 }]);
+});

@@ -62,8 +62,8 @@ export class EventIntake {
   hold(life: Life, held: HeldFigures): void {
     const { figures } = this.#intakeOf(life);
     figures.set(`${held.execution} ${held.part ?? ""}`, held);
-    if (figures.size > HELD_MAX)
-      for (const [first] of [...figures].slice(0, 1)) figures.delete(first);
+    const [first] = figures.keys();
+    if (figures.size > HELD_MAX && first !== undefined) figures.delete(first);
   }
 
   /** They are another leader's. */

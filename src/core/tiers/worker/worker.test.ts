@@ -1,6 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
 import { millis } from "../../base/brand.ts";
 import type { CoreEvent } from "../../run/job/core-messages.ts";
+import { manifest } from "../../run/job/testing/manifest.ts";
+import { readFrame } from "../../run/stats/frames.ts";
+import { StatsRecorder } from "../../run/stats/stats-recorder.ts";
 import type { Order, Orders } from "../messages.ts";
 import { HeldJob } from "./held-job.ts";
 import type { WorkerEffect, WorkerInput } from "./types.ts";
@@ -11,6 +14,7 @@ const CONFIG = {
   errorKinds: 0,
 };
 const JOB = "job-1";
+const SHAPE = { errorKinds: CONFIG.errorKinds, corrected: false };
 
 /** A worker in contact with m1, whose disk keeps what it is told at once. */
 class Bench {
@@ -327,6 +331,47 @@ describe("events", () => {
 });
 
 describe("figures", () => {
+  it("that are merged are written against what the answer says is held", () => {
+    const bench = new Bench({ contact: false });
+    bench.step({ kind: "link", manager: "m1", up: true, merges: true });
+    const begin = { kind: "start", execution: 1, setup: null, planMs: 0 } as const;
+    bench.orders([open(0)]);
+    bench.core(1, { kind: "loaded", manifests: [manifest("w", {})] });
+    bench.taken(1);
+    const command = { kind: "command", core: 0, token: 1, command: begin } as const;
+    bench.orders([start(0, 1), command], { first: 1 });
+    const recorder = new StatsRecorder(SHAPE);
+    let told = 1;
+    /** The frame that the next one of the core makes, and the one that it is written against. */
+    const tell = (held: number | null): readonly (number | undefined)[] => {
+      recorder.counts.completed++;
+      recorder.seal(told, { users: 1, target: 1, cpuMs: 1, lagMsMax: 1 });
+      const moment = { measuredMs: 100 * told, warmingUp: false, target: 1, arrivalsWaiting: 0 };
+      const bytes = recorder.frame(moment, true);
+      bench.now += 200;
+      const [row] = rows(bench.core(1, { ...frame(1, 0), bytes } as CoreEvent));
+      const [event] = row?.events.events ?? [];
+      const written = event?.kind === "figures" ? readFrame(event.bytes, SHAPE) : undefined;
+      expect(row?.events.wantsHeld).toBe(true);
+      const frames = held === null ? [] : [{ execution: 1, part: null, frame: held }];
+      const answer = { kind: "taken", next: ++told, held: frames } as const;
+      bench.step({ kind: "answered", job: JOB, view: 1, answer });
+      return [written?.number, written?.since];
+    };
+    expect([tell(1), tell(null), tell(3), tell(0), tell(5)]).toEqual([
+      ...[
+        [1, 0],
+        [2, 1],
+        [3, 1],
+      ],
+      // Whoever holds nothing is told all.
+      ...[
+        [4, 3],
+        [5, 0],
+      ],
+    ]);
+  });
+
   /** m1 has confirmed everything and said how hard-pressed it is. */
   function pressed(level: number): Bench {
     const bench = new Bench();
