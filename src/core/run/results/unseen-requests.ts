@@ -59,8 +59,8 @@ export class UnseenRequests {
   }
 
   /**
-   * `peak`: the highest load that this core may be asked for since the last frame. `users`: what each of them had under way
-   * comes on top. Null when the core had hardly begun: nothing says how much it makes.
+   * `peak`: the highest load that this core may be asked for since the last frame. `users`: what each of them had
+   * under way comes on top. Null when the core had hardly begun: nothing says how much it makes.
    */
   most(nowMs: number, users: number, peak: number): Unseen | null {
     if (this.#from === null || this.#most === null || this.#last.requests === 0) return null;
