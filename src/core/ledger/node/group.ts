@@ -45,6 +45,8 @@ export interface Group {
   readonly id: GroupId;
   readonly replica: Replica;
   readonly app: GroupApp;
+  /** Entries up to this one were on our disk when this process began; -1: none was. */
+  readonly recoveredSeq: number;
   /** Operations that no message carries yet. */
   queue: Operation[];
   readonly waiters: Map<string, CommitWaiter[]>;
@@ -63,9 +65,15 @@ export interface Group {
   armedAt: number;
 }
 
-export function newGroup(id: GroupId, replica: Replica, app: GroupApp): Group {
+export function newGroup(
+  id: GroupId,
+  replica: Replica,
+  app: GroupApp,
+  recoveredSeq: number,
+): Group {
   return {
     id,
+    recoveredSeq,
     replica,
     app,
     queue: [],

@@ -62,7 +62,8 @@ export class Groups {
     const staysAwake = app.kind !== "job";
     const replicaOptions = { self, config: config.vsr, standing: this.#context, staysAwake };
     const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);
-    const group = newGroup(id, replica, app);
+    const { entries = [] } = origin.kind === "recovered" ? origin.image : {};
+    const group = newGroup(id, replica, app, entries.at(-1)?.seq ?? -1);
     groups.set(id, group);
     this.#carryOut(group, replica.start(millis(now)));
     this.#afterStep(group);

@@ -360,7 +360,8 @@ export class Service {
     }
     const outcome = app.apply(entry);
     const text = outcome?.kind ?? entry.kind;
-    this.#context.emit({ kind: "applied", group: group.id, entry, outcome: text });
+    const isRecovered = entry.seq <= group.recoveredSeq;
+    this.#context.emit({ kind: "applied", group: group.id, entry, outcome: text, isRecovered });
     this.#commits.onCommitted(group, entry, outcome, copies);
     this.#listener.onApplied(group);
   }

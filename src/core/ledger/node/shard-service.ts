@@ -78,7 +78,9 @@ export class ShardService {
     const applied = app.apply(entry);
     if (applied === null) return;
     const { entry: shardEntry, outcome } = applied;
-    this.#context.emit({ kind: "applied", group: group.id, entry, outcome: outcome.kind });
+    const isRecovered = entry.seq <= group.recoveredSeq;
+    const said = { entry, outcome: outcome.kind, isRecovered };
+    this.#context.emit({ kind: "applied", group: group.id, ...said });
     this.#carryOut(group, app.waiters.applied(shardEntry, outcome, this.#moment(app)));
   }
 

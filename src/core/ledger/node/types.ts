@@ -137,6 +137,8 @@ export type LedgerEffect =
       readonly group: GroupId;
       readonly entry: LogEntry;
       readonly outcome: string;
+      /** It was on our disk when this process began. */
+      readonly isRecovered: boolean;
     }
   /** This node leads a group from now on, with this fence token, or does not any more. (VSR-32) */
   | {

@@ -22,6 +22,7 @@ import { DatacenterLeader } from "./datacenter-leader.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
 import { ForgottenRuns } from "./forgotten-runs.ts";
 import { GateRequests } from "./gate-requests.ts";
+import { JobClocks } from "./job-clocks.ts";
 import { JobQueue } from "./job-queue.ts";
 import { NodeRequests } from "./node-requests.ts";
 import type { RunEnd } from "./run-entries.ts";
@@ -45,8 +46,7 @@ export class Manager {
   readonly #forgotten: ForgottenRuns;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
-  /** When this process has folded in the last entry of each job that has not ended. */
-  readonly #appliedAt = new Map<string, number>();
+  readonly #clocks: JobClocks;
   #datacenter: DatacenterLeader | null = null;
   /** Of the datacenter's state as it was last asked for. */
   #queue: JobQueue | null = null;
@@ -55,6 +55,7 @@ export class Manager {
 
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
+    this.#clocks = new JobClocks(this.#context);
     this.#pins = new BlobPins(this.#context);
     this.#nodes = new NodeRequests(this.#context);
     const known = {
@@ -221,13 +222,20 @@ export class Manager {
       context.emit({ kind: "mayRest", group });
       return;
     }
-    const heardAt = this.#appliedAt.get(job) ?? null;
-    const ports = { heardAt, onEnded: (end: RunEnd) => this.#onEnded(job, end) };
+    const ports = {
+      beganAt: () => this.#clocks.beganAt(job),
+      onEnded: (end: RunEnd) => this.#onEnded(job, end),
+    };
     this.#runs.set(job, new RunLeader(job, view, run.state, context, ports));
     this.#workflows.begin(job, run.state);
   }
 
-  #onApplied({ entry, group, outcome }: Extract<ManagerInput, { kind: "applied" }>): void {
+  #onApplied({
+    entry,
+    group,
+    isRecovered,
+    outcome,
+  }: Extract<ManagerInput, { kind: "applied" }>): void {
     if (group === this.#context.datacenterGroup) {
       this.#pins.onChange();
       this.#forgotten.onApplied(entry.eventId);
@@ -237,8 +245,8 @@ export class Manager {
     if (!group.startsWith(RUN_PREFIX)) return;
     const job = group.slice(RUN_PREFIX.length);
     const state = this.#context.runOf(job)?.state;
-    if (state?.end === null) this.#appliedAt.set(job, this.#context.now);
-    else this.#appliedAt.delete(job);
+    if (state?.end === null) this.#clocks.heard(job, entry, isRecovered);
+    else this.#clocks.forget(job);
     this.#runs.get(job)?.onApplied(entry, outcome);
     if (state !== undefined) this.#workflows.look(job, state);
   }
@@ -315,7 +323,7 @@ export class Manager {
   /** Whatever its group has said here: the datacenter has had its end, and has forgotten it. */
   #forget(job: string): void {
     this.#context.proposals.forget(runGroup(job));
-    this.#appliedAt.delete(job);
+    this.#clocks.forget(job);
     this.#drop(job);
   }
 

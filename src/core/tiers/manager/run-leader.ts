@@ -87,8 +87,8 @@ export class RunLeader {
     state: RunState,
     context: ManagerContext,
     ports: {
-      /** When this process has folded in the last entry; null when it has not seen one. */
-      readonly heardAt: number | null;
+      /** When its group began, on the clock of this process; null when that has heard nothing of it. */
+      beganAt(): number | null;
       /** The job is over here: its cores go back and its result can be told. */
       onEnded(end: RunEnd): void;
     },
@@ -105,7 +105,7 @@ export class RunLeader {
       onOpenedAnew: (life, events) => this.#intake.skip(life, events),
     });
     this.#intake = new EventIntake(context);
-    this.#log = new RunLog(this, state, context, ports.heardAt, {
+    this.#log = new RunLog(this, state, context, ports.beganAt, {
       onSettled: (eventId) => this.#intake.settled(eventId),
       onEndedBefore: () => this.#onAdopted(),
       onProblem: (kind, problem) => this.#onProblem(kind, problem),

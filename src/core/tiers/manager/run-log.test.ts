@@ -25,7 +25,7 @@ it("is not behind what leaders before have decided, of which it has heard late",
   applied(state, { kind: "begin", createdAt: 0, ...begun }, 1);
   applied(state, { kind: "adopt", view: 1, at: 9_000 }, 1);
   context.setTime(70_000, 70_000);
-  const log = new RunLog({ job: "job", view: 2 }, state, context, 70_000, NOBODY);
+  const log = new RunLog({ job: "job", view: 2 }, state, context, () => 61_000, NOBODY);
   expect(log.at).toBe(9_000);
   // What the leader before has decided alone comes out of the log together with this leader's first entry.
   applied(state, { kind: "start", view: 1, at: 44_000 }, 1);
@@ -41,7 +41,7 @@ it.each([
 ])("a cancel that its log rejects %s", (_, hasStopped, cancelling) => {
   const context = contextOf();
   const state = new RunState();
-  const log = new RunLog({ job: "job", view: 1 }, state, context, null, NOBODY);
+  const log = new RunLog({ job: "job", view: 1 }, state, context, () => null, NOBODY);
   const answers: Proposed[] = [];
   const cancel = { kind: "cancel", reason: "enough" } as const;
   const answer = (proposed: Proposed): unknown => answers.push(proposed);

@@ -34,14 +34,15 @@ export class RunLog {
   readonly #open = new Set<string>();
   /** Why the job is cancelled, before that stands in the log; null: nobody asks for it. */
   cancelling: string | null = null;
+  readonly #heardBeganAt: () => number | null;
   #beganAt: number;
 
   constructor(
     { job, view }: { readonly job: string; readonly view: number },
     state: RunState,
     context: ManagerContext,
-    /** When this process has folded in the last entry; null when it has not seen one. */
-    heardAt: number | null,
+    /** As the entries that this process has folded in say; null when it has not seen one. */
+    heardBeganAt: () => number | null,
     listener: LogListener,
   ) {
     this.#job = job;
@@ -49,7 +50,8 @@ export class RunLog {
     this.#state = state;
     this.#context = context;
     this.#listener = listener;
-    this.#beganAt = context.now - elapsedMs(state, context, heardAt);
+    this.#heardBeganAt = heardBeganAt;
+    this.#beganAt = heardBeganAt() ?? context.now - elapsedMs(state, context);
   }
 
   /** When the group of the job began, on the clock of this process. */
@@ -79,7 +81,8 @@ export class RunLog {
    * now: its clock is not behind what the log says, or shares would join a plan that is over.
    */
   adopted(): void {
-    this.#beganAt = Math.min(this.#beganAt, this.#context.now - this.#state.at);
+    const heard = this.#heardBeganAt() ?? Number.POSITIVE_INFINITY;
+    this.#beganAt = Math.min(this.#beganAt, this.#context.now - this.#state.at, heard);
   }
 
   /** The time of the run. */
@@ -163,9 +166,8 @@ function problemOf(proposed: Proposed): string | null {
   return proposed.reason === "TOO_MANY_DECISIONS" ? "its log is full" : null;
 }
 
-/** How long the group of the job has been there: by our own clock where we can. */
-function elapsedMs(state: RunState, { now, wall }: ManagerContext, heardAt: number | null): number {
-  if (heardAt !== null) return state.at + Math.max(0, now - heardAt);
+/** How long the group of the job has been there, by the wall clocks of two managers. */
+function elapsedMs(state: RunState, { wall }: ManagerContext): number {
   return Math.max(state.at, wall - state.createdAt - state.waitedMs);
 }
 

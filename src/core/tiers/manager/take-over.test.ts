@@ -345,3 +345,46 @@ describe("a worker that was taken for lost", () => {
     expect(world.now - begunAt).toBeLessThan(30_000);
   });
 });
+
+describe("a datacenter all of whose managers were down", () => {
+  const LOAD_MS = 10_000;
+
+  /** Nobody leads a job of two cores for a while, after it has run for 3 s; `power`: its workers are down as well. */
+  function down(forMs: number, { managers = 3, power = false } = {}) {
+    const load = { kind: "vus", stages: [{ durationMs: LOAD_MS, from: 4, to: 4 }] } as const;
+    const world = new World({ managers, workers: 2, cores: 1, loadMs: LOAD_MS });
+    world.run(600);
+    const job = world.submit({ manifests: [manifest("shop", { load })], cores: 2 });
+    runs(world, job);
+    const beganAt = world.now;
+    world.run(3_000);
+    for (let at = 0; at < managers; at++) world.kill(at);
+    if (power) for (const worker of world.workers) worker.alive = false;
+    world.run(forMs);
+    if (power) for (const worker of world.workers) worker.restart();
+    for (let at = 0; at < managers; at++) world.start(at);
+    return { world, job, beganAt };
+  }
+
+  it.each([1, 3])("goes on with the time that has passed: %i managers", (managers) => {
+    const { beganAt, job, world } = down(5_000, { managers });
+    const { status, summary } = world.end(job);
+    const tookMs = world.now - beganAt;
+    expect([status, summary?.totals?.requests]).toEqual(["COMPLETED", world.calls()]);
+    expect(Math.abs((summary?.durationSeconds ?? 0) * 1_000 - tookMs)).toBeLessThan(2_500);
+  });
+
+  it("gives no share to anybody when its plan is over by the wall clock", () => {
+    const { job, world } = down(9_000, { power: true });
+    const made = world.calls();
+    const { status } = world.end(job);
+    world.run(5_000);
+    expect([status, world.calls()]).toEqual(["FAILED", made]);
+  });
+
+  it("goes on at the present moment of its plan when there is some of it left", () => {
+    const { beganAt, job, world } = down(2_000, { power: true });
+    world.end(job);
+    expect(world.now - beganAt).toBeLessThan(LOAD_MS + 4_000);
+  });
+});

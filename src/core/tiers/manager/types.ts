@@ -116,6 +116,8 @@ export type ManagerInput =
       readonly entry: LogEntry;
       /** What became of it: "rejected" when it changed nothing. */
       readonly outcome: string;
+      /** It was on our disk when this process began. */
+      readonly isRecovered: boolean;
     }
   /** The answer to `propose`. */
   | { readonly kind: "proposed"; readonly token: number; readonly answer: LedgerAnswer }

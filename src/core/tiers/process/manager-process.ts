@@ -200,8 +200,8 @@ export class ManagerProcess {
         break;
       }
       case "applied": {
-        const { entry, group, outcome } = effect;
-        this.#heard.push({ kind: "applied", group, entry, outcome });
+        const { entry, group, isRecovered, outcome } = effect;
+        this.#heard.push({ kind: "applied", group, entry, outcome, isRecovered });
         break;
       }
       case "peer": {
