@@ -24,6 +24,7 @@ import {
   type Refusal,
   type RefusalReason,
   type Routing,
+  refusal,
   type Submission,
 } from "../core/tiers/messages.ts";
 import { type RetryConfig, RetryDelays } from "../core/tiers/pressure/retry.ts";
@@ -40,9 +41,11 @@ import { nodeAead } from "../host/node-aead.ts";
 import { nodeClock } from "../host/node-clock.ts";
 import { StreamDriver } from "../host/stream-driver.ts";
 import { TcpPort } from "../host/tcp.ts";
+import type { Hello } from "../wire/hello.ts";
 import { KeyRing } from "../wire/key-ring.ts";
 import type { StreamEnvelope } from "../wire/registry.ts";
 import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
+import { helloProblem, type NameOf, requestProblem } from "./fitting.ts";
 
 interface ClusterAddress {
   /** "127.0.0.1:7700": all managers that are known; one that answers is enough. */
@@ -53,6 +56,8 @@ interface ClusterAddress {
   readonly environment?: string;
   /** Where this client is: gates there are asked before others; "": anywhere. */
   readonly datacenter?: string;
+  /** How options are called where the user wrote them; by their own names by default. */
+  readonly nameOf?: NameOf;
 }
 
 /** What a cluster does not do, with the reason it gives. */
@@ -117,27 +122,27 @@ export class ClusterClient {
   readonly #accepted = new Set<string>();
   readonly #waiting = new Map<number, (answered: Answered) => void>();
   readonly #random = new Random(randomUUID());
+  readonly #nameOf: NameOf;
   #ids = 1;
   #isClosed = false;
 
   private constructor(to: ClusterAddress) {
     const { cluster = "hyperscale", environment = "default", managers, secret } = to;
-    const { datacenter = "" } = to;
+    const { datacenter = "", nameOf = (option) => option } = to;
     const made = KeyRing.create(nodeAead, [secret], `${cluster}/${environment}`);
     if (!made.ok) throw new ClusterError(made.problem, "invalid");
+    const hello: Hello = {
+      ...{ cluster, environment, datacenter, role: "client", address: "" },
+      node: `client-${randomBytes(4).toString("hex")}`,
+      ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
+      ...{ capabilities: CAPABILITIES, nodeVersion: "" },
+    };
+    const problem = helloProblem(hello, nameOf);
+    if (problem !== null) throw new ClusterError(problem, "invalid");
+    this.#nameOf = nameOf;
+    const options = { hello, managers: managers as readonly Address[], ring: made.ring };
     this.#machine = new ClientProcess(
-      {
-        hello: {
-          ...{ cluster, environment, datacenter, role: "client", address: "" },
-          node: `client-${randomBytes(4).toString("hex")}`,
-          ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
-          ...{ capabilities: CAPABILITIES, nodeVersion: "" },
-        },
-        managers: managers as readonly Address[],
-        ring: made.ring,
-        entropy: randomBytes,
-        compressor: deflate,
-      },
+      { ...options, entropy: randomBytes, compressor: deflate },
       this.#random.fork("links"),
     );
     this.#loop = new Loop(nodeClock, (error) => {
@@ -305,6 +310,8 @@ export class ClusterClient {
 
   /** Asks one manager after the other until one decides. */
   async #decide(value: ClientRequest): Promise<Decided> {
+    const problem = requestProblem(value, this.#nameOf);
+    if (problem !== null) throw new ClusterError(problem, "invalid");
     const job = "job" in value && this.#accepted.has(value.job) ? value.job : null;
     const delays = new RetryDelays(RETRY, this.#random);
     const asking = new Asking(job, performance.now());
@@ -312,7 +319,7 @@ export class ClusterClient {
       if (this.#isClosed) throw new ClusterError("this client is closed", null);
       const message = { name: "clientRequest", correlation: 0, value } as const;
       const { answer: said, from } = await this.#ask(message, null);
-      const answer = said?.name === "clientAnswer" ? said.value : null;
+      const answer = answerIn(said, from);
       const verdict = asking.take(answer, from, this.#machine, performance.now());
       if (verdict.kind === "decided") return { answer: verdict.answer, from };
       if (verdict.kind === "givenUp") throw this.#unanswered(verdict.refusal);
@@ -352,6 +359,8 @@ export class ClusterClient {
       const part = bytes.subarray(offset, offset + BLOB_CHUNK_BYTES_MAX);
       const value = { hash, offset, total, bytes: part };
       const { answer } = await this.#ask({ name: "blobPut", correlation: 0, value }, manager);
+      const refused = answer?.name === "refusal" ? answerIn(answer, manager) : null;
+      if (refused?.kind === "refused") throw new ClusterError(refused.message, refused.reason);
       if (answer?.name === "denial") {
         const { message, reason, retryAfterMs } = answer.value;
         if (!isPassing(reason)) throw new ClusterError(message, reason);
@@ -363,6 +372,14 @@ export class ClusterClient {
     }
     return false;
   }
+}
+
+/** What the one who answered does not understand is decided: it would not understand it the next time. */
+function answerIn(said: StreamEnvelope | null, from: Address | null): ClientAnswer | null {
+  if (said?.name === "clientAnswer") return said.value;
+  if (said?.name !== "refusal") return null;
+  const why = "most likely it has another version than this client";
+  return refusal("invalid", `${from} says: ${said.value.text}; ${why}`);
 }
 
 function unexpected(answer: ClientAnswer): ClusterError {

@@ -73,9 +73,13 @@ export interface JobEnd {
   readonly summary: RunSummary | null;
 }
 
+function nameOf(option: string): string {
+  return option === "overrides" ? "what env, only, seed and the load say together" : option;
+}
+
 /** Connects in the background; the first question waits for it. */
 export function connect({ addresses, as, ...rest }: ConnectOptions): Cluster {
-  const client = ClusterClient.open({ managers: addresses, ...rest });
+  const client = ClusterClient.open({ managers: addresses, nameOf, ...rest });
   return new Cluster(client, as ?? userInfo().username);
 }
 

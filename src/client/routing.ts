@@ -30,6 +30,11 @@ export function routingOf(placement: Placement, nameOf: (option: string) => stri
     ok: false,
     problem: `${nameOf(option)}: ${what}`,
   });
+  for (const option of ["datacenters", "prefer", "split"] as const)
+    if (placement[option]?.length === 0)
+      return wrong(option, "names no datacenter; name one, or leave it out");
+  if (!Number.isSafeInteger(count) || count < 1)
+    return wrong("datacenterCount", `is ${count}; it must be a whole number of at least 1`);
   if (strict === true && prefer.length === 0) return wrong("strict", `needs ${nameOf("prefer")}`);
   if (datacenterCount !== undefined && named.length > 0)
     return wrong("datacenterCount", "the datacenters are named already");

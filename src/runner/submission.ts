@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { maskCredentials } from "../core/base/mask-credentials.ts";
+import { clipText } from "../core/base/text.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { Submission } from "../core/tiers/messages.ts";
 import { OWN_PACKAGE } from "../engine/own-package.ts";
@@ -28,6 +29,9 @@ import {
 import { urlModule, urlRequest } from "./url-workflow.ts";
 import { packageVersion } from "./version.ts";
 import { writtenTexts } from "./written-texts.ts";
+
+/** Of the command line, for people: what is longer is clipped, such as a body that was typed. */
+const COMMAND_CHARACTERS_MAX = 4_096;
 
 interface PreparedJob {
   readonly submission: Submission;
@@ -70,10 +74,14 @@ export async function prepareJob(
       timeoutMs: runTimeoutMs(options),
       cores: cores ?? null,
       held: false,
-      command: options.command ?? `submit(${JSON.stringify(maskCredentials(target))})`,
+      command: clipText(commandOf(target, options), COMMAND_CHARACTERS_MAX),
       version: packageVersion(),
     },
   };
+}
+
+function commandOf(target: string, { command }: RunOptions): string {
+  return command ?? `submit(${JSON.stringify(maskCredentials(target))})`;
 }
 
 async function moduleOf(

@@ -56,12 +56,14 @@ describe("every stream message", () => {
       if (first === undefined) continue;
       const out = new ByteWriter();
       out.varint(MESSAGES[name].number);
-      out.varint(0);
+      out.varint(5);
       out.end(out.begin());
       const result = decodeStreamMessage(out.take());
       expect(result).toEqual({
         ok: false,
         problem: `${shape.name}: field "${first.name}" is missing`,
+        // Whoever sent it is told which one it was.
+        correlation: 5,
       });
     }
   });
@@ -73,6 +75,7 @@ describe("every stream message", () => {
     expect(decodeStreamMessage(out.take())).toEqual({
       ok: false,
       problem: "message 9999 is not known here",
+      correlation: 0,
     });
   });
 

@@ -13,7 +13,7 @@ import * as ledger from "./messages/ledger.ts";
 import { swimStreamPacket } from "./messages/membership.ts";
 import { refusal } from "./messages/refusal.ts";
 import * as worker from "./messages/worker.ts";
-import type { Decoded, Type, ValueOf } from "./schema.ts";
+import type { Type, ValueOf } from "./schema.ts";
 
 export type Priority = "critical" | "high" | "normal" | "low";
 export const PRIORITIES: readonly Priority[] = ["critical", "high", "normal", "low"];
@@ -121,17 +121,24 @@ export function encodeStreamMessage(envelope: StreamEnvelope, out = shared): Uin
   return out.take();
 }
 
-export function decodeStreamMessage(bytes: Uint8Array): Decoded<StreamEnvelope> {
+type Received =
+  | { readonly ok: true; readonly value: StreamEnvelope }
+  /** `correlation`: of the request that is not understood, as far as it was read; else 0. */
+  | { readonly ok: false; readonly problem: string; readonly correlation: number };
+
+export function decodeStreamMessage(bytes: Uint8Array): Received {
   const from = new ByteReader(bytes);
   const number = from.varint();
-  const correlation = from.varint();
+  const read = from.varint();
+  const correlation = from.failed ? 0 : read;
   const name = byNumber.get(number);
   if (name === undefined) {
-    return { ok: false, problem: from.problem ?? `message ${number} is not known here` };
+    const problem = from.problem ?? `message ${number} is not known here`;
+    return { ok: false, problem, correlation };
   }
   const value = MESSAGES[name].type.read(from);
   if (from.remaining > 0) from.fail("bytes after the end of a message");
-  if (from.problem !== null) return { ok: false, problem: from.problem };
+  if (from.problem !== null) return { ok: false, problem: from.problem, correlation };
   return { ok: true, value: { name, correlation, value } as StreamEnvelope };
 }
 

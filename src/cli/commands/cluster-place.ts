@@ -65,14 +65,38 @@ export function readLocalCluster(dir: string): LocalCluster | null {
   }
 }
 
-export function openCluster(flags: PlaceFlags): ClusterClient {
-  return ClusterClient.open(placeOf(flags));
+/** What is given by a flag of another name, or by none. */
+const GIVEN_AS: Readonly<Record<string, string>> = {
+  as: "the name of the user",
+  command: "the command line",
+  datacenter: "--near",
+  job: "JOB",
+  key: "--idempotency-key",
+  manifests: "the description of the workflows",
+  node: "NODE",
+  overrides: "what -e, --only, --seed and the flags of the load say together",
+  tags: "what --tag says",
+  target: "FILE|URL",
+  thresholds: "--threshold",
+};
+
+/** How an option of the client is called on the command line. */
+export function flagOf(option: string): string {
+  const hyphenated = option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return GIVEN_AS[option] ?? `--${hyphenated}`;
+}
+
+export function openCluster(flags: PlaceFlags, nameOf = flagOf): ClusterClient {
+  return ClusterClient.open({ ...placeOf(flags), nameOf });
 }
 
 /** Who is asked, and with which secret; throws when that cannot be told. */
 export function placeOf(flags: PlaceFlags): Parameters<typeof ClusterClient.open>[0] {
   const { cluster, dir = CLUSTER_DIR, environment } = flags;
   const { env } = process;
+  for (const flag of ["gate", "manager"] as const)
+    if (flags[flag]?.length === 0)
+      throw new UsageError(`--${flag} names no address; write it as host:port, or leave it out`);
   const named =
     flags.gate ??
     flags.manager ??

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Command } from "commander";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { registerJobs, registerNodes } from "./jobs.ts";
 
 describe("jobs", () => {
@@ -10,6 +13,53 @@ describe("jobs", () => {
     expect(commands).toHaveLength(9);
     const silent = commands.filter(({ options }) => !options.some(({ long }) => long === "--json"));
     expect(silent.map((one) => one.name())).toEqual([]);
+  });
+});
+
+describe("a job that no cluster could know", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+    process.exitCode = 0;
+  });
+
+  const folder = mkdtempSync(join(tmpdir(), "hyperscale-jobs-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const key = join(folder, "client.key");
+  writeFileSync(key, "gh7Kq2-vT9xLw4Zm\n");
+  const place = ["--gate", "127.0.0.1:1", "--credentials", key];
+
+  async function said(...args: readonly string[]): Promise<string> {
+    const lines: string[] = [];
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
+    const program = new Command();
+    registerJobs(program);
+    await program.parseAsync(["jobs", ...args, ...place], { from: "user" });
+    return lines.join("");
+  }
+
+  it.each([
+    ["show"],
+    ["events"],
+    ["attach", "--ui=none"],
+    ["results", "--out=nowhere"],
+    ["cancel"],
+    ["pause"],
+    ["resume"],
+  ])("is refused by jobs %s before anybody is asked", async (command, ...flags) => {
+    expect(await said(command, "", ...flags)).toBe(
+      `hyperscale jobs ${command}: JOB is empty: it takes 1 to 128 bytes of text\n`,
+    );
+    expect(process.exitCode).toBe(2);
+    process.exitCode = 0;
+    expect(await said(command, "j".repeat(3_000), ...flags)).toContain(
+      `hyperscale jobs ${command}: JOB has 3000 bytes of text: it takes at most 128\n`,
+    );
+    expect(process.exitCode).toBe(2);
+  });
+
+  it("nor is a cluster that is named by nothing", async () => {
+    expect(await said("list", "--manager=")).toContain("--manager names no address");
+    expect(process.exitCode).toBe(2);
   });
 });
 

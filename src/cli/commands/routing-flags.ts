@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { routingOf } from "../../client/routing.ts";
 import type { Routing } from "../../core/tiers/messages.ts";
 import { listed, wholeNumberFrom } from "../option-values.ts";
+import { flagOf } from "./cluster-place.ts";
 import { UsageError } from "./ledger-target.ts";
 
 export interface RoutingFlags {
@@ -26,13 +27,9 @@ export function withRouting(command: Command): Command {
 }
 
 export function routingFrom(flags: RoutingFlags): Routing {
-  const routed = routingOf(flags, (option) => `--${option.replace(/[A-Z]/g, hyphenated)}`);
+  const routed = routingOf(flags, flagOf);
   if (!routed.ok) throw new UsageError(routed.problem);
   return routed.routing;
-}
-
-function hyphenated(letter: string): string {
-  return `-${letter.toLowerCase()}`;
 }
 
 function splitIn(text: string): Routing["weights"] {

@@ -11,7 +11,7 @@ import { prepareJob } from "../../runner/submission.ts";
 import { createView } from "../../ui/view.ts";
 import { reportWish } from "../open-page.ts";
 import { complain, jsonText } from "../print.ts";
-import { openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
+import { flagOf, openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { UsageError } from "./ledger-target.ts";
 import { logFileOf, openLogLines, withLogFile } from "./log-options.ts";
@@ -129,7 +129,7 @@ class EarlyInterrupt {
 
 async function submit(target: string, flags: SubmitFlags): Promise<number> {
   const logLines = await openLogLines(logFileOf(flags));
-  const client = openCluster(flags);
+  const client = openCluster(flags, (option) => (option === "job" ? "--rejoin" : flagOf(option)));
   try {
     const options = optionsOf(flags);
     const { files, reports, ...prepared } = await prepareJob(target, options, complain);

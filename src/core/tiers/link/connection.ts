@@ -28,6 +28,7 @@ import {
   LINGER_MS,
   SILENCE_MS_MAX,
 } from "./limits.ts";
+import { NOT_UNDERSTOOD, refusalOf } from "./refusal.ts";
 import type { LinkEffect, StreamFacts, StreamId } from "./types.ts";
 
 /** A stranger is told nothing, not even that it is one; whoever has the wrong secret sees only this. */
@@ -224,20 +225,19 @@ export class Connection {
     if (received.kind === "refused") this.#end(received.problem);
     if (received.kind !== "message" || this.#peer === null) return;
     const message = decodeStreamMessage(received.bytes);
-    if (!message.ok) this.#onUnreadable(message.problem);
+    if (!message.ok) this.#onUnreadable(message.problem, message.correlation);
     else if (message.value.name === "keepAlive") this.#onKeepAlive(message.value.value.answer);
     else this.#handlers.onMessage(this, this.#peer, message.value);
   }
 
-  /** The peer is told that it was not understood, and nothing about us. (AD-25, CODEC-7) */
-  #onUnreadable(problem: string): void {
+  /** The peer is told which of its messages was not understood, and nothing about us. (AD-25, CODEC-7) */
+  #onUnreadable(problem: string, correlation: number): void {
     if (this.#options.side === "client") {
       this.#end(problem);
       return;
     }
     const text = "this message is not understood here";
-    const value = { code: "UNSUPPORTED", text, retryAfterMs: null };
-    this.send({ name: "refusal", correlation: 0, value }, this.#now);
+    this.send(refusalOf(correlation, NOT_UNDERSTOOD, text), this.#now);
     this.#part(problem);
   }
 

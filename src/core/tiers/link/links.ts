@@ -43,6 +43,8 @@ export interface Incoming {
   readonly message: StreamEnvelope;
 }
 
+type RefusalEnvelope = Extract<StreamEnvelope, { readonly name: "refusal" }>;
+
 interface LinksHandlers {
   /** Why the one who answered at a peer's address is not that peer; null when it is. */
   readonly refusePeer: (peer: string, hello: Hello) => string | null;
@@ -55,6 +57,8 @@ interface LinksHandlers {
   readonly onUp: (peer: string) => void;
   /** What a kept peer says by itself, once the link is up. */
   readonly onPush: (peer: string, message: StreamEnvelope) => void;
+  /** A kept peer refuses something that was sent to it; its link is down after that. */
+  readonly onRefused?: (peer: string, refusal: RefusalEnvelope) => void;
   readonly onDown: (peer: string, problem: string) => void;
   /** Messages to a peer that is slow were given up. */
   readonly onDropped: (peer: string, count: number) => void;
@@ -305,8 +309,10 @@ export class Links {
   #onPush(link: KeptLink, connection: Connection, hello: Hello, message: StreamEnvelope): void {
     const misdirected = directionProblem(message.name, hello.role, this.#options.hello.role);
     if (misdirected !== null) connection.destroy(misdirected);
-    else if (message.name === "refusal") connection.destroy(message.value.text);
-    else this.#handlers.onPush(link.peer, message);
+    else if (message.name === "refusal") {
+      this.#handlers.onRefused?.(link.peer, message);
+      connection.destroy(message.value.text);
+    } else this.#handlers.onPush(link.peer, message);
   }
 
   #incoming(): ConnectionHandlers {

@@ -4,6 +4,9 @@ import { ERROR_BYTES_MAX } from "../../../wire/limits.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
 
+/** Sent again, the message would be refused again. */
+export const NOT_UNDERSTOOD = "UNSUPPORTED";
+
 export function refusalOf(
   correlation: number,
   code: string,

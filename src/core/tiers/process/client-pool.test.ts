@@ -8,11 +8,14 @@ import { address } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
 import { QUEUE_LIMITS } from "../link/limits.ts";
 import { type Incoming, Links } from "../link/links.ts";
+import { NOT_UNDERSTOOD, refusalOf } from "../link/refusal.ts";
 import { LINK_RULES } from "../link/rules.ts";
 import { Pipes } from "../link/testing/pipes.ts";
+import type { ClientRequest } from "../messages.ts";
 import { type ClientInput, ClientProcess } from "./client-process.ts";
 
 const TIMEOUT_MS = 5_000;
+const NOT_UNDERSTOOD_HERE = "this message is not understood here";
 const compressor = { deflate: (bytes: Uint8Array) => bytes, inflate: () => null };
 const drawn = new Random("entropy");
 const entropy = (count: number): Uint8Array =>
@@ -38,6 +41,11 @@ class World {
   readonly silent = new Set<string>();
   /** Who was asked, in order. */
   readonly asked: string[] = [];
+  /** What came of each question, in the order of their ends. */
+  readonly answers: { readonly id: number; readonly said: string | null; readonly at: number }[] =
+    [];
+  /** Whether gates do not say which message they mean, as those of earlier versions. */
+  isUnspecific = false;
   readonly client: ClientProcess;
   readonly #pipes = new Pipes();
   readonly #side: ReturnType<Pipes["add"]>;
@@ -54,12 +62,17 @@ class World {
   }
 
   push(input: ClientInput): void {
-    for (const effect of this.client.step(input, this.now))
-      if (effect.kind !== "link" && effect.kind !== "answered") this.#pipes.run(this.#side, effect);
+    for (const effect of this.client.step(input, this.now)) {
+      if (effect.kind === "answered") {
+        const { answer, id } = effect;
+        const said = answer?.name === "refusal" ? answer.value.text : (answer?.name ?? null);
+        this.answers.push({ id, said, at: this.now });
+      } else if (effect.kind !== "link") this.#pipes.run(this.#side, effect);
+    }
   }
 
-  ask(): string {
-    const message = { name: "clientRequest", correlation: 0, value: { kind: "nodes" } } as const;
+  ask(value: ClientRequest = { kind: "nodes" }): string {
+    const message = { name: "clientRequest", correlation: 0, value } as const;
     this.push({ kind: "ask", id: ++this.#ids, to: null, message, timeoutMs: TIMEOUT_MS });
     this.#pipes.settle();
     return this.asked.at(-1) ?? "";
@@ -102,6 +115,11 @@ class World {
     const isOpening = incoming.message.name === "clientOpening";
     if (!isOpening) this.asked.push(name);
     if (this.silent.has(name)) return;
+    if (this.isUnspecific && !isOpening) {
+      const refused = refusalOf(0, NOT_UNDERSTOOD, NOT_UNDERSTOOD_HERE);
+      links.answer(incoming.stream, refused, this.now);
+      return;
+    }
     const opened = {
       name: "opened",
       correlation,
@@ -115,6 +133,32 @@ class World {
     links.answer(incoming.stream, isOpening ? opened : answer, this.now);
   }
 }
+
+describe("a message that is not understood", () => {
+  const UNREADABLE = { kind: "status", job: "" } as const;
+
+  it("is answered with that word at once, and no other message for it", () => {
+    const world = new World("", { g1: "x" });
+    world.silent.add("g1");
+    world.ask();
+    world.ask(UNREADABLE);
+    expect(world.answers).toEqual([
+      { id: 3, said: NOT_UNDERSTOOD_HERE, at: 0 },
+      { id: 2, said: null, at: 0 },
+    ]);
+    world.silent.clear();
+    world.run(TIMEOUT_MS);
+    world.ask();
+    expect(world.answers.at(-1)).toMatchObject({ id: 4, said: "clientAnswer" });
+  });
+
+  it("is known when a peer does not say which one it is, if there is one only", () => {
+    const world = new World("", { g1: "x" });
+    world.isUnspecific = true;
+    world.ask();
+    expect(world.answers).toEqual([{ id: 2, said: NOT_UNDERSTOOD_HERE, at: 0 }]);
+  });
+});
 
 describe("whom a client asks", () => {
   it("is a gate of its own region as long as three are there", () => {

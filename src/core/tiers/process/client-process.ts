@@ -20,6 +20,7 @@ import type { Address } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { QUEUE_LIMITS } from "../link/limits.ts";
 import { Links } from "../link/links.ts";
+import { NOT_UNDERSTOOD } from "../link/refusal.ts";
 import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 import { PeerPool, type PoolView } from "../route/peer-pool.ts";
@@ -121,6 +122,7 @@ export class ClientProcess {
         },
         onSent: () => undefined,
         onUp: (peer) => this.#onUp(peer as Address),
+        onRefused: (peer, refusal) => this.#onRefused(peer as Address, refusal),
         onDown: (peer, problem) => this.#onDown(peer as Address, problem),
         onPush: (_peer, message) => this.#settle(message.correlation, message),
         onDropped: () => undefined,
@@ -256,6 +258,16 @@ export class ClientProcess {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const ask of waiting) this.#ask(ask);
+  }
+
+  /** What is not understood has its answer: it would not be the next time either. */
+  #onRefused(manager: Address, refusal: Extract<StreamEnvelope, { name: "refusal" }>): void {
+    if (refusal.value.code !== NOT_UNDERSTOOD) return;
+    const open = [...this.#asked].filter(([, { to }]) => to === manager).map(([id]) => id);
+    // One of an earlier version does not say which one it means.
+    const [only] = open.length === 1 ? open : [];
+    const id = refusal.correlation === 0 ? only : refusal.correlation;
+    if (id !== undefined && open.includes(id)) this.#settle(id, refusal);
   }
 
   #onDown(manager: Address, problem: string): void {

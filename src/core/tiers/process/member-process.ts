@@ -25,7 +25,7 @@ import { encodeCeiling } from "../../cluster/swim/durable-ceiling.ts";
 import { Swim } from "../../cluster/swim/swim.ts";
 import type { SwimEffect, SwimInput } from "../../cluster/swim/types.ts";
 import { type ExchangeResult, Exchanges } from "../link/exchanges.ts";
-import { refusalOf } from "../link/refusal.ts";
+import { NOT_UNDERSTOOD, refusalOf } from "../link/refusal.ts";
 import type { LinkEffect } from "../link/types.ts";
 import { MemberDatagrams } from "./member-datagrams.ts";
 import { MemberDiscovery } from "./member-discovery.ts";
@@ -351,7 +351,7 @@ export class MemberProcess {
     }
     this.#unsupported++;
     const text = `a bare agent does not take ${message.name}`;
-    this.#exchanges.answer(request, refusalOf(0, "UNSUPPORTED", text), this.#now);
+    this.#exchanges.answer(request, refusalOf(0, NOT_UNDERSTOOD, text), this.#now);
   }
 
   // ---- start and end ---------------------------------------------------------------------------
