@@ -29,6 +29,13 @@ describe("a question of a client", () => {
     expect(asking.take(UNKNOWN, ONE, BOTH, 3_100)).toEqual({ kind: "givenUp", refusal: UNKNOWN });
   });
 
+  it("about an unknown job ends at once when the one who denies it is the only one there is", () => {
+    const only = { connected: [ONE], isRefused: false, isOnly: true };
+    const verdict = new Asking(null, 0).take(UNKNOWN, ONE, only, 100);
+    expect(verdict).toEqual({ kind: "givenUp", refusal: UNKNOWN });
+    expect(new Asking("j1", 0).take(UNKNOWN, ONE, only, 100).kind).toBe("again");
+  });
+
   it("does not believe one that is behind while another has not been asked", () => {
     const asking = new Asking(null, 0);
     for (let now = 0; now < 20_000; now += 200)

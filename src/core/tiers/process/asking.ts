@@ -32,6 +32,8 @@ interface Reach {
   readonly connected: readonly Address[];
   /** Nobody takes this client in, and will not. */
   readonly isRefused: boolean;
+  /** There is one only, as far as is known: nobody whom it could be behind. */
+  readonly isOnly?: boolean;
 }
 
 export class Asking {
@@ -48,31 +50,26 @@ export class Asking {
   }
 
   /** `answer`: null when none came. */
-  take(
-    answer: ClientAnswer | null,
-    from: Address | null,
-    { connected, isRefused }: Reach,
-    now: number,
-  ): Verdict {
+  take(answer: ClientAnswer | null, from: Address | null, reach: Reach, now: number): Verdict {
     if (answer !== null && answer.kind !== "refused") return { kind: "decided", answer };
     if (answer !== null) {
       if (answer.reason === "unknownJob" && from !== null) this.#denied.add(from);
       this.#last = this.#saidOf(answer);
-      if (this.#isFinal(answer, connected, now)) return { kind: "givenUp", refusal: answer };
+      if (this.#isFinal(answer, reach, now)) return { kind: "givenUp", refusal: answer };
     }
-    if (isRefused || now - this.#beganAt > PATIENCE_MS)
+    if (reach.isRefused || now - this.#beganAt > PATIENCE_MS)
       return { kind: "givenUp", refusal: this.#last };
     const { address = null, retryAfterMs = 0 } = answer ?? {};
     return { kind: "again", to: address as Address | null, afterMs: retryAfterMs ?? 0 };
   }
 
-  #isFinal({ reason }: Refusal, connected: readonly Address[], now: number): boolean {
+  #isFinal({ reason }: Refusal, { connected, isOnly = false }: Reach, now: number): boolean {
     if (isPassing(reason)) return false;
     if (reason !== "unknownJob") return true;
     // What was accepted is there: whoever does not know it has not heard of it yet.
     if (this.#accepted !== null) return false;
     const isDeniedByAll = connected.every((one) => this.#denied.has(one));
-    return isDeniedByAll && now - this.#beganAt >= BEHIND_MS;
+    return isDeniedByAll && (isOnly || now - this.#beganAt >= BEHIND_MS);
   }
 
   /** An accepted job that nobody knows is no word about the job. */

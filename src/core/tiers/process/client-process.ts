@@ -156,6 +156,11 @@ export class ClientProcess {
     });
   }
 
+  /** As far as it was told, nobody else can be asked. */
+  get isOnly(): boolean {
+    return this.#managers.size === 1;
+  }
+
   get connected(): readonly Address[] {
     return [...this.#up];
   }
