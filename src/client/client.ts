@@ -124,6 +124,7 @@ export class ClusterClient {
   readonly #random = new Random(randomUUID());
   readonly #nameOf: NameOf;
   #ids = 1;
+  #answers = 0;
   #isClosed = false;
 
   private constructor(to: ClusterAddress) {
@@ -261,6 +262,11 @@ export class ClusterClient {
     return this.#background.pause(ms);
   }
 
+  /** How many answers have come, of whomever: whoever waits sees by it that somebody is there. */
+  get answers(): number {
+    return this.#answers;
+  }
+
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -279,6 +285,7 @@ export class ClusterClient {
       case "answered": {
         const answered = this.#waiting.get(effect.id);
         this.#waiting.delete(effect.id);
+        if (effect.answer !== null) this.#answers++;
         answered?.(effect);
         return;
       }

@@ -10,6 +10,7 @@ import type { Reporting } from "../../reporters/reporting.ts";
 import { complain } from "../print.ts";
 import { Interruption } from "./interruption.ts";
 import { type FinishOptions, finish } from "./run.ts";
+import { SilenceWatch, TAKEN_LOOKS_MAX, UNHEARD_LOOKS_MAX } from "./silence.ts";
 
 /** How often a job that is watched is asked after, and one that is not. */
 const WATCHED_MS = 150;
@@ -37,15 +38,22 @@ type Left = "detached" | "cancelling";
 export async function followJob(following: Following): Promise<number> {
   const { client, finishing, job, reporting } = following;
   const view = finishedOnce(following.view);
-  const steering = new Steering(client, job, (line) => view.message(line));
   let left: Left | null = null;
   let leave: (how: Left) => void = () => undefined;
   const leaving = new Promise<Left>((resolve) => {
     leave = resolve;
   });
+  const say = (line: string): void => {
+    if (left === null) view.message(line);
+  };
+  const steering = new Steering(client, job, say);
+  let silence: SilenceWatch | undefined;
   const interruption = new Interruption({
-    ...{ keyboard: process.stdin, say: (line: string) => view.message(line), leave },
-    cancel: () => steering.cancel(),
+    ...{ keyboard: process.stdin, say, leave },
+    cancel: () => {
+      steering.cancel();
+      silence = untilSilent(client, steering, () => leave("cancelling"));
+    },
   });
   // Of a job that has ended there is nothing to cancel: only reporters may still be waited for.
   let isOver = false;
@@ -60,7 +68,7 @@ export async function followJob(following: Following): Promise<number> {
     if (typeof end === "string") {
       left = end;
       view.finish(undefined);
-      return saidLeft(job, end);
+      return saidLeft(job, end, steering.isCancelTaken);
     }
     view.job?.({ id: job, status: end.status, reason: end.reason });
     if (end.summary === null) {
@@ -83,6 +91,7 @@ export async function followJob(following: Following): Promise<number> {
     process.off("SIGINT", interrupt);
     process.off("SIGTERM", terminate);
     interruption.end();
+    silence?.end();
     // Also after an error: it gives the terminal back.
     view.finish(undefined);
   }
@@ -102,13 +111,28 @@ function finishedOnce(view: RunView): RunView {
   };
 }
 
-function saidLeft(job: string, how: Left): number {
+/** Whoever was told to end does not wait for ever for a cluster that does not answer. */
+function untilSilent(
+  client: ClusterClient,
+  steering: Steering,
+  onSilent: () => void,
+): SilenceWatch {
+  const looksMax = (): number => (steering.isCancelTaken ? TAKEN_LOOKS_MAX : UNHEARD_LOOKS_MAX);
+  return new SilenceWatch(() => client.answers, looksMax, onSilent);
+}
+
+function saidLeft(job: string, how: Left, isCancelTaken: boolean): number {
   const again = `"hyperscale jobs attach ${job}" follows it`;
   if (how === "detached") {
     process.stdout.write(`${job} runs on; ${again}\n`);
     return EXIT_PASSED;
   }
-  complain(`hyperscale: ${job} is being cancelled; ${again}`);
+  if (isCancelTaken) complain(`hyperscale: ${job} is being cancelled; ${again}`);
+  else
+    complain(
+      `hyperscale: nobody has confirmed that ${job} is cancelled, and it may still run; ` +
+        `"hyperscale jobs cancel ${job}" cancels it, ${again}`,
+    );
   return EXIT_INTERRUPTED;
 }
 
@@ -169,11 +193,17 @@ class Steering {
   readonly #client: ClusterClient;
   readonly #job: string;
   readonly #say: (line: string) => void;
+  #isCancelTaken = false;
 
   constructor(client: ClusterClient, job: string, say: (line: string) => void) {
     this.#client = client;
     this.#job = job;
     this.#say = say;
+  }
+
+  /** The cluster has confirmed it. */
+  get isCancelTaken(): boolean {
+    return this.#isCancelTaken;
   }
 
   cancel(): void {
@@ -186,8 +216,12 @@ class Steering {
   }
 
   #control(control: Control): void {
-    this.#client.control(this.#job, control, userInfo().username).catch((error: unknown) => {
-      this.#say(`${control.kind}: ${error instanceof Error ? error.message : String(error)}`);
-    });
+    this.#client.control(this.#job, control, userInfo().username).then(
+      () => {
+        if (control.kind === "cancel") this.#isCancelTaken = true;
+      },
+      (error: unknown) =>
+        this.#say(`${control.kind}: ${error instanceof Error ? error.message : String(error)}`),
+    );
   }
 }

@@ -99,6 +99,16 @@ describe("Ctrl-C on a job that runs elsewhere", () => {
     expect([terminal.isRaw, terminal.isHeard]).toEqual([true, false]);
   });
 
+  it("SIGTERM cancels without asking, and the second signal of either kind ends the command", () => {
+    for (const isTTY of [true, false])
+      for (const second of ["cancel", "interrupt"] as const) {
+        const { events, interruption } = interrupted(new Terminal(isTTY));
+        interruption.cancel();
+        interruption[second]();
+        expect(events).toEqual(["said cancelling", "cancelled", "left cancelling"]);
+      }
+  });
+
   it("without a terminal cancels at once, and the second time ends the command", () => {
     const { events, interruption } = interrupted(new Terminal(false));
     interruption.interrupt();

@@ -1,6 +1,6 @@
 /**
  * Ctrl-C on a job that runs elsewhere. On a terminal it asks: cancel the job, leave it running, or go on. Without
- * one it cancels. Once a job is being cancelled, the next one ends the command at once.
+ * one it cancels, as SIGTERM does everywhere. Once that was asked for, the next one ends the command at once.
  */
 
 type Choice = "cancel" | "detach" | "goOn";
@@ -25,7 +25,7 @@ interface InterruptionPorts {
   readonly keyboard: Keyboard;
   readonly say: (line: string) => void;
   readonly cancel: () => void;
-  /** End here; the job goes on, or is being cancelled. */
+  /** End here; the job goes on, or its cancel is under way. */
   readonly leave: (how: "detached" | "cancelling") => void;
 }
 
@@ -41,15 +41,18 @@ export class Interruption {
 
   /** SIGINT. */
   interrupt(): void {
-    if (this.#cancelling) this.#ports.leave("cancelling");
-    else if (this.#ports.keyboard.isTTY !== true || this.#unask !== null) this.cancel();
-    else this.#ask();
+    const asks = this.#ports.keyboard.isTTY === true && this.#unask === null;
+    if (asks && !this.#cancelling) this.#ask();
+    else this.cancel();
   }
 
   /** Without asking: SIGTERM, or the second Ctrl-C. */
   cancel(): void {
     this.end();
-    if (this.#cancelling) return;
+    if (this.#cancelling) {
+      this.#ports.leave("cancelling");
+      return;
+    }
     this.#cancelling = true;
     this.#ports.say(
       "cancelling: waiting for work in flight; Ctrl-C again ends this command at once",
