@@ -133,6 +133,12 @@ function secretIn(file: string): string {
   return secret;
 }
 
+/** The caller named or gave something wrong: asked in the same words it is refused again. */
+export function isMistake(error: UsageError | ClusterError): boolean {
+  if (error instanceof UsageError) return true;
+  return error.reason === "invalid" || error.reason === "unknownJob";
+}
+
 /** Runs a command against a cluster; what it refuses is one line and exit code 1, or 2 when it is the caller's. */
 export async function withCluster(
   command: string,
@@ -146,8 +152,7 @@ export async function withCluster(
   } catch (error) {
     if (!(error instanceof UsageError) && !(error instanceof ClusterError)) throw error;
     complain(`hyperscale ${command}: ${error.message}`);
-    const mistake = error instanceof UsageError || error.reason === "invalid";
-    process.exitCode = mistake ? EXIT_USAGE : EXIT_FAILURE;
+    process.exitCode = isMistake(error) ? EXIT_USAGE : EXIT_FAILURE;
   } finally {
     await client?.close();
   }

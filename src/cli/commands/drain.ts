@@ -1,6 +1,6 @@
 /** `hyperscale drain NAME`: a node takes no new work; the command says how far it is. */
 
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { ClusterClient } from "../../client/client.ts";
 import { formatCounted } from "../../core/run/results/format.ts";
 import type { NodeView } from "../../core/tiers/messages.ts";
@@ -24,7 +24,11 @@ started again: end it with SIGTERM when this command has ended.`;
 export function registerDrain(program: Command): void {
   withPlace(program.command("drain <node>"))
     .description("a worker, manager or gate takes no new work; waits until it has none")
-    .option("--deadline <time>", "how long to wait for it (default: 10m)", someTime, DEADLINE_MS)
+    .addOption(
+      new Option("--deadline <time>", "how long to wait for it")
+        .argParser(someTime)
+        .default(DEADLINE_MS, "10m"),
+    )
     .addHelpText("after", HELP)
     .action((node: string, flags: DrainFlags) =>
       withCluster("drain", flags, (client) => drain(client, node, flags.deadline)),

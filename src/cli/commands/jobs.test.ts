@@ -14,6 +14,13 @@ describe("jobs", () => {
     const silent = commands.filter(({ options }) => !options.some(({ long }) => long === "--json"));
     expect(silent.map((one) => one.name())).toEqual([]);
   });
+
+  it("says what must be given", () => {
+    const program = new Command();
+    registerJobs(program);
+    const results = program.commands[0]?.commands.find((one) => one.name() === "results");
+    expect(results?.helpInformation()).toMatch(/--out <dir> +required: folder for/);
+  });
 });
 
 describe("a job that no cluster could know", () => {

@@ -82,7 +82,7 @@ export function registerJobs(program: Command): void {
     );
   withJson(jobs.command("results <job>"))
     .description("write the files of a job that has ended")
-    .requiredOption("--out <dir>", "folder for summary.json, report.html, junit.xml")
+    .requiredOption("--out <dir>", "required: folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
     .action((job: string, flags: ResultsFlags) =>
       withCluster("jobs results", flags, (client) => results(client, job, flags)),

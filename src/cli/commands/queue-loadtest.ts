@@ -56,7 +56,7 @@ export function registerLoadtests(queue: Command): void {
   add(queue, "report", "fetch what load tests left with their tasks: summary and report", "[id]")
     .option("--out <dir>", "where to put it, one folder per task", "results")
     .option("--schedule <id>", "of the newest tasks of a schedule, for `hyperscale trends`")
-    .option("--limit <n>", "of a schedule: how many (default: 20)", parseWhole, 20)
+    .option("--limit <n>", "of a schedule: how many", parseWhole, 20)
     .option("--open", "open the report")
     .action(run(fetchReports));
 }

@@ -95,7 +95,9 @@ export function registerRun(program: Command): void {
     .description(
       "Runs a workflow file (.ts, .mts, .js, .mjs) or loads one URL on this machine, at full speed.",
     );
-  withLogFile(withRunFlags(command))
+  withRunFlags(command);
+  for (const option of localFlags()) command.addOption(option);
+  withLogFile(command)
     .addHelpText("after", EXAMPLES)
     .action(async (target: string, flags: RunFlags) => {
       for (const flag of COMPILE_LATE) setFlagsFromString(flag);
@@ -165,11 +167,17 @@ export function withRunFlags(command: Command): Command {
       [],
     )
     .option("--metrics <host:port>", "let Prometheus scrape the run there, at /metrics")
-    .option("--samples <file>", "single calls as lines of JSON, one of a hundred")
     .option("--open", "show the report in the browser when the run is over")
-    .option("--csv", "also write steps.csv and series.csv")
-    .option("--trace", "no load: show one iteration of each flow, call by call, secrets masked")
-    .option("--inspect", "open a debugger port in each executor core");
+    .option("--csv", "also write steps.csv and series.csv");
+}
+
+/** What only this machine can show; `submit` knows the names to refuse them. */
+export function localFlags(): readonly Option[] {
+  return [
+    new Option("--samples <file>", "single calls as lines of JSON, one of a hundred"),
+    new Option("--trace", "no load: show one iteration of each flow, call by call, secrets masked"),
+    new Option("--inspect", "open a debugger port in each executor core"),
+  ];
 }
 
 const EXAMPLES = `

@@ -22,6 +22,29 @@ describe("submit", () => {
     },
   );
 
+  it.each([
+    ["--datacenters=", "--datacenters: names no datacenter"],
+    ["--prefer=", "--prefer: names no datacenter"],
+    ["--split=", "--split: names no datacenter"],
+  ])("refuses %s, which names none", async (flag, problem) => {
+    const said: string[] = [];
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
+    const program = new Command();
+    registerSubmit(program);
+    await program.parseAsync(["submit", "flow.ts", flag], { from: "user" });
+    expect(said.join("")).toContain(`hyperscale submit: ${problem}`);
+    expect(process.exitCode).toBe(2);
+  });
+
+  it("offers what it takes, and nothing that it refuses", () => {
+    const program = new Command();
+    registerSubmit(program);
+    const [command] = program.commands;
+    const help = command?.helpInformation() ?? "";
+    expect(help).toContain("--metrics");
+    for (const flag of ["--trace ", "--inspect", "--samples"]) expect(help).not.toContain(flag);
+  });
+
   it("can be read by tools", () => {
     const program = new Command();
     registerSubmit(program);

@@ -11,13 +11,22 @@ import { prepareJob } from "../../runner/submission.ts";
 import { createView } from "../../ui/view.ts";
 import { reportWish } from "../open-page.ts";
 import { complain, jsonText } from "../print.ts";
-import { flagOf, openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
+import { flagOf, isMistake, openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { UsageError } from "./ledger-target.ts";
 import { logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { type RoutingFlags, routingFrom, withRouting } from "./routing-flags.ts";
-import { checkFlags, explain, optionsOf, type RunFlags, reportsOf, withRunFlags } from "./run.ts";
+import {
+  checkFlags,
+  explain,
+  localFlags,
+  optionsOf,
+  type RunFlags,
+  reportsOf,
+  withRunFlags,
+} from "./run.ts";
 import { LoggedView } from "./run-log.ts";
+import { SilenceWatch, UNHEARD_LOOKS_MAX } from "./silence.ts";
 
 interface SubmitFlags extends RunFlags, PlaceFlags, RoutingFlags {
   readonly idempotencyKey?: string;
@@ -39,13 +48,15 @@ Examples:
 
 Ctrl-C asks whether to cancel the job, to leave it running, or to go on; without a terminal it cancels, with
 results. A client that dies leaves the job running: "hyperscale jobs attach ID".
-Exit codes: those of run; 1 also when a part of the load was lost.`;
+Exit codes: those of run; 1 also for a job that ended in part only (PARTIAL) or timed out. One that lost workers
+and completed is judged as any other: 0 when it passed, with "not to be trusted" and what was lost in its results.`;
 
 export function registerSubmit(program: Command): void {
   const command = program
     .command("submit")
     .summary("run a workflow file, or load a URL, on a cluster")
     .description("Runs a workflow file or loads one URL on a cluster, with the meaning of run.");
+  for (const option of localFlags()) command.addOption(option.hideHelp());
   withRouting(withLogFile(withPlace(withRunFlags(command))))
     .option("--idempotency-key <key>", "submitted once, however often it is sent with this key")
     .option("--rejoin <job>", "follow this job instead, if the cluster still knows it")
@@ -68,8 +79,7 @@ async function submitCommand(target: string, flags: SubmitFlags): Promise<number
   } catch (error) {
     if (error instanceof UsageError || error instanceof ClusterError) {
       complain(`hyperscale submit: ${error.message}`);
-      const mistake = error instanceof UsageError || error.reason === "invalid";
-      return mistake ? EXIT_USAGE : EXIT_FAILURE;
+      return isMistake(error) ? EXIT_USAGE : EXIT_FAILURE;
     }
     if (error instanceof RunError) return explain(error);
     throw error;
@@ -99,35 +109,53 @@ async function joinedOr(
   }
 }
 
+const NOT_KNOWN =
+  "hyperscale submit: nobody has answered yet, and the cluster may have taken the job all the same; " +
+  '"hyperscale jobs list" shows it, "hyperscale jobs cancel ID" cancels it';
+
 /**
  * A signal while the cluster decides: whether there is a job is not known yet, and ending now could leave one that
- * nobody follows. The first one waits for the answer, the second ends the command.
+ * nobody follows. The first one waits for the answer as long as anybody is there, the second ends the command.
  */
 class EarlyInterrupt {
-  #interrupted = false;
-  readonly #take = (signal: NodeJS.Signals): void => {
-    if (this.#interrupted && signal === "SIGINT") process.exit(EXIT_INTERRUPTED);
-    if (this.#interrupted) return;
-    this.#interrupted = true;
+  /** Null: it was interrupted, and nobody answers. */
+  readonly givenUp: Promise<null>;
+  readonly #client: ClusterClient;
+  #silence: SilenceWatch | undefined;
+  #giveUp: (none: null) => void = () => undefined;
+  readonly #take = (): void => {
+    if (this.#silence !== undefined) {
+      complain(NOT_KNOWN);
+      process.exit(EXIT_INTERRUPTED);
+    }
+    const looksMax = (): number => UNHEARD_LOOKS_MAX;
+    const giveUp = (): void => this.#giveUp(null);
+    this.#silence = new SilenceWatch(() => this.#client.answers, looksMax, giveUp);
     complain("cancelling as soon as the cluster has answered; Ctrl-C again ends this command");
   };
 
-  constructor() {
+  constructor(client: ClusterClient) {
+    this.#client = client;
+    this.givenUp = new Promise((resolve) => {
+      this.#giveUp = resolve;
+    });
     process.on("SIGINT", this.#take);
     process.on("SIGTERM", this.#take);
   }
 
   get interrupted(): boolean {
-    return this.#interrupted;
+    return this.#silence !== undefined;
   }
 
   end(): void {
+    this.#silence?.end();
     process.off("SIGINT", this.#take);
     process.off("SIGTERM", this.#take);
   }
 }
 
 async function submit(target: string, flags: SubmitFlags): Promise<number> {
+  const routing = routingFrom(flags);
   const logLines = await openLogLines(logFileOf(flags));
   const client = openCluster(flags, (option) => (option === "job" ? "--rejoin" : flagOf(option)));
   try {
@@ -135,7 +163,6 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const { files, reports, ...prepared } = await prepareJob(target, options, complain);
     const submission = { ...prepared.submission, tenant: flags.tenant ?? null };
     const wanted = [...reportsOf(flags), ...reports];
-    const routing = routingFrom(flags);
     const submitted = (): Promise<string> =>
       joinedOr(client, flags.rejoin, () =>
         client.submit(submission, files, flags.idempotencyKey, routing),
@@ -150,8 +177,18 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const run = { name, tags, title: title ?? undefined };
     let say = complain;
     const reporting = await startReportsOfOthers(wanted, run, (line) => say(line));
-    const early = new EarlyInterrupt();
-    const job = await submitted().finally(() => early.end());
+    const early = new EarlyInterrupt(client);
+    const job = await Promise.race([submitted(), early.givenUp])
+      .catch(async (error: unknown) => {
+        await reporting?.abandon();
+        throw error;
+      })
+      .finally(() => early.end());
+    if (job === null) {
+      await reporting?.abandon();
+      complain(NOT_KNOWN);
+      return EXIT_INTERRUPTED;
+    }
     const { env, stdin, stdout } = process;
     const wish = reportWish(flags.open);
     const plain = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
