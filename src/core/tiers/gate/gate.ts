@@ -19,6 +19,7 @@ import type { CallsView } from "./calls.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { GateContext } from "./context.ts";
 import type { FederatedView, RoutingView } from "./datacenters.ts";
+import { EndedParts } from "./ended-parts.ts";
 import type { GateWatchView } from "./gate-peers.ts";
 import { JobLeader } from "./job-leader.ts";
 import { JobReports } from "./job-reports.ts";
@@ -33,6 +34,7 @@ export class Gate {
   readonly #context: GateContext;
   readonly #requests: ClientRequests;
   readonly #reports: JobReports;
+  readonly #endedParts: EndedParts;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #leaders = new Map<string, JobLeader>();
   /** When each of them has something to do: every input asks for the next one, and thousands of jobs may wait. */
@@ -44,6 +46,7 @@ export class Gate {
   constructor(options: GateOptions, lookup: GateLookup) {
     this.#context = new GateContext(options, lookup);
     this.#reports = new JobReports(this.#context);
+    this.#endedParts = new EndedParts(this.#context);
     this.#requests = new ClientRequests(this.#context, {
       leaderOf: (job) => this.#leaders.get(job) ?? null,
       waiting: () =>
@@ -110,6 +113,7 @@ export class Gate {
       this.#context.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#context.datacenters.nextDeadline(),
       this.#context.gates.nextDeadline(),
+      this.#endedParts.nextDeadline(),
       this.#due.next() ?? Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
@@ -209,6 +213,7 @@ export class Gate {
     this.#context.gates.onTick(() => ownHealth(this.#context, this.#leaders.values()));
     for (const leader of this.#leaders.values()) if (leader.nextDeadline() <= now) leader.look();
     if (now >= this.#wakeAt) this.#wake();
+    this.#endedParts.onTick();
     this.#forget();
   }
 
@@ -219,7 +224,9 @@ export class Gate {
   #wake(): void {
     this.#wakeAt = this.#context.now + this.#context.options.config.wakeMs;
     const level = { level: "STRONG", minSeq: 0, staleMs: 0 } as const;
-    for (const { state } of this.#context.lookup.jobs()) {
+    const states = [...this.#context.lookup.jobs()].map(({ state }) => state);
+    this.#endedParts.remember(states);
+    for (const state of states) {
       if (hasJobEnded(state) || this.#leaders.has(state.jobId)) continue;
       const jobId = state.jobId as JobId;
       this.#context.request({ kind: "read", jobId, ...level }, () => undefined);

@@ -24,7 +24,7 @@ import { type Avoided, chooseDatacenters, whyAvoided } from "./choice.ts";
 import { ofJob } from "./cluster-summary.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
 import { JobClock } from "./job-clock.ts";
-import { type JobPart, keyOfPart, partsOf } from "./job-parts.ts";
+import { type JobPart, keyOfPart, partsOf, splitText } from "./job-parts.ts";
 import { JointRun } from "./joint-run.ts";
 import { encodeBegun } from "./joint-words.ts";
 import { leftBy } from "./results.ts";
@@ -157,10 +157,10 @@ export class JobLeader {
 
   #soonest(): number {
     // One that may not act yet waits for another, not for the time.
-    const acting = this.branches.filter((branch) => this.#mayAct(branch));
-    const all = [...acting, ...this.#left];
+    const { state } = this;
+    const all = [...(state === null ? [] : this.#acting(state)), ...this.#left];
     // Nobody judges while its log is written, or when it is to end anyhow.
-    const isIdle = this.#isAppending || this.state?.status === "CANCELLING";
+    const isIdle = this.#isAppending || state?.status === "CANCELLING";
     const judgeAt = isIdle ? NEVER : (this.#joint?.nextDeadline ?? NEVER);
     return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
   }
@@ -179,7 +179,7 @@ export class JobLeader {
     if (state === null || state.appliedSeq < 0) return;
     if (hasJobEnded(state)) this.#joint = null;
     else if (!this.#isAppending) this.#advance(state);
-    for (const branch of this.#branches.values()) if (this.#mayAct(branch)) branch.step();
+    for (const branch of this.#acting(state)) branch.step();
     for (const branch of this.#left) branch.step();
     this.#left = this.#left.filter(({ isOver }) => !isOver);
   }
@@ -273,6 +273,12 @@ export class JobLeader {
     const { now } = this.#context;
     if (now < this.#latenciesUntil) return "latencies";
     return now < this.#liveUntil ? "figures" : "none";
+  }
+
+  /** A job that had begun and is over wants nothing more of them: what was given up is told so by any gate. */
+  #acting(state: JobState): readonly Branch[] {
+    if (hasJobEnded(state) && state.run.started !== null) return [];
+    return this.branches.filter((branch) => this.#mayAct(branch));
   }
 
   /** Each in turn: the one before must have its cores. */
@@ -383,22 +389,12 @@ export class JobLeader {
     const leadMs = this.branches.length > 1 ? 0 : options.config.startLeadMs;
     const startAtMs = Math.floor(wall) + leadMs;
     const shares = state.run.dispatched.map(({ cores, dcId }) => ({ dcId, cores }));
-    if (shares.length > 1) this.#sayWhere(state);
+    // Whoever submitted it reads the split before the load begins.
+    if (shares.length > 1) this.lines.add(splitText(this.#chosen?.parts ?? []));
     this.#append(state, {
       ...{ kind: "JobStarted", startAtMs, shares },
       planDigest: sha256(state.spec),
     });
-  }
-
-  /** Whoever submitted it reads the split before the load begins. */
-  #sayWhere({ run }: JobState): void {
-    if (this.#spec === null) return;
-    const { routing, submission } = this.#spec;
-    const parts = partsOf(submission, routing, run.dispatched);
-    const shares = parts.map(
-      ({ datacenter, share }) => `${datacenter} ${Math.round(share * 100)} %`,
-    );
-    this.lines.add(`of the plan: ${shares.join(", ")}`);
   }
 
   /** Of several datacenters: the end by a threshold, the beginning of a workflow. True when something follows. */

@@ -40,6 +40,12 @@ export function partsOf(
   }));
 }
 
+/** For people: "of the plan: dc1 60 %, dc2 40 %". */
+export function splitText(parts: readonly JobPart[]): string {
+  const shares = parts.map(({ datacenter, share }) => `${datacenter} ${Math.round(share * 100)} %`);
+  return `of the plan: ${shares.join(", ")}`;
+}
+
 /** Under which key a datacenter is given its part: whoever leads the job finds the same one there. */
 export function keyOfPart(
   jobId: string,
