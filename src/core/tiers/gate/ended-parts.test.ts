@@ -2,30 +2,26 @@ import { describe, expect, it } from "vitest";
 import { GateWorld } from "./testing/world.ts";
 
 const BOTH = ["dc1", "dc2"];
+const GATES = [0, 1, 2];
+/** Until a circuit that was open for long lets something pass again. */
+const NOTICED_MS = 40_000;
 
-/** The manager and the worker of a datacenter end, as with its power. */
-function lose(world: GateWorld, name: string): void {
-  world.datacenter(name).kill(0);
-  world.datacenter(name).killWorker(0);
+/** A job in both, of which one datacenter is cut off and loads on for far longer than its plan says. */
+function cutOff(away: string): { readonly world: GateWorld; readonly job: string } {
+  const world = new GateWorld({ gates: GATES.length, datacenters: BOTH, loadMs: 3_000 });
+  world.datacenter(away).worker(0).loadMs = 3_600_000;
+  const job = world.submit({}, { datacenters: BOTH });
+  world.until(() => world.status(job) === "RUNNING");
+  world.run(500);
+  world.cut.add(away);
+  return { world, job };
 }
 
-function bringBack(world: GateWorld, name: string): void {
-  world.datacenter(name).start(0);
-  world.datacenter(name).worker(0).restart();
-}
-
-/** Its part of a job, as the datacenter itself tells it. */
+/** Its part of the job, as the datacenter itself tells it. */
 function partIn(world: GateWorld, name: string): readonly (string | null)[] {
   const told = world.datacenter(name).ask({ kind: "jobs", after: null });
   const jobs = told.kind === "jobs" ? told.jobs : [];
   return jobs.flatMap(({ reason, status }) => [status, reason]);
-}
-
-function begun(world: GateWorld): string {
-  const job = world.submit({}, { datacenters: BOTH });
-  world.until(() => world.status(job) === "RUNNING");
-  world.run(500);
-  return job;
 }
 
 /** What its status and result say, whichever gate tells. */
@@ -34,71 +30,84 @@ function outcome(world: GateWorld, job: string): unknown {
   return { reason, status, summary };
 }
 
-const isBusy = (world: GateWorld): boolean =>
-  BOTH.some((name) =>
-    [...world.datacenter(name).worker(0).jobs.values()].some(({ cores }) => cores.size > 0),
-  );
+function coresBusy(world: GateWorld, name: string): number {
+  const jobs = [...world.datacenter(name).worker(0).jobs.values()];
+  return jobs.reduce((sum, { cores }) => sum + cores.size, 0);
+}
 
-describe("a datacenter that was given up and comes back when the job is over", () => {
-  it.each(BOTH)("is told so, makes no load, and changes nothing of the job: %s", (name) => {
-    const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 3_000 });
-    const job = begun(world);
-    lose(world, name);
+/** It is told to end, and does. */
+function expectEnded(world: GateWorld, name: string, status: string): void {
+  expect(coresBusy(world, name)).toBeGreaterThan(0);
+  world.cut.clear();
+  world.run(NOTICED_MS);
+  expect(partIn(world, name)).toEqual(["CANCELLED", `the job is over: ${status}`]);
+  expect(coresBusy(world, name)).toBe(0);
+  const calls = world.calls();
+  world.run(5_000);
+  expect(world.calls()).toBe(calls);
+}
+
+describe("a datacenter that was given up and is heard again when the job is over", () => {
+  it.each(BOTH)("is told so once by each gate, and the job stays as it was: %s", (away) => {
+    const { job, world } = cutOff(away);
     const before = outcome(world, job);
-    expect(before).toMatchObject({ status: "PARTIAL", reason: `${name}: lost` });
-    const calls = world.calls();
-    bringBack(world, name);
-    world.run(30_000);
-    expect(partIn(world, name)).toEqual(["CANCELLED", "the job is over: PARTIAL"]);
-    expect([world.calls(), isBusy(world)]).toEqual([calls, false]);
+    expect(before).toMatchObject({ status: "PARTIAL", reason: `${away}: lost` });
+    expectEnded(world, away, "PARTIAL");
     expect(outcome(world, job)).toEqual(before);
-    const told = world.logs.filter((line) => line.startsWith("job.partOver"));
-    expect(told).toHaveLength(3);
     world.run(60_000);
-    expect(world.logs.filter((line) => line.startsWith("job.partOver"))).toEqual(told);
+    const told = world.logs.filter((line) => line.startsWith("job.partOver"));
+    expect(told).toHaveLength(GATES.length);
   });
 
-  it.each([
-    ["the gate that led it is gone", (leader: number) => [leader], []],
-    ["all gates were started anew", () => [0, 1, 2], [0, 1, 2]],
-  ] as const)("is told so when %s", (_, killed, started) => {
-    const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 3_000 });
-    const job = begun(world);
-    lose(world, "dc2");
+  it("is told so when the gate that led the job is gone", () => {
+    const { job, world } = cutOff("dc2");
     const before = outcome(world, job);
-    for (const gate of killed(world.leaderOf(job))) world.kill(gate);
-    for (const gate of started) world.start(gate);
-    const calls = world.calls();
-    bringBack(world, "dc2");
-    world.run(30_000);
-    expect(partIn(world, "dc2")).toEqual(["CANCELLED", "the job is over: PARTIAL"]);
-    expect([world.calls(), isBusy(world)]).toEqual([calls, false]);
+    world.kill(world.leaderOf(job));
+    expectEnded(world, "dc2", "PARTIAL");
+    expect(outcome(world, job)).toEqual(before);
+  });
+
+  it("is told so when all gates were started anew", () => {
+    const { job, world } = cutOff("dc2");
+    const before = outcome(world, job);
+    for (const gate of GATES) world.kill(gate);
+    for (const gate of GATES) world.start(gate);
+    world.run(10_000);
+    expectEnded(world, "dc2", "PARTIAL");
     expect(outcome(world, job)).toEqual(before);
   });
 
   it("is told of a cancel by gates that were started anew since", () => {
-    const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 3_000 });
-    const job = begun(world);
-    lose(world, "dc2");
+    const { job, world } = cutOff("dc2");
     const control = { kind: "cancel", reason: "enough" } as const;
     world.ask({ kind: "control", job, by: "me", control });
     expect(outcome(world, job)).toMatchObject({ status: "CANCELLED" });
-    for (const gate of [0, 1, 2]) world.kill(gate);
-    for (const gate of [0, 1, 2]) world.start(gate);
+    for (const gate of GATES) world.kill(gate);
+    for (const gate of GATES) world.start(gate);
+    world.run(10_000);
+    expectEnded(world, "dc2", "CANCELLED");
+  });
+
+  it("may have lost its power meanwhile", () => {
+    const { job, world } = cutOff("dc2");
+    const dc2 = world.datacenter("dc2");
+    dc2.kill(0);
+    dc2.killWorker(0);
+    outcome(world, job);
+    dc2.start(0);
+    dc2.worker(0).restart();
+    world.cut.clear();
     const calls = world.calls();
-    bringBack(world, "dc2");
-    world.run(30_000);
-    expect(partIn(world, "dc2")).toEqual(["CANCELLED", "the job is over: CANCELLED"]);
-    expect(world.calls()).toBe(calls);
+    world.run(NOTICED_MS);
+    expect([world.calls(), coresBusy(world, "dc2")]).toEqual([calls, 0]);
+    expect(world.logs.filter((line) => line.startsWith("job.partOver"))).toHaveLength(3);
   });
 
   it("does not keep gates awake while it is away", () => {
-    const world = new GateWorld({ datacenters: BOTH, loadMs: 3_000 });
-    const job = begun(world);
-    lose(world, "dc2");
-    world.end(job, 200_000);
+    const { job, world } = cutOff("dc2");
+    outcome(world, job);
     world.ticks = 0;
     world.run(10_000);
-    expect(world.ticks).toBeLessThan(100);
+    expect(world.ticks / GATES.length).toBeLessThan(100);
   });
 });

@@ -49,12 +49,13 @@ export class FakeWorker {
   isFrozen = false;
   beatAt = 0;
   #advance = 0;
-  readonly #loadMs: number;
+  /** How long a core of it loads, whatever its plan says. */
+  loadMs: number;
 
   constructor(name: string, cores: number, loadMs: number) {
     this.name = name;
     this.coreCount = cores;
-    this.#loadMs = loadMs;
+    this.loadMs = loadMs;
   }
 
   /** What waits there. */
@@ -110,7 +111,7 @@ export class FakeWorker {
     if (order.kind === "open") {
       for (const core of order.cores) {
         if (held.cores.has(core)) continue;
-        const opened = new FakeCore(this.#loadMs, now + this.spawnMs);
+        const opened = new FakeCore(this.loadMs, now + this.spawnMs);
         held.cores.set(core, opened);
         this.opened.push(opened);
       }
