@@ -141,6 +141,20 @@ function isRepeatable(kind: JobEventKind): boolean {
   }
 }
 
+/** Somebody asks for it, and is told when it comes too late. */
+function isOrder(kind: JobEventKind): boolean {
+  switch (kind) {
+    case "JobCancellationRequested":
+    case "JobAborted":
+    case "JobPaused":
+    case "JobResumed":
+    case "JobScaled":
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** The table of states and events. */
 function judge(state: JobState, event: JobEvent): Verdict {
   const { status } = state;
@@ -150,11 +164,10 @@ function judge(state: JobState, event: JobEvent): Verdict {
     return status === "ABSENT" ? create(event) : rejected("ALREADY_CREATED");
   }
   if (status === "ABSENT") return rejected("JOB_ABSENT");
-  if (isTerminal(status)) {
-    const stops = event.kind === "JobCancellationRequested" || event.kind === "JobAborted";
-    if (!stops) return NOOP;
-    return { change: {}, outcome: { kind: "alreadyTerminal", status } };
-  }
+  if (isTerminal(status))
+    return isOrder(event.kind)
+      ? { change: {}, outcome: { kind: "alreadyTerminal", status } }
+      : NOOP;
   if (status === "CANCELLING") return judgeCancelling(state, event);
   switch (event.kind) {
     case "JobAccepted":

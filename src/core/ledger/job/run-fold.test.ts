@@ -43,6 +43,7 @@ describe("the table of a run", () => {
   const over = "ALREADY_STARTED";
   const still = "NOT_RUNNING";
   const stop = "BEING_CANCELLED";
+  const late = "alreadyTerminal";
   const table: readonly (readonly [string, readonly string[]])[] = [
     [
       "CREATED",
@@ -81,7 +82,7 @@ describe("the table of a run", () => {
       [over, over, "→PAUSED", over, "noop", "→RUNNING", "→PAUSED", "→CANCELLING", "→PAUSED"],
     ],
     ["CANCELLING", [stop, stop, stop, stop, stop, stop, stop, "→CANCELLING", "→CANCELLING"]],
-    ["COMPLETED", Array<string>(7).fill("noop").concat(["alreadyTerminal", "noop"])],
+    ["COMPLETED", ["noop", "noop", "noop", "noop", late, late, late, late, "noop"]],
   ];
   const cells = table.flatMap(([status, row]) =>
     row.map((cell, at) => [status, columns[at] as RunEvent["kind"], cell] as const),

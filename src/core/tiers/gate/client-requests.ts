@@ -241,8 +241,17 @@ export class ClientRequests {
       answer(refusal("invalid", `${control.kind} is no order for a gate`));
       return;
     }
-    const done = (appended: Appended): void => answer(controlled(job, appended));
+    const done = (appended: Appended): void => answer(this.#controlled(job, appended));
     this.#context.append(job, body, { condition: null, wish }, done);
+  }
+
+  #controlled(job: string, appended: Appended): ClientAnswer {
+    if (appended.kind !== "committed" || appended.outcome !== "alreadyTerminal")
+      return controlled(job, appended);
+    // The log of a job that ended in part has it completed; this gate may not have heard yet.
+    const state = this.#context.lookup.job(job)?.state ?? null;
+    const isKnown = state !== null && hasJobEnded(state);
+    return refusal("invalid", `${job} has ended: ${isKnown ? statusOf(state) : appended.reason}`);
   }
 
   #status(group: JobGroup, answer: (answer: ClientAnswer) => void): void {
@@ -391,8 +400,6 @@ function eventOf(control: Control, requestor: string): EventBody | null {
 function controlled(job: string, appended: Appended): ClientAnswer {
   if (appended.kind === "refused") return refusal("invalid", appended.message);
   if (appended.kind === "conflict") return refusal("retry", "the job has another leader");
-  if (appended.outcome === "alreadyTerminal")
-    return refusal("invalid", `${job} has ended: ${appended.reason ?? ""}`);
   if (appended.reason === "NOT_RUNNING")
     return refusal("invalid", `${job} does not run: it can only be cancelled`);
   return appended.outcome === "rejected"

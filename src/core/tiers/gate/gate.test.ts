@@ -189,6 +189,27 @@ describe("a job through one gate in one datacenter", () => {
     expect(new Set(shown)).toEqual(new Set(["CANCELLED"]));
   });
 
+  it("that has ended cannot be steered, at any gate, and what was asked for before stays taken", () => {
+    const world = new GateWorld({ gates: 3, loadMs: 3_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    const order = { kind: "control", job, by: "ada" } as const;
+    const before = { ...order, control: { kind: "scale", factor: 2 }, wish: "one" } as const;
+    expect(world.ask(before)).toEqual({ kind: "controlled" });
+    world.end(job);
+    const controls = [
+      ...[{ kind: "pause" } as const, { kind: "resume" } as const],
+      { kind: "scale", factor: 3 } as const,
+      { kind: "cancel", reason: "no" } as const,
+    ];
+    for (const gate of [0, 1, 2])
+      for (const control of controls)
+        expect(world.ask({ ...order, control }, gate)).toMatchObject({
+          ...{ kind: "refused", reason: "invalid", message: `${job} has ended: COMPLETED` },
+        });
+    expect(world.ask(before, 1)).toEqual({ kind: "controlled" });
+  });
+
   it("that nobody knows cannot be steered", () => {
     const world = new GateWorld();
     const control = { kind: "cancel", reason: "enough" } as const;

@@ -334,6 +334,10 @@ describe("a job in two datacenters", () => {
       { name: "dc2", status: "LOST", requests: 0 },
     ]);
     expect(heard(world, "dc1")["teardown"]).toBe(1);
+    const control = { kind: "pause" } as const;
+    expect(world.ask({ kind: "control", job, by: "me", control })).toMatchObject({
+      ...{ kind: "refused", reason: "invalid", message: `${job} has ended: PARTIAL` },
+    });
   });
 
   it("goes to no datacenter while one of them has no room, and two jobs do not block each other", () => {
