@@ -36,6 +36,8 @@ export {
   type JobStatus,
   type JobView,
   type NodeView,
+  PART_STATUSES,
+  type PartStatus,
   type WorkflowView,
 } from "./views.ts";
 

@@ -23,6 +23,11 @@ export const ENDED_STATUSES: readonly JobStatus[] = [
   ...(["COMPLETED", "PARTIAL", "FAILED", "CANCELLED", "TIMED_OUT"] as const),
 ];
 
+/** Of a job in one datacenter: that may be given up. */
+export const PART_STATUSES = [...JOB_STATUSES, "LOST"] as const;
+
+export type PartStatus = (typeof PART_STATUSES)[number];
+
 export interface JobView {
   readonly id: string;
   readonly name: string;
@@ -47,7 +52,8 @@ export interface JobView {
 /** What a job does in one datacenter, as its gate has last heard. */
 export interface JobDatacenterView {
   readonly name: string;
-  readonly status: JobStatus;
+  /** Once the job has ended: as its result says. */
+  readonly status: PartStatus;
   readonly reason: string | null;
   /** The job's id there; empty until it is known. */
   readonly job: string;

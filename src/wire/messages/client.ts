@@ -18,6 +18,7 @@ import {
   type JobPlace,
   type JobView,
   type NodeView,
+  PART_STATUSES,
   REFUSAL_REASONS,
   type Routing,
   type Submission,
@@ -184,7 +185,7 @@ const workflow = struct<WorkflowView>("WorkflowView", {
 
 const jobDatacenterView = struct<JobDatacenterView>("JobDatacenterView", {
   name: required(1, datacenter),
-  status: required(2, status),
+  status: required(2, oneOf(PART_STATUSES)),
   reason: optional(3, nullable(line), null),
   job: required(4, text(ID_BYTES_MAX)),
   workers: required(5, count),

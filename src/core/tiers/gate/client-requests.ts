@@ -6,6 +6,7 @@ import { hexOf } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
 import type { ClusterSummary } from "../../run/results/model.ts";
+import { endedWorkflows } from "../ended-workflows.ts";
 import { SUBMISSION_BYTES_MAX } from "../manager/datacenter-state.ts";
 import { tenantOf } from "../manager/served-tenants.ts";
 import { encodeSubmission, routingProblem, submissionProblem } from "../manager/submission.ts";
@@ -20,6 +21,7 @@ import {
   type JobView,
   type Progress,
   refusal,
+  type Submission,
   type Submit,
 } from "../messages.ts";
 import { pageOfJobs } from "../pages.ts";
@@ -271,7 +273,9 @@ export class ClientRequests {
         (answers) => {
           const known = answers.flatMap((one) => (one?.kind === "job" ? [one.job] : []));
           const { lost = [], thresholds = [] } = summary ?? leader?.live()?.summary ?? {};
-          const workflows = workflowsOf(known);
+          const workflows = isOver
+            ? endedWorkflows(manifestsOf(group), workflowsOf(known), summary)
+            : workflowsOf(known);
           const datacenters = view.datacenters.map((one) => ({
             ...one,
             ...summary?.cluster?.datacenters
@@ -324,6 +328,10 @@ export class ClientRequests {
     const { state } = group;
     return jobView(group, decodeSpec(state.spec), this.#host.leaderOf(state.jobId), this.#context);
   }
+}
+
+function manifestsOf({ state }: JobGroup): Submission["manifests"] {
+  return decodeSpec(state.spec)?.submission.manifests ?? [];
 }
 
 function figuresOfResult({

@@ -2,9 +2,9 @@
 
 import type { JobState } from "../../ledger/job/job-state.ts";
 import {
-  JOB_STATUSES,
   type JobDatacenterView,
   type JobView,
+  PART_STATUSES,
   type WorkflowView,
 } from "../messages.ts";
 import { figuresOf } from "../pages.ts";
@@ -30,6 +30,8 @@ export function jobView(
     const had = kept.find(({ name }) => name === view.name);
     return {
       ...view,
+      // What became of it stands in the job's log, whatever was heard of it last.
+      status: hasJobEnded(state) ? (had?.status ?? view.status) : view.status,
       managers: calls.reachedIn(branch.datacenter).length,
       // Where it has ended it has given them back.
       workers: view.workers || (had?.workers ?? 0),
@@ -89,7 +91,7 @@ function keptViews(
   const waiting = unaccepted(state);
   return run.dispatched.map(({ cores, dcId }) => {
     const result = run.results.find((one) => one.dcId === dcId);
-    const status = JOB_STATUSES.find((one) => one === result?.finalStatus);
+    const status = PART_STATUSES.find((one) => one === result?.finalStatus);
     const workers = accepted.find((one) => one.dcId === dcId)?.workerCount ?? 0;
     const managers = managersOf(dcId);
     // One that ended before the datacenter had said anything took the datacenter's part with it.

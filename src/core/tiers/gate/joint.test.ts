@@ -340,6 +340,39 @@ describe("a job in two datacenters", () => {
     });
   });
 
+  it.each(["CANCELLED", "PARTIAL"])(
+    "that has ended is shown by every gate as its result says: %s",
+    (status) => {
+      const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 3_000 });
+      const job = world.submit({}, { datacenters: BOTH });
+      world.until(() => world.status(job) === "RUNNING");
+      world.run(500);
+      const control = { kind: "cancel", reason: "enough" } as const;
+      if (status === "PARTIAL") world.cut.add("dc2");
+      else world.ask({ kind: "control", job, by: "me", control });
+      const end = world.end(job, 200_000);
+      expect(end.status).toBe(status);
+      world.cut.clear();
+      for (const waitMs of [2_000, 40_000]) {
+        world.run(waitMs);
+        for (const gate of [0, 1, 2]) {
+          const shown = world.ask({ kind: "status", job }, gate);
+          const { datacenters = [], workflows = [] } = shown.kind === "job" ? shown.job : {};
+          expect(datacenters.map((one) => [one.name, one.status])).toEqual(
+            end.summary?.cluster?.datacenters.map((one) => [one.name, one.status]),
+          );
+          expect(workflows.map((one) => [one.name, one.status])).toEqual(
+            end.summary?.workflows.map((one) => [one.name, one.status]),
+          );
+          const attempts = workflows.flatMap((one) => one.attempts);
+          expect(attempts.length).toBeGreaterThan(0);
+          expect(attempts.filter((one) => one.status === "running")).toEqual([]);
+          expect(attempts.filter(({ endedAt }) => endedAt === null)).toEqual([]);
+        }
+      }
+    },
+  );
+
   it("goes to no datacenter while one of them has no room, and two jobs do not block each other", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 2_000 });
     const jobs = ["a", "b"].map((key) =>

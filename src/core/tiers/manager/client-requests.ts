@@ -242,7 +242,7 @@ export class ClientRequests {
         ...(live === null ? {} : { ratePerSecond: live.ratePerSecond }),
       }));
       const run = this.#context.runOf(job.job);
-      const workflows = run === null ? [] : workflowViews(run.state);
+      const workflows = run === null ? [] : workflowViews(run.state, job, summary);
       this.#answer(id, { kind: "job", job: { ...view, workflows, datacenters, thresholds, lost } });
     };
     if (job.summary === null) tell(null);

@@ -74,6 +74,21 @@ describe("the history of a job", () => {
     expect(status().lost).toHaveLength(1);
   });
 
+  it("has nothing under way once the job is cancelled, as its result says", () => {
+    const world = new World({ loadMs: 20_000 });
+    const job = world.submit();
+    world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
+    world.run(1_000);
+    world.control(job, { kind: "cancel", reason: "enough" });
+    const { summary } = world.end(job);
+    const [workflow] = jobIn(world.ask({ kind: "status", job })).workflows;
+    expect(workflow?.status).toBe("interrupted");
+    expect(workflow?.status).toBe(summary?.workflows[0]?.status);
+    expect(workflow?.attempts.map(({ status }) => status)).toEqual(["finished", "finished"]);
+    for (const { endedAt, startedAt } of workflow?.attempts ?? [])
+      expect(endedAt).toBeGreaterThan(startedAt);
+  });
+
   it("is told of a job that never began", () => {
     const world = new World();
     const job = world.submit({ cores: 100 });

@@ -4,6 +4,8 @@
  */
 
 import { clipText } from "../../base/text.ts";
+import type { RunSummary } from "../../run/results/model.ts";
+import { endedWorkflows } from "../ended-workflows.ts";
 import type { AttemptView, JobEventView, JobStatus, WorkflowView } from "../messages.ts";
 import type { DatacenterJob } from "./datacenter-state.ts";
 import type { Adoption, Decision } from "./run-entries.ts";
@@ -175,7 +177,28 @@ export function attemptsOf(run: Pick<RunState, "attempts" | "history">): readonl
   });
 }
 
-export function workflowViews(run: RunState): readonly WorkflowView[] {
+/** `summary`: of one that has ended; null: it left none. */
+export function workflowViews(
+  run: RunState,
+  { endedAt, phase }: Pick<DatacenterJob, "endedAt" | "phase">,
+  summary: RunSummary | null,
+): readonly WorkflowView[] {
+  const views = workflowsInLog(run);
+  if (phase !== "ended") return views;
+  const known = views.map(({ attempts, ...one }) => ({
+    ...one,
+    attempts: attempts.map((attempt) => endedWith(attempt, endedAt)),
+  }));
+  return endedWorkflows(run.submission?.manifests ?? [], known, summary);
+}
+
+/** With its job ends what nobody has seen to end before. */
+function endedWith(attempt: AttemptView, endedAt: number | undefined): AttemptView {
+  if (attempt.status !== "running") return attempt;
+  return { ...attempt, status: "finished", endedAt: endedAt ?? null };
+}
+
+function workflowsInLog(run: RunState): readonly WorkflowView[] {
   const attempts = attemptsOf(run);
   return (run.submission?.manifests ?? []).map(({ name }) => {
     const own = attempts.filter(({ workflow }) => workflow === name);

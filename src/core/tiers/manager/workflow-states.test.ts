@@ -78,7 +78,7 @@ it("a leader before the first entry sees all of them; what waited for a set-up t
     states.look("job", run);
   }
   expect([...states.view.transitions.keys()]).toEqual(["pending running", "running failed"]);
-  const [view] = workflowViews(run);
+  const [view] = workflowViews(run, { phase: "admitted" }, null);
   expect(view?.attempts.map(({ endedAt, status }) => [status, endedAt])).toEqual([
     ["lost", 5],
     ["finished", 6],
