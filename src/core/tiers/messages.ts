@@ -37,7 +37,6 @@ export {
   type JobView,
   type NodeView,
   PART_STATUSES,
-  type PartStatus,
   type WorkflowView,
 } from "./views.ts";
 
