@@ -26,7 +26,7 @@ export const ENDED_STATUSES: readonly JobStatus[] = [
 /** Of a job in one datacenter: that may be given up. */
 export const PART_STATUSES = [...JOB_STATUSES, "LOST"] as const;
 
-export type PartStatus = (typeof PART_STATUSES)[number];
+type PartStatus = (typeof PART_STATUSES)[number];
 
 export interface JobView {
   readonly id: string;
