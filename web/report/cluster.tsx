@@ -93,9 +93,9 @@ function Losses({ lost }: { readonly lost: readonly Loss[] }) {
     cells: [
       { text: loss.worker ? `${loss.worker}: ${loss.what}` : loss.what },
       { text: clockAt(loss.atSeconds, 0.1) },
-      { text: loss.users === undefined ? "–" : formatCount(loss.users) },
+      { text: loss.users == null ? "–" : formatCount(loss.users) },
       { text: uncountedText(loss) },
-      { text: loss.missingMs === undefined ? "–" : formatMs(loss.missingMs) },
+      { text: loss.missingMs == null ? "–" : formatMs(loss.missingMs) },
       { text: loss.dealtAgainTo ?? "nobody" },
     ],
   }));

@@ -310,10 +310,12 @@ const lossSchema = z
     cost: z.string().describe("What of the load or the results went with it."),
     at: z.string().optional().describe("ISO 8601."),
     worker: z.string().nullish().describe("Who had the core; null on one machine."),
-    users: count.optional().describe("Users that were at work there."),
+    users: count.nullish().describe("Users that were at work there; null when nobody knows."),
     requestsNotCounted: count.nullish().describe("In no figure; null when nobody knows."),
     exact: z.boolean().optional().describe("False where that is only the most there can be."),
-    missingMs: amount.optional().describe("Of the plan, in which nobody did its share."),
+    missingMs: amount
+      .nullish()
+      .describe("Of the plan, in which nobody did its share; null when nobody knows."),
     dealtAgainTo: z.string().nullish().describe("Who does its share since; null when nobody."),
   })
   .meta({ id: "Loss" });

@@ -197,14 +197,17 @@ export interface Loss {
   readonly at?: string | undefined;
   /** The worker that had the core; null in a run of one machine. */
   readonly worker?: string | null | undefined;
-  /** Users that were at work there. */
-  readonly users?: number | undefined;
+  /** Users that were at work there, as was told last; null when nobody knows, as of a datacenter that told nothing. */
+  readonly users?: number | null | undefined;
   /** Requests that were made there and are in no figure; null when nobody knows how many. */
   readonly requestsNotCounted?: number | null | undefined;
   /** False where that is only known to be the most that there can be. */
   readonly exact?: boolean | undefined;
-  /** Of the plan, in which nobody did the share of the core. */
-  readonly missingMs?: number | undefined;
+  /**
+   * Of the plan, in which nobody did the share of the core. Of a datacenter: from the last figures that it told to the
+   * end of the load, though it may have gone on unheard; null when nobody knows them.
+   */
+  readonly missingMs?: number | null | undefined;
   /** Who does its share since; null when nobody does. */
   readonly dealtAgainTo?: string | null | undefined;
 }

@@ -27,11 +27,11 @@ import { JobClock } from "./job-clock.ts";
 import { type JobPart, keyOfPart, partsOf, splitText } from "./job-parts.ts";
 import { JointRun } from "./joint-run.ts";
 import { encodeBegun } from "./joint-words.ts";
+import { encodeEnd } from "./lost-parts.ts";
 import { leftBy } from "./results.ts";
 import { countOf, decodeSpec, type JobSpec, planMsOf } from "./spec.ts";
 import {
   createdAtOf,
-  encodeReason,
   finalStatusOf,
   hasJobEnded,
   nextAttempt,
@@ -432,7 +432,10 @@ export class JobLeader {
     const reasons = this.branches.map(({ datacenter, observed, problem }) => {
       return { datacenter, why: problem ?? observed?.reason ?? null };
     });
-    const aggregateMetrics = encodeReason(reasonOfEnd(state, reasons));
+    const lost = results.flatMap(({ bytes, dcId }) =>
+      bytes > 0 ? [] : (this.#joint?.lastOf(dcId) ?? []),
+    );
+    const aggregateMetrics = encodeEnd(reasonOfEnd(state, reasons), lost);
     this.#append(state, { kind: "JobCompleted", finalStatus, aggregateMetrics });
   }
 
@@ -455,7 +458,7 @@ export class JobLeader {
       branch.silentMs(this.#context.now) > this.#context.options.config.lostMs;
     this.#lookAt = this.#context.now + LOOK_MS;
     if (!this.branches.every(isOver)) return;
-    const aggregateMetrics = encodeReason(null);
+    const aggregateMetrics = encodeEnd(null, []);
     this.#append(state, { kind: "JobCompleted", finalStatus: "CANCELLED", aggregateMetrics });
   }
 

@@ -13,6 +13,7 @@ import type {
   WorkflowSummary,
 } from "../../run/results/model.ts";
 import { type JobPart, partsOf } from "./job-parts.ts";
+import { lastFiguresOf, missingMsOf } from "./lost-parts.ts";
 import { MergedRun } from "./merged-run.ts";
 import type { JobSpec } from "./spec.ts";
 import { createdAtOf, isThresholdAbort, LOST, reasonOf } from "./status.ts";
@@ -150,24 +151,24 @@ function withAbort(summary: RunSummary, state: JobState): RunSummary {
 }
 
 /** A datacenter without a result is a loss, and no run passes with one. */
-function withLosses(
-  summary: RunSummary,
-  { run, ...job }: JobState,
-  parts: readonly JobPart[],
-): RunSummary {
+function withLosses(summary: RunSummary, state: JobState, parts: readonly JobPart[]): RunSummary {
+  const { run } = state;
   const gone = run.results.filter(({ bytes }) => bytes === 0);
   if (gone.length === 0) return summary;
-  const why = reasonOf({ run, ...job });
+  const why = reasonOf(state);
   const lost = gone.map(({ dcId, finalStatus, hlc }): Loss => {
     const share = parts.find(({ datacenter }) => datacenter === dcId)?.share ?? 0;
     const what =
       finalStatus === LOST ? `datacenter ${dcId} was lost` : `datacenter ${dcId} left no result`;
     const cost = `${Math.round(share * 100)} % of the plan, of which no figure is known`;
+    const last = lastFiguresOf(state, dcId);
     return {
       ...{ core: summary.environment.cores, atSeconds: summary.durationSeconds, what, cost },
       // How many requests it made is known to nobody here.
       ...{ at: isoText(hlc.wallMs), worker: null, requestsNotCounted: null },
       ...{ exact: false, dealtAgainTo: null },
+      users: last?.users ?? null,
+      missingMs: last === null ? null : missingMsOf(last, summary.workflows),
     };
   });
   return {

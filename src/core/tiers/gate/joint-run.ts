@@ -12,6 +12,7 @@ import type { Branch } from "./branch.ts";
 import type { GateContext } from "./context.ts";
 import type { JobPart } from "./job-parts.ts";
 import { JointWords } from "./joint-words.ts";
+import type { LastFigures } from "./lost-parts.ts";
 import { MergedRun } from "./merged-run.ts";
 import type { JobSpec } from "./spec.ts";
 import { createdAtOf } from "./status.ts";
@@ -33,6 +34,8 @@ export class JointRun {
   readonly #parts: readonly JobPart[];
   /** The leader that a datacenter's figures are of. */
   readonly #views = new Map<string, number>();
+  /** Of those that have not told anew since. */
+  readonly #last = new Map<string, LastFigures>();
   #merged: MergedRun;
   #judgeAt: number;
 
@@ -67,12 +70,23 @@ export class JointRun {
   onTold(datacenter: string, told: ToldRun, view: number): void {
     const known = this.#views.get(datacenter);
     if (known !== undefined && known !== view) {
+      for (const one of this.#parts) this.#keepLast(one.datacenter);
       this.#merged = this.#newMerged();
       this.#views.clear();
     }
     this.#views.set(datacenter, view);
     this.#merged.setTime(this.#context.wall);
     this.#merged.take(datacenter, told);
+  }
+
+  /** What a datacenter told last of its users and its time; null: nothing, to this gate. */
+  lastOf(datacenter: string): LastFigures | null {
+    return this.#merged.lastOf(datacenter) ?? this.#last.get(datacenter) ?? null;
+  }
+
+  #keepLast(datacenter: string): void {
+    const last = this.lastOf(datacenter);
+    if (last !== null) this.#last.set(datacenter, last);
   }
 
   get nextDeadline(): number {

@@ -326,9 +326,12 @@ describe("a job in two datacenters", () => {
           at: expect.stringMatching(/^\d{4}-.*Z$/),
           worker: null,
         },
-        ...{ requestsNotCounted: null, exact: false, dealtAgainTo: null },
+        ...{ requestsNotCounted: null, exact: false, dealtAgainTo: null, users: 2 },
       },
     ]);
+    // It was heard for half a second of three.
+    expect(end.summary?.lost[0]?.missingMs).toBeGreaterThan(2_000);
+    expect(end.summary?.lost[0]?.missingMs).toBeLessThan(3_000);
     expect(end.summary?.cluster?.datacenters).toMatchObject([
       { name: "dc1", status: "COMPLETED" },
       { name: "dc2", status: "LOST", requests: 0 },

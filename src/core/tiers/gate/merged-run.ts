@@ -13,6 +13,7 @@ import type { RunSummary, WorkflowStatus } from "../../run/results/model.ts";
 import { RunAggregate, type RunRemarks } from "../../run/results/run-aggregate.ts";
 import type { Submission } from "../messages.ts";
 import type { JobPart } from "./job-parts.ts";
+import type { LastFigures } from "./lost-parts.ts";
 
 interface MergedOptions {
   readonly job: string;
@@ -128,6 +129,21 @@ export class MergedRun {
       all.find(({ status }) => status === "interrupted") ??
       told;
     this.#aggregate.workflowFinished(name, worst.status, worst.error);
+  }
+
+  /** What it told last; null: nothing. */
+  lastOf(datacenter: string): LastFigures | null {
+    const place = this.datacenters.indexOf(datacenter);
+    if (!this.#held.has(datacenter)) return null;
+    const nowMs = this.#wall - this.#startAtMs;
+    const shares = this.#aggregate.measured.flatMap((one) => {
+      const { name: workflow } = one.manifest;
+      const isOwn = this.#workflows.get(workflow)?.places.includes(place);
+      return isOwn === true ? [{ workflow, ...one.shareOf(place, nowMs) }] : [];
+    });
+    const users = shares.reduce((sum, one) => sum + one.users, 0);
+    const measured = shares.map(({ measuredMs: ms, workflow }) => ({ workflow, ms }));
+    return { datacenter, users, measured };
   }
 
   /** Nothing more will be told by it: nobody waits for its windows. */

@@ -1,7 +1,7 @@
 /** What the ledger's state of a job means to whoever submitted it. */
 
 import { ByteReader } from "../../base/bytes.ts";
-import { encodePlain, readPlain } from "../../base/plain-value.ts";
+import { readPlain } from "../../base/plain-value.ts";
 import { parseJobId } from "../../ledger/job/job-id.ts";
 import { type DcResult, isTerminal, type JobState } from "../../ledger/job/job-state.ts";
 import { trailEntries } from "../../ledger/job/trail.ts";
@@ -86,11 +86,6 @@ function lostParts({ run }: JobState): readonly string[] {
 function partStatus(state: JobState, { bytes, finalStatus }: DcResult): string {
   if (finalStatus !== "CANCELLED" || !isThresholdAbort(state)) return finalStatus;
   return bytes > 0 ? "COMPLETED" : LOST;
-}
-
-/** How `reasonOf` finds it again. */
-export function encodeReason(reason: string | null): Uint8Array {
-  return encodePlain({ reason });
 }
 
 /** From what its datacenters say; null when there is nothing to explain. */
