@@ -592,6 +592,13 @@ describe("a worker that drains", () => {
     expect(kinds(bench.step({ kind: "coreGone", slot: 1, what: null }))).toContain("drained");
   });
 
+  it("says again that it is done when it is told to stop after a drain", () => {
+    const bench = new Bench();
+    expect(kinds(bench.step({ kind: "drain" }))).toContain("drained");
+    expect(kinds(bench.step({ kind: "tick" }))).not.toContain("drained");
+    expect(kinds(bench.step({ kind: "drain" }))).toContain("drained");
+  });
+
   it("that waits no longer ends its load, tells the last figures, then the loss, and goes", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);

@@ -139,6 +139,8 @@ export class Worker {
         break;
       case "drain":
         this.#draining = true;
+        // Whoever asks is told, also when others had asked before and it is done already.
+        this.#drained = false;
         this.#beat();
         break;
       case "leave":
