@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { manifest } from "../../run/job/testing/manifest.ts";
 import type { ClientAnswer, JobEventView, JobView } from "../messages.ts";
 import { attemptsOf } from "./job-history.ts";
 import type { RunState } from "./run-state.ts";
 import { World } from "./testing/world.ts";
+
+const load = { kind: "vus", stages: [{ durationMs: 20_000, from: 4, to: 4 }] } as const;
 
 function eventsIn(answer: ClientAnswer): readonly JobEventView[] {
   if (answer.kind !== "events") throw new Error(`not events: ${JSON.stringify(answer)}`);
@@ -87,6 +90,25 @@ describe("the history of a job", () => {
     expect(workflow?.attempts.map(({ status }) => status)).toEqual(["finished", "finished"]);
     for (const { endedAt, startedAt } of workflow?.attempts ?? [])
       expect(endedAt).toBeGreaterThan(startedAt);
+  });
+
+  it("says who goes on with the share of a lost core", () => {
+    const world = new World({ workers: 3, cores: 1, loadMs: 20_000 });
+    world.run(600);
+    const job = world.submit({ cores: 2, manifests: [manifest("shop", { load })] });
+    const status = () => jobIn(world.ask({ kind: "status", job }));
+    world.until(() => status().status === "RUNNING");
+    const lost = status().workflows[0]?.attempts[0]?.worker ?? "";
+    const [free = ""] = ["w0", "w1", "w2"].filter((name) =>
+      status().workflows[0]?.attempts.every(({ worker }) => worker !== name),
+    );
+    world.killWorker(world.workers.findIndex(({ name }) => name === lost));
+    const told = () => eventsIn(world.ask({ kind: "events", job, from: 0 }));
+    world.until(() => told().some(({ kind }) => kind === "dealtAgain"));
+    const [dealt] = told().filter(({ kind }) => kind === "dealtAgain");
+    const text = `shop, the share of core 0 of ${lost}, on core 2 of ${free}`;
+    const attempt = status().workflows[0]?.attempts.find(({ core }) => core === 2);
+    expect(dealt).toMatchObject({ who: "n0", token: attempt?.token, text });
   });
 
   it("is told of a job that never began", () => {

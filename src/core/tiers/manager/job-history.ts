@@ -113,6 +113,11 @@ function stepEvent(
         ...{ kind: "placed", who: by.who, token: step.execution },
         text: `${step.workflow} on ${step.cores.map(onCore).join(", ")}`,
       };
+    case "deal":
+      return {
+        ...{ kind: "dealtAgain", who: by.who, token: step.execution },
+        text: `${step.workflow}, the share of ${onCore(step.instead)}, on ${onCore(step.core)}`,
+      };
     case "setup":
       return { kind: "setUp", ...by, text: `${step.workflow} on ${onCore(step.core)}` };
     case "setupDone":
