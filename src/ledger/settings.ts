@@ -75,6 +75,11 @@ export const SETTINGS = {
     about:
       "From the order to open a core until it has loaded the job, fetching the files included.",
   },
+  lostShareWait: {
+    ...{ roles: ["manager"], unit: "duration", value: MINUTE, least: 0, most: HOUR },
+    about:
+      "The share of a lost worker waits so long for cores that become free; then its job goes on without.",
+  },
   orderRetry: {
     ...{ roles: ["manager"], unit: "duration", value: SECOND, least: 50, most: MINUTE },
     about: "An order to a worker without an answer is sent again after this.",

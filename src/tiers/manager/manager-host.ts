@@ -160,6 +160,7 @@ export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerC
     rejoinMs: MANAGER_DEFAULTS.rejoinMs,
     lostWorkerMs: settings.deadWorkerReap,
     loadTimeoutMs: settings.loadTimeout,
+    shareKeptMs: settings.lostShareWait,
     orderRetryMs: settings.orderRetry,
     orderTimeoutMs: settings.orderTimeout,
     proposeRetryMs: settings.proposeRetry,

@@ -71,6 +71,25 @@ it("expects nothing of a core that is over, while that waits for a majority (T10
   expect([phases.running.loadingCores(), phases.running.stoppedCores()]).toEqual([[1], [1]]);
 });
 
+it("keeps a share whose next core is lost before it was dealt to it", () => {
+  const phases = loading();
+  const workflow = "shop";
+  const log: readonly PhasesInput[] = [
+    { kind: "coreLost", core: 1, awaited: true },
+    { kind: "coreJoined", core: 2, instead: 1 },
+    { kind: "coreLost", core: 2, awaited: true },
+    { kind: "agreed", step: { kind: "deal", workflow, core: 2, instead: 1, execution: 2 } },
+  ];
+  for (const input of log) phases.step(input, 500);
+  expect(phases.running.loadingCores()).toEqual([0]);
+  expect(phases.vacancies.isOfUse(2, 500)).toBe(true);
+  phases.step({ kind: "coreJoined", core: 3, instead: 2 }, 600);
+  const deal = { kind: "deal", workflow, core: 3, instead: 2, execution: 3 } as const;
+  const effects = phases.step({ kind: "agreed", step: deal }, 600);
+  const share = { index: 1, count: 2 };
+  expect(effects).toMatchObject([{ core: 3, command: { kind: "prepare", share } }]);
+});
+
 it("tears down what was torn down by the log, though a share seems to be kept (900097)", () => {
   const phases = loading();
   const workflow = "shop";

@@ -64,7 +64,7 @@ export class Phases {
   readonly shared = new SharedRequests();
   readonly #steering = new Steering(this.#running);
   readonly joint: JointWorkflows;
-  readonly #vacancies: Vacancies;
+  readonly vacancies: Vacancies;
   /** The workflow whose placement is agreed to before it is asked for. */
   #placed: string | null = null;
   #effects: PhasesEffect[] = [];
@@ -86,10 +86,11 @@ export class Phases {
       report: (name, running) => this.#report(name, running),
       fail: (name, running, problem) => this.#fail(name, running, problem),
     });
-    this.#vacancies = new Vacancies(this.#running, this.#steering, listener, {
+    this.vacancies = new Vacancies(this.#running, this.#steering, listener, {
       agree: (step) => this.#agree(step),
       tell: (told) => this.#tell(told),
       advanceJob: (input) => this.#advanceJob(input),
+      hasWaiting: () => this.#job.snapshot().some(({ status }) => status === "waiting"),
       advance: (name, running) => this.#advance(name, running),
       asideLost: (name, running) => this.#asideLost(name, running),
     });
@@ -118,7 +119,7 @@ export class Phases {
       case "coreLost":
       case "coreJoined":
       case "coreForgone":
-        this.#vacancies.take(input, now);
+        this.vacancies.take(input, now);
         break;
       case "pause":
       case "resume":
@@ -172,7 +173,7 @@ export class Phases {
 
   #onPrepared(core: number, name: string, running: Running): void {
     if (!running.preparing.delete(core)) return;
-    if (running.phase === "running") this.#vacancies.prepared(core, name, running, this.#now);
+    if (running.phase === "running") this.vacancies.prepared(core, name, running, this.#now);
     else this.#advance(name, running);
   }
 
@@ -214,7 +215,7 @@ export class Phases {
       return;
     }
     if (step.kind === "deal") {
-      this.#vacancies.dealt(step);
+      this.vacancies.dealt(step);
       return;
     }
     const name = step.workflow;
@@ -229,7 +230,7 @@ export class Phases {
         return;
       case "teardown":
         // Whoever asked for it waited for no share: where one seems to be kept it was forgone by another clock.
-        this.#vacancies.forgoAll(name);
+        this.vacancies.forgoAll(name);
         this.#onTearDownAgreed(name, running, step.core);
         return;
       case "report":
@@ -318,7 +319,7 @@ export class Phases {
         return;
       case "failed":
         if (running.phase === "running" && running.preparing.has(core))
-          this.#vacancies.unprepared(core, name, running, event.problem);
+          this.vacancies.unprepared(core, name, running, event.problem);
         else this.#fail(name, running, event.problem);
         return;
       case "abort":
@@ -355,7 +356,7 @@ export class Phases {
     for (const note of event.counts) this.#listener.countedNote(note);
     for (const { part, ...one } of event.faults) this.#listener.fault(part ?? name, one);
     running.outcomes.set(core, event);
-    this.#advance(name, running);
+    this.vacancies.finished(name, running);
   }
 
   #start(name: string, running: Running): void {
@@ -465,7 +466,7 @@ export class Phases {
     if (running.phase === "running") {
       running.ending = true;
       this.#tell(loadingCommands(running, (execution) => ({ kind: "stop", execution })));
-      this.#vacancies.forgoAll(name);
+      this.vacancies.forgoAll(name);
       return;
     }
     const { aside } = running;
@@ -492,7 +493,7 @@ export class Phases {
     const { cores, workflow } = dispatch;
     const manifest = this.#manifests.get(workflow);
     if (manifest === undefined) return;
-    this.#running.set(workflow, newRunning(manifest, dispatch, this.#vacancies.lost));
+    this.#running.set(workflow, newRunning(manifest, dispatch, this.vacancies.lost));
     if (this.#placed !== workflow) this.#agree({ kind: "place", workflow, cores });
   }
 }

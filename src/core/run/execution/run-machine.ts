@@ -365,6 +365,11 @@ export class RunMachine {
     return this.#aggregate.lossOf(core);
   }
 
+  /** Whether another core that took the place of a lost one had something to do. */
+  awaits(core: number, now: number): boolean {
+    return this.#phases.vacancies.isOfUse(core, now);
+  }
+
   /** Its time may be behind by as much: what was lost before was lost longer ago. */
   clockBehind(ms: number): void {
     this.#aggregate.losses.behind(ms);

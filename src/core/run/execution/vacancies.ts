@@ -3,7 +3,8 @@
  * what its share would have done in between is missing, and nothing of it is made up for.
  *
  *   coreLost ─▶ its share is vacant ─▶ coreJoined: deal, agreed to ─▶ prepare ─▶ start with the plan's time
- *                                  └─▶ coreForgone: the workflow goes on without it
+ *                                  ├─▶ coreForgone: the workflow goes on without it
+ *                                  └─▶ all others have finished: so has the workflow
  */
 
 import type { Problem } from "../job/core-messages.ts";
@@ -24,6 +25,8 @@ interface VacancyPorts {
   agree(step: PhaseStep): void;
   tell(told: readonly Told[]): void;
   advanceJob(input: Parameters<Job["step"]>[0]): void;
+  /** Workflows that have not begun. */
+  hasWaiting(): boolean;
   /** Somebody is not waited for any more. */
   advance(name: string, running: Running): void;
   /** The core that was setting up or tearing down is gone. */
@@ -61,18 +64,30 @@ export class Vacancies {
   #onLost(core: number, awaited: boolean): void {
     this.lost.set(core, { awaited });
     for (const [name, running] of this.#running) {
+      this.#onJoinedLost(core, name, running, awaited);
       const share = running.cores.get(core);
       if (share === undefined) continue;
       running.cores.delete(core);
       running.preparing.delete(core);
       const isUnfinished = running.unfinished.delete(core);
-      if (awaited && isUnfinished && isDealtAgain(running) && !running.ending)
+      if (awaited && isUnfinished && isDealtAgain(running) && !isEnding(running))
         running.vacant.set(core, { index: share.index, to: null });
       if (running.aside === core) this.#ports.asideLost(name, running);
       else this.#ports.advance(name, running);
     }
     this.#ports.advanceJob({ kind: "coreLost", core, awaited });
     if (awaited && !this.#isKept(core)) this.#ports.advanceJob({ kind: "shareLost", core });
+  }
+
+  /** It was to have a share that is not dealt to it yet: the share is as vacant as before. */
+  #onJoinedLost(core: number, name: string, running: Running, awaited: boolean): void {
+    for (const [instead, { index, to }] of running.vacant) {
+      if (to !== core) continue;
+      running.vacant.delete(instead);
+      if (awaited && !isEnding(running)) running.vacant.set(core, { index, to: null });
+      this.#ports.advance(name, running);
+      return;
+    }
   }
 
   #isKept(core: number): boolean {
@@ -91,6 +106,23 @@ export class Vacancies {
       share.to = core;
       this.#ports.agree({ kind: "deal", workflow, core, instead });
     }
+  }
+
+  /** Whether somebody who took its place had something to do, as far as is known. */
+  isOfUse(core: number, now: number): boolean {
+    if (!this.lost.has(core)) return true;
+    const isKept = [...this.#running].some(
+      ([name, running]) => running.vacant.has(core) && !this.#isOver(name, running, now),
+    );
+    return isKept || this.#ports.hasWaiting();
+  }
+
+  /** A core has finished: when it was the last, shares that nobody has taken are not waited for. */
+  finished(name: string, running: Running): void {
+    if (running.unfinished.size === 0)
+      for (const [instead, { to }] of [...running.vacant])
+        if (to === null) this.#forgo(name, instead);
+    this.#ports.advance(name, running);
   }
 
   /** There is nothing left to do for whoever would join. */
@@ -158,4 +190,9 @@ export class Vacancies {
     running.unfinished.add(core);
     this.#ports.tell([prepareCommand(running, core)]);
   }
+}
+
+/** Its load is over, or about to be: all that are left were told so, or have finished. */
+function isEnding({ ending, outcomes, unfinished }: Running): boolean {
+  return ending || (unfinished.size === 0 && outcomes.size > 0);
 }

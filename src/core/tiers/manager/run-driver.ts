@@ -64,6 +64,11 @@ export class RunDriver {
     return !this.#isStopped && this.machine.phase !== "stopping" && this.machine.phase !== "done";
   }
 
+  /** Whether another core that took the place of a lost one had something to do. */
+  awaits(core: number): boolean {
+    return this.goesOn && this.machine.awaits(core, this.#context.now);
+  }
+
   step(input: RunInput): void {
     const now = this.#replayAt ?? this.#context.now;
     for (const effect of this.machine.step(input, now)) this.#perform(effect);

@@ -67,6 +67,8 @@ export interface ManagerConfig {
   readonly lostWorkerMs: number;
   /** Milliseconds that a core may take from its order to `loaded`, fetching the files included. */
   readonly loadTimeoutMs: number;
+  /** Milliseconds for which the share of a lost core is kept for one that becomes free; then its job goes on without. */
+  readonly shareKeptMs: number;
   /** Milliseconds before an order without an answer is sent again. */
   readonly orderRetryMs: number;
   /**
@@ -93,6 +95,7 @@ export const MANAGER_DEFAULTS: ManagerConfig = {
   rejoinMs: 8_000,
   lostWorkerMs: 900_000,
   loadTimeoutMs: 60_000,
+  shareKeptMs: 60_000,
   orderRetryMs: 1_000,
   orderTimeoutMs: 20_000,
   proposeRetryMs: 500,

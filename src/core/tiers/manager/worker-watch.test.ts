@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { manifest } from "../../run/job/testing/manifest.ts";
 import type { Extended } from "../extension-messages.ts";
 import { World } from "./testing/world.ts";
 
@@ -76,7 +77,8 @@ describe("workers that do not advance (AD-19)", () => {
 
   it("starts the share of one that was given up elsewhere, where there is room", () => {
     const world = new World({ workers: 3, loadMs: LONG_MS, cores: 1 });
-    const job = world.submit({ cores: 2 });
+    const load = { kind: "vus", stages: [{ durationMs: LONG_MS, from: 4, to: 4 }] } as const;
+    const job = world.submit({ cores: 2, manifests: [manifest("shop", { load })] });
     world.until(() => world.progress(job)?.status === "RUNNING");
     for (const worker of world.workers) worker.running = worker.opened.length;
     world.run(25 * SECOND);
