@@ -190,6 +190,23 @@ describe("the share of a lost worker", () => {
     expect(summary?.totals?.requests).toBeGreaterThan(0);
   });
 
+  it("goes on after a power cut at each worker, also when some are back later than others", () => {
+    const { job, world } = running({ managers: 3, workers: 2, loadMs: 60_000 });
+    for (const at of [0, 1, 2]) world.kill(at);
+    for (const worker of world.workers) worker.alive = false;
+    world.run(500);
+    for (const at of [0, 1, 2]) world.start(at);
+    world.run(5_000);
+    world.worker(1).restart();
+    world.run(15_000);
+    expect(loading(world, job)).toEqual([1]);
+    world.worker(0).restart();
+    world.until(() => loading(world, job).length === 2, 2_000);
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.lost.map(({ dealtAgainTo }) => dealtAgainTo).sort()).toEqual(["w0", "w1"]);
+  });
+
   it("is waited for after a power cut until a worker could have come back, and no longer (T16)", () => {
     const { job, world } = running({ workers: 2 });
     world.kill(0);
