@@ -76,7 +76,7 @@ export const SETTINGS = {
       "From the order to open a core until it has loaded the job, fetching the files included.",
   },
   lostShareWait: {
-    ...{ roles: ["manager"], unit: "duration", value: MINUTE, least: 0, most: HOUR },
+    ...{ roles: ["manager"], unit: "duration", value: MINUTE, least: SECOND, most: HOUR },
     about:
       "The share of a lost worker waits so long for cores that become free; then its job goes on without.",
   },

@@ -473,6 +473,17 @@ describe("a share that nobody can take over at once", () => {
     world.until(() => processes(world, job) === 2, 5_000);
     expect(world.end(job).summary?.lost).toMatchObject([{ dealtAgainTo: `w${lost}` }]);
   });
+
+  it("takes nothing from a job that waits for more cores than are free", () => {
+    const { job, lost, world } = vacant();
+    const waiting = world.submit({ manifests: shopFor(LONG_MS), cores: 2 }, "other");
+    world.run(1_000);
+    world.worker(lost).restart();
+    world.run(5_000);
+    expect([processes(world, job), world.progress(waiting)?.status]).toEqual([1, "QUEUED"]);
+    world.control(waiting, { kind: "cancel", reason: "enough" });
+    world.until(() => processes(world, job) === 2, 5_000);
+  });
 });
 
 describe("a core that ends by itself", () => {
