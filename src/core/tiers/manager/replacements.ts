@@ -16,6 +16,7 @@ import { freeCores, spread } from "./free-cores.ts";
 import { JobQueue } from "./job-queue.ts";
 import { keyOf, type Life } from "./order-rows.ts";
 import type { Decided, RunCore } from "./run-entries.ts";
+import type { RunLog } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
 import type { RunWorkers } from "./run-workers.ts";
 
@@ -38,13 +39,11 @@ interface Asked {
 }
 
 interface ReplacementPorts {
-  propose(decided: Decided): void;
+  readonly log: Pick<RunLog, "at" | "propose">;
   /** A core that was opened for a lost one will not load. */
   lose(core: number, what: string): void;
   /** Whoever took the place of a lost core had something to do. */
   isOfUse(core: number): boolean;
-  /** The time of the run. */
-  at(): number;
 }
 
 export class Replacements {
@@ -132,7 +131,7 @@ export class Replacements {
     const { joins } = this.opened().find((one) => one.core === core) ?? {};
     if (joins === undefined) return false;
     if (event.kind === "loaded" && this.#loadBy.delete(core))
-      this.#ports.propose({ kind: "coreJoined", core, instead: joins });
+      this.#ports.log.propose({ kind: "coreJoined", core, instead: joins });
     if (event.kind === "loadFailed")
       this.#ports.lose(core, `core ${core} could not load the job: ${problemText(event.problem)}`);
     return true;
@@ -176,14 +175,14 @@ export class Replacements {
     const lost = this.#state.history.findLast(
       (one) => one.kind === "coreLost" && one.core === core,
     );
-    return this.#ports.at() - (lost?.at ?? 0);
+    return this.#ports.log.at - (lost?.at ?? 0);
   }
 
   /** One entry at a time: the number of a core that is opened must not be taken twice. */
   #propose(core: number, decided: Decided): void {
     if (decided.kind === "open" && this.#underWay.size > 0) return;
     this.#underWay.add(core);
-    this.#ports.propose(decided);
+    this.#ports.log.propose(decided);
   }
 
   /** A worker that has fewer processes of the job than it has cores for. */

@@ -111,10 +111,9 @@ export class RunLeader {
       onProblem: (kind, problem) => this.#onProblem(kind, problem),
     });
     this.#replacements = new Replacements(job, state, context, this.#workers, {
-      propose: (decided) => this.#log.propose(decided),
+      log: this.#log,
       lose: (core, what) => this.#coreLost(core, what),
       isOfUse: (core) => this.#driver?.awaits(core) === true,
-      at: () => this.#log.at,
     });
     this.ending = new RunEnding(context, this.#log);
     this.timeouts = new RunTimeouts(this, state, context, this.#log);

@@ -67,7 +67,7 @@ export interface ManagerConfig {
   readonly lostWorkerMs: number;
   /** Milliseconds that a core may take from its order to `loaded`, fetching the files included. */
   readonly loadTimeoutMs: number;
-  /** Milliseconds for which the share of a lost core is kept for one that becomes free; then its job goes on without. */
+  /** Milliseconds for which the share of a lost core is kept for one that becomes free. */
   readonly shareKeptMs: number;
   /** Milliseconds before an order without an answer is sent again. */
   readonly orderRetryMs: number;
