@@ -5,7 +5,7 @@
  */
 
 import type { NodeId } from "../../base/ids.ts";
-import type { GroupId } from "../group/messages.ts";
+import type { GroupId, LogEntry } from "../group/messages.ts";
 import type { Replica } from "../group/replica.ts";
 import type { Operation } from "../group/types.ts";
 import type { Durability } from "../job/durability.ts";
@@ -15,6 +15,7 @@ import type { PeerRequest } from "./messages.ts";
 import type { RegisteredApp } from "./registered-app.ts";
 import type { Reply } from "./reply.ts";
 import type { ShardApp } from "./shard-app.ts";
+import type { LedgerEffect } from "./types.ts";
 
 /** Someone waits for an event to be committed, at a level. */
 export interface CommitWaiter {
@@ -95,4 +96,13 @@ export function holders(group: Group, seq: number, self: NodeId): NodeId[] {
     const acked = member === self ? own : (state.peers.get(member)?.acked ?? -1);
     return acked >= seq;
   });
+}
+
+/** What is told of an entry that is folded in. */
+export function appliedOf(
+  { id: group, recoveredSeq }: Group,
+  entry: LogEntry,
+  outcome: string = entry.kind,
+): Extract<LedgerEffect, { kind: "applied" }> {
+  return { kind: "applied", group, entry, outcome, isRecovered: entry.seq <= recoveredSeq };
 }

@@ -16,7 +16,7 @@ import { Cancels } from "./cancels.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
-import type { CommitWaiter, Group } from "./group.ts";
+import { appliedOf, type CommitWaiter, type Group } from "./group.ts";
 import type { GroupEffect, Groups } from "./groups.ts";
 import { KeyCache } from "./key-cache.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
@@ -359,9 +359,7 @@ export class Service {
       return;
     }
     const outcome = app.apply(entry);
-    const text = outcome?.kind ?? entry.kind;
-    const isRecovered = entry.seq <= group.recoveredSeq;
-    this.#context.emit({ kind: "applied", group: group.id, entry, outcome: text, isRecovered });
+    this.#context.emit(appliedOf(group, entry, outcome?.kind));
     this.#commits.onCommitted(group, entry, outcome, copies);
     this.#listener.onApplied(group);
   }

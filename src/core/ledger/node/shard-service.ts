@@ -10,7 +10,7 @@ import type { Moment } from "../keys/moment.ts";
 import { encodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
 import type { ShardEffect } from "../keys/shard-waiters.ts";
 import type { LedgerContext } from "./context.ts";
-import type { Group } from "./group.ts";
+import { appliedOf, type Group } from "./group.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
 import type { Reply } from "./reply.ts";
 import type { ShardApp } from "./shard-app.ts";
@@ -78,9 +78,7 @@ export class ShardService {
     const applied = app.apply(entry);
     if (applied === null) return;
     const { entry: shardEntry, outcome } = applied;
-    const isRecovered = entry.seq <= group.recoveredSeq;
-    const said = { entry, outcome: outcome.kind, isRecovered };
-    this.#context.emit({ kind: "applied", group: group.id, ...said });
+    this.#context.emit(appliedOf(group, entry, outcome.kind));
     this.#carryOut(group, app.waiters.applied(shardEntry, outcome, this.#moment(app)));
   }
 
