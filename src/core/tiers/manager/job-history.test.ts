@@ -109,6 +109,8 @@ describe("the history of a job", () => {
     const text = `shop, the share of core 0 of ${lost}, on core 2 of ${free}`;
     const attempt = status().workflows[0]?.attempts.find(({ core }) => core === 2);
     expect(dealt).toMatchObject({ who: "n0", token: attempt?.token, text });
+    const started = told().find(({ kind }) => kind === "started");
+    expect(started?.text).toBe("2 cores have loaded it");
   });
 
   it("is told of a job that never began", () => {

@@ -78,8 +78,11 @@ function leaderOf(adoption: Adoption | undefined, otherwise: string): By {
 /** Null for what only machines need. */
 function eventOf(decision: Decision, run: RunState, by: By): Omit<Told, "at"> | null {
   switch (decision.kind) {
-    case "start":
-      return { kind: "started", ...by, text: `${run.cores.length} cores have loaded it` };
+    case "start": {
+      // Those that join later take the place of others.
+      const loaded = run.cores.filter(({ joins }) => joins === undefined).length;
+      return { kind: "started", ...by, text: `${loaded} cores have loaded it` };
+    }
     case "coreLost":
       return { kind: "coreLost", ...by, text: decision.what };
     case "control": {
