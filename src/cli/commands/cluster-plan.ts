@@ -73,6 +73,8 @@ interface Datacenter {
 
 export function checkShape(shape: ClusterShape): void {
   const { cores, gates, managers, port, workers } = shape;
+  if (shape.datacenters?.length === 0)
+    throw new UsageError("--datacenters: names no datacenter; name one, or leave it out");
   const datacenters = namesOf(shape);
   const whole = (flag: string, value: number, least: number, most: number): void => {
     if (!Number.isInteger(value) || value < least || value > most)

@@ -45,6 +45,18 @@ describe("submit", () => {
     for (const flag of ["--trace ", "--inspect", "--samples"]) expect(help).not.toContain(flag);
   });
 
+  it("does not say that every loss ends with 1", () => {
+    const shown: string[] = [];
+    const program = new Command();
+    registerSubmit(program);
+    const [command] = program.commands;
+    command?.configureOutput({ writeOut: (text) => shown.push(text) });
+    command?.outputHelp();
+    const help = shown.join("");
+    expect(help).toContain("1 also for a job that ended in part only (PARTIAL) or timed out");
+    expect(help).toContain('0 when it passed, with "not to be trusted"');
+  });
+
   it("can be read by tools", () => {
     const program = new Command();
     registerSubmit(program);

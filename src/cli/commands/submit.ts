@@ -47,7 +47,8 @@ Examples:
   hyperscale submit flow.ts --split eu1=60,us1=40
 
 Ctrl-C asks whether to cancel the job, to leave it running, or to go on; without a terminal it cancels, with
-results. A client that dies leaves the job running: "hyperscale jobs attach ID".
+results, as SIGTERM does; either once more ends the command at once. A client that dies leaves the job running:
+"hyperscale jobs attach ID".
 Exit codes: those of run; 1 also for a job that ended in part only (PARTIAL) or timed out. One that lost workers
 and completed is judged as any other: 0 when it passed, with "not to be trusted" and what was lost in its results.`;
 

@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { SilenceWatch, TAKEN_LOOKS_MAX, UNHEARD_LOOKS_MAX } from "./silence.ts";
+
+describe("a command that waits for a word", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("gives up once nobody has answered for five seconds, counted from the last answer", () => {
+    let answers = 7;
+    const onSilent = vi.fn();
+    new SilenceWatch(
+      () => answers,
+      () => UNHEARD_LOOKS_MAX,
+      onSilent,
+    );
+    vi.advanceTimersByTime(4_500);
+    answers++;
+    vi.advanceTimersByTime(5_000);
+    expect(onSilent).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(60_000);
+    expect(onSilent).toHaveBeenCalledTimes(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is patient once the cancel is taken, and never speaks after its end", () => {
+    let looksMax = UNHEARD_LOOKS_MAX;
+    const onSilent = vi.fn();
+    const watch = new SilenceWatch(
+      () => 1,
+      () => looksMax,
+      onSilent,
+    );
+    vi.advanceTimersByTime(4_000);
+    looksMax = TAKEN_LOOKS_MAX;
+    vi.advanceTimersByTime(25_000);
+    watch.end();
+    vi.advanceTimersByTime(60_000);
+    expect(onSilent).not.toHaveBeenCalled();
+  });
+});
