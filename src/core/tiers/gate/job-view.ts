@@ -30,8 +30,10 @@ export function jobView(
     const had = kept.find(({ name }) => name === view.name);
     return {
       ...view,
-      // What became of it stands in the job's log, whatever was heard of it last.
-      status: hasJobEnded(state) ? (had?.status ?? view.status) : view.status,
+      // What became of it stands in the job's log, whatever was heard of it last or hindered it then.
+      ...(hasJobEnded(state)
+        ? { status: had?.status ?? view.status, reason: branch.observed?.reason ?? null }
+        : {}),
       managers: calls.reachedIn(branch.datacenter).length,
       // Where it has ended it has given them back.
       workers: view.workers || (had?.workers ?? 0),

@@ -364,6 +364,8 @@ describe("a job in two datacenters", () => {
           expect(datacenters.map((one) => [one.name, one.status])).toEqual(
             end.summary?.cluster?.datacenters.map((one) => [one.name, one.status]),
           );
+          const reasons = datacenters.map(({ reason }) => reason);
+          if (status === "PARTIAL") expect(reasons).toEqual([null, null]);
           expect(workflows.map((one) => [one.name, one.status])).toEqual(
             end.summary?.workflows.map((one) => [one.name, one.status]),
           );
