@@ -64,7 +64,10 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
   });
 
   it("submits and follows a task to its end, with tables for people and JSON for scripts", async () => {
-    const waited = await hyperscale(["submit", "sleep", '{"ms": 20, "result": 42}', "--wait"], at);
+    const waited = await hyperscale(
+      ["submit", "sleep", '{"ms": 1500, "result": 42}', "--wait"],
+      at,
+    );
     expect(waited).toMatchObject({ code: 0, stderr: "" });
     expect(waited.stdout).toMatch(/assigned +QUEUED -> RUNNING/);
     expect(waited.stdout).toMatch(/result +42/);
