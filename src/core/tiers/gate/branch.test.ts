@@ -141,3 +141,16 @@ it("ends where its files have never been, and are not here either, when it runs 
   followed.run(2_000);
   expect(followed.asked).toHaveLength(length);
 });
+
+it("owes no answer before its turn to be asked has come, however long that takes", () => {
+  const followed = new Followed(() => ({ kind: "refused", reason: "retry", message: "not now" }));
+  const { branch } = followed;
+  const moments = (): readonly number[] => [
+    branch.silentMs(followed.now),
+    branch.unansweredMs(followed.now),
+  ];
+  followed.now = 60_000;
+  expect([branch.wasAsked, ...moments()]).toEqual([false, 60_000, 0]);
+  followed.run(1_000);
+  expect([branch.wasAsked, ...moments()]).toEqual([true, 61_000, 1_000]);
+});

@@ -81,7 +81,7 @@ export class Branch {
   /** The job's id there; empty until it is known. */
   job = "";
   /** It was sent there, or is about to be; another gate may have sent it before. */
-  wasAsked = false;
+  #askedAt: number | null = null;
   observed: Observed | null = null;
   /** Calls over about the last second. */
   ratePerSecond = 0;
@@ -146,6 +146,15 @@ export class Branch {
   /** For how long nothing was heard of it. */
   silentMs(now: number): number {
     return now - (this.heardAt ?? this.beganAt);
+  }
+
+  /** The same since it was first asked for: before that it has its turn to wait for. */
+  unansweredMs(now: number): number {
+    return now - (this.heardAt ?? this.#askedAt ?? now);
+  }
+
+  get wasAsked(): boolean {
+    return this.#askedAt !== null;
   }
 
   /** How its time stands here, as far as this gate has heard. */
@@ -237,7 +246,7 @@ export class Branch {
   }
 
   #submit(): void {
-    this.wasAsked = true;
+    this.#askedAt ??= this.#context.now;
     const submission = this.#submission;
     const request = { kind: "submit", key: this.key, submission, routing: ANYWHERE } as const;
     this.#tell({ kind: "client", request }, (answer, manager) => {

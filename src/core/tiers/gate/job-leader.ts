@@ -354,7 +354,7 @@ export class JobLeader {
     const { now, options } = this.#context;
     const { queuedMs, silenceMs } = options.config;
     if (branch.status === "CANCELLED") return "it was given up there";
-    if (branch.silentMs(now) > 2 * silenceMs) return "it is not heard";
+    if (branch.unansweredMs(now) > 2 * silenceMs) return "it is not heard";
     const queuedFor = branch.queuedAt === null ? 0 : now - branch.queuedAt;
     const rooms = this.#context.datacenters.rooms();
     const isOpen = (name: string): boolean =>
