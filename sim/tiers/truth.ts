@@ -40,6 +40,9 @@ export class Truth {
     this.#violations = violations;
   }
 
+  /** Workers that have ended their load for want of managers. */
+  readonly isolated = new Set<string>();
+
   job(name: string): JobTruth {
     let job = this.#jobs.get(name);
     if (job === undefined) {

@@ -234,6 +234,7 @@ export class SimWorker implements StreamHost {
         return;
       case "log":
         world.note(`${this.name} ${effect.event} ${JSON.stringify(effect.fields)}`);
+        if (effect.event === "worker.isolated") this.#around.truth.isolated.add(this.name);
         return;
       case "drained":
         // Its process ends in the next turn: this one is not over yet.
