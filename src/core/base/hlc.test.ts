@@ -100,7 +100,7 @@ describe("a graph of messages over clocks that step and nodes that restart", () 
   it("keeps stamp(A) < stamp(B) for every causal pair, and every stamp unique (HLC-3)", () => {
     let refused = 0;
     fc.assert(
-      fc.property(fc.array(move, { maxLength: 120 }), (moves) => {
+      fc.property(fc.array(move, { minLength: 40, maxLength: 120 }), (moves) => {
         const world = new World();
         for (const one of moves) world.play(one);
         world.check();
