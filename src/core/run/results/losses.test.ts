@@ -1,30 +1,32 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_KINDS } from "../../../protocols/protocol.ts";
 import { manifest } from "../job/testing/manifest.ts";
+import { StatsRecorder } from "../stats/stats-recorder.ts";
 import { Losses } from "./losses.ts";
 import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
 const HOUR_MS = 3_600_000;
 
 /** A core of a worker that made ten calls a second, given up after 400 ms of a plan of a second. */
-function lost(): {
-  readonly losses: Losses;
-  readonly notCounted: (nowMs: number) => number | null;
-} {
+function lost() {
   const shop = new WorkflowAggregate(manifest("shop", {}), ERROR_KINDS);
   shop.started([0, 1], 0);
   const losses = new Losses();
-  losses.add({
-    ...{ core: 0, what: "worker w1 was lost with core 0", worker: "w1", isUnknown: false },
-    ...{ wallMs: Number.NaN, atSeconds: 1, lostAtMs: 1_200 },
-    figures: {
-      ...{ workflow: "shop", users: 1, requestsCounted: 0, measuredMs: 400, noticedMs: 1_000 },
-      ...{ requestsUnseen: 3, requestsPerSecondMax: 10, isUnbounded: false },
-    },
-  });
-  const notCounted = (nowMs: number): number | null =>
-    losses.list(() => [shop], nowMs)[0]?.requestsNotCounted ?? null;
-  return { losses, notCounted };
+  const lose = (core: number, measuredMs: number): void => {
+    shop.coreLost(core);
+    losses.add({
+      ...{ core, what: `worker w1 was lost with core ${core}`, worker: "w1", isUnknown: false },
+      ...{ wallMs: Number.NaN, atSeconds: 1, lostAtMs: 1_200 },
+      figures: {
+        ...{ workflow: "shop", users: 1, requestsCounted: 0, measuredMs, noticedMs: 1_000 },
+        ...{ requestsUnseen: 3, requestsPerSecondMax: 10, isUnbounded: false },
+      },
+    });
+  };
+  lose(0, 400);
+  const list = (nowMs: number) => losses.list(() => [shop], nowMs);
+  const notCounted = (nowMs: number): number | null => list(nowMs)[0]?.requestsNotCounted ?? null;
+  return { list, lose, losses, notCounted, shop };
 }
 
 describe("what a lost core may have made", () => {
@@ -56,3 +58,22 @@ describe("what a lost core may have made", () => {
     expect(notCounted(3_000)).toBeNull();
   });
 });
+
+it("a core that is lost before its first word misses no more than the one whose place it took", () => {
+  const { list, lose, losses, shop } = lost();
+  losses.joined(2, 0, "w2");
+  lose(2, 0);
+  losses.joined(3, 2, "w3");
+  lose(3, 0);
+  tell(shop, 1, 1_000);
+  expect(list(HOUR_MS).map(({ missingMs }) => missingMs)).toEqual([600, 600, 600]);
+});
+
+/** A core says how far it has come. */
+function tell(workflow: WorkflowAggregate, core: number, measuredMs: number): void {
+  const recorder = new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected: false });
+  recorder.seal(measuredMs / 100, { users: 1, target: 1, cpuMs: 1, lagMsMax: 1 });
+  const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };
+  const vitals = { cpu: 0, residentBytes: 0, activeUsers: 1 };
+  workflow.frame(core, recorder.frame(moment, true), vitals, measuredMs);
+}

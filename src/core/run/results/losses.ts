@@ -90,6 +90,13 @@ export class Losses {
     return Math.ceil(((figures.requestsPerSecondMax ?? 0) * ms) / 1_000);
   }
 
+  /** How far in the plan its share had come: with it, or with the core whose place it took and never spoke in. */
+  #reachedMs({ core, figures }: LostCore): number {
+    if (figures.measuredMs > 0) return figures.measuredMs;
+    const before = this.#lost.find((one) => this.#joined.get(one.core)?.core === core);
+    return before === undefined ? 0 : this.#reachedMs(before);
+  }
+
   #loss(lost: LostCore, ran: Measured, nowMs: number): Loss {
     const { atSeconds, core, figures, wallMs, what, worker } = lost;
     const joined = this.#joined.get(core) ?? null;
@@ -102,7 +109,7 @@ export class Losses {
     const requestsNotCounted = isUnknown ? null : unseen + unheard;
     const resumedMs = joined === null ? null : firstOf(ran, joined.core);
     const untilMs = resumedMs ?? Math.max(0, ...ran.map(({ elapsedMs }) => elapsedMs));
-    const missingMs = ran.length === 0 ? 0 : Math.max(0, untilMs - figures.measuredMs);
+    const missingMs = ran.length === 0 ? 0 : Math.max(0, untilMs - this.#reachedMs(lost));
     const cost = costText(lost, ran[0], joined, missingMs);
     return {
       core,
