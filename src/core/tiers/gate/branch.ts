@@ -80,7 +80,7 @@ export class Branch {
   readonly key: string;
   /** The job's id there; empty until it is known. */
   job = "";
-  /** It was sent there, or is about to be; another gate may have sent it before. */
+  /** When this gate first sent it there, or was about to; another one may have done so before. Null: it has not. */
   #askedAt: number | null = null;
   observed: Observed | null = null;
   /** Calls over about the last second. */
@@ -97,7 +97,7 @@ export class Branch {
   #hindrance: { readonly text: string; readonly since: number } | null = null;
   /** Its result, or null when it left none; undefined: not fetched. */
   result: Uint8Array | null | undefined;
-  readonly beganAt: number;
+  readonly #beganAt: number;
   readonly #context: GateContext;
   readonly #submission: Submission;
   readonly #ports: BranchPorts;
@@ -125,7 +125,7 @@ export class Branch {
     this.#submission = submission;
     this.#wanted = wanted;
     this.#ports = ports;
-    this.beganAt = context.now;
+    this.#beganAt = context.now;
     this.#askAt = context.now;
     this.#counted = { at: context.now, requests: 0 };
   }
@@ -145,7 +145,7 @@ export class Branch {
 
   /** For how long nothing was heard of it. */
   silentMs(now: number): number {
-    return now - (this.heardAt ?? this.beganAt);
+    return now - (this.heardAt ?? this.#beganAt);
   }
 
   /** The same since it was first asked for: before that it has its turn to wait for. */
