@@ -3,7 +3,7 @@
 // anything is installed. Used by `npm start`, `npm test` and `bin/hyperscale.js` in a checkout.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -72,19 +72,34 @@ function unlockBuild() {
 const buildLock = join(root, "node_modules", ".hyperscale-build");
 /** Longer than any build: who holds the lock for so long is dead. */
 const BUILD_MS_MAX = 300_000;
+let saidWaiting = false;
 
 /** True when the lock is ours; false after a while of waiting for somebody else's build. */
 function lockBuild() {
   try {
-    mkdirSync(buildLock);
+    writeFileSync(buildLock, String(process.pid), { flag: "wx" });
     // A build that fails ends the process: the lock goes with it.
     process.once("exit", unlockBuild);
     return true;
   } catch {
-    const made = existsSync(buildLock) ? statSync(buildLock).mtimeMs : Date.now();
-    if (Date.now() - made > BUILD_MS_MAX) unlockBuild();
+    if (isAbandoned()) unlockBuild();
+    else if (!saidWaiting)
+      process.stderr.write("hyperscale: waiting for another command's build …\n");
+    saidWaiting = true;
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
     return false;
+  }
+}
+
+/** Whoever held the lock was killed before it could give it back. */
+function isAbandoned() {
+  try {
+    if (Date.now() - statSync(buildLock).mtimeMs > BUILD_MS_MAX) return true;
+    const holder = Number(readFileSync(buildLock, "utf8"));
+    if (holder > 0) process.kill(holder, 0);
+    return false;
+  } catch (error) {
+    return error.code === "ESRCH";
   }
 }
 
