@@ -46,6 +46,7 @@ export class RunTimeouts {
   #advance: number;
   #sampleAt: number;
   #isStopped = false;
+  #wasAdopting = true;
   /** An entry of its own is on its way. */
   #isProposing = false;
 
@@ -145,8 +146,9 @@ export class RunTimeouts {
 
   onTick(): void {
     if (!this.isTracked) return;
-    if (this.#led.isAdopting) {
-      // Where no quorum is, nothing of it can advance: that is not its fault.
+    if (this.#wasAdopting) {
+      // Where no quorum is nothing of it can advance, and its log may be older than it seemed: that is not its fault.
+      this.#wasAdopting = this.#led.isAdopting;
       this.#movedAt = Math.max(this.#movedAt, this.#judgedFrom);
       this.#sampleAt = this.#context.now + SAMPLE_MS;
       return;
