@@ -134,7 +134,9 @@ export class WorkflowAggregate {
     const load = this.#dealsUsers
       ? Math.max(1, Math.floor(Math.round(total) / this.#shares))
       : total;
-    unseen.seen({ measuredMs, requests, load }, nowMs);
+    // What was on its way for long, or waited to be read, is as old as it says.
+    const saidAtMs = this.#pausedAtMs === undefined ? this.momentOf(measuredMs) : nowMs;
+    unseen.seen({ measuredMs, requests, load }, Math.min(nowMs, saidAtMs));
     if (measuredMs > this.#furthest.measuredMs) this.#furthest = { measuredMs, seenAtMs: nowMs };
   }
 
