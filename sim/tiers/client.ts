@@ -250,6 +250,10 @@ export class SimClient implements StreamHost {
     const asking = new Asking(wish.job, this.lifetime.local);
     const attempt = (): void => {
       if (this.wish !== wish) return;
+      if (wish.job === null && this.#around.committed.mayBeginAnew(wish.plan.key)) {
+        this.#over(wish);
+        return;
+      }
       this.#ask({ name: "clientRequest", correlation: 0, value }, null, (said, from) => {
         const answer = said?.name === "clientAnswer" ? said.value : null;
         this.#around.checkers.onClientAnswer(value, answer);

@@ -37,8 +37,9 @@ export class Committed {
   /** Datacenters remember few of the jobs that have ended. */
   readonly #forgets: boolean;
   /** Jobs that have not ended, at each manager, and those that have anywhere. */
-  readonly #open = new Map<string, readonly string[]>();
+  readonly #open = new Map<string, readonly { readonly job: string; readonly key: string }[]>();
   readonly #ended = new Set<string>();
+  readonly #endedKeys = new Set<string>();
   /** How attempts were closed, by job, core and token. */
   readonly #closed = new Map<string, string>();
   /** Workflows that are over, by job. */
@@ -98,8 +99,12 @@ export class Committed {
 
   /** Every job is seen while it is open: it is submitted by an entry of its own. */
   #onDatacenter(manager: string, { open }: DatacenterState): void {
-    for (const job of this.#open.get(manager) ?? []) if (!open.has(job)) this.#ended.add(job);
-    this.#open.set(manager, [...open.keys()]);
+    for (const { job, key } of this.#open.get(manager) ?? []) {
+      if (open.has(job)) continue;
+      this.#ended.add(job);
+      this.#endedKeys.add(key);
+    }
+    this.#open.set(manager, [...open.values()]);
     for (const { grants, job, key, members, phase } of open.values()) {
       this.#granted.set(key, this.#granted.get(key) === true || grants.length > 0);
       if (phase !== "admitted") continue;
@@ -153,6 +158,12 @@ export class Committed {
   mayBeForgotten(job: string): boolean {
     if (this.#forgets && this.#ended.has(job)) this.marks.add("job.forgotten");
     return this.#forgets && this.#ended.has(job);
+  }
+
+  /** Whoever submits it again may begin another job: the datacenter keeps few that have ended. */
+  mayBeginAnew(key: string): boolean {
+    if (this.#forgets && this.#endedKeys.has(key)) this.marks.add("key.forgotten");
+    return this.#forgets && this.#endedKeys.has(key);
   }
 
   /** What a gate has its datacenters do. */
