@@ -49,6 +49,13 @@ class Loading {
     this.workflow.loadChanged(factor, this.#now);
   }
 
+  /** Its last frame waits to be read for so long. */
+  late(ms: number): void {
+    const bytes = this.#frame();
+    this.run(ms, false);
+    this.#receive(bytes);
+  }
+
   run(ms: number, isHeard: boolean): void {
     for (const until = this.#now + ms; this.#now < until; ) {
       this.#now += FRAME_MS;
@@ -71,8 +78,15 @@ class Loading {
   }
 
   #tell(): void {
+    this.#receive(this.#frame());
+  }
+
+  #frame(): Uint8Array {
     const moment = { measuredMs: this.#now, warmingUp: false, target: 0, arrivalsWaiting: 0 };
-    const bytes = this.#recorder.frame(moment, this.#now, "window");
+    return this.#recorder.frame(moment, this.#now, "window");
+  }
+
+  #receive(bytes: Uint8Array): void {
     const core = this.#share.index;
     this.#recorder.acknowledged(this.workflow.frame(core, bytes, VITALS, this.#now).held);
   }
@@ -137,6 +151,17 @@ describe("what a lost core may have made since its last frame", () => {
         else expect(requestsCounted).toBe(0);
       }),
     );
+  });
+
+  it("is counted from when its last frame was said, not from when it was read", () => {
+    const core = new Loading(rate([{ durationMs: 60_000, from: 50, to: 50 }]));
+    core.run(10_000, true);
+    core.late(20_000);
+    const { requestsCounted, requestsUnseen } = core.loss;
+    const unseen = core.made - requestsCounted;
+    expect(unseen).toBeGreaterThan(900);
+    expect(requestsUnseen).toBeGreaterThanOrEqual(unseen);
+    expect(requestsUnseen - unseen).toBeLessThan(15);
   });
 
   it("is not far from what it made under a steady load", () => {
