@@ -166,8 +166,13 @@ export type PhasesInput =
   | { readonly kind: "figures"; readonly from: string; readonly figures: MergedFigures }
   /** The core is gone for good; `awaited`: another may take its place. */
   | { readonly kind: "coreLost"; readonly core: number; readonly awaited: boolean }
-  /** Another core takes the place of a lost one. */
-  | { readonly kind: "coreJoined"; readonly core: number; readonly instead: number }
+  /** Another core takes the place of a lost one; `dealt`: in workflows of which its share is dealt to it, as is known. */
+  | {
+      readonly kind: "coreJoined";
+      readonly core: number;
+      readonly instead: number;
+      readonly dealt?: readonly string[];
+    }
   /** None does. */
   | { readonly kind: "coreForgone"; readonly core: number }
   /** Steers whatever runs now, and what begins later. */

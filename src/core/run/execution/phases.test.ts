@@ -106,3 +106,20 @@ it("tears down what was torn down by the log, though a share seems to be kept (9
   );
   expect(told).toContainEqual([0, "teardown"]);
 });
+
+it("keeps a share that was dealt by the log, though the plan seems to be over by then (1003427)", () => {
+  const phases = loading();
+  const workflow = "shop";
+  const log: readonly (readonly [number, PhasesInput])[] = [
+    [500, { kind: "coreLost", core: 1, awaited: true }],
+    // A pause that was longer than the log says is behind it.
+    [5_000, { kind: "coreJoined", core: 2, instead: 1, dealt: [workflow] }],
+    [
+      5_001,
+      { kind: "agreed", step: { kind: "deal", workflow, core: 2, instead: 1, execution: 2 } },
+    ],
+  ];
+  const effects = log.flatMap(([at, input]) => [...phases.step(input, at)]);
+  expect(effects).toContainEqual(expect.objectContaining({ kind: "send", core: 2 }));
+  expect(phases.running.loadingCores()).toEqual([0, 2]);
+});

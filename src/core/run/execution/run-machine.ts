@@ -73,6 +73,7 @@ export type RunInput =
       readonly core: number;
       readonly instead: number;
       readonly worker: string;
+      readonly dealt?: readonly string[];
     }
   /** None does. */
   | { readonly kind: "coreForgone"; readonly core: number }

@@ -33,6 +33,8 @@ interface VacancyPorts {
   asideLost(name: string, running: Running): void;
 }
 
+type Joined = Extract<PhasesInput, { kind: "coreJoined" }>;
+
 export class Vacancies {
   readonly lost = new Map<number, { readonly awaited: boolean }>();
   readonly #running: RunningWorkflows;
@@ -57,7 +59,7 @@ export class Vacancies {
     now: number,
   ): void {
     if (input.kind === "coreLost") this.#onLost(input.core, input.awaited);
-    else if (input.kind === "coreJoined") this.#onJoined(input.core, input.instead, now);
+    else if (input.kind === "coreJoined") this.#onJoined(input, now);
     else this.#onForgone(input.core);
   }
 
@@ -94,11 +96,12 @@ export class Vacancies {
     return [...this.#running].some(([, { vacant }]) => vacant.has(core));
   }
 
-  #onJoined(core: number, instead: number, now: number): void {
+  #onJoined({ core, dealt = [], instead }: Joined, now: number): void {
     this.lost.set(instead, { awaited: false });
-    for (const [name, running] of this.#running)
-      if (running.vacant.has(instead) && this.#isOver(name, running, now))
-        this.#forgo(name, instead);
+    for (const [name, running] of this.#running) {
+      const isLate = !dealt.includes(name) && this.#isOver(name, running, now);
+      if (running.vacant.has(instead) && isLate) this.#forgo(name, instead);
+    }
     this.#ports.advanceJob({ kind: "coreJoined", core, instead });
     for (const [workflow, { vacant }] of this.#running) {
       const share = vacant.get(instead);

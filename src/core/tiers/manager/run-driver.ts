@@ -143,7 +143,8 @@ export class RunDriver {
         return;
       case "coreJoined": {
         const { core, instead, kind } = decision;
-        this.step({ kind, core, instead, worker: this.#workerOf(core) });
+        const dealt = dealtTo(core, this.#state.history);
+        this.step({ kind, core, instead, worker: this.#workerOf(core), dealt });
         return;
       }
       case "coreForgone":
@@ -291,6 +292,14 @@ export class RunDriver {
 
 function workflowOf(step: PhaseStep): string | null {
   return "workflow" in step ? step.workflow : null;
+}
+
+/** What a leader before has dealt was not over, whatever the clock of this one says of its plan. */
+function dealtTo(core: number, history: readonly Decision[]): readonly string[] {
+  return history.flatMap((one) => {
+    const step = one.kind === "step" ? one.step : null;
+    return step?.kind === "deal" && step.core === core ? [step.workflow] : [];
+  });
 }
 
 /** A leader before saw by its clock that nothing was left to do for a share that this one would deal again. */
