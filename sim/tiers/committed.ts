@@ -36,7 +36,7 @@ export class Committed {
   readonly #violations: Violations;
   /** Datacenters remember few of the jobs that have ended. */
   readonly #forgets: boolean;
-  /** Jobs that have not ended, at each manager, and those that have anywhere. */
+  /** Jobs that have not ended, at each manager in each life, and those that have anywhere. */
   readonly #open = new Map<string, readonly { readonly job: string; readonly key: string }[]>();
   readonly #ended = new Set<string>();
   readonly #endedKeys = new Set<string>();
@@ -61,7 +61,7 @@ export class Committed {
   onApplied(process: LedgerProcess, { entry, group, outcome }: Applied): void {
     const app = process.node?.groups.get(group)?.app;
     const state = app?.kind === "registered" ? app.application : null;
-    if (state instanceof DatacenterState) this.#onDatacenter(process.id, state);
+    if (state instanceof DatacenterState) this.#onDatacenter(process, state);
     if (!(state instanceof RunState)) return;
     const job = group.slice(group.indexOf("/") + 1);
     this.#onAttempts(job, state);
@@ -98,7 +98,9 @@ export class Committed {
   }
 
   /** Every job is seen while it is open: it is submitted by an entry of its own. */
-  #onDatacenter(manager: string, { open }: DatacenterState): void {
+  #onDatacenter({ id, life }: LedgerProcess, { open }: DatacenterState): void {
+    // Who begins anew folds in what was before those that it had known.
+    const manager = `${id} in its life ${life}`;
     for (const { job, key } of this.#open.get(manager) ?? []) {
       if (open.has(job)) continue;
       this.#ended.add(job);
