@@ -157,10 +157,11 @@ export class Connection {
 
   onBytes(bytes: Uint8Array, now: Millis): void {
     this.#now = now;
-    this.#heardAt = now;
-    this.#asked = false;
     for (const event of this.#frames.push(bytes)) {
       if (this.#state === "over") return;
+      // Only what is whole: a length that was garbled would swallow all that follows, and look alive.
+      this.#heardAt = now;
+      this.#asked = false;
       if (event.kind === "frame") this.#onGuarded(this.#guard.push(event.payload));
       else if (event.kind === "probe") this.#write(PROBE_ANSWER);
       else {

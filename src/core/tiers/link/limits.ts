@@ -6,7 +6,7 @@ import { assert } from "../../base/assert.ts";
 export const GREETING_MS_MAX = 5_000;
 /** A kept connection that has heard nothing for so long asks whether the other side is there. */
 export const KEEP_ALIVE_MS = 10_000;
-/** A connection that hears nothing for so long is dead, whatever the network says. (FRAME-6) */
+/** A connection that hears no whole frame for so long is dead, whatever the network says. (FRAME-6) */
 export const SILENCE_MS_MAX = 30_000;
 /** How long the other side may take to close after we have. */
 export const LINGER_MS = 1_000;

@@ -326,6 +326,25 @@ describe("a silent connection", () => {
     expect(pair.b.heard).toEqual(["gone a: silent for too long"]);
   });
 
+  it("is given up when a garbled length swallows all that comes", () => {
+    const pair = new Pair().open();
+    const { onEffect } = pair.a;
+    pair.a.onEffect = (effect) => {
+      pair.a.onEffect = onEffect;
+      if (effect.kind !== "write") throw new Error("nothing is said");
+      const bytes = effect.bytes.slice();
+      bytes[1] = 0x0f;
+      onEffect({ ...effect, bytes });
+    };
+    for (let i = 0; i < 2 * SILENCE_MS_MAX; i += KEEP_ALIVE_MS / 2) {
+      pair.a.say(`${i}`);
+      pair.pipes.settle();
+      pair.pass(KEEP_ALIVE_MS / 2);
+    }
+    expect(pair.b.heard).toContain("gone a: silent for too long");
+    expect(pair.b.heard.at(-1)).not.toContain("gone");
+  });
+
   it("is not asked, and not given up while it sends, when the peer does not know the question", () => {
     const old = { capabilities: [] };
     const pair = new Pair({}, { hello: old }).open();
