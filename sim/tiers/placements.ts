@@ -8,6 +8,7 @@
  *   T16  nobody counts on the cores of a worker that no manager can hear
  */
 
+import { SILENCE_MS_MAX } from "../../src/core/tiers/link/limits.ts";
 import { RunState } from "../../src/core/tiers/manager/run-state.ts";
 import { MANAGER_DEFAULTS } from "../../src/core/tiers/manager/types.ts";
 import { LIVE_MS } from "../../src/core/tiers/pressure/health.ts";
@@ -20,8 +21,11 @@ import type { SimLedger } from "./faults.ts";
 import type { Results } from "./results.ts";
 import type { SimWorker } from "./worker.ts";
 
-/** Connections that broke are there again, a new leader has adopted its jobs, and all have heard of it. */
-const CONTACT_MS_MAX = 30_000;
+/**
+ * Connections that broke, or hear nothing but garbled bytes, are there again, a new leader has adopted its jobs, and
+ * all have heard of it or have asked.
+ */
+const CONTACT_MS_MAX = SILENCE_MS_MAX + 15_000;
 /** A worker is taken for lost after 3 s, and a leader that has just begun waits 8 s for those it has not heard. */
 const UNHEARD_MS_MAX = 15_000;
 /** When half of them fail at once nobody is given up for a while: it may be the manager's network. (AD-19.32) */
