@@ -274,10 +274,10 @@ export class Streams {
   }
 
   /** This end is over; its process is told. */
-  #reset(end: End): void {
+  #reset(end: End, isReset = true): void {
     if (!end.open) return;
     this.#close(end);
-    end.host.deliver(end.life, { kind: "closed", stream: end.id });
+    end.host.deliver(end.life, { kind: "closed", stream: end.id, isReset });
   }
 
   #close(end: End): void {
@@ -294,7 +294,7 @@ export class Streams {
     const at = this.#network.stream(host.index, other.host.index, SIGNAL_BYTES, world.now);
     if (at === null) return;
     world.schedule(Math.max(at, end.lastArrival), "streamRequest", other.host.index, () => {
-      this.#reset(other);
+      this.#reset(other, false);
       this.#tell(other, end);
     });
   }

@@ -51,9 +51,9 @@ export class StreamDriver {
 
   #open(stream: StreamId, opened: ByteStream): void {
     this.#streams.set(stream, opened);
-    opened.onClose(() => {
+    opened.onClose((isReset) => {
       this.#streams.delete(stream);
-      this.#push({ kind: "closed", stream });
+      this.#push({ kind: "closed", stream, isReset });
     });
     opened.onData((bytes) => this.#push({ kind: "bytes", stream, bytes }));
     const { host, peerUris } = opened;

@@ -1,5 +1,7 @@
 /** Strangers at a stream port, over real sockets on the loopback. */
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -14,6 +16,7 @@ import { readTlsMaterial, type TlsMaterial } from "./tls.ts";
 
 const HOST = `127.${freshNet()}.1`;
 const PORT = 7_946;
+const WAIT = { timeout: 20_000 };
 const directory = mkdtempSync(join(tmpdir(), "hyperscale-tcp-"));
 const sockets: Socket[] = [];
 const ports: TcpPort[] = [];
@@ -52,6 +55,29 @@ function silent(): { readonly closed: Promise<void> } {
 }
 
 describe("a stream port", () => {
+  it("tells a process that has ended from a connection that was broken", async () => {
+    const port = await listen(null, 9);
+    ports.push(port);
+    const closed: boolean[] = [];
+    port.onAccept((stream) => {
+      stream.onData(() => undefined);
+      stream.onClose((isReset) => closed.push(isReset));
+      stream.write(new Uint8Array(10));
+    });
+    const script = `require("node:net").connect(${PORT}, "${HOST}").on("data", () => process.send("up"))`;
+    const child = spawn(process.execPath, ["-e", script], {
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
+    await once(child, "message");
+    child.kill("SIGKILL");
+    await expect.poll(() => closed, WAIT).toEqual([false]);
+    const socket = connect({ host: HOST, port: PORT });
+    sockets.push(socket);
+    await once(socket, "data");
+    socket.resetAndDestroy();
+    await expect.poll(() => closed, WAIT).toEqual([false, true]);
+  });
+
   it("closes what one host opens beyond its share, and takes it again when places are free", async () => {
     const port = await listen(null, 2);
     ports.push(port);

@@ -229,7 +229,7 @@ class SocketStream implements ByteStream {
     this.#socket.on("data", handler);
   }
 
-  onClose(handler: () => void): void {
-    this.#socket.once("close", handler);
+  onClose(handler: (isReset: boolean) => void): void {
+    this.#socket.once("close", () => handler(!this.#socket.readableEnded));
   }
 }

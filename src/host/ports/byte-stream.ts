@@ -18,7 +18,8 @@ export interface ByteStream {
   /** Ends now. */
   destroy(): void;
   onData(handler: (bytes: Uint8Array) => void): void;
-  onClose(handler: () => void): void;
+  /** `isReset`: without a word of the other end that it ends. */
+  onClose(handler: (isReset: boolean) => void): void;
 }
 
 export type DialProblem = "refused" | "failed";

@@ -70,6 +70,7 @@ export class Connection {
   #asked = false;
   #transfers = 0;
   #told = false;
+  #wasReset = false;
   #isRefused = false;
   #now: Millis;
   #heardAt: Millis;
@@ -110,6 +111,11 @@ export class Connection {
 
   get isOver(): boolean {
     return this.#state === "over";
+  }
+
+  /** It ended without a word of the other side, which may live. */
+  get wasReset(): boolean {
+    return this.#wasReset;
   }
 
   /** Whoever answered there did not take us in: by its word, or by closing when it had read who we are. */
@@ -176,8 +182,9 @@ export class Connection {
     if (mark > this.#drainedBytes && mark <= this.#writtenBytes) this.#drainedBytes = mark;
   }
 
-  onClosed(): void {
+  onClosed(isReset = false): void {
     if (this.#state === "over") return;
+    this.#wasReset = isReset;
     const awaitsAnswer = this.#options.side === "client" && this.#state === "greeting";
     this.#isRefused ||= awaitsAnswer;
     this.#over(awaitsAnswer ? NO_ANSWER : null);

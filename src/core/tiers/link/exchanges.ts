@@ -173,7 +173,7 @@ export class Exchanges {
         this.#connections.get(stream)?.onDrained(input.mark);
         return;
       case "closed":
-        this.#connections.get(stream)?.onClosed();
+        this.#connections.get(stream)?.onClosed(input.isReset);
         if (dialled !== undefined) this.#settle(stream, dialled, "the connection closed");
         this.#forget(stream);
     }

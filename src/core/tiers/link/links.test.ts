@@ -82,7 +82,8 @@ class Side {
         onDropped: (peer, count) => this.heard.push(`dropped ${count} to ${peer}`),
         onRequest: (incoming) => this.#onRequest(incoming, answer),
         onMessage: ({ message }) => this.heard.push(textOf(message)),
-        onGone: (_stream, who, problem) => this.heard.push(`gone ${who}: ${problem}`),
+        onGone: (_stream, { name: who, problem, wasReset }) =>
+          this.heard.push(`gone ${who}: ${wasReset ? "reset" : problem}`),
       },
       random,
     );
@@ -250,6 +251,17 @@ describe("a kept link", () => {
     expect(Math.min(...pauses.slice(6))).toBeGreaterThanOrEqual(BACKOFF_MS_MAX / 2);
   });
 
+  it("says whether the other end has ended it, or the network", () => {
+    const ended = new Pair().open();
+    ended.a.links.destroy(2 as StreamId, "enough", ended.a.now);
+    ended.pipes.settle();
+    expect(ended.b.heard).toEqual(["gone a: null"]);
+    const broken = new Pair().open();
+    broken.pipes.breakAll();
+    broken.pipes.settle();
+    expect(broken.b.heard).toContain("gone a: reset");
+  });
+
   it("dials again when its stream is closed before it was open", () => {
     const side = new Side("a");
     side.links.keep("b", address("b:1"));
@@ -268,7 +280,7 @@ describe("a kept link", () => {
     pair.a.say("again");
     pair.pipes.settle();
     expect(pair.a.heard).toEqual(["up b", "down b: the connection closed", "up b"]);
-    expect(pair.b.heard).toEqual(["gone a: null", "again"]);
+    expect(pair.b.heard).toEqual(["gone a: reset", "again"]);
   });
 });
 

@@ -66,8 +66,17 @@ interface LinksHandlers {
   readonly onRequest: (incoming: Incoming) => void;
   /** Nobody waits for an answer to it. */
   readonly onMessage: (incoming: Incoming) => void;
-  /** A connection that came in is gone; `name`: who greeted, or the host of one who did not. */
-  readonly onGone: (stream: StreamId, name: string, problem: string | null) => void;
+  /** A connection that came in is gone. */
+  readonly onGone: (stream: StreamId, gone: Gone) => void;
+}
+
+export interface Gone {
+  /** Who greeted, or the host of one who did not. */
+  readonly name: string;
+  /** Why we have ended it; null: we have not. */
+  readonly problem: string | null;
+  /** The network broke it: whoever is at the other end may live. */
+  readonly wasReset: boolean;
 }
 
 /** Of an opening on a connection of its own: nothing else is asked on it. */
@@ -193,7 +202,7 @@ export class Links {
       }
       case "closed":
         this.#onDialFailed(input.stream, false);
-        this.#connections.get(input.stream)?.onClosed();
+        this.#connections.get(input.stream)?.onClosed(input.isReset);
         this.#forget(input.stream);
         return;
     }
@@ -319,11 +328,11 @@ export class Links {
     return {
       onReady: () => undefined,
       onMessage: (connection, peer, message) => this.#onIncoming(connection, peer, message),
-      onEnd: ({ stream, peer, host, isOver }, problem) => {
+      onEnd: ({ stream, peer, host, isOver, wasReset }, problem) => {
         // One that was refused stays until it has read why.
         if (isOver) this.#forget(stream);
         else this.#deadlines.set(stream, this.#now + LINGER_MS);
-        this.#handlers.onGone(stream, peer?.node ?? host, problem);
+        this.#handlers.onGone(stream, { name: peer?.node ?? host, problem, wasReset });
       },
     };
   }

@@ -26,7 +26,8 @@ export type LinkInput =
   | { readonly kind: "bytes"; readonly stream: StreamId; readonly bytes: Uint8Array }
   /** The network has taken what was written up to the mark. */
   | { readonly kind: "drained"; readonly stream: StreamId; readonly mark: number }
-  | { readonly kind: "closed"; readonly stream: StreamId };
+  /** `isReset`: by the network, as far as is known; else by the machine of the other end. */
+  | { readonly kind: "closed"; readonly stream: StreamId; readonly isReset?: boolean };
 
 export type LinkEffect =
   | {

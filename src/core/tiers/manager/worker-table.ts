@@ -145,7 +145,7 @@ export class WorkerTable {
     known.closedAt = null;
   }
 
-  /** Its end of the connection was closed: most likely its process has ended. */
+  /** Its machine has closed the connection: most likely its process has ended. */
   onClosed(worker: string, now: number): void {
     const known = this.#workers.get(worker);
     if (known !== undefined) known.closedAt = now;

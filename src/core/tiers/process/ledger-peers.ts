@@ -19,7 +19,7 @@ import { decodeBatch, encodeBatches } from "../../ledger/node/codec.ts";
 import type { NodeMessage } from "../../ledger/node/messages.ts";
 import type { GateHealth } from "../gate-messages.ts";
 import type { QueueLimits } from "../link/limits.ts";
-import { type Incoming, Links } from "../link/links.ts";
+import { type Gone, type Incoming, Links } from "../link/links.ts";
 import type { LinkRules } from "../link/rules.ts";
 import type { LinkInput, StreamId } from "../link/types.ts";
 import type { LedgerDescription } from "./describe-ledger.ts";
@@ -139,7 +139,7 @@ export class LedgerPeers {
         },
         onRequest: (incoming) => this.#onRequest(incoming),
         onMessage: (incoming) => this.#onBatch(incoming),
-        onGone: (stream, name, problem) => this.#onGone(stream, name, problem),
+        onGone: (stream, gone) => this.#onGone(stream, gone),
       },
       random,
     );
@@ -265,7 +265,7 @@ export class LedgerPeers {
     this.#handlers.emit({ kind: "peer", peer, up: false, version });
   }
 
-  #onGone(stream: StreamId, name: string, problem: string | null): void {
+  #onGone(stream: StreamId, { name, problem, wasReset }: Gone): void {
     const caller = this.#callers.get(stream);
     this.#callers.delete(stream);
     if (caller !== undefined && this.#heard.get(caller.name) === stream) {
@@ -276,7 +276,7 @@ export class LedgerPeers {
     // What it says on its next connection counts.
     if (drained !== undefined)
       this.#handlers.emit({ kind: "peerDrains", peer: drained, drains: false });
-    this.#handlers.emit({ kind: "callerGone", stream, byPeer: problem === null });
+    this.#handlers.emit({ kind: "callerGone", stream, byPeer: problem === null && !wasReset });
     if (problem !== null) this.#say("warn", "peer.refused", name, problem);
   }
 

@@ -76,10 +76,10 @@ export class Pipes {
     }
   }
 
-  /** Every connection breaks, at both ends. */
+  /** The network breaks every connection, at both ends. */
   breakAll(): void {
     for (const { ends } of this.#pipes.splice(0)) {
-      for (const end of ends) this.#send(end, { kind: "closed", stream: end.id });
+      for (const end of ends) this.#send(end, { kind: "closed", stream: end.id, isReset: true });
     }
   }
 
