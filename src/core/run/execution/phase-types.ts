@@ -166,7 +166,7 @@ export type PhasesInput =
   | { readonly kind: "figures"; readonly from: string; readonly figures: MergedFigures }
   /** The core is gone for good; `awaited`: another may take its place. */
   | { readonly kind: "coreLost"; readonly core: number; readonly awaited: boolean }
-  /** Another core takes the place of a lost one; `dealt`: in workflows of which its share is dealt to it, as is known. */
+  /** Another core takes the place of a lost one; `dealt`: the workflows whose share is known to be dealt to it. */
   | {
       readonly kind: "coreJoined";
       readonly core: number;
