@@ -22,14 +22,13 @@ import { Repeats } from "../../src/engine/repeats.ts";
 import { timeIsUpFault } from "../../src/engine/time-is-up.ts";
 import type { World } from "../kernel/world.ts";
 import type { Committed } from "./committed.ts";
+import { Freezer } from "./freezer.ts";
 import { type Behaviour, type Bundle, bundleOf } from "./jobs.ts";
 import type { CoreTruth, Truth } from "./truth.ts";
 
 export const ERROR_KINDS = ["timeout", "status"] as const;
 /** Between two frames; a real core makes ten a second. */
 export const TICK_MS = 500;
-/** How often a core that stands still looks whether it may go on. */
-const FROZEN_LOOK_MS = 1_000;
 const LOAD_MS_MAX = 300;
 const PREPARE_MS_MAX = 60;
 const ROWS_PER_BLOCK = 16;
@@ -95,12 +94,13 @@ export class SimCore {
   #execution = -1;
   #asks = 0;
   #setUp: { readonly execution: number; stopped: boolean } | null = null;
-  #alive = true;
+  readonly #freezer: Freezer;
 
   readonly #requests = new OpenRequests((event) => this.#send(event));
 
   constructor(options: CoreOptions) {
     this.#options = options;
+    this.#freezer = new Freezer(options);
     const { core, datacenter, job, random, truth, worker } = options;
     this.#bundle = bundleOf(options.bundle);
     this.#key = this.#bundle?.key ?? job;
@@ -109,7 +109,9 @@ export class SimCore {
   }
 
   get isLoading(): boolean {
-    return this.#alive && [...this.#loads.values()].some((one) => one.started && !one.finished);
+    return (
+      !this.#freezer.isOver && [...this.#loads.values()].some((one) => one.started && !one.finished)
+    );
   }
 
   get job(): string {
@@ -127,18 +129,11 @@ export class SimCore {
   }
 
   die(): void {
-    this.#alive = false;
+    this.#freezer.isOver = true;
   }
 
   #after(delayMs: number, run: () => void): void {
-    const { frozenUntil, index, world } = this.#options;
-    world.schedule(world.now + delayMs, "step", index, () => {
-      if (!this.#alive) return;
-      // Healing may end it before its time.
-      const frozenMs = Math.min(frozenUntil() - world.now, FROZEN_LOOK_MS);
-      if (frozenMs > 0) this.#after(frozenMs, run);
-      else run();
-    });
+    this.#freezer.after(delayMs, run);
   }
 
   #send(event: CoreEvent): void {
@@ -155,9 +150,10 @@ export class SimCore {
   }
 
   handle(command: CoreCommand): void {
-    const isFrozen = this.#options.frozenUntil() > this.#options.world.now;
-    if (isFrozen) this.#after(0, () => this.handle(command));
-    if (isFrozen || !this.#alive) return;
+    this.#freezer.told(() => this.#handle(command));
+  }
+
+  #handle(command: CoreCommand): void {
     const again = this.#repeats.again(command);
     if (again === null) this.#carryOut(command);
     else for (const event of again) this.#send(event);
