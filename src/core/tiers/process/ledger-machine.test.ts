@@ -194,6 +194,9 @@ class Ledger {
       case "peerHealth":
         this.said[index]?.push(`peerHealth ${effect.peer} ${effect.health.pressure}`);
         return;
+      case "callerGone":
+        this.said[index]?.push(`callerGone ${effect.byPeer ? "by itself" : "for another reason"}`);
+        return;
       case "left":
         this.said[index]?.push(`left ${effect.leading}`);
         return;
@@ -212,6 +215,14 @@ const submit: LedgerRequest = {
 };
 
 describe("nodes of one ledger", () => {
+  it("take a caller whose connection the network breaks for none that has ended it", () => {
+    const ledger = new Ledger().open();
+    ledger.pipes.breakAll();
+    ledger.pass(3_000);
+    expect(ledger.said[0]).toContain("callerGone for another reason");
+    expect(ledger.said[0]).not.toContain("callerGone by itself");
+  });
+
   it("do not hear one that comes back with an older copy of its data, and it hears why", () => {
     const ledger = new Ledger().open();
     const old = new Map([...(ledger.files[2]?.files ?? [])].map(([path, b]) => [path, b.slice()]));
