@@ -81,7 +81,8 @@ function lockBuild() {
     // A build that fails ends the process: the lock goes with it.
     process.once("exit", unlockBuild);
     return true;
-  } catch {
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
     if (isAbandoned()) unlockBuild();
     else if (!saidWaiting)
       process.stderr.write("hyperscale: waiting for another command's build …\n");
