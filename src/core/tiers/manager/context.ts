@@ -2,6 +2,7 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
+import { HEARTBEAT_MS } from "../messages.ts";
 import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
 import { Peers } from "./peers.ts";
@@ -10,6 +11,9 @@ import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import { RUN_PREFIX, RunState } from "./run-state.ts";
 import type { GroupLookup, ManagerEffect, ManagerOptions } from "./types.ts";
 import { WorkerTable } from "./worker-table.ts";
+
+/** The longest time without a step of a manager that has a worker or waits for one, unless it was stopped. */
+const IDLE_MS_MAX = 2 * HEARTBEAT_MS;
 
 export class ManagerContext {
   readonly options: ManagerOptions;
@@ -25,7 +29,7 @@ export class ManagerContext {
   wall = 0;
   readonly #lookup: GroupLookup;
   #beganAt: number | null = null;
-  /** Since when it runs without having been stopped. */
+  /** Since when it runs without having been stopped for long; shorter stops are added to it. */
   #awakeSince = 0;
   #requests = 0;
   #events = 0;
@@ -43,9 +47,10 @@ export class ManagerContext {
 
   setTime(now: number, wall: number): void {
     // Whoever hears a worker looks after it once in this time: without a step for twice as long it was stopped.
-    const isAwake =
-      this.#beganAt !== null && now - this.now <= 2 * this.options.config.workerTimeoutMs;
-    if (!isAwake) this.#awakeSince = now;
+    const stoppedMs = 2 * this.options.config.workerTimeoutMs;
+    const idleMs = now - this.now;
+    if (this.#beganAt === null || idleMs > stoppedMs) this.#awakeSince = now;
+    else this.#awakeSince += Math.max(0, idleMs - IDLE_MS_MAX);
     this.#beganAt ??= now;
     this.now = now;
     this.wall = wall;
