@@ -142,14 +142,15 @@ export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
   const memory = cores.reduce((sum, core) => sum + core.residentBytes, 0);
   lines.push((row) =>
     drawSpans(grid, row, [
-      ["cores ", Style.text],
+      [live.datacenters === undefined ? "cores " : "datacenters ", Style.text],
       [`${alive}/${cores.length}`, alive < cores.length ? Style.bad : Style.text],
       [`   memory ${measured ? formatBytes(memory) : "–"}`, Style.dim],
     ]),
   );
   if (!limited && cores.length > 1) {
     for (const core of cores) {
-      const name = core.alive ? `core ${core.core}` : `core ${core.core} lost`;
+      const own = live.datacenters?.[core.core] ?? `core ${core.core}`;
+      const name = core.alive ? clean(own) : `${clean(own)} lost`;
       lines.push((row) => drawMeter(grid, row, name, core.cpu, core.alive ? Style.bar : Style.bad));
     }
   }

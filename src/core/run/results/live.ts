@@ -32,6 +32,8 @@ export interface LiveRun {
   readonly failedPerSecond: number;
   /** Of the plan, as the load was changed by hand; 1 is as planned. */
   readonly scale: number;
+  /** Of a run over several: each stands where a core does, in their order. */
+  readonly datacenters?: readonly string[] | undefined;
 }
 
 /** What reporters are told while a run goes on; a `LiveRun` with latencies says it, too. */

@@ -107,7 +107,8 @@ export class JointRun {
 
   live(status: JobStatus, detail: LiveDetail, scale: number): LiveRun {
     this.#merged.setTime(this.#context.wall);
-    return { ...this.#merged.live(PHASES[status] ?? "running", detail), scale };
+    const { datacenters } = this.#merged;
+    return { ...this.#merged.live(PHASES[status] ?? "running", detail), scale, datacenters };
   }
 
   /** `setUps` of the job's log now. */
