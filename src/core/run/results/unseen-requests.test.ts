@@ -14,6 +14,7 @@ import {
   type Stage,
   shareOfUsers,
 } from "../plan/load.ts";
+import { UnseenRequests } from "./unseen-requests.ts";
 import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
 const FRAME_MS = 100;
@@ -173,6 +174,13 @@ describe("what a lost core may have made since its last frame", () => {
     const unseen = core.made - requestsCounted;
     expect(requestsUnseen - unseen).toBeGreaterThanOrEqual(0);
     expect(requestsUnseen - unseen).toBeLessThan(15);
+  });
+
+  it("is more than nothing where only the first frame told of requests", () => {
+    const unseen = new UnseenRequests();
+    for (const measuredMs of [500, 1_000, 1_500])
+      unseen.seen({ measuredMs, requests: 20, load: 1 }, measuredMs);
+    expect(unseen.most(2_500, 1, 1)?.most).toBeGreaterThan(14);
   });
 
   it("is not known of one that has hardly begun", () => {

@@ -26,6 +26,8 @@ interface Counted {
   readonly asked: number;
 }
 
+const NOTHING: Counted = { measuredMs: 0, requests: 0, asked: 0 };
+
 /** What may have been made since: `perSecond` at most, and `most` up to now. */
 export interface Unseen {
   readonly most: number;
@@ -35,7 +37,7 @@ export interface Unseen {
 export class UnseenRequests {
   /** Where the present stretch began: with a frame, so that both ends tell as much of their last windows. */
   #from: Counted | null = null;
-  #last: Counted = { measuredMs: 0, requests: 0, asked: 0 };
+  #last = NOTHING;
   #load = Number.POSITIVE_INFINITY;
   #seenAtMs = 0;
   /** For each unit of load that was asked for; null before a stretch is over. */
@@ -49,7 +51,8 @@ export class UnseenRequests {
     this.#seenAtMs = nowMs;
     this.#from ??= this.#last;
     if (measuredMs - this.#from.measuredMs < STRETCH_MS) return;
-    this.#most = Math.max(this.#most ?? 0, ratio(this.#from, this.#last));
+    // What the first frame tells is in no stretch that begins with one.
+    this.#most = Math.max(this.#most ?? ratio(NOTHING, this.#last), ratio(this.#from, this.#last));
     this.#from = this.#last;
   }
 
