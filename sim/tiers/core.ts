@@ -69,7 +69,9 @@ interface Load {
   scale: number;
   /** Of the plan, pauses left out. */
   planMs: number;
+  /** When measured time was zero: pauses move it. */
   startedAt: number;
+  tickedAt: number;
   arrived: number;
   /** Left for each user. */
   left: number[];
@@ -286,8 +288,8 @@ export class SimCore {
     return {
       ...{ prepare, manifest, behaviour, iterations, rows },
       recorder: new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected }),
-      ...{ started: false, finished: false, paused: false, scale: 1, planMs: 0, startedAt: 0 },
-      ...{ arrived: 0, left: Array(users).fill(each), asking: false, row: null },
+      ...{ started: false, finished: false, paused: false, asking: false, scale: 1, row: null },
+      ...{ planMs: 0, startedAt: 0, tickedAt: 0, arrived: 0, left: Array(users).fill(each) },
       stopAt: Number.POSITIVE_INFINITY,
     };
   }
@@ -318,7 +320,8 @@ export class SimCore {
   #start(load: Load, planMs: number): void {
     const { count, index } = load.prepare.share;
     load.started = true;
-    load.startedAt = this.#options.world.now - planMs;
+    load.tickedAt = this.#options.world.now;
+    load.startedAt = load.tickedAt - planMs;
     load.planMs = planMs;
     if (load.manifest.load.kind === "rate")
       load.arrived = arrivedBy(plannedArrivals(load.manifest.load, planMs), index, count);
@@ -344,13 +347,15 @@ export class SimCore {
 
   #tick(load: Load): void {
     if (load.finished) return;
-    if (!load.paused) {
+    const { now } = this.#options.world;
+    if (load.paused) load.startedAt += now - load.tickedAt;
+    else {
       load.planMs += TICK_MS;
       this.#work(load);
       if (load.behaviour.numbers && !load.asking && load.planMs % ASK_EVERY_MS === 0)
         this.#ask(load);
     }
-    const { now } = this.#options.world;
+    load.tickedAt = now;
     const windows = Math.floor((now - load.startedAt) / WINDOW_MS);
     load.recorder.seal(windows, { users: 1, target: 1, cpuMs: 1, lagMsMax: 0 });
     if (now >= load.stopAt || isDone(load) || isTimeUp(load)) {
