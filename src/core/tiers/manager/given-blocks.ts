@@ -1,6 +1,7 @@
 /**
  * Blocks of rows, iterations and numbers that the cores of a job were given, each index once over all of them
- * (T6). A core has one request per name at a time: asked again, by whoever leads then, it gets the same block.
+ * (T6). A core has one request per name at a time, and numbers them: asked again, by whoever leads then, it gets
+ * the same block. One that comes after the next has been answered gets none: nobody would use it.
  */
 
 import { LeaseAllocator } from "../../run/execution/lease-allocator.ts";
@@ -65,7 +66,8 @@ export class GivenBlocks {
 
   /** False when there is no such workflow. */
   give(step: BlockStep): boolean {
-    if (this.of(step) !== null) return true;
+    const last = this.#given.get(keyOf(step));
+    if (last !== undefined && last.request >= requestOf(step)) return true;
     const block =
       step.kind === "numbers"
         ? { ...this.#numbers.take(step.name, step.count), last: false }
