@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
 import type { Artifact } from "../messages.ts";
-import { Fetches } from "./fetches.ts";
+import { type FetchEffect, Fetches } from "./fetches.ts";
 
 const HASH = "ab".repeat(32);
 const FILE: Artifact = { path: "bundle.mjs", hash: HASH, bytes: 3 };
@@ -9,9 +9,35 @@ const BYTES = Uint8Array.of(1, 2, 3);
 const KEPT = { job: "job", hash: HASH, problem: null, isDamaged: false } as const;
 const DAMAGED = { ...KEPT, problem: "what came is not what its hash says", isDamaged: true };
 
+/** Answers the question that was asked last. */
+class Fetching extends Fetches {
+  #question = 0;
+
+  answer(bytes: Uint8Array | null, now = 0): readonly FetchEffect[] {
+    return this.#heed(this.part("job", this.#question, bytes, millis(now)));
+  }
+
+  override lookedUp(job: string, missing: readonly Artifact[]): readonly FetchEffect[] {
+    return this.#heed(super.lookedUp(job, missing));
+  }
+
+  override kept(...args: Parameters<Fetches["kept"]>): readonly FetchEffect[] {
+    return this.#heed(super.kept(...args));
+  }
+
+  override tick(...args: Parameters<Fetches["tick"]>): readonly FetchEffect[] {
+    return this.#heed(super.tick(...args));
+  }
+
+  #heed(effects: readonly FetchEffect[]): readonly FetchEffect[] {
+    for (const effect of effects) if (effect.kind === "get") this.#question = effect.question;
+    return effects;
+  }
+}
+
 describe("files of a job", () => {
-  function wanting(): Fetches {
-    const fetches = new Fetches(["m1", "m2", "m3"]);
+  function wanting(): Fetching {
+    const fetches = new Fetching(["m1", "m2", "m3"]);
     expect(fetches.want("job", "m2", [FILE])).toEqual([
       { kind: "lookUp", job: "job", files: [FILE] },
     ]);
@@ -21,10 +47,10 @@ describe("files of a job", () => {
 
   it("come from whoever ordered them", () => {
     const fetches = wanting();
-    expect(fetches.part("job", HASH, BYTES.subarray(0, 2), millis(0))).toMatchObject([
+    expect(fetches.answer(BYTES.subarray(0, 2))).toMatchObject([
       { kind: "get", from: "m2", offset: 2 },
     ]);
-    const last = fetches.part("job", HASH, BYTES.subarray(2), millis(0));
+    const last = fetches.answer(BYTES.subarray(2));
     expect(last).toEqual([{ kind: "keep", job: "job", hash: HASH, bytes: BYTES }]);
     expect(fetches.kept(KEPT, millis(0))).toEqual([{ kind: "ready", job: "job" }]);
     expect(fetches.size).toBe(0);
@@ -33,20 +59,20 @@ describe("files of a job", () => {
   it("come from another manager when the one that ordered them is gone", () => {
     const fetches = wanting();
     const get = (from: string) => [{ kind: "get", from, offset: 0 }];
-    expect(fetches.part("job", HASH, null, millis(0))).toMatchObject(get("m1"));
-    expect(fetches.part("job", HASH, null, millis(0))).toMatchObject(get("m3"));
+    expect(fetches.answer(null)).toMatchObject(get("m1"));
+    expect(fetches.answer(null)).toMatchObject(get("m3"));
     // All were asked: they are asked again later.
-    expect(fetches.part("job", HASH, null, millis(0))).toEqual([]);
+    expect(fetches.answer(null)).toEqual([]);
     expect(fetches.nextDeadline()).toBe(500);
     expect(fetches.tick(millis(500))).toMatchObject(get("m2"));
   });
 
   it("come from another manager when a copy is damaged, from the first byte on", () => {
     const fetches = wanting();
-    fetches.part("job", HASH, BYTES, millis(0));
+    fetches.answer(BYTES);
     const next = fetches.kept(DAMAGED, millis(0));
     expect(next).toMatchObject([{ kind: "get", from: "m1", offset: 0 }]);
-    fetches.part("job", HASH, BYTES, millis(0));
+    fetches.answer(BYTES);
     expect(fetches.kept(KEPT, millis(0))).toEqual([{ kind: "ready", job: "job" }]);
   });
 
@@ -56,13 +82,13 @@ describe("files of a job", () => {
     for (let copies = 0; effects[0]?.kind !== "failed"; copies++) {
       expect(copies).toBeLessThan(10);
       damaged.tick(millis(copies * 500));
-      damaged.part("job", HASH, BYTES, millis(copies * 500));
+      damaged.answer(BYTES, copies * 500);
       effects = damaged.kept(DAMAGED, millis(copies * 500));
     }
     const problem = "bundle.mjs: what came is not what its hash says";
     expect([effects, damaged.size]).toMatchObject([[{ kind: "failed", problem }], 0]);
     const full = wanting();
-    full.part("job", HASH, BYTES, millis(0));
+    full.answer(BYTES);
     expect(full.kept({ ...KEPT, problem: "no room" }, millis(0))).toMatchObject([
       { kind: "failed", problem: "bundle.mjs: no room" },
     ]);
@@ -71,17 +97,32 @@ describe("files of a job", () => {
   it("are asked of the new leader when the job has one", () => {
     const fetches = wanting();
     fetches.follow("job", "m3");
-    expect(fetches.part("job", HASH, BYTES.subarray(0, 1), millis(0))).toMatchObject([
+    expect(fetches.answer(BYTES.subarray(0, 1))).toMatchObject([
       { kind: "get", from: "m3", offset: 1 },
     ]);
   });
 
+  it("are wanted anew without what was asked before (T10)", () => {
+    const fetches = wanting();
+    const get = { kind: "get", from: "m3", offset: 0 };
+    fetches.forget("job");
+    fetches.want("job", "m3", [FILE]);
+    expect(fetches.lookedUp("job", [FILE])).toMatchObject([{ ...get, question: 2 }]);
+    // What was asked for the want before comes now, and would be taken for the answer.
+    expect(fetches.part("job", 1, BYTES.subarray(0, 2), millis(0))).toEqual([]);
+    expect(fetches.part("job", 2, BYTES.subarray(0, 2), millis(0))).toMatchObject([
+      { kind: "get", from: "m3", offset: 2, question: 3 },
+    ]);
+    expect(fetches.part("job", 2, BYTES.subarray(0, 2), millis(0))).toEqual([]);
+    expect(fetches.part("job", 3, BYTES.subarray(2), millis(0))).toMatchObject([{ bytes: BYTES }]);
+  });
+
   it("that nobody has fail the job with a word", () => {
     const fetches = wanting();
-    let effects = fetches.part("job", HASH, null, millis(0));
+    let effects = fetches.answer(null);
     for (let now = 0; effects[0]?.kind !== "failed"; now += 500) {
       expect(now).toBeLessThan(60_000);
-      effects = fetches.part("job", HASH, null, millis(now));
+      effects = fetches.answer(null, now);
       if (effects.length === 0) fetches.tick(millis(now + 500));
     }
     expect(effects).toMatchObject([

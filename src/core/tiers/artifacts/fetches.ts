@@ -22,10 +22,11 @@ const DAMAGED_MAX = 5;
 export type FetchEffect =
   /** Which of these are not here: `lookedUp` answers. */
   | { readonly kind: "lookUp"; readonly job: string; readonly files: readonly Artifact[] }
-  /** To whom; `part` answers. */
+  /** To whom; `part` answers, with the number of the question. */
   | {
       readonly kind: "get";
       readonly job: string;
+      readonly question: number;
       readonly from: string;
       readonly hash: BlobHash;
       readonly offset: number;
@@ -47,6 +48,8 @@ interface Wanted {
   /** Of the first that is missing. */
   bytes: Uint8Array;
   offset: number;
+  /** The one that is open: answers to others are of a want before this one, or come twice. */
+  question: number | null;
   /** Answers without a part since the last one that came. */
   failures: number;
   /** Copies of the first that is missing, from its first byte to its last, that were damaged. */
@@ -68,6 +71,7 @@ export class Fetches {
   readonly #wanted = new Map<string, Wanted>();
   /** Jobs whose next question waits. */
   readonly #pauses = new Deadlines<string>();
+  #questions = 0;
 
   constructor(managers: readonly string[]) {
     this.#managers = managers;
@@ -85,6 +89,7 @@ export class Fetches {
       missing: [],
       bytes: NO_BYTES,
       offset: 0,
+      question: null,
       failures: 0,
       damaged: 0,
     });
@@ -110,10 +115,16 @@ export class Fetches {
   }
 
   /** Null: no answer came, or the file is not there. */
-  part(job: string, hash: BlobHash, bytes: Uint8Array | null, now: Millis): readonly FetchEffect[] {
+  part(
+    job: string,
+    question: number,
+    bytes: Uint8Array | null,
+    now: Millis,
+  ): readonly FetchEffect[] {
     const wanted = this.#wanted.get(job);
     const [file] = wanted?.missing ?? [];
-    if (wanted === undefined || file === undefined || file.hash !== hash) return [];
+    if (wanted === undefined || file === undefined || wanted.question !== question) return [];
+    wanted.question = null;
     if (bytes === null || bytes.length === 0) return this.#askNext(job, wanted, file, now);
     wanted.failures = 0;
     if (wanted.offset + bytes.length > file.bytes) {
@@ -122,7 +133,7 @@ export class Fetches {
     wanted.bytes.set(bytes, wanted.offset);
     wanted.offset += bytes.length;
     if (wanted.offset < file.bytes) return this.#get(job, wanted);
-    return [{ kind: "keep", job, hash, bytes: wanted.bytes }];
+    return [{ kind: "keep", job, hash: file.hash, bytes: wanted.bytes }];
   }
 
   kept(outcome: KeepOutcome, now: Millis): readonly FetchEffect[] {
@@ -179,11 +190,14 @@ export class Fetches {
     return [];
   }
 
-  #get(job: string, { missing, offset, sources }: Wanted): readonly FetchEffect[] {
+  #get(job: string, wanted: Wanted): readonly FetchEffect[] {
+    const { missing, offset, sources } = wanted;
     const [file] = missing;
     const [from] = sources;
     if (file === undefined || from === undefined) return [];
-    return [{ kind: "get", job, from, hash: file.hash, offset }];
+    const question = ++this.#questions;
+    wanted.question = question;
+    return [{ kind: "get", job, question, from, hash: file.hash, offset }];
   }
 
   #fail(job: string, problem: string): readonly FetchEffect[] {

@@ -97,7 +97,7 @@ type Asked =
       readonly kind: "get";
       readonly manager: string;
       readonly job: string;
-      readonly hash: string;
+      readonly question: number;
     }
   | { readonly kind: "extension"; readonly manager: string; readonly number: number };
 
@@ -342,7 +342,7 @@ export class WorkerProcess {
     const { job } = asked;
     if (asked.kind === "get") {
       const bytes = answer?.name === "blobChunk" ? answer.value.bytes : null;
-      this.#fetch(this.#fetches.part(job, asked.hash, bytes, this.#now));
+      this.#fetch(this.#fetches.part(job, asked.question, bytes, this.#now));
       return;
     }
     const answered = { kind: "answered", job, view: asked.view } as const;
@@ -466,12 +466,12 @@ export class WorkerProcess {
           this.#effects.push(effect);
           break;
         case "get": {
-          const { from: manager, hash, offset } = effect;
+          const { from: manager, hash, offset, question } = effect;
           if (this.#up.get(manager) !== true) {
-            this.#fetch(this.#fetches.part(job, hash, null, this.#now));
+            this.#fetch(this.#fetches.part(job, question, null, this.#now));
             break;
           }
-          const asked = { kind: "get", manager, job, hash } as const;
+          const asked = { kind: "get", manager, job, question } as const;
           this.#ask(asked, { name: "blobGet", correlation: 0, value: { hash, offset } });
           break;
         }
