@@ -183,6 +183,13 @@ describe("what a lost core may have made since its last frame", () => {
     expect(unseen.most(2_500, 1, 1)?.most).toBeGreaterThan(14);
   });
 
+  it("is not taken from loads before the first frame that is heard", () => {
+    const unseen = new UnseenRequests();
+    for (const [at, measuredMs] of [60_000, 60_500, 61_000, 61_500].entries())
+      unseen.seen({ measuredMs, requests: 59_000 + 5 * at, load: 10 }, measuredMs);
+    expect(unseen.most(62_500, 1, 10)?.most).toBeLessThan(20);
+  });
+
   it("is not known of one that has hardly begun", () => {
     const steady = [{ durationMs: 60_000, from: 50, to: 50 }];
     const silent = new Loading(rate(steady));

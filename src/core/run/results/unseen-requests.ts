@@ -51,9 +51,13 @@ export class UnseenRequests {
     this.#seenAtMs = nowMs;
     this.#from ??= this.#last;
     if (measuredMs - this.#from.measuredMs < STRETCH_MS) return;
-    // What the first frame tells is in no stretch that begins with one.
-    this.#most = Math.max(this.#most ?? ratio(NOTHING, this.#last), ratio(this.#from, this.#last));
+    this.#most = Math.max(this.#most ?? this.#first(this.#from), ratio(this.#from, this.#last));
     this.#from = this.#last;
+  }
+
+  /** What the first frame tells is in no stretch that begins with one; a late one tells of loads that were before. */
+  #first(from: Counted): number {
+    return from.measuredMs < STRETCH_MS ? ratio(NOTHING, this.#last) : 0;
   }
 
   /** Of the last frame. */
