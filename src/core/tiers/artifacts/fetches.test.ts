@@ -117,6 +117,21 @@ describe("files of a job", () => {
     expect(fetches.part("job", 3, BYTES.subarray(2), millis(0))).toMatchObject([{ bytes: BYTES }]);
   });
 
+  it("that are empty are not what comes late of the file before", () => {
+    const empty = { path: "empty", hash: "ee".repeat(32), bytes: 0 };
+    const fetches = wanting();
+    fetches.part("job", 1, BYTES, millis(0));
+    fetches.forget("job");
+    fetches.want("job", "m2", [FILE, empty]);
+    fetches.lookedUp("job", [FILE, empty]);
+    // The disk has taken what was fetched for the want before; what is asked now comes after it.
+    expect(fetches.kept(KEPT, millis(0))).toMatchObject([{ kind: "keep", hash: empty.hash }]);
+    expect(fetches.part("job", 2, BYTES, millis(0))).toEqual([]);
+    expect(fetches.kept({ ...KEPT, hash: empty.hash }, millis(0))).toMatchObject([
+      { kind: "ready" },
+    ]);
+  });
+
   it("that nobody has fail the job with a word", () => {
     const fetches = wanting();
     let effects = fetches.answer(null);

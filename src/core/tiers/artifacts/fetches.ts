@@ -48,7 +48,7 @@ interface Wanted {
   /** Of the first that is missing. */
   bytes: Uint8Array;
   offset: number;
-  /** The one that is open: answers to others are of a want before this one, or come twice. */
+  /** The one that is open: what answers another comes too late. */
   question: number | null;
   /** Answers without a part since the last one that came. */
   failures: number;
@@ -175,6 +175,7 @@ export class Fetches {
     wanted.bytes = new Uint8Array(file.bytes);
     wanted.offset = 0;
     wanted.damaged = 0;
+    wanted.question = null;
     if (file.bytes > 0) return this.#get(job, wanted);
     return [{ kind: "keep", job, hash: file.hash, bytes: wanted.bytes }];
   }

@@ -75,7 +75,7 @@ export interface Gone {
   readonly name: string;
   /** Why we have ended it; null: we have not. */
   readonly problem: string | null;
-  /** The network broke it: whoever is at the other end may live. */
+  /** It broke without a word that it ends: whoever is at the other end may live. */
   readonly wasReset: boolean;
 }
 
