@@ -66,22 +66,27 @@ describe("the picture on a real terminal", () => {
     expect(panel.join(" ")).toContain(`! the limit is here: ${reason}`);
   });
 
-  it("names the datacenters of a run over several, and which is lost", () => {
-    const live = syntheticRun(16, SHOP);
-    const { generator } = live.summary;
-    const [first] = generator.cores;
-    if (first === undefined) throw new Error("there is a core");
-    const cores = [first, { ...first, core: 1, alive: false }];
-    const summary = { ...live.summary, generator: { ...generator, limited: false, cores } };
-    const datacenters = ["dc1", "dc2"];
-    const text = renderDashboard({ ...live, summary, datacenters }, 200, 60)
-      .lines()
-      .join("\n");
-    expect(text).toContain("datacenters 1/2");
-    expect(text).toMatch(/ dc1 +[^ ]/);
-    expect(text).toContain("dc2 lost");
-    expect(text).not.toMatch(/core [01]|cores \d/);
-  });
+  it.each([
+    ["dc1", 200],
+    ["europe-west-frankfurt-production-zone-3", 80],
+    ["europe-west-frankfurt-production-zone-3", 120],
+  ])(
+    "names datacenter %s of a run over several, %d columns wide, with its figure",
+    (name, columns) => {
+      const live = syntheticRun(16, SHOP);
+      const { generator } = live.summary;
+      const [first] = generator.cores;
+      if (first === undefined) throw new Error("there is a core");
+      const cores = [0, 1].map((core) => ({ ...first, core, cpu: 0.43 }));
+      const summary = { ...live.summary, generator: { ...generator, limited: false, cores } };
+      const datacenters = [name, "dc2"];
+      const lines = renderDashboard({ ...live, summary, datacenters }, columns, 60).lines();
+      const text = lines.join("\n");
+      expect(text).toContain("datacenters 2/2");
+      expect(lines.filter((line) => / (europe-west|dc1|dc2).*43 %/.test(line))).toHaveLength(2);
+      expect(text).not.toMatch(/core [01]|cores \d/);
+    },
+  );
 
   it("claims nothing before anything was measured", () => {
     const live = syntheticRun(16, SHOP);

@@ -160,8 +160,8 @@ export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
 }
 
 function drawMeter(grid: Grid, row: Rect, name: string, share: number, style: StyleId): void {
-  const used = grid.text(row.x, row.y, `${name} `, Style.text, row.width);
   const figure = ` ${formatCompactPercent(Math.min(99, share))}`.padStart(6);
+  const used = grid.text(row.x, row.y, `${name} `, Style.text, row.width - figure.length);
   const barWidth = Math.min(30, row.width - Math.max(13, used) - figure.length);
   const barAt = row.x + Math.max(13, used);
   if (barWidth >= 4)
