@@ -70,6 +70,7 @@ const MIGRATIONS: readonly string[] = [
   "0009-schedules",
   "0010-dependencies",
   "0011-submit-options",
+  "0012-search-path",
 ];
 
 export function loadMigrations(): readonly Migration[] {

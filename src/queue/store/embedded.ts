@@ -18,6 +18,7 @@ import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseUnavailable } from "../../core/queue/errors.ts";
 import { makeFolder } from "../../host/folders.ts";
 import { type Database, type Migration, type Row, type RunSql, sqlText } from "./database.ts";
+import { SEARCH_PATH } from "./own-schema.ts";
 import { migrateWith } from "./postgres.ts";
 
 const parsers = { 20: Number, 1700: Number };
@@ -42,6 +43,7 @@ export class EmbeddedDatabase implements Database {
       // Loaded only when used: it is large, and installations on PostgreSQL never need it.
       const { PGlite } = await import("@electric-sql/pglite");
       const engine = await PGlite.create(join(dataDirectory, "postgres"));
+      await engine.query(SEARCH_PATH);
       closeToOthers(dataDirectory);
       return new EmbeddedDatabase(engine, lock);
     } catch (error) {

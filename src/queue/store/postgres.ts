@@ -17,6 +17,7 @@ import {
   type RunSql,
   sqlText,
 } from "./database.ts";
+import { openSchema, SEARCH_PATH } from "./own-schema.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const WRITE_TIMEOUT_MS = 15_000;
@@ -43,6 +44,7 @@ const types: pg.CustomTypesConfig = {
  * through a primary key or a partial index.
  */
 const WRITER_SESSION =
+  `${SEARCH_PATH}; ` +
   "set plan_cache_mode = force_generic_plan; set jit = off; set enable_seqscan = off; " +
   "set enable_hashjoin = off; set enable_mergejoin = off; set enable_bitmapscan = off";
 
@@ -66,6 +68,8 @@ export class PostgresDatabase implements Database {
       application_name: "hyperscale queue",
       types,
       allowExitOnIdle: true,
+      // The pool waits for the returned promise, although its type says void.
+      onConnect: (client) => client.query(SEARCH_PATH) as unknown as undefined,
     });
     // An idle connection that breaks is replaced on next use.
     this.#pool.on("error", () => undefined);
@@ -182,6 +186,7 @@ export async function migrateWith(
   await run("begin");
   try {
     if (lock !== undefined) await run("select pg_advisory_xact_lock($1::bigint)", [lock]);
+    await openSchema(run);
     await run(
       "create table if not exists queue_migrations (version int primary key, name text not null, " +
         "applied_at timestamptz not null default clock_timestamp())",

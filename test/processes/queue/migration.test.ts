@@ -155,11 +155,9 @@ describe("from other queues", needs(TestPostgres.available(), NO_POSTGRES), () =
       );
       const app = await connect(database);
       // The application's own table of that name must not be taken for the queue's.
-      await app.query("create table tasks (id int)");
-      await app.query("create schema queue");
-      const own = `${database}?options=-c%20search_path%3Dqueue`;
+      await app.query("create table public.tasks (id int)");
       const executors = { count: ran as Executor };
-      const node = await bench.node({ database: own, executors, settings: calmSettings });
+      const node = await bench.node({ database, executors, settings: calmSettings });
       const queue = bench.client(node);
       await app.query("create table backup as select * from graphile_worker._private_jobs");
       const runner = await runGraphile({
@@ -185,7 +183,7 @@ describe("from other queues", needs(TestPostgres.available(), NO_POSTGRES), () =
       await app.query(`insert into graphile_worker._private_jobs
         (id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key) overriding system value
         select id, job_queue_id, task_id, payload, priority, run_at, max_attempts, key from backup
-         where 'graphile-worker-' || id in (select idempotency_key from queue.tasks)`);
+         where 'graphile-worker-' || id in (select idempotency_key from hyperscale.tasks)`);
       expect((await move(app, MOVE)).sort()).toEqual(moved.sort());
       everyJobOnce();
       await utils.release();

@@ -90,10 +90,11 @@ export class TestPostgres {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** An empty database of its own; returns its URL. */
+  /** An empty database of its own; returns its URL. Its connections find the queue's tables without their schema. */
   async createDatabase(): Promise<string> {
     const name = `queue_${process.pid}_${++this.#databases}`;
     await this.query(this.url, `create database ${name}`);
+    await this.query(this.url, `alter database ${name} set search_path = hyperscale, public`);
     return this.urlOf(name);
   }
 

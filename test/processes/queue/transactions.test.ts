@@ -114,7 +114,7 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     await app.query("create temp table tasks (id bigint)");
     const id = await submitInTransaction(app, { executor: "done" });
     expect((await bench.client(node).wait(id)).state).toBe("SUCCEEDED");
-    await expect(app.query("select * from public.tasks")).rejects.toThrow(/permission denied/);
+    await expect(app.query("select * from hyperscale.tasks")).rejects.toThrow(/permission denied/);
     await app.end();
     await bench.query(database, "drop owned by shop");
     await bench.query(database, "drop role shop");

@@ -252,7 +252,7 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     await importQueue({ databaseUrl: database }, file);
     const tables = await bench.query(
       database,
-      "select tablename as name from pg_tables where schemaname = 'public' order by 1",
+      "select tablename as name from pg_tables where schemaname = 'hyperscale' order by 1",
     );
     const known = [...TRANSFER_TABLES.map(({ name }) => name), ...STAYS].sort();
     expect(tables.map(({ name }) => name)).toEqual(known);
