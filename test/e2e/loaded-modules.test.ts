@@ -39,7 +39,7 @@ describe("a run", () => {
     here.remove();
   });
 
-  /** Paths below dist, and names of packages. */
+  /** Our modules as paths below src, read from the bundles that were loaded, and names of packages. */
   async function loadedBy(...flags: readonly string[]): Promise<readonly string[]> {
     const list = join(here.path, `loaded-${flags.length}.txt`);
     process.env["NODE_OPTIONS"] = `--import=${pathToFileURL(join(here.path, "hook.mjs")).href}`;
@@ -47,21 +47,22 @@ describe("a run", () => {
     const load = ["--vus", "1", "--iterations", "1", "--out", "out"];
     expect((await here.run("run", url, ...load, ...flags)).code).toBe(0);
     const urls = new Set(readFileSync(list, "utf8").trim().split("\n"));
-    return [...urls].map(
-      (one) =>
-        /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(one)?.[1] ??
-        /\/dist\/(.*)$/.exec(one)?.[1] ??
-        one,
-    );
+    const modules = [...urls].flatMap((one) => {
+      const name = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(one)?.[1];
+      if (name !== undefined || !one.includes("/dist/")) return name ?? one;
+      const bundle = readFileSync(new URL(one), "utf8");
+      return [...bundle.matchAll(/^\/\/ src\/(\S+)\.ts$/gm)].map(([, module = ""]) => module);
+    });
+    return [...new Set(modules)];
   }
 
   it("without reports loads what writes its own files, and no back-end or pipeline", async () => {
     const loaded = await loadedBy();
-    expect(loaded).toContain("runner/run.js");
-    expect(loaded).toContain("engine/core.js");
+    expect(loaded).toContain("runner/run");
+    expect(loaded).toContain("engine/core");
     const reporters = loaded.filter((one) => one.startsWith("reporters/")).sort();
     const files = ["csv", "html", "junit", "output", "packed", "summary-json"];
-    expect(reporters).toEqual(files.map((file) => `reporters/file/${file}.js`));
+    expect(reporters).toEqual(files.map((file) => `reporters/file/${file}`));
   });
 
   it("over HTTP loads no protocol that has an import of its own, and no driver of one", async () => {
@@ -86,7 +87,7 @@ describe("a run", () => {
   it("with one loads that family alone", async () => {
     const loaded = await loadedBy("--report", "ndjson=points.ndjson");
     const families = loaded.flatMap(
-      (one) => /^reporters\/([a-z]+)\/reporters\.js$/.exec(one)?.[1] ?? [],
+      (one) => /^reporters\/([a-z]+)\/reporters$/.exec(one)?.[1] ?? [],
     );
     expect(families).toEqual(["file"]);
   });
