@@ -17,7 +17,9 @@ if (isMainThread && process.ppid === parent) {
     clearInterval(look);
     // Not SIGINT: the node may have sent that already, and twice it means at once, without waiting for a cancel.
     process.kill(process.pid, "SIGTERM");
-    setTimeout(() => process.kill(process.pid, "SIGKILL"), killAfterMs).unref();
+    // The node started it as the leader of a process group.
+    const group = process.platform === "win32" ? process.pid : -process.pid;
+    setTimeout(() => process.kill(group, "SIGKILL"), killAfterMs).unref();
   }, LOOK_MS);
   look.unref();
 }

@@ -6,6 +6,7 @@
 
 import { spawn } from "node:child_process";
 import { z } from "zod";
+import { GROUP_LEADER, signalGroup } from "../../host/process-group.ts";
 import { startTimer, type Timer } from "../../host/timer.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
@@ -72,7 +73,10 @@ interface ProgramOutcome {
   readonly stderr: string;
 }
 
-/** Runs a program to its end. An abort or a timeout sends SIGINT, and SIGKILL when that is ignored. */
+/**
+ * Runs a program to its end. An abort or a timeout sends SIGINT to the program and those that it started, and SIGKILL
+ * to what is left of them after its end or `killAfterMs`. The end of this process kills them at once.
+ */
 export function runProgram(
   command: string,
   args: readonly string[],
@@ -80,6 +84,7 @@ export function runProgram(
 ): Promise<ProgramOutcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
+      ...GROUP_LEADER,
       env: options.environment,
       stdio: ["pipe", "pipe", "pipe"],
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
@@ -88,10 +93,12 @@ export function runProgram(
     const lines = { stdout: new Lines(options.onLine), stderr: new Lines(options.onLine) };
     let timedOut = false;
     let killer: Timer | undefined;
+    const kill = (): void => signalGroup(child, "SIGKILL");
     const interrupt = (): void => {
-      child.kill("SIGINT");
-      killer ??= startTimer(options.killAfterMs ?? KILL_AFTER_MS, () => child.kill("SIGKILL"));
+      signalGroup(child, "SIGINT");
+      killer ??= startTimer(options.killAfterMs ?? KILL_AFTER_MS, kill);
     };
+    process.once("exit", kill);
     const timer =
       options.timeoutMs === undefined
         ? undefined
@@ -110,11 +117,16 @@ export function runProgram(
     const settle = (): void => {
       timer?.cancel();
       killer?.cancel();
+      process.removeListener("exit", kill);
       options.signal.removeEventListener("abort", interrupt);
     };
     child.on("error", (error) => {
       settle();
       reject(new NotRetryable(`cannot start ${command}: ${error.message}`, { cause: error }));
+    });
+    // What it started may hold its output open and keep "close" from coming.
+    child.on("exit", () => {
+      if (killer !== undefined) kill();
     });
     child.on("close", (code, signal) => {
       settle();

@@ -45,8 +45,8 @@ const send = (event: ChildEvent): void => {
 };
 
 process.on("message", (command: ChildCommand) => handle(command));
-process.on("disconnect", () => process.exit(1));
-// Ctrl-C reaches the whole process group; the node decides when an execution ends.
+process.on("disconnect", endGroup);
+// Sent by people or by programs of executions; the node decides when an execution ends.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.on("uncaughtException", blame);
 process.on("unhandledRejection", blame);
@@ -174,6 +174,12 @@ function blame(error: unknown): void {
   const words = `the executor left an error that nobody caught: ${errorText(error)}`;
   owner.abort.abort(error);
   owner.fail(new Error(words, { cause: error }));
+}
+
+/** Ends this process with the programs that its executions started. */
+function endGroup(): never {
+  if (process.platform !== "win32") process.kill(-process.pid, "SIGKILL");
+  process.exit(1);
 }
 
 function endWithParent(): void {

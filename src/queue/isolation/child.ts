@@ -4,6 +4,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { errorText } from "../../core/base/error-text.ts";
+import { GROUP_LEADER, signalGroup } from "../../host/process-group.ts";
 import { startTimer } from "../../host/timer.ts";
 import type { TaskFailure } from "../api/types.ts";
 import { EncodedResult, type ExecutionContext } from "../worker/executor.ts";
@@ -46,6 +47,7 @@ export class Child {
   constructor(options: ChildOptions) {
     this.#options = options;
     this.#process = fork(fileURLToPath(builtFile("./child-main.js")), [], {
+      ...GROUP_LEADER,
       serialization: "advanced",
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       execArgv: ["--enable-source-maps", `--max-old-space-size=${options.memoryMb}`],
@@ -81,10 +83,10 @@ export class Child {
     });
   }
 
-  /** It is not used again. */
+  /** Kills the process and every program that its executions started. */
   kill(): void {
     this.#alive = false;
-    this.#process.kill("SIGKILL");
+    signalGroup(this.#process, "SIGKILL");
   }
 
   /** Ends the process when it holds more than its limit, also outside the heap, where V8 does not look. */
@@ -123,6 +125,8 @@ export class Child {
         return;
       case "completed":
         this.#running = undefined;
+        // An execution that was told to end may have left programs behind.
+        if (running?.context.signal.aborted === true) this.kill();
         running?.resolve(new EncodedResult(event.result));
         return;
       case "failed":
@@ -155,7 +159,7 @@ export class Child {
   }
 
   #end(code: number | null, signal: NodeJS.Signals | null): void {
-    this.#alive = false;
+    this.kill();
     const problem = new Error(this.#lastWords(code, signal));
     this.#load?.reject(problem);
     const running = this.#running;

@@ -9,8 +9,18 @@ const ERROR_CHARACTERS_MAX = 8_192;
 const NAME_CHARACTERS_MAX = 200;
 const CAUSES_MAX = 5;
 
+/** Never throws: a value whose fields throw must not keep its task from ending. */
 export function failureOf(error: unknown): TaskFailure {
-  if (!(error instanceof Error)) return { message: storable(String(error), ERROR_CHARACTERS_MAX) };
+  try {
+    return readFailure(error);
+  } catch {
+    return { message: storable(errorText(error), ERROR_CHARACTERS_MAX) };
+  }
+}
+
+function readFailure(error: unknown): TaskFailure {
+  if (!(error instanceof Error))
+    return { message: storable(errorText(error), ERROR_CHARACTERS_MAX) };
   const retryable = "retryable" in error && error.retryable === false ? { retryable: false } : {};
   const again = againOf(error);
   const cause = causesOf(error);
