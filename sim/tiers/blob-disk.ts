@@ -50,6 +50,10 @@ export class BlobDisk {
     });
   }
 
+  wipe(): void {
+    this.#kept.clear();
+  }
+
   /** What was under way is lost. */
   crash(): void {
     this.#crashes++;

@@ -4,7 +4,8 @@
  *
  *   T4   load that nobody can stop ends by itself; when all is over no core is held
  *   T9   a worker that has promised a view takes no orders of a lower one, over all its lives, and none that were
- *        meant for another of its lives; it answers nothing of a view before that promise is on its disk
+ *        meant for another of its lives; it answers nothing of a view before that promise is on its disk. No two
+ *        lives have the same incarnation; one with an emptied directory has promised nothing
  *   T12  what processes remember is bounded by what there is
  *   P1   what ends work, or shows that it has ended, is never shed
  *   P2   who is refused for want of room or by its rate hears when to come back, and nothing of it was done
@@ -45,6 +46,8 @@ export class TiersCheckers {
   readonly #pausedAt = new Map<SimWorker, number>();
   /** The highest view of each job that each worker has obeyed. */
   readonly #obeyed = new Map<string, number>();
+  /** The life of each worker that first answered under each incarnation. */
+  readonly #lives = new Map<string, number>();
 
   /** Jobs that somebody was refused and did not ask for again, by their keys. */
   readonly #refused = new Set<string>();
@@ -82,7 +85,13 @@ export class TiersCheckers {
     this.#violations.check(worker.promised(job) >= view, "T9", () => {
       return `${name} takes ${kind} of view ${view} of ${job}, and has not kept its promise on disk`;
     });
-    const key = `${name} ${job}`;
+    const incarnated = `${name} ${incarnation}`;
+    const first = this.#lives.get(incarnated) ?? life;
+    this.#lives.set(incarnated, first);
+    this.#violations.check(first === life, "T9", () => {
+      return `lives ${first} and ${life} of ${name} have the incarnation ${incarnation}`;
+    });
+    const key = `${name} ${worker.directory} ${job}`;
     const highest = this.#obeyed.get(key) ?? -1;
     this.#violations.check(view >= highest, "T9", () => {
       return `${name} (life ${life}) takes ${kind} of view ${view} of ${job} after ${highest}`;

@@ -129,7 +129,7 @@ export class TiersFaults {
   }
 
   #strike(fault: TiersFault): void {
-    const { network, streams, workers, managers, world } = this.#targets;
+    const { network, streams, world } = this.#targets;
     world.note(`fault ${JSON.stringify(fault)}`);
     const node = "at" in fault ? this.#nodes[fault.at] : undefined;
     switch (fault.kind) {
@@ -160,7 +160,8 @@ export class TiersFaults {
         this.#later(fault.forMs, () => node?.slowDisk(0));
         return;
       case "killCore":
-        workers[fault.at - managers.length]?.killCore(fault.draw);
+      case "wipeWorker":
+        this.#strikeWorker(fault, node);
         return;
       case "wallJump":
         this.#seeWalls();
@@ -195,6 +196,19 @@ export class TiersFaults {
         this.#nodes.forEach((one, index) => {
           this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / this.#nodes.length);
         });
+    }
+  }
+
+  #strikeWorker(
+    fault: Extract<TiersFault, { kind: "killCore" | "wipeWorker" }>,
+    node: Node | undefined,
+  ): void {
+    const { managers, workers } = this.#targets;
+    const worker = workers[fault.at - managers.length];
+    if (fault.kind === "killCore") worker?.killCore(fault.draw);
+    else if (node !== undefined) {
+      this.#crash(node, false, fault.forMs);
+      worker?.wipe();
     }
   }
 

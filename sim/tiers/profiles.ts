@@ -110,6 +110,16 @@ const PROFILES: Readonly<Record<string, Profile>> = {
     plan: { ...BROKEN_WAYS.plan, links: { ...CALM_LINKS, latencyMinMs: 400 } },
     gapMs: 20_000,
   },
+  /** Workers that come back with an empty directory while managers still know them. */
+  "worker.startsDrawn": {
+    minutes: 2,
+    plan: { scope: "workers", thinkMs: 200 },
+    jobs: { loadMsMax: 25_000, controlled: 0 },
+    gapMs: 8_000,
+    fault: (random, plan) => ({
+      ...{ kind: "wipeWorker", at: anyWorker(random, plan), forMs: between(random, 300, 4_000) },
+    }),
+  },
   "worker.isolationEndsLoad": AWAY_FOR_LONG,
   "worker.eventsRenumbered": LEADERS_GO,
   "worker.heardByAll": LEADERS_GO,

@@ -18,6 +18,8 @@ export type TiersFault =
       readonly power: boolean;
       readonly forMs: number;
     }
+  /** A worker is killed, and comes back under its name with an empty data directory. */
+  | { readonly kind: "wipeWorker"; readonly at: number; readonly forMs: number }
   /** As at SIGTERM: managers hand over, workers drain. */
   | { readonly kind: "stop"; readonly at: number; readonly forMs: number }
   | { readonly kind: "pause"; readonly at: number; readonly forMs: number }
@@ -285,6 +287,7 @@ const KINDS: Weighted = [
   ["slow", 1],
   ["slowDisk", 1],
   ["killCore", 2],
+  ["wipeWorker", 1.5],
   ["wallJump", 1],
   ["leaderTrouble", 5],
   ["restartAll", 0.7],
@@ -311,7 +314,9 @@ const OF_DATACENTERS: Weighted = [
   ["loseDatacenter", 2],
   ["cutDatacenter", 3],
 ];
-const OF_WORKERS: readonly TiersFault["kind"][] = ["crash", "stop", "pause", "isolate", "killCore"];
+const OF_WORKERS: readonly TiersFault["kind"][] = [
+  ...(["crash", "stop", "pause", "isolate", "killCore", "wipeWorker"] as const),
+];
 
 interface FaultRange extends Tiers {
   readonly healAt: number;
@@ -386,6 +391,11 @@ function cutMs(random: Random, scope: Scope, forMs: number): number {
   return scope === "away" ? AWAY_MS * (0.75 + 0.5 * random.float()) : forMs;
 }
 
+/** On which side of a partition each node is. */
+function drawSides(random: Random, nodes: number): readonly number[] {
+  return Array.from({ length: nodes }, () => random.below(2));
+}
+
 function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
   const { clients, datacenters, gates, managers, scope, workers } = range;
   const nodes = managers + workers + clients + gates;
@@ -399,10 +409,8 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
     case "stop":
     case "pause":
       return { kind, at, forMs: Math.min(forMs, 30_000) };
-    case "partition": {
-      const sides = Array.from({ length: nodes }, () => random.below(2));
-      return { kind, sides, oneWay: random.chance(0.3), forMs };
-    }
+    case "partition":
+      return { kind, sides: drawSides(random, nodes), oneWay: random.chance(0.3), forMs };
     case "isolate": {
       const hears = random.chance(0.25);
       return { kind, at, hears, isHeard: !hears && random.chance(0.3), forMs };
@@ -413,6 +421,8 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       return { kind, at, delayMs: random.pick([50, 400, 2_000]), forMs };
     case "slowDisk":
       return { kind, at, slowMs: random.pick([100, 1_000, 4_000]), forMs };
+    case "wipeWorker":
+      return { kind, at: worker, forMs: Math.min(forMs, 8_000) };
     case "killCore":
       return { kind, at: worker, draw: random.uint32() };
     case "wallJump":
@@ -447,8 +457,8 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       return { kind, workers: frozen, forMs: freezeMs };
     }
     case "loseDatacenter": {
-      const place = random.below(datacenters);
-      return { kind, place, power: random.chance(0.5), forMs: Math.min(forMs, 30_000) };
+      const [place, power] = [random.below(datacenters), random.chance(0.5)];
+      return { kind, place, power, forMs: Math.min(forMs, 30_000) };
     }
     case "cutDatacenter":
       return { kind, place: random.below(datacenters), forMs: cutMs(random, scope, forMs) };

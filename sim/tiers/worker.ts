@@ -6,6 +6,7 @@
 import { assertNever } from "../../src/core/base/assert.ts";
 import type { Address } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
+import { DRAWS, incarnationOf } from "../../src/core/tiers/incarnation.ts";
 import type { LinkInput } from "../../src/core/tiers/link/types.ts";
 import {
   WorkerProcess,
@@ -32,6 +33,8 @@ interface WorkerSpec {
 
 type Opened = Extract<WorkerProcessEffect, { kind: "open" }>;
 
+/** What an empty data directory holds. */
+const EMPTY = { starts: 0, views: [] } as const;
 const SPAWN_MS_MAX = 100;
 const EXIT_MS_MAX = 50;
 
@@ -47,7 +50,11 @@ export class SimWorker implements StreamHost {
   /** Ended before their process was there. */
   readonly #unopened = new Set<number>();
   /** On disk. */
-  #promises: { readonly incarnation: number; readonly views: FencedViews };
+  #promises: { readonly starts: number; readonly views: FencedViews };
+  /** How often it was emptied. */
+  directory = 0;
+  /** Number of this start, or of the last one. */
+  incarnation = 0;
   /** When the last of its promises that are on their way to the disk is there. */
   #keptAt = 0;
   #inputs: WorkerProcessInput[] = [];
@@ -72,7 +79,7 @@ export class SimWorker implements StreamHost {
     this.lifetime = lifetime;
     this.blobs = blobs;
     this.#random = random;
-    this.#promises = { incarnation: 0, views: [] };
+    this.#promises = EMPTY;
   }
 
   get index(): number {
@@ -91,11 +98,6 @@ export class SimWorker implements StreamHost {
     return this.lifetime.name;
   }
 
-  /** Of this life, or of the last one. */
-  get incarnation(): number {
-    return this.#promises.incarnation;
-  }
-
   /** The view of a job that stands on its disk; -1: none does. */
   promised(job: string): number {
     // Those that are used stand at the end.
@@ -108,18 +110,21 @@ export class SimWorker implements StreamHost {
   start(): void {
     if (this.lifetime.state !== "down") return;
     this.lifetime.begin();
-    const { incarnation, views } = this.#promises;
-    this.#promises = { incarnation: incarnation + 1, views };
+    const { starts, views } = this.#promises;
+    this.#promises = { starts: starts + 1, views };
     this.#keptAt = 0;
     const { datacenter, isolationMs, cores, managers, rules } = this.spec;
     const { name } = this;
     const random = this.#random.fork(`life/${this.life}`);
+    const draw = random.fork("incarnation").below(DRAWS);
+    this.incarnation = incarnationOf(starts + 1, rules.startsDrawn ? draw : 0);
+    const { incarnation } = this;
     const entropy = random.fork("entropy");
     this.machine = new WorkerProcess(
       {
         worker: {
-          ...{ name, incarnation: incarnation + 1, cores, version: "1.0.0", isolationMs },
-          errorKinds: ERROR_KINDS.length,
+          ...{ name, incarnation, cores, version: "1.0.0", isolationMs },
+          ...{ errorKinds: ERROR_KINDS.length, boot: `${name}/${this.life}` },
         },
         ...{ views, managers, rules, ring: ringOf([secretOf(0)]), compressor: noCompressor },
         hello: {
@@ -135,7 +140,7 @@ export class SimWorker implements StreamHost {
     this.machine.watcher = {
       onAnswered: (request, answer) => this.#around.checkers.onAnswered(this, request, answer),
     };
-    this.#around.world.note(`${name} starts, incarnation ${incarnation + 1}`);
+    this.#around.world.note(`${name} starts, incarnation ${incarnation}`);
     this.heardAt = this.#around.world.now;
     this.#push({ kind: "start" });
   }
@@ -167,6 +172,13 @@ export class SimWorker implements StreamHost {
     this.cores.clear();
     this.blobs.crash();
     this.#around.streams.abandon(this.index, power);
+  }
+
+  /** Its data directory is emptied. It does not run. */
+  wipe(): void {
+    this.directory++;
+    this.#promises = EMPTY;
+    this.blobs.wipe();
   }
 
   /** One of its executor processes is killed. */

@@ -58,7 +58,7 @@ export interface Artifact {
 
 /**
  * To every manager at once, when connected and then every `HEARTBEAT_MS`: the first is the registration.
- * A worker that starts again has a higher incarnation, and nothing of the one before runs any more.
+ * A worker that starts again has another incarnation, and nothing of the one before runs any more.
  */
 export interface WorkerHeartbeat {
   readonly kind: "heartbeat";

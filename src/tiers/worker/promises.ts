@@ -3,8 +3,10 @@
  * and renamed, so that a crash leaves the one or the other. (AD-10)
  */
 
+import { randomInt } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { DRAWS, incarnationOf } from "../../core/tiers/incarnation.ts";
 import type { FencedViews } from "../../core/tiers/worker/view-fence.ts";
 import { makeFolder } from "../../host/folders.ts";
 
@@ -12,13 +14,17 @@ const NAME = "promises.json";
 
 export class Promises {
   readonly #dataDir: string;
+  /** How often this directory was started, this start included. */
+  readonly starts: number;
+  /** Of this start. A directory that was emptied or restored does not repeat one. */
   readonly incarnation: number;
   readonly views: FencedViews;
   #last: Promise<void> = Promise.resolve();
 
-  private constructor(dataDir: string, incarnation: number, views: FencedViews) {
+  private constructor(dataDir: string, starts: number, views: FencedViews) {
     this.#dataDir = dataDir;
-    this.incarnation = incarnation;
+    this.starts = starts;
+    this.incarnation = incarnationOf(starts, randomInt(DRAWS));
     this.views = views;
   }
 
@@ -44,7 +50,7 @@ export class Promises {
   }
 
   async #keep(views: FencedViews): Promise<void> {
-    const { incarnation } = this;
+    const { starts: incarnation } = this;
     const path = join(this.#dataDir, NAME);
     const file = await open(`${path}.tmp`, "w", 0o600);
     try {

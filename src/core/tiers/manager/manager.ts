@@ -12,6 +12,7 @@
 import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
+import { startsOf } from "../incarnation.ts";
 import type { Announced, Events, Refusal, Taken } from "../messages.ts";
 import type { HealthCounts } from "../pressure/health-counters.ts";
 import type { TimeoutView } from "../pressure/timeout-counters.ts";
@@ -254,14 +255,24 @@ export class Manager {
   #onHeartbeat({ heartbeat }: Extract<ManagerInput, { kind: "heartbeat" }>): void {
     const { workers } = this.#context;
     const wasOpen = workers.isOpen(heartbeat.worker);
-    const isNew = workers.onHeartbeat(heartbeat, this.#context.now);
+    const { cores, incarnation, version, worker } = heartbeat;
+    const heard = workers.onHeartbeat(heartbeat, this.#context.now);
+    if (heard === "full") {
+      const why = "this manager knows as many workers as it can: remove lost ones";
+      this.#context.log("error", "worker.ignored", { worker, incarnation, why });
+      return;
+    }
     this.#watch.onHeartbeat(heartbeat);
-    if (!isNew) {
+    if (heard === "known") {
       if (!wasOpen && workers.isOpen(heartbeat.worker)) this.#datacenter?.look();
       return;
     }
-    const { cores, incarnation, version, worker } = heartbeat;
     this.#context.log("info", "worker.heard", { worker, incarnation, cores, version });
+    const former = workers.replacedBy(worker);
+    if (former !== null && startsOf(incarnation) <= startsOf(former)) {
+      const why = "its data directory is empty or older: what it ran before is lost";
+      this.#context.log("warn", "worker.directoryChanged", { worker, incarnation, former, why });
+    }
     for (const run of this.#runs.values()) run.onWorkerHeard(worker);
     this.#datacenter?.look();
   }

@@ -61,12 +61,13 @@ export class OrderRow {
     return { first: this.#first, orders };
   }
 
-  /** Everything before this number was taken. */
-  taken(next: number): void {
+  /** Everything before this number was taken. False when that is nothing new. */
+  taken(next: number): boolean {
     const count = Math.min(Math.max(0, next - this.#first), this.#waiting.length);
     this.#waiting.splice(0, count);
     this.#first += count;
     this.#underWay = 0;
+    return count > 0;
   }
 
   /** No answer came: what was under way is sent again. */

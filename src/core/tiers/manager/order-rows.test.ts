@@ -13,6 +13,7 @@ const HEARTBEAT = {
 /** Two jobs of one manager with orders for the same worker. */
 class Asked {
   readonly context = contextOf();
+  readonly #ids: number[] = [];
   readonly one = this.#rows("one");
   readonly other = this.#rows("other");
 
@@ -37,6 +38,28 @@ class Asked {
     this.context.setTime(seconds * SECOND, seconds * SECOND);
     this.context.workers.onHeartbeat({ ...HEARTBEAT, worker: LIFE.worker }, this.context.now);
     return this;
+  }
+
+  /** Orders and announcements that were sent so far. */
+  get sent(): number {
+    return this.#sent().length;
+  }
+
+  #sent(): readonly number[] {
+    this.#ids.push(
+      ...this.context.takeEffects().flatMap((one) => (one.kind === "worker" ? [one.id] : [])),
+    );
+    return this.#ids;
+  }
+
+  /** It answers the last request as one that has accepted no order. */
+  stalled(): void {
+    this.accepted(0);
+  }
+
+  accepted(next: number): void {
+    for (const id of [...this.#sent()]) this.one.onAnswer(id, { kind: "taken", next });
+    this.one.send();
   }
 
   /** Nothing comes back to what is under way for the first job, which is then asked again. */
@@ -76,6 +99,25 @@ describe("a worker that was asked about a job", () => {
       for (const [when, step] of steps) step(asked.at(when));
       expect(asked.at(at).one.isSilent(LIFE)).toBe(silent);
     });
+
+  it("and accepts no order is lost to the job, whatever else it reports", () => {
+    const asked = new Asked();
+    answer(asked.at(1));
+    asked.one.send();
+    for (let second = 2; second < 22; second++) {
+      asked.at(second);
+      asked.one.heard(LIFE);
+      asked.stalled();
+      expect([second, asked.one.isSilent(LIFE)]).toEqual([second, false]);
+    }
+    expect(asked.at(22).one.isSilent(LIFE)).toBe(true);
+    const sent = asked.sent;
+    asked.stalled();
+    expect(asked.sent).toBe(sent);
+    asked.at(23).one.send();
+    asked.accepted(1);
+    expect(asked.one.isSilent(LIFE)).toBe(false);
+  });
 
   it("and says nothing lives all the same, and is at work for other jobs (AD-30, HFD-1)", () => {
     const asked = new Asked();

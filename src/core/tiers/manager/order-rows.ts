@@ -4,7 +4,8 @@
  * was taken for lost and comes back hears what it missed, above all that its cores are given back. (T4)
  *
  * A worker that lives and says nothing about this job for too long is lost to this job only: any word about it
- * refutes that, an answer as well as an event. (AD-30, ACKW-1, ACKW-2, HFD-1, HFD-4, HFD-9, HFD-10)
+ * refutes that, an answer as well as an event. An answer that accepts no order refutes nothing: a worker that only
+ * repeats such answers is lost to the job, too. (AD-30, ACKW-1, ACKW-2, HFD-1, HFD-4, HFD-9, HFD-10)
  */
 
 import type { Announced, Order, Refusal, Taken } from "../messages.ts";
@@ -30,6 +31,8 @@ interface Row {
   notBefore: number;
   /** Since when nothing was heard of the job while something was asked; null: nothing is open. */
   silentSince: number | null;
+  /** Since when its answers have accepted no order; null: the last one did. Events do not change it. */
+  stalledSince: number | null;
 }
 
 interface RowsListener {
@@ -77,7 +80,13 @@ export class OrderRows {
     const { rules } = this.#context;
     const orders = new OrderRow(rules);
     const announced = !rules.announcedFirst;
-    const fresh = { again: null, request: null, notBefore: 0, silentSince: null };
+    const fresh = {
+      again: null,
+      request: null,
+      notBefore: 0,
+      silentSince: null,
+      stalledSince: null,
+    };
     this.#rows.set(keyOf(life), { life, orders, announced, ...fresh });
   }
 
@@ -112,15 +121,16 @@ export class OrderRows {
     if (row !== undefined) row.silentSince = row.request === null ? null : this.#context.now;
   }
 
-  /** It was asked, and has said nothing about this job for too long. */
+  /** It was asked, and has said nothing about this job, or accepted no order, for too long. */
   isSilent(life: Life): boolean {
     const row = this.#rows.get(keyOf(life));
     return row !== undefined && this.#isSilent(row);
   }
 
-  #isSilent({ silentSince }: Row): boolean {
+  #isSilent(row: Row): boolean {
+    const since = waitingSince(row);
     const { now, options } = this.#context;
-    return silentSince !== null && now - silentSince >= options.config.orderTimeoutMs;
+    return since !== null && now - since >= options.config.orderTimeoutMs;
   }
 
   /** Sends what may be sent now. Asked after every event of hundreds of workers: what costs least is asked first. */
@@ -155,16 +165,26 @@ export class OrderRows {
       row.orders.lost();
       row.notBefore = this.#retryAt();
     } else if (answer.kind === "announced") {
+      row.stalledSince = null;
       this.#onAnnounced(row, answer);
     } else if (answer.kind === "taken") {
-      row.orders.taken(answer.next);
+      if (row.orders.taken(answer.next)) row.stalledSince = null;
+      else this.#onStalled(row, `it accepts orders from ${answer.next} on`);
       this.#passOrders(row);
     } else {
       row.orders.lost();
-      row.notBefore = this.#retryAt();
+      this.#onStalled(row, answer.message);
       this.#listener.onRefused(row.life, answer);
     }
     return true;
+  }
+
+  #onStalled(row: Row, why: string): void {
+    const { now } = this.#context;
+    row.notBefore = this.#retryAt();
+    if (row.stalledSince !== null) return;
+    row.stalledSince = now;
+    this.#context.log("warn", "orders.stalled", { job: this.#job, ...row.life, why });
   }
 
   #onAnnounced(row: Row, announced: Announced): void {
@@ -188,7 +208,8 @@ export class OrderRows {
     let at = Number.POSITIVE_INFINITY;
     const { orderTimeoutMs } = this.#context.options.config;
     for (const row of this.#rows.values()) {
-      const { life, silentSince } = row;
+      const { life } = row;
+      const silentSince = waitingSince(row);
       const waits = row.request === null && (!row.announced || !row.orders.isEmpty);
       if ((!waits && silentSince === null) || !this.#isAlive(life)) continue;
       if (waits) at = Math.min(at, row.notBefore);
@@ -197,6 +218,12 @@ export class OrderRows {
     }
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
+}
+
+/** Since when a row has made no progress; null: it is not waiting for any. */
+function waitingSince({ silentSince, stalledSince }: Row): number | null {
+  if (silentSince === null || stalledSince === null) return silentSince ?? stalledSince;
+  return Math.min(silentSince, stalledSince);
 }
 
 export function keyOf({ incarnation, worker }: Life): string {

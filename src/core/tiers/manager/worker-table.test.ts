@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { incarnationOf } from "../incarnation.ts";
 import { spread } from "./free-cores.ts";
 import { WorkerTable } from "./worker-table.ts";
 
@@ -40,6 +41,17 @@ describe("a worker that is silent", () => {
       table.onHeartbeat({ ...HEARTBEAT, incarnation: 2 }, 5_000);
       expect(table.overAt(life)).toBe(4_000);
     }
+  });
+
+  it("is over when its name comes back from an empty data directory", () => {
+    const table = new WorkerTable(CONFIG);
+    const [former, fresh] = [incarnationOf(3, 5), incarnationOf(1, 4)];
+    table.onHeartbeat({ ...HEARTBEAT, incarnation: former }, 0);
+    expect(table.onHeartbeat({ ...HEARTBEAT, incarnation: fresh }, 1_000)).toBe("new");
+    expect([table.isAlive("w1", former), table.isAlive("w1", fresh)]).toEqual([false, true]);
+    expect(table.overAt({ worker: "w1", incarnation: former })).toBe(1_000);
+    expect(table.onHeartbeat({ ...HEARTBEAT, incarnation: fresh }, 1_500)).toBe("known");
+    expect(table.replacedBy("w1")).toBe(former);
   });
 
   it("may live when it closed its connection after it had only repeated itself", () => {

@@ -42,6 +42,8 @@ interface Known {
   heartbeat: WorkerHeartbeat;
   /** When this life of it was first heard. */
   readonly bornAt: number;
+  /** The incarnation that was heard before this one; null: none. */
+  readonly replaces: number | null;
   heardAt: number;
   lost: boolean;
   /** When it ended its connection without having said anything since. */
@@ -101,22 +103,30 @@ export class WorkerTable {
     return this.#timeoutMs + (this.#rules.latenessAllowed ? this.#lateMs : 0);
   }
 
-  /** True when it is new, has started again, or was lost. */
-  onHeartbeat(heartbeat: WorkerHeartbeat, now: number): boolean {
+  /**
+   * "new": it is new, has started again, or was lost. Another incarnation is another process, whichever number is
+   * higher: a worker whose data directory was emptied counts from the beginning.
+   */
+  onHeartbeat(heartbeat: WorkerHeartbeat, now: number): "new" | "known" | "full" {
     const { incarnation, worker } = heartbeat;
     const known = this.#workers.get(worker);
     this.#firstHeardAt ??= now;
-    if (known !== undefined && incarnation < known.heartbeat.incarnation) return false;
-    if (known === undefined && this.#workers.size >= WORKERS_MAX) return false;
-    const isNew = known === undefined || known.lost || incarnation > known.heartbeat.incarnation;
+    if (known === undefined && this.#workers.size >= WORKERS_MAX) return "full";
     const isSame = known !== undefined && known.heartbeat.incarnation === incarnation;
+    const isNew = !isSame || known.lost;
     const progress = isSame ? known.progress : new WorkerProgress(now);
     const isEvicted = isSame && known.isEvicted;
     const held = isSame && known.held === "stuck" ? known.held : null;
     const bornAt = isSame ? known.bornAt : now;
-    const kept = { bornAt, progress, isEvicted, held };
+    const replaces = isSame ? known.replaces : (known?.heartbeat.incarnation ?? null);
+    const kept = { bornAt, replaces, progress, isEvicted, held };
     this.#workers.set(worker, { heartbeat, heardAt: now, lost: false, closedAt: null, ...kept });
-    return isNew;
+    return isNew ? "new" : "known";
+  }
+
+  /** The incarnation before the present one; null: none was heard. */
+  replacedBy(worker: string): number | null {
+    return this.#workers.get(worker)?.replaces ?? null;
   }
 
   /** What it says of its work; true when it does so better or worse than before. */
@@ -160,8 +170,10 @@ export class WorkerTable {
     newsAt: number | null = null,
   ): number | null {
     const known = this.#workers.get(worker);
-    if (known === undefined || known.heartbeat.incarnation < incarnation) return null;
-    if (known.heartbeat.incarnation > incarnation) return known.bornAt;
+    if (known === undefined) return null;
+    if (known.replaces === incarnation || known.heartbeat.incarnation > incarnation)
+      return known.bornAt;
+    if (known.heartbeat.incarnation < incarnation) return null;
     const lastAt = Math.min(known.heardAt, newsAt ?? known.heardAt);
     const isSudden = known.closedAt !== null && known.closedAt - lastAt < SILENT_MS_MAX;
     return isSudden ? known.closedAt : null;

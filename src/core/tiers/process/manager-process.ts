@@ -232,7 +232,7 @@ export class ManagerProcess {
     switch (message.name) {
       case "heartbeat": {
         const heartbeat = { kind: "heartbeat", ...message.value } as const;
-        if (correlation !== 0 && !this.#opens(stream, correlation, heartbeat)) return;
+        if (!this.#isHeard(stream, correlation, heartbeat)) return;
         this.#meet(stream, { role, name });
         if (heartbeat.worker === name) this.#heard.push({ kind: "heartbeat", heartbeat });
         return;
@@ -295,6 +295,12 @@ export class ManagerProcess {
         return;
       default:
     }
+  }
+
+  /** The first heartbeat of a connection opens it; later ones count unless another process has replaced it. */
+  #isHeard(stream: StreamId, correlation: number, opening: Opening): boolean {
+    if (correlation !== 0) return this.#opens(stream, correlation, opening);
+    return this.#workers.get(opening.worker) === stream;
   }
 
   /** Two workers with one name would take each other's orders: the second is refused while the first is there. */

@@ -25,6 +25,8 @@ export interface WorkerRules {
   readonly unknownJobEnds: boolean;
   /** Figures that wait are sent later, none is dropped. (AD-23) */
   readonly waitingFiguresStay: boolean;
+  /** No two starts of a worker have the same incarnation, also when its data directory was emptied between them. */
+  readonly startsDrawn: boolean;
 }
 
 export const WORKER_RULES: WorkerRules = {
@@ -40,4 +42,5 @@ export const WORKER_RULES: WorkerRules = {
   heardByAll: true,
   unknownJobEnds: true,
   waitingFiguresStay: true,
+  startsDrawn: true,
 };

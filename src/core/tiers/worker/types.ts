@@ -17,7 +17,7 @@ import type { FencedViews } from "./view-fence.ts";
 
 export interface WorkerConfig {
   readonly name: string;
-  /** Of this process: higher than that of the one before it. */
+  /** Number of this start, see `incarnation.ts`: never that of another start. */
   readonly incarnation: number;
   /** CPU cores that jobs may use. */
   readonly cores: number;
