@@ -31,7 +31,7 @@ export const ERROR_KINDS = ["timeout", "status"] as const;
 export const TICK_MS = 500;
 const LOAD_MS_MAX = 300;
 const PREPARE_MS_MAX = 60;
-const ROWS_PER_BLOCK = 16;
+const ROW_BLOCKS = { size: 16, sizeMax: 64 };
 const NUMBERS_PER_BLOCK = 3;
 const ASK_EVERY_MS = 4 * TICK_MS;
 const VITALS = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
@@ -282,7 +282,7 @@ export class SimCore {
     const iterations =
       load.kind === "shared" ? ticketLease(load.iterations, share.count, requester) : null;
     const rowsName = `${feedLease("rows")}:${behaviour.rows}`;
-    const rows = behaviour.rows > 0 ? new IndexLease(rowsName, ROWS_PER_BLOCK, requester) : null;
+    const rows = behaviour.rows > 0 ? new IndexLease(rowsName, ROW_BLOCKS, requester) : null;
     const users = share.users[share.index] ?? 0;
     const each = load.kind === "perUser" ? load.iterations : Number.POSITIVE_INFINITY;
     return {

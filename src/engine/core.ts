@@ -201,6 +201,7 @@ export class Core {
         definition.mix.length === 0
           ? await this.#prepareOne(definition, command)
           : await this.#prepareMix(definition, command);
+      for (const part of this.#execution.parts) part.feeds.prefetch();
       const [first] = this.#execution.parts;
       setMetricSink(first?.recorder);
       this.#send({ kind: "prepared", execution: id });
@@ -270,7 +271,7 @@ export class Core {
     const seed = `${this.#overrides.seed ?? ""}/${definition.name}`;
     const plan = share.part?.load ?? manifest.load;
     const counted = plan.kind === "shared" || plan.kind === "perUser";
-    const where = { folder: this.#folder, cores: share.count, seed, requester, owner, counted };
+    const where = { folder: this.#folder, share, seed, requester, owner, counted };
     return {
       workflow,
       plan,

@@ -64,8 +64,8 @@ export interface LoadDriver<User extends Driven> {
   level(load: number, now: number): void;
   resume(now: number): void;
   stop(now: number): void;
-  /** A feed has no rows left. */
-  exhausted?(): void;
+  /** A feed has no rows left: nothing more is due. */
+  exhausted?(now: number): void;
 }
 
 interface DriverInputs {
@@ -266,7 +266,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     this.#serve(now);
     const planMs = this.#host.planMs(now);
     const rate = targetRate({ kind: "rate", stages: this.#stages, vusMax: this.#usersMax }, planMs);
-    this.target = (rate * this.#factor) / this.#cores;
+    this.target = this.#stopped ? 0 : (rate * this.#factor) / this.#cores;
     if (!this.#stopped) this.missed = this.#missedAt(planMs);
   }
 
@@ -280,7 +280,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   /** Begins everything that is due and for which there is a user, then waits for the next. */
   #serve(now: number): void {
     clearTimeout(this.#timer);
-    if (this.#host.stopping || this.#host.paused) return;
+    if (this.#stopped || this.#host.stopping || this.#host.paused) return;
     let due = this.#arrivals.peek();
     const planMs = this.#host.planMs(now);
     while (due !== null && due <= planMs + ARRIVAL_SLACK_MS) {
@@ -302,6 +302,10 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   }
 
   iterationDone(user: User, now: number): void {
+    if (this.#stopped) {
+      this.#host.retire(user);
+      return;
+    }
     const due = this.#arrivals.peek();
     this.#free.push(user);
     if (due !== null && due <= this.#host.planMs(now)) this.#serve(now);
@@ -332,6 +336,11 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
 
   resume(now: number): void {
     this.#serve(now);
+  }
+
+  exhausted(now: number): void {
+    this.stop(now);
+    for (const user of this.#free.splice(0)) this.#host.retire(user);
   }
 
   stop(now: number): void {

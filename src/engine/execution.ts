@@ -34,6 +34,7 @@ import { timeIsUpFault } from "./time-is-up.ts";
 import { noticeMs, noticeOf } from "./time-limit.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
+import { WaitingUsers } from "./waiting-users.ts";
 
 /** Ten frames a second: the width of a window, and what a window over totals may be longer by. */
 const FRAME_INTERVAL_MS = 100;
@@ -59,8 +60,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   readonly #tickets: IndexLease | null;
   readonly #pace: Pace;
   readonly #users = new Set<VirtualUser>();
-  /** Users that want to begin and must wait, with the moment they should have begun. */
-  readonly #waiting = new Map<VirtualUser, number>();
+  readonly #waiting: WaitingUsers;
   readonly #ids: UserIds;
   readonly #random: Random;
   readonly #sleeper = new Sleeper();
@@ -92,6 +92,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       );
     this.#besideSteps = new BesideSteps(workflow.definition, this.findings);
     this.recorder = new Recorder(this.planned, this, workflow.names);
+    this.#waiting = new WaitingUsers(this.recorder, this.planned);
     this.flowSteps = new FlowSteps(this.recorder, workflow.definition);
     this.#random = new Random(`${inputs.seed}/${workflow.definition.name}/${shareName(share)}`);
     this.#ids = new UserIds(share);
@@ -110,9 +111,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     return this.#inputs.seed;
   }
 
-  get parts(): readonly Execution[] {
-    return [this];
-  }
+  readonly parts: readonly Execution[] = [this];
 
   get users(): number {
     return this.#users.size;
@@ -213,10 +212,10 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     const now = clock();
     const measured = this.measuredMs(now);
     if (!this.stopping) this.#measuredMs = Math.max(0, measured);
-    const { missed: arrivalsWaiting, target } = this.#driver;
+    const { missed, target } = this.#driver;
     const times = { measuredMs: this.#measuredMs, warmingUp: measured < 0 };
-    const moment = { ...times, target, arrivalsWaiting };
-    return this.recorder.frame(moment, now, over);
+    const arrivalsWaiting = missed + this.#waiting.arrivals;
+    return this.recorder.frame({ ...times, target, arrivalsWaiting }, now, over);
   }
 
   pause(now = clock()): void {
@@ -267,6 +266,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     const notice = gracefulStopMs - noticeMs(gracefulStopMs);
     this.#noticeTimer = setTimeout(() => this.#giveNotice(), notice);
     this.#endTimer = setTimeout(() => this.#abortAll(), gracefulStopMs);
+    this.#waiting.giveUp(now);
     // Behind the timers: the last user that leaves ends it, and them.
     for (const user of [...this.#users]) if (!user.running) this.retire(user);
     this.#checkEnd();
@@ -307,7 +307,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       return;
     }
     if (this.paused) {
-      this.#waiting.set(user, intendedAt);
+      this.#waiting.park(user, intendedAt);
       return;
     }
     const wait = this.#pace.throttled ? this.#pace.throttleMs(user, this.planMs(now)) : 0;
@@ -315,36 +315,37 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       this.#beginLater(user, wait);
       return;
     }
-    if (this.#tickets !== null && !user.ticketTaken) {
+    if (this.#tickets !== null && user.ticket === null) {
       const ticket = this.#tickets.take();
       if (ticket === "exhausted") this.retire(user);
-      else if (ticket === "wait") this.#waiting.set(user, intendedAt);
+      else if (ticket === "wait") this.#waiting.waitForRow(user, intendedAt, now);
       if (typeof ticket !== "number") return;
-      user.ticketTaken = true;
+      user.ticket = ticket;
     }
-    if (this.feeds.size > 0 && !this.#takeRows(user, intendedAt)) return;
-    user.ticketTaken = false;
+    if (this.feeds.size > 0 && !this.#takeRows(user, intendedAt, now)) return;
+    this.#waiting.begins(user, intendedAt, now);
+    user.ticket = null;
     user.admitted = false;
     user.iteration.arrive(intendedAt, now);
     if (user.ready) user.begin(now);
     else void this.#setUpUser(user);
   }
 
-  #takeRows(user: VirtualUser, intendedAt: number): boolean {
-    user.rows ??= { ...user.ownRows };
-    const taken = this.feeds.take(user.rows, user.id, this.#random);
-    if (taken === "wait") this.#waiting.set(user, intendedAt);
-    if (taken === "exhausted") {
-      this.#exhausted = true;
-      this.findings.note('a feed of order "once" ran out of rows');
-      this.#driver.exhausted?.();
-      this.retire(user);
-    }
-    if (taken !== "ready") return false;
-    user.ownRows ??= this.feeds.ofUser(user.rows);
-    user.context.data = Object.freeze(user.rows);
-    user.rows = null;
-    return true;
+  #takeRows(user: VirtualUser, intendedAt: number, now: number): boolean {
+    const taken = this.feeds.takeFor(user, this.#random);
+    if (taken === "wait") this.#waiting.waitForRow(user, intendedAt, now);
+    else if (taken !== "ready") this.#withoutRow(user, intendedAt, taken, now);
+    return taken === "ready";
+  }
+
+  #withoutRow(user: VirtualUser, dueAt: number, why: "exhausted" | "beyond", now: number): void {
+    this.findings.note('a feed of order "once" ran out of rows');
+    // Others may have rows of their own; in a mix nobody could keep the shares.
+    const isAlone = why === "beyond" && this.#inputs.driver === undefined;
+    if (isAlone) this.#waiting.neverBegins(dueAt, now);
+    else this.#driver.exhausted?.(now);
+    this.#exhausted ||= !isAlone;
+    this.retire(user);
   }
 
   async #setUpUser(user: VirtualUser): Promise<void> {
@@ -369,8 +370,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   }
 
   #resumeWaiting(): void {
-    for (const [user, intendedAt] of [...this.#waiting]) {
-      this.#waiting.delete(user);
+    for (const [user, intendedAt] of this.#waiting.takeAll()) {
       const now = clock();
       this.beginIteration(user, this.planned ? intendedAt : now, now);
     }
@@ -411,7 +411,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   /** The user has done its last iteration; a ramp that rises again makes a new one. */
   retire(user: VirtualUser): void {
     clearTimeout(user.timer);
-    this.#waiting.delete(user);
+    this.#waiting.leave(user);
     if (!this.#users.has(user) || user.leaving) return;
     if (user.ready && this.workflow.tearsUsersDown) {
       user.leaving = true;

@@ -1,20 +1,30 @@
-/** The rows of a workflow's feeds on this core. Which row is next is leased, so that no two cores use one twice. */
+/**
+ * The rows of a workflow's feeds on this core. Rows that may repeat are worked out here, without a message
+ * (`core/run/plan/row-cycle.ts`). Rows of which no two cores may use the same one are leased ahead: those of order
+ * "once", and those that `feed.generate` makes of their number.
+ */
 
 import type { Random } from "../core/base/random.ts";
 import { feedLease, ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
+import type { Share } from "../core/run/plan/load.ts";
+import { RowCycle } from "../core/run/plan/row-cycle.ts";
 import type { Feed, RowSource } from "../workflow/feed.ts";
-import { IndexLease, type LeaseRequester } from "./leases.ts";
+import { blockSizes, IndexLease, type LeaseRequester } from "./leases.ts";
 import { ShuffledRows } from "./shuffled-rows.ts";
 
-const LEASE_BLOCK_MAX = 256;
-const LEASE_BLOCKS_PER_CORE = 20;
+const ROW_BLOCK_FIRST_MAX = 256;
 
-type RowTaken = { readonly row: unknown } | "wait" | "exhausted";
+/** No row: not now, never for this user, never for anybody. */
+type NoRow = "wait" | "beyond" | "exhausted";
+type RowTaken = { readonly row: unknown } | NoRow;
 
 interface FeedSetting {
   readonly feed: Feed<unknown>;
   readonly rows: RowSource<unknown>;
+  /** Of rows that no two cores may use… */
   readonly lease: IndexLease | null;
+  /** …or of rows that may repeat. */
+  readonly cycle: RowCycle | null;
   readonly shuffled: ShuffledRows | null;
 }
 
@@ -37,12 +47,25 @@ class OneFeed {
     this.#set.lease?.expect(iterations);
   }
 
-  take(user: number, random: Random): RowTaken {
-    const { feed, lease, rows } = this.#set;
+  /** `ticket`: the number of the iteration over all cores, where there is one. */
+  take(user: number, random: Random, ticket: number | null): RowTaken {
+    const { cycle, feed, lease, rows } = this.#set;
     if (feed.order === "random") return { row: rows.row(random.below(rows.length)) };
-    if (feed.perUser && feed.order === "once" && user >= rows.length) return "exhausted";
-    const index = feed.perUser ? user : (lease?.take() ?? "exhausted");
+    if (feed.perUser) {
+      if (feed.order === "once" && user >= rows.length) return "beyond";
+      return { row: this.#row(user) };
+    }
+    if (cycle !== null) return { row: this.#repeating(cycle, ticket) };
+    const index = lease?.take() ?? "exhausted";
     return typeof index === "number" ? { row: this.#row(index) } : index;
+  }
+
+  #repeating(cycle: RowCycle, ticket: number | null): unknown {
+    if (ticket !== null) return this.#row(ticket);
+    const number = cycle.next();
+    return this.#set.shuffled === null
+      ? this.#set.rows.row(cycle.rowAt(number))
+      : this.#row(number);
   }
 
   #row(index: number): unknown {
@@ -55,9 +78,18 @@ class OneFeed {
   }
 }
 
+/** Who has rows: see `user.ts`. */
+interface FedUser {
+  readonly id: number;
+  readonly ticket: number | null;
+  rows: Record<string, unknown> | null;
+  ownRows: Readonly<Record<string, unknown>> | null;
+  readonly context: { data: Readonly<Record<string, unknown>> };
+}
+
 interface FeedsPlace {
   readonly folder: string;
-  readonly cores: number;
+  readonly share: Share;
   /** Of shuffled feeds; the same on all cores. */
   readonly seed: string;
   readonly requester: LeaseRequester;
@@ -87,18 +119,11 @@ export class FeedSupply {
     const supply = new FeedSupply(where.owner);
     for (const [name, feed] of feeds) {
       const rows = await feed.load(where.folder);
-      const size = Math.ceil(Math.min(rows.length, 1e6) / (where.cores * LEASE_BLOCKS_PER_CORE));
-      const block = Math.min(LEASE_BLOCK_MAX, Math.max(1, size));
-      // The manager knows no files: the lease's name carries how many rows a "once" feed may give.
-      const limit = feed.order === "once" ? rows.length : 0;
-      const expected = where.counted && limit > 0 ? 0 : undefined;
-      const leaseName = feedLease(`${where.owner}${name}:${limit}`);
-      const lease =
-        feed.order === "random" || feed.perUser
-          ? null
-          : new IndexLease(leaseName, block, where.requester, expected);
+      const isExclusive = feed.order === "once" || rows.length === Number.POSITIVE_INFINITY;
+      const lease = isExclusive && !feed.perUser ? leaseOf(name, feed, rows.length, where) : null;
+      const cycle = isExclusive ? null : new RowCycle(rows.length, where.share);
       const shuffled = feed.shuffle ? new ShuffledRows(rows.length, `${where.seed}/${name}`) : null;
-      supply.#feeds.set(name, new OneFeed({ feed, rows, lease, shuffled }));
+      supply.#feeds.set(name, new OneFeed({ feed, rows, lease, cycle, shuffled }));
     }
     return supply;
   }
@@ -113,8 +138,19 @@ export class FeedSupply {
     for (const feed of this.#feeds.values()) feed.expect(iterations);
   }
 
+  /** Takes the rows of a user's next iteration; says whether all are there. */
+  takeFor(user: FedUser, random: Random): "ready" | NoRow {
+    user.rows ??= { ...user.ownRows };
+    const taken = this.take(user.rows, user.id, random, user.ticket);
+    if (taken !== "ready") return taken;
+    user.ownRows ??= this.#ofUser(user.rows);
+    user.context.data = Object.freeze(user.rows);
+    user.rows = null;
+    return "ready";
+  }
+
   /** Rows that stay with the user, out of those of an iteration. */
-  ofUser(taken: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  #ofUser(taken: Readonly<Record<string, unknown>>): Record<string, unknown> {
     const own = [...this.#feeds].filter(([, feed]) => feed.perUser).map(([name]) => name);
     return Object.fromEntries(own.map((name) => [name, taken[name]]));
   }
@@ -124,11 +160,12 @@ export class FeedSupply {
     taken: Record<string, unknown>,
     user: number,
     random: Random,
-  ): "ready" | "wait" | "exhausted" {
+    ticket: number | null,
+  ): "ready" | NoRow {
     for (const [name, feed] of this.#feeds) {
       if (name in taken) continue;
-      const next = feed.take(user, random);
-      if (next === "wait" || next === "exhausted") return next;
+      const next = feed.take(user, random, ticket);
+      if (typeof next === "string") return next;
       taken[name] = next.row;
     }
     return "ready";
@@ -140,4 +177,17 @@ export class FeedSupply {
       if (lease.startsWith(feedLease(`${this.#owner}${name}:`))) feed.granted(from, to, last);
     }
   }
+}
+
+function leaseOf(
+  name: string,
+  { order }: Feed<unknown>,
+  rows: number,
+  { counted, owner, requester, share }: FeedsPlace,
+): IndexLease {
+  const isOnce = order === "once";
+  // The manager knows no files: the lease's name carries how many rows a "once" feed may give.
+  const leaseName = feedLease(`${owner}${name}:${isOnce ? rows : 0}`);
+  const sizes = blockSizes(rows, share.count, ROW_BLOCK_FIRST_MAX);
+  return new IndexLease(leaseName, sizes, requester, counted && isOnce ? 0 : undefined);
 }

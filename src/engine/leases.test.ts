@@ -21,7 +21,12 @@ class OneCore {
       request: (name: string, size: number) => this.#asked.push({ name, size }),
     };
     this.tickets = ticketLease(iterations, cores, requester);
-    this.rows = new IndexLease(`${ROWS}${iterations}`, block, requester, 0);
+    this.rows = new IndexLease(
+      `${ROWS}${iterations}`,
+      { size: block, sizeMax: 4 * block },
+      requester,
+      0,
+    );
     this.tickets.prefetch();
     this.rows.prefetch();
   }

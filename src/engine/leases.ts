@@ -1,7 +1,8 @@
 /**
  * Indices leased in blocks from the manager, so that iterations and data rows are handed out exactly
  * once over all cores. The next block is asked for before this one is used up; when the loop is
- * faster than the manager, users wait for the block instead of taking an index twice.
+ * faster than the manager, users wait for the block instead of taking an index twice, and the blocks
+ * after it are twice as large.
  *
  * Where iterations end the load, a core asks for no more rows than it has iterations: a row that lies
  * unused on one core would be missing on another.
@@ -18,22 +19,27 @@ type Taken = number | "wait" | "exhausted";
 
 export class IndexLease {
   readonly #name: string;
-  readonly #size: number;
+  #size: number;
+  readonly #sizeMax: number;
   readonly #requester: LeaseRequester;
   readonly #blocks: { from: number; readonly to: number }[] = [];
   /** How many more may be asked for. */
   #expected: number;
   #asked = false;
   #last = false;
+  /** A user waits for the block that is asked for, which is not the first. */
+  #ranDry = false;
+  #granted = false;
 
   constructor(
     name: string,
-    size: number,
+    { size, sizeMax }: BlockSizes,
     requester: LeaseRequester,
     expected = Number.POSITIVE_INFINITY,
   ) {
     this.#name = name;
     this.#size = size;
+    this.#sizeMax = sizeMax;
     this.#requester = requester;
     this.#expected = expected;
   }
@@ -54,6 +60,9 @@ export class IndexLease {
   granted(from: number, to: number, last: boolean): void {
     this.#asked = false;
     this.#last = last;
+    this.#granted = true;
+    if (this.#ranDry) this.#size = Math.min(this.#sizeMax, this.#size * 2);
+    this.#ranDry = false;
     this.#expected -= to - from;
     if (to > from) this.#blocks.push({ from, to });
   }
@@ -63,6 +72,7 @@ export class IndexLease {
     if (block === undefined) {
       if (this.#last) return "exhausted";
       this.prefetch();
+      this.#ranDry = this.#granted && this.#asked;
       return "wait";
     }
     const index = block.from++;
@@ -78,8 +88,26 @@ export class IndexLease {
   }
 }
 
-const TICKET_BLOCKS_PER_CORE = 20;
-const TICKET_BLOCK_MAX = 1_000;
+/** So many blocks per core share what there is, so that no core lacks what lies unused on another… */
+const BLOCKS_PER_CORE = 20;
+/** …and at least so many when larger blocks are needed to keep up. */
+const BLOCKS_PER_CORE_MIN = 4;
+/** A core that is killed takes at most two blocks of this size with it. */
+const BLOCK_MAX = 4_096;
+
+interface BlockSizes {
+  readonly size: number;
+  readonly sizeMax: number;
+}
+
+/** Blocks for `total` indices over all cores; `size` is that of the first, at most `first`. */
+export function blockSizes(total: number, cores: number, first: number): BlockSizes {
+  const per = (blocks: number): number => Math.max(1, Math.ceil(total / (cores * blocks)));
+  const sizeMax = Math.min(BLOCK_MAX, per(BLOCKS_PER_CORE_MIN));
+  return { size: Math.min(first, per(BLOCKS_PER_CORE), sizeMax), sizeMax };
+}
+
+const TICKET_BLOCK_FIRST_MAX = 1_000;
 
 /** Iterations that are shared by all users of all cores. */
 export function ticketLease(
@@ -87,6 +115,6 @@ export function ticketLease(
   cores: number,
   requester: LeaseRequester,
 ): IndexLease {
-  const size = Math.ceil(iterations / (cores * TICKET_BLOCKS_PER_CORE));
-  return new IndexLease(ITERATIONS_LEASE, Math.min(TICKET_BLOCK_MAX, Math.max(1, size)), requester);
+  const sizes = blockSizes(iterations, cores, TICKET_BLOCK_FIRST_MAX);
+  return new IndexLease(ITERATIONS_LEASE, sizes, requester);
 }

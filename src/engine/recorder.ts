@@ -292,6 +292,11 @@ export class Recorder implements MetricSink {
     if (this.measures(dueAt)) this.#stats.waited.record(Math.max(0, (now - dueAt) * 1_000));
   }
 
+  /** A user waited so long for a row, or for its share of the iterations. */
+  waitedForRow(ms: number): void {
+    this.#stats.rowWait.record(Math.max(0, ms * 1_000));
+  }
+
   /** An event loop ran so late. */
   lagged(ms: number): void {
     this.#stats.loopLag.record(ms * 1_000);

@@ -36,7 +36,9 @@ export class VirtualUser implements RunnerUser {
   leaving = false;
   timer: NodeJS.Timeout | undefined;
   /** What it has taken for the coming iteration, while it waits for the rest. */
-  ticketTaken = false;
+  ticket: number | null = null;
+  /** Since when it waits for a ticket or a row; null: it does not. */
+  waitingSince: number | null = null;
   admitted = false;
   rows: Record<string, unknown> | null = null;
   /** Rows that are this user's in all its iterations. */

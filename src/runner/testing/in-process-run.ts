@@ -27,6 +27,8 @@ interface InProcessOptions {
   readonly overrides?: LoadOverrides;
   /** Of the whole run, as from the command line. */
   readonly thresholds?: readonly string[];
+  /** How long a core waits for each block of rows or iterations, as over a network. */
+  readonly leaseMs?: number;
 }
 
 interface StepFigures {
@@ -56,6 +58,7 @@ export class InProcessRun {
   #manifests: readonly WorkflowManifest[] = [];
   #machine: RunMachine | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #leaseMs = 0;
   #done: () => void = () => {};
   /** Resolves when the job is over. */
   readonly done = new Promise<void>((resolve) => {
@@ -88,7 +91,9 @@ export class InProcessRun {
     return run;
   }
 
-  async #load({ cores = 1, overrides = {}, thresholds = [] }: InProcessOptions): Promise<void> {
+  async #load(options: InProcessOptions): Promise<void> {
+    const { cores = 1, leaseMs = 0, overrides = {}, thresholds = [] } = options;
+    this.#leaseMs = leaseMs;
     const bundle = new URL(`./bundle.ts?run=${runs++}`, import.meta.url).href;
     const folder = process.cwd();
     let slots = 1;
@@ -153,9 +158,11 @@ export class InProcessRun {
 
   #send(core: number, command: CoreCommand): void {
     const copy = structuredClone(command);
-    setImmediate(() => {
+    const deliver = (): void => {
       if (!this.#lost.has(core)) this.cores[core]?.handle(copy);
-    });
+    };
+    if (copy.kind === "lease" && this.#leaseMs > 0) setTimeout(deliver, this.#leaseMs);
+    else setImmediate(deliver);
   }
 
   #heard(core: number, event: CoreEvent): void {

@@ -3,14 +3,9 @@
 import { ITERATIONS_LEASE } from "../job/core-messages.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import type { PlanPart } from "../plan/load.ts";
+import { ENDLESS_APART } from "../plan/row-cycle.ts";
 import { rowsOf } from "../plan/split.ts";
 import type { Granted } from "./phase-types.ts";
-
-/**
- * How far apart places begin in feeds that never end: without a common divisor with the number of their rows, as
- * a rule, so that they do not go through the same rows side by side.
- */
-const ENDLESS_APART = 2_654_435_761;
 
 export class LeaseAllocator {
   readonly #next: Map<string, number>;

@@ -55,6 +55,7 @@ export class StatsRecorder {
   /** Microseconds. */
   readonly sendLag = new CellRecorder();
   readonly waited = new CellRecorder();
+  readonly rowWait = new CellRecorder();
   readonly loopLag = new CellRecorder();
   readonly #stats: WorkflowStats;
   readonly #frames: FrameWriter;
@@ -146,7 +147,7 @@ export class StatsRecorder {
       stats.addWindow(number, { startMs: this.#window * WINDOW_MS, widthMs: WINDOW_MS, content });
     }
     stats.run.counts.set(RUN_COUNTS.map((name) => this.counts[name]));
-    for (const [at, recorder] of [this.sendLag, this.waited].entries())
+    for (const [at, recorder] of [this.sendLag, this.waited, this.rowWait].entries())
       recorder.fold(stats.run.histograms[at] as TrackedHistogram, stats.nextFrame);
     for (const [at, check] of this.#checks.entries()) check.fold(stats.check(at), stats.nextFrame);
     for (const [at, group] of this.#groups.entries()) group.fold(stats.group(at), stats.nextFrame);

@@ -45,6 +45,8 @@ export const RUN_HISTOGRAMS = [
   "sendLag",
   /** How long arrivals had waited that never began. */
   "waited",
+  /** How long users waited for rows, or for their share of the iterations. */
+  "rowWait",
   /** How late event loops ran. */
   "loopLag",
 ] as const;
