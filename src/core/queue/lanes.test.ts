@@ -32,6 +32,9 @@ const take = (
 ) => lanes.take({ node: by, count, running, queueRoom: free, now: 0 });
 const lanesOf = (tasksMax = 100): Lanes => new Lanes({ tasksMax, refillBelow: tasksMax / 2 });
 
+/** Of one read of the database. */
+const READ_LIMIT = 2;
+
 describe("Lanes", () => {
   it("hands out by priority, then in order of submission, over several lanes (TQ-22)", () => {
     const lanes = lanesOf();
@@ -83,6 +86,45 @@ describe("Lanes", () => {
     expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 0 }]);
     lanes.refill("e", 0, [task(1), task(2)], false);
     expect(ids(take(lanes, 9))).toEqual([1, 2]);
+  });
+
+  it("keeps a task that becomes ready while the database is read, when the answer lacks it", () => {
+    const lanes = lanesOf();
+    lanes.reopen("e", 0);
+    expect(lanes.beginRefill()).toEqual([{ lane: "e", priority: 0, after: 0 }]);
+    lanes.add("e", { ...task(2), attempt: 2 });
+    lanes.refill("e", 0, [task(1), task(3)], false);
+    expect(ids(take(lanes, 9))).toEqual([1, 2, 3]);
+    expect(lanes.lowWindows()).toEqual([]);
+  });
+
+  it("leaves a task that becomes ready behind a partial answer in the database", () => {
+    const lanes = lanesOf(4);
+    lanes.reopen("e", 0);
+    lanes.beginRefill();
+    lanes.add("e", task(9));
+    lanes.refill("e", 0, [task(1), task(2)], true);
+    expect(ids(take(lanes, 9))).toEqual([1, 2]);
+    expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 2 }]);
+  });
+
+  it("reads a lane again that was reopened while it was read", () => {
+    const lanes = lanesOf();
+    lanes.reopen("e", 0);
+    lanes.beginRefill();
+    lanes.reopen("e", 0);
+    lanes.refill("e", 0, [task(3)], false);
+    expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 0 }]);
+  });
+
+  it("reads a lane again when more tasks became ready during a read than it keeps", () => {
+    const lanes = lanesOf(4);
+    lanes.reopen("e", 0);
+    lanes.beginRefill();
+    for (let id = 1; id <= 5; id++) lanes.add("e", task(id));
+    lanes.refill("e", 0, [], false);
+    expect(ids(take(lanes, 9))).toEqual([1, 2, 3, 4]);
+    expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 0 }]);
   });
 
   it("keeps the later attempt of a task that comes twice, and counts it once", () => {
@@ -177,4 +219,101 @@ describe("Lanes", () => {
       }),
     );
   });
+
+  it("hands out every ready task of the database, however reads, reopenings and returns overlap", () => {
+    const step = fc.constantFrom("submit", "take", "give back", "reopen", "begin", "answer", "end");
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const store = new StoreModel(lanesOf(4));
+        for (const one of steps) store.perform(one);
+        store.drain();
+        expect(store.queued).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
 });
+
+type Step = "submit" | "take" | "give back" | "reopen" | "begin" | "answer" | "end";
+
+/** A database with one lane, whose reads are answered from the past: between `begin` and `end`, at `answer`. */
+class StoreModel {
+  readonly #lanes: Lanes;
+  readonly #ready = new Map<number, number>();
+  readonly #running = new Map<number, number>();
+  #next = 0;
+  #read: { after: number; answer: ReadyTask[] | undefined } | undefined;
+
+  constructor(lanes: Lanes) {
+    this.#lanes = lanes;
+  }
+
+  get queued(): readonly number[] {
+    return [...this.#ready.keys()];
+  }
+
+  perform(step: Step): void {
+    if (step === "submit") this.#makeReady(++this.#next, 1);
+    else if (step === "take") this.#take();
+    else if (step === "give back") this.#giveBack();
+    else if (step === "reopen") this.#lanes.reopen("e", 0);
+    else if (step === "begin") this.#begin();
+    else if (step === "answer") this.#answer();
+    else this.#end();
+  }
+
+  /** Reads and takes until the lanes know of nothing more. */
+  drain(): void {
+    this.#end();
+    for (let round = 0; round < 1_000 && (this.#begin() || this.#lanes.size > 0); round++) {
+      this.#end();
+      this.#take();
+    }
+  }
+
+  #makeReady(id: number, attempt: number): void {
+    this.#ready.set(id, attempt);
+    this.#lanes.add("e", { ...task(id), attempt });
+  }
+
+  /** As a claim: a task that is not ready with this attempt is looked for again. */
+  #take(): void {
+    for (const { task: taken } of take(this.#lanes, 2)) {
+      if (this.#ready.get(taken.id) !== taken.attempt) this.#lanes.reopen("e", 0);
+      else {
+        this.#ready.delete(taken.id);
+        this.#running.set(taken.id, taken.attempt);
+      }
+    }
+  }
+
+  #giveBack(): void {
+    const [first] = this.#running;
+    if (first === undefined) return;
+    this.#running.delete(first[0]);
+    this.#makeReady(first[0], first[1] + 1);
+  }
+
+  #begin(): boolean {
+    const [low] = this.#read === undefined ? this.#lanes.beginRefill() : [];
+    if (low !== undefined) this.#read = { after: low.after, answer: undefined };
+    return low !== undefined;
+  }
+
+  #answer(): void {
+    if (this.#read === undefined || this.#read.answer !== undefined) return;
+    const { after } = this.#read;
+    this.#read.answer = [...this.#ready]
+      .filter(([id]) => id > after)
+      .sort(([a], [b]) => a - b)
+      .slice(0, READ_LIMIT)
+      .map(([id, attempt]) => ({ ...task(id), attempt }));
+  }
+
+  #end(): void {
+    this.#answer();
+    const tasks = this.#read?.answer;
+    this.#read = undefined;
+    if (tasks !== undefined) this.#lanes.refill("e", 0, tasks, tasks.length === READ_LIMIT);
+  }
+}

@@ -78,6 +78,15 @@ interface Window {
   more: boolean;
   /** The id at which the window ends while `more`: nothing after it may be added out of turn. */
   end: number;
+  /** Changes since the read of this window began, which its answer may lack; undefined while nobody reads. */
+  missed: Missed | undefined;
+}
+
+interface Missed {
+  /** Tasks that became ready behind the end of the window; at most `tasksMax`. */
+  tasks: ReadyTask[];
+  /** The window has to be read again from the start. */
+  reopened: boolean;
 }
 
 /** Where the database is to be read on. */
@@ -117,15 +126,24 @@ export class Lanes {
   /** A task became ready. Behind a window that has more in the database it stays there. */
   add(name: string, task: ReadyTask): void {
     const window = this.#open(name, task);
-    if (window.more && task.id > window.end) return;
-    if (countOf(window) >= this.#options.tasksMax) {
-      const last = window.tasks.at(-1);
-      assert(last !== undefined, "a full window has a last task");
-      if (!window.more) window.end = last.id;
+    const last = window.tasks.at(-1);
+    if (!window.more && last !== undefined && countOf(window) >= this.#options.tasksMax) {
       window.more = true;
-      if (task.id > window.end) return;
+      window.end = last.id;
     }
-    if (insert(window, task)) this.#size++;
+    if (window.more && task.id > window.end) this.#miss(window, task);
+    else if (insert(window, task)) this.#size++;
+  }
+
+  /**
+   * Starts a read of the windows that are running low; `refill` ends it for each. Changes in between are kept,
+   * because the database may have answered before it knew of them.
+   */
+  beginRefill(): readonly LowWindow[] {
+    const low = this.lowWindows();
+    for (const { lane, priority } of low)
+      this.#window(this.#lane(lane), priority).missed = { tasks: [], reopened: false };
+    return low;
   }
 
   /** What the database answered to a refill of this window, in order. */
@@ -140,8 +158,12 @@ export class Lanes {
     const lane = this.#lanes.get(name);
     const window = lane?.windows.get(priority);
     if (lane === undefined || window === undefined) return;
+    const { missed } = window;
+    window.missed = undefined;
     window.end = Math.max(window.end, tasks.at(-1)?.id ?? 0);
     window.more = more;
+    for (const task of missed?.tasks ?? []) this.add(name, task);
+    if (missed?.reopened === true) this.reopen(name, priority);
     this.#compact(lane, window);
   }
 
@@ -150,6 +172,14 @@ export class Lanes {
     const window = this.#window(this.#lane(name), priority);
     window.more = true;
     window.end = 0;
+    if (window.missed !== undefined) window.missed.reopened = true;
+  }
+
+  /** The task is in the database only. A read that began before may not find it there. */
+  #miss({ missed }: Window, task: ReadyTask): void {
+    if (missed === undefined) return;
+    if (missed.tasks.length < this.#options.tasksMax) missed.tasks.push(task);
+    else missed.reopened = true;
   }
 
   /** Windows that are running low while the database may hold more, with where to go on. */
@@ -267,7 +297,7 @@ export class Lanes {
   #window(lane: Lane, priority: number): Window {
     let window = lane.windows.get(priority);
     if (window === undefined) {
-      window = { priority, tasks: [], head: 0, more: false, end: 0 };
+      window = { priority, tasks: [], head: 0, more: false, end: 0, missed: undefined };
       lane.windows.set(priority, window);
     }
     return window;

@@ -152,7 +152,7 @@ export class GrantWriter {
     const { lanes } = this.#options.memory;
     this.#refilling = true;
     try {
-      for (let low = lanes.lowWindows(); low.length > 0; low = lanes.lowWindows()) {
+      for (let low = lanes.beginRefill(); low.length > 0; low = lanes.beginRefill()) {
         for (const { lane, priority, after } of low) {
           const limit = QUEUE_LIMITS.laneTasksMax - QUEUE_LIMITS.laneRefillBelow;
           const rows = await this.#options.writer.read("lane-load", [
@@ -175,13 +175,21 @@ export class GrantWriter {
   }
 
   async #write(batch: readonly Claim[]): Promise<void> {
+    let held: ReadonlyMap<string, string>;
     try {
-      const held = await this.#claim(batch);
-      await this.#settle(batch, held);
+      held = await this.#claim(batch);
     } catch (error) {
-      // Not claimed, or claimed by a leader that is one no longer: the lease will expire.
-      for (const { ask } of batch) ask.reject(error);
+      for (const { ask, assignments } of batch) {
+        for (const { lane, task } of assignments) this.#unclaimed(lane, task);
+        ask.reject(error);
+      }
+      return this.dispatch();
     }
+    const claimed = batch.map((claim) => this.#settle(claim, held));
+    // One answer after the other: the inputs of a whole batch may be a gigabyte.
+    for (const [index, { ask }] of batch.entries())
+      await this.#answer(ask, claimed[index] ?? [], held);
+    this.dispatch();
   }
 
   /**
@@ -228,74 +236,83 @@ export class GrantWriter {
     }
   }
 
-  async #settle(batch: readonly Claim[], held: ReadonlyMap<string, string>): Promise<void> {
-    const { memory, metrics, taskLeaseMs } = this.#options;
-    const now = performance.now();
-    for (const { ask, assignments } of batch) {
-      // One answer after the other: the inputs of a whole batch of claims may be a gigabyte.
-      const large = await this.#fetchInputs(assignments, held);
-      const results = await this.#fetchResults(assignments, held);
-      const nodeId = ask.node.registration.node_id;
-      const grants: Grant[] = [];
-      for (const { lane, task, token } of assignments) {
-        const key = held.get(token);
-        if (key === undefined) {
-          // The task has moved on without this memory knowing: look at the lane again.
-          memory.gates.released(task.queue);
-          memory.lanes.reopen(lane, task.priority);
-          continue;
-        }
-        const input = task.input ?? large.get(task.id);
-        if (input === undefined) {
-          memory.gates.released(task.queue);
-          continue;
-        }
-        memory.addLease({
-          taskId: task.id,
-          token,
-          nodeId,
-          lane,
-          queue: task.queue,
-          priority: task.priority,
-          attempt: task.attempt,
-          placement: task.placement,
-          task,
-          renewing: 0,
-          expiresAt: performance.now() + taskLeaseMs,
-        });
-        memory.moved({
-          taskId: task.id,
-          eventType: "assigned",
-          from: "QUEUED",
-          to: "RUNNING",
-          nodeId,
-          attempt: task.attempt,
-        });
-        metrics.waited(now - task.readyAt);
-        grants.push({
-          task_id: String(task.id),
-          executor: task.executor,
-          attempt_id: task.attempt,
-          lease_token: token,
-          idempotency_key: key,
-          timeout_ms: task.timeoutMs,
-          input,
-          ...results.get(task.id),
-        });
-      }
-      ask.resolve(grants);
-    }
-    this.dispatch();
+  /** Returns the assignments whose leases stand. */
+  #settle({ ask, assignments }: Claim, held: ReadonlyMap<string, string>): readonly Assignment[] {
+    return assignments.filter((assignment) => {
+      const stands = held.has(assignment.token);
+      if (stands) this.#addLease(ask.node.registration.node_id, assignment);
+      else this.#unclaimed(assignment.lane, assignment.task);
+      return stands;
+    });
   }
 
-  async #fetchInputs(
-    assignments: readonly Assignment[],
+  async #answer(
+    ask: Claim["ask"],
+    claimed: readonly Assignment[],
     held: ReadonlyMap<string, string>,
-  ): Promise<ReadonlyMap<number, string>> {
-    const ids: number[] = [];
-    for (const { task, token } of assignments) {
-      if (task.input === undefined && held.has(token)) ids.push(task.id);
+  ): Promise<void> {
+    try {
+      const large = await this.#fetchInputs(claimed);
+      const results = await this.#fetchResults(claimed);
+      const grants = claimed.flatMap(({ task, token }): Grant[] => {
+        const input = task.input ?? large.get(task.id);
+        if (input === undefined) return [];
+        return [
+          {
+            task_id: String(task.id),
+            executor: task.executor,
+            attempt_id: task.attempt,
+            lease_token: token,
+            idempotency_key: held.get(token) ?? "",
+            timeout_ms: task.timeoutMs,
+            input,
+            ...results.get(task.id),
+          },
+        ];
+      });
+      ask.resolve(grants);
+    } catch (error) {
+      // Nobody renews these leases: they expire, and the tasks are queued again.
+      ask.reject(error);
     }
+  }
+
+  #addLease(nodeId: string, { lane, task, token }: Assignment): void {
+    const { memory, metrics, taskLeaseMs } = this.#options;
+    const now = performance.now();
+    memory.addLease({
+      taskId: task.id,
+      token,
+      nodeId,
+      lane,
+      queue: task.queue,
+      priority: task.priority,
+      attempt: task.attempt,
+      placement: task.placement,
+      task,
+      renewing: 0,
+      expiresAt: now + taskLeaseMs,
+    });
+    memory.moved({
+      taskId: task.id,
+      eventType: "assigned",
+      from: "QUEUED",
+      to: "RUNNING",
+      nodeId,
+      attempt: task.attempt,
+    });
+    metrics.waited(now - task.readyAt);
+  }
+
+  /** The task was not claimed, or moved on without this memory knowing: reads its lane again. */
+  #unclaimed(lane: string, task: ReadyTask): void {
+    this.#options.memory.gates.released(task.queue);
+    this.#options.memory.lanes.reopen(lane, task.priority);
+  }
+
+  async #fetchInputs(claimed: readonly Assignment[]): Promise<ReadonlyMap<number, string>> {
+    const ids: number[] = [];
+    for (const { task } of claimed) if (task.input === undefined) ids.push(task.id);
     if (ids.length === 0) return new Map();
     const rows = await this.#options.writer.read("inputs", [sqlArray(ids)], "grant");
     return new Map(rows.map((row) => [Number(row["id"]), String(row["input"])]));
@@ -303,10 +320,9 @@ export class GrantWriter {
 
   /** What tasks get of those that they depended on. */
   async #fetchResults(
-    assignments: readonly Assignment[],
-    held: ReadonlyMap<string, string>,
+    claimed: readonly Assignment[],
   ): Promise<ReadonlyMap<number, Pick<Grant, "dependencies" | "dependencies_missing">>> {
-    const dependent = assignments.filter(({ task, token }) => task.dependent && held.has(token));
+    const dependent = claimed.filter(({ task }) => task.dependent);
     if (dependent.length === 0) return new Map();
     const ids = sqlArray(dependent.map(({ task }) => task.id));
     const parameters = [ids, QUEUE_LIMITS.dependencyBytesMax];
