@@ -2,6 +2,9 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import SlowFirst from "./tools/slow-first.ts";
 
+/** Run by `npm run test:full` only: more than 10 s of test time on a quiet machine (tools/test-verdict.mjs). */
+const SLOW = ["{src,sim,test,tools}/**/*.slow.test.ts"];
+
 const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"];
 
 /**
@@ -49,12 +52,28 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "unit", include: ALL, exclude: SYSTEM, isolate: false, maxWorkers: 2 },
+        test: {
+          name: "unit",
+          include: ALL,
+          exclude: [...SYSTEM, ...SLOW],
+          isolate: false,
+          maxWorkers: 2,
+        },
       },
       // These wait for processes more than they compute: four of them keep two cores busy.
       {
         extends: true,
-        test: { name: "system", include: SYSTEM, maxWorkers: 4, sequence: { groupOrder: 1 } },
+        test: {
+          name: "system",
+          include: SYSTEM,
+          exclude: SLOW,
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: "slow", include: SLOW, maxWorkers: 4, sequence: { groupOrder: 2 } },
       },
     ],
   },

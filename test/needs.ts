@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 
 declare module "vitest" {
   interface TaskMeta {
-    /** Why a test was skipped, for tools/count-reporter.mjs. */
+    /** Why a test was skipped, for tools/test-recorder.mjs. */
     skippedBecause?: string;
   }
 }
