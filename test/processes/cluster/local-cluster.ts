@@ -39,6 +39,7 @@ export class LocalCluster {
   readonly dir: string;
   readonly up: ChildProcess;
   readonly ready: Ready;
+  readonly #restarted = new Map<string, ChildProcess>();
 
   private constructor(dir: string, up: ChildProcess, ready: Ready) {
     this.dir = dir;
@@ -78,14 +79,20 @@ export class LocalCluster {
     return new LocalCluster(dir, up, JSON.parse(line));
   }
 
-  /** Ends everything, whatever happened before. */
+  /**
+   * Kills everything, whatever happened before: a graceful end takes long where nodes are lost, and has tests of its
+   * own (`up.test.ts`).
+   */
   async stop(): Promise<void> {
     if (this.up.exitCode === null && this.up.signalCode === null) {
-      this.up.kill("SIGTERM");
+      this.up.kill("SIGKILL");
       await once(this.up, "exit");
     }
+    for (const child of this.#restarted.values()) child.kill("SIGKILL");
     for (const { pid } of this.left()) process.kill(pid, "SIGKILL");
-    await rm(this.dir, { recursive: true, force: true });
+    // Executor cores end with their worker; what they write until then would be in the way.
+    await until(async () => (this.left().length === 0 ? true : null));
+    await rm(this.dir, { recursive: true, force: true, maxRetries: 10 });
   }
 
   node(name: string): StartedNode {
@@ -100,6 +107,29 @@ export class LocalCluster {
     return [response.status, await response.json()];
   }
 
+  /** Returns when the process of a node is gone. */
+  async end(name: string, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    const again = this.#restarted.get(name);
+    if (again !== undefined) {
+      const exited = once(again, "exit");
+      again.kill(signal);
+      await exited;
+      return;
+    }
+    const { pid } = this.node(name);
+    process.kill(pid, signal);
+    await until(async () => (isAlive(pid) ? null : true));
+  }
+
+  /** Starts a node whose process is gone from its configuration, and returns when it is up. */
+  async startAgain(name: string): Promise<void> {
+    const config = join(this.dir, `${name}.json`);
+    const child = start([this.node(name).role, "start", "--config", config]);
+    this.#restarted.set(name, child);
+    child.stderr?.resume();
+    await once(child.stdout as NodeJS.ReadableStream, "data");
+  }
+
   /** Nodes that still live. */
   left(): readonly StartedNode[] {
     return this.ready.processes.filter(({ pid }) => isAlive(pid));
@@ -110,11 +140,16 @@ export class LocalCluster {
     return command(...args, "--dir", this.dir);
   }
 
-  /** As any program is a client of its gates, or managers: commands take seconds to start on a busy machine. */
-  async client(): Promise<ClusterClient> {
+  /**
+   * A client in this process of these nodes, or of all gates, or of all managers where there are no gates. Polling
+   * with commands would start a process each time.
+   */
+  async client(...nodes: readonly string[]): Promise<ClusterClient> {
     const secret = (await readFile(join(this.dir, "client.key"), "utf8")).trim();
     const { gates, managers } = this.ready;
-    return ClusterClient.open({ managers: gates.length > 0 ? gates : managers, secret });
+    const all = gates.length > 0 ? gates : managers;
+    const named = nodes.map((name) => this.node(name).address ?? "");
+    return ClusterClient.open({ managers: named.length > 0 ? named : all, secret });
   }
 
   /** A command that knows one manager only. */

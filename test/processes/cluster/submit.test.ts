@@ -64,7 +64,7 @@ describe("a cluster of one manager and two workers", () => {
       const before = target.stats().requests;
       const submitted = await cluster.command(
         ...["submit", "examples/quickstart.ts", "--ui", "none", "--out", out],
-        ...["--duration", "3s", "--graceful-stop", "60s", "-e", `HYPERSCALE_TARGET=${target.url}`],
+        ...["--duration", "1s", "--graceful-stop", "60s", "-e", `HYPERSCALE_TARGET=${target.url}`],
         ...["--only", "quickstart"],
       );
       const summary = JSON.parse(await readFile(join(out, "summary.json"), "utf8"));
@@ -107,16 +107,21 @@ describe("a cluster of one manager and two workers", () => {
       const flow = ["submit", "examples/quickstart.ts", "--only", "quickstart"];
       const load = ["--graceful-stop", "60s", "-e", `HYPERSCALE_TARGET=${target.url}`];
       await cluster.command(
-        ...[...flow, "--ui", "none", "--out", file("reported"), "--duration", "4s", ...load],
+        ...[...flow, "--ui", "none", "--out", file("reported"), "--duration", "2s", ...load],
         ...["--report", `ndjson=${file("submitted.ndjson")},every=1s`],
       );
       await checkReported(file("reported"), file("submitted.ndjson"));
-      const { stdout } = await cluster.command(...flow, "--detach", "--duration", "8s", ...load);
+      const { stdout } = await cluster.command(...flow, "--detach", "--duration", "5s", ...load);
       await cluster.command(
         ...["jobs", "attach", stdout.trim(), "--ui", "none", "--out", file("attached")],
         ...["--report", `ndjson=${file("attached.ndjson")},every=1s`],
       );
       await checkReported(file("attached"), file("attached.ndjson"));
+      await cluster.command("jobs", "results", stdout.trim(), "--out", file("results"));
+      const [kept, attached] = await Promise.all(
+        ["results", "attached"].map((out) => readFile(join(file(out), "summary.json"), "utf8")),
+      );
+      expect(JSON.parse(kept ?? "").totals).toEqual(JSON.parse(attached ?? "").totals);
     },
     MS_MAX,
   );

@@ -61,6 +61,24 @@ describe("cluster up", () => {
   );
 
   it(
+    "leaves nodes that cluster down ends when it is killed itself",
+    async () => {
+      const cluster = await LocalCluster.start("--gates", "0", "--workers", "1");
+      cluster.up.kill("SIGKILL");
+      await once(cluster.up, "exit");
+      expect(cluster.left()).not.toEqual([]);
+      const again = await cluster.command("cluster", "up");
+      expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("cluster down") });
+      const down = await cluster.command("cluster", "down");
+      expect(down, down.stderr).toMatchObject({ code: 0 });
+      // Whoever has inherited them may take a while to notice.
+      await until(async () => (cluster.left().length === 0 ? true : null));
+      await cluster.stop();
+    },
+    MS_MAX,
+  );
+
+  it(
     "ends at once at the second Ctrl-C, though a node stands still",
     async () => {
       const cluster = await LocalCluster.start("--gates", "0", "--workers", "1");
