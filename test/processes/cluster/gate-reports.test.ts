@@ -131,7 +131,7 @@ describe("three gates with a reporter each", () => {
   it(
     "tells a job live and at its end: what its summary says",
     async () => {
-      const { client, job } = await submitted("of one leader", 5);
+      const { client, job } = await submitted("of one leader", 3);
       const { status, summary } = await job.completion();
       await client.close();
       const points = await allPointsOf(job.id);
@@ -154,10 +154,17 @@ describe("three gates with a reporter each", () => {
   it(
     "goes on where the leader of a job is killed, adds nothing twice, and tells its end once",
     async () => {
-      const { client, job } = await submitted("of two leaders", 20);
+      const { client, job } = await submitted("of two leaders", 1_200);
       await until(async () => ((await pointsOf(job.id)).length > 0 ? true : null));
       const { leader } = await job.status();
       process.kill(cluster.node(leader ?? "").pid, "SIGKILL");
+      await until(async () => {
+        const now = (await job.status()).leader;
+        return now !== null && now !== leader ? true : null;
+      });
+      const told = (await pointsOf(job.id)).length;
+      await until(async () => ((await pointsOf(job.id)).length > told ? true : null));
+      await job.cancel();
       const { summary } = await job.completion();
       const points = await allPointsOf(job.id);
       expect((await job.status()).leader).not.toBe(leader);

@@ -46,7 +46,7 @@ describe("a cluster of three managers and two workers", () => {
       const client = await cluster.client();
       const { stdout: id } = await cluster.command(
         ...["submit", "examples/quickstart.ts", "--detach", "--only", "quickstart"],
-        ...["--duration", "25s", "--graceful-stop", "60s", "--vus", "4"],
+        ...["--duration", "20m", "--graceful-stop", "60s", "--vus", "4"],
         ...["-e", `HYPERSCALE_TARGET=${target.url}`],
       );
       const job = id.trim();
@@ -56,11 +56,20 @@ describe("a cluster of three managers and two workers", () => {
         return nodes.find(({ leads, role }) => role === "manager" && leads > 0) ?? null;
       });
       await Promise.all([client.drain(leader.name), client.drain("w2")]);
+      await until(async () => {
+        const { leader: now } = await client.status(job);
+        const w2 = (await client.nodes()).find(({ name }) => name === "w2");
+        const isMoved = now !== null && now !== leader.name;
+        return isMoved && w2?.status === "draining" ? true : null;
+      });
+      const before = target.stats().requests;
+      await until(async () => (target.stats().requests > before ? true : null));
+      await client.control(job, { kind: "cancel", reason: "all was seen" }, "test");
       const end = await until(async () => {
         const progress = await client.progress(job, 0, false);
         return progress.summary === null ? null : progress;
       });
-      expect(end).toMatchObject({ status: "COMPLETED", summary: { lost: [] } });
+      expect(end).toMatchObject({ status: "CANCELLED", summary: { lost: [] } });
       const drained = await cluster.command("drain", "w2");
       expect(drained).toMatchObject({ code: 0, stdout: expect.stringContaining("w2 is drained") });
       expect(await cluster.readiness("w1")).toEqual([200, { ready: true }]);
