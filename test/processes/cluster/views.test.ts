@@ -1,6 +1,5 @@
 /** What operators and tools are shown of a cluster: jobs, nodes and datacenters, by whichever gate they ask. */
 
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DatacenterView, JobView, NodeView } from "../../../src/core/tiers/messages.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
@@ -39,18 +38,14 @@ describe("three gates, three managers and a worker", () => {
       expect([0, 99], stderr).toContain(code);
       const requests = target.stats().requests - before;
       expect(requests).toBeGreaterThan(0);
-      for (const gate of cluster.ready.gates) {
-        const { jobs } = await json<{ jobs: readonly JobView[] }>(
-          ...["jobs", "list", "--gate", gate, "--credentials", join(cluster.dir, "client.key")],
-        );
-        expect(jobs.map(({ datacenters }) => datacenters)).toMatchObject([[{ requests }]]);
-      }
-      const at = cluster.ready.managers.map((manager) => ["--manager", manager]);
-      for (const place of at) {
-        const { jobs } = await json<{ jobs: readonly JobView[] }>(
-          ...["jobs", "list", ...place, "--credentials", join(cluster.dir, "client.key")],
-        );
-        expect(jobs[0]?.datacenters).toMatchObject([{ requests }]);
+      const { jobs } = await json<{ jobs: readonly JobView[] }>("jobs", "list");
+      expect(jobs.map(({ datacenters }) => datacenters)).toMatchObject([[{ requests }]]);
+      for (const node of ["g1", "g2", "g3", "m1", "m2", "m3"]) {
+        const client = await cluster.client(node);
+        expect((await client.jobs()).map(({ datacenters }) => datacenters)).toMatchObject([
+          [{ requests }],
+        ]);
+        await client.close();
       }
     },
     MS_MAX,
@@ -59,9 +54,9 @@ describe("three gates, three managers and a worker", () => {
   it(
     "tell the version of every node, and which gate and manager take no more work",
     async () => {
-      const nodes = async (): Promise<readonly NodeView[]> =>
-        (await json<{ nodes: readonly NodeView[] }>("nodes")).nodes;
-      const all = await nodes();
+      const client = await cluster.client();
+      const nodes = (): Promise<readonly NodeView[]> => client.nodes();
+      const { nodes: all } = await json<{ nodes: readonly NodeView[] }>("nodes");
       expect(all.map(({ name }) => name)).toEqual(["g1", "g2", "g3", "m1", "m2", "m3", "w1"]);
       expect(new Set(all.map(({ version }) => version)).size).toBe(1);
       expect(all[0]?.version).toMatch(/^\d/);
@@ -75,6 +70,7 @@ describe("three gates, three managers and a worker", () => {
         expect(await cluster.readiness(node)).toEqual([503, { ready: false, why: "draining" }]);
       }
       const shown = (await nodes()).filter(({ status }) => status !== "alive");
+      await client.close();
       expect(shown.map(({ name }) => name)).toEqual(["g2", "m2"]);
     },
     MS_MAX,
@@ -83,30 +79,36 @@ describe("three gates, three managers and a worker", () => {
   it(
     "call a datacenter without a worker unhealthy, and tell jobs that wait their place",
     async () => {
+      const client = await cluster.client();
       process.kill(cluster.node("w1").pid, "SIGKILL");
       await until(async () => {
-        const { datacenters } = await json<{ datacenters: readonly DatacenterView[] }>(
-          "datacenters",
-        );
-        return datacenters[0]?.status === "unhealthy" ? true : null;
+        const [datacenter] = await client.datacenters();
+        return datacenter?.status === "unhealthy" ? true : null;
       });
+      const seen = await json<{ datacenters: readonly DatacenterView[] }>("datacenters");
+      expect(seen.datacenters[0]?.status).toBe("unhealthy");
       const submitted = async (): Promise<string> =>
         (await cluster.command(...flow(), "--detach")).stdout.trim();
       const jobs = [await submitted(), await submitted()];
       for (const [at, job] of jobs.entries()) {
         const place = `place ${at + 1} of 2 in the queue`;
         await until(async () => {
-          const { reason, status } = await json<JobView>("jobs", "show", job);
+          const { reason, status } = await client.status(job);
           return status === "QUEUED" && reason?.includes(place) === true ? true : null;
         });
-        const { stdout } = await cluster.command("jobs", "list");
+      }
+      const [first = ""] = jobs;
+      expect((await json<JobView>("jobs", "show", first)).reason).toContain("place 1 of 2");
+      const { stdout } = await cluster.command("jobs", "list");
+      for (const [at, job] of jobs.entries()) {
         const line = stdout.split("\n").find((one) => one.startsWith(job));
         expect(line).toContain("QUEUED");
-        expect(line).toContain(place);
+        expect(line).toContain(`place ${at + 1} of 2 in the queue`);
       }
       const followed = await cluster.command(...flow(), "--ui", "ci", "--timeout", "2s");
       expect(followed.stdout + followed.stderr).toContain("place 3 of 3 in the queue");
       expect(followed.code).toBe(1);
+      await client.close();
     },
     MS_MAX,
   );
