@@ -1,5 +1,5 @@
 /**
- * Every journey of examples/journeys runs by the built command line against a server that counts by itself:
+ * Every journey of examples/journeys runs on two cores of the built package against a server that counts by itself:
  * what the run says it sent is what arrived, route by route, and nothing else arrived.
  */
 
@@ -7,7 +7,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
-import { Scratch, sum, until } from "./cli.ts";
+import { runFiles } from "../run-files.ts";
+import { sum, until } from "./cli.ts";
 import { type JourneyServer, SEATS, startJourneyServer } from "./journey-server.ts";
 
 const folder = fileURLToPath(new URL("../../examples/journeys", import.meta.url));
@@ -61,29 +62,40 @@ const ARRIVED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   upload: { "POST /files": 24, "GET /files/:id": 24 },
 };
 
-let here: Scratch;
-let server: JourneyServer;
+const fileOf = (name: string): string => `examples/journeys/${name}.ts`;
+
+/** A server each: they count by themselves while others run. */
+const servers = new Map<string, JourneyServer>();
+let ran: Awaited<ReturnType<typeof runFiles>>;
+
 beforeAll(async () => {
-  here = new Scratch();
-  server = await startJourneyServer();
+  for (const name of Object.keys(ROUTES)) servers.set(name, await startJourneyServer());
+  ran = await runFiles(
+    [...servers].map(([name, server]) => ({
+      file: fileOf(name),
+      options: {
+        cores: 2,
+        env: {
+          HYPERSCALE_TARGET: name === "certificates" ? server.tlsUrl : server.url,
+          CERTIFICATES: server.certificates,
+        },
+      },
+    })),
+  );
 });
 afterAll(() => {
-  server.close();
-  here.remove();
+  for (const server of servers.values()) server.close();
 });
 
-async function run(
+async function outcomeOf(
   name: string,
 ): Promise<{ summary: RunSummary; arrived: Record<string, number> }> {
-  const target = name === "certificates" ? server.tlsUrl : server.url;
-  const variables = [`HYPERSCALE_TARGET=${target}`, `CERTIFICATES=${server.certificates}`];
-  const { code, stdout, stderr } = await here.run(
-    ...["run", `${folder}/${name}.ts`, "--cores", "2", "--ui", "ci", "--out", name],
-    ...variables.flatMap((variable) => ["-e", variable]),
-  );
-  expect(code, stdout + stderr).toBe(0);
+  const { summary } = ran.get(fileOf(name)) ?? {};
+  const server = servers.get(name);
+  if (summary === undefined || server === undefined) throw new Error(`${name} has not run`);
+  expect(summary.verdict, summary.reasons.join()).toBe("passed");
   await until(() => server.chatting() === 0);
-  return { summary: here.summary(name), arrived: server.take() };
+  return { summary, arrived: server.take() };
 }
 
 /** Wire requests by step name, over all workflows, calls beside the iterations included. */
@@ -103,7 +115,7 @@ it("has every journey of the folder in this test, and in its README", () => {
 });
 
 it.each(Object.keys(ROUTES))("%s: what was sent is what arrived", async (name) => {
-  const { summary, arrived } = await run(name);
+  const { summary, arrived } = await outcomeOf(name);
   const sent = sentByStep(summary);
   const routes = ROUTES[name] ?? {};
   expect(Object.keys(sent).sort()).toEqual(Object.keys(routes).sort());
