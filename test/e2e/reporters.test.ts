@@ -187,7 +187,7 @@ describe("a run with reports", () => {
     );
     const port = await freePort();
     const running = here.start([
-      ...["run", "flow.ts", "--out", "own", "--duration", "6s", "--metrics", `127.0.0.1:${port}`],
+      ...["run", "flow.ts", "--out", "own", "--duration", "4s", "--metrics", `127.0.0.1:${port}`],
       ...["--report", "module=own.ts"],
     ]);
     let scraped = "";
@@ -220,23 +220,6 @@ describe("a run with reports", () => {
     expect(calls[0]).toMatchObject({ ok: true, status: 200, error: null, call: `GET ${url}/` });
     const most = Math.max(...calls.map(({ latency_ms }) => Number(latency_ms)));
     expect(most).toBeCloseTo(totals?.latencyMs.max ?? 0, 1);
-  });
-
-  it.each([
-    ["samples=calls.ndjson,share=2", "report samples: share is a number above 0 and up to 1"],
-    ["inflxdb=http://127.0.0.1:9", 'there is no reporter "inflxdb"; did you mean "influxdb"?'],
-    ["influxdb=http://127.0.0.1:9,token=abc", "report influxdb: token is a secret"],
-    [
-      "metrics=0.0.0.0:9464",
-      "so scrapes need a token: --report metrics=0.0.0.0:9464,token=env:SCRAPE_TOKEN",
-    ],
-    ["influxdb=127.0.0.1", "report influxdb: its address must be a URL"],
-    ["junit=/dev/null/junit.xml", "report junit: cannot write /dev/null/junit.xml"],
-    ["module=absent.ts", "report module: there is no file absent.ts\n"],
-  ])("does not begin with --report %s", async (report, problem) => {
-    const { code, stderr } = await here.run("run", url, "--report", report);
-    expect(stderr).toContain(problem);
-    expect(code).toBe(2);
   });
 
   it("takes --samples for a reporter of its own, and only one of them", async () => {
