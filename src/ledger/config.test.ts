@@ -36,6 +36,21 @@ describe("a ledger's configuration file", () => {
     expect(() => new LedgerNode({ self: config.name, ...options }, new Random("x"))).not.toThrow();
   });
 
+  it.each([
+    ["no secret", {}, "secretFile: is missing"],
+    ["a secret file that is not there", { secretFile: "no.key" }, "no such file; make one with"],
+    ["a guessable secret", { secretFile: "weak.key" }, "weak.key"],
+    ["an open interface without a token", { api: "0.0.0.0:7201" }, "guard it with apiTokenFile"],
+    [
+      "itself among its peers",
+      { peers: [{ name: "n1", region: "euw1", address: "127.0.0.2:7101" }] },
+      '"n1" is this node itself',
+    ],
+  ])("is rejected for %s", (_what, changes, problem) => {
+    writeFileSync(join(folder, "weak.key"), "password\n");
+    expect(() => read({ insecurePlaintext: undefined, ...changes })).toThrow(problem);
+  });
+
   it("takes the cache of keys from the same profile as the shards", () => {
     const { node } = read({ idempotency: "development" });
     expect(node.gateCache).toEqual(IDEMPOTENCY_PROFILES.development.gate);

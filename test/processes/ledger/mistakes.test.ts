@@ -98,26 +98,6 @@ describe("a configuration that is wrong", () => {
     expect(existsSync(join(cluster.dir, "x"))).toBe(false);
   });
 
-  it.each([
-    ["no secret", { secretFile: undefined }, "secretFile: is missing"],
-    ["a secret file that is not there", { secretFile: "no.key" }, "no such file; make one with"],
-    ["a guessable secret", { secretFile: "weak.key" }, "weak.key"],
-    ["an open interface without a token", { api: "0.0.0.0:7201" }, "guard it with apiTokenFile"],
-    ["itself among its peers", { name: "n2" }, '"n2" is this node itself'],
-  ])("is refused for %s", async (_what, changes, problem) => {
-    writeFileSync(join(cluster.dir, "weak.key"), "password\n");
-    cluster.configure("n1", changes);
-    const { code, errors } = await hyperscale(
-      "ledger",
-      "start",
-      "--config",
-      cluster.configFile("n1"),
-    );
-    cluster.configure("n1", {});
-    expect(code).toBe(2);
-    expect(errors).toContain(problem);
-  });
-
   it("is refused when it is no JSON, or not there", async () => {
     const file = join(cluster.dir, "broken.json");
     writeFileSync(file, "{ name: ");
