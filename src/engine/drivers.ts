@@ -233,6 +233,8 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   readonly #measureFromMs: number;
   /** Of the measured ones, those given up when a search went on to another load. */
   #dropped = 0;
+  /** A search waits for the iterations in flight: nothing is due until the next level. */
+  #halted = false;
 
   constructor(
     stages: readonly Stage[],
@@ -266,12 +268,13 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     this.#serve(now);
     const planMs = this.#host.planMs(now);
     const rate = targetRate({ kind: "rate", stages: this.#stages, vusMax: this.#usersMax }, planMs);
-    this.target = this.#stopped ? 0 : (rate * this.#factor) / this.#cores;
+    this.target = this.#stopped || this.#halted ? 0 : (rate * this.#factor) / this.#cores;
     if (!this.#stopped) this.missed = this.#missedAt(planMs);
   }
 
   #missedAt(planMs: number): number {
     if (planMs < this.#measureFromMs) return 0;
+    if (this.#halted) return this.#dropped;
     const before =
       this.#measureFromMs === 0 ? 0 : this.#arrivals.overdue(this.#measureFromMs - MOMENT_SLACK_MS);
     return this.#arrivals.overdue(planMs) - before + this.#dropped;
@@ -280,7 +283,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   /** Begins everything that is due and for which there is a user, then waits for the next. */
   #serve(now: number): void {
     clearTimeout(this.#timer);
-    if (this.#stopped || this.#host.stopping || this.#host.paused) return;
+    if (this.#stopped || this.#halted || this.#host.stopping || this.#host.paused) return;
     let due = this.#arrivals.peek();
     const planMs = this.#host.planMs(now);
     while (due !== null && due <= planMs + ARRIVAL_SLACK_MS) {
@@ -318,20 +321,26 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     this.#serve(now);
   }
 
-  /** Who still waits belongs to the load before and would be late in this one. */
+  /** Drops arrivals that still wait: they belong to the load before and would be late in this one. */
   level(load: number, now: number): void {
     const first = this.#stages.at(-1)?.to ?? load;
     const factor = load / (first * this.#factor);
-    // Said again by a new leader: it is made already.
-    if (factor === 1) return;
-    this.#serve(now);
     const planMs = this.#host.planMs(now);
-    this.missed = this.#missedAt(planMs);
-    this.#drop(planMs, now);
-    this.#dropped = this.missed;
-    this.#factor *= factor;
-    this.#arrivals.scale(factor, planMs);
-    this.#serve(now);
+    // A new leader repeats the level: it is made already.
+    if (this.#halted ? load === 0 : factor === 1) return;
+    if (this.#halted) this.#arrivals.skipTo(planMs);
+    else {
+      this.#serve(now);
+      this.missed = this.#missedAt(planMs);
+      this.#drop(planMs, now);
+      this.#dropped = this.missed;
+    }
+    this.#halted = load === 0;
+    if (!this.#halted && factor !== 1) {
+      this.#factor *= factor;
+      this.#arrivals.scale(factor, planMs);
+    }
+    this.tick(now);
   }
 
   resume(now: number): void {
@@ -349,7 +358,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     this.#stopped = true;
     const planMs = this.#host.planMs(now);
     this.missed = this.#missedAt(planMs);
-    this.#drop(planMs, now);
+    if (!this.#halted) this.#drop(planMs, now);
   }
 
   #drop(planMs: number, now: number): void {

@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { stairs } from "../core/run/plan/stairs.ts";
 import { http } from "../protocols/http1/index.ts";
@@ -69,6 +70,42 @@ describe("a search for the breakpoint", () => {
     const { missed = 0, started = 0, targetPerSecond = 0 } = summary.workflows[0]?.arrivals ?? {};
     const asked = targetPerSecond * (summary.workflows[0]?.elapsedSeconds ?? 0);
     expect(Math.abs(started + missed - asked)).toBeLessThan(0.1 * asked + 20);
+  });
+
+  it("waits until the calls of a load that broke have ended before it tries the next one", async () => {
+    const inFlight: number[] = [];
+    let [queued, freeAt] = [0, 0];
+    const one = flow(
+      "queue",
+      {
+        breakpoint: { rate: { from: 20, to: 160 }, settle: 0, hold: "600ms", precision: 0.3 },
+        thresholds: ["errors.rate < 1%"],
+      },
+      async ({ step }) => {
+        // One call after the other, 20 ms each: 50/s, and what comes faster queues.
+        const now = performance.now();
+        inFlight.push(queued++);
+        const isLong = queued > 12;
+        freeAt = Math.max(now, freeAt) + 20;
+        await step("call", async () => {
+          await delay(freeAt - now);
+          if (isLong) throw new Error("the queue is long");
+          return measure(() => 1);
+        });
+        queued--;
+      },
+    );
+    const run = await InProcessRun.whole(one);
+    const { arrivals, breakpoint } = run.summary().workflows[0] ?? {};
+    const broken = breakpoint?.probes.filter(({ held }) => !held) ?? [];
+    expect(broken.length).toBeGreaterThan(0);
+    expect(breakpoint?.probes.length).toBeGreaterThan(broken.length);
+    const peak = inFlight.indexOf(Math.max(...inFlight));
+    expect(inFlight.slice(peak)).toContain(0);
+    expect(arrivals?.missed).toBe(0);
+    expect(run.logs.filter((line) => line.startsWith("breakpoint: "))).toHaveLength(
+      breakpoint?.probes.length ?? 0,
+    );
   });
 
   it("in users; the highest load that was to be tried is an answer, too", async () => {

@@ -97,6 +97,7 @@ export function heartbeat(live: LiveRun): string {
   if (live.phase !== "running") parts.push(live.phase);
   for (const { doing, name } of live.workflows)
     if (doing !== null) parts.push(`"${name}" is ${doing}`);
+  parts.push(...running.flatMap(({ search }) => search ?? []));
   const failing = live.summary.thresholds.filter(
     ({ passed, actual }) => !passed && actual !== null,
   );

@@ -9,6 +9,7 @@ import { doubtOf } from "../core/run/results/doubt.ts";
 import {
   formatCount,
   formatMs,
+  formatNumber,
   formatPercent,
   formatRate,
   formatSeconds,
@@ -62,6 +63,8 @@ function echo(summary: RunSummary, width: number): Line {
   const failed = thresholds.filter(({ passed }) => !passed);
   const doubtful = doubtOf(summary) === null ? "" : ", not to be trusted";
   const badge = span(` ${verdictText(summary)}${doubtful} `, badgeOf(summary));
+  if (summary.headline !== undefined && failed.length === 0)
+    return line(badge, span(`  ${shorten(clean(summary.headline), width - 30)}`, Style.bold));
   if (thresholds.length === 0) return line(badge, "  no thresholds were set");
   if (failed.length === 0) {
     const held =
@@ -134,21 +137,48 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
         Style.bold,
       ),
     ),
+    ...headlineLines(summary, width),
     ...doubtLines(summary, width),
-    line(`  ${shorten(figures, width - 2)}`),
+    line(
+      `  ${shorten(summary.headline === undefined ? figures : `all loads: ${figures}`, width - 2)}`,
+    ),
   ];
-  for (const { breakpoint, name } of summary.workflows) {
-    if (breakpoint === undefined) continue;
-    const several = summary.workflows.length > 1 ? ` of "${name}"` : "";
-    const style = breakpoint.held === null ? Style.bad : Style.bold;
-    lines.push(...bullet("▲", `breakpoint${several}: ${breakpoint.text}`, style, width));
-  }
+  lines.push(...probeLines(summary, width));
   if (summary.thresholds.length > 0) lines.push([], ...thresholdLines(summary.thresholds, width));
   const reasons = newReasons(summary);
   if (reasons.length > 0) lines.push([]);
   const style = summary.verdict === "interrupted" ? Style.warn : Style.bad;
   for (const reason of reasons) lines.push(...bullet("•", reason, style, width));
   return lines;
+}
+
+/** The answer of a search comes before everything else. */
+function headlineLines({ headline, workflows }: RunSummary, width: number): Line[] {
+  if (headline === undefined) return [];
+  const isFound = workflows.every(({ breakpoint }) => breakpoint?.held !== null);
+  return bullet("▲", headline, isFound ? Style.bold : Style.bad, width);
+}
+
+/** The loads that a search tried, in their order. */
+function probeLines({ workflows }: RunSummary, width: number): Line[] {
+  return workflows.flatMap(({ breakpoint }) => {
+    if (breakpoint === undefined || breakpoint.probes.length === 0) return [];
+    const rows = breakpoint.probes.map(({ held, load, reason }) => {
+      const style = held ? Style.good : Style.bad;
+      const unit = breakpoint.of === "rate" ? "/s" : " users";
+      return [
+        span(`${held ? "✓" : "✗"} ${formatNumber(load)}${unit}`, style),
+        span(held ? "held" : "broke", style),
+        span(reason ?? "", Style.dim),
+      ];
+    });
+    const columns = [
+      { title: "load tried", align: "left" },
+      { title: "result", align: "left" },
+      { title: "reason", align: "left" },
+    ] as const;
+    return [[], ...tableLines({ columns, rows }, width)];
+  });
 }
 
 /** Passed or failed: what speaks against the figures speaks against the verdict. */

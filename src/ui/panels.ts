@@ -164,6 +164,7 @@ function workflowDetails(live: LiveRun, workflow: LiveWorkflow, scene: Scene): r
   spans.push([`   ${formatCompactNumber(workflow.ratePerSecond)} req/s`, Style.bold]);
   if (targetPerSecond !== null) spans.push(...targetSpans(workflow, targetPerSecond, scene));
   if (warmingUp) spans.push(["   warming up", Style.warn]);
+  if (workflow.search !== undefined) spans.push([`   ${workflow.search}`, Style.warn]);
   return spans;
 }
 

@@ -87,6 +87,8 @@ type BreakpointOptions = (
   readonly hold?: Duration;
   /** Before that, at each level, not judged; 5s by default. */
   readonly settle?: Duration;
+  /** The longest wait for the calls of a level that broke, before the next one; 1m by default. */
+  readonly drain?: Duration;
   /** How wide the answer may be, as a share of the level that broke; 0.05 by default. */
   readonly precision?: number;
 };
@@ -241,8 +243,10 @@ function openVusMax(peakRate: number, maxVus: number | undefined, where: string)
 
 const DEFAULT_HOLD_MS = 20_000;
 const DEFAULT_SETTLE_MS = 5_000;
+/** Serves the backlog of twice the capacity over the default probe twice. */
+const DEFAULT_DRAIN_MS = 60_000;
 const DEFAULT_PRECISION = 0.05;
-const BREAKPOINT_NAMES = ["rate", "vus", "hold", "settle", "precision"];
+const BREAKPOINT_NAMES = ["rate", "vus", "hold", "settle", "drain", "precision"];
 
 function searchOf({ breakpoint, ...options }: Breakpoint, where: string): LoadPlan {
   const name = (key: string): string => `breakpoint.${key}`;
@@ -270,6 +274,7 @@ function searchOf({ breakpoint, ...options }: Breakpoint, where: string): LoadPl
     to,
     holdMs: required(breakpoint.hold ?? DEFAULT_HOLD_MS, name("hold"), where),
     settleMs: milliseconds(breakpoint.settle ?? DEFAULT_SETTLE_MS, name("settle"), where),
+    drainMs: milliseconds(breakpoint.drain ?? DEFAULT_DRAIN_MS, name("drain"), where),
     precision: positive(breakpoint.precision ?? DEFAULT_PRECISION, name("precision"), where, 1),
     vusMax: of === "vus" ? to : openVusMax(to, options.maxVus, where),
     durationMsMax: limitOf(options, where),

@@ -45,6 +45,7 @@ export function Verdict({ view }: ViewProps) {
           {word}
           {partialOf(summary) !== null && " in part"} <span class="run-name">{summary.name}</span>
         </h1>
+        {summary.headline !== undefined && <p class="answer">{sentence(summary.headline)}</p>}
         {doubt !== null && <p class="doubt">Not to be trusted: {doubt}.</p>}
         <p class="when">
           <time dateTime={summary.startedAt}>{dateText(summary.startedAt)}</time>

@@ -141,6 +141,13 @@ function Before(props: {
   );
 }
 
+/** The thresholds of a search judge each load; the whole run contains those that broke. */
+function isSearch({ workflow }: ThresholdOutcome, { summary }: RunView): boolean {
+  return summary.workflows.some(
+    ({ breakpoint, name }) => name === workflow && breakpoint !== undefined,
+  );
+}
+
 /** Stretches that are told apart; a reader who wants more looks at the chart. */
 const STRETCHES_SHOWN_MAX = 3;
 
@@ -149,6 +156,8 @@ export function WhenBeyond({ lead, threshold, view }: ThresholdProps & { readonl
   const { link } = useFragment();
   const beyond = useMemo(() => beyondOf(threshold, view), [threshold, view]);
   if (beyond === null) return null;
+  if (isSearch(threshold, view))
+    return <span class="quiet">judged at each load that was tried</span>;
   if (beyond.stretches.length === 0) return <span class="quiet">in no window</span>;
   const { measuredSeconds, seconds, stretches } = beyond;
   const kept = stretches

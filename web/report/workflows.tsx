@@ -95,7 +95,7 @@ function Breakpoint({ breakpoint }: { readonly breakpoint: BreakpointSummary }) 
       <p class="lead">{text}</p>
       <Table
         caption="Loads that were tried"
-        columns={[{ title: "Load" }, { title: "Judged" }, { title: "Held" }, { title: "Why not" }]}
+        columns={[{ title: "Load" }, { title: "Judged" }, { title: "Held" }, { title: "Reason" }]}
         rows={probes.map((probe, index) => ({
           key: String(index),
           cells: [

@@ -4,11 +4,17 @@ import {
   formatCompactRate,
   formatCount,
   formatMs,
+  formatNumber,
   formatPercent,
   formatRate,
 } from "../../src/core/run/results/format.ts";
 import { changeText } from "../../src/reporters/compare/comparison-text.ts";
-import { changeOf, type TrendPoint, type Trends } from "../../src/reporters/trends/trends.ts";
+import {
+  breakpointText,
+  changeOf,
+  type TrendPoint,
+  type Trends,
+} from "../../src/reporters/trends/trends.ts";
 import { FragmentContext, useFragmentState } from "../shared/fragment.ts";
 import { Frame } from "../shared/frame.tsx";
 import { Chip, Section, Spark, type Tone } from "../shared/parts.tsx";
@@ -22,7 +28,7 @@ const TONES: Readonly<Record<TrendPoint["verdict"], Tone>> = {
   interrupted: "warn",
 };
 const SECTIONS = [
-  { id: "course", title: "Course" },
+  { id: "course", title: "Over time" },
   { id: "runs", title: "Runs" },
   { id: "steps", title: "Steps" },
 ];
@@ -30,6 +36,7 @@ const SECTIONS = [
 export function TrendsPage({ trends: { name, points } }: { readonly trends: Trends }) {
   const [theme, choice, choose] = useThemeChoice();
   const fragment = useFragmentState();
+  const searched = points.some(({ breakpoint }) => breakpoint !== null);
   return (
     <ThemeContext.Provider value={theme}>
       <FragmentContext.Provider value={fragment}>
@@ -37,11 +44,30 @@ export function TrendsPage({ trends: { name, points } }: { readonly trends: Tren
           <h1 class="page-title">
             {name}{" "}
             <span class="quiet">
-              the last {points.length} {points.length === 1 ? "run" : "runs"}
+              {points.length === 1 ? "1 run" : `the last ${points.length} runs`}
             </span>
           </h1>
-          <Section id="course" title="Course">
+          <Section id="course" title="Over time">
             <div class="card stack">
+              {searched && (
+                <RunsChart
+                  title="Breakpoint"
+                  points={points}
+                  format={formatNumber}
+                  lines={[
+                    {
+                      label: "held",
+                      color: "--good",
+                      value: ({ breakpoint }) => breakpoint?.held ?? null,
+                    },
+                    {
+                      label: "broke",
+                      color: "--fail",
+                      value: ({ breakpoint }) => breakpoint?.broke ?? null,
+                    },
+                  ]}
+                />
+              )}
               <RunsChart
                 title="Latency of all steps"
                 points={points}
@@ -82,6 +108,7 @@ function Runs({ points }: { readonly points: readonly TrendPoint[] }) {
     order: value,
   });
   const numeric = (title: string) => ({ title, numeric: true });
+  const searched = points.some(({ breakpoint }) => breakpoint !== null);
   const rows = points
     .map((point, at) => {
       const change = changeOf(points, at);
@@ -109,6 +136,9 @@ function Runs({ points }: { readonly points: readonly TrendPoint[] }) {
               </>
             ),
           },
+          ...(searched
+            ? [{ text: breakpointText(point), order: point.breakpoint?.held ?? null }]
+            : []),
           { text: formatCount(point.requests), order: point.requests },
           { text: formatRate(point.ratePerSecond), order: point.ratePerSecond },
           { text: formatPercent(point.failed), order: point.failed },
@@ -128,6 +158,7 @@ function Runs({ points }: { readonly points: readonly TrendPoint[] }) {
         columns={[
           { title: "Started (UTC)" },
           { title: "Verdict" },
+          ...(searched ? [{ title: "Breakpoint" }] : []),
           ...["Requests", "Rate", "Failed", "p50", "p95", "p95 change", "p99"].map(numeric),
         ]}
         rows={rows}

@@ -383,6 +383,7 @@ export const summarySchema = z
     title: z.string().optional().describe("What its author calls it."),
     tags: labels.optional(),
     verdict: z.enum(["passed", "failed", "interrupted"]),
+    headline: z.string().optional().describe("The answer of a search, such as its breakpoint."),
     reasons: z.array(z.string()).describe("Why, in sentences."),
     startedAt: z.iso
       .datetime({ offset: true })

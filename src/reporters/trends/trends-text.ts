@@ -3,21 +3,29 @@
 import { type Align, tableLines } from "../../core/base/text-table.ts";
 import { formatCount, formatMs, formatPercent, formatRate } from "../../core/run/results/format.ts";
 import { changeText } from "../compare/comparison-text.ts";
-import { changeOf, type TrendPoint, type Trends } from "./trends.ts";
+import { breakpointText, changeOf, type TrendPoint, type Trends } from "./trends.ts";
 
-const HEADERS = [
-  ...["started", "verdict", "requests", "rate", "failed"],
-  ...["p50", "p95", "change", "p99", "folder"],
-];
-const ALIGNS: readonly Align[] = HEADERS.map((_, at) => (at >= 2 && at <= 8 ? "right" : "left"));
+const HEADERS = ["requests", "rate", "failed", "p50", "p95", "change", "p99"];
 
 export function trendsText({ name, points }: Trends): string {
-  const rows = points.map((point, at) => rowOf(point, changeOf(points, at)));
+  const searched = points.some(({ breakpoint }) => breakpoint !== null);
+  const breakpoint = (text: string): string[] => (searched ? [text] : []);
+  const rows = points.map((point, at) => [
+    ...nameOf(point),
+    ...breakpoint(breakpointText(point)),
+    ...figuresOf(point, changeOf(points, at)),
+    point.folder,
+  ]);
+  const headers = ["started (UTC)", "verdict", ...breakpoint("breakpoint"), ...HEADERS, "folder"];
+  const first = headers.indexOf("requests");
+  const aligns = headers.map(
+    (_, at): Align => (at >= first && at < first + HEADERS.length ? "right" : "left"),
+  );
   const doubtful = points.some(({ doubt }) => doubt !== null);
   return [
-    `${name}: the last ${points.length} ${points.length === 1 ? "run" : "runs"}`,
+    `${name}: ${points.length === 1 ? "1 run" : `the last ${points.length} runs`}`,
     "",
-    ...tableLines([HEADERS, ...rows], ALIGNS),
+    ...tableLines([headers, ...rows], aligns),
     ...(doubtful
       ? ["", "? not to be trusted: the generator was the limit, or parts were lost"]
       : []),
@@ -25,11 +33,14 @@ export function trendsText({ name, points }: Trends): string {
   ].join("\n");
 }
 
-function rowOf(point: TrendPoint, change: number | null): string[] {
+function nameOf({ doubt, startedAt, verdict }: TrendPoint): string[] {
+  const started = startedAt.slice(0, 16).replace("T", " ");
+  return [started, `${VERDICTS[verdict]}${doubt === null ? "" : " ?"}`];
+}
+
+function figuresOf(point: TrendPoint, change: number | null): string[] {
   const ms = (value: number | null) => (value === null ? "–" : formatMs(value));
   return [
-    point.startedAt.slice(0, 16).replace("T", " "),
-    `${VERDICTS[point.verdict]}${point.doubt === null ? "" : " ?"}`,
     formatCount(point.requests),
     formatRate(point.ratePerSecond),
     formatPercent(point.failed),
@@ -37,7 +48,6 @@ function rowOf(point: TrendPoint, change: number | null): string[] {
     ms(point.p95),
     change === null ? "" : changeText("p95", change),
     ms(point.p99),
-    point.folder,
   ];
 }
 

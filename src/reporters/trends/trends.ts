@@ -1,6 +1,7 @@
 /** The last results of one workflow side by side: one point per run, oldest first. */
 
 import { doubtOf } from "../../core/run/results/doubt.ts";
+import { formatNumber } from "../../core/run/results/format.ts";
 import type { RunSummary, Verdict } from "../../core/run/results/model.ts";
 
 export interface TrendPoint {
@@ -11,6 +12,8 @@ export interface TrendPoint {
   readonly verdict: Verdict;
   /** Why its figures may be wrong. */
   readonly doubt: string | null;
+  /** The answer of a search; null for runs that searched for nothing. */
+  readonly breakpoint: TrendBreakpoint | null;
   readonly requests: number;
   readonly ratePerSecond: number;
   /** Share of all requests, 0 … 1. */
@@ -20,6 +23,12 @@ export interface TrendPoint {
   readonly p95: number | null;
   readonly p99: number | null;
   readonly steps: readonly TrendStep[];
+}
+
+interface TrendBreakpoint {
+  readonly of: "rate" | "vus";
+  readonly held: number | null;
+  readonly broke: number | null;
 }
 
 interface TrendStep {
@@ -48,6 +57,7 @@ export function trendPoint(folder: string, summary: RunSummary): TrendPoint {
     title: summary.title ?? null,
     verdict: summary.verdict,
     doubt: doubtOf(summary),
+    breakpoint: breakpointOf(summary),
     requests,
     ratePerSecond: summary.totals?.ratePerSecond ?? rate,
     failed: requests === 0 ? 0 : failed / requests,
@@ -59,6 +69,24 @@ export function trendPoint(folder: string, summary: RunSummary): TrendPoint {
       p95: step.latencyMs.count === 0 ? null : step.latencyMs.p95,
     })),
   };
+}
+
+/** Of the first workflow that has one: a run has a single search as a rule. */
+function breakpointOf({ workflows }: RunSummary): TrendBreakpoint | null {
+  const found = workflows.find(({ breakpoint }) => breakpoint !== undefined)?.breakpoint;
+  return found === undefined ? null : { of: found.of, held: found.held, broke: found.broke };
+}
+
+/** "120/s held, 130/s broke", without the reason; empty where nothing was searched for. */
+export function breakpointText({ breakpoint }: TrendPoint): string {
+  if (breakpoint === null) return "";
+  const { broke, held, of } = breakpoint;
+  const amount = (load: number) => `${formatNumber(load)}${of === "rate" ? "/s" : " users"}`;
+  const parts = [
+    held === null ? "nothing held" : `${amount(held)} held`,
+    broke === null ? "nothing broke" : `${amount(broke)} broke`,
+  ];
+  return parts.join(", ");
 }
 
 /** The change from the run before, as a share; null where either has no figure. */

@@ -95,6 +95,7 @@ export type RunEffect =
   | { readonly kind: "message"; readonly line: string }
   | { readonly kind: "done"; readonly status: JobStatus };
 
+type Searched = Extract<AgreedStep, { kind: "level" | "finish" }>;
 type Input<Kind extends RunInput["kind"]> = Extract<RunInput, { kind: Kind }>;
 
 /** Behind the graceful stop: what does not end by then is ended. */
@@ -327,16 +328,18 @@ export class RunMachine {
         this.#stop();
         return;
       case "level":
-        this.#aggregate.searched(step.workflow, step.probe);
-        this.#step({ kind: "level", workflow: step.workflow, load: step.load });
-        return;
       case "finish":
-        this.#aggregate.searched(step.workflow, step.probe);
-        this.#step({ kind: "finish", workflow: step.workflow });
+        this.#onProbe(step);
         return;
       default:
         this.#step({ kind: "agreed", step });
     }
+  }
+
+  #onProbe(step: Searched): void {
+    const line = this.#aggregate.searched(step);
+    if (line !== null) this.#message(line);
+    this.#step(step);
   }
 
   /** Code of a workflow asks for the end; whoever asks after the first is counted, too. */

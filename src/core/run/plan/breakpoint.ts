@@ -6,6 +6,12 @@
  *        │      ✓           ✗    an upper end, and the gap to the highest that held is halved until
  *        │  ✓         ✓  ✓       it is narrow enough. The answer is an interval: held … broke.
  *
+ * A load that broke leaves a backlog in the target. The search waits until its iterations have finished before it
+ * tries the next load, which would otherwise be judged by calls that queue behind that backlog:
+ *
+ *   settling ──settle──▶ holding ──hold──▶ judging ──held──▶ settling (next load)
+ *                                             └──broke──▶ draining ──nothing in flight──▶ settling (next load)
+ *
  * Time is the measured time of the workflow, so a pause by hand is in no probe.
  */
 
@@ -19,6 +25,8 @@ export interface SearchPlan {
   /** Of a probe: not judged, then judged. */
   readonly settleMs: number;
   readonly holdMs: number;
+  /** The longest wait for the iterations of a load that broke. */
+  readonly drainMs: number;
   /** The gap may be this share of the level that broke. */
   readonly precision: number;
 }
@@ -34,12 +42,13 @@ export interface Probe {
 }
 
 type SearchInput =
-  | { readonly kind: "tick" }
+  /** `isDrained`: no iteration of the load that broke is in flight. Only read while draining. */
+  | { readonly kind: "tick"; readonly isDrained: boolean }
   /** Answer to `judge`. */
   | { readonly kind: "judged"; readonly held: boolean; readonly reason: string | null };
 
 export type SearchEffect =
-  /** Make this load from now on. */
+  /** Make this load from now on; 0 begins nothing. */
   | { readonly kind: "level"; readonly load: number }
   /** The judged part begins: remember what is counted so far. */
   | { readonly kind: "mark" }
@@ -56,7 +65,7 @@ export class BreakpointSearch {
   readonly #plan: SearchPlan;
   readonly #probes: Probe[] = [];
   #load: number;
-  #phase: "settling" | "holding" | "judging" | "done" = "settling";
+  #phase: "settling" | "holding" | "judging" | "draining" | "done" = "settling";
   /** When the phase began. */
   #sinceMs = 0;
 
@@ -68,8 +77,45 @@ export class BreakpointSearch {
     this.#load = plan.from;
   }
 
+  /** The load of the present probe, or of the next one while draining. */
   get load(): number {
     return this.#load;
+  }
+
+  /** The load to make now: arrivals stop while draining; a lower number of users drains by itself. */
+  get level(): number {
+    return this.#phase === "draining" && this.#plan.of === "rate" ? 0 : this.#load;
+  }
+
+  get isDone(): boolean {
+    return this.#phase === "done";
+  }
+
+  get isDraining(): boolean {
+    return this.#phase === "draining";
+  }
+
+  /** Share of the search that is done, 0 … 1, against the most probes that it may still need. Never falls. */
+  progress(nowMs: number): number {
+    if (this.#phase === "done") return 1;
+    const done = this.#probes.length;
+    const { holdMs, settleMs } = this.#plan;
+    const before = this.#phase === "settling" ? 0 : settleMs;
+    const inside = this.#phase === "draining" ? 0 : before + nowMs - this.#sinceMs;
+    const present = Math.min(1, Math.max(0, inside / (settleMs + holdMs)));
+    return (done + present) / (done + 1 + this.#probesAfterMax());
+  }
+
+  /** The most probes that may follow the present one. */
+  #probesAfterMax(): number {
+    const { precision, to } = this.#plan;
+    const { broke, held } = this;
+    // The gap must fall to `precision` of the load that breaks, which is above the one that held.
+    const halvings = (gap: number, held: number): number =>
+      Math.max(0, Math.ceil(Math.log2(gap / (precision * held))));
+    if (broke !== null) return Math.max(0, halvings(broke - (held ?? broke), held ?? broke) - 1);
+    const raises = Math.ceil(Math.log2(to / this.#load));
+    return raises + halvings(GROWTH - 1, 1);
   }
 
   get probes(): readonly Probe[] {
@@ -105,7 +151,15 @@ export class BreakpointSearch {
       this.#phase = "judging";
       return [{ kind: "judge" }];
     }
+    if (this.#phase === "draining" && (input.isDrained || since >= this.#plan.drainMs))
+      return this.#onDrained(nowMs);
     return [];
+  }
+
+  #onDrained(nowMs: number): readonly SearchEffect[] {
+    const before = this.level;
+    this.#enter("settling", nowMs);
+    return this.level === before ? [] : [{ kind: "level", load: this.level }];
   }
 
   #onJudged(held: boolean, reason: string | null, nowMs: number): readonly SearchEffect[] {
@@ -114,9 +168,11 @@ export class BreakpointSearch {
     return this.#proceed(probe);
   }
 
-  /** A probe that was judged where this search went on before: it is not made again. */
-  adopt(probe: Probe): void {
+  /** Skips a probe that a previous leader judged. `level`: what followed; null when the search ended there. */
+  adopt(probe: Probe, level: number | null): void {
     if (this.#probes.every(({ toMs }) => toMs < probe.toMs)) this.#proceed(probe);
+    else if (this.#phase === "draining" && level === this.#load)
+      this.#enter("settling", probe.toMs);
   }
 
   #proceed(probe: Probe): readonly SearchEffect[] {
@@ -127,11 +183,11 @@ export class BreakpointSearch {
       return [{ kind: "done" }];
     }
     this.#load = next;
-    this.#enter("settling", probe.toMs);
-    return [{ kind: "level", load: next }];
+    this.#enter(probe.held ? "settling" : "draining", probe.toMs);
+    return [{ kind: "level", load: this.level }];
   }
 
-  #enter(phase: "settling" | "holding" | "done", nowMs: number): void {
+  #enter(phase: "settling" | "holding" | "draining" | "done", nowMs: number): void {
     this.#phase = phase;
     this.#sinceMs = nowMs;
   }

@@ -192,6 +192,7 @@ describe("the search for the breakpoint", () => {
     to: 5_000,
     settleMs: 50,
     holdMs: 200,
+    drainMs: 30_000,
     precision: 0.05,
     ...over,
   });
@@ -201,11 +202,14 @@ describe("the search for the breakpoint", () => {
     const loads = [search.load];
     let marks = 0;
     let done = false;
+    let progress = 0;
     for (let now = 0; !done && now < 1e7; now += 10) {
-      const effects = [...search.step({ kind: "tick" }, now)];
+      const effects = [...search.step({ kind: "tick", isDrained: true }, now)];
+      expect(search.progress(now)).toBeGreaterThanOrEqual(progress);
+      progress = search.progress(now);
       for (let effect = effects.shift(); effect !== undefined; effect = effects.shift()) {
         if (effect.kind === "mark") marks++;
-        if (effect.kind === "level") loads.push(effect.load);
+        if (effect.kind === "level" && effect.load > 0) loads.push(effect.load);
         if (effect.kind === "done") done = true;
         if (effect.kind === "judge") {
           const held = holds(search.load);
@@ -215,6 +219,7 @@ describe("the search for the breakpoint", () => {
       }
     }
     expect(done).toBe(true);
+    expect(search.progress(1e7)).toBe(1);
     expect(marks).toBe(search.probes.length);
     return loads;
   }
@@ -230,6 +235,74 @@ describe("the search for the breakpoint", () => {
       fromMs: 50,
       toMs: 250,
     });
+  });
+
+  it("blames no load for the backlog of the one before", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 25, max: 390 }), (capacity) => {
+        const probing = { from: 20, to: 400, settleMs: 700, holdMs: 2_500, precision: 0.1 };
+        const search = new BreakpointSearch(plan(probing));
+        // A queue that serves `capacity` calls per second: its length is the waiting time.
+        let [queued, slowestMs, done] = [0, 0, false];
+        for (let now = 0; !done && now < 1e6; now += 10) {
+          queued = Math.max(0, queued + (search.level - capacity) / 100);
+          slowestMs = Math.max(slowestMs, (queued / capacity) * 1_000);
+          for (const { kind } of search.step({ kind: "tick", isDrained: queued === 0 }, now)) {
+            if (kind === "mark") slowestMs = 0;
+            if (kind !== "judge") continue;
+            const held = slowestMs < 300;
+            const [next] = search.step({ kind: "judged", held, reason: held ? null : "slow" }, now);
+            done = next?.kind === "done";
+          }
+        }
+        const { broke, held, probes } = search;
+        // A queue that grows slower than 300 ms in a probe is not seen in it.
+        const most = capacity * (1 + 300 / (700 + 2_500));
+        expect(probes.filter(({ load }) => load <= capacity).every((probe) => probe.held)).toBe(
+          true,
+        );
+        expect(broke ?? 401).toBeGreaterThan(capacity);
+        expect(held ?? 0).toBeLessThanOrEqual(most);
+      }),
+    );
+  });
+
+  it("begins nothing while calls of a broken load are in flight, and waits no longer than its limit", () => {
+    const broken = (of: SearchPlan["of"]) => {
+      const search = new BreakpointSearch(plan({ of, settleMs: 0, holdMs: 100, drainMs: 1_000 }));
+      const judged = (held: boolean, at: number) => {
+        search.step({ kind: "tick", isDrained: false }, at - 100);
+        search.step({ kind: "tick", isDrained: false }, at);
+        return search.step({ kind: "judged", held, reason: null }, at);
+      };
+      expect(judged(true, 100)).toEqual([{ kind: "level", load: 200 }]);
+      return [search, judged(false, 300)] as const;
+    };
+    const tick = { kind: "tick", isDrained: false } as const;
+    const [rate, stop] = broken("rate");
+    expect([stop, rate.level, rate.isDraining]).toEqual([[{ kind: "level", load: 0 }], 0, true]);
+    expect(rate.step(tick, 1_299)).toEqual([]);
+    expect(rate.step(tick, 1_300)).toEqual([{ kind: "level", load: 150 }]);
+    const [drained] = broken("rate");
+    expect(drained.step({ ...tick, isDrained: true }, 310)).toEqual([{ kind: "level", load: 150 }]);
+    // Users leave one by one: the lower load is made at once, and judged once the others have left.
+    const [users, fewer] = broken("vus");
+    expect(fewer).toEqual([{ kind: "level", load: 150 }]);
+    expect(users.step({ ...tick, isDrained: true }, 310)).toEqual([]);
+    expect(users.isDraining).toBe(false);
+  });
+
+  it("continues where a previous leader was: draining, or at the next load", () => {
+    const probes = [
+      { load: 100, held: true, reason: null, fromMs: 50, toMs: 250 },
+      { load: 200, held: false, reason: "slow", fromMs: 300, toMs: 500 },
+    ] as const;
+    const successor = new BreakpointSearch(plan());
+    successor.adopt(probes[0], 200);
+    successor.adopt(probes[1], 0);
+    expect([successor.level, successor.isDraining]).toEqual([0, true]);
+    successor.adopt(probes[1], 150);
+    expect([successor.level, successor.isDraining]).toEqual([150, false]);
   });
 
   it("finds the limit of any system that has one, within its precision and range", () => {
@@ -281,9 +354,9 @@ describe("the search for the breakpoint", () => {
   it("does not judge what was asked for by nobody, and time that stands still passes nothing", () => {
     const search = new BreakpointSearch(plan());
     expect(search.step({ kind: "judged", held: true, reason: null }, 10)).toEqual([]);
-    expect(search.step({ kind: "tick" }, 49)).toEqual([]);
-    expect(search.step({ kind: "tick" }, 49)).toEqual([]);
-    expect(search.step({ kind: "tick" }, 50)).toEqual([{ kind: "mark" }]);
+    expect(search.step({ kind: "tick", isDrained: false }, 49)).toEqual([]);
+    expect(search.step({ kind: "tick", isDrained: false }, 49)).toEqual([]);
+    expect(search.step({ kind: "tick", isDrained: false }, 50)).toEqual([{ kind: "mark" }]);
   });
 
   it("goes on however few users there are", () => {

@@ -155,7 +155,15 @@ describe("a plan that cannot be split over all places", () => {
   });
 
   it("is refused where it looks for a load itself", () => {
-    const range = { from: 1, to: 9, settleMs: 1, holdMs: 1, precision: 0.1, vusMax: 9 } as const;
+    const range = {
+      from: 1,
+      to: 9,
+      settleMs: 1,
+      holdMs: 1,
+      drainMs: 1,
+      precision: 0.1,
+      vusMax: 9,
+    } as const;
     expect(placesOf({ kind: "search", of: "vus", durationMsMax: 1, ...range }, 2)).toBe(0);
   });
 });

@@ -4,6 +4,7 @@
  * contains the loads that broke.
  */
 
+import { formatDuration } from "../../base/duration.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import {
   BreakpointSearch,
@@ -21,6 +22,16 @@ import { parseThreshold } from "./thresholds.ts";
 export type SearchCommand =
   | { readonly kind: "level"; readonly load: number; readonly probe: Probe }
   | { readonly kind: "finish"; readonly probe: Probe };
+
+/** The load of a workflow, as its cores reported it last. */
+interface LoadNow {
+  /** Arrivals that were due and have not begun. */
+  readonly missed: number;
+  /** Users with an iteration in flight; in closed models all users. */
+  readonly activeUsers: number;
+  /** Users or arrivals per second that the cores make. */
+  readonly target: number;
+}
 
 /** Share of a probe's arrivals that may be waiting for a user at its end… */
 const WAITING_SHARE_MAX = 0.01;
@@ -41,7 +52,10 @@ export class BreakpointRun {
   readonly #plan: SearchPlan;
   readonly #search: BreakpointSearch;
   readonly #criteria: readonly Criterion[];
+  /** Loads whose calls were still in flight at the end of the drain time. */
+  readonly #undrained: number[] = [];
   #missedBefore = 0;
+  #announcedMs = 0;
 
   constructor({ name, thresholds }: WorkflowManifest, plan: SearchPlan) {
     this.#workflow = name;
@@ -58,17 +72,60 @@ export class BreakpointRun {
 
   /** How many times over the load of the beginning is asked for now. */
   get factor(): number {
-    return this.#search.load / this.#plan.from;
+    return this.#search.level / this.#plan.from;
   }
 
-  /** To be called often; `missed` are the workflow's arrivals that were due and have not begun. */
-  tick(source: MetricSource, missed: number): readonly SearchCommand[] {
+  /** Share of the search that is done, 0 … 1. */
+  progress(measuredMs: number): number {
+    return this.#search.progress(measuredMs);
+  }
+
+  /** What the search does now: "trying 80/s". */
+  get doing(): string {
+    const next = this.#amount(this.#search.load);
+    if (!this.#search.isDraining) return `trying ${next}`;
+    return `waiting for calls of the load that broke, then trying ${next}`;
+  }
+
+  /** Called with every frame. */
+  tick(source: MetricSource, load: LoadNow): readonly SearchCommand[] {
     const now = source.measuredMs(this.#workflow);
     // Nothing is measured yet: the warm-up is in no probe.
     if (now <= 0) return [];
-    return this.#search
-      .step({ kind: "tick" }, now)
-      .flatMap((effect) => this.#perform(effect, source, missed, now));
+    const isDrained = this.#isDrained(load);
+    const wasDraining = this.#search.isDraining;
+    const effects = this.#search.step({ kind: "tick", isDrained }, now);
+    const gaveUp = wasDraining && !this.#search.isDraining && !isDrained;
+    if (gaveUp) this.#undrained.push(this.#probed()[0]?.load ?? 0);
+    return effects.flatMap((effect) => this.#perform(effect, source, load.missed, now));
+  }
+
+  /** The cores make no more than the level, and nothing beyond it is in flight. */
+  #isDrained({ activeUsers, target }: LoadNow): boolean {
+    const { level } = this.#search;
+    return target <= level && activeUsers <= level;
+  }
+
+  /** One line on a probe for the messages of a run; null where it was announced before. */
+  announce(probe: Probe): string | null {
+    if (probe.toMs <= this.#announcedMs) return null;
+    this.#announcedMs = probe.toMs;
+    const load = this.#amount(probe.load);
+    const result = probe.held ? `${load} held` : `${load} broke (${probe.reason ?? ""})`;
+    const next = this.#search.isDone
+      ? "search finished"
+      : `next ${this.#amount(this.#search.load)}`;
+    return `breakpoint: ${result}; ${next}`;
+  }
+
+  get notes(): string[] {
+    if (this.#undrained.length === 0) return [];
+    const loads = this.#undrained.map((load) => this.#amount(load)).join(", ");
+    return [
+      `breakpoint: calls of ${loads} were still in flight ${formatDuration(this.#plan.drainMs)} ` +
+        "after the load broke, so lower loads may have been judged by that backlog; " +
+        "raise breakpoint.drain to wait longer",
+    ];
   }
 
   #perform(
@@ -100,9 +157,9 @@ export class BreakpointRun {
     return this.#search.probes.slice(-1);
   }
 
-  /** A probe of whoever led the search before. */
-  adopt(probe: Probe): void {
-    this.#search.adopt(probe);
+  /** Skips a probe that a previous leader judged; see `BreakpointSearch`. */
+  adopt(probe: Probe, level: number | null): void {
+    this.#search.adopt(probe, level);
   }
 
   /** Why this probe broke; null when it held. */

@@ -7,6 +7,7 @@ import { SparseCells } from "../stats/sparse-cells.ts";
 import type { LiveStep, LiveWorkflow, RunPhase } from "./live.ts";
 import { doingText, progressOf, targetUsersOf } from "./load-figures.ts";
 import type { RunSummary, StepSummary } from "./model.ts";
+import type { Searches } from "./searches.ts";
 import { isAside, type WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
@@ -49,20 +50,23 @@ export function liveWorkflow(
   workflow: WorkflowAggregate,
   steps: readonly LiveStep[],
   nowMs: number,
+  searches: Searches,
 ): LiveWorkflow {
   const { load, name, warmupMs } = workflow.manifest;
   const running = workflow.status === "running";
+  const search = running ? searches.get(name) : undefined;
   return {
     name,
     status: workflow.status,
     warmingUp: workflow.warmingUp,
     doing: doingText(workflow, nowMs),
-    progress: progressOf(workflow, warmupMs, nowMs),
+    progress: search?.progress(workflow.elapsedMs) ?? progressOf(workflow, warmupMs, nowMs),
     activeVus: running ? workflow.activeUsers : 0,
     targetVus: running ? targetUsersOf(workflow) : 0,
     ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
     targetPerSecond: isOpen(load) ? workflow.target : null,
     steps,
+    ...(search === undefined ? {} : { search: search.doing }),
   };
 }
 

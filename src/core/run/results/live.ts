@@ -60,6 +60,8 @@ export interface LiveWorkflow {
   /** Open models: the rate asked for now; null otherwise. */
   readonly targetPerSecond: number | null;
   readonly steps: readonly LiveStep[];
+  /** What a search for the breakpoint does now: "trying 80/s". */
+  readonly search?: string | undefined;
 }
 
 /** Over about the last five seconds. */

@@ -21,6 +21,8 @@ export interface RunSummary {
   readonly title?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly verdict: Verdict;
+  /** The answer of a run that asks a question: "breakpoint: 800/s held, 850/s broke (…)". Absent otherwise. */
+  readonly headline?: string | undefined;
   /** Why, in sentences: failed thresholds, failed workflows, interruption. Empty when passed without remark. */
   readonly reasons: readonly string[];
   /** When the first workflow began, which all seconds are counted from: ISO 8601, clock of the coordinator. */

@@ -8,9 +8,7 @@ import { isoText } from "../../base/civil.ts";
 import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
-import type { Probe } from "../plan/breakpoint.ts";
 import { Histogram } from "../stats/histogram.ts";
-import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
 import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase, RunProgress } from "./live.ts";
@@ -36,6 +34,7 @@ import {
   type WorkflowSummary,
 } from "./model.ts";
 import { coreSeries, stallsOf } from "./over-time.ts";
+import { type Searched, Searches, type WorkflowSearch } from "./searches.ts";
 import { distribution, generatorHealth, judge, thresholdOutcome, totalsOf } from "./summarise.ts";
 import { type JudgedRun, thresholdJudges } from "./threshold-judges.ts";
 import type { MetricSource, ThresholdJudge } from "./thresholds.ts";
@@ -69,7 +68,7 @@ const SEARCH_MS = 100;
 interface Decision {
   /** Thresholds that ask for the end of the run. */
   readonly abortedBy: readonly string[];
-  readonly searches: readonly { readonly workflow: string; readonly command: SearchCommand }[];
+  readonly searches: readonly WorkflowSearch[];
 }
 
 interface SummaryRequest {
@@ -110,7 +109,7 @@ export class RunAggregate {
   #endedMs: number | undefined;
   /** By hand; null when nobody changed the load. */
   #scale: number | null = null;
-  readonly #searches = new Map<string, BreakpointRun>();
+  readonly #searches: Searches;
   #frames = 0;
   /** Those shown last. */
   #figures: LiveFigures | null = null;
@@ -124,10 +123,7 @@ export class RunAggregate {
       ]),
     );
     this.#judges = thresholdJudges(options);
-    for (const manifest of options.manifests) {
-      const { load, name } = manifest;
-      if (load.kind === "search") this.#searches.set(name, new BreakpointRun(manifest, load));
-    }
+    this.#searches = new Searches(options.manifests);
   }
 
   /** Milliseconds since the run began; said before anything else is, when it has changed. */
@@ -282,7 +278,8 @@ export class RunAggregate {
 
   /** Judges what can be judged while running; without `floors` nothing that asks for more calls. */
   decide(floors = true): Decision {
-    if (this.#judges.length + this.#searches.size === 0) return { abortedBy: [], searches: [] };
+    if (this.#judges.length + this.#searches.all.length === 0)
+      return { abortedBy: [], searches: [] };
     const data = this.#data();
     const source = this.#source(data);
     const judges = this.#judges.filter(({ isFloor }) => floors || !isFloor);
@@ -290,7 +287,9 @@ export class RunAggregate {
     for (const one of judges) this.#events.judged(one, seconds(this.#sinceStart()));
     return {
       abortedBy: aborting.map(({ threshold }) => threshold.expression),
-      searches: data.flatMap((one) => this.#search(one, source)),
+      searches: data.flatMap((one) =>
+        this.#searches.tick(one, this.#workflows.get(one.name), source),
+      ),
     };
   }
 
@@ -313,31 +312,21 @@ export class RunAggregate {
     });
   }
 
-  #search({ arrivals, name }: WorkflowData, source: MetricSource): Decision["searches"] {
-    const search = this.#searches.get(name);
-    const workflow = this.#workflows.get(name);
-    if (search === undefined || workflow?.status !== "running") return [];
-    const commands = search.tick(source, arrivals?.missed ?? 0);
-    return commands.map((command) => ({ workflow: name, command }));
-  }
-
-  /** A probe was judged, here or by whoever led the run before. */
-  searched(name: string, probe: Probe): void {
-    const search = this.#searches.get(name);
-    search?.adopt(probe);
-    if (search !== undefined) this.#workflows.get(name)?.loadChanged(search.factor, this.#now);
+  /** Takes a probe that was judged, here or by a previous leader; see `Searches`. */
+  searched(searched: Searched): string | null {
+    return this.#searches.searched(this.#workflows.get(searched.workflow), searched, this.#now);
   }
 
   /** How often `decide` wants to be asked. */
   get judgeEveryMs(): number {
-    const searching = this.#searches.size > 0 ? SEARCH_MS : JUDGE_MS_MAX;
+    const searching = this.#searches.all.length > 0 ? SEARCH_MS : JUDGE_MS_MAX;
     return Math.min(searching, ...this.#judges.map(({ observeEveryMs }) => observeEveryMs));
   }
 
   live(phase: RunPhase, detail: LiveDetail): LiveRun {
     const { steps, summary } = this.#liveFigures(detail);
     const workflows = this.measured.map((workflow) =>
-      liveWorkflow(workflow, steps.get(workflow) ?? [], this.#now),
+      liveWorkflow(workflow, steps.get(workflow) ?? [], this.#now, this.#searches),
     );
     const running = workflows.filter((workflow) => workflow.status === "running");
     const warm = running.length > 0 && running.every((workflow) => workflow.warmingUp);
@@ -360,7 +349,7 @@ export class RunAggregate {
   /** For reporters on this machine, who are told rarely: what is known now. */
   progress(): RunProgress {
     const summary = this.#progressSummary();
-    const workflows = this.measured.map((one) => liveWorkflow(one, [], this.#now));
+    const workflows = this.measured.map((one) => liveWorkflow(one, [], this.#now, this.#searches));
     return { summary, workflows, latencies: latenciesOf(summary, this.#data()) };
   }
 
@@ -397,8 +386,10 @@ export class RunAggregate {
     const source = this.#source(data);
     const thresholds = [
       ...this.#judges.map((one) => thresholdOutcome(one, source)),
-      ...[...this.#searches.values()].flatMap((one) => one.outcomes()),
-      ...data.flatMap((one) => implicitGates(one, this.#judges, this.#searches.has(one.name))),
+      ...this.#searches.all.flatMap((one) => one.outcomes()),
+      ...data.flatMap((one) =>
+        implicitGates(one, this.#judges, this.#searches.get(one.name) !== undefined),
+      ),
       ...[...this.#faults].flatMap(([name, faults]) => faultGates(faults.list, name)),
     ];
     const missed = data.reduce((all, { arrivals }) => all + (arrivals?.missed ?? 0), 0);
@@ -408,6 +399,7 @@ export class RunAggregate {
       name: this.#options.name,
       title: this.#options.title,
       tags: this.#options.tags,
+      headline: this.#searches.headline,
       ...judge({ thresholds, workflows, interrupted: how.interrupted, remarks: remarksOf(data) }),
       startedAt: isoText(Date.parse(this.#options.startedAt) + Math.round(this.#firstStartMs ?? 0)),
       durationSeconds: this.#durationSeconds(how.ended),
@@ -421,6 +413,7 @@ export class RunAggregate {
       notes: [
         ...this.#notes,
         ...this.#counted.texts,
+        ...this.#searches.all.flatMap((one) => one.notes),
         ...scaleNotes(this.#scale),
         ...modelNotes(workflows),
         ...this.#events.dropped,

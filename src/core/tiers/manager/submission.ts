@@ -52,6 +52,7 @@ const load = variant({
       from: isFiniteNumber,
       to: isFiniteNumber,
       settleMs: isFiniteNumber,
+      drainMs: isFiniteNumber,
       holdMs: isFiniteNumber,
       precision: isFiniteNumber,
     },
