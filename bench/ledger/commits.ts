@@ -33,7 +33,9 @@ export async function commits(options: CommitsOptions): Promise<Metered> {
   });
   try {
     await cluster.startAll();
-    const streams = await Promise.all(cluster.places.map(({ api }) => LedgerStream.connect(api)));
+    const streams = await Promise.all(
+      cluster.places.map(({ api }) => LedgerStream.connect(api, cluster.tokenAt(api))),
+    );
     const jobs = await createJobs(streams, options.jobs);
     const meter = new Meter(() =>
       cluster.places.map(({ name }) => cluster.node(name).cpuMs).reduce((a, b) => a + b, 0),

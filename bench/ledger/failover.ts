@@ -28,7 +28,9 @@ export async function failover(leaseMs: number, rounds: number, by: Signal): Pro
 }
 
 async function endOnce(cluster: LedgerCluster, leaseMs: number, by: Signal): Promise<number> {
-  const streams = await Promise.all(cluster.places.map(({ api }) => LedgerStream.connect(api)));
+  const streams = await Promise.all(
+    cluster.places.map(({ api }) => LedgerStream.connect(api, cluster.tokenAt(api))),
+  );
   const [job] = await createJobs(streams, 1);
   if (job === undefined) throw new Error("no job");
   // Busy until the end: the lease was renewed just now, which is the worst case.

@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { tokenFor } from "../../src/host/control/token.ts";
 import { allowFirstStart, type FirstStart } from "../../src/ledger/founding.ts";
 
 const BIN = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
@@ -129,6 +130,12 @@ export class LedgerCluster {
     const place = this.places.find((one) => one.name === name);
     if (place === undefined) throw new Error(`no node ${name}`);
     return place;
+  }
+
+  /** Of the interface at this address, while its node has ever run. */
+  tokenAt(api: string): { readonly token?: string } {
+    const token = tokenFor({ api, dir: this.dir });
+    return token === undefined ? {} : { token };
   }
 
   async allow(name: string, way: FirstStart): Promise<void> {

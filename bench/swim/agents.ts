@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { tokenFor } from "../../src/host/control/token.ts";
 
 const bin = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 
@@ -48,6 +49,7 @@ export class AgentProcess implements Peer {
   exitCode: number | null = null;
   stderr = "";
   readonly #child: ChildProcess;
+  readonly #dataDir: string;
 
   /** `namespace`: the network namespace to run in; null for our own. */
   constructor(
@@ -59,8 +61,9 @@ export class AgentProcess implements Peer {
     this.name = name;
     this.address = `${host}:7946`;
     this.api = `${host}:7947`;
+    this.#dataDir = args[args.indexOf("--data-dir") + 1] ?? "";
     const flags = ["--name", name, "--bind", this.address];
-    // Off the loopback the interface would want a token; there, events tell all we need.
+    // In another namespace it cannot be reached; there, events tell all we need.
     const api = namespace === null ? ["--api", this.api] : [];
     const inside = namespace === null ? [] : ["ip", "netns", "exec", namespace];
     const [command = "", ...rest0] = [...inside, process.execPath, bin, "agent"];
@@ -98,9 +101,18 @@ export class AgentProcess implements Peer {
     if (this.running) this.#child.kill(signal);
   }
 
+  /** A request with the token that the agent has made for itself. */
+  async ask(
+    path: string,
+    options: Readonly<{ method?: string; body?: string }> = {},
+  ): Promise<Response> {
+    const token = tokenFor({ api: this.api, dir: this.#dataDir }) ?? "";
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    return fetch(`http://${this.api}${path}`, { ...options, headers });
+  }
+
   async members(): Promise<readonly MemberLine[]> {
-    const response = await fetch(`http://${this.api}/v1/members`);
-    return (await response.json()) as MemberLine[];
+    return (await (await this.ask("/v1/members")).json()) as MemberLine[];
   }
 
   async metric(name: string): Promise<number> {

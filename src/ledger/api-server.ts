@@ -1,14 +1,17 @@
 /**
  * A ledger node's interface: JSON over HTTP for people and scripts, and one upgrade for programs.
  *
- *     POST /v1/jobs                    submit a job, with a key once however often it is sent
- *     POST /v1/jobs/ID/events          accepted, started, paused, cancel, complete, … with ifSeq and ifFence
+ *     POST /v1/jobs                    submit a job, with a key once however often it is sent (*)
+ *     POST /v1/jobs/ID/events          accepted, started, paused, cancel, complete, … with ifSeq and ifFence (*)
  *     GET  /v1/jobs/ID?level=strong    its state and events; eventual, session (minSeq), bounded (staleMs)
  *     GET  /v1/jobs?status=&owner=     the jobs this node replicates, by status and owner, in pages
  *     GET  /v1/audit?from=&to=&job=    events of any time range, archived jobs included
  *     POST /v1/replace                 one node takes another's place in every group this node knows
  *     GET  /v1/status  /v1/groups  /metrics  /healthz  /readyz
  *     GET  /v1/stream  (Upgrade)       batches of requests and answers, api-stream.ts
+ *
+ * (*) Of `hyperscale ledger` only. Jobs of gates and managers are written by their leaders: clients submit and
+ * steer them over the cluster's own protocol, with the clients' secret. Their streams serve reads and watches.
  */
 
 import type { Socket } from "node:net";
@@ -37,12 +40,13 @@ import {
   trailJson,
   wholeNumber,
 } from "./api-json.ts";
-import { STREAM_PROTOCOL, serveStream } from "./api-stream.ts";
+import { acceptsWrites, STREAM_PROTOCOL, serveStream } from "./api-stream.ts";
 import { AUDIT_EVENTS_MAX } from "./audit.ts";
 import type { LedgerConfig } from "./config.ts";
 import { readEvent } from "./event-json.ts";
 import type { Read } from "./json-check.ts";
 import { ledgerMetrics } from "./metrics.ts";
+import { redactAnswer } from "./redaction.ts";
 import type { LedgerService } from "./service.ts";
 import { groupsOf, groupViews } from "./status.ts";
 
@@ -52,6 +56,7 @@ const LIMITS: ControlLimits = {
   /** A description of a megabyte in base64, and room for the rest. */
   bodyBytesMax: 1_500_000,
   connectionsMax: 1_024,
+  connectionsPerAddressMax: 256,
   streamsMax: 0,
   requestMsMax: 30_000,
   keepAliveMs: 5_000,
@@ -75,6 +80,7 @@ export class ApiServer {
   ): Promise<ControlServer> {
     const api = new ApiServer(host);
     return ControlServer.listen(listen, {
+      log,
       routes: api.#routes(),
       limits: LIMITS,
       alive: () => ({ ok: true, ready: host.ready }),
@@ -95,13 +101,7 @@ export class ApiServer {
   #routes(): Readonly<Record<string, Handler>> {
     const host = this.#host;
     return {
-      "POST /v1/jobs": async (request) =>
-        this.#ask(readSubmission(await request.json()), request.requester),
-      "POST /v1/jobs/:id/events": async (request) => {
-        const source = { node: host.config.name, wallMs: host.wall() };
-        const event = readEvent(await request.json(), request.params["id"] ?? "", source);
-        return this.#ask(event, request.requester);
-      },
+      ...(acceptsWrites(host) ? this.#writes() : {}),
       "GET /v1/jobs/:id": ({ params, query, requester }) =>
         this.#job(params["id"] ?? "", query, requester),
       "GET /v1/jobs": ({ query }) => this.#jobs(query),
@@ -119,13 +119,29 @@ export class ApiServer {
     };
   }
 
+  #writes(): Readonly<Record<string, Handler>> {
+    const host = this.#host;
+    return {
+      "POST /v1/jobs": async (request) =>
+        this.#ask(readSubmission(await request.json()), request.requester),
+      "POST /v1/jobs/:id/events": async (request) => {
+        const source = { node: host.config.name, wallMs: host.wall() };
+        const event = readEvent(await request.json(), request.params["id"] ?? "", source);
+        return this.#ask(event, request.requester);
+      },
+    };
+  }
+
   async #ask(read: Read<LedgerRequest>, requester: AuditRequester): Promise<Answer> {
     if (!read.ok) throw new HttpError(400, read.problem);
     return toAnswer(answerJson(await this.#answer(read.value, requester)));
   }
 
   #answer(request: LedgerRequest, requester: AuditRequester): Promise<LedgerAnswer> {
-    return new Promise((resolve) => this.#host.request(request, requester, resolve));
+    const host = this.#host;
+    return new Promise((resolve) =>
+      host.request(request, requester, (answer) => resolve(redactAnswer(answer, host.redactSpec))),
+    );
   }
 
   async #job(jobId: string, query: URLSearchParams, requester: AuditRequester): Promise<Answer> {

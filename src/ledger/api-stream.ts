@@ -14,6 +14,7 @@ import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
 import type { LedgerAnswer, NodeMessage } from "../core/ledger/node/messages.ts";
 import type { AuditRequester } from "../host/ports/audit.ts";
 import { FrameReader, frame } from "../wire/frame.ts";
+import { redactAnswer } from "./redaction.ts";
 import type { LedgerService } from "./service.ts";
 import { StreamWatches } from "./stream-watches.ts";
 
@@ -25,9 +26,14 @@ const IN_FLIGHT_MAX = 16_384;
 /** A client that does not take its answers is cut off. */
 const BACKLOG_BYTES_MAX = 64 * 1_048_576;
 /** Silence inside a frame. Between frames a client may be silent for as long as it likes. */
-const FRAME_STALL_MS_MAX = 30_000;
+const FRAME_STALL_MS_MAX = 10_000;
 
 const writer = new ByteWriter(ANSWER_BYTES * 2);
+
+/** Whether jobs are written over the interface: nodes of `hyperscale ledger` have no other entry point. */
+export function acceptsWrites({ config }: LedgerService): boolean {
+  return config.service === "ledger";
+}
 
 export function serveStream(socket: Socket, host: LedgerService, requester: AuditRequester): void {
   const frames = new FrameReader(STREAM_FRAME_BYTES_MAX);
@@ -49,7 +55,7 @@ export function serveStream(socket: Socket, host: LedgerService, requester: Audi
     inFlight--;
     // All answers of one turn leave together.
     if (answers.length === 0) queueMicrotask(flush);
-    answers.push({ kind: "answer", id, answer: text });
+    answers.push({ kind: "answer", id, answer: redactAnswer(text, host.redactSpec) });
   };
   const watches = new StreamWatches(host, socket, (message) => {
     for (const bytes of encodeBatches(writer, [message], ANSWER_BYTES)) {
@@ -59,6 +65,7 @@ export function serveStream(socket: Socket, host: LedgerService, requester: Audi
   const take = (message: NodeMessage): boolean => {
     if (message.kind === "watch") return watches.take(message.id, message.request);
     if (message.kind !== "request" || message.request.kind === "found") return false;
+    if (message.request.kind !== "read" && !acceptsWrites(host)) return false;
     inFlight++;
     const { id, request } = message;
     host.request(request, requester, (text) => answer(id, text));

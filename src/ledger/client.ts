@@ -6,13 +6,10 @@ import { Random } from "../core/base/random.ts";
 import type { IdempotencyKey } from "../core/ledger/keys/key.ts";
 import { RETRY_POLICY, type RetryPolicy, SubmissionRetry } from "../core/ledger/keys/retry.ts";
 import { ControlClient, UnreachableError } from "../host/control/client.ts";
-import { readTokenFile } from "../host/control/token.ts";
+import { type ControlTarget, TOKEN_ADVICE, tokenFor } from "../host/control/token.ts";
 
-export interface LedgerTarget {
-  /** `host:port`, or several with commas: the next is asked when one does not answer. */
-  readonly api: string;
-  readonly tokenFile?: string | undefined;
-}
+/** `api` may name several addresses with commas: the next is asked when one does not answer. */
+export type LedgerTarget = ControlTarget;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -73,21 +70,23 @@ export async function callLedger(target: LedgerTarget, call: LedgerCall): Promis
 }
 
 async function once(
-  { tokenFile }: LedgerTarget,
+  target: LedgerTarget,
   api: string,
   { method, path, body }: LedgerCall,
   timeoutMs: number,
 ): Promise<{ readonly status: number; readonly body: JsonObject } | { readonly why: string }> {
-  const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
-  const client = new ControlClient({ address: api, token });
+  const client = new ControlClient({ address: api, token: tokenFor({ ...target, api }) });
   try {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const reply = await client.call(method, path, { body: text, timeoutMs });
     const answer = JSON.parse(reply.text) as JsonObject;
+    if (reply.status === 401)
+      throw new LedgerClientError(`${api} needs its token: ${TOKEN_ADVICE}`);
     // A node that is starting or going down has done nothing.
     if (reply.status === 503) return { why: String(answer["error"] ?? "busy") };
     return { status: reply.status, body: answer };
   } catch (error) {
+    if (error instanceof LedgerClientError) throw error;
     const reason = error instanceof UnreachableError ? error.reason : errorText(error);
     return { why: `no ledger node answers at ${api} (${reason})` };
   } finally {

@@ -40,7 +40,7 @@ describe("a ledger's configuration file", () => {
     ["no secret", {}, "secretFile: is missing"],
     ["a secret file that is not there", { secretFile: "no.key" }, "no such file; make one with"],
     ["a guessable secret", { secretFile: "weak.key" }, "weak.key"],
-    ["an open interface without a token", { api: "0.0.0.0:7201" }, "guard it with apiTokenFile"],
+    ["a token file that is not there", { apiTokenFile: "none" }, "apiTokenFile: cannot read"],
     [
       "itself among its peers",
       { peers: [{ name: "n1", region: "euw1", address: "127.0.0.2:7101" }] },

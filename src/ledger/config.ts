@@ -21,10 +21,9 @@ import {
 import { CHECKPOINT_DEFAULTS } from "../core/ledger/log/checkpoint.ts";
 import { LEDGER_NODE_DEFAULTS } from "../core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../core/ledger/node/types.ts";
-import { isLoopback } from "../host/control/guard.ts";
-import { readTokenFile } from "../host/control/token.ts";
+import { keepOwnToken, ownToken, readTokenFile } from "../host/control/token.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../host/ports/log.ts";
-import { parseAddress } from "../wire/address.ts";
+import { formatAddress, parseAddress } from "../wire/address.ts";
 import { PLAINTEXT, parseSecrets, secretsProblem } from "../wire/secret.ts";
 import { PROTOCOL } from "../wire/version.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "./config-file.ts";
@@ -58,6 +57,12 @@ export const place = z.string().superRefine((text, context) => {
 const seconds = z.number().positive();
 const path = z.string().min(1, "a path");
 
+/** Files with tokens of the control interface; without the first one the node makes its own. */
+export const tokenFiles = {
+  apiTokenFile: path.optional(),
+  metricsTokenFile: path.optional(),
+};
+
 const schema = z.strictObject({
   name: name(GATE_ID_CHARACTERS_MAX),
   region: name(REGION_CODE_CHARACTERS_MAX),
@@ -65,7 +70,7 @@ const schema = z.strictObject({
   environment: label.default("default"),
   bind: place,
   api: place,
-  apiTokenFile: path.optional(),
+  ...tokenFiles,
   peers: z
     .array(
       z.strictObject({
@@ -127,6 +132,15 @@ interface Listen {
   readonly port: number;
 }
 
+/** The control interface of a node. */
+export interface NodeApi extends Listen {
+  readonly token: string;
+  /** Whether the token is the node's own: it is kept in the data directory. */
+  readonly isOwnToken: boolean;
+  /** Opens `/metrics` away from the loopback. */
+  readonly metricsToken: string | null;
+}
+
 export interface LedgerConfig {
   readonly file: string;
   /** As what it greets: nodes of the job ledger are gates, those below a manager are managers. */
@@ -142,7 +156,7 @@ export interface LedgerConfig {
   readonly cluster: string;
   readonly environment: string;
   readonly bind: Listen;
-  readonly api: Listen & { readonly token: string | null };
+  readonly api: NodeApi;
   readonly peers: readonly PeerConfig[];
   readonly dataDir: string;
   readonly readSecrets: () => readonly string[];
@@ -201,7 +215,7 @@ function assemble(
     cluster: data.cluster,
     environment: data.environment,
     bind: listen(data.bind),
-    api: { ...listen(data.api), token: apiToken(data, at, complain) },
+    api: { ...listen(data.api), ...apiTokens(data, at, complain) },
     peers: data.peers.map((peer) => ({
       name: nodeId(peer.name),
       region: peer.region,
@@ -262,25 +276,33 @@ function nodeConfig(data: ConfigFile): LedgerNodeConfig {
   };
 }
 
-function apiToken(
-  data: ConfigFile,
+/** Called when the data directory is there: a node that refuses to start changes nothing on its disk. */
+export function keepTokenOf(dataDir: string, { host, isOwnToken, port, token }: NodeApi): void {
+  if (isOwnToken) keepOwnToken(dataDir, token, formatAddress(host, port));
+}
+
+export function apiTokens(
+  data: Pick<ConfigFile, "apiTokenFile" | "metricsTokenFile" | "dataDir">,
   at: (path: string) => string,
   complain: (problem: string) => void,
-): string | null {
-  const { host } = listen(data.api);
-  if (data.apiTokenFile === undefined) {
-    if (!isLoopback(host)) {
-      complain(`api: ${data.api} is open to the network: guard it with apiTokenFile`);
+): Pick<NodeApi, "token" | "isOwnToken" | "metricsToken"> {
+  const read = (name: string, source: () => string): string => {
+    try {
+      return source();
+    } catch (error) {
+      complain(`${name}: ${errorText(error)}`);
+      return "";
     }
-    return null;
-  }
-  const file = at(data.apiTokenFile);
-  try {
-    return readTokenFile(file);
-  } catch (error) {
-    complain(`apiTokenFile: ${errorText(error)}`);
-    return null;
-  }
+  };
+  const { apiTokenFile: file, metricsTokenFile: metricsFile } = data;
+  const own = (): string => ownToken(at(data.dataDir));
+  const token = read("apiTokenFile", file === undefined ? own : () => readTokenFile(at(file)));
+  const metricsToken =
+    metricsFile === undefined
+      ? null
+      : read("metricsTokenFile", () => readTokenFile(at(metricsFile)));
+  if (metricsToken === token) complain("metricsTokenFile: holds the token of apiTokenFile");
+  return { token, isOwnToken: file === undefined, metricsToken };
 }
 
 export function secretSource(

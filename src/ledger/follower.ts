@@ -13,7 +13,7 @@ import {
   type WatchRequest,
   type WatchScope,
 } from "../core/ledger/node/watch.ts";
-import { readTokenFile } from "../host/control/token.ts";
+import { tokenFor } from "../host/control/token.ts";
 import type { LedgerTarget } from "./client.ts";
 import { LedgerStream } from "./stream-client.ts";
 
@@ -91,8 +91,8 @@ export class LedgerFollower {
 
   /** Resolves with why this node tells no more. */
   async #follow(api: string): Promise<string> {
-    const { tokenFile } = this.#target;
-    const token = tokenFile === undefined ? {} : { token: readTokenFile(tokenFile) };
+    const found = tokenFor({ ...this.#target, api });
+    const token = found === undefined ? {} : { token: found };
     let why = "the connection was lost";
     let onClose = (): void => undefined;
     const closed = new Promise<void>((resolve) => {

@@ -34,11 +34,12 @@ import type { TcpPort } from "../host/tcp.ts";
 import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditOfJob, auditTrail } from "./audit.ts";
 import { cancelEntry, cancelOf } from "./audit-entries.ts";
-import { type LedgerConfig, sitesOf } from "./config.ts";
+import { keepTokenOf, type LedgerConfig, sitesOf } from "./config.ts";
 import { type DrivenMachine, Driver, type HostEffect } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
 import { identityOfDirectory } from "./identity.ts";
 import { listen, peersOptions, readRing } from "./network.ts";
+import type { RedactSpec } from "./redaction.ts";
 import type { DebugViews, LedgerService, OnAnswer, OnItems, OnLeads, Watching } from "./service.ts";
 import { type HostStatus, hostStatus, logFillOf } from "./status.ts";
 import { Store, storeOptions } from "./store.ts";
@@ -64,6 +65,8 @@ interface HostHandlers {
   readonly kinds?: readonly GroupKind[];
   /** What makes a job the same under one key; its whole description unless said. */
   readonly identityOf?: (spec: Uint8Array) => Uint8Array;
+  /** What of a description is shown over the interface; all of it unless said. */
+  readonly redactSpec?: RedactSpec;
   /** What stands above the node in the same process. */
   readonly above?: Above;
   readonly onEvent: (event: HostEvent) => void;
@@ -222,6 +225,10 @@ export class LedgerHost implements LedgerService {
     return this.#handlers.above?.metrics() ?? [];
   }
 
+  get redactSpec(): RedactSpec {
+    return this.#handlers.redactSpec ?? ((spec) => spec);
+  }
+
   get isDraining(): boolean {
     return this.#handlers.above?.isDraining?.() ?? false;
   }
@@ -291,6 +298,7 @@ export class LedgerHost implements LedgerService {
     });
     const tookMs = Math.round(clock.now() - openedAt);
     log.event("info", "ledger.recovered", { groups, replayed, tookMs });
+    keepTokenOf(config.dataDir, config.api);
     this.#audit = await this.#handlers.openAudit();
     await this.#awaited("serving", () => driver.take({ kind: "start" }));
     this.#started = true;

@@ -8,6 +8,7 @@ import type { Metric } from "../host/control/prometheus.ts";
 import type { AuditEvent, AuditRequester } from "../host/ports/audit.ts";
 import type { AuditPage, AuditQuery } from "./audit.ts";
 import type { LedgerConfig } from "./config.ts";
+import type { RedactSpec } from "./redaction.ts";
 import type { HostStatus } from "./status.ts";
 
 export type OnAnswer = (answer: LedgerAnswer) => void;
@@ -35,6 +36,7 @@ export interface LedgerService {
   /** Null while the node starts. */
   readonly node: LedgerNode | null;
   readonly background: Background;
+  readonly redactSpec: RedactSpec;
   wall(): number;
   /** `onAnswer` is called once. */
   request(request: LedgerRequest, requester: AuditRequester, onAnswer: OnAnswer): void;

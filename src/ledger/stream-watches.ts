@@ -7,6 +7,7 @@
 import type { Socket } from "node:net";
 import type { NodeMessage } from "../core/ledger/node/messages.ts";
 import type { WatchRequest } from "../core/ledger/node/watch.ts";
+import { redactItem } from "./redaction.ts";
 import type { LedgerService, Watching } from "./service.ts";
 
 /** Items let through at a time; one may bring a description of a megabyte. */
@@ -42,7 +43,9 @@ export class StreamWatches {
     if (this.#watches.has(id) || this.#watches.size >= WATCHES_MAX) return false;
     const watching = this.#host.watch(request, ROOM, (items) => {
       if (this.#socket.destroyed) return;
-      for (const item of items) this.#send({ kind: "watched", id, item });
+      for (const item of items) {
+        this.#send({ kind: "watched", id, item: redactItem(item, this.#host.redactSpec) });
+      }
       this.#owed.set(id, (this.#owed.get(id) ?? 0) + items.length);
       if (this.#socket.writableLength < UNSENT_BYTES_MAX) this.#makeRoom();
     });

@@ -47,6 +47,7 @@ const LIMITS: ControlLimits = {
   bodyBytesMax: QUEUE_LIMITS.requestBytesMax,
   /** Every worker process keeps a few, every follower one. */
   connectionsMax: 4_096,
+  connectionsPerAddressMax: 1_024,
   streamsMax: 1_024,
   /** Long polls outlast the usual limit on a request. */
   requestMsMax: 120_000,
@@ -98,6 +99,7 @@ export class QueueServer {
   #service(): ControlService {
     const { node, api, log } = this.#options;
     return {
+      log,
       limits: LIMITS,
       page: sendPage,
       routes: {

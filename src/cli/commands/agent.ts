@@ -10,6 +10,7 @@ import { AuditLog } from "../../audit/audit-log.ts";
 import type { AuditBounds } from "../../audit/bounds.ts";
 import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
+import { keepOwnToken } from "../../host/control/token.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { packageVersion } from "../../runner/version.ts";
@@ -57,7 +58,8 @@ export function registerAgent(program: Command): void {
     .option("--environment <name>", "members of other environments are refused", "default")
     .option("--profile <name>", "timing: lan, wan, local or dc", "lan")
     .option("--api <host:port>", "serve the control interface here")
-    .option("--api-token-file <file>", "bearer token of the interface; needed off the loopback")
+    .option("--api-token-file <file>", "bearer token of the interface (api.token in --data-dir)")
+    .option("--metrics-token-file <file>", "opens /metrics off the loopback, and nothing else")
     .option("--secret-file <file>", "secrets, one per line: the first seals, all open")
     .option("--insecure-plaintext", "no encryption at all; for development only")
     .option("--data-dir <dir>", "what must survive a restart (.hyperscale/agent-<name>)")
@@ -119,6 +121,8 @@ async function startAgent(
   const around = { clock, log, audit, background, version, onEvent, onFatal };
   const agent = await Agent.start(config, around);
   if (config.api !== null) {
+    const { host, isOwnToken, port, token } = config.api;
+    if (isOwnToken) keepOwnToken(dataDir, token, formatAddress(host, port));
     server = await AgentServer.listen(config.api, {
       agent,
       log,

@@ -12,7 +12,11 @@ export function withTarget(command: Command): Command {
       "the agent's control interface (or HYPERSCALE_API)",
       process.env["HYPERSCALE_API"] ?? "127.0.0.1:7947",
     )
-    .option("--token-file <file>", "bearer token, if the agent asks for one");
+    .option("--token-file <file>", "the agent's token: api.token in its data directory")
+    .option(
+      "--dir <dir>",
+      "or the directory of data directories (.hyperscale, .hyperscale/cluster)",
+    );
 }
 
 /** Runs a command and turns an agent's refusal into one line and a non-zero exit. */

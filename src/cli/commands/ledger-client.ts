@@ -238,7 +238,7 @@ async function put(job: string | undefined, options: PutOptions): Promise<void> 
     onRetry: (why, afterMs) =>
       complain(`hyperscale ledger: ${why}; again in ${(afterMs / 1_000).toFixed(1)} s`),
   }).catch((error: unknown) => {
-    if (!(error instanceof LedgerClientError)) throw error;
+    if (!(error instanceof LedgerClientError) || !error.unknown) throw error;
     const again = job === undefined ? `--key ${call.id}` : `--event-id ${call.id}`;
     throw new LedgerClientError(`${error.message}. It may have happened: ask again with ${again}`);
   });

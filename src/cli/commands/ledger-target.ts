@@ -16,7 +16,11 @@ export function withTarget(command: Command): Command {
       "a node's interface, or several with commas (or HYPERSCALE_LEDGER_API)",
       process.env["HYPERSCALE_LEDGER_API"] ?? "127.0.0.1:7201",
     )
-    .option("--token-file <file>", "bearer token, if the node asks for one")
+    .option("--token-file <file>", "the node's token: api.token in its data directory")
+    .option(
+      "--dir <dir>",
+      "or the directory of data directories (.hyperscale, .hyperscale/cluster)",
+    )
     .option("--json", "the answer as JSON");
 }
 

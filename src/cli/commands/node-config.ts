@@ -31,7 +31,7 @@ const CLIENT_SECRET: Field = {
 };
 const api = (value: string): Field => ({
   ...{
-    about: "Health, readiness and metrics; away from the loopback it needs apiTokenFile.",
+    about: "Health, readiness and metrics; the rest needs api.token of the data directory.",
     name: "api",
   },
   value,

@@ -24,7 +24,7 @@ it("masks secrets in the words of a command", () => {
     "--header=X-Api-Key: k",
   ];
   expect(maskedCommand(["run", "f.ts", "-e", "API_TOKEN=abc", "--env=SHOP=http://h/"])).toBe(
-    "run f.ts -e API_TOKEN=*** --env=SHOP=http://h/",
+    "run f.ts -e API_TOKEN=*** --env=SHOP=***",
   );
   expect(maskedCommand([...words, "--header", "accept: text/html", "Cookie: a=b"])).toBe(
     "run http://***@h/ --header Authorization: *** --header=X-Api-Key: *** --header accept: text/html Cookie: ***",

@@ -28,10 +28,16 @@ export function maskSecrets(text: string): string {
 const SECRET_HEADER =
   /^((?:proxy-)?authorization|(?:set-)?cookie|[\w-]*(?:token|secret|password|api-?key)[\w-]*)\s*:.*$/is;
 
+const ENV_FLAG = /^(?:-e|--env)$/;
+const VARIABLE = /^((?:-e|--env=)[A-Za-z_]\w*=).*$/s;
+
 /** The words of a command line without the secrets in its addresses, headers and variables. */
 export function maskedCommand(words: readonly string[]): string {
   return words
-    .map((word) => {
+    .map((word, at) => {
+      const variable = VARIABLE.exec(word);
+      if (variable !== null) return `${variable[1]}***`;
+      if (at > 0 && ENV_FLAG.test(words[at - 1] ?? "")) return word.replace(/=.*$/s, "=***");
       const [flag, value] = /^(--header=)(.+)$/s.exec(word)?.slice(1) ?? ["", word];
       const secret = SECRET_HEADER.exec(value ?? "");
       return secret === null ? maskSecrets(word) : `${flag}${secret[1]}: ***`;

@@ -1,13 +1,21 @@
 /** The control server over real sockets on the loopback. */
 
+import { once } from "node:events";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { Background } from "../background.ts";
 import type { AuditRequester } from "../ports/audit.ts";
 import { EventStream } from "./event-stream.ts";
 import { HttpError } from "./http-error.ts";
-import { ControlServer, type ControlService, type Handler, json, type Upgrade } from "./server.ts";
+import {
+  type ControlListen,
+  ControlServer,
+  type ControlService,
+  type Handler,
+  json,
+  type Upgrade,
+} from "./server.ts";
 
 const TOKEN = "correct horse battery staple";
 const background = new Background(() => undefined);
@@ -22,9 +30,10 @@ afterEach(async () => {
 async function serve(
   service: Partial<ControlService> = {},
   token: string | null = null,
+  listen: Partial<ControlListen> = {},
 ): Promise<number> {
   const server = await ControlServer.listen(
-    { host: "127.0.0.1", port: 0, token },
+    { host: "127.0.0.1", port: 0, token, ...listen },
     {
       routes: {
         "GET /v1/name/:name": ({ params, query }) => json({ ...params, q: query.get("q") }),
@@ -39,6 +48,7 @@ async function serve(
       limits: {
         bodyBytesMax: 100,
         connectionsMax: 64,
+        connectionsPerAddressMax: 32,
         streamsMax: 2,
         requestMsMax: 5_000,
         keepAliveMs: 1_000,
@@ -100,6 +110,15 @@ function raw(port: number, bytes: string): Promise<string> {
   });
 }
 
+/** A connection from one of the loopback's addresses that has sent this. */
+async function opened(port: number, localAddress: string, bytes: string): Promise<Socket> {
+  const socket = connect({ host: "127.0.0.1", port, localAddress });
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  socket.write(bytes);
+  return socket;
+}
+
 describe("a control server", () => {
   it("finds routes with parts that vary, decoded, and the query", async () => {
     const port = await serve();
@@ -158,6 +177,48 @@ describe("a control server", () => {
     expect((await ask(port, "/metrics", bearer(TOKEN))).text).toContain("\nx_total 7\n");
     expect((await ask(port, "/healthz")).status).toBe(200);
     expect((await ask(port, "/readyz")).status).toBe(200);
+  });
+
+  it("serves metrics of a node openly on the loopback, but to no page or rebound name", async () => {
+    const port = await serve({}, TOKEN, { metricsToken: null });
+    expect((await ask(port, "/metrics")).text).toContain("\nx_total 7\n");
+    expect((await ask(port, "/v1/name/a")).status).toBe(401);
+    const page = { headers: { host: "evil.example" } };
+    expect((await ask(port, "/metrics", page)).status).toBe(403);
+    expect((await ask(port, "/metrics", { headers: { origin: "http://x" } })).status).toBe(403);
+  });
+
+  it("asks for a token for metrics off the loopback, and warns that tokens are sent in plain text", async () => {
+    const reader = "reads nothing but metrics";
+    const warned: string[] = [];
+    const log = { event: (_level: string, event: string) => void warned.push(event) };
+    const port = await serve({ log: log as never }, TOKEN, {
+      host: "0.0.0.0",
+      metricsToken: reader,
+    });
+    const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+    expect((await ask(port, "/metrics")).status).toBe(401);
+    expect((await ask(port, "/metrics", bearer(reader))).status).toBe(200);
+    expect((await ask(port, "/metrics", bearer(TOKEN))).status).toBe(200);
+    expect((await ask(port, "/v1/name/a", bearer(reader))).status).toBe(403);
+    expect((await ask(port, "/v1/name/a", bearer(TOKEN))).status).toBe(200);
+    expect(warned).toEqual(["api.plaintext"]);
+  });
+
+  it("leaves places for others when one address takes all it may have", async () => {
+    const port = await serve();
+    const held = await Promise.all(
+      Array.from({ length: 40 }, () => opened(port, "127.0.0.1", "GET /healthz HTTP/1.1\r\n")),
+    );
+    await expect.poll(() => held.filter(({ readyState }) => readyState !== "open").length).toBe(8);
+    const other = await opened(
+      port,
+      "127.0.0.2",
+      "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n",
+    );
+    const [answer] = (await once(other, "data")) as [Buffer];
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
+    for (const socket of [...held, other]) socket.destroy();
   });
 
   it("refuses pages of other sites and names that can be rebound", async () => {

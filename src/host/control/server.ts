@@ -4,6 +4,9 @@
  *     target ─► open routes (/healthz, /readyz) ─► guard ─► route ─► handler ─► answer
  *       │400                                         │401, 403   │404      │HttpError, else 500
  *
+ * Nodes of a cluster serve `/metrics` openly on the loopback. Elsewhere it needs the token, or one that opens
+ * nothing else.
+ *
  * Every service brings its routes, its limits, how it says that it is ready, and its metrics. What a
  * service must not forget is here: the bounds on bodies, connections and streams, the time-outs, the
  * refusal of web pages, of strangers, and of an address without a token that others can reach.
@@ -17,25 +20,39 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createSecureServer } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WorkView } from "../background.ts";
 import type { AuditRequester } from "../ports/audit.ts";
+import type { Log } from "../ports/log.ts";
 import { readBody } from "./body.ts";
-import { listenProblem, refuseForeignPages, requireToken, type ScopedToken } from "./guard.ts";
+import {
+  isLoopback,
+  listenProblem,
+  refuseForeignPages,
+  requireToken,
+  type ScopedToken,
+} from "./guard.ts";
 import { HttpError } from "./http-error.ts";
 import { formatMetrics, type Metric, PROMETHEUS_CONTENT_TYPE } from "./prometheus.ts";
 import { credentialOf, requesterOf } from "./requester.ts";
 import { RouteTable } from "./routes.ts";
 
+/** Reads `/metrics` and nothing else. */
+const METRICS_SCOPE = "metrics";
 /** What is under way may be answered for so long after the server has stopped to listen. */
 const CLOSE_GRACE_MS = 200;
 /** How often connections are looked at for requests that do not come to their end. */
 const CONNECTIONS_CHECKED_MS = 2_000;
-const HANDSHAKE_MS_MAX = 20_000;
+const HANDSHAKE_MS_MAX = 10_000;
+/** A connection that has not sent the head of a request by then is closed. */
+const HEAD_MS_MAX = 10_000;
 
 export interface ControlLimits {
   readonly bodyBytesMax: number;
   readonly connectionsMax: number;
+  /** Of these, how many one address may have: a stranger leaves places for others. */
+  readonly connectionsPerAddressMax: number;
   /** Answers that go on (followers, readers of events) at the same time. */
   readonly streamsMax: number;
   /** A request must have arrived within this. */
@@ -101,6 +118,8 @@ export interface ControlService {
   readonly page?: Handler;
   /** An error in the words of the service; `undefined` leaves it to the server. */
   readonly describeError?: (error: unknown) => Answer | undefined;
+  /** Where warnings about the interface itself go. */
+  readonly log?: Log;
   /** An error that is no refusal: ours to read, not the caller's. */
   readonly onFailure: (route: string, error: unknown) => void;
 }
@@ -123,6 +142,11 @@ export interface ControlListen {
   readonly token: string | null;
   /** Besides `token`: those that open a part of the service. */
   readonly scoped?: readonly ScopedToken[];
+  /**
+   * Undefined guards `/metrics` like any route. Otherwise it is open on the loopback, and elsewhere opened by this
+   * token as well; null: by no other.
+   */
+  readonly metricsToken?: string | null;
   /** Serves HTTPS with this certificate, and nothing else. */
   readonly tls?: ServerCertificate | undefined;
 }
@@ -141,21 +165,26 @@ export class ControlServer {
   readonly #service: ControlService;
   readonly #token: string | null;
   readonly #scoped: readonly ScopedToken[];
+  readonly #openMetrics: boolean;
   /** What requests that have passed the guard were let in by. */
   readonly #credential: string;
   readonly #server: Server;
   readonly #open = new RouteTable<Handler>();
   readonly #routes = new RouteTable<Handler>();
+  /** Open ones by the address of their other end. */
+  readonly #connections = new Map<string, number>();
   readonly #streams = new Set<ServerResponse>();
   readonly #upgraded = new Set<Duplex>();
 
   private constructor(
-    { token, scoped = [], tls }: Pick<ControlListen, "token" | "scoped" | "tls">,
+    { host, token, scoped = [], metricsToken, tls }: ControlListen,
     service: ControlService,
   ) {
     this.#service = service;
     this.#token = token;
-    this.#scoped = scoped;
+    const readers = typeof metricsToken === "string" ? [metricsToken] : [];
+    this.#scoped = [...scoped, ...readers.map((one) => ({ scope: METRICS_SCOPE, token: one }))];
+    this.#openMetrics = metricsToken !== undefined && isLoopback(host);
     this.#credential = credentialOf(token);
     this.#open.add("GET /healthz", () => json(service.alive()));
     this.#open.add("GET /readyz", async () => {
@@ -167,7 +196,7 @@ export class ControlServer {
     const { limits } = service;
     const options = {
       requestTimeout: limits.requestMsMax,
-      headersTimeout: limits.requestMsMax,
+      headersTimeout: Math.min(HEAD_MS_MAX, limits.requestMsMax),
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: CONNECTIONS_CHECKED_MS,
     };
@@ -179,6 +208,7 @@ export class ControlServer {
         ? createServer(options, serve)
         : createSecureServer({ ...options, ...tls, handshakeTimeout: HANDSHAKE_MS_MAX }, serve);
     this.#server.maxConnections = limits.connectionsMax;
+    this.#server.on("connection", (socket: Socket) => this.#admit(socket));
     this.#server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
   }
 
@@ -194,6 +224,10 @@ export class ControlServer {
         resolve();
       });
     });
+    if (token !== null && listen.tls === undefined && !isLoopback(host)) {
+      const meaning = "whoever listens on the way reads the token; put TLS in front of it";
+      service.log?.event("warn", "api.plaintext", { host, port: server.port, meaning });
+    }
     return server;
   }
 
@@ -220,6 +254,21 @@ export class ControlServer {
   abandon(): void {
     this.#server.close();
     this.#disconnect();
+  }
+
+  #admit(socket: Socket): void {
+    const address = socket.remoteAddress ?? "";
+    const open = (this.#connections.get(address) ?? 0) + 1;
+    if (open > this.#service.limits.connectionsPerAddressMax) {
+      socket.destroy();
+      return;
+    }
+    this.#connections.set(address, open);
+    socket.once("close", () => {
+      const left = (this.#connections.get(address) ?? 1) - 1;
+      if (left === 0) this.#connections.delete(address);
+      else this.#connections.set(address, left);
+    });
   }
 
   #disconnect(): void {
@@ -254,11 +303,14 @@ export class ControlServer {
     const open = this.#open.find(method, path);
     if (open !== null) return serve(open.value, open.params, "");
     const { page, unavailable, metrics } = this.#service;
-    refuseForeignPages(request.headers, { token: this.#token, ownPages: page !== undefined });
+    const isMetrics = method === "GET" && path === "/metrics";
+    const isOpenMetrics = isMetrics && this.#openMetrics;
+    const token = isOpenMetrics ? null : this.#token;
+    refuseForeignPages(request.headers, { token, ownPages: page !== undefined });
     if (page !== undefined && method === "GET" && path === "/") return serve(page, {}, "");
-    const part = requireToken(request.headers, this.#token, this.#scoped);
-    if (part !== null) this.#service.permit?.(part.scope, path);
-    if (method === "GET" && path === "/metrics") {
+    const part = requireToken(request.headers, token, this.#scoped);
+    if (part !== null) this.#permit(part.scope, path);
+    if (isMetrics) {
       const headers = { "content-type": PROMETHEUS_CONTENT_TYPE };
       return { status: 200, text: formatMetrics(await metrics()), headers };
     }
@@ -268,6 +320,11 @@ export class ControlServer {
     if (problem !== null) throw new HttpError(503, problem);
     const credential = part === null ? this.#credential : credentialOf(part.token);
     return serve(found.value, found.params, credential, part?.scope ?? null);
+  }
+
+  #permit(scope: string, path: string): void {
+    if (scope !== METRICS_SCOPE) this.#service.permit?.(scope, path);
+    else if (path !== "/metrics") throw new HttpError(403, "this token opens /metrics only");
   }
 
   #requestOf(

@@ -11,6 +11,7 @@ import { ReporterError } from "../settings.ts";
 const LIMITS: ControlService["limits"] = {
   bodyBytesMax: 1_024,
   connectionsMax: 32,
+  connectionsPerAddressMax: 32,
   streamsMax: 0,
   requestMsMax: 5_000,
   keepAliveMs: 30_000,

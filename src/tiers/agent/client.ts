@@ -8,13 +8,9 @@ import {
   refusalOf,
   UnreachableError,
 } from "../../host/control/client.ts";
-import { readTokenFile } from "../../host/control/token.ts";
+import { type ControlTarget, TOKEN_ADVICE, tokenFor } from "../../host/control/token.ts";
 
-export interface AgentTarget {
-  /** `host:port` */
-  readonly api: string;
-  readonly tokenFile?: string | undefined;
-}
+export type AgentTarget = ControlTarget;
 
 /** Something a person can act on, without a stack. */
 export class AgentClientError extends Error {
@@ -59,9 +55,8 @@ export async function* followAgent(
   }
 }
 
-function clientOf({ api, tokenFile }: AgentTarget): ControlClient {
-  const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
-  return new ControlClient({ address: api, token });
+function clientOf(target: AgentTarget): ControlClient {
+  return new ControlClient({ address: target.api, token: tokenFor(target) });
 }
 
 function explained(error: unknown): unknown {
@@ -74,5 +69,6 @@ function explained(error: unknown): unknown {
 }
 
 function refused({ api }: AgentTarget, reply: Reply): AgentClientError {
+  if (reply.status === 401) return new AgentClientError(`${api} needs its token: ${TOKEN_ADVICE}`);
   return new AgentClientError(`the agent at ${api} refused: ${refusalOf(reply)}`);
 }

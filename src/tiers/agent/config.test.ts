@@ -47,7 +47,7 @@ describe("an agent's configuration", () => {
         { host: "seed.example", port: 9000 },
       ],
       dataDir: ".hyperscale/agent-n1",
-      api: { host: "127.0.0.1", port: 7947, token: null },
+      api: { host: "127.0.0.1", port: 7947, isOwnToken: true, metricsToken: null },
     });
     expect(read.ok && read.config.readSecrets()).toEqual([
       "q7Jm2vXw9ZtKc4Rb",
@@ -76,8 +76,10 @@ describe("an agent's configuration", () => {
     expect(problems({ secretFile: mixedFile, insecurePlaintext: true })).toBe("");
   });
 
-  it("refuses an open interface without a token, and every interface without an address", () => {
-    expect(problems({ api: "10.0.0.1:7947" })).toContain("--api-token-file");
+  it("makes a token of its own, and refuses every interface without an address", () => {
+    const read = readAgentConfig({ ...good, api: "10.0.0.1:7947", dataDir: directory }, {});
+    expect(read.ok && read.config.api?.token).toMatch(/^[0-9a-f]{64}$/);
+    expect(problems({ apiTokenFile: join(directory, "none") })).toContain("--api-token-file");
     expect(problems({ bind: "0.0.0.0:7946" })).toContain("--advertise");
     expect(problems({ bind: "0.0.0.0:7946", advertise: "10.0.0.1" })).toBe("");
     expect(problems({ bind: "localhost:7946" })).toContain("numeric");

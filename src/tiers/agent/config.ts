@@ -9,8 +9,7 @@ import { errorText } from "../../core/base/error-text.ts";
 import { type Address, NODE_ID_BYTES_MAX, ROLES, type Role } from "../../core/base/ids.ts";
 import { VOTERS_MAX } from "../../core/cluster/election/messages.ts";
 import { type ProfileName, SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
-import { isLoopback } from "../../host/control/guard.ts";
-import { readTokenFile } from "../../host/control/token.ts";
+import { ownToken, readTokenFile } from "../../host/control/token.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import { DEFAULT_PORT, formatAddress, parseAddress } from "../../wire/address.ts";
 import { PLAINTEXT, parseSecrets, secretsProblem } from "../../wire/secret.ts";
@@ -29,6 +28,7 @@ export interface AgentOptions {
   readonly profile: string;
   readonly api?: string | undefined;
   readonly apiTokenFile?: string | undefined;
+  readonly metricsTokenFile?: string | undefined;
   readonly secretFile?: string | undefined;
   readonly insecurePlaintext: boolean;
   readonly dataDir?: string | undefined;
@@ -46,6 +46,14 @@ interface Endpoint {
   readonly port: number;
 }
 
+interface AgentApi extends Endpoint {
+  readonly token: string;
+  /** Whether the token is the agent's own: it is kept in the data directory. */
+  readonly isOwnToken: boolean;
+  /** Opens `/metrics` away from the loopback. */
+  readonly metricsToken: string | null;
+}
+
 export interface AgentConfig {
   readonly name: string;
   readonly bind: Endpoint;
@@ -59,7 +67,7 @@ export interface AgentConfig {
   readonly cluster: string;
   readonly environment: string;
   readonly profile: ProfileName;
-  readonly api: (Endpoint & { readonly token: string | null }) | null;
+  readonly api: AgentApi | null;
   /** Reads the secrets anew; throws when they cannot be used. The first seals, all open. */
   readonly readSecrets: () => readonly string[];
   /** Null when they come from the environment. */
@@ -114,7 +122,8 @@ export function readAgentConfig(
       `--bind ${options.bind} means every interface: say with --advertise where others find us`,
     );
   }
-  const api = readApi(options, problems);
+  const dataDir = options.dataDir ?? `.hyperscale/agent-${options.name}`;
+  const api = readApi(options, dataDir, problems);
   const readSecrets = secretSource(options, env, problems);
   const tls = readTls(options, problems);
   complain(voterProblem(options));
@@ -142,7 +151,7 @@ export function readAgentConfig(
     api,
     readSecrets,
     secretFile: options.secretFile ?? null,
-    dataDir: options.dataDir ?? `.hyperscale/agent-${options.name}`,
+    dataDir,
     voters: options.voters,
     priority: options.priority,
     tls,
@@ -196,23 +205,17 @@ function secretSource(
   return read;
 }
 
-function readApi(options: AgentOptions, problems: string[]): AgentConfig["api"] {
+function readApi(options: AgentOptions, dataDir: string, problems: string[]): AgentApi | null {
   if (options.api === undefined) return null;
   const at = endpoint("--api", options.api, DEFAULT_PORT + 1, problems);
   if (at === null) return null;
-  const file = options.apiTokenFile;
-  if (file === undefined) {
-    if (!isLoopback(at.host)) {
-      problems.push(
-        `--api ${options.api} is open to the network: guard it with --api-token-file F`,
-      );
-    }
-    return { ...at, token: null };
-  }
+  const { apiTokenFile: file, metricsTokenFile: metricsFile } = options;
   try {
-    return { ...at, token: readTokenFile(file) };
+    const token = file === undefined ? ownToken(dataDir) : readTokenFile(file);
+    const metricsToken = metricsFile === undefined ? null : readTokenFile(metricsFile);
+    return { ...at, token, isOwnToken: file === undefined, metricsToken };
   } catch (error) {
-    problems.push(`--api-token-file: ${errorText(error)}`);
+    problems.push(`--api-token-file, --metrics-token-file: ${errorText(error)}`);
     return null;
   }
 }

@@ -37,6 +37,7 @@ const SUBSCRIBER_BACKLOG_BYTES_MAX = 1_048_576;
 const LIMITS: ControlLimits = {
   bodyBytesMax: 65_536,
   connectionsMax: 2 * SUBSCRIBERS_MAX,
+  connectionsPerAddressMax: SUBSCRIBERS_MAX + SUBSCRIBERS_MAX / 2,
   streamsMax: SUBSCRIBERS_MAX,
   requestMsMax: 10_000,
   keepAliveMs: 5_000,
@@ -60,6 +61,7 @@ export class AgentServer {
     const server = new AgentServer();
     const { agent, log, background } = options;
     server.#server = await ControlServer.listen(listen, {
+      log,
       routes: { ...routesOf(options), "GET /v1/events": (request) => server.#subscribe(request) },
       limits: LIMITS,
       alive: () => ({ ok: true, leaving: agent.status().leaving }),

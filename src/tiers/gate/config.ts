@@ -6,7 +6,14 @@
 import { z } from "zod";
 import type { Address } from "../../core/base/ids.ts";
 import { clientSecrets } from "../../ledger/client-secrets.ts";
-import { checkLedgerConfig, type LedgerConfig, label, name, place } from "../../ledger/config.ts";
+import {
+  checkLedgerConfig,
+  type LedgerConfig,
+  label,
+  name,
+  place,
+  tokenFiles,
+} from "../../ledger/config.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
 import { readSettings, type SettingsOf } from "../../ledger/settings.ts";
 
@@ -25,7 +32,7 @@ const schema = z.strictObject({
   environment: label.default("default"),
   bind: place,
   api: place,
-  apiTokenFile: z.string().min(1).optional(),
+  ...tokenFiles,
   peers: z.array(named).max(64).default([]),
   datacenters: z
     .array(

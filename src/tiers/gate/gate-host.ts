@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Random } from "../../core/base/random.ts";
 import { Gate } from "../../core/tiers/gate/gate.ts";
 import { lookupIn } from "../../core/tiers/gate/lookup.ts";
-import { identityOfSpec } from "../../core/tiers/gate/spec.ts";
+import { identityOfSpec, redactSpec } from "../../core/tiers/gate/spec.ts";
 import type { GateConfig } from "../../core/tiers/gate/types.ts";
 import { ClientProcess } from "../../core/tiers/process/client-process.ts";
 import { type DatacenterLinks, GateProcess } from "../../core/tiers/process/gate-process.ts";
@@ -124,6 +124,7 @@ export class GateHost {
       ...{ clock, log, background, openAudit, version, onFatal },
       onEvent: () => undefined,
       identityOf: identityOfSpec,
+      redactSpec,
       above: {
         compose: (machine) => this.#compose(machine),
         run: (effect) => this.#run(effect),

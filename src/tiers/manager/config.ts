@@ -5,7 +5,14 @@
 
 import { z } from "zod";
 import { clientSecrets } from "../../ledger/client-secrets.ts";
-import { checkLedgerConfig, type LedgerConfig, label, name, place } from "../../ledger/config.ts";
+import {
+  checkLedgerConfig,
+  type LedgerConfig,
+  label,
+  name,
+  place,
+  tokenFiles,
+} from "../../ledger/config.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
 import { readSettings, type SettingsOf } from "../../ledger/settings.ts";
 
@@ -19,7 +26,7 @@ const schema = z.strictObject({
   environment: label.default("default"),
   bind: place,
   api: place,
-  apiTokenFile: z.string().min(1).optional(),
+  ...tokenFiles,
   peers: z
     .array(z.strictObject({ name: name(NAME_CHARACTERS_MAX), address: place }))
     .max(6)

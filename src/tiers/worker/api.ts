@@ -5,11 +5,13 @@ import type { Background } from "../../host/background.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import { type ControlLimits, ControlServer, json, readiness } from "../../host/control/server.ts";
 import type { Log } from "../../host/ports/log.ts";
+import { keepTokenOf } from "../../ledger/config.ts";
 import type { WorkerHost, WorkerStatus } from "./worker-host.ts";
 
 const LIMITS: ControlLimits = {
   bodyBytesMax: 65_536,
   connectionsMax: 64,
+  connectionsPerAddressMax: 32,
   streamsMax: 0,
   requestMsMax: 10_000,
   keepAliveMs: 5_000,
@@ -27,7 +29,9 @@ export async function serveWorker(
 ): Promise<ControlServer | null> {
   const { api } = host.config;
   if (api === null) return null;
+  keepTokenOf(host.config.dataDir, api);
   return ControlServer.listen(api, {
+    log,
     routes: { "GET /v1/status": () => json(host.status()) },
     limits: LIMITS,
     alive: () => ({ ok: true, ready: host.ready }),

@@ -7,7 +7,14 @@ import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import type { Address } from "../../core/base/ids.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
-import { label, place, secretSource } from "../../ledger/config.ts";
+import {
+  apiTokens,
+  label,
+  type NodeApi,
+  place,
+  secretSource,
+  tokenFiles,
+} from "../../ledger/config.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
 import { readSettings, type SettingsOf } from "../../ledger/settings.ts";
 import { parseAddress } from "../../wire/address.ts";
@@ -28,6 +35,7 @@ const schema = z.strictObject({
   /** CPU cores that jobs may use. */
   cores: z.number().int().min(1).max(CORES_MAX),
   api: place.optional(),
+  ...tokenFiles,
   dataDir: z.string().min(1, "a path"),
   secretFile: z.string().min(1).optional(),
   insecurePlaintext: z.boolean().default(false),
@@ -42,7 +50,7 @@ export interface WorkerNodeConfig {
   readonly environment: string;
   readonly managers: readonly { readonly name: string; readonly address: Address }[];
   readonly cores: number;
-  readonly api: { readonly host: string; readonly port: number; readonly token: null } | null;
+  readonly api: NodeApi | null;
   readonly dataDir: string;
   readonly secretFile: string | null;
   readonly readSecrets: () => readonly string[];
@@ -62,10 +70,12 @@ export function checkWorkerConfig(file: string, value: unknown): ConfigResult<Wo
   const { config: data } = parsed;
   const problems: string[] = [];
   const at = (path: string): string => resolve(dirname(file), path);
-  const readSecrets = secretSource(data, at, (problem) => problems.push(`${file}: ${problem}`));
+  const complain = (problem: string): number => problems.push(`${file}: ${problem}`);
+  const readSecrets = secretSource(data, at, complain);
   const { settings: values } = data;
   const settings = readSettings("worker", { file, values }, process.env, problems);
   const api = data.api === undefined ? null : parseAddress(data.api);
+  const tokens = apiTokens(data, at, complain);
   if (problems.length > 0) return { ok: false, problems };
   const config: WorkerNodeConfig = {
     name: data.name,
@@ -74,7 +84,7 @@ export function checkWorkerConfig(file: string, value: unknown): ConfigResult<Wo
     environment: data.environment,
     managers: data.managers.map((one) => ({ name: one.name, address: one.address as Address })),
     cores: data.cores,
-    api: api?.ok === true ? { host: api.host, port: api.port, token: null } : null,
+    api: api?.ok === true ? { host: api.host, port: api.port, ...tokens } : null,
     dataDir: at(data.dataDir),
     secretFile: data.secretFile === undefined ? null : at(data.secretFile),
     readSecrets,

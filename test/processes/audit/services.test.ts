@@ -82,7 +82,8 @@ async function metric(address: string, name: string, token?: string): Promise<nu
 
 const BOUNDS = ["--audit-max-bytes", "4194304", "--audit-keep-age", "2d"];
 const BOUNDED = { bytesMax: "4194304", ageMsMax: "172800000" };
-const BY_ALICE = { kind: "operator", name: "alice", credential: "loopback" };
+const credential: unknown = expect.stringMatching(/^token:[0-9a-f]{8}$/);
+const BY_ALICE = { kind: "operator", name: "alice", credential };
 
 describe("the audit log of an agent (SWIM-12)", () => {
   it("says who joined, failed, left and was removed, who says so, and who asked", async () => {
@@ -96,6 +97,7 @@ describe("the audit log of an agent (SWIM-12)", () => {
     const [first, second, third] = cluster.agents;
     const directory = join(cluster.directory, "n1");
     const api = first?.api ?? "";
+    const dir = ["--dir", cluster.directory];
     const seen = (subject: string, ...kinds: readonly string[]) =>
       until(
         () => isRecorded(directory, subject, ...kinds),
@@ -105,10 +107,10 @@ describe("the audit log of an agent (SWIM-12)", () => {
 
     second?.kill("SIGKILL");
     await seen("n2", "member.joined", "member.failed");
-    hyperscale("leave", "--failed", "n2", "--api", api);
-    hyperscale("leave", "--api", third?.api ?? "");
+    hyperscale("leave", "--failed", "n2", "--api", api, ...dir);
+    hyperscale("leave", "--api", third?.api ?? "", ...dir);
     await seen("n3", "member.joined", "member.left");
-    hyperscale("keys", "reload", "--api", api);
+    hyperscale("keys", "reload", "--api", api, ...dir);
     expect(await metric(api, "hyperscale_agent_audit_recorded_total")).toBeGreaterThan(3);
     expect(await metric(api, "hyperscale_agent_audit_dropped_total")).toBe(0);
     first?.kill("SIGTERM");
@@ -149,7 +151,7 @@ describe("the audit log of a ledger node (AD-20.6)", () => {
     const directory = join(ledger.dir, "n1");
     const ask = async (path: string, body: unknown): Promise<JsonObject> => {
       const call = { method: "POST", path, body, id: randomBytes(8).toString("hex") } as const;
-      return (await callLedger({ api }, call)).body;
+      return (await callLedger({ api, dir: ledger.dir }, call)).body;
     };
     process.env["HYPERSCALE_OPERATOR"] = "alice";
     endings.push(() => Reflect.deleteProperty(process.env, "HYPERSCALE_OPERATOR"));

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ClusterClient } from "../../../src/client/client.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
+import { tokenFor } from "../../../src/host/control/token.ts";
 import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
 
 /** Longer than the circuit needs to open and to close on a busy machine: the job is cancelled then. */
@@ -38,7 +39,9 @@ describe("the circuit of a gate to a datacenter", () => {
 
   const gate = async (path: string): Promise<string> => {
     const { api } = cluster.ready.processes.find(({ role }) => role === "gate") ?? {};
-    return (await fetch(`http://${api}${path}`)).text();
+    const token = tokenFor({ api: api ?? "", dir: cluster.dir });
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`http://${api}${path}`, { headers })).text();
   };
 
   async function circuit(client: ClusterClient, datacenter: string) {

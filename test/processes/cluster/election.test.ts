@@ -11,7 +11,7 @@ interface Election {
 }
 
 async function electionOf(agent: AgentProcess): Promise<Election> {
-  const response = await fetch(`http://${agent.api}/v1/status`);
+  const response = await agent.ask("/v1/status");
   return ((await response.json()) as { election: Election }).election;
 }
 

@@ -61,9 +61,7 @@ describe("an agent", () => {
   it("asked to join a member's name or what is no address says so, and tries nothing", async () => {
     const join = async (text: string): Promise<string> => {
       const body = JSON.stringify({ addresses: [`${cluster.host(1)}:7946`, text] });
-      const headers = { "content-type": "application/json" };
-      const url = `http://${first.api}/v1/join`;
-      const response = await fetch(url, { method: "POST", body, headers });
+      const response = await first.ask("/v1/join", { method: "POST", body });
       return `${response.status} ${await response.text()}`;
     };
     const here = `${cluster.host(1)}:7946`;

@@ -97,7 +97,7 @@ describe("a manager that lost its disk", () => {
       await run("manager", "m4");
       for (const name of ["m1", "m2"]) {
         const moving = ["ledger", "replace", "--leaving", "m3", "--joining", "m4"];
-        const where = ["--api", (await read(name)).api];
+        const where = ["--api", (await read(name)).api, "--dir", cluster.dir];
         await until(async () => {
           const { stdout } = await ended(start([...moving, ...where, "--json"]));
           return /"replaced":0\b/.test(stdout.replaceAll(" ", "")) ? true : null;

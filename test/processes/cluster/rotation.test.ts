@@ -20,7 +20,7 @@ function hyperscale(...args: string[]): { status: number | null; out: string; er
 
 describe("keys", () => {
   const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc" });
-  const api = `${cluster.host(1)}:7947`;
+  const at = ["--api", `${cluster.host(1)}:7947`, "--dir", cluster.directory];
   beforeAll(() => cluster.startAll());
   afterAll(() => cluster.stop());
 
@@ -28,7 +28,7 @@ describe("keys", () => {
     writeFileSync(cluster.secretFile, `${secrets.join("\n")}\n`);
   const reloadAll = async (): Promise<void> => {
     for (const agent of cluster.agents) {
-      const response = await fetch(`http://${agent.api}/v1/keys/reload`, { method: "POST" });
+      const response = await agent.ask("/v1/keys/reload", { method: "POST" });
       expect(response.status).toBe(200);
       // Members with the old and with the new ring must understand each other meanwhile.
       await new Promise((resolve) => setTimeout(resolve, 700));
@@ -49,7 +49,7 @@ describe("keys", () => {
     await reloadAll();
     await cluster.converged();
     for (const agent of cluster.agents) expect(agent.failuresSince(since)).toEqual([]);
-    const keys = JSON.parse(hyperscale("keys", "list", "--api", api, "--json").out) as unknown[];
+    const keys = JSON.parse(hyperscale("keys", "list", ...at, "--json").out) as unknown[];
     expect(keys).toHaveLength(1);
 
     const late = new AgentProcess("late", cluster.host(9), [
@@ -66,12 +66,14 @@ describe("keys", () => {
   });
 
   it("stay as they were when the file becomes unusable", async () => {
-    const before = hyperscale("keys", "list", "--api", api).out.split("\n")[1]?.slice(0, 8);
+    const before = hyperscale("keys", "list", ...at)
+      .out.split("\n")[1]
+      ?.slice(0, 8);
     write("short");
-    const reload = hyperscale("keys", "reload", "--api", api);
+    const reload = hyperscale("keys", "reload", ...at);
     expect(reload.status).toBe(1);
     expect(reload.err).toContain("at least 16");
-    expect(hyperscale("keys", "list", "--api", api).out).toContain(before);
+    expect(hyperscale("keys", "list", ...at).out).toContain(before);
     await cluster.converged();
   });
 });
@@ -112,10 +114,10 @@ describe("the command line", () => {
       await until(() => agent.events.length > 0, PATIENCE_MS, "it starts");
       expect(agent.events[0]).toMatchObject({ event: "ready", encryption: "none (plaintext)" });
       await until(() => agent.stderr.includes("agent.plaintext"), PATIENCE_MS, "it warns");
-      const table = hyperscale("members", "--api", agent.api).out;
+      const table = hyperscale("members", "--api", agent.api, "--dir", directory).out;
       expect(table).toMatch(/^NAME +ADDRESS +ROLE +DATACENTER +STATE/);
       const [member] = JSON.parse(
-        hyperscale("members", "--api", agent.api, "--json").out,
+        hyperscale("members", "--api", agent.api, "--dir", directory, "--json").out,
       ) as object[];
       expect(Object.keys(member ?? {}).slice(0, 9)).toEqual([
         ...["name", "address", "role", "datacenter", "state"],
@@ -126,7 +128,9 @@ describe("the command line", () => {
         headers: { origin: "http://x" },
       });
       expect(page.status).toBe(403);
-      expect(hyperscale("leave", "--api", agent.api).status).toBe(0);
+      const stranger = hyperscale("leave", "--api", agent.api);
+      expect(stranger).toMatchObject({ status: 1, err: expect.stringContaining("--token-file") });
+      expect(hyperscale("leave", "--api", agent.api, "--dir", directory).status).toBe(0);
       await agent.ended;
       expect(agent.exitCode).toBe(0);
     } finally {

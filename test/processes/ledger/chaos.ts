@@ -60,7 +60,7 @@ export async function runChaos(options: {
   const random = new Random(seed);
   const { cluster, relays } = await makeCluster();
   const world: World = { cluster, relays, random: random.fork("faults"), say };
-  const clients = new Clients(cluster.places, random.fork("clients"));
+  const clients = new Clients(cluster, random.fork("clients"));
   const counts: Record<string, number> = {};
   const calmRates: number[] = [];
   const possible = Object.keys(FAULTS).filter((fault) => fault !== "clockStep" || FAKETIME);

@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { NodePlace } from "../../../bench/ledger/processes.ts";
+import type { LedgerCluster, NodePlace } from "../../../bench/ledger/processes.ts";
 import type { NodeId } from "../../../src/core/base/ids.ts";
 import type { Random } from "../../../src/core/base/random.ts";
 import type { EventId } from "../../../src/core/ledger/job/events.ts";
@@ -33,6 +33,7 @@ export class Clients {
   /** Key to the jobs it was said to be. */
   readonly keys = new Map<string, Set<string>>();
   readonly #places: readonly NodePlace[];
+  readonly #tokenAt: LedgerCluster["tokenAt"];
   readonly #random: Random;
   readonly #streams = new Map<string, LedgerStream>();
   readonly #jobs: { id: string; asked: number }[] = [];
@@ -41,8 +42,9 @@ export class Clients {
   #events = 0;
   unknown = 0;
 
-  constructor(places: readonly NodePlace[], random: Random) {
-    this.#places = places;
+  constructor(cluster: LedgerCluster, random: Random) {
+    this.#places = cluster.places;
+    this.#tokenAt = (api) => cluster.tokenAt(api);
     this.#random = random;
   }
 
@@ -110,7 +112,7 @@ export class Clients {
   /** Each job's (place, hash) as one node has it. */
   async seenBy(place: NodePlace): Promise<ReadonlyMap<string, string>> {
     const seen = new Map<string, string>();
-    const stream = await LedgerStream.connect(place.api);
+    const stream = await LedgerStream.connect(place.api, this.#tokenAt(place.api));
     for (const job of this.#allJobs) {
       const read = { ...strongRead(job), level: "EVENTUAL" } as const;
       const answer = await stream.ask(read);
@@ -210,7 +212,8 @@ export class Clients {
   async #connect(place: NodePlace): Promise<void> {
     while (!this.#stopped) {
       const closed = new Promise<void>((resolve) => {
-        LedgerStream.connect(place.api, { timeoutMs: 1_000, onClose: resolve }).then(
+        const options = { ...this.#tokenAt(place.api), timeoutMs: 1_000, onClose: resolve };
+        LedgerStream.connect(place.api, options).then(
           (stream) => this.#streams.set(place.name, stream),
           () => resolve(),
         );

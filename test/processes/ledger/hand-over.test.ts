@@ -31,7 +31,7 @@ async function ask(
   // Pauses double: so many add up to a minute and a half, and a group without a primary is told as such.
   const retry = { retriesMax: 10, delayMs: 100, jitter: 0.5, attemptTimeoutMs: 30_000 };
   const call = { method, path, id, retry, ...(body === undefined ? {} : { body }) };
-  const answer = await callLedger({ api }, call);
+  const answer = await callLedger({ api, dir: cluster.dir }, call);
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   return answer.body;
 }

@@ -221,7 +221,8 @@ describe("a disk that fails", () => {
         const { api } = alone.place("n1");
         const push = setInterval(() => {
           const body = JSON.stringify({ spec: "x" });
-          fetch(`http://${api}/v1/jobs`, { method: "POST", body }).catch(() => {});
+          const headers = { authorization: `Bearer ${alone.tokenAt(api).token}` };
+          fetch(`http://${api}/v1/jobs`, { method: "POST", body, headers }).catch(() => {});
         }, 50);
         child.once("exit", () => clearInterval(push));
       });

@@ -30,15 +30,20 @@ interface Ended {
 
 function hyperscale(...args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [BIN, ...args], { timeout: PATIENCE_MS }, (error, out, errors) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), out, errors });
-    });
+    execFile(
+      process.execPath,
+      [BIN, ...args, "--dir", cluster.dir],
+      { timeout: PATIENCE_MS },
+      (error, out, errors) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? 1), out, errors });
+      },
+    );
   });
 }
 
 async function ask(method: "GET" | "POST", path: string, body?: unknown): Promise<JsonObject> {
   const call = { method, path, id: randomUUID(), ...(body === undefined ? {} : { body }) };
-  return (await callPatiently({ api: apis() }, call)).body;
+  return (await callPatiently({ api: apis(), dir: cluster.dir }, call)).body;
 }
 
 async function submit(): Promise<string> {
@@ -193,7 +198,7 @@ describe("a watcher", () => {
     const heard: { readonly seq: number; readonly eventId: string }[] = [];
     const moves: string[] = [];
     const follower = new LedgerFollower(
-      { api: apis() },
+      { api: apis(), dir: cluster.dir },
       {
         ...{ job: jobId, prefix: "", after: [], since: "start" },
         onItem: (item) => {

@@ -25,7 +25,10 @@ async function ask(
   api = apis(),
 ): Promise<{ status: number; body: JsonObject }> {
   const id = randomBytes(8).toString("hex");
-  return callPatiently({ api }, { method, path, id, ...(body === undefined ? {} : { body }) });
+  return callPatiently(
+    { api, dir: cluster.dir },
+    { method, path, id, ...(body === undefined ? {} : { body }) },
+  );
 }
 
 async function submit(key: string): Promise<string> {
@@ -106,7 +109,9 @@ describe("a ledger of three processes", () => {
 
   it("makes one job of a hundred equal submissions through three nodes, one of them killed", async () => {
     const streams = await Promise.all(
-      cluster.places.map(({ api }) => LedgerStream.connect(api, { timeoutMs: PATIENCE_MS })),
+      cluster.places.map(({ api }) =>
+        LedgerStream.connect(api, { ...cluster.tokenAt(api), timeoutMs: PATIENCE_MS }),
+      ),
     );
     const key = newKey();
     const request: LedgerRequest = {

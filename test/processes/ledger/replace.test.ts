@@ -21,7 +21,7 @@ async function ask(
 ): Promise<JsonObject> {
   const id = randomBytes(8).toString("hex");
   const call = { method, path, id, ...(body === undefined ? {} : { body }) };
-  return (await callPatiently({ api }, call)).body;
+  return (await callPatiently({ api, dir: cluster?.dir }, call)).body;
 }
 
 describe("a node that has lost its disk", () => {

@@ -95,5 +95,5 @@ function call(
   const api = names.map((name) => cluster.place(name).api).join(",");
   const id = randomBytes(8).toString("hex");
   const more = body === undefined ? {} : { body };
-  return callLedger({ api }, { method, path, id, retry: RETRY, ...more });
+  return callLedger({ api, dir: cluster.dir }, { method, path, id, retry: RETRY, ...more });
 }

@@ -20,6 +20,9 @@ export interface JobSpec {
   readonly routing: Routing;
 }
 
+/** In the place of a value that is not shown. */
+const REDACTED = "***";
+
 const isRouting = record({
   datacenters: listOf(isText),
   count: isWhole,
@@ -62,4 +65,15 @@ export function planMsOf({ submission }: JobSpec): number {
     const ms = "durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0);
     return sum + startAfterMs + warmupMs + ms + gracefulStopMs;
   }, 0);
+}
+
+/** The same description with the values of its variables (`-e`) left out: what anybody may be shown. */
+export function redactSpec(bytes: Uint8Array): Uint8Array {
+  const spec = decodeSpec(bytes);
+  const env = spec?.submission.overrides.env;
+  if (spec === null || env === undefined) return bytes;
+  const { submission } = spec;
+  const hidden = Object.fromEntries(Object.keys(env).map((name) => [name, REDACTED]));
+  const overrides = { ...submission.overrides, env: hidden };
+  return encodeSpec({ ...spec, submission: { ...submission, overrides } });
 }
