@@ -20,7 +20,7 @@ import { FlowCalls } from "./flow-calls.ts";
 import { FlowGroup, innermost, type Place } from "./flow-group.ts";
 import { FlowScope, type ScopeOwner } from "./flow-scope.ts";
 import { IterationEnd } from "./iteration-end.ts";
-import type { Outcome } from "./outcome.ts";
+import type { CutOff, Outcome } from "./outcome.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
 import type { SessionListener, UserSession } from "./session.ts";
 import type { TimeLimit } from "./time-limit.ts";
@@ -49,6 +49,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
   #end: IterationEnd | null = null;
   #outcome: Outcome = "completed";
   #setUpFailed = false;
+  /** Declared pauses under way. */
+  #resting = 0;
   readonly #returned = (): void => this.#bodyEnded(this.#end?.outcome ?? "completed");
   readonly #threw = (error: unknown): void => this.#bodyEnded(this.#outcomeOf(error));
 
@@ -373,7 +375,9 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
   /** Ends early when the plan does, and the iteration with it. */
   async #rest(scope: FlowScope, ms: number): Promise<void> {
     const until = clock() + ms;
+    this.#resting++;
     await this.#host.sleep(ms);
+    this.#resting--;
     if (clock() < until - 1) this.#admit(scope, "pause");
   }
 
@@ -428,7 +432,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     this.#user.done(this.#outcome, now);
   }
 
-  cut(): number {
+  cut(now = clock()): CutOff | null {
     const underWay = this.#calls.underWay();
     // While it is set up there is no iteration to cut off.
     const running = !this.#bodyDone || underWay.some(({ aside }) => !aside);
@@ -437,11 +441,13 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     this.#end = new IterationEnd("interrupted", "the graceful stop is over");
     for (const call of underWay) {
       if (call.aside) this.#user.iteration.asideCutOff(call.step, call.sent);
-      else this.#user.iteration.cutOff(call.step, call.dueAt, call.sent);
+      else this.#user.iteration.cutOff(call.step, call.startedAt, call.dueAt, now, call.sent);
       call.reject(this.#end);
     }
     this.#calls.forgetAll();
-    return running ? 1 : 0;
+    if (!running) return null;
+    if (underWay.length > 0) return "call";
+    return this.#resting > 0 ? "pause" : "code";
   }
 }
 

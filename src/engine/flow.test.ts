@@ -481,7 +481,7 @@ describe("at the end of the plan", () => {
     expect(run.logs.join()).toContain("cannot be bound");
   });
 
-  it("a call that is cut off rejects once, is counted as interrupted, and its group in nothing", async () => {
+  it("a call that is cut off rejects once, is counted as unanswered, and its group in nothing", async () => {
     const caught: string[] = [];
     const body = async ({ group, step }: FlowContext): Promise<void> => {
       await group("g", async () => {
@@ -497,7 +497,7 @@ describe("at the end of the plan", () => {
     const run = await InProcessRun.whole(flow("f", options, body));
     await wait(5);
     expect(caught).toHaveLength(2);
-    expect(run.step("f", "slow").interrupted).toBe(2);
+    expect(run.step("f", "slow").errors).toEqual({ unanswered: 2 });
     expect(outcomes(run)).toEqual({ ...none, interrupted: 2 });
     expect([groupOf(run, "g").ok, groupOf(run, "g").failed]).toEqual([0, 0]);
   });

@@ -8,7 +8,7 @@
 
 import { errorText } from "../core/base/error-text.ts";
 import type { CallRecord } from "../protocols/protocol.ts";
-import type { Outcome } from "./outcome.ts";
+import type { CutOff, Outcome } from "./outcome.ts";
 import { PausedTime } from "./paused-time.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -127,14 +127,20 @@ export class Iteration {
   }
 
   /** A call was cut off at the end of the graceful stop. */
-  cutOff(index: number, dueAt: number, sent: number): void {
-    this.#recorder.sent(index, sent);
-    if (this.#recorder.measures(dueAt)) this.#recorder.interrupted(index);
+  cutOff(index: number, startedAt: number, dueAt: number, now: number, sent: number): void {
+    this.#recorder.cutOff(index, startedAt, dueAt, now, sent);
   }
 
   /** It ends before it began: the plan was over while the user was set up. */
   neverBegan(now: number): void {
     if (this.#planned) this.#recorder.waited(this.dueAt, now);
+    this.end("interrupted", now);
+  }
+
+  /** The end of the graceful stop cut it off. */
+  interrupt(waitingFor: CutOff, now: number): void {
+    if (waitingFor === "code" && this.measured)
+      this.#recorder.unresolved(this.dueAt, this.beganAt, now);
     this.end("interrupted", now);
   }
 
@@ -145,7 +151,8 @@ export class Iteration {
     // Nearly always; a field that is named costs V8 less than one that is looked for.
     if (outcome === "completed") counts.completed++;
     else counts[outcome]++;
-    if (!this.#began) return;
+    // Shortened by the end of the run, it would make durations look better than they are.
+    if (!this.#began || outcome === "interrupted") return;
     const pausedMs = this.#paused?.upTo(now) ?? 0;
     this.#recorder.wholeIteration(outcome, this.dueAt, this.beganAt, now, pausedMs);
   }

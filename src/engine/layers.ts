@@ -19,7 +19,7 @@ import type { CheckDefinition } from "../workflow/definition.ts";
 import type { CompiledStep } from "./compiled.ts";
 import { stepContext, type UserContext, userContext } from "./context.ts";
 import { nameOfCall } from "./flow-steps.ts";
-import type { Outcome } from "./outcome.ts";
+import type { CutOff, Outcome } from "./outcome.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
 import { FunctionSession, type SessionListener } from "./session.ts";
 
@@ -263,8 +263,8 @@ export class LayersRunner implements Runner, SessionListener {
     this.#user.done(outcome, now);
   }
 
-  cut(): number {
-    let cut = 0;
+  cut(now: number): CutOff | null {
+    let waitingFor: CutOff | null = null;
     this.#countUnreturned();
     this.#cutCalls(null, this.#user.session.takeUnderWay());
     for (const slot of this.#slots) {
@@ -272,11 +272,14 @@ export class LayersRunner implements Runner, SessionListener {
       // Calls that a function did not wait for may be under way without it.
       this.#cutCalls(slot.step, slot.takeUnderWay());
       if (!slot.cut()) continue;
-      cut++;
-      if (slot.step.index >= 0)
-        this.#user.iteration.cutOff(slot.step.index, this.#layerDueAt, slot.sent);
+      const { sent, startedAt, step } = slot;
+      if (step.index < 0) waitingFor ??= "code";
+      else {
+        waitingFor = "call";
+        this.#user.iteration.cutOff(step.index, startedAt, this.#layerDueAt, now, sent);
+      }
     }
-    return cut;
+    return waitingFor;
   }
 
   /** What they sent is counted under the step that made them: nobody knows which it would return. */

@@ -3,11 +3,13 @@
  * Counting itself is `core/run/stats/stats-recorder.ts`.
  */
 
+import { formatDuration } from "../core/base/duration.ts";
 import { WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import type { Tags } from "../core/run/stats/names.ts";
 import { sampledCall, sampledText } from "../core/run/stats/samples.ts";
 import { StatsRecorder } from "../core/run/stats/stats-recorder.ts";
 import type { StepRecorder } from "../core/run/stats/step-stats.ts";
+import { UNANSWERED } from "../core/run/stats/unanswered.ts";
 import { WINDOW_MS } from "../core/run/stats/window-store.ts";
 import type { Moment, WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import { clock } from "../protocols/call.ts";
@@ -40,6 +42,12 @@ const THREW: CallRecord = {
   ...{ startedAt: Number.NaN, firstByteAt: Number.NaN, endedAt: Number.NaN },
 };
 
+/** A call that was cut off: nothing is known of its answer. */
+const CUT_OFF = {
+  errorKind: UNANSWERED,
+  ...{ status: 0, connectMs: -1, tlsMs: -1, bytesIn: 0, bytesOut: 0 },
+} as const;
+
 /** Moments are sums of doubles: what is due at the very moment measuring begins is measured. */
 export const MOMENT_SLACK_MS = 1e-4;
 /** How the execution's time passes, and what its load is. */
@@ -69,6 +77,8 @@ export class Recorder implements MetricSink {
   readonly #wholeIteration: number;
   /** Null unless single calls are asked for: then that is all it costs. */
   #calls: CallSamples | null = null;
+  /** Typical latency of a step, as long as it has so many successes. */
+  readonly #typical = new Map<number, { readonly ok: number; readonly us: number }>();
   #windowEndsAt = Number.POSITIVE_INFINITY;
   /** What was due earlier belongs to the warm-up and is not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
@@ -224,8 +234,37 @@ export class Recorder implements MetricSink {
     if (now > this.#measureUntil) step.late(true, 0, 0);
   }
 
-  interrupted(index: number): void {
-    this.#stats.step(index).interrupted(1);
+  /**
+   * A call was cut off at the end of the graceful stop: it failed as unanswered, with its waiting time
+   * as latency, unless it is younger than typical calls of its step.
+   */
+  cutOff(index: number, startedAt: number, dueAt: number, now: number, sent: number): void {
+    const waitedMs = now - (this.#corrected ? Math.min(dueAt, startedAt) : startedAt);
+    const isMeasured = this.measures(dueAt);
+    if (isMeasured && waitedMs * 1_000 >= this.#typicalLatencyUs(index)) {
+      const error = `no answer for ${formatDuration(waitedMs)}, until the run ended`;
+      const times = { startedAt, firstByteAt: Number.NaN, endedAt: now };
+      this.call(index, { ...CUT_OFF, ...times, error, sent }, startedAt, dueAt, now);
+      return;
+    }
+    this.sent(index, sent);
+    if (isMeasured) this.#stats.step(index).interrupted(1);
+  }
+
+  /** Failures do not change it, so those that are cut off together share it. */
+  #typicalLatencyUs(index: number): number {
+    const { ok } = this.#stats.step(index);
+    const known = this.#typical.get(index);
+    if (known?.ok === ok) return known.us;
+    const us = this.#stats.typicalLatencyUs(index);
+    this.#typical.set(index, { ok, us });
+    return us;
+  }
+
+  /** An iteration was cut off while its code waited for no call: unresolved, unless it is younger than typical ones. */
+  unresolved(dueAt: number, beganAt: number, now: number): void {
+    const ageUs = (now - Math.min(dueAt, beganAt)) * 1_000;
+    if (ageUs >= this.#stats.typicalDurationUs(this.#wholeIteration)) this.counts.unresolved++;
   }
 
   /** Requests of a call that has no end went out. */

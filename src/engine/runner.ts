@@ -6,7 +6,7 @@ import type { ContextHost, UserContext } from "./context.ts";
 import type { Findings } from "./findings.ts";
 import type { FlowSteps } from "./flow-steps.ts";
 import type { Iteration } from "./iteration.ts";
-import type { Outcome } from "./outcome.ts";
+import type { CutOff, Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 import type { UserSession } from "./session.ts";
 import type { TimeLimit } from "./time-limit.ts";
@@ -61,8 +61,8 @@ export interface Runner {
   /** Once, after the last. */
   tearDown(): unknown;
   begin(now: number): void;
-  /** Cuts off what is under way; how much that was. */
-  cut(): number;
+  /** Cuts off what is under way; says what the iteration waited for, null when there is none. */
+  cut(now: number): CutOff | null;
 }
 
 /** The user as its runner sees it. */

@@ -47,7 +47,7 @@ describe("sent", () => {
     );
     expect(received).toBe(6);
     expect(sent).toBe(received);
-    expect(run.step("w", "buy").interrupted).toBe(2);
+    expect(run.step("w", "buy").errors).toEqual({ unanswered: 2 });
     expect(run.step("w", "buy").totals.sent).toBe(4);
   });
 

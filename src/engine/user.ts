@@ -94,14 +94,16 @@ export class VirtualUser implements RunnerUser {
   /** Cuts off what is under way. */
   abort(): void {
     clearTimeout(this.timer);
-    if (this.#runner.cut() > 0) this.iteration.end("interrupted", clock());
+    const now = clock();
+    const waitingFor = this.#runner.cut(now);
+    if (waitingFor !== null) this.iteration.interrupt(waitingFor, now);
     this.session.close();
   }
 
   /** It has no iteration under way; calls that it did not wait for may be. */
   leave(): void {
     this.running = false;
-    this.#runner.cut();
+    this.#runner.cut(clock());
     this.session.close();
   }
 }

@@ -24,6 +24,8 @@ export const ERROR_KINDS = [
   "resources",
   /** The step's own code threw. */
   "exception",
+  /** The run ended first: cut off at the end of the graceful stop, when it was older than typical calls. */
+  "unanswered",
 ] as const;
 
 export type ErrorKind = (typeof ERROR_KINDS)[number];

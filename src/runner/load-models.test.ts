@@ -160,7 +160,7 @@ describe("a search for the breakpoint", () => {
     ).toMatchObject([
       ["errors.rate < 1%", false, true],
       ["checks.rate >= 100%", true, false],
-      ["at least one request succeeded", true, true],
+      ["every step succeeded at least once", true, true],
     ]);
   });
 

@@ -2,6 +2,7 @@
 
 import { type Duration, parseDuration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
+import { parseShare, type Share } from "../core/base/share.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
 import type { Reporter } from "../reporters/reporter.ts";
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly iterations?: number | undefined;
   readonly warmup?: Duration | undefined;
   readonly gracefulStop?: Duration | undefined;
+  /** Share of unanswered calls, and of unresolved iterations, that does not fail the run; 1% by default. */
+  readonly maxUnanswered?: Share | undefined;
   /** Of each call. */
   readonly callTimeout?: Duration | undefined;
   /** Of the whole run, however far it is; on a cluster from its acceptance. */
@@ -70,6 +73,7 @@ const OPTION_NAMES = Object.keys({
   iterations: true,
   warmup: true,
   gracefulStop: true,
+  maxUnanswered: true,
   callTimeout: true,
   timeout: true,
   insecure: true,
@@ -115,6 +119,7 @@ export function overridesOf(options: RunOptions): LoadOverrides {
     iterations: options.iterations,
     warmupMs: milliseconds("warmup", options.warmup, 0),
     gracefulStopMs: milliseconds("gracefulStop", options.gracefulStop, 0),
+    unansweredMax: unansweredMax(options),
     timeoutMs: milliseconds("callTimeout", options.callTimeout),
     insecure: options.insecure,
     tracedShare: tracedShare(options),
@@ -138,6 +143,16 @@ function checkShape(options: RunOptions): void {
     const texts = Array.isArray(list) && list.every((one) => typeof one === "string");
     if (list !== undefined && !texts) throw new RunError(`${name} must be a list of texts`, 2);
   }
+}
+
+function unansweredMax({ maxUnanswered }: RunOptions): number | undefined {
+  if (maxUnanswered === undefined) return undefined;
+  const share = parseShare(maxUnanswered);
+  if (share !== null) return share;
+  throw new RunError(
+    `maxUnanswered is "${maxUnanswered}"; it must be a share such as "5%" or 0.05`,
+    2,
+  );
 }
 
 function tracedShare({ traceparent }: RunOptions): number | undefined {

@@ -20,7 +20,7 @@ import type { Feed } from "./feed.ts";
 import type { FlowPart } from "./flow-part.ts";
 import { planOf } from "./load-options.ts";
 import { declaredMetrics, Metric, type MetricKind } from "./metrics.ts";
-import { milliseconds } from "./option-values.ts";
+import { milliseconds, shareOf } from "./option-values.ts";
 import {
   checkOptions,
   DEFAULT_GRACEFUL_STOP_MS,
@@ -95,6 +95,8 @@ export class WorkflowDefinition {
   readonly startAfterMs: number;
   readonly warmupMs: number;
   readonly gracefulStopMs: number;
+  /** Undefined for the default. */
+  readonly unansweredMax: number | undefined;
   readonly limits: Limits;
   readonly thresholds: ThresholdSpec[] = [];
   readonly tags: Readonly<Record<string, string>>;
@@ -149,6 +151,10 @@ export class WorkflowDefinition {
     this.warmupMs = milliseconds(options.warmup ?? 0, "warmup", where);
     const graceful = options.gracefulStop ?? DEFAULT_GRACEFUL_STOP_MS;
     this.gracefulStopMs = milliseconds(graceful, "gracefulStop", where);
+    this.unansweredMax =
+      options.maxUnanswered === undefined
+        ? undefined
+        : shareOf(options.maxUnanswered, "maxUnanswered", where);
     this.limits = limitsOf(options, where);
     this.#where = where;
     this.#metricNames = options.metrics && namesOf(options.metrics, where);
@@ -264,6 +270,7 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
     startAfterMs: definition.startAfterMs,
     warmupMs: definition.isTest ? definition.warmupMs : 0,
     gracefulStopMs: definition.gracefulStopMs,
+    unansweredMax: definition.unansweredMax,
     setupMsMax: definition.limits.setupMs,
     teardownMsMax: definition.limits.teardownMs,
     priority: definition.priority,
@@ -309,6 +316,7 @@ function partsOf(mix: WorkflowDefinition): WorkflowManifest[] {
     startAfterMs: mix.startAfterMs,
     warmupMs: mix.warmupMs,
     gracefulStopMs: mix.gracefulStopMs,
+    unansweredMax: mix.unansweredMax ?? definition.unansweredMax,
     corrected: isOpen(mix.plan),
     mix: { name: mix.name, share: weight / sum },
   }));

@@ -1,6 +1,7 @@
 /** Reads single options: each answers a value that means nothing with a message that names the option. */
 
 import { type Duration, parseDuration } from "../core/base/duration.ts";
+import { parseShare, type Share } from "../core/base/share.ts";
 import { DefinitionError } from "./errors.ts";
 
 export const VUS_MAX = 1_000_000;
@@ -50,6 +51,14 @@ export function share(value: unknown, name: string, where: string): number {
   if (typeof value === "number" && value >= 0 && value <= 1) return value;
   throw new DefinitionError(
     `${where}: ${name} is ${String(value)}; it must be true, or a share from 0 to 1 such as 0.1`,
+  );
+}
+
+export function shareOf(value: Share, name: string, where: string): number {
+  const parsed = parseShare(value);
+  if (parsed !== null) return parsed;
+  throw new DefinitionError(
+    `${where}: ${name} is ${String(value)}; it must be a share such as "5%" or 0.05`,
   );
 }
 

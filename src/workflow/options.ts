@@ -2,6 +2,7 @@
 
 import type { Duration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
+import type { Share } from "../core/base/share.ts";
 import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
 import { checkModel, type LoadOptions, MODEL_KEYS } from "./load-options.ts";
@@ -31,6 +32,8 @@ export interface CommonOptions {
   readonly warmup?: Duration;
   /** How long work in flight may take to finish after the end; 5s by default. */
   readonly gracefulStop?: Duration;
+  /** Share of unanswered calls, and of unresolved iterations, that does not fail the run; 1% by default. */
+  readonly maxUnanswered?: Share;
   /** How long code beside the steps may take; a minute each by default. */
   readonly limits?: LimitOptions;
   /** Pause of a user after each iteration, fixed or drawn between two bounds. */
@@ -84,6 +87,7 @@ const OPTION_NAMES = new Set([
   "startAfter",
   "warmup",
   "gracefulStop",
+  "maxUnanswered",
   "limits",
   "think",
   "pacing",

@@ -110,6 +110,7 @@ export function overrideManifest(
   const times = {
     warmupMs: overrides.warmupMs ?? manifest.warmupMs,
     gracefulStopMs: overrides.gracefulStopMs ?? manifest.gracefulStopMs,
+    unansweredMax: overrides.unansweredMax ?? manifest.unansweredMax,
     corrected: isOpen(load),
   };
   return {

@@ -7,6 +7,7 @@ import { type Command, Option } from "commander";
 import { assertNever } from "../../core/base/assert.ts";
 import { parseDuration } from "../../core/base/duration.ts";
 import { maskedCommand } from "../../core/base/mask-credentials.ts";
+import { parseShare } from "../../core/base/share.ts";
 import type { RunControl, RunView } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { parseThreshold } from "../../core/run/results/thresholds.ts";
@@ -42,6 +43,7 @@ export interface RunFlags extends LogFlags {
   readonly iterations?: number;
   readonly warmup?: number;
   readonly gracefulStop?: number;
+  readonly maxUnanswered?: number;
   readonly callTimeout?: number;
   readonly timeout?: number;
   /** Milliseconds; true when no time was given. */
@@ -121,6 +123,11 @@ export function withRunFlags(command: Command): Command {
       "--graceful-stop <time>",
       "time for work in flight at the end",
       duration("--graceful-stop"),
+    )
+    .option(
+      "--max-unanswered <share>",
+      "calls without an answer at the end, default 1%",
+      unanswered,
     )
     .option("--call-timeout <time>", "for each call", duration("--call-timeout"))
     .option("--timeout <time>", "for the whole run", duration("--timeout"))
@@ -296,6 +303,7 @@ export function optionsOf(flags: RunFlags): RunOptions {
   const load = { duration, gracefulStop, iterations, maxRate, maxVus, rate, vus, warmup };
   return {
     ...load,
+    maxUnanswered: flags.maxUnanswered,
     callTimeout,
     timeout,
     insecure,
@@ -409,6 +417,12 @@ function share(text: string): number {
   const value = Number(text);
   if (text.trim() !== "" && value >= 0 && value <= 1) return value;
   throw new RunError(`--traceparent is "${text}"; it must be a share from 0 to 1, such as 0.1`, 2);
+}
+
+function unanswered(text: string): number {
+  const value = parseShare(text);
+  if (value !== null) return value;
+  throw new RunError(`--max-unanswered is "${text}"; it must be a share such as 5% or 0.05`, 2);
 }
 
 function number(flag: string): (text: string) => number {

@@ -238,9 +238,10 @@ const workflowSchema = z
       ended: count.optional().describe("By a failed call or the body's own wish."),
       failed: count.optional().describe("The body of the flow threw."),
       interrupted: count.describe("Cut off at the end of the graceful stop."),
+      unresolved: count.optional().describe("Of those, whose code never came to its end."),
       durationMs: distributionSchema
         .optional()
-        .describe("Of all that began, from the moment each was due."),
+        .describe("Of all but interrupted ones, from the moment each was due."),
       okDurationMs: distributionSchema.optional().describe("Of completed ones."),
       activeMs: distributionSchema.optional().describe("durationMs without pauses."),
     }),

@@ -9,6 +9,8 @@ export interface LoadOverrides {
   readonly maxRate?: number;
   readonly warmupMs?: number;
   readonly gracefulStopMs?: number;
+  /** Share of unanswered calls and iterations that does not fail the run. */
+  readonly unansweredMax?: number;
   readonly timeoutMs?: number;
   readonly insecure?: boolean;
   /** Share of iterations whose requests carry a W3C traceparent header. */

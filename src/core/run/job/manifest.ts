@@ -15,6 +15,8 @@ export interface WorkflowManifest {
   readonly startAfterMs: number;
   readonly warmupMs: number;
   readonly gracefulStopMs: number;
+  /** Share of calls, and of iterations, that may be unanswered without failing the run; 1 % by default. */
+  readonly unansweredMax?: number | undefined;
   readonly setupMsMax: number;
   readonly teardownMsMax: number;
   readonly priority: Priority;

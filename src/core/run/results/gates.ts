@@ -2,22 +2,30 @@
  * Gates of a workflow that hold without being declared:
  *
  *   every check passes                          unless a threshold on `checks` says otherwise
- *   at least one request succeeded              unless one on `errors` does
+ *   every step succeeded at least once          unless one on `errors` covers the step
  *   at most 1 % of the arrivals were missed     unless one on `arrivals` or `arrivals.missed` does
+ *   at most 1 % of the calls were unanswered    unless `maxUnanswered` says otherwise
  *   every step measured something, and nothing went wrong beside the steps: always
  *
- * A search for the breakpoint makes loads that fail: there the first and the third do not hold.
+ * A search for the breakpoint makes loads that fail: there only the second and the last hold.
  * What was not measured, or not done, must not look like success.
  */
 
 import type { Fault } from "../job/faults.ts";
 import { formatCount, formatPercent } from "./format.ts";
 import type { ThresholdOutcome } from "./model.ts";
+import type { Threshold } from "./threshold.ts";
 import type { ThresholdJudge } from "./threshold-judge.ts";
-import type { WorkflowData } from "./workflow-data.ts";
+import { matchingSteps } from "./threshold-windows.ts";
+import type { StepData, WorkflowData } from "./workflow-data.ts";
 
 /** Share of the arrivals that may be missed without failing the run. */
 const MISSED_SHARE_MAX = 0.01;
+/** Share of the calls, and of the iterations, that may be unanswered without failing the run. */
+const UNANSWERED_SHARE_MAX = 0.01;
+
+/** Steps that the text of a gate names. */
+const NAMED_MAX = 3;
 
 type Base = Pick<ThresholdOutcome, "workflow" | "implicit" | "aborted">;
 
@@ -26,18 +34,21 @@ export function implicitGates(
   judges: readonly ThresholdJudge[],
   searching = false,
 ): ThresholdOutcome[] {
-  const declared = (...metrics: string[]): boolean =>
-    judges.some(({ threshold, workflow: declaredIn }) => {
+  const own = judges
+    .filter(({ threshold, workflow: declaredIn }) => {
       const about = threshold.workflow ?? declaredIn;
-      const whose = about === null || about === workflow.name || about === workflow.mix;
-      return metrics.includes(threshold.metric) && whose;
-    });
+      return about === null || about === workflow.name || about === workflow.mix;
+    })
+    .map(({ threshold }) => threshold);
+  const declared = (...metrics: string[]): boolean =>
+    own.some(({ metric }) => metrics.includes(metric));
   const base: Base = { workflow: workflow.name, implicit: true, aborted: false };
   return [
     ...(searching || declared("checks") ? [] : checksGate(workflow, base)),
-    ...(declared("errors") ? [] : successGate(workflow, base)),
+    ...successGate(workflow, own, base),
     ...measuredGate(workflow, base),
     ...(searching || declared("arrivals", "arrivals.missed") ? [] : missedGate(workflow, base)),
+    ...(searching ? [] : unansweredGates(workflow, base)),
     ...faultGates(workflow.faults, base.workflow),
   ];
 }
@@ -71,17 +82,40 @@ function checksGate({ checks }: WorkflowData, base: Base): ThresholdOutcome[] {
   ];
 }
 
-function successGate({ steps }: WorkflowData, base: Base): ThresholdOutcome[] {
+/** Steps that a threshold on `errors` covers are judged by that alone. */
+function successGate(
+  workflow: WorkflowData,
+  thresholds: readonly Threshold[],
+  base: Base,
+): ThresholdOutcome[] {
+  const covered = new Set(
+    thresholds
+      .filter(({ metric }) => metric === "errors")
+      .flatMap(({ tags }) => matchingSteps([workflow], tags)),
+  );
+  const steps = workflow.steps.filter((step) => !covered.has(step));
   const requests = steps.reduce((sum, step) => sum + step.totals.requests, 0);
-  const ok = steps.reduce((sum, step) => sum + step.totals.ok, 0);
   const cutOff = steps.reduce((sum, step) => sum + step.totals.interrupted, 0);
   if (requests + cutOff === 0) return [];
+  const ok = steps.reduce((sum, step) => sum + step.totals.ok, 0);
+  const broken = steps.filter(({ totals }) => totals.ok === 0 && totals.requests > 0);
   const actualText =
-    requests > 0
-      ? `${formatCount(ok)} of ${formatCount(requests)} succeeded`
-      : `none of ${formatCount(cutOff)} finished in time`;
-  const expression = "at least one request succeeded";
-  return [{ ...base, expression, passed: ok > 0, actual: ok, actualText }];
+    requests === 0
+      ? `none of ${formatCount(cutOff)} finished in time`
+      : ok > 0 && broken.length > 0
+        ? neverSucceeded(broken)
+        : `${formatCount(ok)} of ${formatCount(requests)} succeeded`;
+  const expression = "every step succeeded at least once";
+  const passed = ok > 0 && broken.length === 0;
+  return [{ ...base, expression, passed, actual: ok, actualText }];
+}
+
+function neverSucceeded(steps: readonly StepData[]): string {
+  const named = steps
+    .slice(0, NAMED_MAX)
+    .map(({ name, totals }) => `none of ${formatCount(totals.requests)} of "${name}"`);
+  const others = steps.length - named.length;
+  return [...named, ...(others > 0 ? [`and ${formatCount(others)} more steps`] : [])].join(", ");
 }
 
 /** Only when it is broken: a step of which no call finished, in a workflow that is over. */
@@ -100,16 +134,39 @@ function measuredGate({ ended, measures, steps }: WorkflowData, base: Base): Thr
 }
 
 function missedGate({ arrivals }: WorkflowData, base: Base): ThresholdOutcome[] {
-  if (arrivals === null || arrivals.missed === 0) return [];
+  if (arrivals === null) return [];
   const { missed, started } = arrivals;
-  const share = missed / (missed + started);
+  return shareGate("arrivals.missed.rate", missed, missed + started, MISSED_SHARE_MAX, base);
+}
+
+/** Whoever never got an answer, and whoever's code never came to its end. */
+function unansweredGates({ steps, unanswered }: WorkflowData, base: Base): ThresholdOutcome[] {
+  const { calls, iterations, iterationsOver, shareMax } = unanswered;
+  const requests = steps.reduce((sum, { totals }) => sum + totals.requests, 0);
+  const most = shareMax ?? UNANSWERED_SHARE_MAX;
+  return [
+    ...shareGate("unanswered.rate", calls, requests, most, base),
+    ...shareGate("iterations.unresolved.rate", iterations, iterationsOver, most, base),
+  ];
+}
+
+/** None where nothing is to be told. */
+function shareGate(
+  metric: string,
+  count: number,
+  total: number,
+  most: number,
+  base: Base,
+): ThresholdOutcome[] {
+  if (count === 0) return [];
+  const share = count / total;
   return [
     {
       ...base,
-      expression: "arrivals.missed.rate <= 1%",
-      passed: share <= MISSED_SHARE_MAX,
+      expression: `${metric} <= ${Number((100 * most).toPrecision(6))}%`,
+      passed: share <= most,
       actual: Number((100 * share).toPrecision(6)),
-      actualText: `${formatPercent(share)}, ${formatCount(missed)} of ${formatCount(missed + started)}`,
+      actualText: `${formatPercent(share)}, ${formatCount(count)} of ${formatCount(total)}`,
     },
   ];
 }

@@ -272,7 +272,9 @@ export interface IterationCounts {
   readonly failed?: number | undefined;
   /** Cut off at the end of the graceful stop. */
   readonly interrupted: number;
-  /** Of all that began, from the moment each was due; results of earlier versions have none. */
+  /** Of those: older than typical ones, and waiting for no call. */
+  readonly unresolved?: number | undefined;
+  /** Of all but interrupted ones, from the moment each was due; results of earlier versions have none. */
   readonly durationMs?: Distribution | undefined;
   /** Of completed ones. */
   readonly okDurationMs?: Distribution | undefined;
@@ -338,7 +340,7 @@ export interface StepSummary {
   readonly requests: number;
   readonly ok: number;
   readonly failed: number;
-  /** Started and cut off at the end of the graceful stop; not part of `requests`. */
+  /** Cut off at the end of the graceful stop while younger than typical calls; not part of `requests`. */
   readonly interrupted: number;
   /** failed, by kind; sums to `failed`. */
   readonly errors: Readonly<Record<string, number>>;

@@ -115,6 +115,7 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     groups: [],
     namesOverflowed: false,
     iterations: 1,
+    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
     arrivals: null,
     metrics: new MetricTotals(),
     counters: [],

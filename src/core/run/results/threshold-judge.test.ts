@@ -42,6 +42,7 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
     iterationsInside: 0,
     groups: [],
     namesOverflowed: false,
+    unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
     arrivals: null,
     metrics: new MetricTotals(),
     counters: [],

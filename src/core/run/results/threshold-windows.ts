@@ -20,8 +20,10 @@ export function readStretch(
   if (!told.includes(metric) || (tags["ok"] ?? "true") !== "true") return undefined;
   const steps = matchingSteps([workflow], tags);
   if (steps.length === 0) return null;
+  // Calls that ended in the graceful stop were under way in the last stretch.
+  const untilMs = last ? Number.POSITIVE_INFINITY : toMs;
   const windows = steps.flatMap((step) =>
-    step.windows.over(fromMs, toMs).map(({ content }) => content),
+    step.windows.over(fromMs, untilMs).map(({ content }) => content),
   );
   const sum = (value: (window: StepWindow) => number): number =>
     windows.reduce((all, window) => all + value(window), 0);

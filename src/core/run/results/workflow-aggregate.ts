@@ -9,6 +9,7 @@ import { FrameWriter } from "../stats/frames.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { type Name, NameTable, NO_TAGS } from "../stats/names.ts";
 import type { FailureSample } from "../stats/samples.ts";
+import { UNANSWERED } from "../stats/unanswered.ts";
 import type { WindowStore } from "../stats/window-store.ts";
 import type { LoadWindow, StepWindow } from "../stats/windows.ts";
 import { RUN_HISTOGRAMS, type WorkflowStats } from "../stats/workflow-stats.ts";
@@ -19,6 +20,7 @@ import type { WorkflowData } from "./workflow-data.ts";
 
 const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
+const OUTCOMES = ["completed", "ended", "failed", "interrupted"] as const;
 /** Where nothing was heard. */
 const NOTHING: Unseen = { most: 0, perSecond: 0 };
 /** Pauses whose place in the run is remembered one by one. */
@@ -304,18 +306,19 @@ export class WorkflowAggregate {
   data(): WorkflowData {
     const stats = this.#stats;
     const { checkNames, groupNames, stepNames } = stats;
+    const measured = apart(
+      stepNames.list.map(({ name, protocol, tags }, at) => {
+        const [totals, windows] = [stats.step(at), stats.windowsOf(at)];
+        return { number: at, name, protocol, tags, totals, windows };
+      }),
+    );
     return {
       name: this.manifest.name,
       mix: this.manifest.mix?.name ?? null,
       startedAtSeconds: this.startedAtMs / 1_000,
       measuredFromSeconds: (this.startedAtMs + this.manifest.warmupMs) / 1_000,
       elapsedSeconds: this.elapsedMs / 1_000,
-      ...apart(
-        stepNames.list.map(({ name, protocol, tags }, at) => {
-          const [totals, windows] = [stats.step(at), stats.windowsOf(at)];
-          return { number: at, name, protocol, tags, totals, windows };
-        }),
-      ),
+      ...measured,
       measures: this.manifest.isTest,
       checks: checkNames.list.map(({ name }, at) => {
         const [passed = 0, failed = 0, warmup = 0] = stats.check(at).counts;
@@ -326,6 +329,7 @@ export class WorkflowAggregate {
       iterations: this.iterations,
       iterationsInside: stats.runCount("iterationsInside"),
       arrivals: this.manifest.corrected ? this.#arrivals() : null,
+      unanswered: this.#unanswered(measured.steps),
       metrics: stats.metrics,
       counters: this.manifest.metrics
         .filter(({ kind }) => kind === "counter")
@@ -342,6 +346,16 @@ export class WorkflowAggregate {
       missed: stats.moment.arrivalsWaiting,
       lag: stats.runHistogram("sendLag"),
       waited: stats.runHistogram("waited"),
+    };
+  }
+
+  #unanswered(steps: WorkflowData["steps"]): WorkflowData["unanswered"] {
+    const kind = this.errorKinds.indexOf(UNANSWERED);
+    return {
+      calls: steps.reduce((sum, { totals }) => sum + (totals.failed[kind] ?? 0), 0),
+      iterations: this.#stats.runCount("unresolved"),
+      iterationsOver: OUTCOMES.reduce((sum, outcome) => sum + this.outcome(outcome), 0),
+      shareMax: this.manifest.unansweredMax ?? null,
     };
   }
 
@@ -375,7 +389,7 @@ export class WorkflowAggregate {
   }
 
   /** Iterations that ended so. */
-  outcome(outcome: "completed" | "ended" | "failed" | "interrupted"): number {
+  outcome(outcome: (typeof OUTCOMES)[number]): number {
     return this.#stats.runCount(outcome);
   }
 

@@ -40,6 +40,16 @@ export interface WorkflowData {
     /** How long those had waited that never began, when the plan was over. */
     readonly waited: Histogram;
   } | null;
+  /** Cut off by the end of the run when older than typical ones: see `stats/unanswered.ts`. */
+  readonly unanswered: {
+    readonly calls: number;
+    /** Of which the code waited for no call. */
+    readonly iterations: number;
+    /** Iterations that began and are over, however they ended. */
+    readonly iterationsOver: number;
+    /** Share of either that does not fail the run; null for the default. */
+    readonly shareMax: number | null;
+  };
   readonly metrics: MetricTotals;
   /** Names of counters that were declared: 0 until something is added. */
   readonly counters: readonly string[];

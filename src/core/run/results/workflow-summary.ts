@@ -144,13 +144,17 @@ function groupsOf({ groups }: WorkflowData): GroupSummary[] {
     }));
 }
 
-function iterationsOf({ groups }: WorkflowData, workflow: WorkflowAggregate): IterationCounts {
+function iterationsOf(
+  { groups, unanswered }: WorkflowData,
+  workflow: WorkflowAggregate,
+): IterationCounts {
   const whole = groups.find(({ name }) => name === WHOLE_ITERATION)?.totals ?? new GroupTotals();
   return {
     completed: workflow.outcome("completed"),
     ended: workflow.outcome("ended"),
     failed: workflow.outcome("failed"),
     interrupted: workflow.outcome("interrupted"),
+    unresolved: unanswered.iterations,
     durationMs: distribution(whole.duration),
     okDurationMs: distribution(whole.okDuration),
     activeMs: distribution(whole.active),

@@ -13,6 +13,7 @@ import type { FailureSamples } from "./samples.ts";
 import { StepRecorder } from "./step-stats.ts";
 import type { Tally } from "./tally.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
+import { typicalUs } from "./unanswered.ts";
 import { WINDOW_MS } from "./window-store.ts";
 import {
   CHECK_EARLY,
@@ -50,6 +51,7 @@ export class StatsRecorder {
     interrupted: 0,
     iterationsInside: 0,
     arrivalsStarted: 0,
+    unresolved: 0,
   } satisfies Record<(typeof RUN_COUNTS)[number], number>;
   readonly metrics: MetricRecorder;
   /** Microseconds. */
@@ -141,11 +143,7 @@ export class StatsRecorder {
    */
   seal(next: number, load: LoadSample): void {
     const stats = this.#stats;
-    for (const [number, step] of this.#steps.entries()) {
-      const content = step.fold(stats.step(number), stats.nextFrame);
-      if (content === null) continue;
-      stats.addWindow(number, { startMs: this.#window * WINDOW_MS, widthMs: WINDOW_MS, content });
-    }
+    for (const number of this.#steps.keys()) this.#foldStep(number);
     stats.run.counts.set(RUN_COUNTS.map((name) => this.counts[name]));
     for (const [at, recorder] of [this.sendLag, this.waited, this.rowWait].entries())
       recorder.fold(stats.run.histograms[at] as TrackedHistogram, stats.nextFrame);
@@ -155,6 +153,26 @@ export class StatsRecorder {
     this.#sealLoad(next, load);
     this.#window = next;
     stats.horizonMs = next * WINDOW_MS;
+  }
+
+  /** Moves what was recorded into the totals and the current window. */
+  #foldStep(number: number): void {
+    const stats = this.#stats;
+    const content = this.step(number).fold(stats.step(number), stats.nextFrame);
+    if (content === null) return;
+    stats.addWindow(number, { startMs: this.#window * WINDOW_MS, widthMs: WINDOW_MS, content });
+  }
+
+  /** Typical latency of the step's successful calls so far, in microseconds. */
+  typicalLatencyUs(step: number): number {
+    this.#foldStep(step);
+    return typicalUs(this.#stats.step(step).okLatency);
+  }
+
+  /** Typical duration of the group's successful rounds so far, in microseconds. */
+  typicalDurationUs(group: number): number {
+    this.group(group).fold(this.#stats.group(group), this.#stats.nextFrame);
+    return typicalUs(this.#stats.group(group).okDuration);
   }
 
   /** Whoever stood still for many windows made the same load in all of them. */

@@ -140,6 +140,10 @@ export class StepRecorder {
     this.#changed = true;
   }
 
+  get ok(): number {
+    return this.#counts[OK] ?? 0;
+  }
+
   /** Requests that went out, of any call: of the warm-up, and of those cut off, too. */
   sent(count: number): void {
     if (count === 0) return;

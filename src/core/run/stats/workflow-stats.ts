@@ -39,6 +39,8 @@ export const RUN_COUNTS = [
   /** Completed inside the measured time, whenever they were due. */
   "iterationsInside",
   "arrivalsStarted",
+  /** Of those interrupted: older than typical ones, and waiting for no call. */
+  "unresolved",
 ] as const;
 export const RUN_HISTOGRAMS = [
   /** How late arrivals began. */

@@ -74,6 +74,7 @@ const manifestFields = {
     startAfterMs: isFiniteNumber,
     warmupMs: isFiniteNumber,
     gracefulStopMs: isFiniteNumber,
+    unansweredMax: optional(isFiniteNumber),
   },
   ...{ setupMsMax: isFiniteNumber, teardownMsMax: isFiniteNumber, priority: oneOf(...PRIORITIES) },
   ...{ dependsOn: listOf(isText), isTest: isBoolean, corrected: isBoolean },

@@ -1,0 +1,17 @@
+/**
+ * Calls and iterations that the end of the graceful stop cut off. One that is younger than typical
+ * ones says nothing and is interrupted; an older one is unanswered, a failure.
+ */
+
+import type { Histogram } from "./histogram.ts";
+
+/** Name of the failure kind, in the list of kinds that cores and coordinators share. */
+export const UNANSWERED = "unanswered";
+
+/** What is younger than this share of its kind is typical. */
+const TYPICAL_QUANTILE = 0.99;
+
+/** Upper bound of typical times in microseconds; 0 when nothing of the kind ever succeeded. */
+export function typicalUs(succeeded: Histogram): number {
+  return succeeded.count === 0 ? 0 : succeeded.quantile(TYPICAL_QUANTILE);
+}
