@@ -29,6 +29,7 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly executors?: string;
   readonly executorMemory?: number;
   readonly allowCommand?: readonly string[];
+  readonly allowHttp?: readonly string[];
   readonly workflows?: string;
   readonly bundles: boolean;
   readonly gate?: readonly string[];
@@ -120,6 +121,10 @@ function registerStart(queue: Command): void {
     .option(
       "--allow-command <program...>",
       "programs the command executor may start (default: executor off)",
+    )
+    .option(
+      "--allow-http <host...>",
+      "hosts the http executor may reach: NAME, *.DOMAIN, address or network, each with :PORT; public (default: public)",
     )
     .option(
       "--capability <name=value>",
@@ -297,6 +302,7 @@ async function nodeOptions(
   const cluster = await clusterOf(options);
   const builtin = builtinExecutors({
     commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
+    http: options.allowHttp === undefined ? undefined : { allow: options.allowHttp },
     loadtest: {
       resultsDirectory: join(options.dataDir, "loadtests"),
       workflows: options.workflows,

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { commandExecutor } from "./command.ts";
-import { httpExecutor } from "./http.ts";
+import { httpExecutor as httpExecutorOf } from "./http.ts";
 import { loadtestExecutor } from "./loadtest.ts";
 import { sleepExecutor } from "./sleep.ts";
 
@@ -52,6 +52,7 @@ describe("sleep", () => {
 });
 
 describe("http", () => {
+  const httpExecutor = httpExecutorOf({ allow: ["127.0.0.1"] });
   let server: Server;
   let url: string;
   beforeAll(async () => {
@@ -99,9 +100,8 @@ describe("http", () => {
     [404, true],
     [400, true],
   ])("treats %i as final: %s", async (status, final) => {
-    const error = await httpExecutor({ url: `${url}/${status}` }, context()).catch(
-      (caught: unknown) => caught,
-    );
+    const answer = Promise.resolve(httpExecutor({ url: `${url}/${status}` }, context()));
+    const error = await answer.catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(Error);
     expect(error instanceof NotRetryable).toBe(final);
   });
