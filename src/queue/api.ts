@@ -21,7 +21,7 @@ import {
 } from "./api/submit-request.ts";
 import type { ClusterStatus, QueueActivity, Task } from "./api/types.ts";
 import { isSteering, steeringEntry } from "./audit-entries.ts";
-import { bulkMethods, taskFilter } from "./bulk-api.ts";
+import { bulkMethods, reason, taskFilter } from "./bulk-api.ts";
 import { fileMethods, listFiles } from "./file-api.ts";
 import { inTime } from "./in-time.ts";
 import { putLimits, reviveTasks } from "./leader/administration.ts";
@@ -51,7 +51,7 @@ const oneTask = z
   .object({
     id: taskId.optional(),
     task_id: taskId.optional(),
-    reason: z.string().max(1_000).optional(),
+    reason,
   })
   .transform((params, context) => {
     const id = params.id ?? params.task_id;

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { isTerminal, TASK_STATES, type TaskState } from "../core/queue/states.ts";
-import { parseParams, queueName, taskId } from "./api/submit-request.ts";
+import { parseParams, queueName, storable, taskId } from "./api/submit-request.ts";
 import { removeTasks, reviveTasks } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { Reader } from "./store/reader.ts";
@@ -15,15 +15,15 @@ const state = z.enum(TASK_STATES);
 export const taskFilter = z.strictObject({
   state: state.optional(),
   states: z.array(state).min(1).optional(),
-  executor: z.string().optional(),
-  node: z.string().optional(),
-  schedule: z.string().optional(),
+  executor: storable("the name").optional(),
+  node: storable("the name").optional(),
+  schedule: storable("the name").optional(),
   queue: queueName.optional(),
-  search: z.string().max(200).optional(),
+  search: storable("the text").max(200).optional(),
   before: taskId.optional(),
 });
 
-const reason = z.string().max(1_000).optional();
+export const reason = storable("the reason").max(1_000).optional();
 const ids = z.array(taskId).min(1).max(QUEUE_LIMITS.listTasksMax);
 /** Tasks by name, or all that fit a filter. */
 const named = z.strictObject({ ids, reason });

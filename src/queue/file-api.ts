@@ -4,6 +4,7 @@ import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { parseParams, taskId } from "./api/submit-request.ts";
+import type { TaskFile } from "./api/types.ts";
 import type { Reader } from "./store/reader.ts";
 import type { LeaderMethod } from "./worker-api.ts";
 
@@ -18,6 +19,15 @@ const name = z
   .max(QUEUE_LIMITS.fileNameLengthMax)
   .regex(/^[\w.-]+$/, "letters, digits, dots and dashes")
   .refine((text) => !/^\.+$/.test(text), "not only dots");
+
+/** What a header can hold, such as `text/plain; charset=utf-8`. */
+const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+[\x20-\x7e]*$/;
+const UNKNOWN_TYPE = "application/octet-stream";
+
+/** As a header; files attached by earlier versions may have any text. */
+export function mediaTypeOf(file: Pick<TaskFile, "media_type">): string {
+  return MEDIA_TYPE.test(file.media_type) ? file.media_type : UNKNOWN_TYPE;
+}
 
 export const fileMethods: Readonly<Record<string, LeaderMethod>> = {
   async use_file(leader, params) {
@@ -47,7 +57,7 @@ export const fileMethods: Readonly<Record<string, LeaderMethod>> = {
       lease_token: z.uuid(),
       name,
       hash,
-      media_type: z.string().max(100).default("application/octet-stream"),
+      media_type: z.string().max(100).regex(MEDIA_TYPE, "as type/subtype").default(UNKNOWN_TYPE),
     });
     const { task_id, lease_token, ...file } = parseParams(schema, params);
     await leader.files.attach({ task_id, lease_token }, file);

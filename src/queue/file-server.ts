@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { HttpError } from "../host/control/http-error.ts";
 import type { Answer, ControlRequest } from "../host/control/server.ts";
+import { mediaTypeOf } from "./file-api.ts";
 import type { Reader } from "./store/reader.ts";
 
 /**
@@ -21,7 +22,7 @@ export async function sendFile(reader: Reader, request: ControlRequest): Promise
     throw new HttpError(404, `task ${id} has no file "${name.slice(0, 200)}"`);
   const response = request.takeResponse();
   response.writeHead(200, {
-    "content-type": file.media_type,
+    "content-type": mediaTypeOf(file),
     "content-length": file.bytes,
     "content-security-policy": SANDBOX,
     "x-content-type-options": "nosniff",

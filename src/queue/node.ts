@@ -27,6 +27,7 @@ import { Leader } from "./leader/leader.ts";
 import { QueueMetrics } from "./leader/metrics.ts";
 import { LEADER_BELIEVED_MS, LeaderFinder } from "./leader-finder.ts";
 import type { NodeOptions } from "./node-options.ts";
+import type { NodeReadiness } from "./served-node.ts";
 import { checkAddress, QueueServer } from "./server.ts";
 import { shareToken } from "./shared-token.ts";
 import { type Database, loadMigrations } from "./store/database.ts";
@@ -89,9 +90,14 @@ export class QueueNode implements ApiHost {
 
   private constructor(options: NodeOptions, database: Database) {
     this.#options = options;
-    this.background = new Background((work, error) =>
-      options.log.event("error", "work.failed", { work, problem: errorText(error) }),
-    );
+    this.background = new Background((work, error) => {
+      // Another node leads: that is no failure, and its own line says so.
+      const deposed = error instanceof QueueError && error.code === "NOT_LEADER";
+      options.log.event(deposed ? "info" : "error", deposed ? "work.ended" : "work.failed", {
+        work,
+        problem: errorText(error),
+      });
+    });
     this.#database = database;
     this.#assigned = options.role;
     this.reader = new Reader(database, options.settings.heartbeatMs);
@@ -171,10 +177,12 @@ export class QueueNode implements ApiHost {
     this.#audit?.record(event);
   }
 
-  /** Whether work can be taken: the database answers, and somebody leads. */
-  async ready(): Promise<boolean> {
+  /** Whether work can be taken: the database answers, somebody leads, and accepts this node. */
+  async ready(): Promise<NodeReadiness> {
+    const why = this.#worker?.refusal ?? null;
+    if (why !== null) return { ready: false, why };
     const leader = await this.reader.leader().catch(() => null);
-    return leader?.alive === true;
+    return { ready: leader?.alive === true };
   }
 
   leader(): Leader | undefined {

@@ -4,12 +4,12 @@ import { z } from "zod";
 import { CATCH_UPS } from "../core/queue/catch-up.ts";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
-import { parseParams, parseSubmit, submitSchema } from "./api/submit-request.ts";
+import { parseParams, parseSubmit, storable, submitSchema } from "./api/submit-request.ts";
 import { inTime } from "./in-time.ts";
 import type { LeaderMethod } from "./worker-api.ts";
 
 const named = z.object({
-  schedule_id: z.string().min(1).max(QUEUE_LIMITS.executorLengthMax),
+  schedule_id: storable("the id").min(1).max(QUEUE_LIMITS.executorLengthMax),
 });
 
 export const scheduleMethods: Readonly<Record<string, LeaderMethod>> = {

@@ -6,6 +6,12 @@ import type { Feed } from "./leader/feed.ts";
 import type { QueueMetrics } from "./leader/metrics.ts";
 import type { Reader } from "./store/reader.ts";
 
+export interface NodeReadiness {
+  readonly ready: boolean;
+  /** Why it is not, though the process is well. */
+  readonly why?: string;
+}
+
 export interface ServedNode {
   readonly nodeId: string;
   readonly roleName: "leader" | "worker" | "observer";
@@ -14,7 +20,7 @@ export interface ServedNode {
   readonly reader: Reader;
   readonly background: Background;
   readonly audited: AuditCounts;
-  ready(): Promise<boolean>;
+  ready(): Promise<NodeReadiness>;
   /** Undefined where this node leads, or nobody does. */
   leaderUrl(): Promise<string | undefined>;
 }

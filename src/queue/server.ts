@@ -113,7 +113,7 @@ export class QueueServer {
         if (refusal !== null) throw new QueueError("FORBIDDEN", refusal);
       },
       alive: () => ({ ok: true }),
-      ready: async () => ({ ready: await node.ready(), role: node.roleName }),
+      ready: async () => ({ ...(await node.ready()), role: node.roleName }),
       metrics: async () => node.metrics.all(await api.clusterStatus(), node.audited),
       describeError,
       work: () => node.background.list(),

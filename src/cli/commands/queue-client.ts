@@ -133,8 +133,16 @@ function registerSubmit(queue: Command): void {
       'placement constraints, e.g. \'{"requires_capabilities":{"gpu":"nvidia"}}\'',
       parseJson,
     )
-    .option("--attempt-timeout <seconds>", "that one execution may take", parseSeconds)
-    .option("--timeout <seconds>", "after which it is cancelled unless it has ended", parseSeconds)
+    .option(
+      "--attempt-timeout <duration>",
+      "that one execution may take (2s, 5m; a number is seconds)",
+      parseSeconds,
+    )
+    .option(
+      "--timeout <duration>",
+      "after which it is cancelled unless it has ended (likewise)",
+      parseSeconds,
+    )
     .option("--depends-on <id...>", "tasks that must succeed first")
     .option(
       "-e, --env <name=value>",

@@ -123,8 +123,14 @@ export function parseWhole(text: string): number {
   return Number(text);
 }
 
+/** Seconds as a number, or a duration such as `2s` and `5m`. */
 export function parseSeconds(text: string): number {
-  if (!/^\d{1,7}(\.\d+)?$/.test(text)) throw new InvalidArgumentError("write seconds");
+  if (/^\d{1,7}(\.\d+)?$/.test(text)) return Number(text);
+  return secondsOf(text);
+}
+
+function parseNumber(text: string): number {
+  if (!/^\d{1,7}(\.\d+)?$/.test(text)) throw new InvalidArgumentError("write a number");
   return Number(text);
 }
 
@@ -135,7 +141,7 @@ export function parseBackoff(text: string): Backoff {
     const [name = "", value] = part.split("=", 2);
     if (value === undefined && BACKOFF_KINDS.some((kind) => kind === name)) backoff["kind"] = name;
     else if (name === "base" || name === "cap") backoff[name] = secondsOf(value ?? "");
-    else if (name === "factor" || name === "jitter") backoff[name] = parseSeconds(value ?? "");
+    else if (name === "factor" || name === "jitter") backoff[name] = parseNumber(value ?? "");
     else throw new InvalidArgumentError("write e.g. exponential,base=1s,factor=2,cap=5m,jitter=1");
   }
   const problem = backoffProblem(backoff);

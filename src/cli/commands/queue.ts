@@ -79,7 +79,8 @@ Examples:
 }
 
 function registerStart(queue: Command): void {
-  withRetention(withLoadtests(withAccess(withAuditLog(withLogFile(queue.command("start"))))))
+  const start = withExecutors(withAuditLog(withLogFile(queue.command("start"))));
+  withRetention(withLoadtests(withAccess(start)))
     .description("run a node in the foreground; prints one JSON line when it is ready")
     .addOption(
       new Option("--listen <host:port>", "where the API and the page are served")
@@ -114,19 +115,6 @@ function registerStart(queue: Command): void {
         .env("HYPERSCALE_NODE_ROLE"),
     )
     .option(
-      "--executors <file>",
-      "TypeScript or JavaScript file whose exports are executors; each execution has its own process",
-    )
-    .option("--executor-memory <MiB>", "that one execution may hold (default: 512)", parseCount)
-    .option(
-      "--allow-command <program...>",
-      "programs the command executor may start (default: executor off)",
-    )
-    .option(
-      "--allow-http <host...>",
-      "hosts the http executor may reach: NAME, *.DOMAIN, address or network, each with :PORT; public (default: public)",
-    )
-    .option(
       "--capability <name=value>",
       "what this node offers to placement; repeatable",
       collectCapability,
@@ -151,6 +139,24 @@ function registerStart(queue: Command): void {
         .default("info"),
     )
     .action(startNode);
+}
+
+function withExecutors(command: Command): Command {
+  return command
+    .option(
+      "--executors <file>",
+      "TypeScript or JavaScript file whose exports are executors; each execution has its own process",
+    )
+    .option("--executor-memory <MiB>", "that one execution may hold (default: 512)", parseCount)
+    .option(
+      "--allow-command <program...>",
+      "programs the command executor may start (default: executor off)",
+    )
+    .option(
+      "--allow-http <host...>",
+      "hosts the http executor may reach: NAME, *.DOMAIN, address or network, each with an optional " +
+        ":PORT, or public (default: public)",
+    );
 }
 
 function withAccess(command: Command): Command {

@@ -53,6 +53,8 @@ export const QUEUE_LIMITS = {
   fileNameLengthMax: 200,
   /** Calls in one JSON-RPC batch, tasks in one submit. */
   batchCallsMax: 5_000,
+  /** Answers to the calls of one JSON-RPC batch, as JSON text. */
+  batchAnswerBytesMax: 16 * 1024 * 1024,
   keyLengthMax: 512,
   executorLengthMax: 128,
   /** Of one task: a join over a batch has many. */

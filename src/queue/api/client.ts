@@ -24,7 +24,6 @@ import { loadFile, storeFile } from "./files.ts";
 import { RemoteFiles } from "./remote-files.ts";
 import { RpcClients } from "./rpc-clients.ts";
 import { checkInput } from "./standard-schema.ts";
-import type { SubmitRequest } from "./submit-request.ts";
 import type {
   ClusterStatus,
   LogLine,
@@ -244,9 +243,10 @@ export class QueueClient<Known extends Definitions = Definitions> {
   async putSchedule(
     id: string,
     cron: string,
-    task: SubmitRequest,
+    task: TypedSubmit<Known>,
     options: ScheduleOptions = {},
   ): Promise<void> {
+    await this.#check([task]);
     await this.#rpc.call("put_schedule", { schedule_id: id, cron, task, ...options });
   }
 

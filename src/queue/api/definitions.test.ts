@@ -49,6 +49,8 @@ describe("typed executors", () => {
     const wrong = { executor: "thumbnail", input: { url: 5 } } as unknown as TypedSubmit<Known>;
     await expect(client.submit(wrong)).rejects.toThrow(/thumbnail: input\.url: /);
     await expect(client.submitMany([wrong])).rejects.toThrow(/thumbnail: input\.url: /);
+    const scheduled = client.putSchedule("nightly", "0 3 * * *", wrong);
+    await expect(scheduled).rejects.toThrow(/thumbnail: input\.url: /);
     client.close();
   });
 
@@ -77,6 +79,11 @@ describe("typed executors", () => {
       await client.submit({ executor: "thumbnail", input: { url: 5 } });
       // @ts-expect-error: also among many.
       await client.submitMany([{ executor: "plain" }, { executor: "other" }]);
+      await client.putSchedule("nightly", "0 3 * * *", { executor: "plain" });
+      // @ts-expect-error: there is no such executor to schedule.
+      await client.putSchedule("nightly", "0 3 * * *", { executor: "nosuch" });
+      // @ts-expect-error: the input of a scheduled task is missing.
+      await client.putSchedule("nightly", "0 3 * * *", { executor: "thumbnail" });
     };
     expect(typed).toBeTypeOf("function");
     client.close();

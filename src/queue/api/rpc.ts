@@ -3,6 +3,7 @@
 import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { DatabaseUnavailable, ERROR_CODES, QueueError } from "../../core/queue/errors.ts";
+import { checkBatch, runBatch } from "./batch.ts";
 
 type RpcId = string | number | null;
 
@@ -42,9 +43,24 @@ export async function answerRpc(
     const problem = `a batch holds at most ${QUEUE_LIMITS.batchCallsMax} calls, this one ${message.length}`;
     return failure(null, new QueueError("INVALID_REQUEST", problem));
   }
-  const answers = await Promise.all(message.map((one) => answerOne(one, handler)));
+  try {
+    checkBatch(message);
+  } catch (error) {
+    return failure(null, error);
+  }
+  const answers = await runBatch(
+    message,
+    (one) => answerOne(one, handler),
+    (one, error) => failure(idOf(one), error),
+  );
   const responses = answers.filter((answer) => answer !== undefined);
   return responses.length === 0 ? undefined : responses;
+}
+
+/** The id of a call whose method is known. */
+function idOf(message: unknown): RpcId {
+  const { id } = Object(message) as { readonly id?: unknown };
+  return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
 async function answerOne(message: unknown, handler: Handler): Promise<RpcResponse | undefined> {

@@ -11,7 +11,8 @@ import { BACKOFF_KINDS, backoffProblem } from "../../core/queue/retry.ts";
 import { issueWords } from "./issue-words.ts";
 import type { NewTask } from "./types.ts";
 
-const storable = (what: string) =>
+/** Text that PostgreSQL can store and compare. */
+export const storable = (what: string) =>
   z
     .string()
     .refine(
@@ -34,7 +35,9 @@ export const queueName = z
 
 const placement = z.strictObject({
   requires_executors: nodes.optional(),
-  requires_capabilities: z.record(name, z.union([z.string(), z.number(), z.boolean()])).optional(),
+  requires_capabilities: z
+    .record(name, z.union([storable("the value"), z.number(), z.boolean()]))
+    .optional(),
   allowed_nodes: nodes.optional(),
   forbidden_nodes: nodes.optional(),
   max_parallel_per_node: z.int().positive().optional(),

@@ -70,6 +70,7 @@ export class Worker {
   readonly #pace: Pace;
   readonly #reports: ReportSender;
   readonly #notes: NoteSender;
+  #refusal: string | null = null;
   #registering: Promise<void> | undefined;
   /** Calls of each kind that failed in a row. */
   readonly #failures = new Map<string, number>();
@@ -119,6 +120,11 @@ export class Worker {
     if (this.#options.registration.max_parallel > 0)
       loops.push(this.#askLoop(), this.#renewLoop(), this.#watchLoop());
     await Promise.all(loops);
+  }
+
+  /** Why the leader does not accept this node: another live process has its id. Null when it does. */
+  get refusal(): string | null {
+    return this.#refusal;
   }
 
   /**
@@ -414,11 +420,13 @@ export class Worker {
       try {
         await (await leader()).register(registration);
         this.#failures.delete("register");
+        this.#refusal = null;
         return;
       } catch (error) {
         this.#noteFailure("register", error);
         // A second process with this id: it takes no work until the first is gone.
         const refused = error instanceof QueueError && error.code === "CONFLICT";
+        this.#refusal = refused ? error.message : null;
         await this.#pause(refused ? settings.heartbeatMs : RETRY_MS);
       }
     }
