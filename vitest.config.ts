@@ -29,15 +29,15 @@ export default defineConfig({
   resolve: {
     alias: [
       {
-        find: /^hyperscale\/queue$/,
+        find: /^hyperscalejs\/queue$/,
         replacement: fileURLToPath(new URL("./src/queue/index.ts", import.meta.url)),
       },
       {
-        find: /^hyperscale\/([a-z0-9]+)$/,
+        find: /^hyperscalejs\/([a-z0-9]+)$/,
         replacement: fileURLToPath(new URL("./src/protocols/$1/index.ts", import.meta.url)),
       },
       {
-        find: /^hyperscale$/,
+        find: /^hyperscalejs$/,
         replacement: fileURLToPath(new URL("./src/index.ts", import.meta.url)),
       },
     ],

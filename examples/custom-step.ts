@@ -5,7 +5,7 @@
 import { scrypt } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { promisify } from "node:util";
-import { CustomResult, measure, workflow } from "hyperscale";
+import { CustomResult, measure, workflow } from "hyperscalejs";
 
 const derive = promisify(scrypt);
 

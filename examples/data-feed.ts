@@ -1,7 +1,7 @@
 // Rows of data for iterations. `accounts` comes from a CSV file and gives each row exactly once over
 // all virtual users and cores: the run ends when every account was used. `orders` is made up as needed.
 
-import { feed, workflow } from "hyperscale";
+import { feed, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 

@@ -1,7 +1,7 @@
 // A GraphQL server as a target: queries are described, and `step` performs them. Asking a failed call
 // for `data` ends the iteration because of that call, so `data` needs no check of its own.
 
-import { flow, graphql } from "hyperscale";
+import { flow, graphql } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 const api = graphql.target(`${target}/graphql`);

@@ -1,7 +1,7 @@
 // GraphQL over HTTP. Documents are checked when the file is loaded; an answer with errors inside
 // counts as a failure of kind "application", although its status is 200.
 
-import { graphql, workflow } from "hyperscale";
+import { graphql, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 const api = `${target}/graphql`;

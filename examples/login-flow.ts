@@ -1,7 +1,7 @@
 // Two workflows in one file. The first logs in a few times and hands its token over; the second
 // starts when the first is done, and uses it. A value flows only if both sides name each other.
 
-import { url, workflow } from "hyperscale";
+import { url, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 const users = url(`${target}/users`);

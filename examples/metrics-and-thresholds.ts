@@ -1,7 +1,7 @@
 // Figures of your own, and what must hold. A threshold can look at one step, one tag, a custom metric
 // or the last seconds only, and can end the run as soon as it fails.
 
-import { counter, rate, trend, workflow } from "hyperscale";
+import { counter, rate, trend, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 

@@ -2,7 +2,7 @@
 //   hyperscale demo-target   and   hyperscale run examples/mix.ts
 // One of them alone, once:       hyperscale run examples/mix.ts --only buy --trace
 
-import { counter, flow, http, mix, route } from "hyperscale";
+import { counter, flow, http, mix, route } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 const shop = http.target(target);

@@ -2,7 +2,7 @@
 // visitors do. Latency counts from the moment each was due, so a stall of the server is seen in full.
 // Try it: while this runs,  hyperscale ping "http://127.0.0.1:8089/stall?ms=1000"
 
-import { http, workflow } from "hyperscale";
+import { http, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 

@@ -1,7 +1,7 @@
 // A first workflow: three steps, a check and two thresholds. `npm start` runs it against the bundled
 // demo target; on its own:  hyperscale demo-target   and   hyperscale run examples/quickstart.ts
 
-import { http, workflow } from "hyperscale";
+import { http, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 

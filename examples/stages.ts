@@ -1,7 +1,7 @@
 // Virtual users in stages: up, hold, up to a peak, down. Each stage is a straight line from where
 // the one before ended. For arrivals per second instead of users, see `rateStages`.
 
-import { http, workflow } from "hyperscale";
+import { http, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 

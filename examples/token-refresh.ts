@@ -2,7 +2,7 @@
 // over iterations, a helper that several flows could use, and a call that is tried again by hand.
 //   hyperscale demo-target   and   hyperscale run examples/token-refresh.ts
 
-import { type FlowContext, flow, http } from "hyperscale";
+import { type FlowContext, flow, http } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 const shop = http.target(target);

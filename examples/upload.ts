@@ -1,7 +1,7 @@
 // A form with a file, a file as it is, and a body that is made while it is sent. Files stand beside
 // the workflow; short ones are read once, long ones while they are sent.
 
-import { file, http, workflow } from "hyperscale";
+import { file, http, workflow } from "hyperscalejs";
 
 const target = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089", {
   headers: { "x-client": "upload example" },

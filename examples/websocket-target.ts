@@ -1,7 +1,7 @@
 // A WebSocket server as a target. Each user keeps one connection; what comes unasked is counted as
 // "push" and measured from the moment that each message names.
 
-import { flow, ws } from "hyperscale";
+import { flow, ws } from "hyperscalejs";
 
 const target = (process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089").replace(/^http/, "ws");
 const room = ws.target(`${target}/ws`);

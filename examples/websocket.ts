@@ -1,7 +1,7 @@
 // WebSocket. A prepared exchange sends a message and waits for its answer on a connection the virtual
 // user keeps. In functions, `ws` connects, sends, receives and asks; each call is measured by itself.
 
-import { websocket, workflow } from "hyperscale";
+import { websocket, workflow } from "hyperscalejs";
 
 const target = (process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089").replace(/^http/, "ws");
 

@@ -1,4 +1,4 @@
-/** What a workflow file imports from "hyperscale". */
+/** What a workflow file imports from "hyperscalejs". */
 
 export { type Duration, formatDuration, parseDuration } from "./core/base/duration.ts";
 export { stairs } from "./core/run/plan/stairs.ts";

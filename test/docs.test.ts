@@ -61,17 +61,17 @@ function completed(code: string): string {
     : code;
   if (/^import /m.test(code)) return `${body}\nexport {};\n`;
   const names = Object.keys(product).filter((name) => new RegExp(`\\b${name}\\b`).test(body));
-  return `import { ${names.join(", ")} } from "hyperscale";\n${body}\nexport {};\n`;
+  return `import { ${names.join(", ")} } from "hyperscalejs";\n${body}\nexport {};\n`;
 }
 
-/** "hyperscale", "hyperscale/queue", … as package.json exports them, but from the sources. */
+/** "hyperscalejs", "hyperscalejs/queue", … as package.json exports them, but from the sources. */
 function exportedSources(): Record<string, string[]> {
   const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, unknown> };
   const entries = Object.entries(exports).flatMap(([name, value]) => {
     const built = (value as { default?: string } | null)?.default ?? "";
     if (!built.startsWith("./dist/")) return [];
     const source = built.replace("./dist/", "../../src/").replace(/\.js$/, ".ts");
-    return [[`hyperscale${name.slice(1)}`, [source]]];
+    return [[`hyperscalejs${name.slice(1)}`, [source]]];
   });
   return Object.fromEntries(entries) as Record<string, string[]>;
 }

@@ -43,7 +43,7 @@ const inBodies = linesOf("In the body of a flow");
 const inDeclarations = linesOf("In options and declarations");
 const imported = Object.keys(product).filter((name) => name !== "once");
 const head = [
-  `import { ${imported.join(", ")} } from "hyperscale";`,
+  `import { ${imported.join(", ")} } from "hyperscalejs";`,
   'import { browse, buy, load, options, paid, shop } from "./names.ts";',
   "",
 ].join("\n");
@@ -68,7 +68,7 @@ function write(name: string, code: string): string {
 }
 
 const [, names = ""] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
-write("names.ts", `import { counter, feed, flow, http } from "hyperscale";\n${names}`);
+write("names.ts", `import { counter, feed, flow, http } from "hyperscalejs";\n${names}`);
 const bodies = inBodies.map(({ written }, at) => {
   const body = `async ({ step, check, poll, pause, data, setup, state }) => {\n${written}\n}`;
   return write(`body-${at}.ts`, `${head}export default flow("own", options, ${body});\n`);

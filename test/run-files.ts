@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Two at a time: they wait more than they compute. */
 const PROGRAM = `
-import { run } from "hyperscale";
+import { run } from "hyperscalejs";
 const runs = JSON.parse(process.argv[1]);
 async function next() {
   for (let one = runs.shift(); one !== undefined; one = runs.shift()) {

@@ -25,7 +25,7 @@ const ENTRIES: readonly string[] = [
   "src/client/index.ts",
   "src/queue/isolation/child-main.ts",
 ];
-/** Protocols that are part of "hyperscale" itself; each of the others is "hyperscale/<folder>". */
+/** Protocols that are part of "hyperscalejs" itself; each of the others is "hyperscalejs/<folder>". */
 const INSIDE = /^src\/protocols\/(?:graphql|http|http1|http2|websocket)\//;
 
 /** All of them, with the door of each protocol that is imported by its own name. */

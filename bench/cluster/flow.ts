@@ -1,6 +1,6 @@
 /** The load of the rows: each executor core asks under its own process number, so that the target tells them apart. */
 
-import { workflow } from "hyperscale";
+import { workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 const path = `${target}/${process.pid}`;

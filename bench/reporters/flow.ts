@@ -1,6 +1,6 @@
 /** 50 steps that wait as calls do: from half a millisecond to half a second, most of them some 10 ms. */
 
-import { measure, workflow } from "hyperscale";
+import { measure, workflow } from "hyperscalejs";
 
 const STEPS = 50;
 /** A call takes some 16 ms: as many as make 100,000 of them per second. */

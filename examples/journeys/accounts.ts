@@ -1,6 +1,6 @@
 // An account for every user: each row of the file goes to one user, who logs in once and keeps its token.
 
-import { feed, flow, http } from "hyperscale";
+import { feed, flow, http } from "hyperscalejs";
 
 const api = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090");
 

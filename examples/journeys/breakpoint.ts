@@ -1,7 +1,7 @@
 // How many users does it bear? The load is doubled until a threshold breaks, then the gap is halved. For
 // arrivals instead of users write `rate: { from: 50, to: 5_000 }`.
 
-import { flow, http } from "hyperscale";
+import { flow, http } from "hyperscalejs";
 
 const api = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090");
 const seat = api.get("/seat");

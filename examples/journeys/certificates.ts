@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { flow, http } from "hyperscale";
+import { flow, http } from "hyperscalejs";
 
 const folder = process.env["CERTIFICATES"] ?? "certificates";
 const pem = (name: string) => readFileSync(join(folder, name), "utf8");

@@ -1,7 +1,7 @@
 // Users of one room. Each keeps a connection, says something, and waits until the room has told it to
 // everybody, itself included. What comes unasked is "heard", and measured from the moment it was sent.
 
-import { flow, ws } from "hyperscale";
+import { flow, ws } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090";
 const room = ws.target(`${target.replace(/^http/, "ws")}/chat`);

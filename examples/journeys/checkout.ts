@@ -1,7 +1,7 @@
 // Log in, fill a cart, pay. The login form has a hidden field that must go back, its answer redirects, and
 // the session is a cookie that each user keeps by itself.
 
-import { counter, flow, http, route } from "hyperscale";
+import { counter, flow, http, route } from "hyperscalejs";
 
 const shop = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090");
 const loginPage = shop.get("/login");

@@ -1,7 +1,7 @@
 // GraphQL: a query and a mutation with variables. An answer with errors in it is a failed call, although its
 // status is 200.
 
-import { flow, graphql } from "hyperscale";
+import { flow, graphql } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090";
 const api = graphql.target(`${target}/graphql`);

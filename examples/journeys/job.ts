@@ -1,7 +1,7 @@
 // Hand in a job, ask until it is done, fetch what came out. Every question is a call of its own; the wait as
 // a whole is the group "report is ready".
 
-import { flow, http, route } from "hyperscale";
+import { flow, http, route } from "hyperscalejs";
 
 const api = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090");
 

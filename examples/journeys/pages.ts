@@ -1,7 +1,7 @@
 // Read a list page by page until there is no next one. How many calls an iteration makes is what the server
 // says; all of them are one step, because they are one thing.
 
-import { flow, http } from "hyperscale";
+import { flow, http } from "hyperscalejs";
 
 const api = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090");
 

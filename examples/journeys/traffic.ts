@@ -1,7 +1,7 @@
 // What a shop sees: 70 of 100 visits browse, 25 search, 5 buy. One load, three flows, each with its own
 // figures and limits.
 
-import { feed, flow, http, mix, route } from "hyperscale";
+import { feed, flow, http, mix, route } from "hyperscalejs";
 
 const shop = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090");
 const list = shop.get("/items?page=1");

@@ -1,6 +1,6 @@
 // Send a form with a file and a field, then fetch the file again. The path is relative to this file.
 
-import { file, flow, http, route } from "hyperscale";
+import { file, flow, http, route } from "hyperscalejs";
 
 const api = http.target(process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090");
 const form = { picture: file("data/badge.svg"), title: "my badge" };

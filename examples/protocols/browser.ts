@@ -3,8 +3,8 @@
 //   npm install playwright-core && npx playwright-core install chromium
 //   BROWSER_URL=http://127.0.0.1:8080 hyperscale run examples/protocols/browser.ts
 
-import { flow, trend } from "hyperscale";
-import { browser } from "hyperscale/browser";
+import { flow, trend } from "hyperscalejs";
+import { browser } from "hyperscalejs/browser";
 
 const shop = browser.target(process.env["BROWSER_URL"] ?? "http://127.0.0.1:8080");
 const largestPaint = trend("lcp");

@@ -2,8 +2,8 @@
 //
 //   DNS_URL=dns://127.0.0.1:53 hyperscale run examples/protocols/dns.ts
 
-import { flow } from "hyperscale";
-import { dns } from "hyperscale/dns";
+import { flow } from "hyperscalejs";
+import { dns } from "hyperscalejs/dns";
 
 const names = dns.target(process.env["DNS_URL"] ?? "dns://127.0.0.1:53");
 const query = names.query("fixed.test", "A", { timeout: "2s" });

@@ -3,8 +3,8 @@
 //   npm install basic-ftp
 //   FTP_URL=ftp://shop:secret@127.0.0.1:21 hyperscale run examples/protocols/ftp.ts
 
-import { flow } from "hyperscale";
-import { ftp } from "hyperscale/ftp";
+import { flow } from "hyperscalejs";
+import { ftp } from "hyperscalejs/ftp";
 
 const files = ftp.target(process.env["FTP_URL"] ?? "ftp://127.0.0.1:21");
 

@@ -2,7 +2,7 @@
 //
 //   GRAPHQL_URL=http://127.0.0.1:4000/graphql hyperscale run examples/protocols/graphql-subscriptions.ts
 
-import { flow, graphql } from "hyperscale";
+import { flow, graphql } from "hyperscalejs";
 
 const api = graphql.target(process.env["GRAPHQL_URL"] ?? "http://127.0.0.1:4000/graphql");
 

@@ -2,8 +2,8 @@
 //
 //   GRPC_URL=grpc://127.0.0.1:50051 hyperscale run examples/protocols/grpc.ts
 
-import { flow } from "hyperscale";
-import { grpc } from "hyperscale/grpc";
+import { flow } from "hyperscalejs";
+import { grpc } from "hyperscalejs/grpc";
 
 interface Item {
   readonly id: string;

@@ -3,8 +3,8 @@
 //   npm install @currentspace/http3
 //   HTTP3_URL=https://127.0.0.1:8443 HTTP3_INSECURE=1 hyperscale run examples/protocols/http3.ts
 
-import { flow } from "hyperscale";
-import { http3 } from "hyperscale/http3";
+import { flow } from "hyperscalejs";
+import { http3 } from "hyperscalejs/http3";
 
 const shop = http3.target(process.env["HTTP3_URL"] ?? "https://127.0.0.1:8443", {
   insecure: process.env["HTTP3_INSECURE"] === "1",

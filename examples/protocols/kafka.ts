@@ -3,8 +3,8 @@
 //   npm install kafkajs
 //   KAFKA_URL=kafka://127.0.0.1:9092 hyperscale run examples/protocols/kafka.ts
 
-import { flow } from "hyperscale";
-import { kafka } from "hyperscale/kafka";
+import { flow } from "hyperscalejs";
+import { kafka } from "hyperscalejs/kafka";
 
 const events = kafka.target(process.env["KAFKA_URL"] ?? "kafka://127.0.0.1:9092");
 const TOPIC = "hyperscale-orders";

@@ -2,8 +2,8 @@
 //
 //   MEMCACHED_URL=memcached://127.0.0.1:11211 hyperscale run examples/protocols/memcached.ts
 
-import { flow } from "hyperscale";
-import { memcached } from "hyperscale/memcached";
+import { flow } from "hyperscalejs";
+import { memcached } from "hyperscalejs/memcached";
 
 const cache = memcached.target(process.env["MEMCACHED_URL"] ?? "memcached://127.0.0.1:11211");
 

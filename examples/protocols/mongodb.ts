@@ -3,8 +3,8 @@
 //   npm install bson
 //   MONGODB_URL=mongodb://127.0.0.1:27017/shop hyperscale run examples/protocols/mongodb.ts
 
-import { flow } from "hyperscale";
-import { mongodb } from "hyperscale/mongodb";
+import { flow } from "hyperscalejs";
+import { mongodb } from "hyperscalejs/mongodb";
 
 const db = mongodb.target(process.env["MONGODB_URL"] ?? "mongodb://127.0.0.1:27017/shop");
 

@@ -2,8 +2,8 @@
 //
 //   MQTT_URL=mqtt://127.0.0.1:1883 hyperscale run examples/protocols/mqtt.ts
 
-import { flow } from "hyperscale";
-import { mqtt } from "hyperscale/mqtt";
+import { flow } from "hyperscalejs";
+import { mqtt } from "hyperscalejs/mqtt";
 
 const broker = mqtt.target(process.env["MQTT_URL"] ?? "mqtt://127.0.0.1:1883");
 

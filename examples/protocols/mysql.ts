@@ -3,8 +3,8 @@
 //   npm install mysql2
 //   DATABASE_URL=mysql://shop:secret@127.0.0.1:3306/shop hyperscale run examples/protocols/mysql.ts
 
-import { flow } from "hyperscale";
-import { mysql } from "hyperscale/mysql";
+import { flow } from "hyperscalejs";
+import { mysql } from "hyperscalejs/mysql";
 
 const db = mysql.target(process.env["DATABASE_URL"] ?? "mysql://root@127.0.0.1:3306/shop");
 const TABLE =

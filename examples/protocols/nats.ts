@@ -2,8 +2,8 @@
 //
 //   NATS_URL=nats://127.0.0.1:4222 hyperscale run examples/protocols/nats.ts
 
-import { flow } from "hyperscale";
-import { nats } from "hyperscale/nats";
+import { flow } from "hyperscalejs";
+import { nats } from "hyperscalejs/nats";
 
 const bus = nats.target(process.env["NATS_URL"] ?? "nats://127.0.0.1:4222");
 

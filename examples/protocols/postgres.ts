@@ -2,8 +2,8 @@
 //
 //   DATABASE_URL=postgres://shop:secret@127.0.0.1:5432/shop hyperscale run examples/protocols/postgres.ts
 
-import { flow } from "hyperscale";
-import { postgres } from "hyperscale/postgres";
+import { flow } from "hyperscalejs";
+import { postgres } from "hyperscalejs/postgres";
 
 const db = postgres.target(
   process.env["DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres",

@@ -3,8 +3,8 @@
 //   npm install amqplib
 //   RABBITMQ_URL=amqp://127.0.0.1:5672 hyperscale run examples/protocols/rabbitmq.ts
 
-import { flow } from "hyperscale";
-import { rabbitmq } from "hyperscale/rabbitmq";
+import { flow } from "hyperscalejs";
+import { rabbitmq } from "hyperscalejs/rabbitmq";
 
 const broker = rabbitmq.target(process.env["RABBITMQ_URL"] ?? "amqp://127.0.0.1:5672");
 const LOG = "hyperscale-log";

@@ -2,8 +2,8 @@
 //
 //   REDIS_URL=redis://127.0.0.1:6379 hyperscale run examples/protocols/redis.ts
 
-import { flow } from "hyperscale";
-import { redis } from "hyperscale/redis";
+import { flow } from "hyperscalejs";
+import { redis } from "hyperscalejs/redis";
 
 const cache = redis.target(process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379");
 

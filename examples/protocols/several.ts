@@ -3,9 +3,9 @@
 //   SHOP_URL=http://127.0.0.1:8089 REDIS_URL=redis://127.0.0.1:6379 \
 //     DATABASE_URL=postgres://shop:secret@127.0.0.1:5432/shop hyperscale run examples/protocols/several.ts
 
-import { flow, http } from "hyperscale";
-import { postgres } from "hyperscale/postgres";
-import { redis } from "hyperscale/redis";
+import { flow, http } from "hyperscalejs";
+import { postgres } from "hyperscalejs/postgres";
+import { redis } from "hyperscalejs/redis";
 
 const shop = http.target(process.env["SHOP_URL"] ?? "http://127.0.0.1:8089");
 const cache = redis.target(process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379");

@@ -3,8 +3,8 @@
 //   npm install nodemailer
 //   SMTP_URL=smtp://127.0.0.1:25 hyperscale run examples/protocols/smtp.ts
 
-import { flow } from "hyperscale";
-import { smtp } from "hyperscale/smtp";
+import { flow } from "hyperscalejs";
+import { smtp } from "hyperscalejs/smtp";
 
 const relay = smtp.target(process.env["SMTP_URL"] ?? "smtp://127.0.0.1:25");
 const bill = relay.send({

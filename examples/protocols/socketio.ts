@@ -2,8 +2,8 @@
 //
 //   SOCKETIO_URL=http://127.0.0.1:3000/rooms hyperscale run examples/protocols/socketio.ts
 
-import { flow } from "hyperscale";
-import { socketio } from "hyperscale/socketio";
+import { flow } from "hyperscalejs";
+import { socketio } from "hyperscalejs/socketio";
 
 const chat = socketio.target(process.env["SOCKETIO_URL"] ?? "http://127.0.0.1:3000/rooms", {
   auth: { token: process.env["SOCKETIO_TOKEN"] ?? "" },

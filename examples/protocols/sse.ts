@@ -2,8 +2,8 @@
 //
 //   SSE_URL=http://127.0.0.1:8080 hyperscale run examples/protocols/sse.ts
 
-import { flow } from "hyperscale";
-import { sse } from "hyperscale/sse";
+import { flow } from "hyperscalejs";
+import { sse } from "hyperscalejs/sse";
 
 const shop = sse.target(process.env["SSE_URL"] ?? "http://127.0.0.1:8080");
 const few = shop.events("/few");

@@ -3,8 +3,8 @@
 //   npm install ssh2
 //   SSH_URL=ssh://shop:secret@127.0.0.1:22 hyperscale run examples/protocols/ssh.ts
 
-import { flow } from "hyperscale";
-import { ssh } from "hyperscale/ssh";
+import { flow } from "hyperscalejs";
+import { ssh } from "hyperscalejs/ssh";
 
 const host = ssh.target(process.env["SSH_URL"] ?? "ssh://root@127.0.0.1:22");
 

@@ -2,8 +2,8 @@
 //
 //   TCP_URL=tcp://127.0.0.1:6379 hyperscale run examples/protocols/tcp.ts
 
-import { flow } from "hyperscale";
-import { tcp } from "hyperscale/tcp";
+import { flow } from "hyperscalejs";
+import { tcp } from "hyperscalejs/tcp";
 
 const line = tcp.target(process.env["TCP_URL"] ?? "tcp://127.0.0.1:6379");
 const ping = line.request("PING\r\n", { answer: { until: "\r\n" }, timeout: "2s" });

@@ -2,8 +2,8 @@
 //
 //   UDP_URL=udp://127.0.0.1:53 hyperscale run examples/protocols/udp.ts
 
-import { flow } from "hyperscale";
-import { udp } from "hyperscale/udp";
+import { flow } from "hyperscalejs";
+import { udp } from "hyperscalejs/udp";
 
 const server = udp.target(process.env["UDP_URL"] ?? "udp://127.0.0.1:53");
 const question = Buffer.from("00070100000100000000000005666978656404746573740000010001", "hex");

@@ -1,4 +1,4 @@
-/** `hyperscale/client`: a cluster for programs. */
+/** `hyperscalejs/client`: a cluster for programs. */
 
 export { ClusterError } from "./client.ts";
 export {

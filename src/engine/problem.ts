@@ -30,7 +30,7 @@ function messageOf(error: unknown): string {
   if (missing !== null && /^k6(\/|$)/.test(missing[1] ?? ""))
     return "this is a script for k6, whose modules exist only there; see docs/guide/beside-other-tools.md";
   if (missing !== null) return `${missing[0]}; install it with: npm install ${missing[1]}`;
-  const message = error.message.replace(OWN_INDEX, '"hyperscale"');
+  const message = error.message.replace(OWN_INDEX, '"hyperscalejs"');
   return message.includes(cause.slice(2)) ? message : `${message}${cause}`;
 }
 

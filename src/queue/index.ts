@@ -1,4 +1,4 @@
-/** What `import … from "hyperscale/queue"` offers. */
+/** What `import … from "hyperscalejs/queue"` offers. */
 
 export { type ErrorCode, QueueError } from "../core/queue/errors.ts";
 export type { Placement } from "../core/queue/placement.ts";

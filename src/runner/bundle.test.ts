@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bundleWorkflow } from "./bundle.ts";
+import { bundleWorkflow, ownIndex } from "./bundle.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -41,6 +41,20 @@ describe("a bundled workflow", () => {
     try {
       expect(sourcesOf(bundle.address).sort()).toEqual([file, helper].sort());
       expect(bundle.address).not.toBe(pathToFileURL(file).href);
+    } finally {
+      await bundle.remove();
+    }
+  });
+
+  it.each(["hyperscalejs", "hyperscale"])("resolves %s to the package that runs", async (name) => {
+    const file = join(folder, "flow.ts");
+    const imports = `import { http } from "${name}";\nimport { redis } from "${name}/redis";\n`;
+    writeFileSync(file, `${imports}export default [http, redis];\n`);
+    const bundle = await bundleWorkflow(file);
+    try {
+      const text = readFileSync(fileURLToPath(bundle.address), "utf8");
+      expect(text).toContain(`from "${ownIndex()}"`);
+      expect(text).toContain(`from "${ownIndex()}/../protocols/redis/index.js"`);
     } finally {
       await bundle.remove();
     }

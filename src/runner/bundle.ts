@@ -100,16 +100,17 @@ const REQUIRE_BANNER =
   'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
 
 /**
- * `import … from "hyperscale"` means the package that runs, wherever it is installed, and
- * "hyperscale/redis" the folder of that protocol in it. `own` is the address of its index.
+ * `import … from "hyperscalejs"` means the package that runs, wherever it is installed, and
+ * "hyperscalejs/redis" the folder of that protocol in it. `own` is the address of its index. "hyperscale" is an alias
+ * for files written before the package was renamed.
  */
 const ownPackage = (own: string): Plugin => ({
   name: "hyperscale",
   setup(build) {
-    build.onResolve({ filter: /^hyperscale$/ }, () => ({ path: own, external: true }));
-    build.onResolve({ filter: /^hyperscale\/[a-z0-9-]+$/ }, ({ path }) => {
-      const name = path.replace("hyperscale/", "");
-      const door = new URL(`../protocols/${name}/index.js`, import.meta.url);
+    build.onResolve({ filter: /^hyperscale(js)?$/ }, () => ({ path: own, external: true }));
+    build.onResolve({ filter: /^hyperscale(js)?\/[a-z0-9-]+$/ }, ({ path }) => {
+      const name = path.replace(/^.*\//, "");
+      const door = new URL(`./protocols/${name}/index.js`, ownIndex());
       if (!existsSync(door)) return undefined;
       // Addresses are resolved when they are loaded: the index is left, and the folder entered.
       return { path: `${own}/../protocols/${name}/index.js`, external: true };
@@ -121,7 +122,7 @@ const ownPackage = (own: string): Plugin => ({
 const keptPackage: Plugin = {
   name: "hyperscale",
   setup(build) {
-    const own = /^hyperscale(\/[a-z0-9-]+)?$/;
+    const own = /^hyperscale(js)?(\/[a-z0-9-]+)?$/;
     build.onResolve({ filter: own }, ({ path }) => ({ path, external: true }));
   },
 };

@@ -41,7 +41,7 @@ it("resets, hangs, rubbish and closing in mid-body: the sum of kinds is what the
     .join("\n");
   here.write(
     "hostile.ts",
-    `import { http, workflow } from "hyperscale";
+    `import { http, workflow } from "hyperscalejs";
 export default workflow("hostile", { vus: 4, iterations: 12 })
 ${steps};
 `,

@@ -89,7 +89,7 @@ describe("Ctrl-C", () => {
   it("ends a workflow whose code never yields", async () => {
     here.write(
       "stuck.mjs",
-      `import { measure, workflow } from "hyperscale";
+      `import { measure, workflow } from "hyperscalejs";
 export default workflow("stuck", { vus: 1, duration: "10m", gracefulStop: "200ms" })
   .step("spin", async ({ http }) => { await http.get("${demo.url}"); for (;;); });
 `,

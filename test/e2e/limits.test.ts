@@ -16,7 +16,7 @@ afterAll(async () => {
   await demo.close();
 });
 
-const head = 'import { http, workflow } from "hyperscale";\n';
+const head = 'import { http, workflow } from "hyperscalejs";\n';
 
 describe("--timeout", () => {
   it("ends every workflow with results, and the run does not pass", async () => {

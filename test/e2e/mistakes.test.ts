@@ -19,7 +19,7 @@ afterAll(async () => {
   await demo.close();
 });
 
-const head = 'import { http, workflow } from "hyperscale";\n\n';
+const head = 'import { http, workflow } from "hyperscalejs";\n\n';
 const load = '{ vus: 1, duration: "1s" }';
 const get = 'http.get("http://127.0.0.1:9/")';
 const shop = `${head}export default workflow("shop", ${load})\n`;
@@ -96,8 +96,8 @@ export default workflow("a", { vus: 1, duration: "1s", thresholds }).step("login
   [
     "a misspelt import",
     "k.ts",
-    `import { worflow } from "hyperscale";\nexport default worflow("a", ${load});\n`,
-    /k\.ts: The requested module "hyperscale" does not provide an export named 'worflow'/,
+    `import { worflow } from "hyperscalejs";\nexport default worflow("a", ${load});\n`,
+    /k\.ts: The requested module "hyperscalejs" does not provide an export named 'worflow'/,
   ],
   [
     "workflows that wait for each other",
@@ -121,7 +121,7 @@ export default workflow("a", { vus: 1, duration: "1s", thresholds }).step("login
   [
     "a data file that is not there",
     "o.ts",
-    'import { feed, workflow } from "hyperscale";\n' +
+    'import { feed, workflow } from "hyperscalejs";\n' +
       `export default workflow("a", ${load}).data("u", feed.csv("users.csv"))\n` +
       '  .step("s", ({ http }) => http.get("http://127.0.0.1:9/"));\n',
     /cannot read the data file .*users\.csv/,

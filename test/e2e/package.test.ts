@@ -29,10 +29,10 @@ beforeAll(async () => {
   await program("tar", "-xzf", archive);
   const modules = join(here.path, "node_modules");
   mkdirSync(modules);
-  renameSync(join(here.path, "package"), join(modules, "hyperscale"));
+  renameSync(join(here.path, "package"), join(modules, "hyperscalejs"));
   // What npm would install from a registry lies in the checkout.
   for (const name of readdirSync(join(root, "node_modules")))
-    if (name !== "hyperscale") symlinkSync(join(root, "node_modules", name), join(modules, name));
+    if (name !== "hyperscalejs") symlinkSync(join(root, "node_modules", name), join(modules, name));
 });
 afterAll(async () => {
   here.remove();
@@ -44,7 +44,7 @@ it("has types that an editor finds with the written tsconfig.json, wrong options
   await program(process.execPath, tsc, "-p", ".");
   here.write(
     "wrong.ts",
-    `import { workflow } from "hyperscale";
+    `import { workflow } from "hyperscalejs";
 export default workflow("w", { vus: 2, durtion: "1s" });`,
   );
   const refusal: unknown = await program(process.execPath, tsc, "-p", ".").catch((error) => error);
@@ -56,7 +56,7 @@ it("runs what `hyperscale new` wrote, by its own command and from a program", as
     "flow.ts",
     here.read("flow.ts").replaceAll("8089", String(demo.port)).replace("200ms", "60s"),
   );
-  const bin = join("node_modules", "hyperscale", "bin", "hyperscale.js");
+  const bin = join("node_modules", "hyperscalejs", "bin", "hyperscale.js");
   await program(
     process.execPath,
     bin,
@@ -72,7 +72,7 @@ it("runs what `hyperscale new` wrote, by its own command and from a program", as
   expect(here.files("out")).toContain("report.html");
   here.write(
     "program.mjs",
-    `import { run } from "hyperscale";
+    `import { run } from "hyperscalejs";
 const summary = await run("flow.ts", { iterations: 10 }).summary;
 console.log(summary.verdict, summary.workflows[0].steps.map(({ ok }) => ok).join());`,
   );

@@ -18,10 +18,10 @@ beforeAll(async () => {
   await here.run("--help");
   mkdirSync(join(here.path, "node_modules"));
   const root = fileURLToPath(new URL("../..", import.meta.url));
-  symlinkSync(root, join(here.path, "node_modules", "hyperscale"));
+  symlinkSync(root, join(here.path, "node_modules", "hyperscalejs"));
   here.write(
     "flow.ts",
-    `import { http, workflow } from "hyperscale";
+    `import { http, workflow } from "hyperscalejs";
 export default workflow("shop", { vus: 2, duration: "1h", gracefulStop: "2s" })
   .step("home", http.get("${demo.url}"))
   .check("ok", ({ results, user }) => {
@@ -37,7 +37,7 @@ afterAll(async () => {
 
 /** What the program printed, as JSON, one value per line. */
 async function program(text: string): Promise<unknown[]> {
-  here.write("program.mjs", `import { RunError, run } from "hyperscale";\n${text}`);
+  here.write("program.mjs", `import { RunError, run } from "hyperscalejs";\n${text}`);
   const child = spawn(process.execPath, ["program.mjs"], { cwd: here.path });
   let [stdout, stderr] = ["", ""];
   child.stdout.on("data", (data) => {

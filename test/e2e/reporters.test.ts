@@ -51,7 +51,7 @@ describe("a run with reports", () => {
     here.write(
       "flow.ts",
       // The second is named by the command line, too: it is told once.
-      `import { http, workflow } from "hyperscale";
+      `import { http, workflow } from "hyperscalejs";
        const load = { vus: 2, duration: "2500ms", pacing: "20ms" } as const;
        const junit = "junit=deep/er/junit.xml";
        export default workflow("shop", { ...load, report: ["ndjson=points.ndjson,every=1s", junit] })
@@ -92,7 +92,7 @@ describe("a run with reports", () => {
   it("tells a collector of OpenTelemetry when what was done, as a trace", async () => {
     here.write(
       "phases.ts",
-      `import { http, workflow } from "hyperscale";
+      `import { http, workflow } from "hyperscalejs";
        const stages = [{ duration: "1s", vus: 1 }, { duration: "1s", vus: 2 }];
        export default workflow("shop", { stages, pacing: "20ms" })
          .setup(() => new Promise((resolve) => setTimeout(resolve, 50)))
@@ -172,7 +172,7 @@ describe("a run with reports", () => {
   it("is told to a reporter of the user's own, and scraped while it goes on", async () => {
     here.write(
       "own.ts",
-      `import type { Reporter } from "hyperscale";
+      `import type { Reporter } from "hyperscalejs";
        import { writeFileSync } from "node:fs";
        let frames = 0;
        const own: Reporter = {

@@ -50,7 +50,7 @@ it("a target with files for its authority and its forms runs from functions and 
   bodies = [];
   here.write(
     "flow.ts",
-    `import { file, http, workflow } from "hyperscale";
+    `import { file, http, workflow } from "hyperscalejs";
      const shop = http.target("https://shop.test", {
        ca: file("ca.pem"),
        hosts: { "shop.test": "127.0.0.1:${port}" },

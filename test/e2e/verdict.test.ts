@@ -22,7 +22,7 @@ describe("two workflows with a dependency, context and failing thresholds", () =
   it("end with 99 and name what failed, with its value, in every output", async () => {
     here.write(
       "shop.ts",
-      `import { http, workflow } from "hyperscale";
+      `import { http, workflow } from "hyperscalejs";
 const target = "${demo.url}";
 export const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds: ["errors.rate < 1%"] })
   .step("home", http.get(target))
@@ -235,7 +235,7 @@ describe("URL mode", () => {
 it("flags override a file's load model, and the default folder is new for each run", async () => {
   here.write(
     "flow.mjs",
-    `import { http, workflow } from "hyperscale";
+    `import { http, workflow } from "hyperscalejs";
 export default workflow("flow", { vus: 50, duration: "1h" }).step("home", http.get("${demo.url}"));
 `,
   );

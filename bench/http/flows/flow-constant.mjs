@@ -1,6 +1,6 @@
 // (c) A flow of three constant calls: its body and a promise for each call.
 
-import { flow, http } from "hyperscale";
+import { flow, http } from "hyperscalejs";
 
 const target = http.target(process.env.BENCH_URL);
 const home = target.get("/");

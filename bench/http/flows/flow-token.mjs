@@ -1,7 +1,7 @@
 // (d) A journey as people write it: a log-in whose token goes into a header, a path with a value in
 // it, and JSON that differs from call to call.
 
-import { flow, http, route } from "hyperscale";
+import { flow, http, route } from "hyperscalejs";
 
 const target = http.target(process.env.BENCH_URL);
 

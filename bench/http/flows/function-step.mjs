@@ -1,6 +1,6 @@
 // (b) What most people write: an async function per step, and a check on its answer.
 
-import { workflow } from "hyperscale";
+import { workflow } from "hyperscalejs";
 
 const url = process.env.BENCH_URL;
 

@@ -1,6 +1,6 @@
 // The idle users of idle.mjs, as users of a flow.
 
-import { flow, http } from "hyperscale";
+import { flow, http } from "hyperscalejs";
 
 const hello = http.target(process.env.BENCH_URL).get("/");
 

@@ -1,7 +1,7 @@
 // Virtual users that wait: each has sent one request, over a shared pool of connections, and its
 // next iteration is due after the measurement is over.
 
-import { http, workflow } from "hyperscale";
+import { http, workflow } from "hyperscalejs";
 
 export default workflow("idle", {
   vus: 50_000,

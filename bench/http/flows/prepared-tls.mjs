@@ -1,6 +1,6 @@
 // The prepared step over TLS. Like wrk, it believes any certificate.
 
-import { http, workflow } from "hyperscale";
+import { http, workflow } from "hyperscalejs";
 
 export default workflow("prepared over TLS", {
   vus: 64,

@@ -1,6 +1,6 @@
 // (a) A prepared step: no function, the request is compiled once.
 
-import { http, workflow } from "hyperscale";
+import { http, workflow } from "hyperscalejs";
 
 export default workflow("prepared", {
   vus: 64,

@@ -104,8 +104,8 @@ function listOf(name: string): object {
 }
 
 const FLOW = `
-import { flow, http, route } from "hyperscale";
-import { grpc } from "hyperscale/grpc";
+import { flow, http, route } from "hyperscalejs";
+import { grpc } from "hyperscalejs/grpc";
 import type { Paths } from "./api.types.ts";
 import type { Methods } from "./shop.types.ts";
 
@@ -129,8 +129,8 @@ export default flow("typed", { iterations: 5, vus: 1 }, async ({ check, step }) 
 
 /** A mistake per line: each line has to be one. */
 const WRONG = `
-import { http, route } from "hyperscale";
-import { grpc } from "hyperscale/grpc";
+import { http, route } from "hyperscalejs";
+import { grpc } from "hyperscalejs/grpc";
 import type { Paths } from "./api.types.ts";
 import type { Methods, Item } from "./shop.types.ts";
 const users = http.target<Paths>("http://127.0.0.1:1");
@@ -270,7 +270,7 @@ describe("the types of an OpenAPI document", () => {
       },
       components: { schemas: { "a.b": node, Paths: { allOf: [node, { type: "object" }] } } },
     });
-    expect(written).toContain('import type { BodyValue, FormValues } from "hyperscale";');
+    expect(written).toContain('import type { BodyValue, FormValues } from "hyperscalejs";');
     expect(written).toContain("export type Paths2 =");
     expect(compiled()).toBe("");
   });

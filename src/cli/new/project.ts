@@ -47,7 +47,7 @@ function manifest(folder: string, workflow: string, version: string, typed: bool
     scripts: { test: `hyperscale run ${JSON.stringify(workflow)}` },
     devDependencies: {
       ...(typed ? { "@types/node": "^20.19.0" } : {}),
-      hyperscale: source(version),
+      hyperscalejs: source(version),
       ...(typed ? { typescript: ">=5.7" } : {}),
     },
   };

@@ -15,7 +15,7 @@ interface Template {
 export const templates: Readonly<Record<TemplateName, Template>> = {
   minimal: {
     shows: "one prepared request, 20 virtual users for 10 s",
-    text: (name) => `import { http, workflow } from "hyperscale";
+    text: (name) => `import { http, workflow } from "hyperscalejs";
 
 const target = "http://127.0.0.1:8089"; // hyperscale demo-target
 
@@ -28,7 +28,7 @@ export default workflow("${name}", {
   },
   login: {
     shows: "log in, use the token, check the answer",
-    text: (name, typed) => `import { http, workflow } from "hyperscale";
+    text: (name, typed) => `import { http, workflow } from "hyperscalejs";
 
 const target = "http://127.0.0.1:8089"; // hyperscale demo-target
 
@@ -49,7 +49,7 @@ export default workflow("${name}", {
   },
   "open-model": {
     shows: "200 arrivals per second, latency measured from the intended start",
-    text: (name) => `import { http, workflow } from "hyperscale";
+    text: (name) => `import { http, workflow } from "hyperscalejs";
 
 const target = "http://127.0.0.1:8089"; // hyperscale demo-target
 

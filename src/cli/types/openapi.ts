@@ -24,7 +24,7 @@ export function openapiTypes(text: string, file: string): WrittenTypes {
   const paths = interfaceText("Paths", properties, "What the server serves, by method and path.");
   const used = ["BodyValue", "FormValues"].filter((name) => paths.includes(`: ${name};`));
   const imports =
-    used.length === 0 ? [] : [`import type { ${used.join(", ")} } from "hyperscale";\n`];
+    used.length === 0 ? [] : [`import type { ${used.join(", ")} } from "hyperscalejs";\n`];
   return {
     text: [...imports, paths, ...schemas.texts()].join("\n"),
     usage: "http.target<Paths>(base)",

@@ -1,4 +1,4 @@
-/** A real browser: its door, `import { browser } from "hyperscale/browser"`. */
+/** A real browser: its door, `import { browser } from "hyperscalejs/browser"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

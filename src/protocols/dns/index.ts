@@ -1,4 +1,4 @@
-/** DNS over UDP and TCP: its door, `import { dns } from "hyperscale/dns"`. */
+/** DNS over UDP and TCP: its door, `import { dns } from "hyperscalejs/dns"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

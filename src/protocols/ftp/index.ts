@@ -1,4 +1,4 @@
-/** FTP: its door, `import { ftp } from "hyperscale/ftp"`. */
+/** FTP: its door, `import { ftp } from "hyperscalejs/ftp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -1,4 +1,4 @@
-/** gRPC: its door, `import { grpc } from "hyperscale/grpc"`. */
+/** gRPC: its door, `import { grpc } from "hyperscalejs/grpc"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

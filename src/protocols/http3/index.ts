@@ -1,4 +1,4 @@
-/** HTTP/3, experimental: its door, `import { http3 } from "hyperscale/http3"`. */
+/** HTTP/3, experimental: its door, `import { http3 } from "hyperscalejs/http3"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

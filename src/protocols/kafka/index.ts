@@ -1,4 +1,4 @@
-/** Kafka: its door, `import { kafka } from "hyperscale/kafka"`. */
+/** Kafka: its door, `import { kafka } from "hyperscalejs/kafka"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

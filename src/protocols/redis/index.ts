@@ -1,4 +1,4 @@
-/** Redis: its door, `import { redis } from "hyperscale/redis"`. */
+/** Redis: its door, `import { redis } from "hyperscalejs/redis"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

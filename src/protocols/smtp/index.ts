@@ -1,4 +1,4 @@
-/** SMTP: its door, `import { smtp } from "hyperscale/smtp"`. */
+/** SMTP: its door, `import { smtp } from "hyperscalejs/smtp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

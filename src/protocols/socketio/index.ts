@@ -1,4 +1,4 @@
-/** Socket.IO: its door, `import { socketio } from "hyperscale/socketio"`. */
+/** Socket.IO: its door, `import { socketio } from "hyperscalejs/socketio"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -1,4 +1,4 @@
-/** Server-sent events: its door, `import { sse } from "hyperscale/sse"`. */
+/** Server-sent events: its door, `import { sse } from "hyperscalejs/sse"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -1,4 +1,4 @@
-/** TCP and TLS: its door, `import { tcp } from "hyperscale/tcp"`. */
+/** TCP and TLS: its door, `import { tcp } from "hyperscalejs/tcp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -1,4 +1,4 @@
-/** UDP: its door, `import { udp } from "hyperscale/udp"`. */
+/** UDP: its door, `import { udp } from "hyperscalejs/udp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

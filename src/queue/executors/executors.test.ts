@@ -195,7 +195,7 @@ describe("loadtest", () => {
     mkdirSync(allowed);
     writeFileSync(
       join(allowed, "shop.ts"),
-      'import { flow, http } from "hyperscale";\n' +
+      'import { flow, http } from "hyperscalejs";\n' +
         'const shop = http.target(process.env["SHOP"] ?? "http://127.0.0.1:9");\n' +
         'export default flow(process.env["CALLED"] ?? "f", { vus: 1, iterations: 3 }, async ({ step }) => {\n' +
         '  await step("home", shop.get("/"));\n});\n',

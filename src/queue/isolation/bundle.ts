@@ -53,11 +53,11 @@ export function builtFile(path: string): URL {
   return new URL(here.href.replace(/\/src\/queue\//, "/dist/queue/"));
 }
 
-/** `hyperscale/queue` means this very program, wherever the file lies. */
+/** `hyperscalejs/queue` means this very program, wherever the file lies. */
 const ownPackage: Plugin = {
   name: "own-package",
   setup(build) {
-    build.onResolve({ filter: /^hyperscale\/queue$/ }, () => ({
+    build.onResolve({ filter: /^hyperscale(js)?\/queue$/ }, () => ({
       path: builtFile("../index.js").href,
       external: true,
     }));

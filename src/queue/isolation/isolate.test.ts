@@ -9,7 +9,7 @@ import { failureOf } from "../worker/failure.ts";
 import { type IsolatedExecutors, isolateExecutors } from "./isolate.ts";
 
 const SOURCE = `
-import { defineExecutors, NotRetryable, Snooze } from "hyperscale/queue";
+import { defineExecutors, NotRetryable, Snooze } from "hyperscalejs/queue";
 let runs = 0;
 export default defineExecutors({
   pid: () => process.pid,

@@ -1,6 +1,6 @@
 /** The job of the rounds: users that take one row of a feed after the other, each row once. */
 
-import { feed, http, workflow } from "hyperscale";
+import { feed, http, workflow } from "hyperscalejs";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 /** More than the users can take in any round. */

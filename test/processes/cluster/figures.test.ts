@@ -14,7 +14,7 @@ import { ended, LocalCluster, MS_MAX, start } from "./local-cluster.ts";
 
 /** Each iteration tells the target what it measures. */
 const FILE = `
-  import { trend, workflow } from "hyperscale";
+  import { trend, workflow } from "hyperscalejs";
   const size = trend("size");
   export default workflow("sizes", { vus: 8, iterations: 400, metrics: [size] }).step(
     "tell",

@@ -28,7 +28,7 @@ describe("a cluster of one manager and one worker with a cache of 1 MiB", () => 
     const file = join(cluster.dir, `${name}.ts`);
     await writeFile(
       file,
-      `import { feed, flow, http } from "hyperscale";
+      `import { feed, flow, http } from "hyperscalejs";
        const shop = http.target("${target.url}");
        export default flow("${name}", { ${options} }, async ({ step }) => {
          await step("home", shop.get("/"));

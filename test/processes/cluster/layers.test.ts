@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
 
 const FILE = `
-  import { workflow } from "hyperscale";
+  import { workflow } from "hyperscalejs";
   const target = process.env["TARGET"] ?? "";
   const get = (path: string) => ({ http }: any) => http.get(target + path);
   export const login = workflow("login", { vus: 1, iterations: 2 })

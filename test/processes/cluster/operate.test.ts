@@ -139,7 +139,7 @@ describe("a cluster of three managers and two workers", () => {
         const path = join(folder, name);
         await writeFile(
           path,
-          `import { flow, http } from "hyperscale";
+          `import { flow, http } from "hyperscalejs";
 const shop = http.target("${target.url}");
 export default flow("shop", { vus: 1, duration: "1s", limits: { setup: "2s" }, setup: ${setup} },
   async ({ step }) => { await step("home", shop.get("/")); });`,

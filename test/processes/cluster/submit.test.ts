@@ -16,7 +16,7 @@ import { LocalCluster, MS_MAX } from "./local-cluster.ts";
 const ASKED = 160;
 
 const DATA_FLOW = `
-  import { feed, file, flow, http } from "hyperscale";
+  import { feed, file, flow, http } from "hyperscalejs";
   const target = http.target(process.env.TARGET ?? "http://127.0.0.1:1");
   const cart = file("cart.json");
   export default flow(

@@ -89,7 +89,7 @@ describe("a cluster of a gate, three managers and a worker", () => {
       const path = await file(
         "addon.ts",
         `import fast from "./fast.node";
-         import { flow } from "hyperscale";
+         import { flow } from "hyperscalejs";
          export default flow("addon", { vus: 1, iterations: 1 }, async () => fast.run());`,
       );
       const { code, stderr } = await load(path, "--ui", "none");
@@ -166,7 +166,7 @@ describe("a cluster of a gate, three managers and a worker", () => {
       for (const [bytes, exitCode, words] of cases) {
         const path = await file(
           `provides-${bytes}.ts`,
-          `import { workflow } from "hyperscale";
+          `import { workflow } from "hyperscalejs";
            const home = ({ http }: any) => http.get(process.env["HYPERSCALE_TARGET"] ?? "");
            export const first = workflow("first", { vus: 1, iterations: 1 })
              .step("home", home)

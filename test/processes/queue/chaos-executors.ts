@@ -5,7 +5,7 @@
 
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineExecutors, NotRetryable } from "hyperscale/queue";
+import { defineExecutors, NotRetryable } from "hyperscalejs/queue";
 
 interface Work {
   readonly ms: number;

@@ -20,7 +20,7 @@ import { calmSettings, eventually, NodeProcess, queueBench } from "./fixtures.ts
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const FLOW = `
-import { flow, http } from "hyperscale";
+import { flow, http } from "hyperscalejs";
 const shop = http.target(process.env["SHOP"] ?? "");
 export default flow("shop", { vus: 2, duration: "3s", gracefulStop: "60s" }, async ({ step }) => {
   await step("home", shop.get("/json"));

@@ -14,7 +14,7 @@ import { calmSettings, eventually, queueBench } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const FLOW = `
-import { flow, http } from "hyperscale";
+import { flow, http } from "hyperscalejs";
 import { path } from "./path.ts";
 const shop = http.target(process.env["SHOP"] ?? "");
 export default flow("shop", { vus: 2, iterations: 40 }, async ({ step }) => {
@@ -24,7 +24,7 @@ export default flow("shop", { vus: 2, iterations: 40 }, async ({ step }) => {
 
 /** Reads a file beside it, one above it, and all of a folder. */
 const SEARCH = `
-import { feed, file, flow, http } from "hyperscale";
+import { feed, file, flow, http } from "hyperscalejs";
 const shop = http.target(process.env["SHOP"] ?? "");
 const words = feed.csv("words.csv", { columns: { word: String } });
 const pictures = feed.files("../pictures/*");
@@ -154,7 +154,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     }
     const large = join(folder, "large.csv");
     writeFileSync(large, Buffer.alloc(64 * 1024 * 1024));
-    const reads = `import { feed, flow } from "hyperscale";
+    const reads = `import { feed, flow } from "hyperscalejs";
       export default flow("large", { data: { row: feed.csv("large.csv") } }, async () => {});`;
     writeFileSync(join(folder, "large.ts"), reads);
     await expect(submitLoadtest(client, join(folder, "large.ts"))).rejects.toThrow(
