@@ -45,7 +45,10 @@ export class FlowCall implements CallSink {
   previous: FlowCall | null = null;
   next: FlowCall | null = null;
   readonly #owner: CallOwner;
+  /** Kept for the next call, whatever runs now. */
   #bound: BoundCall | null = null;
+  /** The bound call is what runs; code sends nothing by itself. */
+  #sends = false;
   #promise: Promise<CallResult> | null = null;
   #resolve: (result: CallResult) => void = unasked;
   #reject: (error: Error) => void = unasked;
@@ -68,12 +71,14 @@ export class FlowCall implements CallSink {
         ? call.bind(session, true, this)
         : call.rebind(session, this.#bound, this);
     const promise = this.#begin();
+    this.#sends = true;
     this.#bound.start(now);
     return promise;
   }
 
   #begin(): Promise<CallResult> {
     const promise = new Promise<CallResult>(this.#executor);
+    this.#sends = false;
     this.#promise = promise;
     this.underWay = true;
     return promise;
@@ -102,15 +107,16 @@ export class FlowCall implements CallSink {
         if (this.underWay) this.#owner.codeThrew(this, error);
         return;
       }
-      const failure = { startedAt, endedAt: clock(), error: errorText(error) };
-      result = new CustomResult<unknown>(undefined, failure);
+      // Code that threw measured nothing: a failure without a latency.
+      const failure = { errorKind: "exception", error: errorText(error) } as const;
+      result = new CustomResult<unknown>(undefined, { startedAt, endedAt: clock(), ...failure });
     }
     this.callFinished(result, result);
   }
 
   /** Requests of the call under way. */
   get sent(): number {
-    return this.#bound?.sent ?? 0;
+    return this.#sends ? (this.#bound?.sent ?? 0) : 0;
   }
 
   callFinished(record: CallRecord, result: CallResult | undefined): void {
