@@ -298,6 +298,8 @@ export class Core {
       abort: (reason) => this.#abort(id, reason),
       frame: () => this.#frame(id, made, part, "window"),
       failed: (problem) => {
+        // It may have made calls before.
+        this.#frame(id, made, part, "load");
         setMetricSink(undefined);
         this.#send({ kind: "failed", execution: id, problem });
       },

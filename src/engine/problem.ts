@@ -2,6 +2,7 @@
 
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { errorText } from "../core/base/error-text.ts";
 import { maskCredentials } from "../core/base/mask-credentials.ts";
 import type { Problem } from "../core/run/job/core-messages.ts";
 import { DefinitionError } from "../workflow/errors.ts";
@@ -24,7 +25,7 @@ export function problemOf(error: unknown): Problem {
 const OWN_INDEX = `'${new URL("../index.js", import.meta.url).href}'`;
 
 function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return errorText(error);
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
   const missing = /^Cannot find package '([^']+)'/.exec(error.message);
   if (missing !== null && /^k6(\/|$)/.test(missing[1] ?? ""))

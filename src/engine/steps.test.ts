@@ -97,6 +97,22 @@ describe("steps of one iteration (DAG-5)", () => {
     expect(run.logs.join("\n")).toMatch(/step "nothing" returned nothing/);
   });
 
+  it("a step that returns nothing fails the run, with what it sent", async () => {
+    const before = demo.stats().requests;
+    const flow = workflow("w", { vus: 2, iterations: 2 }).step("nothing", (async ({
+      http,
+    }: {
+      http: { get(url: string): Promise<unknown> };
+    }) => {
+      await http.get(demo.url);
+    }) as never);
+    const run = await InProcessRun.whole(flow);
+    expect(run.ended).toEqual([["w", "failed", expect.stringMatching(/step "nothing" returned/)]]);
+    const steps = run.workflow("w").data().steps;
+    const sent = steps.reduce((sum, { totals }) => sum + totals.sent, 0);
+    expect([sent, demo.stats().requests - before]).toEqual([2, 2]);
+  });
+
   it("tell the same mistake once, however often it happens", async () => {
     const flow = workflow("w", { vus: 5, iterations: 50 }).step("bad", () => {
       throw new TypeError("cannot do this");
