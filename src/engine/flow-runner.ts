@@ -6,7 +6,7 @@
  *   begin ──▶ body under way ──▶ returned or threw ──▶ calls nobody awaited ──▶ done
  */
 
-import { type Duration, parseDuration } from "../core/base/duration.ts";
+import type { Duration } from "../core/base/duration.ts";
 import { Random } from "../core/base/random.ts";
 import { clock } from "../protocols/call.ts";
 import { endWhenAsked } from "../protocols/failed-content.ts";
@@ -15,12 +15,14 @@ import type { UserInfo } from "../workflow/context.ts";
 import { isPreparedCall } from "../workflow/definition.ts";
 import type { FlowStepOptions, PollOptions } from "../workflow/flow-context.ts";
 import type { FlowPart } from "../workflow/flow-part.ts";
+import { millisecondsOf, misused } from "./flow-arguments.ts";
 import type { CallOwner, FlowCall } from "./flow-call.ts";
 import { FlowCalls } from "./flow-calls.ts";
 import { FlowGroup, innermost, type Place } from "./flow-group.ts";
 import { FlowScope, type ScopeOwner } from "./flow-scope.ts";
 import { IterationEnd } from "./iteration-end.ts";
 import type { CutOff, Outcome } from "./outcome.ts";
+import { BodyListener, REFUSALS_MAX, refusal } from "./refusal.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
 import type { SessionListener, UserSession } from "./session.ts";
 import type { TimeLimit } from "./time-limit.ts";
@@ -51,8 +53,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
   #setUpFailed = false;
   /** Declared pauses under way. */
   #resting = 0;
-  readonly #returned = (): void => this.#bodyEnded(this.#end?.outcome ?? "completed");
-  readonly #threw = (error: unknown): void => this.#bodyEnded(this.#outcomeOf(error));
+  /** Of the body under way; the same for all of them until one is left behind. */
+  #listener = this.#newListener();
 
   constructor(user: RunnerUser, flow: FlowPart) {
     this.#user = user;
@@ -117,25 +119,54 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
       return;
     }
     const scope = new FlowScope(this, this.#iteration, this.#root, null);
+    const { returned, threw } = this.#listener;
     try {
-      Promise.resolve(this.#flow.body(scope)).then(this.#returned, this.#threw);
+      Promise.resolve(this.#flow.body(scope)).then(returned, threw);
     } catch (error) {
-      Promise.reject(error).then(null, this.#threw);
+      Promise.reject(error).then(null, threw);
     }
   }
 
-  /** Calls begin only while their iteration may go on. */
-  #admit(scope: FlowScope, name: string): void {
+  /** Calls begin only while their iteration may go on; null when it may. */
+  #refusalOf(scope: FlowScope, name: string): IterationEnd | null {
     if (scope.iteration !== this.#iteration) {
       this.#host.findings.note(
         `"${name}" was reached when its iteration was over, and did not begin`,
       );
-      throw new IterationEnd("interrupted", "it was over before this step was reached");
+      return new IterationEnd("interrupted", "it was over before this step was reached");
     }
-    if (this.#end !== null) throw this.#end;
-    if (!this.#host.stopping || scope.phase !== null || this.#flow.finish === "iteration") return;
-    this.#end = new IterationEnd("interrupted", PLAN_OVER);
-    throw this.#end;
+    if (this.#end !== null) return this.#end;
+    if (this.#host.stopping && scope.phase === null && this.#flow.finish !== "iteration")
+      this.#end = new IterationEnd("interrupted", PLAN_OVER);
+    return this.#end;
+  }
+
+  /** A body that goes on after so many refusals would go on for ever: it is left behind, its iteration over. */
+  #refuse(scope: FlowScope, name: string, end: IterationEnd): Promise<never> {
+    if (++scope.refusals <= REFUSALS_MAX) return refusal(end);
+    if (scope.iteration === this.#iteration && scope.phase === null) {
+      this.#host.findings.note(
+        `"${name}" was tried ${REFUSALS_MAX} times when its iteration was over: a loop catches the ` +
+          "error that says so; throw it on",
+      );
+      this.#listener.leaveBehind();
+      this.#listener = this.#newListener();
+      this.#bodyEnded(end.outcome);
+    }
+    return new Promise(() => {});
+  }
+
+  /** Throws, on a later turn, when the iteration may not go on. */
+  #admit(scope: FlowScope, name: string): Promise<never> | undefined {
+    const refusal = this.#refusalOf(scope, name);
+    return refusal === null ? undefined : this.#refuse(scope, name, refusal);
+  }
+
+  #newListener(): BodyListener {
+    return new BodyListener(
+      () => this.#bodyEnded(this.#end?.outcome ?? "completed"),
+      (error) => this.#bodyEnded(this.#outcomeOf(error)),
+    );
   }
 
   step(scope: FlowScope, first: unknown, second: unknown, third: unknown): Promise<CallResult> {
@@ -145,7 +176,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     const isCode = named && typeof given === "function";
     if (!isCode && !isPreparedCall(given)) throw new TypeError(misused(first, given));
     const name = named ? first : this.#host.flowSteps.title(given as PreparedCall);
-    this.#admit(scope, name);
+    const refused = this.#admit(scope, name);
+    if (refused !== undefined) return refused;
     const call = this.#newCall(
       scope,
       name,
@@ -288,7 +320,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     name: string,
     body: (context: FlowScope) => unknown,
   ): Promise<unknown> {
-    this.#admit(scope, name);
+    const refused = this.#admit(scope, name);
+    if (refused !== undefined) await refused;
     const group = this.#open(scope, name);
     try {
       const value = body(new FlowScope(this, scope.iteration, group, scope.phase));
@@ -359,7 +392,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
   }
 
   async pause(scope: FlowScope, least: unknown, most: unknown): Promise<void> {
-    this.#admit(scope, "pause");
+    const refused = this.#admit(scope, "pause");
+    if (refused !== undefined) await refused;
     const from = millisecondsOf(least as Duration, "pause");
     const to = most === undefined ? from : millisecondsOf(most as Duration, "pause");
     if (to < from) throw new RangeError("pause: the second time is shorter than the first");
@@ -378,7 +412,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     this.#resting++;
     await this.#host.sleep(ms);
     this.#resting--;
-    if (clock() < until - 1) this.#admit(scope, "pause");
+    if (clock() < until - 1) await this.#admit(scope, "pause");
   }
 
   chance(probability: number): boolean {
@@ -449,17 +483,4 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     if (underWay.length > 0) return "call";
     return this.#resting > 0 ? "pause" : "code";
   }
-}
-
-function misused(first: unknown, given: unknown): string {
-  const name = typeof first === "string" ? `step("${first}", …)` : "step(…)";
-  const got = given === null ? "null" : typeof given;
-  return `${name} takes a described call, such as shop.get("/"), or a function; it got ${got}`;
-}
-
-function millisecondsOf(value: Duration, what: string): number {
-  if (typeof value === "number" && value >= 0) return value;
-  const parsed = parseDuration(value);
-  if (!parsed.ok) throw new TypeError(`${what}: ${parsed.problem}`);
-  return parsed.ms;
 }

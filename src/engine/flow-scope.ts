@@ -39,6 +39,8 @@ export class FlowScope implements FlowContext {
   /** "userSetup" and its kin, whose calls are measured apart; null in a body. */
   readonly phase: string | null;
   readonly data: Readonly<Record<string, unknown>>;
+  /** Calls that could not begin because the iteration is over. */
+  refusals = 0;
   readonly #owner: ScopeOwner;
 
   constructor(owner: ScopeOwner, iteration: number, place: Place, phase: string | null) {

@@ -88,7 +88,7 @@ describe("calls of a flow", () => {
     const run = await InProcessRun.whole(flow("f", once, body));
     expect(seen).toEqual([42, false, "as planned"]);
     expect(run.step("f", "code").ok).toBe(1);
-    expect(run.step("f", "broken").errors).toEqual({ application: 1 });
+    expect(run.step("f", "broken").errors).toEqual({ exception: 1 });
   });
 
   it("of one user run in parallel over at most six connections", async () => {
@@ -500,5 +500,81 @@ describe("at the end of the plan", () => {
     expect(run.step("f", "slow").errors).toEqual({ unanswered: 2 });
     expect(outcomes(run)).toEqual({ ...none, interrupted: 2 });
     expect([groupOf(run, "g").ok, groupOf(run, "g").failed]).toEqual([0, 0]);
+  });
+});
+
+describe("code of a step", () => {
+  it("that throws is a failure without a latency", async () => {
+    const body = async ({ step }: FlowContext): Promise<void> => {
+      await step("throws", () => {
+        throw new Error("no");
+      });
+      await step("call", shop.get("/slow?ms=30"));
+    };
+    const run = await InProcessRun.whole(flow("f", { vus: 1, iterations: 3 }, body));
+    const { errors, totals } = run.step("f", "throws");
+    expect(errors).toEqual({ exception: 3 });
+    expect([totals.latency.count, run.step("f", "call").totals.latency.count]).toEqual([0, 3]);
+  });
+
+  it("that is cut off sent nothing, whatever its user sent before", async () => {
+    const body = async ({ step }: FlowContext): Promise<void> => {
+      await step("call", shop.get("/"));
+      await step("hangs", () => new Promise(() => {}));
+    };
+    const options = { vus: 2, duration: "100ms", gracefulStop: "50ms" } as const;
+    const run = await InProcessRun.whole(flow("f", options, body));
+    expect([run.step("f", "call").totals.sent, run.step("f", "hangs").totals.sent]).toEqual([2, 0]);
+  });
+
+  it("may throw what cannot be shown", async () => {
+    const body = async ({ step }: FlowContext): Promise<void> => {
+      await step("call", shop.get("/"));
+      throw {
+        toString() {
+          throw new Error("no text");
+        },
+      };
+    };
+    const run = await InProcessRun.whole(flow("f", { vus: 1, iterations: 2 }, body));
+    expect(outcomes(run)).toEqual({ ...none, failed: 2 });
+  });
+});
+
+describe("a loop that catches the end of its iteration", () => {
+  it("lets the plan end, with what was sent", async () => {
+    const before = demo.stats().requests;
+    const body = async ({ group, pause, step }: FlowContext): Promise<void> => {
+      for (const again of [
+        () => step("call", shop.get("/")),
+        () => group("g", ({ step }) => step("call", shop.get("/"))),
+        () => pause(1),
+      ])
+        for (let tries = 0; tries < 2_000; tries++) await again().catch(() => undefined);
+    };
+    const options = { vus: 3, duration: "150ms", gracefulStop: "60s" } as const;
+    const run = await InProcessRun.whole(flow("f", options, body));
+    expect(outcomes(run)).toEqual({ ...none, interrupted: 3 });
+    expect(run.step("f", "call").totals.sent).toBe(demo.stats().requests - before);
+    expect(run.notes.join()).toContain('"call" was tried 100 times when its iteration was over');
+  });
+
+  it("is left behind in the middle of a run, and later ones are not touched by it", async () => {
+    let late: () => void = () => undefined;
+    const body = async ({ step, user }: FlowContext): Promise<void> => {
+      if (user.iteration > 0) {
+        late();
+        await step("good", shop.get("/"));
+        return;
+      }
+      const loop = async (): Promise<void> => {
+        for (;;) await step("bad", shop.get("/status/500"), { required: true }).catch(() => {});
+      };
+      // Its end must not be taken for that of the next iteration.
+      await Promise.race([loop(), new Promise<void>((resolve) => (late = resolve))]);
+    };
+    const run = await InProcessRun.whole(flow("f", { vus: 1, iterations: 3 }, body));
+    expect(outcomes(run)).toEqual({ ...none, completed: 2, ended: 1 });
+    expect([run.step("f", "bad").failed, run.step("f", "good").ok]).toEqual([1, 2]);
   });
 });

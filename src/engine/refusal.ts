@@ -1,0 +1,36 @@
+/** Calls that may not begin because their iteration is over. */
+
+import type { IterationEnd } from "./iteration-end.ts";
+
+/** Calls of one scope that are refused before its body counts as a loop without an end. */
+export const REFUSALS_MAX = 100;
+
+/** Rejects on a later turn, so that a loop around it does not starve the core. */
+export function refusal(end: IterationEnd): Promise<never> {
+  const refused = new Promise<never>((_, reject) => {
+    setImmediate(() => reject(end));
+  });
+  // Nobody may be waiting: that is no error of its own.
+  refused.catch(() => undefined);
+  return refused;
+}
+
+/** Reports the end of bodies, until one is left behind: another takes over then. */
+export class BodyListener {
+  readonly returned: () => void;
+  readonly threw: (error: unknown) => void;
+  #isLeftBehind = false;
+
+  constructor(returned: () => void, threw: (error: unknown) => void) {
+    this.returned = () => {
+      if (!this.#isLeftBehind) returned();
+    };
+    this.threw = (error) => {
+      if (!this.#isLeftBehind) threw(error);
+    };
+  }
+
+  leaveBehind(): void {
+    this.#isLeftBehind = true;
+  }
+}
