@@ -176,6 +176,8 @@ export class MeasuredCall implements CallRecord, Sweepable {
     if (!this.underWay) return;
     this.errorKind = kind;
     this.error = error;
+    // TLS 1.3: a server that refuses a client's certificate says so when the request is out, and never reads it.
+    if (kind === "tls" && this.firstByteAt === 0 && this.sent > 0) this.sent--;
     this.#end(now);
   }
 
