@@ -147,7 +147,12 @@ export class HttpMessage<Sent> {
     return { host: url.hostname, path: this.path, secure: url.secure };
   }
 
-  succeeded(status: number): boolean {
-    return isSuccess(this.#template.request, status);
+  /** Why an answer is a failure, null for a success. The last redirect that may be followed leads to no other. */
+  failureOf(status: number, redirectsMax: number, redirectsLeft: number): string | null {
+    const { request } = this.#template;
+    const isRedirect = status >= 300 && status <= 399 && status !== 304;
+    if (isRedirect && redirectsMax > 0 && redirectsLeft === 0 && request.expect === null)
+      return `redirected more than ${redirectsMax} times, the most that redirects allows (status ${status})`;
+    return isSuccess(request, status) ? null : `the server answered with status ${status}`;
   }
 }

@@ -309,7 +309,15 @@ describe("redirects", () => {
   it("are followed so many times, as one call", async () => {
     const client = clientWith({ redirectsMax: 3 });
     expect((await client.get(`${demo.url}/redirect/3`)).json()).toEqual({ redirected: true });
-    expect((await client.get(`${demo.url}/redirect/4`)).status).toBe(302);
+    const tooMany = await client.get(`${demo.url}/redirect/4`);
+    expect([tooMany.status, tooMany.ok, tooMany.errorKind, tooMany.sent]).toEqual([
+      302,
+      false,
+      "status",
+      4,
+    ]);
+    expect(tooMany.error).toContain("redirected more than 3 times");
+    expect((await client.get(`${demo.url}/redirect/4`, { expect: [302] })).ok).toBe(true);
     expect((await client.get(`${demo.url}/redirect/1`, { redirects: 0 })).status).toBe(302);
     const single = await client.get(`${demo.url}/redirect/0`);
     const chain = await client.get(`${demo.url}/redirect/3`);

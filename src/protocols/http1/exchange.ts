@@ -128,8 +128,10 @@ class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, 
   complete(now: number): void {
     const { call, message } = this;
     if (this.location !== null && this.#follow(this.location, now)) return;
-    if (message.succeeded(call.status)) call.succeed(now);
-    else call.fail("status", `the server answered with status ${call.status}`, now);
+    const { redirectsMax } = this.#first;
+    const failure = message.failureOf(call.status, redirectsMax, this.#redirectsLeft);
+    if (failure === null) call.succeed(now);
+    else call.fail("status", failure, now);
   }
 
   /** True when the call goes on with the redirect's target. */

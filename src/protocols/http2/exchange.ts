@@ -216,8 +216,10 @@ class Http2Exchange
       this.#again(HttpMessage.of(HTTP2, target, this.#user.settings), now);
       return;
     }
-    if (this.#message.succeeded(status)) this.call.succeed(now);
-    else this.call.fail("status", `the server answered with status ${status}`, now);
+    const { redirectsMax } = this.#first;
+    const failure = this.#message.failureOf(status, redirectsMax, this.#redirectsLeft);
+    if (failure === null) this.call.succeed(now);
+    else this.call.fail("status", failure, now);
   }
 
   streamReset(code: number, unseen: boolean): void {
