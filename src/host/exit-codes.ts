@@ -8,6 +8,8 @@ export const EXIT_USAGE = 2;
 export const EXIT_TASK_FAILED = 3;
 /** A defect or a failed disk, as in sysexits: the supervisor starts us again, and the log says why. */
 export const EXIT_DEFECT = 70;
+/** The results cannot be trusted, or show nothing either way. */
+export const EXIT_UNTRUSTED = 98;
 /** A threshold or the gate of checks failed. */
 export const EXIT_VERDICT_FAILED = 99;
 /** Interrupted; results are written. A node that was told to end twice does not wait for its work. */

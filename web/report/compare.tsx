@@ -1,5 +1,6 @@
 /** This run beside an earlier one: the table of `hyperscale compare`, with its intervals. */
 
+import { assertNever } from "../../src/core/base/assert.ts";
 import { formatPercent } from "../../src/core/run/results/format.ts";
 import type { ComparedRow, RowResult } from "../../src/reporters/compare/compare.ts";
 import {
@@ -34,18 +35,36 @@ const RANKS: Readonly<Record<RowResult, number>> = {
 /** Five figures of each step are many rows. */
 const ROWS_MAX = 25;
 
+function VerdictChip({ comparison }: { readonly comparison: PageBaseline["comparison"] }) {
+  const { regressions, rows, unclear, verdict } = comparison;
+  switch (verdict) {
+    case "regression":
+      return (
+        <Chip tone="bad">
+          ✗ {regressions} regression{regressions === 1 ? "" : "s"}
+        </Chip>
+      );
+    case "no regression":
+      return <Chip tone="good">✓ no significant regression</Chip>;
+    case "undecided":
+      return (
+        <Chip tone="warn">
+          ? nothing could be shown: {unclear} of {rows.length} unclear
+        </Chip>
+      );
+    case "untrusted":
+      return <Chip tone="warn">? not judged: a run is not to be trusted</Chip>;
+    default:
+      return assertNever(verdict);
+  }
+}
+
 export function Compare({ baseline }: { readonly baseline: Omit<PageBaseline, "run"> }) {
   const { comparison, file, startedAt } = baseline;
-  const { improvements, limit, onlyAfter, onlyBefore, regressions, rows, warnings } = comparison;
-  const chip =
-    regressions > 0 ? (
-      <Chip tone="bad">
-        ✗ {regressions} regression{regressions === 1 ? "" : "s"}
-      </Chip>
-    ) : (
-      <Chip tone="good">✓ no significant regression</Chip>
-    );
+  const { improvements, limit, onlyAfter, onlyBefore, rows, untrusted, warnings } = comparison;
+  const chip = <VerdictChip comparison={comparison} />;
   const remarks = [
+    ...untrusted.map((reason) => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`),
     ...warnings,
     ...onlyBefore.map((step) => `Only before: ${step}.`),
     ...onlyAfter.map((step) => `Only now: ${step}.`),

@@ -17,6 +17,22 @@ beforeAll(async () => {
   await writeFile(file("summary.json"), healthy("before"));
   await writeFile(file("same.json"), healthy("same"));
   await writeFile(file("slower.json"), healthy("slower", { slowdown: 1.5 }));
+  const limited = { cpu: 1, lagMsP99: 80, limited: true, reason: "its cores were busy", cores: [] };
+  const slow = syntheticRun({ seed: "slower", healthy: true, seconds: 20, slowdown: 1.5 });
+  await writeFile(file("untrusted.json"), summaryJson({ ...slow, generator: limited }));
+  const short = (seed: string) => summaryJson(syntheticRun({ seed, healthy: true, seconds: 1 }));
+  await writeFile(file("short.json"), short("short"));
+  await writeFile(file("shorter.json"), short("shorter"));
+  const [one] = slow.workflows;
+  const many = Array.from({ length: 20_000 }, (_, at) => ({ ...one, name: `w${at}`, steps: [] }));
+  await writeFile(file("many.json"), JSON.stringify({ ...slow, workflows: many }));
+  const url = (host: string, seed: string) => {
+    const run = syntheticRun({ seed, healthy: true, seconds: 20 });
+    const workflows = run.workflows.slice(0, 1).map((each) => ({ ...each, name: host }));
+    return summaryJson({ ...run, name: `http://${host}/`, workflows });
+  };
+  await writeFile(file("url-a.json"), url("127.0.0.1:8089", "a"));
+  await writeFile(file("url-b.json"), url("staging.test", "b"));
   await writeFile(file("other.json"), '{"schema":"hyperscale/summary@2"}');
   await writeFile(file("text.txt"), "hello");
   await writeFile(
@@ -73,6 +89,34 @@ describe("hyperscale compare", () => {
     expect(rate.out).not.toContain("p95");
   });
 
+  it("says so when nothing could be shown, and fails on it with --fail-on-unclear", async () => {
+    const files = [file("short.json"), file("shorter.json")];
+    const { code, out } = await run(...files);
+    expect(code).toBe(0);
+    expect(out).toMatch(/\? Nothing could be shown: \d+ of 35 rows unclear/);
+    expect(out).not.toContain("✓ No significant");
+    expect((await run(...files, "--fail-on-unclear")).code).toBe(98);
+    const decided = await run(file("summary.json"), file("same.json"), "--fail-on-unclear");
+    expect(decided.code).toBe(0);
+  });
+
+  it("does not judge a run that cannot be trusted, unless --allow-untrusted asks for it", async () => {
+    const files = [file("summary.json"), file("untrusted.json")];
+    const { code, out } = await run(...files);
+    expect(code).toBe(98);
+    expect(out).toContain("? Not judged: the run after is not to be trusted: ");
+    const anyway = await run(...files, "--allow-untrusted");
+    expect(anyway.code).toBe(99);
+    expect(anyway.out).toContain("! The run after is not to be trusted: ");
+  });
+
+  it("compares runs of a URL against different hosts", async () => {
+    const { code, out } = await run(file("url-a.json"), file("url-b.json"));
+    expect(code).toBe(0);
+    expect(out).toContain("! The target changed: 127.0.0.1:8089 before, staging.test after.");
+    expect(out).not.toContain("Only before");
+  });
+
   it("prints JSON with --json", async () => {
     const { code, out } = await run(file("summary.json"), file("slower.json"), "--json");
     expect(code).toBe(99);
@@ -86,6 +130,7 @@ describe("hyperscale compare", () => {
     ["a missing file", ["absent.json"], /cannot read .*absent\.json: there is no such file/],
     ["what is not JSON", ["text.txt"], /text\.txt is not JSON/],
     ["another schema version", ["other.json"], /summary@2.*reads "hyperscale\/summary@1"/],
+    ["more workflows than a run can have", ["many.json"], /has 20000 workflows; at most 1024/],
     ["runs without a common step", ["empty.json"], /no step in common/],
   ])("ends with 2 on %s", async (_, [name], message) => {
     const { code, out, err } = await run(file("summary.json"), file(name ?? ""));

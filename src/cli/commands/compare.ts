@@ -3,6 +3,13 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import {
+  EXIT_PASSED,
+  EXIT_UNTRUSTED,
+  EXIT_USAGE,
+  EXIT_VERDICT_FAILED,
+} from "../../host/exit-codes.ts";
+import {
+  type CompareVerdict,
   compareRuns,
   DEFAULT_LIMITS,
   METRICS,
@@ -12,14 +19,13 @@ import { type ComparedRun, comparisonText } from "../../reporters/compare/compar
 import { complain, jsonText } from "../print.ts";
 import { readSummary } from "../read-summary.ts";
 
-const EXIT_BAD_INPUT = 2;
-const EXIT_REGRESSION = 99;
-
 interface CompareFlags {
   readonly limit: number;
   readonly errorLimit: number;
   readonly metric: readonly Metric[];
   readonly json?: boolean;
+  readonly allowUntrusted?: boolean;
+  readonly failOnUnclear?: boolean;
 }
 
 const HELP = `
@@ -27,7 +33,8 @@ Both files are summary.json of a run (or the folder that holds it). For every st
 the table shows the change, its 95 % interval, and p: how probable a change this large is by
 chance alone, corrected for the number of rows. A regression is worse, beyond the limit, and p < 0.05.
 
-Exit codes: 0 no regression, 99 a regression, 2 a file or an argument is wrong.
+Exit codes: 0 no regression, 99 a regression, 98 a run cannot be trusted (or, with --fail-on-unclear,
+nothing could be shown), 2 a file or an argument is wrong.
 
 Examples:
   hyperscale compare main/summary.json branch/summary.json
@@ -58,6 +65,8 @@ export function registerCompare(program: Command): void {
         .argParser(addMetric)
         .default([], "all"),
     )
+    .option("--fail-on-unclear", "exit with 98 when nothing could be shown either way")
+    .option("--allow-untrusted", "judge runs whose results cannot be trusted, too")
     .option("--json", "print the comparison as JSON")
     .addHelpText("after", HELP)
     .action(async (before: string, after: string, flags: CompareFlags) => {
@@ -75,18 +84,23 @@ async function compare(
   const [before, after] = read;
   if (!before?.ok || !after?.ok) {
     for (const problem of problems) complain(`hyperscale compare: ${problem}`);
-    return EXIT_BAD_INPUT;
+    return EXIT_USAGE;
   }
   const metrics = flags.metric.length > 0 ? flags.metric : METRICS;
-  const { limit, errorLimit } = flags;
-  const comparison = compareRuns(before.summary, after.summary, { limit, errorLimit, metrics });
+  const { allowUntrusted, errorLimit, limit } = flags;
+  const comparison = compareRuns(before.summary, after.summary, {
+    limit,
+    errorLimit,
+    metrics,
+    allowUntrusted,
+  });
   if (comparison.rows.length === 0) {
     complain(
       "hyperscale compare: the two runs have no step in common.\n" +
         `  before: ${comparison.onlyBefore.join(", ") || "no steps"}\n` +
         `  after:  ${comparison.onlyAfter.join(", ") || "no steps"}`,
     );
-    return EXIT_BAD_INPUT;
+    return EXIT_USAGE;
   }
   const runs = {
     before: describe(beforeFile, before.summary),
@@ -98,7 +112,13 @@ async function compare(
       ? `${jsonText({ ...runs, ...comparison }, 2)}\n`
       : comparisonText(comparison, { ...runs, color }),
   );
-  return comparison.regressions > 0 ? EXIT_REGRESSION : 0;
+  return exitCodeOf(comparison.verdict, flags);
+}
+
+function exitCodeOf(verdict: CompareVerdict, { failOnUnclear = false }: CompareFlags): number {
+  if (verdict === "regression") return EXIT_VERDICT_FAILED;
+  if (verdict === "untrusted") return EXIT_UNTRUSTED;
+  return verdict === "undecided" && failOnUnclear ? EXIT_UNTRUSTED : EXIT_PASSED;
 }
 
 function describe(file: string, { name, startedAt, verdict }: RunSummary): ComparedRun {

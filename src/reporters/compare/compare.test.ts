@@ -135,10 +135,10 @@ describe("comparing two runs", () => {
       environment: { ...same.environment, cores: 1 },
       generator: { ...same.generator, limited: true },
     };
-    const { onlyBefore, onlyAfter, warnings } = compareRuns(before, other, options);
+    const { onlyBefore, onlyAfter, untrusted, warnings } = compareRuns(before, other, options);
     expect(onlyBefore).toEqual(["checkout / sign in", "checkout / add to cart", "checkout / pay"]);
     expect(onlyAfter).toEqual([]);
-    expect(warnings.join("\n")).toMatch(/generator was the limit of the run after/);
+    expect(untrusted.join("\n")).toMatch(/run after is not to be trusted: the load generator was/);
     expect(warnings.join("\n")).toMatch(/executor cores changed: 2 before, 1 after/);
     expect(warnings.join("\n")).toMatch(/load of browse changed/);
   });

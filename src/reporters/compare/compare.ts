@@ -8,7 +8,7 @@
 
 import { assertNever } from "../../core/base/assert.ts";
 import type { RunSummary, StepSummary } from "../../core/run/results/model.ts";
-import { differencesOfConditions } from "./conditions.ts";
+import { differencesOfConditions, untrustedRuns, workflowKey } from "./conditions.ts";
 import { burstiness, type Spread, spreadOfQuantile, spreadOfRate } from "./spread.ts";
 import { fisherP, holm, studentP, studentQuantile } from "./tests-of-significance.ts";
 
@@ -31,6 +31,8 @@ export interface CompareOptions {
   /** Rise of the error rate that is tolerated, as a share of all requests: 0.001 is 0.1 points. */
   readonly errorLimit: number;
   readonly metrics: readonly Metric[];
+  /** Judges runs that cannot be trusted, too. */
+  readonly allowUntrusted?: boolean | undefined;
 }
 
 /** What `compare` tolerates unless told otherwise. */
@@ -67,16 +69,29 @@ export interface ComparedRow {
   readonly result: RowResult;
 }
 
+export type CompareVerdict =
+  | "regression"
+  | "no regression"
+  /** No row shows anything: each could be chance or has too little data. */
+  | "undecided"
+  /** The figures of a run cannot be trusted, whatever the rows say. */
+  | "untrusted";
+
 export interface Comparison {
   readonly schema: typeof COMPARE_SCHEMA;
+  readonly verdict: CompareVerdict;
   readonly limit: number;
   readonly errorLimit: number;
   readonly regressions: number;
   readonly improvements: number;
+  /** Rows that could be chance or have too little data. */
+  readonly unclear: number;
   readonly rows: readonly ComparedRow[];
   /** Steps as "workflow / step" that only one of the runs has. */
   readonly onlyBefore: readonly string[];
   readonly onlyAfter: readonly string[];
+  /** Which of the runs cannot be trusted, and why. */
+  readonly untrusted: readonly string[];
   /** Why the two runs may not be comparable. */
   readonly warnings: readonly string[];
 }
@@ -111,23 +126,47 @@ export function compareRuns(
     return { ...row, p, result: judge({ ...row, p }, options) };
   });
   const count = (result: RowResult) => rows.filter((row) => row.result === result).length;
+  const untrusted = untrustedRuns(before, after);
   return {
     schema: COMPARE_SCHEMA,
+    verdict: untrusted.length > 0 && !options.allowUntrusted ? "untrusted" : verdictOf(rows),
     limit: options.limit,
     errorLimit: options.errorLimit,
     regressions: count("regression"),
     improvements: count("improvement"),
+    unclear: count("unclear") + count("too little data"),
     rows,
     onlyBefore: [...stepsBefore.keys()].filter((key) => !stepsAfter.has(key)),
     onlyAfter: [...stepsAfter.keys()].filter((key) => !stepsBefore.has(key)),
+    untrusted,
     warnings: differencesOfConditions(before, after),
   };
+}
+
+const SHOWN: readonly RowResult[] = ["improvement", "within limit", "same"];
+
+/** No failure before or after says nothing about rate and latency. */
+function verdictOf(rows: readonly ComparedRow[]): CompareVerdict {
+  if (rows.some(({ result }) => result === "regression")) return "regression";
+  const shows = rows.some((row) => SHOWN.includes(row.result) && !isWithoutFailures(row));
+  const isAll = rows.every((row) => SHOWN.includes(row.result));
+  return shows || isAll ? "no regression" : "undecided";
+}
+
+function isWithoutFailures({ after, before, metric }: RawRow): boolean {
+  return metric === "errors" && before === 0 && after === 0;
 }
 
 function stepsOf(summary: RunSummary): Map<string, { workflow: string; step: StepSummary }> {
   return new Map(
     summary.workflows.flatMap(({ name, steps }) =>
-      steps.map((step) => [`${name} / ${step.name}`, { workflow: name, step }] as const),
+      steps.map((step) => {
+        const key = workflowKey(summary, name);
+        return [
+          key === "" ? step.name : `${key} / ${step.name}`,
+          { workflow: name, step },
+        ] as const;
+      }),
     ),
   );
 }
@@ -237,6 +276,7 @@ function welch(varianceA: number, countA: number, varianceB: number, countB: num
 function judge(row: RawRow, options: CompareOptions): RowResult {
   const { p, interval, metric } = row;
   if (p === null) return "too little data";
+  if (isWithoutFailures(row)) return "same";
   const limit = metric === "errors" ? options.errorLimit : options.limit;
   const change = row.change ?? Number.POSITIVE_INFINITY;
   if (p < SIGNIFICANCE) {

@@ -1,5 +1,6 @@
 /** The comparison for a terminal: conditions, one line per row, and the verdict last. */
 
+import { assertNever } from "../../core/base/assert.ts";
 import { clean } from "../../core/base/terminal-text.ts";
 import { type Align, tableLines } from "../../core/base/text-table.ts";
 import {
@@ -41,6 +42,7 @@ export function comparisonText(comparison: Comparison, options: TextOptions): st
   const paint = (code: number, text: string) =>
     options.color ? `\u001b[${code}m${clean(text)}\u001b[0m` : clean(text);
   const lines = [runLine("before", options.before), runLine("after", options.after), ""];
+  for (const reason of comparison.untrusted) lines.push(paint(RED, `! ${sentence(reason)}`));
   for (const warning of comparison.warnings) lines.push(paint(YELLOW, `! ${warning}`));
   for (const step of comparison.onlyBefore) lines.push(paint(YELLOW, `! Only before: ${step}`));
   for (const step of comparison.onlyAfter) lines.push(paint(YELLOW, `! Only after: ${step}`));
@@ -110,19 +112,47 @@ function colorOf(result: RowResult): number | null {
   return result === "regression" ? RED : result === "improvement" ? GREEN : null;
 }
 
+const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+function verdictLine(
+  { errorLimit, limit, regressions, rows, unclear, untrusted, verdict }: Comparison,
+  paint: (code: number, text: string) => string,
+): string {
+  const limits = `the limit of ${formatPercent(limit)} (${formatNumber(errorLimit * 100)} pp of failures)`;
+  switch (verdict) {
+    case "regression":
+      return paint(RED, `✗ ${plural(regressions, "regression")} beyond ${limits}.`);
+    case "no regression":
+      return paint(GREEN, `✓ No significant regression beyond ${limits}.`);
+    case "undecided":
+      return paint(
+        YELLOW,
+        `? Nothing could be shown: ${unclear} of ${plural(rows.length, "row")} unclear. Run longer, or on a quieter machine.`,
+      );
+    case "untrusted":
+      return paint(
+        YELLOW,
+        `? Not judged: ${untrusted.join("; ")}. Repeat that run, or judge anyway with --allow-untrusted.`,
+      );
+    default:
+      return assertNever(verdict);
+  }
+}
+
 function verdictLines(
   comparison: Comparison,
   paint: (code: number, text: string) => string,
 ): string[] {
-  const { rows, regressions, improvements, limit, errorLimit } = comparison;
+  const { improvements, rows, unclear } = comparison;
   const few = rows.filter(({ result }) => result === "too little data").length;
-  const limits = `the limit of ${formatPercent(limit)} (${formatNumber(errorLimit * 100)} pp of failures)`;
-  const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-  const lines =
-    regressions > 0
-      ? [paint(RED, `✗ ${plural(regressions, "regression")} beyond ${limits}.`)]
-      : [paint(GREEN, `✓ No significant regression beyond ${limits}.`)];
+  const lines = [verdictLine(comparison, paint)];
   if (improvements > 0) lines.push(`  ${plural(improvements, "improvement")}.`);
+  if (unclear > 0 && comparison.verdict === "no regression")
+    lines.push(`  ${unclear} of ${plural(rows.length, "row")} unclear: a longer run would tell.`);
   if (few > 0) {
     lines.push(`  ${few} of ${rows.length} rows have too little data to judge: run longer.`);
   }

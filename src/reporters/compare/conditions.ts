@@ -3,28 +3,31 @@
  * reasons to doubt that, as far as the summaries tell.
  */
 
+import { doubtOf } from "../../core/run/results/doubt.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
-import { partialOf } from "../../core/run/results/partial.ts";
 
 /** Runs whose measured times differ by more than this factor are remarked. */
 const DURATION_RATIO_MAX = 1.5;
 
-export function differencesOfConditions(before: RunSummary, after: RunSummary): string[] {
-  const sides = [
+function sidesOf(before: RunSummary, after: RunSummary) {
+  return [
     { name: "before", run: before },
     { name: "after", run: after },
   ] as const;
+}
+
+/** Runs whose figures cannot be trusted, with the reason: a difference between them means nothing. */
+export function untrustedRuns(before: RunSummary, after: RunSummary): string[] {
+  return sidesOf(before, after).flatMap(({ name, run }) => {
+    const doubt = doubtOf(run);
+    return doubt === null ? [] : [`the run ${name} is not to be trusted: ${doubt}`];
+  });
+}
+
+export function differencesOfConditions(before: RunSummary, after: RunSummary): string[] {
   const found: string[] = [];
-  for (const { name, run } of sides) {
-    if (run.generator.limited) {
-      found.push(
-        `The load generator was the limit of the run ${name}; it hides what the target can do.`,
-      );
-    }
+  for (const { name, run } of sidesOf(before, after)) {
     if (run.verdict === "interrupted") found.push(`The run ${name} was interrupted.`);
-    const partial = partialOf(run);
-    if (partial !== null) found.push(`The result of the run ${name} is partial: ${partial}.`);
-    if (run.lost.length > 0) found.push(`The run ${name} lost parts of its load or results.`);
   }
   return [...found, ...environmentDifferences(before, after), ...loadDifferences(before, after)];
 }
@@ -55,10 +58,24 @@ function placesOf({ cluster }: RunSummary): string {
     .join(", ")}`;
 }
 
+/** Host and port of a run of a single URL; null for a run of a file. */
+function targetOf({ name }: RunSummary): string | null {
+  return URL.canParse(name) && /^[a-z][a-z0-9+.-]*:\/\//i.test(name) ? new URL(name).host : null;
+}
+
+/** A run of a URL names its workflow after the host: two hosts are compared as one workflow. */
+export function workflowKey(summary: RunSummary, workflow: string): string {
+  return workflow === targetOf(summary) ? "" : workflow;
+}
+
 function loadDifferences(before: RunSummary, after: RunSummary): string[] {
   const found: string[] = [];
+  const [target, other] = [targetOf(before), targetOf(after)];
+  if (target !== other && target !== null && other !== null)
+    found.push(`The target changed: ${target} before, ${other} after.`);
+  const workflows = new Map(after.workflows.map((one) => [workflowKey(after, one.name), one]));
   for (const was of before.workflows) {
-    const is = after.workflows.find(({ name }) => name === was.name);
+    const is = workflows.get(workflowKey(before, was.name));
     if (is === undefined) continue;
     if (was.load !== is.load) {
       found.push(`The load of ${was.name} changed: ${was.load} before, ${is.load} after.`);

@@ -430,6 +430,9 @@ export type SummaryResult =
   | { readonly ok: true; readonly summary: RunSummary }
   | { readonly ok: false; readonly problem: string };
 
+/** As many as a job of a cluster may have. Checking a file of more takes longer than anybody waits. */
+const WORKFLOWS_MAX = 1_024;
+
 /** Reads the text of a summary.json; a refusal says what is wrong with it, and where. */
 export function decodeSummary(text: string): SummaryResult {
   let value: unknown;
@@ -438,13 +441,21 @@ export function decodeSummary(text: string): SummaryResult {
   } catch (error) {
     return { ok: false, problem: `is not JSON: ${(error as Error).message}` };
   }
-  const schema = typeof value === "object" && value !== null && "schema" in value && value.schema;
+  if (typeof value !== "object" || value === null || !("schema" in value)) {
+    return { ok: false, problem: `is not a summary: it has no "schema": "${SUMMARY_SCHEMA}"` };
+  }
+  const { schema } = value;
   if (typeof schema !== "string") {
     return { ok: false, problem: `is not a summary: it has no "schema": "${SUMMARY_SCHEMA}"` };
   }
   if (schema !== SUMMARY_SCHEMA) {
     const problem = `has the schema "${schema}"; this version reads "${SUMMARY_SCHEMA}"`;
     return { ok: false, problem };
+  }
+  const workflows = "workflows" in value && Array.isArray(value.workflows) ? value.workflows : [];
+  if (workflows.length > WORKFLOWS_MAX) {
+    const most = `at most ${WORKFLOWS_MAX} can be read`;
+    return { ok: false, problem: `has ${workflows.length} workflows; ${most}` };
   }
   const decoded = summarySchema.safeParse(value);
   if (decoded.success) return { ok: true, summary: decodedIsModel(decoded.data) };
