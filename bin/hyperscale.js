@@ -10,7 +10,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(2);
 }
 // Asked by scripts and editors: answered without loading anything.
-if (process.argv.length === 3 && ["-V", "--version"].includes(process.argv[2])) {
+if (process.argv.length === 3 && ["-V", "--version", "version"].includes(process.argv[2])) {
   const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
   process.stdout.write(`${JSON.parse(manifest).version}\n`);
   process.exit(0);

@@ -19,23 +19,72 @@ interface Listed {
   readonly load: () => Promise<Register>;
 }
 
-const LOAD = "Load testing:";
-const QUEUE = "Task queue:";
-const CLUSTER = "Cluster and ledger:";
+const MAIN = "Commands:";
+const LOAD = "More for load tests:";
+const CLUSTER = "Jobs and nodes of a cluster:";
+const INTERNALS = "Internals (membership agents, job ledger, write-ahead log):";
 
 /** In the order of `--help`. Usage and summary are those of the command itself (cli/main.test.ts). */
 export const COMMANDS: Readonly<Record<string, Listed>> = {
   run: {
-    group: LOAD,
+    group: MAIN,
     usage: "[options] <file|url>",
     summary: "run a workflow file, or load a URL",
     load: async () => (await import("./commands/run.ts")).registerRun,
   },
   new: {
-    group: LOAD,
+    group: MAIN,
     usage: "[options] [file]",
     summary: "write a first workflow that runs against the bundled demo target",
     load: async () => (await import("./commands/new.ts")).registerNew,
+  },
+  ping: {
+    group: MAIN,
+    usage: "[options] <url>",
+    summary: "send one request and show where its time went",
+    load: async () => (await import("./commands/ping.ts")).registerPing,
+  },
+  "demo-target": {
+    group: MAIN,
+    usage: "[options]",
+    summary: "start the bundled server to load: fast, slow, failing and stalling endpoints",
+    load: async () => (await import("./commands/demo-target.ts")).registerDemoTarget,
+  },
+  compare: {
+    group: MAIN,
+    usage: "[options] <before> <after>",
+    summary: "compare two runs and fail on a regression",
+    load: async () => (await import("./commands/compare.ts")).registerCompare,
+  },
+  report: {
+    group: MAIN,
+    usage: "[options] <results>",
+    summary: "regenerate a report, or overlay an earlier run",
+    load: async () => (await import("./commands/report.ts")).registerReport,
+  },
+  trends: {
+    group: MAIN,
+    usage: "[options] <directory>",
+    summary: "show the last runs of a workflow side by side",
+    load: async () => (await import("./commands/trends.ts")).registerTrends,
+  },
+  submit: {
+    group: MAIN,
+    usage: "[options] <file|url>",
+    summary: "run a workflow file, or load a URL, on a cluster",
+    load: async () => (await import("./commands/submit.ts")).registerSubmit,
+  },
+  cluster: {
+    group: MAIN,
+    usage: "[options] [command]",
+    summary: "a cluster on this machine: gates, managers and workers, each a process of its own",
+    load: async () => (await import("./commands/cluster.ts")).registerCluster,
+  },
+  queue: {
+    group: MAIN,
+    usage: "[options] [command]",
+    summary: "the durable task queue: run a node, submit work, see and cancel it",
+    load: async () => (await import("./commands/queue.ts")).registerQueue,
   },
   types: {
     group: LOAD,
@@ -43,29 +92,11 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "write the types of a target, of a .proto file or an OpenAPI document",
     load: async () => (await import("./commands/types.ts")).registerTypes,
   },
-  ping: {
+  reporters: {
     group: LOAD,
-    usage: "[options] <url>",
-    summary: "send one request and show where its time went",
-    load: async () => (await import("./commands/ping.ts")).registerPing,
-  },
-  "demo-target": {
-    group: LOAD,
-    usage: "[options]",
-    summary: "start the bundled server to load: fast, slow, failing and stalling endpoints",
-    load: async () => (await import("./commands/demo-target.ts")).registerDemoTarget,
-  },
-  compare: {
-    group: LOAD,
-    usage: "[options] <before> <after>",
-    summary: "compare two runs and fail on a regression",
-    load: async () => (await import("./commands/compare.ts")).registerCompare,
-  },
-  report: {
-    group: LOAD,
-    usage: "[options] <results>",
-    summary: "write the report of a run again, or lay it over an earlier one",
-    load: async () => (await import("./commands/report.ts")).registerReport,
+    usage: "[options] [name]",
+    summary: "where results can be sent, with the settings of each",
+    load: async () => (await import("./commands/reporters.ts")).registerReporters,
   },
   publish: {
     group: LOAD,
@@ -73,40 +104,10 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "send the results of an earlier run to reporters",
     load: async () => (await import("./commands/publish.ts")).registerPublish,
   },
-  reporters: {
-    group: LOAD,
-    usage: "[options] [name]",
-    summary: "where results can be sent, with the settings of each",
-    load: async () => (await import("./commands/reporters.ts")).registerReporters,
-  },
-  trends: {
-    group: LOAD,
-    usage: "[options] <directory>",
-    summary: "show the last runs of a workflow side by side",
-    load: async () => (await import("./commands/trends.ts")).registerTrends,
-  },
-  queue: {
-    group: QUEUE,
-    usage: "[options] [command]",
-    summary: "the durable task queue: run a node, submit work, see and cancel it",
-    load: async () => (await import("./commands/queue.ts")).registerQueue,
-  },
-  cluster: {
-    group: CLUSTER,
-    usage: "[options] [command]",
-    summary: "a cluster on this machine: gates, managers and workers, each a process of its own",
-    load: async () => (await import("./commands/cluster.ts")).registerCluster,
-  },
-  submit: {
-    group: CLUSTER,
-    usage: "[options] <file|url>",
-    summary: "run a workflow file, or load a URL, on a cluster",
-    load: async () => (await import("./commands/submit.ts")).registerSubmit,
-  },
   jobs: {
     group: CLUSTER,
     usage: "[options] [command]",
-    summary: "jobs of a cluster: see, follow and steer them",
+    summary: "list, follow and control cluster jobs",
     load: async () => (await import("./commands/jobs.ts")).registerJobs,
   },
   nodes: {
@@ -115,17 +116,17 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "gates, managers and workers of a cluster",
     load: async () => (await import("./commands/jobs.ts")).registerNodes,
   },
-  drain: {
-    group: CLUSTER,
-    usage: "[options] <node>",
-    summary: "a worker, manager or gate takes no new work; waits until it has none",
-    load: async () => (await import("./commands/drain.ts")).registerDrain,
-  },
   datacenters: {
     group: CLUSTER,
     usage: "[options]",
     summary: "datacenters of a cluster, and what room they have",
     load: async () => (await import("./commands/jobs.ts")).registerDatacenters,
+  },
+  drain: {
+    group: CLUSTER,
+    usage: "[options] <node>",
+    summary: "stop a node taking work and wait until it is idle",
+    load: async () => (await import("./commands/drain.ts")).registerDrain,
   },
   gate: {
     group: CLUSTER,
@@ -145,29 +146,11 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "a worker of a datacenter: runs the load of jobs in executor cores",
     load: async () => (await import("./commands/worker.ts")).registerWorker,
   },
-  agent: {
+  audit: {
     group: CLUSTER,
-    usage: "[options]",
-    summary: "run a member of a cluster in the foreground",
-    load: async () => (await import("./commands/agent.ts")).registerAgent,
-  },
-  members: {
-    group: CLUSTER,
-    usage: "[options]",
-    summary: "list the members of a cluster",
-    load: async () => (await import("./commands/members.ts")).registerMembers,
-  },
-  monitor: {
-    group: CLUSTER,
-    usage: "[options]",
-    summary: "follow membership and leadership events; Ctrl-C ends",
-    load: async () => (await import("./commands/monitor.ts")).registerMonitor,
-  },
-  leave: {
-    group: CLUSTER,
-    usage: "[options]",
-    summary: "make an agent leave its cluster and end",
-    load: async () => (await import("./commands/leave.ts")).registerLeave,
+    usage: "[options] <directory>",
+    summary: "who asked a node for what, and when",
+    load: async () => (await import("./commands/audit.ts")).registerAudit,
   },
   keygen: {
     group: CLUSTER,
@@ -175,26 +158,44 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "print a new cluster secret: 256 random bits",
     load: async () => (await import("./commands/keygen.ts")).registerKeygen,
   },
+  agent: {
+    group: INTERNALS,
+    usage: "[options]",
+    summary: "run a member of a cluster in the foreground",
+    load: async () => (await import("./commands/agent.ts")).registerAgent,
+  },
+  members: {
+    group: INTERNALS,
+    usage: "[options]",
+    summary: "list the members of a cluster",
+    load: async () => (await import("./commands/members.ts")).registerMembers,
+  },
+  monitor: {
+    group: INTERNALS,
+    usage: "[options]",
+    summary: "follow membership and leadership events; Ctrl-C ends",
+    load: async () => (await import("./commands/monitor.ts")).registerMonitor,
+  },
+  leave: {
+    group: INTERNALS,
+    usage: "[options]",
+    summary: "make an agent leave its cluster and end",
+    load: async () => (await import("./commands/leave.ts")).registerLeave,
+  },
   keys: {
-    group: CLUSTER,
+    group: INTERNALS,
     usage: "[options] [command]",
     summary: "see and rotate the keys of a running agent",
     load: async () => (await import("./commands/keygen.ts")).registerKeys,
   },
   ledger: {
-    group: CLUSTER,
+    group: INTERNALS,
     usage: "[options] [command]",
     summary: "the replicated job ledger: run a node, submit and read jobs",
     load: async () => (await import("./commands/ledger.ts")).registerLedger,
   },
-  audit: {
-    group: CLUSTER,
-    usage: "[options] <directory>",
-    summary: "who asked a node for what, and when",
-    load: async () => (await import("./commands/audit.ts")).registerAudit,
-  },
   wal: {
-    group: CLUSTER,
+    group: INTERNALS,
     usage: "[options] [command]",
     summary: "look at a write-ahead log: inspect, verify, dump",
     load: async () => (await import("./commands/wal.ts")).registerWal,
@@ -224,6 +225,8 @@ export async function main(argv: readonly string[]): Promise<void> {
       program.error(`error: unknown command '${called}'`);
     }
     if (argv.length === 0) program.outputHelp();
+    else if (argv.length === 1 && argv[0] === "version")
+      process.stdout.write(`${packageVersion()}\n`);
     else await program.parseAsync(argv, { from: "user" });
   } catch (error) {
     process.exitCode = explain(error);

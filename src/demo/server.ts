@@ -1,6 +1,6 @@
 /**
  * The demo target: a small web server that examples, tests and first runs can load without touching
- * a stranger's site. It answers fast, slowly, wrongly, or not at all, as the path asks.
+ * a public site. It answers fast, slowly, wrongly, or not at all, as the path asks.
  *
  *     request → count → (held while the stall gate is closed) → handler
  *

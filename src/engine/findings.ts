@@ -63,7 +63,7 @@ export class Findings {
     this.#complaints.add("the body threw", error);
     if (!measured) return;
     const text = `${errorText(error)}${where}`;
-    this.#faults.add({ gate: "no body of a flow threw", text, count: 1 });
+    this.#faults.add({ gate: "no uncaught errors in flow code", text, count: 1 });
   }
 
   /** A user was cut off before it was torn down: in an iteration, say. */

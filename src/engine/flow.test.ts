@@ -135,7 +135,7 @@ describe("a failed call", () => {
     expect(run.workflow("f").data().checks).toEqual([]);
     expect(run.notes.join()).toContain("3 iterations ended early, by: fails (3)");
     expect(run.summary().thresholds.map(({ expression }) => expression)).not.toContain(
-      "no body of a flow threw",
+      "no uncaught errors in flow code",
     );
   });
 

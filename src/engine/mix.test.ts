@@ -176,7 +176,7 @@ describe("a mix", () => {
     expect(names(file)).toEqual(["mix"]);
     expect(names(file, ["buy"])).toEqual(["buy"]);
     expect(names({ traffic, first, second })).toEqual(["buy", "mix"]);
-    expect(() => names(file, ["bye"])).toThrow(/nothing that is exported is called "bye".*"buy"/);
+    expect(() => names(file, ["bye"])).toThrow(/no exported workflow is called "bye".*"buy"/);
     expect(() => mix([first as never], { vus: 1, duration: "1s" })).toThrow(/browse\.weight\(95\)/);
     expect(() => workflowsOf({ default: mix([first.weight(1)], {}) })).toThrow(
       /load model is missing/,

@@ -70,7 +70,7 @@ function stepSection({ workflows }: RunSummary, width: number): Line[] {
       ? [
           line(
             span(
-              "  Latency of open models counts from the intended start, service from the real.",
+              "  Latency counts from the intended start, service time from the actual start.",
               Style.dim,
             ),
           ),

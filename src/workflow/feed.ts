@@ -240,6 +240,8 @@ async function read(path: string, folder: string): Promise<string> {
   try {
     return await readFile(full, "utf8");
   } catch (cause) {
+    const isAbsent = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    if (isAbsent) throw new DefinitionError(`cannot read the data file ${full}: no such file`);
     throw new DefinitionError(`cannot read the data file ${full}`, { cause });
   }
 }

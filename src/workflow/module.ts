@@ -46,8 +46,8 @@ function chosen(
   const names = definitions.map(({ name }) => name);
   const stranger = only.find((name) => !names.includes(name));
   if (stranger !== undefined) {
-    const hint = didYouMean(stranger, names) || `; there are: ${names.join(", ")}`;
-    throw new DefinitionError(`--only: nothing that is exported is called "${stranger}"${hint}`);
+    const hint = didYouMean(stranger, names) || ` (available: ${names.join(", ")})`;
+    throw new DefinitionError(`--only: no exported workflow is called "${stranger}"${hint}`);
   }
   const found = definitions.filter(({ name }) => only.includes(name));
   for (const mix of found) {

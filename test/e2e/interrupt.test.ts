@@ -83,7 +83,9 @@ describe("Ctrl-C", () => {
     expect((await run.done).code).toBe(130);
     const { notes, workflows } = here.summary("twice");
     expect(workflows[0]?.status).toBe("interrupted");
-    expect(notes.join()).toContain("what 2 virtual users had under way, are in no figure");
+    expect(notes.join()).toContain(
+      "what 2 virtual users had under way, are missing from the results",
+    );
   });
 
   it("ends a workflow whose code never yields", async () => {

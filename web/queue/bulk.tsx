@@ -25,8 +25,8 @@ interface Action {
 const ACTIONS: readonly Action[] = [
   {
     method: "requeue_tasks",
-    verb: "Send back",
-    done: "sent back to the queue",
+    verb: "Retry",
+    done: "queued again",
     danger: false,
     which: "failed and canceled",
     states: ["FAILED", "CANCELED"],
@@ -76,7 +76,7 @@ export function BulkBar({ filter, selected, clear, done }: Props) {
   return (
     <div class="bulk">
       <span class={some ? undefined : "quiet"}>
-        {some ? `${formatCount(selected.size)} chosen` : "All that fit"}:
+        {some ? `${formatCount(selected.size)} chosen` : "All matching"}:
       </span>
       {actions.map((action) => (
         <button

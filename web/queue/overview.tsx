@@ -126,7 +126,7 @@ function Charts({ activity, span }: { readonly activity: QueueActivity; readonly
         />
         <TimeChart
           id="depth"
-          title="Tasks there"
+          title="Backlog"
           description="Queued and running tasks at the end of each window."
           lines={drawn.depths}
           format={formatCount}
@@ -189,7 +189,7 @@ function drawnOf(windows: readonly ActivityWindow[], windowSeconds: number): Dra
         rate((one) => one.failed),
       ),
       line(
-        "tried again",
+        "retried",
         "--line-3",
         formatRate,
         rate((one) => one.retried),

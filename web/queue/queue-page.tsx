@@ -165,7 +165,7 @@ function Unlock({ again }: { readonly again: () => void }) {
         again();
       }}
     >
-      <h1 class="page-title">This queue asks for its token</h1>
+      <h1 class="page-title">Enter the access token</h1>
       <p class="quiet">
         A node writes it to the file <code>token</code> in its data directory. It is kept in this
         tab until the tab is closed.

@@ -110,7 +110,7 @@ function Actions({ task, followAnew }: { readonly task: Task; readonly followAne
       )}
       {(task.state === "FAILED" || task.state === "CANCELED") && (
         <button type="button" class="button" onClick={() => perform(requeue)}>
-          Send back to the queue
+          Retry
         </button>
       )}
       {!live && (
@@ -255,7 +255,7 @@ function Progress({ value }: { readonly value: unknown }) {
   if (value === null || value === undefined) return null;
   return (
     <Section id="progress" title="Progress">
-      <Payload name="Last told" value={value} />
+      <Payload name="Latest progress" value={value} />
     </Section>
   );
 }

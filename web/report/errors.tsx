@@ -107,7 +107,7 @@ export function Samples({ caption, steps }: SamplesProps) {
     ...(steps.length > 1 ? [{ title: "Step" }] : []),
     { title: "Kind" },
     { title: "Status", numeric: true },
-    { title: "Call and what was said" },
+    { title: "Request and error" },
   ];
   const rows = told.map(({ alike, name, sample }, index) => ({
     key: String(index),

@@ -37,7 +37,7 @@ export function Generator({ view }: { readonly view: RunView }) {
       { text: formatMs(core.lagMsP99) },
       { text: formatMs(core.lagMsMax) },
       { text: formatBytes(core.residentBytes) },
-      { text: core.alive ? "to the end" : <b class="bad-text">lost</b> },
+      { text: core.alive ? "completed" : <b class="bad-text">lost</b> },
     ],
   }));
   return (

@@ -106,7 +106,7 @@ export function placeOf(flags: PlaceFlags): Parameters<typeof ClusterClient.open
   const found = named.length > 0 ? named : gates.length > 0 ? gates : managers;
   if (found.length === 0)
     throw new UsageError(
-      `no cluster: there is none in ${dir}. Start one with "hyperscale cluster up", or name gates ` +
+      `no local cluster found in ${dir}. Start one with "hyperscale cluster up", or name gates ` +
         "with --gate",
     );
   for (const text of found) {

@@ -23,7 +23,7 @@ export function registerDemoTarget(program: Command): void {
     .summary("start the bundled server to load: fast, slow, failing and stalling endpoints")
     .description(
       "Starts the bundled demo target and serves until Ctrl-C.\n" +
-        "Examples, tests and first runs load it, never a stranger's site.",
+        "Examples, tests and first runs load it, never a public site.",
     )
     .option("-p, --port <port>", "port to listen on; 0 takes any free one", parsePort, DEMO_PORT)
     .option("--host <address>", "address to listen on", DEMO_HOST)

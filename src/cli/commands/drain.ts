@@ -23,7 +23,7 @@ started again: end it with SIGTERM when this command has ended.`;
 
 export function registerDrain(program: Command): void {
   withPlace(program.command("drain <node>"))
-    .description("a worker, manager or gate takes no new work; waits until it has none")
+    .description("stop a node taking work and wait until it is idle")
     .addOption(
       new Option("--deadline <time>", "how long to wait for it")
         .argParser(someTime)

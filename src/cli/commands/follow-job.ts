@@ -122,16 +122,16 @@ function untilSilent(
 }
 
 function saidLeft(job: string, how: Left, isCancelTaken: boolean): number {
-  const again = `"hyperscale jobs attach ${job}" follows it`;
+  const again = `follow it with: hyperscale jobs attach ${job}`;
   if (how === "detached") {
-    process.stdout.write(`${job} runs on; ${again}\n`);
+    process.stdout.write(`${job} is still running; ${again}\n`);
     return EXIT_PASSED;
   }
   if (isCancelTaken) complain(`hyperscale: ${job} is being cancelled; ${again}`);
   else
     complain(
       `hyperscale: nobody has confirmed that ${job} is cancelled, and it may still run; ` +
-        `"hyperscale jobs cancel ${job}" cancels it, ${again}`,
+        `cancel it with: hyperscale jobs cancel ${job}; ${again}`,
     );
   return EXIT_INTERRUPTED;
 }

@@ -36,7 +36,7 @@ interface AttachFlags extends JobsFlags {
 }
 
 export function registerJobs(program: Command): void {
-  const jobs = program.command("jobs").description("jobs of a cluster: see, follow and steer them");
+  const jobs = program.command("jobs").description("list, follow and control cluster jobs");
   withJson(jobs.command("list"))
     .description("all jobs that are known")
     .action((flags: JobsFlags) => withCluster("jobs list", flags, (client) => list(client, flags)));
@@ -194,7 +194,7 @@ function control(command: Command, description: string, of: (argument: string) =
         await client.control(job, control, userInfo().username);
         const taken = { job, taken: control };
         process.stdout.write(
-          flags.json === true ? `${jsonText(taken)}\n` : `${job}: ${command.name()} is taken\n`,
+          flags.json === true ? `${jsonText(taken)}\n` : `${job}: ${command.name()} accepted\n`,
         );
       });
     });

@@ -29,10 +29,10 @@ export function withLogFile(command: Command): Command {
     .option("--log <file>", "write the log to this file, one JSON object per line")
     .option(
       "--log-max-bytes <n>",
-      "set the file aside at this size (default: 64 MiB)",
+      "rotate the log at this size (default: 64 MiB)",
       wholeNumberFrom(BYTES_MIN),
     )
-    .option("--log-max-age <time>", "set the file aside at this age (default: 24h)", someTime)
+    .option("--log-max-age <time>", "rotate the log at this age (default: 24h)", someTime)
     .option("--log-keep <n>", "how many files set aside are kept (default: 7)", count)
     .option("--log-keep-age <time>", "remove files set aside longer ago (default: 30d)", someTime);
 }

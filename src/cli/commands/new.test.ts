@@ -52,7 +52,7 @@ describe("hyperscale new", () => {
   it("leaves a file that is there alone, unless forced", async () => {
     writeFileSync("mine.ts", "precious");
     expect(await run("mine.ts")).toBe(2);
-    expect(output).toContain("mine.ts is there already");
+    expect(output).toContain("mine.ts already exists");
     expect(readFileSync("mine.ts", "utf8")).toBe("precious");
     expect(await run("mine.ts", "--force", "--template", "login")).toBe(0);
     expect(readFileSync("mine.ts", "utf8")).toContain('"mine"');

@@ -27,7 +27,7 @@ export function registerNew(program: Command): void {
     .summary("write a first workflow that runs against the bundled demo target")
     .description(
       "Writes a workflow that runs as it stands against the bundled demo target, never\n" +
-        "against a stranger's site; outside a project also a package.json and a tsconfig.json.\n" +
+        "against a public site; outside a project also a package.json and a tsconfig.json.\n" +
         "Asks for a template only when none is named, and only in a terminal.",
     )
     .argument("[file]", "file to write, .ts or .js", DEFAULT_FILE)
@@ -60,7 +60,7 @@ async function write(given: string, flags: NewFlags): Promise<string | null> {
   if (!EXTENSIONS.includes(extension)) {
     return `${file}: a workflow is a .ts, .mts, .js or .mjs file, not ${extension}.`;
   }
-  const exists = `${file} is there already; choose another name, or --force to overwrite it.`;
+  const exists = `${file} already exists; choose another name, or --force to overwrite it.`;
   if (flags.force !== true && existsSync(file)) return exists;
   const template = flags.template ?? (await askTemplate());
   const name = basename(file, extension).replace(/[^\w -]/g, "-");

@@ -34,7 +34,7 @@ const TIMEOUT_MS = 5_000;
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
 
-const headerOption = new Option("-H, --header <name: value>", "request header; may be given again")
+const headerOption = new Option("-H, --header <name: value>", "request header; repeatable")
   .argParser(addHeader)
   .default([], "none");
 
@@ -47,9 +47,9 @@ export function registerPing(program: Command): void {
     .command("ping")
     .summary("send one request and show where its time went")
     .description(
-      "Sends one request on a fresh connection and shows where its time went:\n" +
-        "DNS, TCP connect, TLS, login, first byte, body. http:// and https:// send HTTP/1.1, whose\n" +
-        "redirects are shown, not followed; redis:// and its kin the smallest call of theirs.",
+      "Sends one request on a fresh connection and shows where its time went: " +
+        "DNS, TCP connect, TLS, login, first byte, body. http:// and https:// send HTTP/1.1 and " +
+        "show redirects without following them; other protocols send their smallest request.",
     )
     .argument("<url>", "address: http://, https://, or that of another protocol")
     .option(

@@ -21,7 +21,7 @@ export function registerPublish(program: Command): void {
     .summary("send the results of an earlier run to reporters")
     .description("Sends a summary.json to reporters, which `hyperscale reporters` lists.")
     .argument("<results>", "summary.json of a run, or its folder")
-    .requiredOption("--report <name=target>", "where to; may be given again", repeated, [])
+    .requiredOption("--report <name=target>", "where to; repeatable", repeated, [])
     .addHelpText("after", HELP)
     .action(async (results: string, flags: { readonly report: readonly string[] }) => {
       process.exitCode = await publish(results, flags.report);

@@ -146,7 +146,7 @@ function registerSubmit(queue: Command): void {
     .option("--depends-on <id...>", "tasks that must succeed first")
     .option(
       "-e, --env <name=value>",
-      "of a loadtest: an environment variable of the file's code; may be given again",
+      "of a loadtest: an environment variable of the file's code; repeatable",
       variables,
     )
     .option("--wait", "follow it to its end; exit 3 when it does not succeed")

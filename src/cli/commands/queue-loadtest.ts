@@ -38,11 +38,7 @@ export function registerLoadtests(queue: Command): void {
   const what =
     "run a workflow file, or load a URL, as a task; what follows -- are options of `hyperscale run`";
   withScheduleFlags(add(queue, "loadtest", what, "<target> [options...]"))
-    .option(
-      "-e, --env <name=value>",
-      "a variable of the file's code; may be given again",
-      variables,
-    )
+    .option("-e, --env <name=value>", "a variable of the file's code; repeatable", variables)
     .option("--cluster", "on the cluster that the node knows, instead of on the node")
     .option("--accept-failure", "a failed threshold does not fail the task")
     .option("--key <key>", "idempotency key: the same key and content is one task")
@@ -97,7 +93,10 @@ async function fetchReports(client: QueueClient, flags: ReportFlags, id?: string
   const written: string[] = [];
   for (const one of ids) written.push(...(await fetchFiles(client, one, flags.out)));
   if (written.length === 0)
-    throw new QueueError("NOT_FOUND", `nothing was left with ${id ?? "these tasks"}`);
+    throw new QueueError(
+      "NOT_FOUND",
+      id === undefined ? "these tasks have no files" : `task ${id} has no files`,
+    );
   if (flags.json) print({ files: written });
   else for (const file of written) line(file);
   const report = written.find((file) => file.endsWith(REPORT));

@@ -82,7 +82,7 @@ describe.skipIf(!built)("hyperscale trends", () => {
     const folders = out.split("\n").flatMap((line) => /run-\d$/.exec(line)?.[0] ?? []);
     expect(folders).toEqual(["run-1", "run-2"]);
     expect(out).toMatch(/\+2\d\.\d %/);
-    expect(await dataOf(at("trends.html"))).toContain('"folder":"run-2"');
+    expect(await dataOf(at("trends-examples-shop.html"))).toContain('"folder":"run-2"');
   });
 
   it("says which results there are when those asked for are not", async () => {

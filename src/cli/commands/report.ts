@@ -27,7 +27,7 @@ Examples:
 export function registerReport(program: Command): void {
   program
     .command("report")
-    .summary("write the report of a run again, or lay it over an earlier one")
+    .summary("regenerate a report, or overlay an earlier run")
     .description("Writes report.html of a run from its summary.json, by default beside it.")
     .argument("<results>", "summary.json of a run, or its folder")
     .option("--baseline <results>", "an earlier run to compare with and to draw below this one")

@@ -22,7 +22,9 @@ export function registerReporters(program: Command): void {
   program
     .command("reporters")
     .summary("where results can be sent, with the settings of each")
-    .description("Lists where results can be sent with --report, and what each was tested against.")
+    .description(
+      "Lists where results can be sent and the option to use; with a name, its settings and tests.",
+    )
     .argument("[name]", "one of them, with its settings")
     .option("--json", "as JSON")
     .addHelpText("after", HELP)
@@ -49,6 +51,8 @@ async function reporters(name: string | undefined, json: boolean): Promise<numbe
   else
     for (const { definitions, title } of families)
       process.stdout.write(`${title}\n${listText(definitions)}\n`);
+  if (!json && one === undefined)
+    process.stdout.write("Settings of one: hyperscale reporters NAME\n");
   return 0;
 }
 
@@ -57,10 +61,10 @@ function aboutOf({ about, evidence, name, settings, target, testedWith }: Report
 }
 
 function listText(definitions: readonly ReporterAbout[]): string {
-  const rows = definitions.map(({ about, evidence, name, testedWith }) => [
+  const rows = definitions.map(({ about, name, target }) => [
     `  ${name}`,
     about,
-    `${evidence}: ${testedWith}`,
+    `--report ${name}=${target}`,
   ]);
   return `${tableLines(rows).join("\n")}\n`;
 }

@@ -76,7 +76,7 @@ const UI_MODES = ["auto", "full", "ci", "json", "none"] as const;
 export type UiMode = (typeof UI_MODES)[number];
 
 export function uiOption(): Option {
-  return new Option("--ui <mode>", "what is shown meanwhile").choices(UI_MODES).default("auto");
+  return new Option("--ui <mode>", "progress display").choices(UI_MODES).default("auto");
 }
 const CORES_MAX = 1_024;
 /**
@@ -107,15 +107,17 @@ export function registerRun(program: Command): void {
     });
 }
 
-/** What `run` and `submit` share. */
-export function withRunFlags(command: Command): Command {
+const RUN_CORES = "CPU cores to plan for (default: the physical cores of this machine)";
+
+/** What `run` and `submit` share. `cores` describes --cores. */
+export function withRunFlags(command: Command, cores = RUN_CORES): Command {
   return command
     .argument("<file|url>", "workflow file, or http(s) URL")
     .optionsGroup("Load (overrides what the file says):")
     .option("--vus <n>", "virtual users", whole("--vus"))
     .option("--duration <time>", "how long, for example 30s or 5m", duration("--duration"))
     .option("--rate <n>", "iterations begun per second (open model)", number("--rate"))
-    .option("--max-vus <n>", "at most so many users with --rate", whole("--max-vus"))
+    .option("--max-vus <n>", "maximum users with --rate", whole("--max-vus"))
     .option("--max-rate <n>", "at most so many iterations begun per second", number("--max-rate"))
     .option("--iterations <n>", "iterations in all, shared by the users", whole("--iterations"))
     .option("--warmup <time>", "load before measuring begins", duration("--warmup"))
@@ -133,43 +135,34 @@ export function withRunFlags(command: Command): Command {
     .option("--timeout <time>", "for the whole run", duration("--timeout"))
     .option("--insecure", "accept any TLS certificate")
     .option("--traceparent [share]", "send W3C trace headers, in a share of iterations", share)
-    .option(
-      "--cores <n>",
-      "CPU cores to plan for (default: the physical cores of this machine)",
-      whole("--cores"),
-    )
-    .optionsGroup("What of a file runs, and with what:")
-    .option("--only <name>", "only this flow, mix or workflow; may be given again", repeated, [])
+    .option("--cores <n>", cores, whole("--cores"))
+    .optionsGroup("Selection and parameters:")
+    .option("--only <name>", "only this flow, mix or workflow; repeatable", repeated, [])
     .option("--seed <text>", "what chance, pick and pause of flows draw from")
     .option(
       "-e, --env <name=value>",
-      "set an environment variable of the file's code; may be given again",
+      "set an environment variable of the file's code; repeatable",
       variables,
       [],
     )
     .optionsGroup("URL mode:")
     .addOption(new Option("--method <name>", "HTTP method").choices(URL_METHODS).default("GET"))
-    .option("--header <name: value>", "add a header; may be given again", repeated, [])
+    .option("--header <name: value>", "add a header; repeatable", repeated, [])
     .option("--body <text>", "request body")
     .optionsGroup("Judging and output:")
-    .option(
-      "--threshold <text>",
-      'for example "latency.p99<200ms"; may be given again',
-      repeated,
-      [],
-    )
+    .option("--threshold <text>", 'for example "latency.p99<200ms"; repeatable', repeated, [])
     .option(
       "--abort-on-fail [time]",
-      "end the run as soon as a threshold fails, not before so much measured time",
+      "stop when a threshold fails, but not before TIME has been measured",
       duration("--abort-on-fail"),
     )
     .addOption(uiOption())
     .option("--title <text>", "what to call this run in its results")
-    .option("--tag <name=value>", "a tag of the results; may be given again", repeated, [])
+    .option("--tag <name=value>", "a tag of the results; repeatable", repeated, [])
     .option("--out <dir>", "folder for the results (default: a new one in hyperscale-results)")
     .option(
       "--report <name=target>",
-      "also send the results there (hyperscale reporters lists where); may be given again",
+      "also send the results there (hyperscale reporters lists where); repeatable",
       repeated,
       [],
     )

@@ -52,13 +52,15 @@ results, as SIGTERM does; either once more ends the command at once. A client th
 Exit codes: those of run; 1 also for a job that ended in part only (PARTIAL) or timed out. One that lost workers
 and completed is judged as any other: 0 when it passed, with "not to be trusted" and what was lost in its results.`;
 
+const SUBMIT_CORES = "CPU cores of the cluster to plan for (default: those that are free)";
+
 export function registerSubmit(program: Command): void {
   const command = program
     .command("submit")
     .summary("run a workflow file, or load a URL, on a cluster")
     .description("Runs a workflow file or loads one URL on a cluster, with the meaning of run.");
   for (const option of localFlags()) command.addOption(option.hideHelp());
-  withRouting(withLogFile(withPlace(withRunFlags(command))))
+  withRouting(withLogFile(withPlace(withRunFlags(command, SUBMIT_CORES))))
     .option("--idempotency-key <key>", "submitted once, however often it is sent with this key")
     .option("--rejoin <job>", "follow this job instead, if the cluster still knows it")
     .option("--tenant <name>", "whose turn it takes in the queue, and whose quota")

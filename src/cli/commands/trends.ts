@@ -20,12 +20,15 @@ interface TrendsFlags {
 }
 
 const LAST_MAX = 200;
+/** Characters of a workflow's name in the name of its page: file systems allow 255 bytes. */
+const PAGE_NAME_MAX = 60;
 /** Folders that are looked into for results of one workflow, the newest first. */
 const FOLDERS_MAX = 2_000;
 
 const HELP = `
 The folder is one that holds results folders, such as hyperscale-results. Runs of one file or URL
-are shown: those of the newest result, or of --of. The page is written as trends.html into it.
+are shown: those of the newest result, or of --of. The page is written into it as
+trends-NAME.html, so that pages of several workflows stand side by side.
 
 Examples:
   hyperscale trends hyperscale-results --open
@@ -41,7 +44,7 @@ export function registerTrends(program: Command): void {
       new Option("--last <n>", `runs to show, at most ${LAST_MAX}`).argParser(last).default(20),
     )
     .option("--of <name>", "the file or URL that was run (default: that of the newest result)")
-    .option("--out <file>", "where to write the page (default: trends.html in the folder)")
+    .option("--out <file>", "where to write the page (default: trends-NAME.html in the folder)")
     .option("--open", "show the page in the browser")
     .option("--json", "print the figures as JSON, and write no page")
     .addHelpText("after", HELP)
@@ -60,7 +63,7 @@ async function trends(directory: string, flags: TrendsFlags): Promise<number> {
     process.stdout.write(`${jsonText(found, 2)}\n`);
     return EXIT_PASSED;
   }
-  const file = flags.out ?? join(directory, "trends.html");
+  const file = flags.out ?? join(directory, pageName(found.name));
   process.stdout.write(trendsText(found));
   try {
     await writeFile(file, await trendsHtml(found));
@@ -71,6 +74,13 @@ async function trends(directory: string, flags: TrendsFlags): Promise<number> {
   process.stdout.write(`${file}\n`);
   if (flags.open === true) await openPage(file);
   return EXIT_PASSED;
+}
+
+/** One page per workflow: "shop/checkout.ts" is trends-shop-checkout.html. */
+function pageName(name: string): string {
+  const base = name.replace(/\.[cm]?[jt]s$/, "").replace(/^[a-z][a-z0-9+.-]*:\/\//i, "");
+  const slug = base.replace(/[^\p{L}\p{N}_.]+/gu, "-").replace(/^[-.]+|[-.]+$/g, "");
+  return `trends-${slug.slice(-PAGE_NAME_MAX) || "run"}.html`;
 }
 
 /** A problem is a text. Results that cannot be read are told and left out. */

@@ -25,8 +25,8 @@ export function registerTypes(program: Command): void {
     .command("types")
     .summary("write the types of a target, of a .proto file or an OpenAPI document")
     .description(
-      "Writes a TypeScript file with the types of what a server serves, for the compiler alone:\n" +
-        "requests, parameters, bodies and answers of a flow's calls are checked against it.",
+      "Writes a TypeScript file with the types of a server's interface. The compiler then checks " +
+        "requests, parameters, bodies and answers of a flow's calls.",
     )
     .argument("<file>", "a .proto file, or an OpenAPI 3 document as JSON")
     .option("-o, --out <file>", "file to write (default: <file>.types.ts beside it)")

@@ -62,7 +62,7 @@ const HINTS: Readonly<Record<string, string>> = {
 function unreachable(error: unknown): never {
   if (!(error instanceof UnreachableError)) throw error;
   const hint = HINTS[error.reason] ?? "";
-  const problem = `cannot reach the queue node at ${error.address}: ${error.message}${hint}`;
+  const problem = `cannot reach the queue node at ${error.address}: ${error.reason}${hint}`;
   throw new QueueError("UNAVAILABLE", problem, { cause: error });
 }
 

@@ -110,7 +110,7 @@ describe("a cluster of one gate, one manager and one worker", () => {
         const { code, stderr } = await end;
         expect(stderr).toBe(
           `hyperscale: nobody has confirmed that ${job} is cancelled, and it may still run; ` +
-            `"hyperscale jobs cancel ${job}" cancels it, "hyperscale jobs attach ${job}" follows it\n`,
+            `cancel it with: hyperscale jobs cancel ${job}; follow it with: hyperscale jobs attach ${job}\n`,
         );
         expect(code).toBe(130);
       },

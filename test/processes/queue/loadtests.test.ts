@@ -204,7 +204,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
 
     await hyperscale("queue", "report", "--schedule", "nightly", "--out", "nightly");
     expect(await hyperscale("trends", "nightly")).toMatch(/^shop.mjs: the last 3 runs\n/);
-    expect(scratch.read("nightly/trends.html")).toMatch(/^<!doctype html>/i);
+    expect(scratch.read("nightly/trends-shop.html")).toMatch(/^<!doctype html>/i);
     const { points } = JSON.parse(await hyperscale("trends", "nightly", "--last", "2", "--json"));
     expect(points).toMatchObject([
       { title: "shop.ts", verdict: "passed", requests: 40 },

@@ -98,7 +98,7 @@ export function givenUpNote(users: number): string {
   const underWay = users === 1 ? "1 virtual user" : `${formatCount(users)} virtual users`;
   return (
     `ended at once: the last 0.2 s of the counts, and what ${underWay} had under way, ` +
-    "are in no figure"
+    "are missing from the results"
   );
 }
 
@@ -115,7 +115,7 @@ export function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
       ? []
       : [
           `closed model (${closed.join(", ")}): users wait for answers, so a stall of the target also ` +
-            "stops new requests; latencies are not corrected for that. Use a rate to see it.",
+            "stops new requests; latencies are not corrected for that. Use --rate to measure this.",
         ]),
     ...missed.map(
       ({ arrivals, name }) =>

@@ -138,10 +138,10 @@ function costText(
 }
 
 function uncountedText(requests: number | null): string {
-  if (requests === null) return "; how many of its requests are in no figure is not known";
+  if (requests === null) return "; an unknown number of its requests is missing from the results";
   return requests === 0
     ? ""
-    : `; at most ${formatCount(requests)} of its requests are in no figure`;
+    : `; up to ${formatCount(requests)} of its requests are missing from the results`;
 }
 
 type Measured = readonly WorkflowAggregate[];

@@ -152,7 +152,7 @@ export function stallsOf(
     .slice(0, STALLS_MAX)
     .map(({ content, startMs }) => ({
       atSeconds: secondsAt(startMs),
-      text: `the event loop of executor core ${core} stood still for ${formatMs(content.lagMsMax)}`,
+      text: `executor core ${core} was blocked for ${formatMs(content.lagMsMax)}`,
     }));
 }
 

@@ -136,8 +136,8 @@ function unwritten(
     return null;
   const hint = didYouMean(name, texts.all);
   return (
-    `no text in the sources is "${name}", so no ${what} of a flow can be called that${hint}; names ` +
-    'that the body makes up are declared: steps: ["item-*"]'
+    `no ${what} is called "${name}"${hint === "" ? "." : hint} ` +
+    'Declare generated names: steps: ["item-*"]'
   );
 }
 

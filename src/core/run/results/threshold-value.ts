@@ -50,7 +50,10 @@ export function parseValue(text: string, kind: ValueKind): ValueResult {
   if (kind === "share" && amount > 1) {
     return refuse(`a share lies between 0 and 1; did you mean ${digits}%?`);
   }
-  if (kind === "duration") return { ok: true, value: amount, unit: MS, text: `${digits}ms` };
+  if (kind === "duration") {
+    if (amount === 0) return { ok: true, value: 0, unit: MS, text: `${digits}ms` };
+    return refuse(`"${text}" has no unit; write ${digits}ms or ${digits}s`);
+  }
   if (kind === "perSecond") {
     return { ok: true, value: amount, unit: { kind: "perSecond", scale: 1 }, text: `${digits}/s` };
   }

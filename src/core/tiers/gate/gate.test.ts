@@ -260,9 +260,9 @@ describe("a job through one gate in one datacenter", () => {
     world.until(() => world.progress(second)?.reason != null);
     expect(world.progress(second)).toMatchObject({
       status: "QUEUED",
-      reason: "it needs 1 free core in a datacenter; there are: dc1 0; place 1 of 2 in the queue",
+      reason: "it needs 1 free core in a datacenter; there are: dc1 0 (position 1 of 2)",
     });
-    expect(world.progress(late)?.reason).toContain("place 2 of 2 in the queue");
+    expect(world.progress(late)?.reason).toContain("position 2 of 2");
     expect(world.end(late)).toMatchObject({ status: "FAILED" });
     expect(world.end(first).status).toBe("COMPLETED");
     expect(world.end(second).status).toBe("COMPLETED");
@@ -286,7 +286,7 @@ describe("a job through one gate in one datacenter", () => {
       expect(reasons).toHaveLength(3);
       for (const [at, reason] of reasons.entries())
         expect(reason).toBe(
-          `it needs 1 free core in a datacenter; there are: dc1 0; place ${at + 1} of 3 in the queue`,
+          `it needs 1 free core in a datacenter; there are: dc1 0 (position ${at + 1} of 3)`,
         );
     }
     // They come to the datacenter together, and two of them wait there.

@@ -128,7 +128,7 @@ export class JobLeader {
     const said = (state === null ? null : reasonOf(state)) ?? waiting[0] ?? null;
     if (state === null || said !== null || this.#reason === null) return said;
     const place = this.#context.places.of(state);
-    return place === null ? this.#reason : `${this.#reason}; ${place}`;
+    return place === null ? this.#reason : `${this.#reason} (${place})`;
   }
 
   /** The job is over, and nothing of it is left anywhere. */

@@ -81,7 +81,7 @@ function whyWaits(
     ...{ rooms: datacenters.rooms(), avoided: new Map(), now: 0 },
     inOrder: (names) => names,
   });
-  return choice.kind === "wait" ? `${choice.reason}; ${place}` : place;
+  return choice.kind === "wait" ? `${choice.reason} (${place})` : place;
 }
 
 /** Of a job that nobody follows here any more: what its log keeps. */

@@ -12,17 +12,17 @@ it("are put in order once per change, however many ask", () => {
       return jobs.map(({ state }) => ({ state, primary: null, view: 0 }));
     },
   });
-  const told = () => jobs.map(({ state }) => places.of(state)?.split(" in ")[0]);
+  const told = () => jobs.map(({ state }) => places.of(state));
   expect([told(), told(), looks]).toEqual([
-    ...[0, 1].map(() => ["place 3 of 3", "place 1 of 3", "place 2 of 3"]),
+    ...[0, 1].map(() => ["position 3 of 3", "position 1 of 3", "position 2 of 3"]),
     1,
   ]);
   jobs.push({ state: initialState("0" as JobId) });
   // One that is not known yet is a change by itself.
-  expect(told().at(-1)).toBe("place 1 of 4");
+  expect(told().at(-1)).toBe("position 1 of 4");
   jobs.shift();
   places.changed();
-  expect([told(), looks]).toEqual([["place 2 of 3", "place 3 of 3", "place 1 of 3"], 3]);
+  expect([told(), looks]).toEqual([["position 2 of 3", "position 3 of 3", "position 1 of 3"], 3]);
   const ended = { ...initialState("a" as JobId), status: "COMPLETED" } as const;
   expect(places.of(ended)).toBeNull();
 });

@@ -25,7 +25,7 @@ export class WaitingPlaces {
     if (!isWaiting(state)) return null;
     if (this.#places?.has(state.jobId) !== true) this.#places = placesIn(this.#lookup.openJobs());
     const place = this.#places.get(state.jobId);
-    return place === undefined ? null : `place ${place} of ${this.#places.size} in the queue`;
+    return place === undefined ? null : `position ${place} of ${this.#places.size}`;
   }
 }
 

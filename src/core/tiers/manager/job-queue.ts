@@ -46,8 +46,8 @@ export class JobQueue {
     const isAlone = this.#waitsAlone(one, coresAll);
     const before = isAlone ? 0 : (this.#waitingBefore(coresAll)[place] ?? 0);
     const others = before === 1 ? "1 job is before it" : `${before} jobs are before it`;
-    const why = before > 0 ? others : (this.offer(one.needs).reason ?? "it is about to begin");
-    return `${why}; place ${place + 1} of ${jobs.length} in the queue`;
+    const why = before > 0 ? others : (this.offer(one.needs).reason ?? "starting soon");
+    return `${why} (position ${place + 1} of ${jobs.length})`;
   }
 
   /** In their turn. */

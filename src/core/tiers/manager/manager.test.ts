@@ -117,9 +117,9 @@ describe("a job on one manager and one worker", () => {
     const third = world.submit({ cores: 1 }, "3");
     expect(world.progress(second)).toMatchObject({
       status: "QUEUED",
-      reason: "it needs 2 cores, none is free; place 1 of 2 in the queue",
+      reason: "it needs 2 cores, none is free (position 1 of 2)",
     });
-    expect(world.progress(third)?.reason).toBe("1 job is before it; place 2 of 2 in the queue");
+    expect(world.progress(third)?.reason).toBe("1 job is before it (position 2 of 2)");
     expect(world.end(first).status).toBe("COMPLETED");
     expect(world.end(second).status).toBe("COMPLETED");
     expect(world.end(third).status).toBe("COMPLETED");
@@ -135,7 +135,7 @@ describe("a job on one manager and one worker", () => {
       return answer.kind === "jobs" ? answer.jobs.find(({ id }) => id === job) : undefined;
     };
     for (const index of [0, 1, 2])
-      expect(listed(index, second)?.reason).toContain("place 1 of 1 in the queue");
+      expect(listed(index, second)?.reason).toContain("position 1 of 1");
     const requests = world.end(first).summary?.totals?.requests;
     expect(requests).toBeGreaterThan(0);
     world.run(500);
@@ -149,7 +149,7 @@ describe("a job on one manager and one worker", () => {
     const small = world.submit({}, "2");
     expect(world.end(small).status).toBe("COMPLETED");
     expect(world.progress(large)?.reason).toBe(
-      "it needs 3 cores, 2 are free; the datacenter has 2; place 1 of 1 in the queue",
+      "it needs 3 cores, 2 are free; the datacenter has 2 (position 1 of 1)",
     );
   });
 
@@ -166,7 +166,7 @@ describe("a job on one manager and one worker", () => {
     const world = new World();
     const job = world.submit({ cores: 3, timeoutMs: 2_000 });
     expect(world.progress(job)?.reason).toBe(
-      "it needs 3 cores, 2 are free; the datacenter has 2; place 1 of 1 in the queue",
+      "it needs 3 cores, 2 are free; the datacenter has 2 (position 1 of 1)",
     );
     expect(world.end(job)).toMatchObject({
       status: "FAILED",
