@@ -131,7 +131,8 @@ function verdictLine(
     case "undecided":
       return paint(
         YELLOW,
-        `? Nothing could be shown: ${unclear} of ${plural(rows.length, "row")} unclear. Run longer, or on a quieter machine.`,
+        `? Nothing could be shown: ${unclear} of ${plural(rows.length, "row")} unclear. ` +
+          "Run longer, or on a quieter machine.",
       );
     case "untrusted":
       return paint(
