@@ -141,30 +141,24 @@ describe("a cluster of three managers and two workers", () => {
           path,
           `import { flow, http } from "hyperscalejs";
 const shop = http.target("${target.url}");
-export default flow("shop", { vus: 1, duration: "1s", limits: { setup: "2s" }, setup: ${setup} },
+export default flow("shop", { vus: 1, duration: "1s", setup: ${setup} },
   async ({ step }) => { await step("home", shop.get("/")); });`,
         );
         return path;
       };
-      const cases = [
-        ["throws.ts", '() => { throw new Error("closed"); }', "setup threw: closed"],
-        ["hangs.ts", "() => new Promise(() => undefined)", "set"],
-        ["bigint.ts", "() => ({ n: 1n })", "the value of set-up: .n is a bigint"],
-        ["large.ts", '() => "x".repeat(1_000_000)', "at most 458752 are handed on"],
-      ] as const;
-      for (const [name, setup, words] of cases) {
-        const submitted = await cluster.command("submit", await file(name, setup), "--ui", "none");
-        expect([name, submitted.code]).toEqual([name, 1]);
-        expect(submitted.stderr).toContain(words);
-      }
+      // What else may be wrong with a set-up: job-runner.test.ts, time-limits.test.ts, bounded-event.test.ts.
+      const throws = await file("throws.ts", '() => { throw new Error("closed"); }');
+      const failed = await cluster.command("submit", throws, "--ui", "none");
+      expect([failed.code, failed.stderr]).toEqual([
+        1,
+        expect.stringContaining("setup threw: closed"),
+      ]);
+      const large = ["--cores", "100", "--timeout", "1s"];
       const good = await file("good.ts", "() => 1");
-      const large = ["--cores", "100", "--timeout", "2s"];
       const waited = await cluster.command("submit", good, "--ui", "ci", ...large);
       expect(waited.code).toBe(1);
       expect(waited.stdout + waited.stderr).toContain("queued: it needs 100 free cores");
-      expect(waited.stderr).toContain("no cores were free within 2s, its limit");
-      const silent = await cluster.command("submit", good, "--ui", "none", ...large);
-      expect(silent.stderr.match(/is queued: it needs 100 free cores/g)).toHaveLength(1);
+      expect(waited.stderr).toContain("no cores were free within 1s, its limit");
       const unknown = await cluster.command("submit", good, "--datacenters", "dc9");
       expect(unknown).toMatchObject({ code: 2 });
       expect(unknown.stderr).toContain('there is no datacenter "dc9": there are dc1');
