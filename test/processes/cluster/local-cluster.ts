@@ -81,7 +81,7 @@ export class LocalCluster {
 
   /**
    * Kills everything, whatever happened before: a graceful end takes long where nodes are lost, and has tests of its
-   * own (`up.test.ts`).
+   * own (`up.slow.test.ts`).
    */
   async stop(): Promise<void> {
     if (this.up.exitCode === null && this.up.signalCode === null) {

@@ -37,7 +37,7 @@ describe("a cluster of three managers and two workers", () => {
   const submit = (out: string, ...place: readonly string[]): ChildProcess =>
     start([
       ...["submit", "examples/quickstart.ts", "--only", "quickstart", "--cores", "1"],
-      ...["--vus", "4", "--duration", LOAD, "--graceful-stop", "60s", "--ui", "none"],
+      ...["--vus", "8", "--duration", LOAD, "--graceful-stop", "60s", "--ui", "none"],
       ...["--out", out, "-e", `HYPERSCALE_TARGET=${target.url}`, ...place],
     ]);
 
