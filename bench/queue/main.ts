@@ -112,7 +112,7 @@ const chosen = values.row.split(",").map((name) => {
   return row;
 });
 const server = await TestPostgres.start({
-  settings: { shared_buffers: "256MB", max_wal_size: "4GB" },
+  settings: { fsync: "on", shared_buffers: "256MB", max_wal_size: "4GB" },
 });
 try {
   for (const row of chosen) await row();

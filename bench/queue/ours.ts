@@ -8,7 +8,7 @@ import type {
   QueueSettings,
   Role,
 } from "../../src/queue/index.ts";
-import { BUILT_PROGRAM, NodeProcess } from "../../test/processes/queue/fixtures.ts";
+import { NodeProcess } from "../../test/processes/queue/fixtures.ts";
 import {
   type Arena,
   batches,
@@ -75,7 +75,7 @@ export async function benchRemote(arena: Arena): Promise<Speeds> {
   const submitMs = await submitAll(arena);
   const args = ["--database", url, "--node-id", "leader", "--role", "leader"];
   args.push("--max-parallel", "0", "--log-level", "error");
-  const leader = new NodeProcess(args, {}, ["--open"], false, BUILT_PROGRAM);
+  const leader = new NodeProcess(args);
   await leader.ready;
   const latch = new Latch(count);
   const start = performance.now();

@@ -24,7 +24,7 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
 
   beforeAll(async () => {
     server = await TestPostgres.start();
-    database = await server.createDatabase();
+    database = await server.createQueue();
     node = await startNode({ database, nodeId: "only", executors: { echo: (input) => input } });
     client = new QueueClient(node.url);
   });
@@ -288,7 +288,7 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
 describe("queue API with a token", needs(TestPostgres.available(), NO_POSTGRES), () => {
   it("refuses a public address without a token, and calls without the right one", async () => {
     const server = await TestPostgres.start();
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const { QueueNode, defaultSettings, silentLog } = await import("../../../src/queue/index.ts");
     const options = {
       nodeId: "guarded",

@@ -53,7 +53,7 @@ const TEXT_CHARACTERS_MAX = 1_048_000;
 const SETTLE_MS = 180_000;
 
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
-  const run = new ChaosRun(options, await options.server.createDatabase());
+  const run = new ChaosRun(options, await options.server.createQueue());
   try {
     return await run.play();
   } finally {

@@ -4,14 +4,11 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NotRetryable, type QueueNode } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
-import { calmSettings, eventually, startNode } from "./fixtures.ts";
+import { calmSettings, eventually, PROGRAM, startNode } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
-
-const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
 
 interface Outcome {
   readonly code: number | null;
@@ -24,7 +21,7 @@ function hyperscale(
   environment: Record<string, string> = {},
 ): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--import", "tsx", main, "queue", ...args], {
+    const child = spawn(process.execPath, [PROGRAM, "queue", ...args], {
       env: { ...process.env, ...environment },
     });
     const output = { stdout: "", stderr: "" };
@@ -45,7 +42,7 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
   beforeAll(async () => {
     server = await TestPostgres.start();
     node = await startNode({
-      database: await server.createDatabase(),
+      database: await server.createQueue(),
       nodeId: "cli",
       executors: {
         says(_: unknown, { log }: { log(text: string): void }) {

@@ -1,16 +1,13 @@
 /** Clients that find a node, and nodes that leave nothing behind when they cannot start. */
 
-import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { defaultSettings, QueueClient, QueueNode, silentLog } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
-import { calmSettings, queueBench } from "./fixtures.ts";
+import { calmSettings, queueBench, runQueue } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 describe("clients and addresses", needs(TestPostgres.available(), NO_POSTGRES), () => {
@@ -38,9 +35,7 @@ describe("clients and addresses", needs(TestPostgres.available(), NO_POSTGRES), 
       token: "t".repeat(32),
       settings: calmSettings,
     });
-    const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
-    const args = ["--import", "tsx", main, "queue", "list", "--url", node.url];
-    const refused = promisify(execFile)(process.execPath, [...args, "--token-file", wrong]);
+    const refused = runQueue("list", "--url", node.url, "--token-file", wrong);
     await expect(refused).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`The token of ${wrong} is not the one of this node`),

@@ -44,7 +44,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   }
 
   async function cluster(size: number, executors: Executors = echo, settings = {}) {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const nodes: QueueNode[] = [];
     for (let i = 0; i < size; i++)
       nodes.push(keep(await startNode({ database, executors, settings })));
@@ -79,7 +79,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   // TQ-22
   it("keeps submit order among equal priorities and takes higher priorities first", async () => {
     const order: number[] = [];
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const node = keep(await startNode({ database, settings: { maxParallel: 0 } }));
     const client = keep(new QueueClient(node.url));
     const priorities = [0, 0, 5, 0, 5, -1];
@@ -156,7 +156,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
 
   // TQ-2, TQ-12
   it("refuses every write of a leader that was stopped past its lease and resumed", async () => {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const paused = keep(
       new NodeProcess(["--database", database, "--node-id", "paused"], fastEnvironment),
     );
@@ -192,7 +192,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
 
   it("never runs a task that was cancelled while queued", async () => {
     const ran: unknown[] = [];
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const node = keep(await startNode({ database, settings: { maxParallel: 0 } }));
     const client = keep(new QueueClient(node.url));
     const task = await client.submit({ executor: "note", input: 1 });
@@ -234,7 +234,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   });
 
   it("loses nothing when everything is restarted", async () => {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const before = await startNode({ database, settings: { maxParallel: 0 } });
     const first = new QueueClient(before.url);
     await first.submitMany(Array.from({ length: 100 }, () => ({ executor: "echo" })));
@@ -474,7 +474,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   });
 
   it("prunes finished tasks after their retention and keeps the rest", async () => {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const first = await startNode({ database, executors: echo });
     const client = new QueueClient(first.url);
     await client.submitMany(Array.from({ length: 50 }, () => ({ executor: "echo" })));

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { QueueClient } from "../../../src/queue/index.ts";
+import { fillDataDirectory } from "./data-directory.ts";
 import { eventually, NodeProcess } from "./fixtures.ts";
 
 describe("what a node keeps to itself", () => {
@@ -23,6 +24,8 @@ describe("what a node keeps to itself", () => {
 
   async function start(args: readonly string[], access?: readonly string[]) {
     const data = join(directory, "data");
+    // The first test is about what a node itself makes of a directory.
+    if (access === undefined) await fillDataDirectory(data);
     const node = new NodeProcess(["--data-dir", data, ...args], {}, access);
     nodes.push(node);
     return { node, data, url: (await node.ready).url };

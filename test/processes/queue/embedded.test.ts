@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient } from "../../../src/queue/index.ts";
+import { fillDataDirectory } from "./data-directory.ts";
 import { NodeProcess } from "./fixtures.ts";
 
 const SUBMITS = 400;
@@ -13,8 +14,8 @@ const SUBMITTERS = 50;
 describe("queue on the embedded database", () => {
   let directory: string;
 
-  beforeAll(() => {
-    directory = mkdtempSync(join(tmpdir(), "hyperscale-queue-"));
+  beforeAll(async () => {
+    directory = await fillDataDirectory(mkdtempSync(join(tmpdir(), "hyperscale-queue-")));
   });
 
   afterAll(() => {

@@ -55,7 +55,8 @@ describe("healthy workers", needs(TestPostgres.available(), NO_POSTGRES), () => 
           ...["--database", database, "--node-id", "doomed", "--max-parallel", "0"],
           ...["--listen", `127.0.0.1:${port}`, "--advertise", `http://127.0.0.1:${at}`],
         ],
-        fastEnvironment,
+        // Long enough that a busy machine does not change the leader before it is killed.
+        { ...fastEnvironment, HYPERSCALE_LEADER_LEASE_SECONDS: "8" },
       ),
     );
     await leader.ready;

@@ -52,7 +52,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     executors: NonNullable<Parameters<typeof startNode>[0]["executors"]>,
     { taskLeaseMs } = fastSettings,
   ) {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const environment = {
       ...fastEnvironment,
       HYPERSCALE_LEASE_DURATION_SECONDS: String(taskLeaseMs / 1_000),
@@ -137,7 +137,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
   });
 
   it("refuses a second live process with the same node id, and takes it when the first is gone", async () => {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const leader = keep(
       await startNode({ database, settings: { ...calmSettings, maxParallel: 0 } }),
     );
@@ -165,7 +165,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
   });
 
   it("frees the work of a killed worker after a short grace, not after its lease (TQ-35)", async () => {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const settings = { ...calmSettings, maxParallel: 0, taskLeaseMs: 3_600_000 };
     const leader = keep(await startNode({ database, settings }));
     const client = keep(new QueueClient(leader.url));
@@ -179,7 +179,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
   });
 
   it("does not hand a paused worker its own expired task while it is paused", async () => {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const settings = { ...calmSettings, maxParallel: 0, taskLeaseMs: 3_000 };
     const leader = keep(await startNode({ database, settings }));
     const client = keep(new QueueClient(leader.url));
@@ -201,7 +201,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
   });
 
   it("lists coordinators and observers among the nodes (TQ-4)", async () => {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const leader = keep(
       await startNode({ database, nodeId: "chief", settings: { maxParallel: 0 } }),
     );

@@ -28,7 +28,7 @@ describe("messages between nodes", needs(TestPostgres.available(), NO_POSTGRES),
     executors: Parameters<typeof startNode>[0]["executors"],
     settings: Partial<QueueSettings>,
   ) {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const leader = await startNode({ database, settings: { ...calmSettings, maxParallel: 0 } });
     const worker = await startNode({
       database,

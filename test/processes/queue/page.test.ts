@@ -31,7 +31,7 @@ describe(
       writeFileSync(join(root, "dist", "web", "queue.html"), await builtPage("queue"));
       server = await TestPostgres.start();
       node = await startNode({
-        database: await server.createDatabase(),
+        database: await server.createQueue(),
         nodeId: "paris-1",
         settings: calmSettings,
         executors: {
@@ -227,7 +227,7 @@ describe(
     );
 
     it("says that a node does not answer, and goes on when it is back", async () => {
-      const database = await server.createDatabase();
+      const database = await server.createQueue();
       const args = ["--database", database, "--node-id", "rome-1"];
       const process = new NodeProcess(args, fastEnvironment);
       const { url } = await process.ready;
@@ -253,7 +253,7 @@ describe(
     });
 
     it("asks for the token, and opens with it", async () => {
-      const database = await server.createDatabase();
+      const database = await server.createQueue();
       const guarded = await startNode({ database, token: "open sesame", settings: calmSettings });
       const { page } = await open("#nodes", {}, guarded.url);
       await page.getByLabel("Token").fill("open sesame");

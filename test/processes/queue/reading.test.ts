@@ -32,7 +32,7 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
   afterAll(() => server.stop());
 
   async function queue(settings: Partial<QueueSettings> = {}) {
-    const database = await server.createDatabase();
+    const database = await server.createQueue();
     const node = await startNode({ database, settings: { ...calmSettings, ...settings } });
     const client = new QueueClient(node.url);
     open.push(node, client);

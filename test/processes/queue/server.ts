@@ -19,6 +19,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { loadMigrations } from "../../../src/queue/store/database.ts";
+import { PostgresDatabase } from "../../../src/queue/store/postgres.ts";
 import { PATIENCE_MS } from "../../patience.ts";
 import { freePort } from "../ledger/relay.ts";
 
@@ -36,6 +38,8 @@ export class TestPostgres {
   readonly #options: TestServerOptions;
   #process: ChildProcess | undefined;
   #databases = 0;
+  /** The name of the database that `createQueue` copies. */
+  #queue: Promise<string> | undefined;
 
   private constructor(port: number, bin: string, directory: string, options: TestServerOptions) {
     this.port = port;
@@ -90,12 +94,29 @@ export class TestPostgres {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** An empty database of its own; returns its URL. Its connections find the queue's tables without their schema. */
-  async createDatabase(): Promise<string> {
+  /**
+   * An empty database of its own, or a copy of another; returns its URL. Its connections find the queue's tables
+   * without their schema.
+   */
+  async createDatabase(template = "template1"): Promise<string> {
     const name = `queue_${process.pid}_${++this.#databases}`;
-    await this.query(this.url, `create database ${name}`);
+    await this.query(this.url, `create database ${name} template ${template}`);
     await this.query(this.url, `alter database ${name} set search_path = hyperscale, public`);
     return this.urlOf(name);
+  }
+
+  /** A database with an empty queue: its tables are made once and copied. */
+  async createQueue(): Promise<string> {
+    this.#queue ??= this.#makeQueue();
+    return this.createDatabase(await this.#queue);
+  }
+
+  async #makeQueue(): Promise<string> {
+    const url = await this.createDatabase();
+    const database = new PostgresDatabase(url);
+    await database.migrate(loadMigrations());
+    await database.close();
+    return new URL(url).pathname.slice(1);
   }
 
   async query(url: string, text: string): Promise<readonly Record<string, unknown>[]> {
@@ -114,6 +135,8 @@ export class TestPostgres {
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
       max_connections: "200",
+      // Tests end processes, not machines: what was written outlives them without it.
+      fsync: "off",
       ...this.#options.settings,
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
@@ -149,8 +172,9 @@ export class TestPostgres {
     await this.#end("SIGQUIT");
   }
 
+  /** Ends the server without a checkpoint: its data are removed. */
   async stop(): Promise<void> {
-    await this.#end("SIGINT");
+    await this.#end("SIGQUIT");
     rmSync(this.#directory, { recursive: true, force: true });
   }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { type Executors, QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
+import { fillDataDirectory } from "./data-directory.ts";
 import { calmSettings, startNode } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
@@ -17,7 +18,11 @@ export function onBothStores(name: string, tests: (open: OpenQueue) => void): vo
     const directory = mkdtempSync(join(tmpdir(), "hyperscale-queue-"));
     let queues = 0;
     afterAll(() => rmSync(directory, { recursive: true, force: true }));
-    tests(opening(async () => ({ dataDirectory: join(directory, String(++queues)) })));
+    tests(
+      opening(async () => ({
+        dataDirectory: await fillDataDirectory(join(directory, String(++queues))),
+      })),
+    );
   });
   describe(`${name}, PostgreSQL`, needs(TestPostgres.available(), NO_POSTGRES), () => {
     let server: TestPostgres;
@@ -25,7 +30,7 @@ export function onBothStores(name: string, tests: (open: OpenQueue) => void): vo
       server = await TestPostgres.start();
     });
     afterAll(() => server.stop());
-    tests(opening(async () => ({ database: await server.createDatabase() })));
+    tests(opening(async () => ({ database: await server.createQueue() })));
   });
 }
 

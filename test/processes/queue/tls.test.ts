@@ -1,11 +1,8 @@
 /** TLS between clients and nodes, and between nodes: certificates of an authority that these tests make. */
 
-import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type NodeOptions, QueueClient } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
@@ -15,12 +12,8 @@ import {
   hasOpenssl,
   NO_OPENSSL,
 } from "../cluster/certificates.ts";
-import { calmSettings, NodeProcess, queueBench } from "./fixtures.ts";
+import { calmSettings, NodeProcess, queueBench, runQueue } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
-
-const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
-const hyperscale = (...args: readonly string[]) =>
-  promisify(execFile)(process.execPath, ["--import", "tsx", main, "queue", ...args]);
 
 const runnable = TestPostgres.available() && hasOpenssl;
 
@@ -97,16 +90,16 @@ describe("TLS of the queue", needs(runnable, hasOpenssl ? NO_POSTGRES : NO_OPENS
     const args = [...data, ...certificate, "--tls-ca", files.ca];
     const { url } = await bench.keep(new NodeProcess(args)).ready;
     expect(url).toMatch(/^https:/);
-    const status = await hyperscale("status", "--url", url, "--tls-ca", files.ca, "--json");
+    const status = await runQueue("status", "--url", url, "--tls-ca", files.ca, "--json");
     expect(JSON.parse(status.stdout)).toMatchObject({ leader: { url } });
-    const half = hyperscale("start", "--open", ...data, "--tls-cert", files.cert);
+    const half = runQueue("start", "--open", ...data, "--tls-cert", files.cert);
     await expect(half).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining("--tls-cert and --tls-key belong together"),
     });
     const other = new Authority(mkdtempSync(join(folder, "other-"))).signLoopback();
     const unlike = ["--tls-cert", files.cert, "--tls-key", other.key];
-    const wrong = hyperscale("start", "--listen", "127.0.0.1:0", "--open", ...data, ...unlike);
+    const wrong = runQueue("start", "--listen", "127.0.0.1:0", "--open", ...data, ...unlike);
     await expect(wrong).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining("certificate, key and authority do not fit"),

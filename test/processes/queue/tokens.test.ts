@@ -1,20 +1,14 @@
 /** Tokens of clients, workers and operators: each opens its own, and the one for everything opens everything. */
 
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { methodRefusal, TOKEN_SCOPES } from "../../../src/core/queue/permissions.ts";
 import { RpcClient } from "../../../src/queue/api/rpc-client.ts";
 import { QueueClient, QueueError, type QueueNode } from "../../../src/queue/index.ts";
-import { calmSettings, NodeProcess, startNode } from "./fixtures.ts";
-
-const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
-const queueCommand = (...args: readonly string[]) =>
-  promisify(execFile)(process.execPath, ["--import", "tsx", main, "queue", ...args]);
+import { fillDataDirectory } from "./data-directory.ts";
+import { calmSettings, NodeProcess, runQueue, startNode } from "./fixtures.ts";
 
 const token = "everything-0123456789";
 const scopedTokens = {
@@ -34,7 +28,8 @@ describe("tokens of the queue", () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "hyperscale-tokens-"));
-    node = await startNode({ dataDirectory: folder, token, scopedTokens, settings: calmSettings });
+    const dataDirectory = await fillDataDirectory(folder);
+    node = await startNode({ dataDirectory, token, scopedTokens, settings: calmSettings });
   });
 
   afterAll(async () => {
@@ -108,13 +103,14 @@ describe("tokens of the queue", () => {
     };
     const operators = keep("operator", scopedTokens.operator);
     const clients = keep("client", scopedTokens.client);
-    const args = ["--data-dir", join(files, "data"), "--client-token-file", clients];
+    const data = await fillDataDirectory(join(files, "data"));
+    const args = ["--data-dir", data, "--client-token-file", clients];
     const access = ["--token-file", keep("all", token), "--operator-token-file", operators];
     const started = new NodeProcess(args, {}, access);
     try {
       const { url } = await started.ready;
       const call = (file: string, ...rest: string[]) =>
-        queueCommand(...rest, "--url", url, "--token-file", file);
+        runQueue(...rest, "--url", url, "--token-file", file);
       const put = ["schedule", "put", "nightly", "0 3 * * *", "sleep"];
       await expect(call(clients, ...put)).rejects.toMatchObject({
         stderr: expect.stringContaining("the token is for clients"),

@@ -1,28 +1,26 @@
 /** `queue export` and `queue import`: both stores hold the same, row by row, and a bad file leaves nothing behind. */
 
-import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ExecutionContext, QueueClient } from "../../../src/queue/index.ts";
 import { EmbeddedDatabase } from "../../../src/queue/store/embedded.ts";
 import { TRANSFER_TABLES } from "../../../src/queue/store/transfer-format.ts";
 import { exportQueue, importQueue } from "../../../src/queue/transfer.ts";
 import { needs } from "../../needs.ts";
+import { fillDataDirectory } from "./data-directory.ts";
 import {
   calmSettings,
   eventually,
   hasBegun,
   NodeProcess,
   queueBench,
+  runQueue,
   startNode,
 } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
-const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
 /** Belongs to a place, not to the work: these stay where they are. */
 const STAYS = [
   "cluster_leader",
@@ -134,8 +132,6 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
   let source: string;
   let file: string;
   let running: string;
-  const cli = (...args: string[]) =>
-    promisify(execFile)(process.execPath, ["--import", "tsx", main, "queue", ...args]);
   const path = (name: string): string => join(folder, name);
   const asker = (url: string): Ask => {
     return (text) => bench.query(`${url}?options=-ctimezone%3DUTC`, text);
@@ -145,9 +141,9 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     folder = mkdtempSync(join(tmpdir(), "hyperscale-transfer-"));
     source = path("embedded");
     file = path("queue.ndjson");
-    await fill(source);
+    await fill(await fillDataDirectory(source));
     running = await leaveRunning(source);
-    await cli("export", "--data-dir", source, "--out", file);
+    await runQueue("export", "--data-dir", source, "--out", file);
   });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -163,12 +159,12 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
       ...["CANCELED", "FAILED", "QUEUED", "RUNNING", "SUCCEEDED"],
     ]);
     const database = await bench.database();
-    const { stdout } = await cli("import", file, "--database", database, "--json");
+    const { stdout } = await runQueue("import", file, "--database", database, "--json");
     expect(JSON.parse(stdout)).toMatchObject({ store: "PostgreSQL", counts: { tasks: 9 } });
     expect(await rowsOf(asker(database))).toEqual(before);
     // The way back ends at the same bytes.
     await exportQueue({ databaseUrl: database }, path("postgres.ndjson"));
-    const back = path("back");
+    const back = await fillDataDirectory(path("back"));
     await importQueue({ dataDirectory: back }, path("postgres.ndjson"));
     expect(await askEmbedded(back, rowsOf)).toEqual(before);
     await exportQueue({ dataDirectory: back }, path("back.ndjson"));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ExecutionContext, type LogLine, QueueClient } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
+import { fillDataDirectory } from "./data-directory.ts";
 import { calmSettings, eventually, queueBench, startNode } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
@@ -177,7 +178,8 @@ describe("words of executions in the embedded store", () => {
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
   it("keeps lines, progress and the error of every attempt", async () => {
-    const node = await startNode({ dataDirectory: directory, executors, settings: calmSettings });
+    const dataDirectory = await fillDataDirectory(directory);
+    const node = await startNode({ dataDirectory, executors, settings: calmSettings });
     const client = new QueueClient(node.url);
     try {
       await keepsWords(client);
