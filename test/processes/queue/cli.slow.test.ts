@@ -98,7 +98,7 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
       hyperscale(["logs", id, "--attempt", "1"], at),
     ]);
     expect(show.stdout).toMatch(/^attempt 1: failed after \d.* on cli, .*, 1 line$/m);
-    expect(show.stdout).toMatch(/^ {2}NotRetryable: no use\n {6}at .*cli\.test\.ts/m);
+    expect(show.stdout).toMatch(/^ {2}NotRetryable: no use\n {6}at .*cli\.slow\.test\.ts/m);
     expect(show.stdout).toMatch(/^ {2}caused by deeper$/m);
     expect(logs.stdout).toMatch(/^\d{4}-\d\d-\d\d [\d:]{8} {2}1 {2}hello from the task\n$/);
   });
