@@ -48,10 +48,6 @@ function hyperscale(...args: readonly string[]): string {
   return stdout;
 }
 
-/** A queue node of the built command, which starts faster than one from its sources. */
-const built = (args: readonly string[]): NodeProcess =>
-  new NodeProcess(args, {}, undefined, undefined, [bin]);
-
 function audit(directory: string, ...args: readonly string[]): readonly Line[] {
   const text = hyperscale("audit", directory, "--json", ...args);
   return text
@@ -197,7 +193,7 @@ describe("the audit log of a queue node (AD-20.6)", () => {
     endings.push(() => rmSync(directory, { recursive: true, force: true }));
     const token = randomBytes(16).toString("hex");
     writeFileSync(join(directory, "token"), token);
-    const node = built([
+    const node = new NodeProcess([
       ...["--data-dir", directory, "--node-id", "q1", "--log-level", "warn"],
       ...["--token-file", join(directory, "token"), ...BOUNDS],
     ]);
@@ -266,7 +262,7 @@ describe("the audit log of a queue node (AD-20.6)", () => {
       endings.push(() => server.stop());
       const database = await server.createDatabase();
       const start = async (name: string, role: string) => {
-        const node = built([
+        const node = new NodeProcess([
           ...["--database", database, "--data-dir", directory, "--node-id", name],
           ...["--role", role, "--log-level", "warn", "--max-parallel", "0"],
         ]);
