@@ -8,7 +8,7 @@ export const EXIT_USAGE = 2;
 export const EXIT_TASK_FAILED = 3;
 /** A defect or a failed disk, as in sysexits: the supervisor starts us again, and the log says why. */
 export const EXIT_DEFECT = 70;
-/** The results cannot be trusted, or show nothing either way. */
+/** The results cannot be trusted where `--require-trusted` asks for it, or show nothing either way. */
 export const EXIT_UNTRUSTED = 98;
 /** A threshold or the gate of checks failed. */
 export const EXIT_VERDICT_FAILED = 99;

@@ -5,7 +5,7 @@
  */
 
 import { clean, shorten, wrap } from "../core/base/terminal-text.ts";
-import { doubtOf } from "../core/run/results/doubt.ts";
+import { doubtOf, isRejected, trustOf } from "../core/run/results/doubt.ts";
 import {
   formatCount,
   formatMs,
@@ -87,12 +87,14 @@ const BADGES: Readonly<Record<Verdict, StyleId>> = {
 
 /** What only a part of a cluster says is not the whole truth. */
 function verdictText(summary: RunSummary): string {
+  if (isRejected(summary)) return "UNTRUSTED";
   return `${summary.verdict}${partialOf(summary) === null ? "" : ", partial"}`.toUpperCase();
 }
 
 function badgeOf(summary: RunSummary): StyleId {
-  const isPassed = summary.verdict === "passed";
-  return isPassed && partialOf(summary) !== null ? Style.warnBadge : BADGES[summary.verdict];
+  if (isRejected(summary)) return Style.badBadge;
+  const isDoubtful = summary.verdict === "passed" && !trustOf(summary).trusted;
+  return isDoubtful ? Style.warnBadge : BADGES[summary.verdict];
 }
 
 /** Warm-up and set-up make a run longer, not slower. Workflows may run side by side or one after another. */

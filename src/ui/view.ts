@@ -32,7 +32,7 @@ export function chooseMode({ mode, stdout, env }: Omit<ViewOptions, "stdin">): U
 }
 
 /** Set and not switched off: CI systems write "true" or "1", some their name. */
-function inCi(value: string | undefined): boolean {
+export function inCi(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "false" && value !== "0";
 }
 

@@ -1,6 +1,6 @@
 /** The first screen: what came out, whether to believe it, and the figures. */
 
-import { doubtOf } from "../../src/core/run/results/doubt.ts";
+import { doubtOf, isRejected } from "../../src/core/run/results/doubt.ts";
 import {
   formatBytes,
   formatCount,
@@ -30,11 +30,12 @@ const VERDICTS = {
 
 export function Verdict({ view }: ViewProps) {
   const { summary } = view;
-  const { word, tone, icon } = VERDICTS[summary.verdict];
-  // What only a part of a cluster says is no success.
-  const shown = partialOf(summary) !== null && tone === "good" ? "warn" : tone;
-  const held = summary.thresholds.filter(({ passed }) => passed).length;
+  const isOut = isRejected(summary);
+  const { word, tone, icon } = VERDICTS[isOut ? "failed" : summary.verdict];
   const doubt = doubtOf(summary);
+  // What is not to be trusted is no success.
+  const shown = doubt !== null && tone === "good" ? "warn" : tone;
+  const held = summary.thresholds.filter(({ passed }) => passed).length;
   return (
     <section class={`verdict ${shown}`} aria-label="Verdict">
       <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
@@ -42,7 +43,7 @@ export function Verdict({ view }: ViewProps) {
       </svg>
       <div>
         <h1>
-          {word}
+          {isOut ? "Untrusted" : word}
           {partialOf(summary) !== null && " in part"} <span class="run-name">{summary.name}</span>
         </h1>
         {summary.headline !== undefined && <p class="answer">{sentence(summary.headline)}</p>}

@@ -3,20 +3,22 @@
 import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
+import { doubtOf, isRejected } from "../../core/run/results/doubt.ts";
 import { formatCounted } from "../../core/run/results/format.ts";
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
 import type { Control, DatacenterView, NodeView } from "../../core/tiers/messages.ts";
+import { EXIT_UNTRUSTED } from "../../host/exit-codes.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { startReportsOfOthers } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
 import { reportWish } from "../open-page.ts";
 import { repeated } from "../option-values.ts";
-import { jsonText } from "../print.ts";
+import { complain, jsonText } from "../print.ts";
 import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { eventsText, jobJson, jobText } from "./job-text.ts";
 import { UsageError } from "./ledger-target.ts";
-import { type UiMode, uiOption } from "./run.ts";
+import { asRequired, type UiMode, uiOption, withTrustFlags } from "./run.ts";
 
 interface JobsFlags extends PlaceFlags {
   readonly json?: true;
@@ -25,12 +27,14 @@ interface JobsFlags extends PlaceFlags {
 interface ResultsFlags extends JobsFlags {
   readonly out: string;
   readonly csv?: true;
+  readonly requireTrusted?: boolean;
 }
 
 interface AttachFlags extends JobsFlags {
   readonly ui: UiMode;
   readonly out?: string;
   readonly csv?: true;
+  readonly requireTrusted?: boolean;
   readonly open?: true;
   readonly report: readonly string[];
 }
@@ -58,29 +62,29 @@ export function registerJobs(program: Command): void {
         );
       }),
     );
-  withPlace(jobs.command("attach <job>"))
+  const attach = withPlace(jobs.command("attach <job>"))
     .description("follow a job as if it had been submitted here")
     .option("--json", "events as lines of JSON, as --ui json")
     .addOption(uiOption())
     .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
     .option("--open", "show the report in the browser when the job is over")
-    .option("--report <name=target>", "also send the results there", repeated, [])
-    .action((job: string, flags: AttachFlags) =>
-      withCluster("jobs attach", flags, async (client) => {
-        const { env, stdin, stdout } = process;
-        const wish = reportWish(flags.open);
-        const ui = flags.json === true ? "json" : flags.ui;
-        const view = createView({ mode: ui, stdout, stdin, env, report: wish });
-        const silent = ui === "none";
-        const how = { live: !silent, silent };
-        const say = (line: string): void => view.message(line);
-        const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
-        const finishing = { ...flags, wish };
-        process.exitCode = await followJob({ client, job, finishing, view, ...how, reporting });
-      }),
-    );
-  withJson(jobs.command("results <job>"))
+    .option("--report <name=target>", "also send the results there", repeated, []);
+  withTrustFlags(attach).action((job: string, flags: AttachFlags) =>
+    withCluster("jobs attach", flags, async (client) => {
+      const { env, stdin, stdout } = process;
+      const wish = reportWish(flags.open);
+      const ui = flags.json === true ? "json" : flags.ui;
+      const view = createView({ mode: ui, stdout, stdin, env, report: wish });
+      const silent = ui === "none";
+      const how = { live: !silent, silent };
+      const say = (line: string): void => view.message(line);
+      const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
+      const finishing = { ...flags, wish };
+      process.exitCode = await followJob({ client, job, finishing, view, ...how, reporting });
+    }),
+  );
+  withTrustFlags(withJson(jobs.command("results <job>")))
     .description("write the files of a job that has ended")
     .requiredOption("--out <dir>", "required: folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
@@ -207,12 +211,17 @@ async function results(client: ClusterClient, job: string, flags: ResultsFlags):
     const why = reason === null ? "" : `: ${reason}`;
     throw new ClusterError(`${job} is ${status} and left no results${why}`, null);
   }
-  const { csv, json, out: folder } = flags;
-  const files = await writeOutputs(summary, { folder, csv }).catch((error: unknown) => {
+  const { csv, json, out: folder, requireTrusted } = flags;
+  const judged = asRequired(summary, requireTrusted);
+  const files = await writeOutputs(judged, { folder, csv }).catch((error: unknown) => {
     throw error instanceof OutputError ? new UsageError(error.message) : error;
   });
   if (json === true) process.stdout.write(`${jsonText({ job, status, files })}\n`);
   else for (const file of files) process.stdout.write(`${file}\n`);
+  // The files were asked for, and are there: only a result that must not be relied on is an error here.
+  if (!isRejected(judged)) return;
+  complain(`hyperscale jobs results: ${job} is not to be trusted: ${doubtOf(judged)}`);
+  process.exitCode = EXIT_UNTRUSTED;
 }
 
 async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {

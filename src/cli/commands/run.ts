@@ -8,6 +8,7 @@ import { assertNever } from "../../core/base/assert.ts";
 import { parseDuration } from "../../core/base/duration.ts";
 import { maskedCommand } from "../../core/base/mask-credentials.ts";
 import { parseShare } from "../../core/base/share.ts";
+import { isRejected, withTrustRequired } from "../../core/run/results/doubt.ts";
 import type { RunControl, RunView } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { parseThreshold } from "../../core/run/results/thresholds.ts";
@@ -17,6 +18,7 @@ import {
   EXIT_FAILURE,
   EXIT_INTERRUPTED,
   EXIT_PASSED,
+  EXIT_UNTRUSTED,
   EXIT_USAGE,
   EXIT_VERDICT_FAILED,
 } from "../../host/exit-codes.ts";
@@ -27,7 +29,7 @@ import { overridesOf, type RunOptions } from "../../runner/run-options.ts";
 import { traceRun } from "../../runner/trace.ts";
 import { URL_METHODS } from "../../runner/url-workflow.ts";
 import type { ReportWish } from "../../ui/ports.ts";
-import { createView } from "../../ui/view.ts";
+import { createView, inCi } from "../../ui/view.ts";
 import { openPage, reportWish } from "../open-page.ts";
 import { repeated, variables } from "../option-values.ts";
 import { complain } from "../print.ts";
@@ -64,6 +66,7 @@ export interface RunFlags extends LogFlags {
   readonly ui: UiMode;
   readonly out?: string;
   readonly csv?: true;
+  readonly requireTrusted?: boolean;
   readonly open?: true;
   readonly inspect?: true;
   readonly trace?: true;
@@ -111,7 +114,7 @@ const RUN_CORES = "CPU cores to plan for (default: the physical cores of this ma
 
 /** What `run` and `submit` share. `cores` describes --cores. */
 export function withRunFlags(command: Command, cores = RUN_CORES): Command {
-  return command
+  command
     .argument("<file|url>", "workflow file, or http(s) URL")
     .optionsGroup("Load (overrides what the file says):")
     .option("--vus <n>", "virtual users", whole("--vus"))
@@ -169,6 +172,17 @@ export function withRunFlags(command: Command, cores = RUN_CORES): Command {
     .option("--metrics <host:port>", "let Prometheus scrape the run there, at /metrics")
     .option("--open", "show the report in the browser when the run is over")
     .option("--csv", "also write steps.csv and series.csv");
+  return withTrustFlags(command);
+}
+
+/** `--require-trusted`, `--no-require-trusted`: undefined when neither was given. */
+export function withTrustFlags(command: Command): Command {
+  return command
+    .option(
+      "--require-trusted",
+      "exit code 98 when the result is not to be trusted (default where CI is set)",
+    )
+    .option("--no-require-trusted", "judge the thresholds alone, also where CI is set");
 }
 
 /** What only this machine can show; `submit` knows the names to refuse them. */
@@ -319,15 +333,16 @@ export function optionsOf(flags: RunFlags): RunOptions {
   };
 }
 
-export interface FinishOptions extends Pick<RunFlags, "out" | "csv"> {
+export interface FinishOptions extends Pick<RunFlags, "out" | "csv" | "requireTrusted"> {
   readonly wish: ReportWish;
 }
 
 export async function finish(
-  summary: RunSummary,
-  { csv, out, wish }: FinishOptions,
+  finished: RunSummary,
+  { csv, out, requireTrusted, wish }: FinishOptions,
   view: RunView,
 ): Promise<number> {
+  const summary = asRequired(finished, requireTrusted);
   let files: readonly string[] = [];
   let problem: string | undefined;
   try {
@@ -346,9 +361,19 @@ export async function finish(
     complain(`hyperscale: ${problem}`);
     return EXIT_FAILURE;
   }
+  return verdictCode(summary);
+}
+
+/** Continuous integration has nobody who reads a remark: there trust is required unless the flag says otherwise. */
+export function asRequired(summary: RunSummary, requireTrusted: boolean | undefined): RunSummary {
+  const isRequired = requireTrusted ?? inCi(process.env["CI"]);
+  return isRequired ? withTrustRequired(summary) : summary;
+}
+
+export function verdictCode(summary: RunSummary): number {
   switch (summary.verdict) {
     case "passed":
-      return EXIT_PASSED;
+      return isRejected(summary) ? EXIT_UNTRUSTED : EXIT_PASSED;
     case "interrupted":
       return EXIT_INTERRUPTED;
     case "failed":

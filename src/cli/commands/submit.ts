@@ -49,8 +49,8 @@ Examples:
 Ctrl-C asks whether to cancel the job, to leave it running, or to go on; without a terminal it cancels, with
 results, as SIGTERM does; either once more ends the command at once. A client that dies leaves the job running:
 "hyperscale jobs attach ID".
-Exit codes: those of run; 1 also for a job that ended in part only (PARTIAL) or timed out. One that lost workers
-and completed is judged as any other: 0 when it passed, with "not to be trusted" and what was lost in its results.`;
+Exit codes: those of run; 1 also for a job that ended in part only (PARTIAL) or timed out. A job that lost workers
+is not to be trusted: 98 with --require-trusted, and 99 when more than 1 % of its arrivals were not made.`;
 
 const SUBMIT_CORES = "CPU cores of the cluster to plan for (default: those that are free)";
 

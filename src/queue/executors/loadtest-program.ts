@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import {
   EXIT_INTERRUPTED,
   EXIT_PASSED,
+  EXIT_UNTRUSTED,
   EXIT_USAGE,
   EXIT_VERDICT_FAILED,
 } from "../../host/exit-codes.ts";
@@ -105,6 +106,7 @@ export function checkOutcome({ code, signal, words, job }: LoadtestOutcome): boo
   switch (code) {
     case EXIT_PASSED:
       return true;
+    case EXIT_UNTRUSTED:
     case EXIT_VERDICT_FAILED:
       return false;
     case EXIT_USAGE:

@@ -52,8 +52,19 @@ export function summaryIn(directory: string): Summary | null {
 
 export function reasonsOf(summary: Summary): string {
   const reasons = summary["reasons"];
-  const text = Array.isArray(reasons) ? reasons.map(String).join("; ") : "";
+  const own = Array.isArray(reasons) ? reasons.map(String).join("; ") : "";
+  const doubt = doubtIn(summary);
+  const text = own === "" && doubt !== null ? `not to be trusted: ${doubt}` : own;
   return (text === "" ? "a threshold or check failed" : text).slice(0, 2_000);
+}
+
+/** Why its result is untrusted; null when it is trusted. */
+export function doubtIn(summary: Summary): string | null {
+  const { reasons = [], trusted = true } = Object(summary["trust"]) as {
+    readonly trusted?: boolean;
+    readonly reasons?: readonly { readonly text: string }[];
+  };
+  return trusted ? null : reasons.map(({ text }) => text).join(", and ");
 }
 
 /** The whole summary where it can be stored; else its parts from small to large, and which are missing. */

@@ -14,7 +14,7 @@ import { type ExecutionContext, type Executor, NotRetryable } from "../worker/ex
 import { parseInput } from "./input.ts";
 import { runOnCluster } from "./loadtest-cluster.ts";
 import { checkOutcome, type Loadtest, runHere } from "./loadtest-program.ts";
-import { bounded, leaveFiles, reasonsOf, summaryIn } from "./loadtest-results.ts";
+import { bounded, doubtIn, leaveFiles, reasonsOf, summaryIn } from "./loadtest-results.ts";
 
 export interface LoadtestPolicy {
   /** Where load tests keep their results. */
@@ -114,6 +114,8 @@ const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--only": 1,
   "--seed": 1,
   "--csv": 0,
+  "--require-trusted": 0,
+  "--no-require-trusted": 0,
 };
 
 /** Of a job of the cluster besides: where it runs, and in whose turn. */
@@ -154,7 +156,7 @@ export function loadtestExecutor(policy: LoadtestPolicy): Executor {
     if (summary === null) throw new NotRetryable("the load test ended without a summary");
     if (!passed && onFailedThreshold === "fail")
       throw new NotRetryable(`the load test failed: ${reasonsOf(summary)}`);
-    const verdict = passed ? "passed" : "failed";
+    const verdict = !passed ? "failed" : doubtIn(summary) === null ? "passed" : "untrusted";
     return { verdict, exit_code: outcome.code, ...files, ...bounded(summary) };
   };
 }

@@ -10,6 +10,7 @@
  * check that failed now and then within what a threshold tolerates is a passed case with a remark.
  */
 
+import { doubtOf, isRejected, trustOf } from "../../core/run/results/doubt.ts";
 import { formatCount, formatPercent, formatSeconds } from "../../core/run/results/format.ts";
 import type {
   CheckSummary,
@@ -65,6 +66,7 @@ function runSuite(summary: RunSummary): Suite {
       ["hyperscale", summary.environment.hyperscale],
       ["command", summary.environment.command],
       ["generator.limited", String(summary.generator.limited)],
+      ["trusted", String(trustOf(summary).trusted)],
       ...clusterProperties(summary),
     ],
     cases: [completionOfRun(summary), ...cases],
@@ -125,6 +127,10 @@ function completionOfRun(summary: RunSummary): TestCase {
     return { name, outcome: "failure", message, details: summary.reasons.join("\n") };
   }
   const details = [...lossLines(summary), ...summary.notes].join("\n");
+  if (isRejected(summary)) {
+    const message = `the result is not to be trusted: ${doubtOf(summary)}`;
+    return { name, outcome: "failure", message, details };
+  }
   return { name, outcome: "passed", message: "", details };
 }
 

@@ -13,7 +13,12 @@ import {
   STEP_FIGURES,
   TOTAL_FIGURES,
 } from "../../core/run/results/figures.ts";
-import { EVENT_KINDS, type RunSummary, SUMMARY_SCHEMA } from "../../core/run/results/model.ts";
+import {
+  EVENT_KINDS,
+  type RunSummary,
+  SUMMARY_SCHEMA,
+  TRUST_CODES,
+} from "../../core/run/results/model.ts";
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
@@ -159,7 +164,10 @@ const arrivalsSchema = z
     targetPerSecond: amount.describe("Mean over the measured time of what was asked for."),
     achievedPerSecond: amount.describe("What was really started."),
     started: count,
-    missed: count.describe("Were due and never started: every virtual user was busy."),
+    missed: count.describe(
+      "Were due and never started: every virtual user was busy, or their core was lost.",
+    ),
+    missedByLosses: count.optional().describe("Of them, those of lost cores."),
     sendLagMs: distributionSchema.describe("Start after the intended moment."),
   })
   .meta({ id: "Arrivals", description: "How well an open model held its rate." });
@@ -303,6 +311,19 @@ const generatorSchema = z
   })
   .meta({ id: "Generator" });
 
+const trustSchema = z
+  .looseObject({
+    trusted: z.boolean(),
+    reasons: z
+      .array(z.looseObject({ code: z.enum(TRUST_CODES), text: z.string() }))
+      .describe("Why not; empty when it is trusted."),
+    required: z
+      .boolean()
+      .optional()
+      .describe("An untrusted result does not count as passed (exit code 98)."),
+  })
+  .meta({ id: "Trust", description: "Whether the figures are worth a verdict." });
+
 const lossSchema = z
   .looseObject({
     core: count,
@@ -393,6 +414,7 @@ export const summarySchema = z
     thresholds: z.array(thresholdSchema),
     generator: generatorSchema.describe("Health of the load generator."),
     lost: z.array(lossSchema).describe("What died during the run and what it cost."),
+    trust: trustSchema.optional(),
     notes: z.array(z.string()).describe("Remarks a reader of the numbers must know."),
     workflows: z.array(workflowSchema),
     totals: totalsSchema.optional().describe("All steps of all workflows."),

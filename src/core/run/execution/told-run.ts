@@ -25,6 +25,8 @@ export interface ToldWorkflow {
   readonly startedAtMs: number | null;
   readonly timing: WorkflowTiming;
   readonly frame: Uint8Array;
+  /** Cores that ran it were lost; left out by earlier versions, and where none was. */
+  readonly hasLostLoad?: boolean | undefined;
 }
 
 /** What is left of a run that is over, beside its summary. */
@@ -59,12 +61,13 @@ export function toldWorkflows(
   wallMs: number,
 ): readonly ToldWorkflow[] {
   return measured.map((workflow) => {
-    const { cores, error, manifest, startedAtMs, status, timing, vitals } = workflow;
+    const { cores, error, hasLostLoad, manifest, startedAtMs, status, timing, vitals } = workflow;
     const { name } = manifest;
     const hasBegun = status !== "waiting" && status !== "not run" && cores.length > 0;
     return {
       ...{ name, status, error, timing, vitals },
       startedAtMs: hasBegun ? Math.round(wallMs + startedAtMs) : null,
+      ...(hasLostLoad ? { hasLostLoad } : {}),
       frame: workflow.tell(held.find((one) => one.workflow === name)?.frame ?? 0),
     };
   });

@@ -1,18 +1,53 @@
-/** Why a verdict may be wrong, whatever it is: for the line that tells it. */
+/** Whether the figures of a run are worth a verdict, and why not: passed or failed, the answer is beside it. */
 
-import type { RunSummary } from "./model.ts";
+import type { RunSummary, Trust } from "./model.ts";
 import { partialOf } from "./partial.ts";
 
-/** "the load generator was the limit, not the target"; null when nothing speaks against the figures. */
-export function doubtOf(
-  summary: Pick<RunSummary, "generator" | "lost" | "cluster">,
-): string | null {
+type Judged = Pick<RunSummary, "generator" | "lost" | "cluster">;
+
+/** Results of earlier versions have no `trust`: theirs follows from what they say. */
+export function trustOf(summary: Judged & Pick<RunSummary, "trust">): Trust {
+  return summary.trust ?? judgedTrust(summary);
+}
+
+/** With `trust` as the rest of the summary has it now. */
+export function withTrust(summary: RunSummary): RunSummary {
+  return { ...summary, trust: judgedTrust(summary) };
+}
+
+/** An untrusted result fails the run that asked for it, though its verdict is passed. */
+export function withTrustRequired(summary: RunSummary): RunSummary {
+  return { ...summary, trust: { ...trustOf(summary), required: true } };
+}
+
+/** It passed, and does not count as passed: trust was required, and the result is untrusted. */
+export function isRejected(summary: RunSummary): boolean {
+  const { required = false, trusted } = trustOf(summary);
+  return summary.verdict === "passed" && required && !trusted;
+}
+
+function judgedTrust(summary: Judged): Trust {
   const { generator, lost } = summary;
   const partial = partialOf(summary);
-  const reasons = [
-    ...(partial === null ? [] : [`the result is partial: ${partial}`]),
-    ...(generator.limited ? ["the load generator was the limit, not the target"] : []),
-    ...(lost.length > 0 ? ["parts of the run were lost"] : []),
+  const reasons: Trust["reasons"] = [
+    ...(partial === null
+      ? []
+      : [{ code: "partial" as const, text: `the result is partial: ${partial}` }]),
+    ...(generator.limited
+      ? [
+          {
+            code: "generator-limited" as const,
+            text: "the load generator was the limit, not the target",
+          },
+        ]
+      : []),
+    ...(lost.length > 0 ? [{ code: "lost" as const, text: "parts of the run were lost" }] : []),
   ];
-  return reasons.length === 0 ? null : reasons.join(", and ");
+  return { trusted: reasons.length === 0, reasons };
+}
+
+/** "the load generator was the limit, not the target"; null when nothing speaks against the figures. */
+export function doubtOf(summary: Judged & Pick<RunSummary, "trust">): string | null {
+  const { reasons, trusted } = trustOf(summary);
+  return trusted ? null : reasons.map(({ text }) => text).join(", and ");
 }

@@ -5,6 +5,7 @@
  *   every step succeeded at least once          unless one on `errors` covers the step
  *   at most 1 % of the arrivals were missed     unless one on `arrivals` or `arrivals.missed` does
  *   at most 1 % of the calls were unanswered    unless `maxUnanswered` says otherwise
+ *   at most 1 % of a plan's iterations were lost with their cores
  *   every step measured something, and nothing went wrong beside the steps: always
  *
  * A search for the breakpoint makes loads that fail: there only the second and the last hold.
@@ -19,7 +20,7 @@ import type { ThresholdJudge } from "./threshold-judge.ts";
 import { matchingSteps } from "./threshold-windows.ts";
 import type { StepData, WorkflowData } from "./workflow-data.ts";
 
-/** Share of the arrivals that may be missed without failing the run. */
+/** Share of the arrivals, or of the planned iterations, that may be missed without failing the run. */
 const MISSED_SHARE_MAX = 0.01;
 /** Share of the calls, and of the iterations, that may be unanswered without failing the run. */
 const UNANSWERED_SHARE_MAX = 0.01;
@@ -49,6 +50,7 @@ export function implicitGates(
     ...measuredGate(workflow, base),
     ...(searching || declared("arrivals", "arrivals.missed") ? [] : missedGate(workflow, base)),
     ...(searching ? [] : unansweredGates(workflow, base)),
+    ...iterationsGate(workflow, base),
     ...faultGates(workflow.faults, base.workflow),
   ];
 }
@@ -135,8 +137,16 @@ function measuredGate({ ended, measures, steps }: WorkflowData, base: Base): Thr
 
 function missedGate({ arrivals }: WorkflowData, base: Base): ThresholdOutcome[] {
   if (arrivals === null) return [];
-  const { missed, started } = arrivals;
-  return shareGate("arrivals.missed.rate", missed, missed + started, MISSED_SHARE_MAX, base);
+  const { missed, missedByLosses, started } = arrivals;
+  const lost = missedByLosses === 0 ? "" : `, ${formatCount(missedByLosses)} with lost cores`;
+  return shareGate("arrivals.missed.rate", missed, missed + started, MISSED_SHARE_MAX, base, lost);
+}
+
+function iterationsGate({ iterationsMissed }: WorkflowData, base: Base): ThresholdOutcome[] {
+  if (iterationsMissed === null) return [];
+  const { missed, planned } = iterationsMissed;
+  const of = " of the plan";
+  return shareGate("iterations.lost.rate", missed, planned, MISSED_SHARE_MAX, base, of);
 }
 
 /** Whoever never got an answer, and whoever's code never came to its end. */
@@ -157,6 +167,7 @@ function shareGate(
   total: number,
   most: number,
   base: Base,
+  remark = "",
 ): ThresholdOutcome[] {
   if (count === 0) return [];
   const share = count / total;
@@ -166,7 +177,7 @@ function shareGate(
       expression: `${metric} <= ${Number((100 * most).toPrecision(6))}%`,
       passed: share <= most,
       actual: Number((100 * share).toPrecision(6)),
-      actualText: `${formatPercent(share)}, ${formatCount(count)} of ${formatCount(total)}`,
+      actualText: `${formatPercent(share)}, ${formatCount(count)} of ${formatCount(total)}${remark}`,
     },
   ];
 }

@@ -70,7 +70,11 @@ export function doingText(
 }
 
 /** What the loss of a core means for what ran on it. */
-export function costOf(core: number, running: WorkflowAggregate | undefined): string {
+export function costOf(
+  core: number,
+  running: WorkflowAggregate | undefined,
+  isUnknown: boolean,
+): string {
   if (running === undefined) return "nothing was running on it";
   const { load, name } = running.manifest;
   const others = running.cores.length - 1;
@@ -78,17 +82,20 @@ export function costOf(core: number, running: WorkflowAggregate | undefined): st
   const what = isOpen(load) ? "its share of the arrivals" : "its virtual users";
   const rest =
     others === 0 ? "no core is left, so the workflow ends" : `the run goes on with ${others}`;
-  return `${share}: ${what} are gone from here on and the last 0.2 s of core ${core}'s counts are lost; ${rest}`;
+  const counts = `${isUnknown ? "all" : "the last 0.2 s"} of core ${core}'s counts are lost`;
+  return `${share}: ${what} are gone from here on and ${counts}; ${rest}`;
 }
 
 /** What is missing where another core has made up for a lost one. */
 export function dealtText(
   { manifest }: WorkflowAggregate,
   { core, worker }: { readonly core: number; readonly worker: string | null },
-  missingMs: number,
+  missingMs: number | null,
 ): string {
   const { load, name } = manifest;
   const at = worker === null ? `core ${core}` : `core ${core} of ${worker}`;
+  if (missingMs === null)
+    return `its share of "${name}" went on at ${at}: since when nobody had made it is not known`;
   const what = isOpen(load) ? "its arrivals in between were not made" : "its users were missing";
   return `its share of "${name}" went on at ${at} after ${formatDuration(missingMs)}: ${what}`;
 }
@@ -100,6 +107,15 @@ export function givenUpNote(users: number): string {
     `ended at once: the last 0.2 s of the counts, and what ${underWay} had under way, ` +
     "are missing from the results"
   );
+}
+
+/** Arrivals that found every user busy; those of lost cores are no sign of a slow generator. */
+export function missedByUsers(arrivals: WorkflowData["arrivals"]): number {
+  return arrivals === null ? 0 : arrivals.missed - arrivals.missedByLosses;
+}
+
+function ofLosses(missed: number): string {
+  return missed === 0 ? "" : ` (${formatCount(missed)} of them on lost cores)`;
 }
 
 export function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
@@ -120,7 +136,7 @@ export function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
     ...missed.map(
       ({ arrivals, name }) =>
         `"${name}" missed its rate: ${formatCount(arrivals?.missed ?? 0)} arrivals were due and never ` +
-        `began, ${formatRate(arrivals?.achievedPerSecond ?? 0)} of ` +
+        `began${ofLosses(arrivals?.missedByLosses ?? 0)}, ${formatRate(arrivals?.achievedPerSecond ?? 0)} of ` +
         `${formatRate(arrivals?.targetPerSecond ?? 0)} were reached`,
     ),
   ];

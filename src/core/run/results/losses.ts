@@ -90,9 +90,13 @@ export class Losses {
     return Math.ceil(((figures.requestsPerSecondMax ?? 0) * ms) / 1_000);
   }
 
-  /** How far in the plan its share had come: with it, or with the core whose place it took and never spoke in. */
-  #reachedMs({ core, figures }: LostCore): number {
+  /**
+   * How far in the plan its share had come: with it, or with the core whose place it took and never spoke in. Null:
+   * whoever knew is gone.
+   */
+  #reachedMs({ core, figures, isUnknown }: LostCore): number | null {
     if (figures.measuredMs > 0) return figures.measuredMs;
+    if (isUnknown) return null;
     const before = this.#lost.find((one) => this.#joined.get(one.core)?.core === core);
     return before === undefined ? 0 : this.#reachedMs(before);
   }
@@ -109,7 +113,8 @@ export class Losses {
     const requestsNotCounted = isUnknown ? null : unseen + unheard;
     const resumedMs = joined === null ? null : firstOf(ran, joined.core);
     const untilMs = resumedMs ?? Math.max(0, ...ran.map(({ elapsedMs }) => elapsedMs));
-    const missingMs = ran.length === 0 ? 0 : Math.max(0, untilMs - this.#reachedMs(lost));
+    const reachedMs = ran.length === 0 ? untilMs : this.#reachedMs(lost);
+    const missingMs = reachedMs === null ? null : Math.max(0, untilMs - reachedMs);
     const cost = costText(lost, ran[0], joined, missingMs);
     return {
       core,
@@ -129,11 +134,11 @@ function costText(
   { core, isUnknown }: LostCore,
   ran: WorkflowAggregate | undefined,
   joined: Joined | null,
-  missingMs: number,
+  missingMs: number | null,
 ): string {
   if (ran === undefined && isUnknown) return "whoever knew what ran on it is gone as well";
   return joined === null || ran === undefined
-    ? costOf(core, ran)
+    ? costOf(core, ran, isUnknown)
     : dealtText(ran, joined, missingMs);
 }
 
@@ -177,6 +182,13 @@ export function lossFigures(ran: Measured, core: number, nowMs: number): LossFig
     isUnbounded: shares.some((share) => share.isUnbounded),
     noticedMs: nowMs,
   };
+}
+
+/** When a core was last heard, which is when its loss began: it is noticed later. */
+export function lossBeganMs(ran: Measured, { measuredMs }: LossFigures, nowMs: number): number {
+  const [first] = ran;
+  if (first === undefined || measuredMs === 0) return nowMs;
+  return Math.min(nowMs, first.momentOf(measuredMs));
 }
 
 /** The measured time at which a core began; null before its first word. */

@@ -32,6 +32,8 @@ export interface RunSummary {
   readonly generator: GeneratorHealth;
   /** What died during the run and what of the load or the results went with it. */
   readonly lost: readonly Loss[];
+  /** Whether the figures are worth a verdict; results of earlier versions do not say. */
+  readonly trust?: Trust | undefined;
   /** Remarks that a reader of the numbers must know, for example that a closed model does not correct. */
   readonly notes: readonly string[];
   readonly workflows: readonly WorkflowSummary[];
@@ -154,6 +156,27 @@ export interface ThresholdOutcome {
   readonly implicit: boolean;
   /** This threshold ended the run early. */
   readonly aborted: boolean;
+}
+
+/** Why a result is untrusted. */
+export const TRUST_CODES = [
+  /** A datacenter did not do its part. */
+  "partial",
+  /** The load generator was the limit, not the target. */
+  "generator-limited",
+  /** Executor cores were lost: load was not made, or is in no figure. */
+  "lost",
+] as const;
+
+export interface Trust {
+  readonly trusted: boolean;
+  /** Empty when it is trusted. */
+  readonly reasons: readonly {
+    readonly code: (typeof TRUST_CODES)[number];
+    readonly text: string;
+  }[];
+  /** True: an untrusted result does not count as passed (`--require-trusted`). */
+  readonly required?: boolean | undefined;
 }
 
 export interface GeneratorHealth {
@@ -287,8 +310,10 @@ export interface ArrivalSummary {
   readonly targetPerSecond: number;
   readonly achievedPerSecond: number;
   readonly started: number;
-  /** Were due and never started, because every virtual user was busy until the end. */
+  /** Were due and never started: every virtual user was busy until the end, or the core that had them was lost. */
   readonly missed: number;
+  /** Of those: of lost cores, that nobody made or nobody has counted. Left out where no core was lost. */
+  readonly missedByLosses?: number | undefined;
   /** Start after the intended moment. */
   readonly sendLagMs: Distribution;
 }

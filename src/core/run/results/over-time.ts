@@ -108,14 +108,23 @@ function cellUpToMs(cell: number): number {
   return cellHigh(cell) / 1_000;
 }
 
-export function loadSeries(store: WindowStore<LoadWindow>, secondsAt: SecondsAt): LoadSeries {
+/** `planned`: the mean load of the plan in a window, where lost cores do not report theirs; null: all cores do. */
+export function loadSeries(
+  store: WindowStore<LoadWindow>,
+  secondsAt: SecondsAt,
+  planned: ((fromMs: number, toMs: number) => number) | null,
+): LoadSeries {
   const windows = store.folded();
   const mean = (sum: number, widthMs: number): number => rounded(sum / widthMs);
   return {
     windowMs: store.widthMs,
     atSeconds: windows.map(({ startMs }) => secondsAt(startMs)),
     users: windows.map(({ content, widthMs }) => mean(content.userMs, widthMs)),
-    target: windows.map(({ content, widthMs }) => mean(content.targetMs, widthMs)),
+    target: windows.map(({ content, startMs, widthMs }) =>
+      planned === null
+        ? mean(content.targetMs, widthMs)
+        : rounded(planned(startMs, startMs + widthMs)),
+    ),
     arrivals: windows.map(({ content }) => content.arrivals),
     iterations: windows.map(({ content }) => content.iterations),
   };

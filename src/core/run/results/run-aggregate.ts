@@ -9,12 +9,14 @@ import type { CoreVitals, MergedFigures } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
 import { Histogram } from "../stats/histogram.ts";
+import { withTrust } from "./doubt.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
 import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase, RunProgress } from "./live.ts";
 import { latenciesOf, livePhase, liveSteps, liveWorkflow, mergedLag } from "./live-workflow.ts";
 import {
   givenUpNote,
+  missedByUsers,
   modelNotes,
   remarksOf,
   scalable,
@@ -22,7 +24,7 @@ import {
   totalSecondsOf,
 } from "./load-figures.ts";
 import type { LossDetails, LossFigures } from "./loss-figures.ts";
-import { Losses, lossFigures } from "./losses.ts";
+import { Losses, lossBeganMs, lossFigures } from "./losses.ts";
 import { metricSource } from "./metric-source.ts";
 import {
   type CoreHealth,
@@ -232,9 +234,12 @@ export class RunAggregate {
   coreLost(core: number, what: string, { figures: known, worker = null }: LossDetails = {}): void {
     const figures = known ?? this.lossOf(core);
     const wallMs = Date.parse(this.#options.startedAt) + this.#now;
-    for (const workflow of this.#runningOn(core)) workflow.coreLost(core);
-    this.#event("core lost", what, figures.workflow);
-    const at = { atSeconds: this.#sinceStart() / 1_000, lostAtMs: this.#now, wallMs };
+    const running = this.#runningOn(core);
+    const atSeconds = seconds(this.#sinceStart(lossBeganMs(running, figures, this.#now)));
+    for (const workflow of running) workflow.coreLost(core);
+    const { workflow } = figures;
+    this.#events.add({ atSeconds, kind: "core lost", workflow, text: what });
+    const at = { atSeconds, wallMs, lostAtMs: this.#now };
     this.losses.add({ ...at, core, what, worker, figures, isUnknown: known === null });
   }
 
@@ -392,8 +397,8 @@ export class RunAggregate {
       ),
       ...[...this.#faults].flatMap(([name, faults]) => faultGates(faults.list, name)),
     ];
-    const missed = data.reduce((all, { arrivals }) => all + (arrivals?.missed ?? 0), 0);
-    return {
+    const missed = data.reduce((all, { arrivals }) => all + missedByUsers(arrivals), 0);
+    return withTrust({
       schema: SUMMARY_SCHEMA,
       runId: this.#options.runId,
       name: this.#options.name,
@@ -423,7 +428,7 @@ export class RunAggregate {
         ? { totals: this.#totals(data), events: this.#events.with(this.#stalls()) }
         : {}),
       environment: this.#options.environment,
-    };
+    });
   }
 
   #totals(data: readonly WorkflowData[]): Totals {
@@ -481,8 +486,8 @@ export class RunAggregate {
   }
 
   /** Milliseconds since the first workflow began. */
-  #sinceStart(): number {
-    return Math.max(0, this.#now - (this.#firstStartMs ?? this.#now));
+  #sinceStart(atMs = this.#now): number {
+    return Math.max(0, atMs - (this.#firstStartMs ?? atMs));
   }
 
   #durationSeconds(ended: boolean): number {

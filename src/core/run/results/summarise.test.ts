@@ -118,6 +118,7 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
     arrivals: null,
     metrics: new MetricTotals(),
+    iterationsMissed: null,
     counters: [],
     ended: true,
     faults: [],

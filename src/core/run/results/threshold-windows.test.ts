@@ -58,6 +58,7 @@ function sourceOf(windows: readonly Told[], known: number, ended: boolean) {
     unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
     arrivals: null,
     metrics: new MetricTotals(),
+    iterationsMissed: null,
     counters: [],
     ended,
     faults: [],

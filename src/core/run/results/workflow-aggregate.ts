@@ -23,6 +23,8 @@ const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "inter
 const OUTCOMES = ["completed", "ended", "failed", "interrupted"] as const;
 /** Where nothing was heard. */
 const NOTHING: Unseen = { most: 0, perSecond: 0 };
+/** Standard deviations by which random arrivals may stay behind their plan before they count as missed. */
+const CHANCE_DEVIATIONS = 3;
 /** Pauses whose place in the run is remembered one by one. */
 const PAUSES_MAX = 1_000;
 /** Windows come at most so late; then the cores have stalled, and the present is shown as silence. */
@@ -56,6 +58,8 @@ export class WorkflowAggregate {
   /** The furthest that any core has come, and when it said so. */
   #furthest = { measuredMs: 0, seenAtMs: 0 };
   readonly #lost = new Set<number>();
+  /** Cores were lost: what the plan asked of them may not have been made, or is in no figure. */
+  hasLostLoad = false;
   /** When measured time stood still, and for how long. */
   #pauses: { readonly atMs: number; ms: number }[] = [];
   #pausedAtMs: number | undefined;
@@ -198,6 +202,7 @@ export class WorkflowAggregate {
 
   coreLost(core: number): void {
     this.#lost.add(core);
+    this.hasLostLoad = true;
     this.#merger.close(core);
   }
 
@@ -292,9 +297,9 @@ export class WorkflowAggregate {
     return this.#vitals.get(core);
   }
 
-  /** Of the busiest core, and users of all together. */
+  /** Of the busiest core that is not lost, and users of all together. */
   get vitals(): CoreVitals {
-    const all = [...this.#vitals.values()];
+    const all = [...this.#vitals].flatMap(([core, one]) => (this.#lost.has(core) ? [] : [one]));
     return {
       cpu: Math.max(0, ...all.map(({ cpu }) => cpu)),
       residentBytes: Math.max(0, ...all.map(({ residentBytes }) => residentBytes)),
@@ -330,6 +335,7 @@ export class WorkflowAggregate {
       iterationsInside: stats.runCount("iterationsInside"),
       arrivals: this.manifest.corrected ? this.#arrivals() : null,
       unanswered: this.#unanswered(measured.steps),
+      iterationsMissed: this.#lostIterations(),
       metrics: stats.metrics,
       counters: this.manifest.metrics
         .filter(({ kind }) => kind === "counter")
@@ -341,9 +347,12 @@ export class WorkflowAggregate {
 
   #arrivals(): WorkflowData["arrivals"] {
     const stats = this.#stats;
+    const started = stats.runCount("arrivalsStarted");
+    const { arrivalsWaiting } = stats.moment;
+    const missedByLosses = Math.max(0, this.#lostArrivals(started) - arrivalsWaiting);
     return {
-      started: stats.runCount("arrivalsStarted"),
-      missed: stats.moment.arrivalsWaiting,
+      started,
+      ...{ missed: arrivalsWaiting + missedByLosses, missedByLosses },
       lag: stats.runHistogram("sendLag"),
       waited: stats.runHistogram("waited"),
     };
@@ -356,6 +365,36 @@ export class WorkflowAggregate {
       iterations: this.#stats.runCount("unresolved"),
       iterationsOver: OUTCOMES.reduce((sum, outcome) => sum + this.outcome(outcome), 0),
       shareMax: this.manifest.unansweredMax ?? null,
+    };
+  }
+
+  /** Asked for by the plan and not started, where cores were lost. Random arrivals differ from their plan anyway. */
+  #lostArrivals(started: number): number {
+    const { load } = this.manifest;
+    if (!this.hasLostLoad || load.kind !== "rate") return 0;
+    const planned = this.plannedArrivals;
+    const missing = Math.floor(planned - started);
+    const chance = load.poisson === true ? CHANCE_DEVIATIONS * Math.sqrt(planned) : 0;
+    return missing > chance ? missing : 0;
+  }
+
+  #lostIterations(): WorkflowData["iterationsMissed"] {
+    const { load } = this.manifest;
+    if (!this.hasLostLoad || !OVER.has(this.status)) return null;
+    if (load.kind !== "shared" && load.kind !== "perUser") return null;
+    const planned = load.kind === "shared" ? load.iterations : load.iterations * load.vus;
+    const made = OUTCOMES.reduce((sum, one) => sum + this.outcome(one), 0);
+    return { planned, missed: Math.max(0, planned - made) };
+  }
+
+  /** Mean load of the plan in a stretch of measured time, where lost cores cannot report theirs; else null. */
+  get planned(): ((fromMs: number, toMs: number) => number) | null {
+    const { load, mix } = this.manifest;
+    const isKnown = load.kind === "rate" || (load.kind === "vus" && mix === null);
+    if (!this.hasLostLoad || !isKnown) return null;
+    return (fromMs, toMs) => {
+      const middleMs = (fromMs + toMs) / 2;
+      return this.#factorAt(middleMs) * loadAt(load, middleMs);
     };
   }
 
@@ -377,7 +416,8 @@ export class WorkflowAggregate {
 
   /** Users or arrivals per second asked for now. */
   get target(): number {
-    return this.#stats.moment.target;
+    const { measuredMs, target } = this.#stats.moment;
+    return this.planned?.(measuredMs, measuredMs) ?? target;
   }
 
   get iterations(): number {

@@ -36,6 +36,8 @@ export interface WorkflowData {
   readonly arrivals: {
     readonly started: number;
     readonly missed: number;
+    /** Of the missed: those of lost cores. */
+    readonly missedByLosses: number;
     readonly lag: Histogram;
     /** How long those had waited that never began, when the plan was over. */
     readonly waited: Histogram;
@@ -50,6 +52,8 @@ export interface WorkflowData {
     /** Share of either that does not fail the run; null for the default. */
     readonly shareMax: number | null;
   };
+  /** Of a plan of iterations that lost cores: how many it has, and how many of them nobody made or counted. */
+  readonly iterationsMissed: { readonly missed: number; readonly planned: number } | null;
   readonly metrics: MetricTotals;
   /** Names of counters that were declared: 0 until something is added. */
   readonly counters: readonly string[];

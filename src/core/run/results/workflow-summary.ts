@@ -109,7 +109,7 @@ function inAll(
       sent,
       elapsedSeconds,
     ),
-    ...(load === undefined ? {} : { loadSeries: loadSeries(load, secondsAt) }),
+    ...(load === undefined ? {} : { loadSeries: loadSeries(load, secondsAt, workflow.planned) }),
   };
 }
 
@@ -171,6 +171,7 @@ function arrivalsOf(
     achievedPerSecond: perSecond(arrivals.started, elapsedSeconds),
     started: arrivals.started,
     missed: arrivals.missed,
+    ...(arrivals.missedByLosses > 0 ? { missedByLosses: arrivals.missedByLosses } : {}),
     sendLagMs: distribution(arrivals.lag),
   };
 }

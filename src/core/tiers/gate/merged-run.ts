@@ -101,8 +101,9 @@ export class MergedRun {
     if (merged?.places.includes(place) !== true) return null;
     if (startedAtMs !== null) this.#begin(name, merged, place, startedAtMs);
     const held = this.#aggregate.frame(name, place, frame, vitals);
-    const isFirst = merged.places[0] === place;
-    if (isFirst) this.#aggregate.measured.find((one) => one.manifest.name === name)?.adopt(timing);
+    const measured = this.#aggregate.measured.find((one) => one.manifest.name === name);
+    if (merged.places[0] === place) measured?.adopt(timing);
+    if (measured !== undefined && told.hasLostLoad === true) measured.hasLostLoad = true;
     if (ENDED_WORKFLOWS.includes(status)) this.#end(name, merged, place, told);
     return held;
   }

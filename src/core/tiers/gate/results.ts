@@ -2,6 +2,7 @@
 
 import { bytesOfHex, hexOf } from "../../base/hex.ts";
 import type { DcResult, JobState } from "../../ledger/job/job-state.ts";
+import { withTrust } from "../../run/results/doubt.ts";
 import type { RunSummary } from "../../run/results/model.ts";
 import { decodeResult } from "../manager/run-result.ts";
 import { figuresOf } from "../pages.ts";
@@ -90,7 +91,7 @@ export class Results {
       ? mergedResult({ state, spec, errorKinds, version }, parts)
       : { summary: first.summary, startSkewMs: 0 };
     const cluster = clusterOf(state, spec, parts, startSkewMs);
-    const summary = { ...whole, runId: state.jobId, cluster };
+    const summary = withTrust({ ...whole, runId: state.jobId, cluster });
     const places = parts.flatMap(({ datacenter, summary: { runId: job } }) =>
       job === undefined ? [] : [{ datacenter, job }],
     );

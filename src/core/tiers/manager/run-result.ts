@@ -11,6 +11,7 @@ import type { Submission } from "../messages.ts";
 import {
   decodeShape,
   isAnything,
+  isBoolean,
   isBytes,
   isFiniteNumber,
   isNumber,
@@ -43,6 +44,7 @@ const workflow = record({
   status: oneOf("waiting", "running", "completed", "failed", "interrupted", "not run"),
   vitals: record({ cpu: isNumber, residentBytes: isNumber, activeUsers: isNumber }),
   startedAtMs: orNull(isFiniteNumber),
+  hasLostLoad: optional(isBoolean),
   timing: record({
     pauses: listOf(record({ atMs: isNumber, ms: isNumber })),
     factors: listOf(record({ fromMs: isNumber, factor: isNumber })),
