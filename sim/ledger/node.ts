@@ -363,8 +363,8 @@ export class LedgerProcess implements StreamHost {
         watcher.onEffect(this, effect);
         return;
       default:
-        // Nobody asks for reports here.
-        if (effect.kind !== "report") watcher.onEffect(this, effect);
+        // Nobody asks for reports or keeps an audit log here.
+        if (effect.kind !== "report" && effect.kind !== "steered") watcher.onEffect(this, effect);
     }
   }
 

@@ -52,7 +52,7 @@ const DETAIL_VALUE_BYTES_MAX = 512;
 /** Above the sum of the bounds; a larger record was not written by us. */
 export const ENTRY_BYTES_MAX = 16_384;
 
-const REQUESTER_KINDS = ["operator", "peer", "self", "system"] as const;
+const REQUESTER_KINDS = ["operator", "peer", "self", "system", "client", "worker"] as const;
 
 const requester = struct<StoredRequester>("requester", {
   kind: required(1, oneOf(REQUESTER_KINDS)),

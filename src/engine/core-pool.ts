@@ -5,7 +5,7 @@
  */
 
 import type { CoreEvent } from "../core/run/job/core-messages.ts";
-import { CoreProcess } from "./core-process.ts";
+import { CoreProcess, type SpawnAs } from "./core-process.ts";
 
 interface CoreHandlers {
   readonly onEvent: (event: CoreEvent) => void;
@@ -21,13 +21,15 @@ interface Warm {
 
 export class CorePool {
   readonly #size: number;
+  readonly #as: SpawnAs;
   readonly #warm: Warm[] = [];
   #numbers = 0;
   #closed = false;
 
   /** Keeps so many waiting. */
-  constructor(size: number) {
+  constructor(size: number, as: SpawnAs = {}) {
     this.#size = size;
+    this.#as = as;
     this.#fill();
   }
 
@@ -58,6 +60,7 @@ export class CorePool {
       core: new CoreProcess({
         number,
         inspect: false,
+        as: this.#as,
         onEvent: (event) => one.handlers?.onEvent(event),
         onLost: (what) => this.#onLost(one, what),
       }),

@@ -5,8 +5,17 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
 
+/** Another user than that of this process, and his variables. */
+export interface SpawnAs {
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
 interface CoreProcessOptions {
   readonly number: number;
+  /** Whom its code runs as. */
+  readonly as?: SpawnAs;
   /** Open a debugger port and wait for nothing else. */
   readonly inspect: boolean;
   readonly onEvent: (event: CoreEvent) => void;
@@ -28,6 +37,7 @@ export class CoreProcess {
   constructor(options: CoreProcessOptions) {
     this.number = options.number;
     this.#child = fork(coreEntry(), [], {
+      ...options.as,
       serialization: "advanced",
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       execArgv: [
@@ -101,7 +111,7 @@ function lastLine(stderr: string): string {
 }
 
 /** Where the executor core's entry is: beside us when built, in dist/ when tests run from source. */
-function coreEntry(): string {
+export function coreEntry(): string {
   const here = fileURLToPath(new URL("./core-main.js", import.meta.url));
   return existsSync(here) ? here : here.replace(/\/src\/engine\//, "/dist/engine/");
 }

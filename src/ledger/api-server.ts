@@ -42,6 +42,7 @@ import {
 } from "./api-json.ts";
 import { acceptsWrites, STREAM_PROTOCOL, serveStream } from "./api-stream.ts";
 import { AUDIT_EVENTS_MAX } from "./audit.ts";
+import { writeEntry } from "./audit-entries.ts";
 import type { LedgerConfig } from "./config.ts";
 import { readEvent } from "./event-json.ts";
 import type { Read } from "./json-check.ts";
@@ -134,7 +135,10 @@ export class ApiServer {
 
   async #ask(read: Read<LedgerRequest>, requester: AuditRequester): Promise<Answer> {
     if (!read.ok) throw new HttpError(400, read.problem);
-    return toAnswer(answerJson(await this.#answer(read.value, requester)));
+    const answer = await this.#answer(read.value, requester);
+    const entry = writeEntry(read.value, answer, requester);
+    if (entry !== null) this.#host.note(entry);
+    return toAnswer(answerJson(answer));
   }
 
   #answer(request: LedgerRequest, requester: AuditRequester): Promise<LedgerAnswer> {

@@ -2,6 +2,7 @@
 
 import type { JobAborted, JobCancellationRequested } from "../core/ledger/job/events.ts";
 import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
+import type { Steered } from "../core/tiers/process/steering.ts";
 import type { AuditEvent, AuditRequester } from "../host/ports/audit.ts";
 
 type Cancel = JobCancellationRequested | JobAborted;
@@ -27,4 +28,38 @@ export function cancelEntry(
 function outcomeOf(answer: LedgerAnswer): string {
   if (answer.kind === "committed") return answer.outcome;
   return answer.kind === "refused" ? answer.code : answer.kind;
+}
+
+const STEERED = {
+  submitted: "job.submitted",
+  controlled: "job.controlled",
+  drained: "node.drained",
+  removed: "node.removed",
+} as const;
+
+/** Recorded when the request is admitted: what came of it stands in the history of the job. */
+export function steeringEntry({ client, detail, subject, what }: Steered): AuditEvent {
+  const requester = { kind: "client", name: client, credential: "clients' secret" } as const;
+  return { kind: STEERED[what], subject, requester, detail };
+}
+
+/** A job or an event of one, written over the interface; null for what changes nothing, or is a cancel. */
+export function writeEntry(
+  request: LedgerRequest,
+  answer: LedgerAnswer,
+  requester: AuditRequester,
+): AuditEvent | null {
+  if (request.kind === "submit") {
+    const detail = { bytes: request.spec.length, outcome: outcomeOf(answer) };
+    return { kind: "job.submitted", subject: jobOf(answer) ?? request.key, requester, detail };
+  }
+  if (request.kind !== "append" || cancelOf(request) !== null) return null;
+  const { eventId, jobId, kind } = request.event;
+  const detail = { event: kind, eventId, outcome: outcomeOf(answer) };
+  return { kind: "job.event", subject: jobId, requester, detail };
+}
+
+function jobOf(answer: LedgerAnswer): string | null {
+  if (answer.kind !== "submitted" || answer.answer.kind !== "accepted") return null;
+  return answer.answer.jobId;
 }

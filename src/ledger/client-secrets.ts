@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { z } from "zod";
 import { secretSource } from "./config.ts";
 
 /** `file`: the configuration that names it. Null: clients may not greet. */
@@ -22,3 +23,9 @@ export function clientSecrets(
     (problem) => problems.push(`${file}: clients: ${problem}`),
   );
 }
+
+/** Whose code workers run. Nobody's unless it is listed: whoever sends code has the rights it runs with. */
+export const codeFrom = z
+  .array(z.enum(["clients"]))
+  .max(1)
+  .default([]);

@@ -33,7 +33,7 @@ import type { Log } from "../host/ports/log.ts";
 import type { TcpPort } from "../host/tcp.ts";
 import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditOfJob, auditTrail } from "./audit.ts";
-import { cancelEntry, cancelOf } from "./audit-entries.ts";
+import { cancelEntry, cancelOf, steeringEntry } from "./audit-entries.ts";
 import { keepTokenOf, type LedgerConfig, sitesOf } from "./config.ts";
 import { type DrivenMachine, Driver, type HostEffect } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
@@ -380,8 +380,7 @@ export class LedgerHost implements LedgerService {
         return;
       }
       case "leading": {
-        const { leading, gained, lost } = effect;
-        const detail = { leading, gained, lost };
+        const { kind: _, ...detail } = effect;
         const subject = this.config.name;
         this.note({ kind: "ledger.leads", subject, requester: this.#self, detail });
         this.#handlers.onEvent({ event: "leads", ...detail });
@@ -395,6 +394,9 @@ export class LedgerHost implements LedgerService {
         return;
       case "outdated":
         this.#fail(effect.problem, null);
+        return;
+      case "steered":
+        this.note(steeringEntry(effect));
         return;
       case "keepBlob":
       case "readBlob":

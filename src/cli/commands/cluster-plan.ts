@@ -166,7 +166,11 @@ function settingsOf({ profile }: ClusterShape, role: SettingRole): object {
   return PROFILES[profile]?.[role] ?? {};
 }
 
-const SECRETS = { secretFile: "cluster.key", clientSecretFile: "client.key" };
+const SECRETS = {
+  ...{ secretFile: "cluster.key", clientSecretFile: "client.key" },
+  // Whoever can read the clients' secret here is the user who started the cluster.
+  codeFrom: ["clients"],
+};
 
 async function planGate(
   dir: string,

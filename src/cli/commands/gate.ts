@@ -48,6 +48,7 @@ interface GateFlags extends NodeFlags, LogFlags, AuditFlags {
   readonly peer?: readonly string[];
   readonly managers?: readonly string[];
   readonly clientSecretFile?: string;
+  readonly codeFrom?: readonly string[];
   readonly report?: readonly string[];
 }
 
@@ -92,11 +93,20 @@ function withGateFlags(command: Command): Command {
       repeated,
     )
     .option("--client-secret-file <file>", "secrets that clients may greet with")
+    .option("--code-from <who>", "whose code workers run: clients; nobody's without it", listed)
     .option("--report <name=target>", "send the figures of all its jobs there; repeat", repeated);
 }
 
 function configOf(flags: GateFlags, command: string): GateNodeConfig | null {
-  const { bind, clientSecretFile, config: file, managers = [], peer = [], report = [] } = flags;
+  const {
+    bind,
+    clientSecretFile,
+    codeFrom,
+    config: file,
+    managers = [],
+    peer = [],
+    report = [],
+  } = flags;
   const { datacenter: _, ...value } = configValue(flags);
   const read =
     file !== undefined
@@ -105,6 +115,7 @@ function configOf(flags: GateFlags, command: string): GateNodeConfig | null {
           ...value,
           ...(bind === undefined ? {} : { bind }),
           ...(clientSecretFile === undefined ? {} : { clientSecretFile }),
+          ...(codeFrom === undefined ? {} : { codeFrom }),
           reports: report,
           peers: namedAddresses("--peer", peer),
           datacenters: managers.map(datacenterOf),

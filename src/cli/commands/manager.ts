@@ -53,6 +53,7 @@ interface ManagerFlags extends NodeFlags, LogFlags, AuditFlags {
   readonly bind?: string;
   readonly peer?: readonly string[];
   readonly clientSecretFile?: string;
+  readonly codeFrom?: readonly string[];
 }
 
 export function registerManager(program: Command): void {
@@ -90,11 +91,12 @@ function withManagerFlags(command: Command): Command {
   return withNodeFlags(command)
     .option("--bind <host:port>", "where managers, workers and clients call")
     .option("--peer <name=host:port>", "another manager; repeat or separate by commas", listed)
-    .option("--client-secret-file <file>", "secrets that clients may greet with");
+    .option("--client-secret-file <file>", "secrets that clients may greet with")
+    .option("--code-from <who>", "whose code workers run: clients; nobody's without it", listed);
 }
 
 function configOf(flags: ManagerFlags, command: string): ManagerNodeConfig | null {
-  const { bind, clientSecretFile, config: file, peer = [] } = flags;
+  const { bind, clientSecretFile, codeFrom, config: file, peer = [] } = flags;
   const read =
     file !== undefined
       ? readManagerConfig(file)
@@ -102,6 +104,7 @@ function configOf(flags: ManagerFlags, command: string): ManagerNodeConfig | nul
           ...configValue(flags),
           ...(bind === undefined ? {} : { bind }),
           ...(clientSecretFile === undefined ? {} : { clientSecretFile }),
+          ...(codeFrom === undefined ? {} : { codeFrom }),
           peers: namedAddresses("--peer", peer),
         });
   if (read.ok) return read.config;

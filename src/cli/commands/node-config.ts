@@ -29,6 +29,11 @@ const CLIENT_SECRET: Field = {
   name: "clientSecretFile",
   value: "client.key",
 };
+const CODE_FROM: Field = {
+  about: 'Whose code workers run: ["clients"], or [] for nobody.',
+  name: "codeFrom",
+  value: ["clients"],
+};
 const api = (value: string): Field => ({
   ...{
     about: "Health, readiness and metrics; the rest needs api.token of the data directory.",
@@ -71,6 +76,7 @@ const FIELDS: Readonly<Record<SettingRole, readonly Field[]>> = {
     dataDir("g1"),
     SECRET,
     CLIENT_SECRET,
+    CODE_FROM,
   ],
   manager: [
     {
@@ -89,6 +95,7 @@ const FIELDS: Readonly<Record<SettingRole, readonly Field[]>> = {
     dataDir("m1"),
     SECRET,
     CLIENT_SECRET,
+    CODE_FROM,
   ],
   worker: [
     { about: "Unique among the workers of the datacenter.", name: "name", value: "w1" },

@@ -3,6 +3,7 @@
 import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
+import { rightsText } from "../../host/executor-user.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { effectiveSettings } from "../../ledger/settings.ts";
@@ -39,10 +40,10 @@ Examples:
   $ hyperscale worker start --config w1.json
   $ hyperscale worker start --name w1 --join m1=10.0.0.1:7700 --cores 8 --secret-file cluster.key
 
-A worker runs the code of jobs with its own rights: start it as a user that may do no harm. Logs are JSON lines
-on stderr; stdout has one line when a manager has taken it in. SIGTERM takes no more cores, waits for the jobs
-that run here (setting drainDeadline), hands what is left of them to other workers and ends; a second one ends
-at once.
+Started as root, a worker runs the code of jobs as user nobody (executorUser), who cannot read its keys. Started
+as anybody else it runs that code with its own rights: use a user that may do no harm. Logs are JSON lines on
+stderr; stdout has one line when a manager has taken it in. SIGTERM takes no more cores, waits for the jobs that
+run here (setting drainDeadline), hands what is left of them to other workers and ends; a second one ends at once.
 `;
 
 interface WorkerFlags extends NodeFlags, LogFlags {
@@ -131,7 +132,9 @@ function announce(config: WorkerNodeConfig, host: WorkerHost, service: ServicePr
     api: api === null ? null : formatAddress(api.host, api.port),
   };
   service.say({ event: "ready", ...ready, at: new Date().toISOString() });
-  // As whom the code of jobs runs.
   service.log.event("info", "worker.ready", { ...ready, runsAs: userInfo().username });
+  const { user } = host.rights;
+  const rights = { as: user?.name ?? userInfo().username, meaning: rightsText(host.rights) };
+  service.log.event(user === null ? "warn" : "info", "worker.job-code", rights);
   service.log.event("info", "worker.settings", effectiveSettings("worker", config.settings));
 }

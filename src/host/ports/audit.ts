@@ -30,6 +30,14 @@ export const AUDIT_KINDS = [
   "ledger.leads",
   "ledger.alarm",
   "job.cancelled",
+  /** Over the ledger's interface, or by a client of the cluster. */
+  "job.submitted",
+  /** An event of a job, written over the ledger's interface. */
+  "job.event",
+  /** A client of the cluster cancelled, paused, resumed or scaled it. */
+  "job.controlled",
+  "node.drained",
+  "node.removed",
   "queue.role",
   "queue.cancelled",
   "queue.retried",
@@ -45,10 +53,11 @@ export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 export interface AuditRequester {
   /**
-   * `operator` asked over a control interface, `peer` is another node that said so, `self` is this
+   * `operator` asked over a control interface, `client` with a credential of clients, `worker` with one of workers,
+   * `peer` is another node that said so, `self` is this
    * node's own protocol, `system` is the operating system (a signal, a start).
    */
-  readonly kind: "operator" | "peer" | "self" | "system";
+  readonly kind: "operator" | "client" | "worker" | "peer" | "self" | "system";
   /** Of the operator as the client gave it, of the peer, or of the signal; may be empty. */
   readonly name: string;
   /** What the request was let in by: the fingerprint of a token, or "loopback". Never the token. */

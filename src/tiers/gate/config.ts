@@ -5,7 +5,8 @@
 
 import { z } from "zod";
 import type { Address } from "../../core/base/ids.ts";
-import { clientSecrets } from "../../ledger/client-secrets.ts";
+import type { CodeFrom } from "../../core/tiers/process/askers.ts";
+import { clientSecrets, codeFrom } from "../../ledger/client-secrets.ts";
 import {
   checkLedgerConfig,
   type LedgerConfig,
@@ -46,6 +47,7 @@ const schema = z.strictObject({
   dataDir: z.string().min(1, "a path"),
   secretFile: z.string().min(1).optional(),
   clientSecretFile: z.string().min(1).optional(),
+  codeFrom,
   insecurePlaintext: z.boolean().default(false),
   /** Where figures of all its jobs go: what stands behind `--report`; `{job}` is the id of the job. */
   reports: z.array(z.string().min(1)).max(REPORTS_MAX).default([]),
@@ -54,6 +56,7 @@ const schema = z.strictObject({
 });
 
 export interface GateNodeConfig {
+  readonly codeFrom: CodeFrom;
   readonly ledger: LedgerConfig;
   readonly datacenters: readonly {
     readonly name: string;
@@ -72,7 +75,7 @@ export function checkGateConfig(file: string, value: unknown): ConfigResult<Gate
   const parsed = checkSchema(schema, file, value);
   if (!parsed.ok) return parsed;
   const { settings: values, clientSecretFile, ...others } = parsed.config;
-  const { datacenters, peers, region, reports, ...rest } = others;
+  const { codeFrom: senders, datacenters, peers, region, reports, ...rest } = others;
   const problems = datacenters
     .filter((one, at) => datacenters.findIndex((other) => other.name === one.name) !== at)
     .map((twice) => `${file}: datacenters: "${twice.name}" is listed twice`);
@@ -97,5 +100,8 @@ export function checkGateConfig(file: string, value: unknown): ConfigResult<Gate
       address: address as Address,
     })),
   }));
-  return { ok: true, config: { ledger, datacenters: places, settings, reports } };
+  return {
+    ok: true,
+    config: { ledger, codeFrom: senders, datacenters: places, settings, reports },
+  };
 }

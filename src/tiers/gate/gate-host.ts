@@ -187,7 +187,8 @@ export class GateHost {
       }),
     );
     const addresses = Object.values(addressesOf(ledger));
-    this.#process = new GateProcess({ name: ledger.name, addresses }, machine, gate, links);
+    const self = { name: ledger.name, addresses, codeFrom: this.#config.codeFrom };
+    this.#process = new GateProcess(self, machine, gate, links);
     return this.#process;
   }
 

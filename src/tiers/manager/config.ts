@@ -4,7 +4,8 @@
  */
 
 import { z } from "zod";
-import { clientSecrets } from "../../ledger/client-secrets.ts";
+import type { CodeFrom } from "../../core/tiers/process/askers.ts";
+import { clientSecrets, codeFrom } from "../../ledger/client-secrets.ts";
 import {
   checkLedgerConfig,
   type LedgerConfig,
@@ -34,12 +35,14 @@ const schema = z.strictObject({
   dataDir: z.string().min(1, "a path"),
   secretFile: z.string().min(1).optional(),
   clientSecretFile: z.string().min(1).optional(),
+  codeFrom,
   insecurePlaintext: z.boolean().default(false),
   settings: z.record(z.string(), z.unknown()).default({}),
   logLevel: z.string().optional(),
 });
 
 export interface ManagerNodeConfig {
+  readonly codeFrom: CodeFrom;
   readonly ledger: LedgerConfig;
   readonly datacenter: string;
   readonly settings: SettingsOf<"manager">;
@@ -54,7 +57,8 @@ export function readManagerConfig(file: string): ConfigResult<ManagerNodeConfig>
 export function checkManagerConfig(file: string, value: unknown): ConfigResult<ManagerNodeConfig> {
   const parsed = checkSchema(schema, file, value);
   if (!parsed.ok) return parsed;
-  const { settings: values, clientSecretFile, datacenter, peers, ...rest } = parsed.config;
+  const { codeFrom: senders, settings: values, ...others } = parsed.config;
+  const { clientSecretFile, datacenter, peers, ...rest } = others;
   const node = peers.map((peer) => ({ ...peer, region: datacenter }));
   const problems: string[] = [];
   const settings = readSettings("manager", { file, values }, process.env, problems);
@@ -65,5 +69,6 @@ export function checkManagerConfig(file: string, value: unknown): ConfigResult<M
   if (problems.length > 0) return { ok: false, problems };
   const { protocolMinor } = settings;
   const role = { role: "manager", service: "manager", readClientSecrets, protocolMinor } as const;
-  return { ok: true, config: { ledger: { ...read.config, ...role }, datacenter, settings } };
+  const ledger = { ...read.config, ...role };
+  return { ok: true, config: { ledger, codeFrom: senders, datacenter, settings } };
 }

@@ -97,7 +97,7 @@ export class ManagerHost {
     this.#ledger?.reloadKeys(requester);
   }
 
-  async #start({ datacenter, ledger, settings }: ManagerNodeConfig): Promise<void> {
+  async #start({ codeFrom, datacenter, ledger, settings }: ManagerNodeConfig): Promise<void> {
     const { background, clock, log, onFatal, openAudit, version } = this.#handlers;
     const boot = randomUUID().slice(0, 13);
     this.#ledger = await LedgerHost.start(ledger, {
@@ -126,7 +126,7 @@ export class ManagerHost {
             groupsIn(() => machine.node),
           );
           this.#manager = manager;
-          this.#process = new ManagerProcess(options, machine, manager);
+          this.#process = new ManagerProcess({ ...options, codeFrom }, machine, manager);
           return this.#process;
         },
         isDraining: () => this.#manager?.isDraining ?? false,

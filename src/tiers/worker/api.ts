@@ -36,7 +36,7 @@ export async function serveWorker(
     limits: LIMITS,
     alive: () => ({ ok: true, ready: host.ready }),
     ready: () => readiness(host.ready, host.isDraining),
-    metrics: () => workerMetrics(host.status()),
+    metrics: () => workerMetrics(host.status(), host.rights.user !== null),
     work: () => background.list(),
     onFailure: (route, error) =>
       log.event("error", "request.failed", { route, problem: errorText(error) }),
@@ -45,10 +45,11 @@ export async function serveWorker(
 
 const { gauge, labelled, levels } = metricFamily("hyperscale_worker_");
 
-function workerMetrics(status: WorkerStatus): readonly Metric[] {
+function workerMetrics(status: WorkerStatus, isolated: boolean): readonly Metric[] {
   return [
     gauge("cores", "Cores that jobs may use", status.cores),
     gauge("used_processes", "Executor processes that jobs have", status.usedProcesses),
+    gauge("job_code_isolated", "1 when code of jobs runs as another user", isolated ? 1 : 0),
     gauge("warm_processes", "Executor processes that wait for a job", status.warmProcesses),
     gauge("jobs", "Jobs with something here", status.jobs.length),
     gauge("draining", "1 while no new cores are taken", status.draining ? 1 : 0),

@@ -37,6 +37,8 @@ const schema = z.strictObject({
   api: place.optional(),
   ...tokenFiles,
   dataDir: z.string().min(1, "a path"),
+  /** Whom the code of jobs runs as, when the worker was started as root; "root" leaves it the worker's rights. */
+  executorUser: z.string().min(1).optional(),
   secretFile: z.string().min(1).optional(),
   insecurePlaintext: z.boolean().default(false),
   settings: z.record(z.string(), z.unknown()).default({}),
@@ -52,6 +54,7 @@ export interface WorkerNodeConfig {
   readonly cores: number;
   readonly api: NodeApi | null;
   readonly dataDir: string;
+  readonly executorUser: string | undefined;
   readonly secretFile: string | null;
   readonly readSecrets: () => readonly string[];
   readonly settings: SettingsOf<"worker">;
@@ -86,6 +89,7 @@ export function checkWorkerConfig(file: string, value: unknown): ConfigResult<Wo
     cores: data.cores,
     api: api?.ok === true ? { host: api.host, port: api.port, ...tokens } : null,
     dataDir: at(data.dataDir),
+    executorUser: data.executorUser,
     secretFile: data.secretFile === undefined ? null : at(data.secretFile),
     readSecrets,
     settings,

@@ -16,10 +16,16 @@ import {
   type WorkerProcessInput,
 } from "../../core/tiers/process/worker-process.ts";
 import { CorePool } from "../../engine/core-pool.ts";
-import type { CoreProcess } from "../../engine/core-process.ts";
+import { type CoreProcess, coreEntry } from "../../engine/core-process.ts";
 import type { Background } from "../../host/background.ts";
 import { BlobStore, WRONG_CONTENT } from "../../host/blob-store.ts";
 import { deflate } from "../../host/deflate.ts";
+import {
+  asUser,
+  type ExecutorRights,
+  executorRights,
+  rightsText,
+} from "../../host/executor-user.ts";
 import { makeFolder } from "../../host/folders.ts";
 import { type Driven, Loop } from "../../host/loop.ts";
 import { nodeAead } from "../../host/node-aead.ts";
@@ -54,6 +60,7 @@ interface Parts {
   readonly promises: Promises;
   readonly blobs: BlobStore;
   readonly folders: JobFolders;
+  readonly rights: ExecutorRights;
 }
 
 type LookUpEffect = Extract<WorkerProcessEffect, { kind: "lookUp" }>;
@@ -67,6 +74,8 @@ export interface WorkerStatus {
   readonly warmProcesses: number;
   readonly draining: boolean;
   readonly jobs: readonly string[];
+  /** As whom the code of jobs runs, in words. */
+  readonly jobCode: string;
   readonly cacheBytes: number;
   /** Between two messages of figures, as hard-pressed managers ask for it. */
   readonly figuresDelayMs: number;
@@ -102,7 +111,7 @@ export class WorkerHost {
     this.#machine = new WorkerProcess(this.#options(), new Random(randomUUID()));
     this.#driven = this.#loop.add(this.#machine, { kind: "tick" }, (effect) => this.#run(effect));
     this.#streams = new StreamDriver(this.#port, (input) => this.#driven.push(input));
-    this.#pool = new CorePool(config.cores);
+    this.#pool = new CorePool(config.cores, asUser(parts.rights.user));
   }
 
   /** Resolves when one manager has taken it in. */
@@ -112,14 +121,20 @@ export class WorkerHost {
     const promises = await Promises.open(config.dataDir);
     const bytesMax = config.settings.cache;
     const blobs = await BlobStore.open(join(config.dataDir, "blobs"), { bytesMax });
-    const folders = await JobFolders.open(join(config.dataDir, "jobs"), blobs);
+    const rights = executorRights({ name: config.executorUser, program: coreEntry() });
+    const folders = await JobFolders.open(config.dataDir, blobs, rights.user);
     warnOfExposure(config.secretFile, handlers.log);
-    const host = new WorkerHost(config, handlers, { lock, promises, blobs, folders });
+    const host = new WorkerHost(config, handlers, { lock, promises, blobs, folders, rights });
     await new Promise<void>((resolve) => {
       host.#upOnce = resolve;
       host.#driven.push({ kind: "start" });
     });
     return host;
+  }
+
+  /** As whom the code of jobs runs. */
+  get rights(): ExecutorRights {
+    return this.#parts.rights;
   }
 
   get encryption(): string {
@@ -144,6 +159,7 @@ export class WorkerHost {
       warmProcesses: this.#pool.warm,
       draining: worker.draining,
       jobs: worker.jobs,
+      jobCode: rightsText(this.#parts.rights),
       cacheBytes: this.#parts.blobs.bytes,
       figuresDelayMs: worker.figuresDelayMs(this.#handlers.clock.now()),
       queued: this.#machine.queued,
@@ -169,6 +185,7 @@ export class WorkerHost {
     await this.#pool.close();
     await Promise.all([...this.#cores.values()].map((core) => core.end()));
     await this.#port.close();
+    await this.#parts.folders.close();
     await this.#parts.lock.release();
   }
 

@@ -3,8 +3,9 @@ import { ADMISSION_LIMITS } from "../../../wire/admission.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
 import type { StreamId } from "../link/types.ts";
+import type { ClientRequest } from "../messages.ts";
 import { RequestGuard } from "../pressure/request-guard.ts";
-import { Askers } from "./askers.ts";
+import { Askers, type CodeFrom } from "./askers.ts";
 
 interface Who {
   readonly stream?: StreamId;
@@ -74,6 +75,21 @@ describe("who asks a process", () => {
     });
     expect(askers.admit({ stream: first }, called(first, "manager"))).toBeTypeOf("number");
     expect(guard.view(0 as Millis).shed).toEqual({ critical: 0, high: 0, normal: 1, low: 0 });
+  });
+
+  it("is refused with code when code of clients is not listed, and gates dispatch all the same", () => {
+    const value = { kind: "submit", key: "k" } as Extract<ClientRequest, { kind: "submit" }>;
+    const message: StreamEnvelope = { name: "clientRequest", correlation: 8, value };
+    const asked = (codeFrom: CodeFrom, role: "client" | "gate") => {
+      const askers = new Askers<Who>(new RequestGuard(ADMISSION_LIMITS.gate), codeFrom);
+      return askers.admit({ stream: first }, { stream: first, role, name: role, message });
+    };
+    expect(asked([], "client")).toMatchObject({
+      reason: "invalid",
+      message: expect.stringContaining("codeFrom"),
+    });
+    expect(asked([], "gate")).toBeTypeOf("number");
+    expect(asked(["clients"], "client")).toBeTypeOf("number");
   });
 
   it("tells the guard how long an answer took", () => {

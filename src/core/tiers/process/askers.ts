@@ -11,6 +11,9 @@ import type { GuardRefusal, RequestGuard } from "../pressure/request-guard.ts";
 const REQUESTS_PER_CALLER_MAX = 64;
 const FULL_RETRY_MS = 200;
 
+/** Kinds of callers whose code runs on workers. */
+export type CodeFrom = readonly "clients"[];
+
 interface Asker {
   /** The connection that the answer goes to; none for what the process asks itself. */
   readonly stream?: StreamId;
@@ -32,13 +35,16 @@ interface Called {
 
 export class Askers<Who extends Asker> {
   readonly #guard: RequestGuard;
+  readonly #acceptsCode: boolean;
   readonly #byId = new Map<number, Waiting<Who>>();
   readonly #perStream = new Map<StreamId, number>();
   #ids = 0;
   #now = 0 as Millis;
 
-  constructor(guard: RequestGuard) {
+  /** `codeFrom`: who may submit jobs, whose code runs on workers. Undefined: everybody who may ask. */
+  constructor(guard: RequestGuard, codeFrom?: CodeFrom) {
     this.#guard = guard;
+    this.#acceptsCode = codeFrom?.includes("clients") ?? true;
   }
 
   at(now: Millis): void {
@@ -61,6 +67,7 @@ export class Askers<Who extends Asker> {
   admit(who: Who, { message, name, role, stream }: Called): number | Refusal {
     const operation = role === "client" || role === "gate" ? operationOf(message) : null;
     if (operation === null) return this.#add(who, null);
+    if (role === "client" && !this.#acceptsCode && isSubmit(message)) return NO_CODE;
     if ((this.#perStream.get(stream) ?? 0) >= REQUESTS_PER_CALLER_MAX) return FULL;
     const caller = role === "client" ? name : null;
     const refused = this.#guard.admit(operation, caller, this.#now);
@@ -108,6 +115,16 @@ export class Askers<Who extends Asker> {
     else this.#perStream.set(stream, waiting);
   }
 }
+
+function isSubmit({ name, value }: StreamEnvelope): boolean {
+  return name === "clientRequest" && value.kind === "submit";
+}
+
+const NO_CODE: Refusal = {
+  kind: "refused",
+  reason: "invalid",
+  message: 'clients may send no code here: list "clients" in codeFrom of the configuration',
+};
 
 const FULL: Refusal = {
   kind: "refused",

@@ -18,9 +18,10 @@ import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
 import { type PressureView, RequestGuard } from "../pressure/request-guard.ts";
 import { PRESSURE_RULES, type PressureRules } from "../pressure/rules.ts";
 import type { AboveEffect, AboveInput } from "./above.ts";
-import { Askers } from "./askers.ts";
+import { Askers, type CodeFrom } from "./askers.ts";
 import type { ClientEffect, ClientProcess } from "./client-process.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
+import { type Steered, steeringOf } from "./steering.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
 
 /** A gate that is pressed looks after its jobs so often: what is due between two looks is seen to together. */
@@ -50,8 +51,15 @@ export type GateProcessInput =
 export type GateProcessEffect =
   | ProcessEffect
   | AboveEffect
+  | Steered
   | { readonly kind: "toDatacenter"; readonly datacenter: string; readonly effect: LinkEffect }
   | Extract<GateEffect, { kind: "report" }>;
+
+interface GateSelf {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly codeFrom?: CodeFrom;
+}
 
 /** Where an answer goes. */
 interface Asker {
@@ -77,16 +85,16 @@ export class GateProcess {
   #wall = 0;
 
   constructor(
-    self: { readonly name: string; readonly addresses: readonly string[] },
+    { addresses, codeFrom, name }: GateSelf,
     ledger: LedgerMachine,
     gate: GateMachine,
     datacenters: readonly DatacenterLinks[],
     rules: PressureRules = PRESSURE_RULES,
   ) {
     this.#guard = new RequestGuard(ADMISSION_LIMITS.gate, {}, rules);
-    this.#askers = new Askers<Asker>(this.#guard);
-    this.#name = self.name;
-    this.#addresses = self.addresses;
+    this.#askers = new Askers<Asker>(this.#guard, codeFrom);
+    this.#name = name;
+    this.#addresses = addresses;
     this.ledger = ledger;
     this.#gate = gate;
     this.#datacenters = new Map(datacenters.map((one) => [one.name, one]));
@@ -235,6 +243,7 @@ export class GateProcess {
         }
         const begun = this.#askers.begun(id);
         if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
+        if (typeof id === "number") this.#effects.push(...steeringOf(called));
         return;
       }
       case "blobPut": {

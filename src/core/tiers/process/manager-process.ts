@@ -24,12 +24,17 @@ import type { Announced, BlobHash, ClientAnswer, Refusal, Taken } from "../messa
 import { type PressureView, RequestGuard } from "../pressure/request-guard.ts";
 import { PRESSURE_RULES, type PressureRules } from "../pressure/rules.ts";
 import type { AboveEffect, AboveInput } from "./above.ts";
-import { Askers } from "./askers.ts";
+import { Askers, type CodeFrom } from "./askers.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import { ManagerBlobs } from "./manager-blobs.ts";
+import { type Steered, steeringOf } from "./steering.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
 
 /** What stands above the ledger; the manager itself, pure. */
+type ManagerSelf = Pick<ManagerOptions, "self" | "managers" | "addresses"> & {
+  readonly codeFrom?: CodeFrom;
+};
+
 interface ManagerMachine {
   step(input: ManagerInput, now: Millis, wall: number): readonly ManagerEffect[];
   nextDeadline(): Millis | null;
@@ -39,7 +44,7 @@ interface ManagerMachine {
 const ANSWER_MS_MAX = 5_000;
 
 type ManagerProcessInput = ProcessInput | AboveInput;
-type ManagerProcessEffect = ProcessEffect | AboveEffect;
+type ManagerProcessEffect = ProcessEffect | AboveEffect | Steered;
 
 type Opening = Extract<ManagerInput, { kind: "heartbeat" }>["heartbeat"];
 
@@ -84,13 +89,13 @@ export class ManagerProcess {
   #wall = 0;
 
   constructor(
-    { addresses, managers, self }: Pick<ManagerOptions, "self" | "managers" | "addresses">,
+    { addresses, codeFrom, managers, self }: ManagerSelf,
     ledger: LedgerMachine,
     manager: ManagerMachine,
     rules: PressureRules = PRESSURE_RULES,
   ) {
     this.#guard = new RequestGuard(ADMISSION_LIMITS.manager, {}, rules);
-    this.#askers = new Askers<Asker>(this.#guard);
+    this.#askers = new Askers<Asker>(this.#guard, codeFrom);
     this.#name = self;
     this.#addresses = Object.values(addresses);
     this.ledger = ledger;
@@ -265,6 +270,7 @@ export class ManagerProcess {
           this.#say(stream, { name: "clientAnswer", correlation, value: id });
         const begun = this.#askers.begun(id);
         if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
+        if (typeof id === "number") this.#effects.push(...steeringOf(called));
         return;
       }
       case "gateRequest": {

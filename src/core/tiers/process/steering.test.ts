@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { submission } from "../manager/testing/world.ts";
+import type { ClientRequest } from "../messages.ts";
+import { steeringOf } from "./steering.ts";
+
+const asked = (value: ClientRequest, role = "client") =>
+  steeringOf({ role, name: "ada", message: { name: "clientRequest", correlation: 1, value } });
+
+it("names the code of a submitted job by its digest, and who asked for a control", () => {
+  const job = submission();
+  const code = job.files.find(({ path }) => path === job.entry)?.hash ?? "";
+  const routing = {
+    datacenters: [],
+    count: 1,
+    prefer: [],
+    strict: false,
+    weights: [],
+    each: false,
+  };
+  expect(asked({ kind: "submit", key: "k1", submission: job, routing })).toEqual([
+    {
+      ...{ kind: "steered", client: "ada", what: "submitted", subject: "k1" },
+      detail: { name: job.name, code, files: job.files.length },
+    },
+  ]);
+  const control = { kind: "cancel", reason: "late" } as const;
+  expect(asked({ kind: "control", job: "j1", by: "bob", control })).toMatchObject([
+    { what: "controlled", subject: "j1", detail: { control: "cancel", by: "bob" } },
+  ]);
+  expect(asked({ kind: "drain", node: "w1" })).toMatchObject([{ what: "drained" }]);
+});
+
+it("records nothing of requests that only read", () => {
+  expect(asked({ kind: "nodes" })).toEqual([]);
+  expect(asked({ kind: "drain", node: "w1" }, "gate")).toEqual([]);
+  expect(asked({ kind: "status", job: "j1" })).toEqual([]);
+});
