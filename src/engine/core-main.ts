@@ -8,6 +8,7 @@ import { Defect } from "../core/base/assert.ts";
 import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
 import { Complaints } from "./complaints.ts";
 import { Core } from "./core.ts";
+import { IterationEnd } from "./iteration-end.ts";
 
 const send = (event: CoreEvent): void => {
   if (process.connected) process.send?.(event);
@@ -29,6 +30,8 @@ process.on("SIGHUP", () => {});
 // What user code leaves unhandled must not end the core: it is shown, and the load goes on.
 const complaints = new Complaints((line) => send({ kind: "unhandled", line }));
 const leftUnhandled = (error: unknown): void => {
+  // A call that nobody waits for was refused or cut off with its iteration: no mistake of its author.
+  if (error instanceof IterationEnd) return;
   complaints.add("unhandled error in a workflow", error);
   // A broken invariant of ours is another matter: going on would make numbers nobody can trust.
   if (error instanceof Defect) process.exit(EXIT_DEFECT);
