@@ -6,8 +6,8 @@
  */
 
 import type { StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
-import { arrivalsOf, dueMs, type Part, ROWS_FEW, WINDOW_MS } from "./grammar.ts";
-import { FAILURES_THRESHOLD, type Ran } from "./run.ts";
+import { arrivalsOf, dueMs, HANGING_STOP_MS, type Part, ROWS_FEW, WINDOW_MS } from "./grammar.ts";
+import { FAILURES_THRESHOLD, type Ran, THROWS } from "./run.ts";
 import type { Logged } from "./target.ts";
 
 /** Microseconds are cut off. */
@@ -71,9 +71,15 @@ class Comparison {
 
   all(): void {
     this.#sent();
-    // What was cut off is no more than a count of what was sent.
+    this.#durations();
+    if (this.#part.hangs || this.#part.hangsFromMs !== null) this.#unanswered();
+    // A busy machine may cut off others than those that hang.
     if (this.#part.hangs) return;
     for (const step of this.#workflow.steps) this.#step(step);
+    if (this.#part.hangsFromMs !== null) {
+      this.#arrivals();
+      return;
+    }
     this.#iterations();
     this.#rows();
     this.#aside();
@@ -125,20 +131,70 @@ class Comparison {
     this.#between("users that did not leave", cutOff, hung, Math.max(hung, stayed));
   }
 
+  /** Whole iterations, and those only. */
+  #durations(): void {
+    const { completed, durationMs, ended = 0, failed = 0 } = this.#workflow.iterations;
+    this.#equal("durations", durationMs?.count ?? 0, completed + ended + failed);
+  }
+
+  /** Calls that the server never answered are failures, unless they were younger than the step's others. */
+  #unanswered(): void {
+    if (this.#part.warmupMs > 0) return;
+    let all = 0;
+    for (const step of this.#workflow.steps) {
+      const hung = this.#logOf(step.name).filter(({ answeredAt }) => Number.isNaN(answeredAt));
+      const unanswered = step.errors["unanswered"] ?? 0;
+      all += unanswered;
+      // Each waited for the whole graceful stop at least.
+      const typical = (step.okLatencyMs?.max ?? 0) < HANGING_STOP_MS - this.#edgeMs;
+      const cut = unanswered + (typical ? 0 : step.interrupted);
+      // What was answered at the end of the graceful stop may not have been heard.
+      this.#between(
+        `${step.name} unanswered`,
+        cut,
+        hung.length,
+        hung.length + this.#heardLate(step),
+      );
+    }
+    const requests = this.#workflow.steps.reduce((sum, step) => sum + step.requests, 0);
+    const gate = this.#ran.summary.thresholds.find(
+      ({ expression, workflow }) =>
+        workflow === this.#part.name && expression.startsWith("unanswered.rate"),
+    );
+    if (all > 0.01 * requests && gate?.passed !== false)
+      this.#report(`${all} of ${requests} were never answered, and the run passes`);
+  }
+
+  /** Answered when the cores had cut everything off. */
+  #heardLate({ name }: StepSummary): number {
+    const end = this.#measuredTo + HANGING_STOP_MS - this.#edgeMs;
+    return this.#logOf(name).filter(({ answeredAt }) => answeredAt > end).length;
+  }
+
+  /** How often its code threw. */
+  #thrownBy({ name }: StepSummary): number {
+    const where = this.#ran.form === "flow" ? THROWS : this.#lastName;
+    return name === where ? this.#threw : 0;
+  }
+
   #step(step: StepSummary): void {
     const log = this.#logOf(step.name);
-    const last = step.name === this.#lastName;
     const exceptions = step.errors["exception"] ?? 0;
     const sent = step.requests - exceptions;
     this.#equal(`${step.name} latencies`, step.latencyMs.count, sent);
     this.#equal(`${step.name} ok + failed`, step.ok + step.failed, step.requests);
-    this.#equal(`${step.name} interrupted`, step.interrupted, 0);
+    if (this.#part.hangsFromMs === null)
+      this.#equal(`${step.name} interrupted`, step.interrupted, 0);
     if (this.#part.warmupMs === 0) {
-      this.#equal(`${step.name} sent`, sent, log.length);
-      this.#equal(`${step.name} ok`, step.ok, log.filter(({ status }) => status === 200).length);
-      // The body of a flow throws beside its calls: that is the outcome of the iteration.
-      const thrown = last && this.#ran.form === "layers" ? this.#threw : 0;
-      this.#equal(`${step.name} exceptions`, exceptions, thrown);
+      this.#equal(`${step.name} sent`, sent + step.interrupted, log.length);
+      const answered = log.filter(({ answeredAt, status }) => status === 200 && answeredAt > 0);
+      this.#between(
+        `${step.name} ok`,
+        step.ok,
+        answered.length - this.#heardLate(step),
+        answered.length,
+      );
+      this.#equal(`${step.name} exceptions`, exceptions, this.#thrownBy(step));
     } else if (this.#part.load.kind === "closed" || !this.#isFirst(step.name)) {
       const since = (moment: number): number =>
         log.filter(({ receivedAt }) => receivedAt >= moment).length;
@@ -148,8 +204,8 @@ class Comparison {
       ];
       this.#between(`${step.name} sent`, sent, low, high);
     }
-    this.#rate(step, log, last ? this.#threw : 0);
-    this.#series(step, log, last ? this.#threw : 0);
+    this.#rate(step, log, this.#thrownBy(step));
+    this.#series(step, log, this.#thrownBy(step));
   }
 
   /** What had ended by the end of each window. */
@@ -271,7 +327,6 @@ class Comparison {
     const { completed, ended = 0, failed = 0, interrupted } = iterations;
     const outcomes = completed + ended + failed + interrupted;
     this.#equal("outcomes of arrivals", outcomes, arrivals.started);
-    this.#between("durations", iterations.durationMs?.count ?? 0, completed, outcomes);
     this.#equal("send lags", arrivals.sendLagMs.count, arrivals.started);
     const all = arrivals.started + arrivals.missed;
     if (this.#whole) this.#equal("arrivals", all, arrivalsOf(load));

@@ -22,6 +22,7 @@ export const DIMENSIONS = [
   ...["window: fails last", "stall", "abort on fail", "failed required call", "exception"],
   ...["end by choice", "floating call", "group", "overlapping groups", "poll met", "poll not met"],
   ...["mix", "several workflows", "chained workflows", "startAfter", "early end", "two cores"],
+  ...["target hangs for good", "retried after the end"],
 ] as const;
 type Dimension = (typeof DIMENSIONS)[number];
 
@@ -56,6 +57,7 @@ function ofPart({ failures, load, warmupMs, ...part }: Part): Dimension[] {
       ...ofRows(part.rows),
       userTeardown: part.userTeardown,
       "cut off": part.hangs,
+      "target hangs for good": part.hangsFromMs !== null,
       "pause first": part.pauseFirstMs > 0,
       "parallel first calls": part.parallel > 1,
       "warm-up": warmupMs > 0,
@@ -130,6 +132,7 @@ function ofDeed(deed: Deed, failing: boolean): Dimension[] {
       "poll not met": deed.kind === "poll" && !deed.met,
       exception: deed.kind === "throw",
       "end by choice": deed.kind === "end",
+      "retried after the end": deed.kind === "stubborn",
     }),
   ];
 }

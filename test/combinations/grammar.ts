@@ -38,6 +38,8 @@ export interface Part {
   readonly userTeardown: boolean;
   /** Each user's second iteration ends with a call that nobody answers, and is cut off in it. */
   readonly hangs: boolean;
+  /** The server answers nothing any more from here on, counted from the workflow's first moment; null: it does. */
+  readonly hangsFromMs: number | null;
 }
 
 export type Rows = "none" | "user" | "once" | "few";
@@ -78,7 +80,7 @@ export const PATIENT = {
 } as const;
 
 /** How long a call that nobody answers is waited for; all others have ended long before. */
-export const HANGING_STOP = "500ms";
+export const HANGING_STOP_MS = 500;
 
 /** Rows of a feed that are enough for every iteration, and of one that runs out. */
 export const ROWS_ENOUGH = 2_000;
@@ -126,11 +128,14 @@ export function combination(seed: string): Combination {
   const names = order === "alone" ? ["w0"] : ["w0", "w1"];
   const further = new Random(`combination/${seed}/further`);
   const ends = new Random(`combination/${seed}/ends`);
+  const hangs = new Random(`combination/${seed}/hangs`);
   return {
     seed,
     cores: pick(random, [1, 2]),
     order,
-    workflows: names.map((name) => withEnds(withFurther(part(name, random), further), ends)),
+    workflows: names
+      .map((name) => withEnds(withFurther(part(name, random), further), ends))
+      .map((made) => withHang(made, hangs)),
     stopAfterMs: random.chance(0.15) ? 800 : null,
   };
 }
@@ -163,7 +168,16 @@ function part(name: string, random: Random): Part {
     abortOnFail: random.chance(0.2),
     userTeardown: false,
     hangs: false,
+    hangsFromMs: null,
   };
+}
+
+/** Drawn apart as well: a target that hangs for good, in a load that time ends. */
+function withHang(made: Part, random: Random): Part {
+  const { load, warmupMs } = made;
+  const timed = load.kind === "closed" || load.kind === "open";
+  const hangs = random.chance(0.25) && timed && warmupMs === 0 && !made.hangs;
+  return hangs ? { ...made, hangsFromMs: 600 } : made;
 }
 
 /** Drawn apart as well. */

@@ -40,6 +40,7 @@ export function journeyDifferences(ran: JourneyRan): string[] {
   const report: Report = (text) => found.push(text);
   if (ran.journey.mixed) compareShares(ran, report);
   compareExact(ran, report);
+  compareNever(ran, report);
   return found;
 }
 
@@ -61,6 +62,16 @@ function compareShares(ran: JourneyRan, report: Report): void {
         report(`${name} began ${own} of ${begun.length} on core ${core}, its share is ${share}`);
     }
   }
+}
+
+/** A step that never succeeded fails the run, whatever succeeded beside it. */
+function compareNever({ summary }: JourneyRan, report: Report): void {
+  const steps = summary.workflows.find(({ name }) => name === EXACT)?.steps ?? [];
+  if (!steps.some(({ ok, requests }) => ok === 0 && requests > 0)) return;
+  const gate = summary.thresholds.find(
+    ({ expression, workflow }) => workflow === EXACT && expression.startsWith("every step succ"),
+  );
+  if (gate?.passed !== false) report("a step that never succeeded passes");
 }
 
 /** What a workflow says it measured to the microsecond. */
@@ -130,6 +141,8 @@ class FlowComparison {
     const asked = this.#log.filter(({ step }) => step === SETUP).length;
     this.#equal("calls of userSetup", setup?.sent ?? 0, asked);
     this.#required();
+    const atOnce = sumOf(this.#trails.map(({ refusedAtOnce }) => refusedAtOnce));
+    this.#equal("calls refused at once", atOnce, 0);
     if (this.#journey.warmupMs === 0) {
       this.#floating();
       this.#outcomes();
@@ -288,11 +301,12 @@ class FlowComparison {
     this.#equal("completed durations", iterations.okDurationMs?.count ?? 0, count("completed"));
     const { durationMs } = iterations;
     if (durationMs === undefined) return;
-    this.#begun("durations", durationMs.count, this.#trails.length);
-    if (this.#planned || durationMs.count !== this.#trails.length) return;
-    const low = this.#trails.map((trail) => this.#lastEnd(trail) - trail.beganAt);
+    const over = this.#trails.filter(({ outcome }) => outcome !== "interrupted");
+    this.#equal("durations", durationMs.count, over.length);
+    if (this.#planned || durationMs.count !== over.length) return;
+    const low = over.map((trail) => this.#lastEnd(trail) - trail.beganAt);
     // An iteration begins in the turn of the loop in which its body does.
-    const high = this.#trails.map(
+    const high = over.map(
       (trail) =>
         this.#lastHeard(trail) -
         trail.beganAt +
@@ -307,9 +321,8 @@ class FlowComparison {
     this.#between(what, actual, bodies, most);
   }
 
-  /** The server's answer to its last call, or the end of its body; one that is cut off hears of it later. */
-  #lastEnd({ beganAt, calls, endedAt, outcome }: Trail): number {
-    if (outcome === "interrupted") return beganAt;
+  /** The server's answer to its last call, or the end of its body. */
+  #lastEnd({ calls, endedAt }: Trail): number {
     return Math.max(endedAt, ...calls.map(({ key }) => this.#byKey.get(key)?.answeredAt ?? 0));
   }
 

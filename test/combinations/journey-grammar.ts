@@ -16,7 +16,9 @@ export type Deed =
   | { readonly kind: "together"; readonly groups: readonly Group[] }
   /** Met by the so-manieth try. */
   | { readonly kind: "poll"; readonly name: string; readonly tries: number; readonly met: boolean }
-  | { readonly kind: "throw" | "end"; readonly every: number };
+  | { readonly kind: "throw" | "end"; readonly every: number }
+  /** A call that is tried again when the iteration may not go on. */
+  | { readonly kind: "stubborn"; readonly name: string };
 type Group = Extract<Deed, { kind: "group" }>;
 
 type JourneyLoad =
@@ -118,7 +120,17 @@ function withFurther(made: Journey): Journey {
     if (ramps && one.kind === "closed") return { ...one, peak: 4 };
     return ramps && one.kind === "open" ? { ...one, peak: one.rate + 41 } : one;
   });
-  return { ...made, flows, loads };
+  return withStubborn({ ...made, flows, loads });
+}
+
+/** Drawn apart as well. */
+function withStubborn(made: Journey): Journey {
+  const random = new Random(`journey/${made.seed}/stubborn`);
+  const flows = made.flows.map((one): JourneyFlow => {
+    if (!random.chance(0.3)) return one;
+    return { ...one, deeds: [...one.deeds, { kind: "stubborn", name: "stubborn" }] };
+  });
+  return { ...made, flows };
 }
 
 /** Behind the pause that it may begin with. */

@@ -49,6 +49,8 @@ export interface Trail {
   outcome: "completed" | "ended" | "failed" | "interrupted";
   readonly calls: TrailCall[];
   readonly groups: TrailGroup[];
+  /** Calls that were refused before the loop could turn. */
+  refusedAtOnce: number;
 }
 
 export interface JourneyRan {
@@ -68,6 +70,7 @@ export const EXACT_MS: readonly number[] = Array.from(
 export const EXACT = "exact";
 const ANSWER_MS = 4;
 const FLOATING_MS = 25;
+const TRIES_MAX = 5;
 const POLL_EVERY_MS = 6;
 const POLL_WITHIN_MS = 30;
 /** The call of `userSetup`. */
@@ -90,16 +93,16 @@ export async function runJourney(journey: Journey): Promise<JourneyRan> {
   const trails: Trail[] = [];
   try {
     const written = journey.flows.map((one) => write(journey, one, { target, trails, url }));
-    const exact = workflow(EXACT, { vus: 1, iterations: EXACT_MS.length }).step(
-      "value",
-      ({ user }) => {
+    const exact = workflow(EXACT, { vus: 1, iterations: EXACT_MS.length })
+      .step("value", ({ user }) => {
         const startedAt = performance.now();
-        return new CustomResult(0, {
-          startedAt,
-          endedAt: startedAt + (EXACT_MS[user.iteration] ?? 0),
-        });
-      },
-    );
+        const endedAt = startedAt + (EXACT_MS[user.iteration] ?? 0);
+        return new CustomResult(0, { startedAt, endedAt });
+      })
+      // Never succeeds, beside one that always does.
+      .step("never", (): CustomResult => {
+        throw new Error("as planned");
+      });
     const load = journey.mixed ? mixOf(journey, written) : written;
     const startedAt = performance.now();
     const run = await InProcessRun.start([load, exact].flat(), { cores: journey.cores });
@@ -183,6 +186,7 @@ function write(journey: Journey, part: JourneyFlow, around: Surroundings): Flow 
       outcome: "completed",
       calls: [],
       groups: [],
+      refusedAtOnce: 0,
     };
     around.trails.push(trail);
     const walker = new Walker(trail, around.url, iteration);
@@ -240,7 +244,9 @@ class Walker {
       }
       case "floating": {
         const call = this.#newCall(deed.name, groups, { afterMs: FLOATING_MS });
-        void this.#sent(call, context.step(deed.name, this.#get(call)));
+        const sent = this.#sent(call, context.step(deed.name, this.#get(call)));
+        // Refused at the end of the plan: the body hears of it by its next call.
+        sent.catch(() => undefined);
         return;
       }
       case "pause":
@@ -261,6 +267,8 @@ class Walker {
       }
       case "poll":
         return this.#poll(deed, context, groups);
+      case "stubborn":
+        return this.#stubborn(deed.name, context, groups);
       default: {
         if (this.#iteration % deed.every !== deed.every - 1) return;
         this.outcomeWanted = deed.kind === "throw" ? "failed" : "ended";
@@ -304,9 +312,34 @@ class Walker {
     try {
       await this.#sent(call, sent);
     } catch (error) {
-      // The model asks the log whether it really failed.
-      if (required) this.outcomeWanted = "ended";
+      // The model asks the log whether it really failed; one that could not begin did not.
+      const refused = (error as { readonly outcome?: unknown }).outcome === "interrupted";
+      if (required && !refused) this.outcomeWanted = "ended";
       throw error;
+    }
+  }
+
+  /** Tries again what is refused, a few times, and sees whether the loop turned meanwhile. */
+  async #stubborn(
+    name: string,
+    context: FlowContext,
+    groups: readonly TrailGroup[],
+  ): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      let turned = false;
+      const turn = setImmediate(() => {
+        turned = true;
+      });
+      const call = this.#newCall(name, groups, {});
+      try {
+        await this.#sent(call, context.step(name, this.#get(call), { required: false }));
+        return;
+      } catch (error) {
+        if (!turned) this.#trail.refusedAtOnce++;
+        if (tries === TRIES_MAX) throw error;
+      } finally {
+        clearImmediate(turn);
+      }
     }
   }
 

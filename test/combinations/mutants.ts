@@ -172,6 +172,78 @@ const MUTANTS: readonly Mutant[] = [
     shownBy: "journey",
     differs: /exact values/,
   },
+  {
+    name: "calls without an answer dropped",
+    edits: [
+      {
+        file: "src/engine/recorder.ts",
+        from: "waitedMs * 1_000 >= this.#typicalLatencyUs(index)",
+        to: "waitedMs < 0 && this.#typicalLatencyUs(index) < 0",
+      },
+    ],
+    shownBy: "layers",
+    differs: /unanswered is/,
+  },
+  {
+    name: "unanswered calls pass",
+    edits: [
+      {
+        file: "src/core/run/results/gates.ts",
+        from: "...(searching ? [] : unansweredGates(workflow, base)),",
+        to: "...unansweredGates(workflow, base).slice(9),",
+      },
+    ],
+    shownBy: "layers",
+    differs: /never answered, and the run passes/,
+  },
+  {
+    name: "cut-off iterations in durations",
+    edits: [
+      {
+        file: "src/engine/iteration.ts",
+        from: 'if (!this.#began || outcome === "interrupted") return;',
+        to: "if (!this.#began) return;",
+      },
+    ],
+    shownBy: "journey",
+    differs: /durations is/,
+  },
+  {
+    name: "latency of code that threw",
+    edits: [
+      {
+        file: "src/engine/flow-call.ts",
+        from: 'errorKind: "exception", error: errorText(error)',
+        to: "error: errorText(error)",
+      },
+    ],
+    shownBy: "flow",
+    differs: /throws sent is|throws latencies is/,
+  },
+  {
+    name: "step that never succeeded passes",
+    edits: [
+      {
+        file: "src/core/run/results/gates.ts",
+        from: "const passed = ok > 0 && broken.length === 0;",
+        to: "const passed = ok > 0;",
+      },
+    ],
+    shownBy: "journey",
+    differs: /never succeeded passes/,
+  },
+  {
+    name: "refused step settles at once",
+    edits: [
+      {
+        file: "src/engine/refusal.ts",
+        from: "    setImmediate(() => reject(end));\n",
+        to: "    reject(end);\n",
+      },
+    ],
+    shownBy: "journey",
+    differs: /refused at once/,
+  },
 ];
 
 /** Plants each of these and prints what was found of it; true when all were, and nothing in the control. */

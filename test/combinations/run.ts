@@ -12,7 +12,7 @@ import type { WorkflowOptions } from "../../src/workflow/options.ts";
 import { workflow } from "../../src/workflow/workflow.ts";
 import {
   type Combination,
-  HANGING_STOP,
+  HANGING_STOP_MS,
   PACING_MS,
   PATIENT,
   type Part,
@@ -56,6 +56,9 @@ type Context = StepContext<any, any, any, any>;
 
 export const FAILURES_THRESHOLD = `errors.rate over ${WINDOW_MS}ms < 5%`;
 
+/** The step of a flow whose code throws. */
+export const THROWS = "throws";
+
 /** Every linear case can be written as layers of steps and as the body of a flow. */
 export const FORMS = ["layers", "flow"] as const;
 type Form = (typeof FORMS)[number];
@@ -89,7 +92,10 @@ const ANSWER_MS = 4;
 function answer(part: Part | undefined, step: string, atMs: number): Answer {
   const failing =
     part !== undefined && within(part.failures, atMs) && step !== "setup" && step !== "leave";
-  if (step === "hang") return { status: 200, text: "", afterMs: Number.POSITIVE_INFINITY };
+  const { hangsFromMs } = part ?? { hangsFromMs: null };
+  const answersNothing = hangsFromMs !== null && atMs >= hangsFromMs;
+  if (step === "hang" || answersNothing)
+    return { status: 200, text: "", afterMs: Number.POSITIVE_INFINITY };
   const held = part !== undefined && within(part.stall, atMs) ? (part.stall?.toMs ?? 0) - atMs : 0;
   return { status: failing ? 500 : 200, text: "answered", afterMs: ANSWER_MS + held };
 }
@@ -105,7 +111,8 @@ export function optionsOf(part: Part): WorkflowOptions {
     "arrivals.missed.rate <= 100%",
   ].slice(0, load.kind === "open" ? 2 : 1);
   const { startAfterMs: startAfter, warmupMs: warmup } = part;
-  const stop = part.hangs ? { gracefulStop: HANGING_STOP } : {};
+  const hangs = part.hangs || part.hangsFromMs !== null;
+  const stop = hangs ? { gracefulStop: HANGING_STOP_MS } : {};
   const common = { startAfter, warmup, thresholds, ...PATIENT, ...stop } as const;
   switch (load.kind) {
     case "closed": {
@@ -179,6 +186,9 @@ function buildFlow(part: Part, around: Surroundings) {
       const throws = at === layers - 1 ? part.throwEvery : 0;
       if (throws > 0 && user.iteration % throws === throws - 1) {
         threw.set(name, (threw.get(name) ?? 0) + 1);
+        await step(THROWS, () => {
+          throw new Error("as planned");
+        });
         throw new Error("as planned");
       }
       const others = at === 0 ? beside : [];
