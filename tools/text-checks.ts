@@ -4,7 +4,7 @@ import { isTestCode, type Problem } from "./graph-checks.ts";
 import type { Module } from "./modules.ts";
 import { roomOf } from "./room-of.ts";
 
-const LINES_MAX = 500;
+const LINES_MAX = 800;
 const TEST_LINES_MAX = 800;
 const COLUMNS_MAX = 120;
 const FUNCTION_LINES_MAX = 70;
