@@ -7,8 +7,8 @@ import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { methodRefusal } from "../core/queue/permissions.ts";
-import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
+import { waitingReason } from "../core/queue/waiting-reason.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
 import { parseGraph } from "./api/graph-request.ts";
 import type { RpcCall } from "./api/rpc.ts";
@@ -164,36 +164,29 @@ export class QueueApi {
   async #getTask(id: number): Promise<Task> {
     const [task] = await this.#host.reader.tasks([id]);
     if (task === undefined) throw unknownTask(id);
-    return task.state === "QUEUED"
-      ? { ...task, waiting_reason: await this.#waitingReason(task) }
-      : task;
+    const [told] = await this.#withReasons([task]);
+    return told ?? task;
   }
 
-  async #waitingReason(task: Task): Promise<string> {
-    if (task.waiting_on > 0) {
-      const names = (task.waits_for ?? []).slice(0, 10).join(", ");
-      return `waits on ${task.waiting_on} other task${task.waiting_on === 1 ? "" : "s"}: ${names}`;
-    }
-    if (task.run_after !== null && Date.parse(task.run_after) > (await this.#host.reader.now()))
-      return `waits until ${task.run_after}`;
+  /** Adds to every queued task why it waits; what that depends on is read once for all of them. */
+  async #withReasons(tasks: readonly Task[]): Promise<readonly Task[]> {
+    if (!tasks.some(({ state }) => state === "QUEUED")) return tasks;
     const { reader } = this.#host;
-    const [nodes, queues, leader] = await Promise.all([
+    const [nodes, queues, leader, nowMs] = await Promise.all([
       reader.nodes(),
       reader.queues(),
       this.#host.leaderRow(),
+      reader.now(),
     ]);
-    if (leader?.alive !== true) return "no node leads: the queue moves on when one does";
-    const limits = queues.find(({ queue }) => queue === task.queue);
-    if (limits?.paused === true) return `its queue "${task.queue}" is paused`;
-    const able = nodes.filter((node) => node.status !== "dead");
-    return explainPlacement(
-      task.executor,
-      task.placement_constraints,
-      able.map((node) => ({
-        nodeId: node.node_id,
-        executors: node.executor_types,
-        capabilities: node.capabilities,
-      })),
+    const able = nodes
+      .filter((node) => node.status !== "dead")
+      .map(({ node_id: nodeId, executor_types: executors, capabilities }) => {
+        return { nodeId, executors, capabilities };
+      });
+    const paused = new Set(queues.filter((one) => one.paused).map(({ queue }) => queue));
+    const facts = { nodes: able, paused, isLed: leader?.alive === true, nowMs };
+    return tasks.map((task) =>
+      task.state === "QUEUED" ? { ...task, waiting_reason: waitingReason(task, facts) } : task,
     );
   }
 
@@ -201,7 +194,7 @@ export class QueueApi {
     const page = taskFilter.extend({ limit: limit(QUEUE_LIMITS.listTasksMax, 50) });
     const filter = parseParams(page, params);
     const states = filter.states ?? (filter.state === undefined ? undefined : [filter.state]);
-    return this.#host.reader.list({ ...filter, states });
+    return this.#withReasons(await this.#host.reader.list({ ...filter, states }));
   }
 
   /** What the leader did: another node asks it, also one that takes no writes. */

@@ -139,6 +139,12 @@ export class QueueNode implements ApiHost {
     }
   }
 
+  /** Address of the page for a browser on this machine; opens it with the node's token. */
+  get pageUrl(): string {
+    const token = this.#token === undefined ? "" : `#token=${encodeURIComponent(this.#token)}`;
+    return `${this.#server.url}/${token}`;
+  }
+
   get url(): string {
     return this.#url;
   }

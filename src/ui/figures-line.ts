@@ -9,7 +9,7 @@ import {
 } from "../core/run/results/format.ts";
 import type { LiveRun, LiveStep, LiveWorkflow } from "../core/run/results/live.ts";
 
-interface Figures
+export interface Figures
   extends Pick<
     LiveRun,
     "phase" | "elapsedSeconds" | "totalSeconds" | "ratePerSecond" | "failedPerSecond"

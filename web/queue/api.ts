@@ -53,6 +53,14 @@ export function setToken(token: string): void {
   setLink({ locked: false });
 }
 
+/** `#token=…`, as a node prints its address: the token is kept for this tab and leaves the address bar. */
+export function takeToken(): void {
+  const [, token, rest = ""] = /^#token=([^&]+)&?(.*)$/.exec(location.hash) ?? [];
+  if (token === undefined) return;
+  sessionStorage.setItem(TOKEN, decodeURIComponent(token));
+  history.replaceState(null, "", `${location.pathname}${rest === "" ? "" : `#${rest}`}`);
+}
+
 function headers(): Record<string, string> {
   const token = sessionStorage.getItem(TOKEN);
   return token === null ? {} : { authorization: `Bearer ${token}` };

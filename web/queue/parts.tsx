@@ -52,12 +52,6 @@ export function timeText(task: Task): string {
   return task.started_at === null ? "–" : spanText(task.started_at, task.finished_at);
 }
 
-/** Attempts begun of those allowed: one that waits for its first has begun none. */
-export function attemptText({ attempt_id, attempts_forgiven, max_attempts, state }: Task): string {
-  const begun = state === "QUEUED" ? attempt_id - 1 : attempt_id;
-  return `${begun}/${max_attempts + attempts_forgiven}`;
-}
-
 export function TaskLink({ id, children }: { id: string; children?: ComponentChildren }) {
   return <a href={place("task", { id })}>{children ?? id}</a>;
 }

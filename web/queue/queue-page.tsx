@@ -167,8 +167,8 @@ function Unlock({ again }: { readonly again: () => void }) {
     >
       <h1 class="page-title">Enter the access token</h1>
       <p class="quiet">
-        A node writes it to the file <code>token</code> in its data directory. It is kept in this
-        tab until the tab is closed.
+        A node prints it with its address, and writes it to the file <code>token</code> in its data
+        directory. It is kept in this tab until the tab is closed.
       </p>
       <label>
         Token

@@ -1,10 +1,11 @@
 /** A page of tasks: a row each, a card each on a phone. The arrow keys move from task to task. */
 
+import { attemptText } from "../../src/core/queue/attempts.ts";
 import type { Task } from "../../src/queue/api/types.ts";
 import { Table } from "../shared/table.tsx";
 import { place } from "./address.ts";
 import { useBeat } from "./live.ts";
-import { attemptText, Moment, StateChip, TaskLink, timeText } from "./parts.tsx";
+import { Moment, StateChip, TaskLink, timeText } from "./parts.tsx";
 
 interface Props {
   readonly tasks: readonly Task[];
@@ -17,7 +18,7 @@ const COLUMNS = [
   { title: "State" },
   { title: "Attempt", numeric: true },
   { title: "Time", numeric: true },
-  { title: "Error or result" },
+  { title: "Reason, error or result" },
   { title: "Node", wideOnly: true },
   { title: "Created" },
 ];
@@ -97,10 +98,11 @@ function Name({ task, selected, toggle }: NameProps) {
 }
 
 function Outcome({ task }: { readonly task: Task }) {
-  const { error, omitted, result, state } = task;
+  const { error, omitted, result, state, waiting_reason } = task;
   // The reason of an earlier attempt, too, while the next one waits or runs.
   if (error !== null)
     return <span class={state === "FAILED" ? "cut bad-text" : "cut"}>{error.message}</span>;
+  if (waiting_reason !== undefined) return <span class="cut quiet">{waiting_reason}</span>;
   if (state !== "SUCCEEDED") return null;
   if (omitted?.includes("result") === true) return <span class="quiet">a large result</span>;
   return result === null ? null : <code class="cut">{JSON.stringify(result)}</code>;

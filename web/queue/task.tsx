@@ -1,6 +1,8 @@
 /** One task: what it is, what it waits for, its attempts with their errors, its words, files and history. */
 
 import { useState } from "preact/hooks";
+import { attemptText } from "../../src/core/queue/attempts.ts";
+import { digestOf } from "../../src/core/run/results/digest.ts";
 import { formatBytes, formatCount, formatMs } from "../../src/core/run/results/format.ts";
 import type {
   Task,
@@ -9,6 +11,7 @@ import type {
   TaskFailure,
   TaskFile,
 } from "../../src/queue/api/types.ts";
+import { areFigures } from "../../src/ui/figures-line.ts";
 import { Alert, Facts, Folded, Section } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";
 import { place } from "./address.ts";
@@ -16,7 +19,8 @@ import { call, download } from "./api.ts";
 import { AttemptLog } from "./attempt-log.tsx";
 import { useDeeds } from "./confirm.tsx";
 import { useBeat } from "./live.ts";
-import { attemptText, Moment, StateChip, spanText, TaskLink } from "./parts.tsx";
+import { LiveFigures, LoadtestResult, VerdictChip } from "./loadtest.tsx";
+import { Moment, StateChip, spanText, TaskLink } from "./parts.tsx";
 import { useTask } from "./use-task.ts";
 
 /** Of a payload that is shown before all of it is asked for. */
@@ -36,6 +40,7 @@ export function TaskView({ id }: { readonly id: string }) {
           {task.executor} <span class="quiet">task {task.id}</span>
         </h1>
         <StateChip state={task.state} />
+        <VerdictChip result={task.result} />
         <Actions task={task} followAnew={followAnew} />
       </div>
       {problem !== undefined && <p class="bad-text">{problem}</p>}
@@ -57,12 +62,13 @@ export function TaskView({ id }: { readonly id: string }) {
         </Alert>
       )}
       {task.error !== null && <ErrorBox error={task.error} state={task.state} />}
-      <Progress value={progress ?? attempts.at(-1)?.progress ?? null} />
+      <LoadtestResult result={task.result} />
+      <Progress value={progress ?? attempts.at(-1)?.progress ?? null} isOver={isOver(task)} />
       <Attempts attempts={attempts} id={task.id} />
       <AttemptLog id={task.id} attempts={attempts} />
       <Section id="payloads" title="Input and result">
         <Payload name="Input" value={task.input} />
-        {task.result !== null && <Payload name="Result" value={task.result} />}
+        {task.result !== null && <Result value={task.result} />}
       </Section>
       <Files id={task.id} files={files} />
       <History events={events} />
@@ -250,13 +256,31 @@ function LogLink({ attempt, id }: { readonly attempt: TaskAttempt; readonly id: 
   );
 }
 
-/** What the execution told last of how far it is. */
-function Progress({ value }: { readonly value: unknown }) {
+function isOver({ state }: Task): boolean {
+  return state !== "QUEUED" && state !== "RUNNING";
+}
+
+/** The latest progress that the execution reported: of a load test its figures, every second. */
+function Progress({ value, isOver }: { readonly value: unknown; readonly isOver: boolean }) {
   if (value === null || value === undefined) return null;
   return (
-    <Section id="progress" title="Progress">
-      <Payload name="Latest progress" value={value} />
+    <Section id="progress" title={isOver ? "Last progress" : "Progress"}>
+      {areFigures(value) ? (
+        <LiveFigures figures={value} />
+      ) : (
+        <Payload name="Latest progress" value={value} />
+      )}
     </Section>
+  );
+}
+
+/** A load test is told by its verdict and figures: the whole summary is folded away. */
+function Result({ value }: { readonly value: unknown }) {
+  if (digestOf(value) === null) return <Payload name="Result" value={value} />;
+  return (
+    <Folded title="Result as JSON">
+      <Payload name="Result" value={value} />
+    </Folded>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { formatDuration } from "../../core/base/duration.ts";
 import type { TaskAttempt } from "../../queue/index.ts";
 import { add, line, parseWhole, print, run, type Shared } from "./queue-command.ts";
-import { shortTime, showTask } from "./queue-show.ts";
+import { shortTime, showTask, wordsOf } from "./queue-show.ts";
 
 export function registerAttempts(queue: Command): void {
   add(
@@ -42,7 +42,7 @@ function showAttempt(attempt: TaskAttempt): void {
   line(
     `attempt ${attempt_id}: ${outcome}${took} on ${node_id ?? "?"}, ${shortTime(begun)}, ${lines}`,
   );
-  if (progress !== null) line(`  progress ${JSON.stringify(progress)}`);
+  if (progress !== null) line(`  progress ${wordsOf(progress)}`);
   if (error === null) return;
   const stack = error.stack ?? `${error.name ?? "Error"}: ${error.message}`;
   for (const text of stack.split("\n")) line(`  ${text}`);

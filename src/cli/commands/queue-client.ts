@@ -3,6 +3,7 @@
 import { type Command, Option } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
+import { attemptText } from "../../core/queue/attempts.ts";
 import { TASK_STATES } from "../../core/queue/states.ts";
 import type { SubmitRequest } from "../../queue/index.ts";
 import { variables } from "../option-values.ts";
@@ -26,15 +27,7 @@ import { registerGraph } from "./queue-graph.ts";
 import { registerLimits } from "./queue-limits.ts";
 import { registerLoadtests } from "./queue-loadtest.ts";
 import { registerSchedules } from "./queue-schedules.ts";
-import {
-  attemptsAllowed,
-  brief,
-  eventRow,
-  follow,
-  shortTime,
-  showTask,
-  took,
-} from "./queue-show.ts";
+import { brief, eventRow, follow, shortTime, showTask, took } from "./queue-show.ts";
 
 export function registerQueueClient(queue: Command): void {
   registerSubmit(queue);
@@ -227,7 +220,7 @@ function registerList(queue: Command): void {
               task.id,
               task.executor,
               task.state,
-              `${task.attempt_id}/${attemptsAllowed(task)}`,
+              attemptText(task),
               task.last_assigned_node ?? "",
               shortTime(task.created_at),
               took(task),

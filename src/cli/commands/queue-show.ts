@@ -1,6 +1,8 @@
 /** Tasks and what happens to them, as lines for people or as JSON. */
 
 import { formatDuration } from "../../core/base/duration.ts";
+import { attemptText } from "../../core/queue/attempts.ts";
+import { digestOf, verdictText } from "../../core/run/results/digest.ts";
 import { EXIT_TASK_FAILED } from "../../host/exit-codes.ts";
 import type { FollowMessage, LogLine, QueueClient, Task, TaskEvent } from "../../queue/index.ts";
 import { areFigures, figuresLine } from "../../ui/figures-line.ts";
@@ -40,7 +42,7 @@ function followLine(message: FollowMessage): string {
 }
 
 /** What an execution told: a line, the figures of a load test, or any value. */
-function wordsOf(told: unknown): string {
+export function wordsOf(told: unknown): string {
   if (typeof told === "string") return told;
   return areFigures(told) ? figuresLine(told) : JSON.stringify(told);
 }
@@ -63,26 +65,40 @@ export function showTask(task: Task, options: Shared): void {
     print(task);
     return;
   }
-  const rows: [string, string][] = [
+  const rows: readonly (readonly [string, string])[] = [
     ["task", task.id],
     ["executor", task.executor],
     ["state", task.state],
-    ["attempt", `${task.attempt_id} of ${attemptsAllowed(task)}`],
+    ["attempt", attemptText(task)],
     ["node", task.last_assigned_node ?? ""],
     ["created", task.created_at],
     ["started", task.started_at ?? ""],
     ["finished", task.finished_at ?? ""],
     ["waits", task.waiting_reason ?? ""],
     ["input", JSON.stringify(task.input)],
-    ["result", task.result === null ? "" : JSON.stringify(task.result)],
+    ...resultRows(task),
     ["error", task.error?.message ?? ""],
   ];
   for (const [name, value] of rows) if (value !== "") line(`${name.padEnd(9)} ${value}`);
 }
 
-/** The highest number an attempt can have: those that do not count are on top. */
-export function attemptsAllowed(task: Task): number {
-  return task.max_attempts + task.attempts_forgiven;
+/** A load test in the words of its report; any other result as JSON. `--json` has all of either. */
+function resultRows({ id, result }: Task): readonly (readonly [string, string])[] {
+  const digest = digestOf(result);
+  if (digest === null) return [["result", result === null ? "" : JSON.stringify(result)]];
+  const { files } = Object(result) as { readonly files?: readonly string[] };
+  return [
+    ["verdict", verdictText(digest)],
+    ["doubt", digest.doubt ?? ""],
+    ...digest.reasons.map((reason) => ["reason", reason] as const),
+    ...digest.figures,
+    [
+      "files",
+      files === undefined
+        ? ""
+        : `${files.join(", ")} (fetch them with: hyperscale queue report ${id})`,
+    ],
+  ];
 }
 
 export function took(task: Task): string {
@@ -94,8 +110,13 @@ export function took(task: Task): string {
 }
 
 export function brief(task: Task): string {
+  if (task.state === "QUEUED" && task.error === null) return shortened(task.waiting_reason ?? "");
   const result = task.result === null ? "" : JSON.stringify(task.result);
   const text = task.error?.message ?? (task.omitted?.includes("result") ? "(large)" : result);
+  return shortened(text);
+}
+
+function shortened(text: string): string {
   return text.length > 50 ? `${text.slice(0, 49)}…` : text;
 }
 

@@ -1,6 +1,6 @@
 /** `hyperscale queue …`: nodes and clients of the durable task queue. */
 
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
@@ -56,7 +56,7 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly retention?: number;
   readonly retentionFailed?: number;
   readonly retentionCanceled?: number;
-  readonly logLevel: LogThreshold;
+  readonly logLevel?: LogThreshold;
 }
 
 export function registerQueue(program: Command): void {
@@ -81,7 +81,9 @@ Examples:
 function registerStart(queue: Command): void {
   const start = withExecutors(withAuditLog(withLogFile(queue.command("start"))));
   withRetention(withLoadtests(withAccess(start)))
-    .description("run a node in the foreground; prints one JSON line when it is ready")
+    .description(
+      "run a node in the foreground; prints its address when it is ready, as JSON unless at a terminal",
+    )
     .addOption(
       new Option("--listen <host:port>", "where the API and the page are served")
         .argParser(parseListen)
@@ -134,9 +136,10 @@ function registerStart(queue: Command): void {
       parseTime,
     )
     .addOption(
-      new Option("--log-level <level>", "log lines go to stderr")
-        .choices(LOG_THRESHOLDS)
-        .default("info"),
+      new Option(
+        "--log-level <level>",
+        "log lines go to stderr (default: info; warn at a terminal)",
+      ).choices(LOG_THRESHOLDS),
     )
     .action(startNode);
 }
@@ -246,15 +249,19 @@ async function startNode(options: StartOptions): Promise<void> {
     import("../../host/control/service-process.ts"),
     import("./ledger-target.ts"),
   ]);
-  const nodeId = options.nodeId ?? `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
+  const nodeId = nodeIdOf(options);
+  const logLines = await openLogLines(logFileOf(options));
+  const isTerminal = process.stderr.isTTY && logLines === undefined;
   const service = new ServiceProcess({
     service: "queue",
     node: nodeId,
-    logLevel: options.logLevel,
+    logLevel: options.logLevel ?? (isTerminal ? "warn" : "info"),
+    isTerminal,
     contains: blameExecution,
-    logLines: await openLogLines(logFileOf(options)),
+    logLines,
   });
   onSignals(service);
+  if (process.stdout.isTTY) service.greet(startingText(options));
   try {
     const isolated = options.executors === undefined ? undefined : await isolate(options);
     const own = isolated?.executors ?? {};
@@ -274,7 +281,8 @@ async function startNode(options: StartOptions): Promise<void> {
       });
     }
     const ready = { url: node.url, role: node.roleName, node_id: nodeId, pid: process.pid };
-    service.say({ event: "ready", ...ready });
+    if (process.stdout.isTTY) service.greet(`Queue ready: ${node.pageUrl}`);
+    else service.say({ event: "ready", ...ready });
   } catch (error) {
     const wrong =
       error instanceof UsageError ||
@@ -282,6 +290,31 @@ async function startNode(options: StartOptions): Promise<void> {
     const code = wrong ? EXIT_USAGE : EXIT_FAILURE;
     service.failed("queue start", startProblem(error, "--listen"), code);
   }
+}
+
+function startingText({ database, dataDir }: StartOptions): string {
+  const store = database === undefined ? `the embedded store in ${dataDir}` : "PostgreSQL";
+  return `Starting a queue node on ${store} …`;
+}
+
+/**
+ * The given name, or the host's with a random end. A node of the embedded store keeps its name in the data directory,
+ * which one process uses at a time; nodes of PostgreSQL may be started side by side from one directory.
+ */
+function nodeIdOf({ nodeId, database, dataDir }: StartOptions): string {
+  if (nodeId !== undefined) return nodeId;
+  const made = `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
+  if (database !== undefined) return made;
+  const file = join(dataDir, "node-id");
+  try {
+    const kept = readFileSync(file, "utf8").trim();
+    if (kept !== "") return kept;
+  } catch {
+    // The first start in this directory.
+  }
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  writeFileSync(file, `${made}\n`, { mode: 0o600 });
+  return made;
 }
 
 async function nodeOptions(

@@ -1,6 +1,6 @@
 /** The attempts of a task, told from its history: where each ran, how long, and how it ended. */
 
-import type { EventType } from "./states.ts";
+import type { EventType, TaskState } from "./states.ts";
 
 export interface AttemptEvent {
   readonly event_type: EventType;
@@ -65,3 +65,17 @@ const REASONS: Readonly<Record<string, string>> = {
   released: "its node handed it back unfinished",
   snoozed: "it asked to be run later",
 };
+
+interface CountedAttempts {
+  readonly attempt_id: number;
+  readonly attempts_forgiven: number;
+  readonly max_attempts: number;
+  readonly state: TaskState;
+}
+
+/** "1/3": attempts begun of those allowed. A task that waits for its first has begun none; forgiven ones are on top. */
+export function attemptText(task: CountedAttempts): string {
+  const { attempt_id, attempts_forgiven, max_attempts, state } = task;
+  const begun = state === "QUEUED" ? attempt_id - 1 : attempt_id;
+  return `${begun}/${max_attempts + attempts_forgiven}`;
+}

@@ -61,6 +61,8 @@ export function explainPlacement(
   if (able.length > 0) {
     return `waits for a free slot on ${able.slice(0, 5).join(", ")}${able.length > 5 ? " …" : ""}`;
   }
+  if (nodes.every(({ executors }) => !executors.includes(executor)))
+    return `no node has the executor "${executor}"`;
   const reasons = refusals.slice(0, 5).map(({ node, why }) => `${node.nodeId} ${why}`);
   return `no known node can run it: ${reasons.join("; ")}${refusals.length > 5 ? "; …" : ""}`;
 }

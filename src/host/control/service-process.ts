@@ -16,6 +16,7 @@ import type { AuditRequester } from "../ports/audit.ts";
 import type { Log, LogThreshold } from "../ports/log.ts";
 import { JsonLog, type LineSink } from "./json-log.ts";
 import { Descriptor, LineWriter } from "./line-writer.ts";
+import { TerminalLog } from "./terminal-log.ts";
 
 const STDOUT = 1;
 const STDERR = 2;
@@ -36,6 +37,8 @@ export interface ServiceOptions {
   readonly logLevel: LogThreshold;
   /** Where log lines go; stderr when undefined. */
   readonly logLines?: Lines | undefined;
+  /** Whether a person reads the log at a terminal: lines are text then, not JSON. */
+  readonly isTerminal?: boolean;
   /** Whether an error that nobody caught is one task's affair; the process then goes on. */
   readonly contains?: (error: unknown) => boolean;
   /** Ends the process; a test takes its place. */
@@ -63,11 +66,13 @@ export class ServiceProcess {
   #stopping = false;
   #ending = false;
 
-  constructor({ service, node, logLevel, logLines, contains, exit }: ServiceOptions) {
+  constructor(options: ServiceOptions) {
+    const { service, node, logLevel, logLines, contains, exit } = options;
     this.#service = service;
     this.#logLines = logLines ?? this.#errors;
     this.#exit = exit ?? ((code) => process.exit(code));
-    this.log = new JsonLog(logLevel, { node }, this.#logLines);
+    const lines = options.isTerminal === true ? new TerminalLog(this.#logLines) : this.#logLines;
+    this.log = new JsonLog(logLevel, { node }, lines);
     this.background = new Background((work, error) => {
       this.log.event("error", "work.failed", { work, problem: errorText(error) });
     });
@@ -83,6 +88,11 @@ export class ServiceProcess {
   /** One JSON line on stdout, for tools. */
   say(event: object): void {
     this.#out.write(`${JSON.stringify(event)}\n`);
+  }
+
+  /** One line on stdout, for a person at a terminal. */
+  greet(text: string): void {
+    this.#out.write(`${text}\n`);
   }
 
   /** From here on the process ends gracefully; what it begins before survives being cut off. */
