@@ -4,7 +4,7 @@ import { doubtOf } from "./doubt.ts";
 import { formatCount, formatMs, formatPercent, formatRate, formatSeconds } from "./format.ts";
 import type { RunSummary } from "./model.ts";
 
-export interface RunDigest {
+interface RunDigest {
   readonly verdict: "passed" | "failed";
   /** Why the figures are not to be trusted; null when they are. */
   readonly doubt: string | null;
