@@ -63,7 +63,9 @@ export function TaskView({ id }: { readonly id: string }) {
       )}
       {task.error !== null && <ErrorBox error={task.error} state={task.state} />}
       <LoadtestResult result={task.result} />
-      <Progress value={progress ?? attempts.at(-1)?.progress ?? null} isOver={isOver(task)} />
+      {digestOf(task.result) === null && (
+        <Progress value={progress ?? attempts.at(-1)?.progress ?? null} isOver={isOver(task)} />
+      )}
       <Attempts attempts={attempts} id={task.id} />
       <AttemptLog id={task.id} attempts={attempts} />
       <Section id="payloads" title="Input and result">
