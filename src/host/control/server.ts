@@ -25,6 +25,7 @@ import type { Duplex } from "node:stream";
 import type { WorkView } from "../background.ts";
 import type { AuditRequester } from "../ports/audit.ts";
 import type { Log } from "../ports/log.ts";
+import { Admission } from "./admission.ts";
 import { readBody } from "./body.ts";
 import {
   isLoopback,
@@ -171,8 +172,7 @@ export class ControlServer {
   readonly #server: Server;
   readonly #open = new RouteTable<Handler>();
   readonly #routes = new RouteTable<Handler>();
-  /** Open ones by the address of their other end. */
-  readonly #connections = new Map<string, number>();
+  readonly #admission: Admission;
   readonly #streams = new Set<ServerResponse>();
   readonly #upgraded = new Set<Duplex>();
 
@@ -207,8 +207,8 @@ export class ControlServer {
       tls === undefined
         ? createServer(options, serve)
         : createSecureServer({ ...options, ...tls, handshakeTimeout: HANDSHAKE_MS_MAX }, serve);
-    this.#server.maxConnections = limits.connectionsMax;
-    this.#server.on("connection", (socket: Socket) => this.#admit(socket));
+    this.#admission = new Admission(limits);
+    this.#server.on("connection", (socket: Socket) => this.#admission.admit(socket));
     this.#server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
   }
 
@@ -256,21 +256,6 @@ export class ControlServer {
     this.#disconnect();
   }
 
-  #admit(socket: Socket): void {
-    const address = socket.remoteAddress ?? "";
-    const open = (this.#connections.get(address) ?? 0) + 1;
-    if (open > this.#service.limits.connectionsPerAddressMax) {
-      socket.destroy();
-      return;
-    }
-    this.#connections.set(address, open);
-    socket.once("close", () => {
-      const left = (this.#connections.get(address) ?? 1) - 1;
-      if (left === 0) this.#connections.delete(address);
-      else this.#connections.set(address, left);
-    });
-  }
-
   #disconnect(): void {
     this.#server.closeAllConnections();
     for (const socket of this.#upgraded) socket.destroy();
@@ -309,6 +294,7 @@ export class ControlServer {
     refuseForeignPages(request.headers, { token, ownPages: page !== undefined });
     if (page !== undefined && method === "GET" && path === "/") return serve(page, {}, "");
     const part = requireToken(request.headers, token, this.#scoped);
+    if (!isOpenMetrics) this.#admission.proved(request.socket);
     if (part !== null) this.#permit(part.scope, path);
     if (isMetrics) {
       const headers = { "content-type": PROMETHEUS_CONTENT_TYPE };
@@ -386,6 +372,7 @@ export class ControlServer {
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${upgrade.protocol}\r\n\r\n`,
     );
+    this.#admission.proved(request.socket);
     this.#upgraded.add(socket);
     socket.once("close", () => this.#upgraded.delete(socket));
     // What the client sent without waiting for us belongs to the new protocol.
