@@ -4,13 +4,13 @@
  * therefore gets in, however many unfinished requests a stranger holds.
  */
 
-export interface AdmissionLimits {
+interface AdmissionLimits {
   readonly connectionsMax: number;
   readonly connectionsPerAddressMax: number;
 }
 
 /** What a connection is known by: TLS wraps the socket that was admitted. */
-export interface Peer {
+interface Peer {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
 }

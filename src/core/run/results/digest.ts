@@ -20,9 +20,11 @@ export function digestOf(result: unknown): RunDigest | null {
   if (typeof summary !== "object" || summary === null) return null;
   // Parts of a large summary may be missing.
   const known = summary as Partial<RunSummary>;
-  const { generator, lost, cluster } = known;
+  const { generator, lost, cluster, trust } = known;
   const doubt =
-    generator === undefined || lost === undefined ? null : doubtOf({ generator, lost, cluster });
+    generator === undefined || lost === undefined
+      ? null
+      : doubtOf({ generator, lost, cluster, trust });
   return { verdict, doubt, reasons: known.reasons ?? [], figures: figuresOf(known) };
 }
 
