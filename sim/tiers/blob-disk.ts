@@ -13,6 +13,8 @@ export class BlobDisk {
   readonly #syncMsMax: number;
   /** Every sync takes so much longer. */
   slowMs = 0;
+  /** It takes nothing. */
+  isFull = false;
   #crashes = 0;
 
   constructor(world: World, index: number, syncMsMax: number, random: Random) {
@@ -44,6 +46,10 @@ export class BlobDisk {
     const at = this.#world.now + this.drawSyncMs();
     this.#world.schedule(at, "synced", this.#index, () => {
       if (this.#crashes !== crashes) return;
+      if (this.isFull) {
+        done("ENOSPC: no space left on device");
+        return;
+      }
       const isWhole = hexOf(sha256(bytes)) === hash;
       if (isWhole) this.#kept.set(hash, bytes);
       done(isWhole ? null : "what came is not what its hash says");

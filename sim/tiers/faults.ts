@@ -159,9 +159,10 @@ export class TiersFaults {
         node?.slowDisk(fault.slowMs);
         this.#later(fault.forMs, () => node?.slowDisk(0));
         return;
+      case "fullDisk":
       case "killCore":
       case "wipeWorker":
-        this.#strikeWorker(fault, node);
+        this.#strikeOne(fault, node);
         return;
       case "wallJump":
         this.#seeWalls();
@@ -199,13 +200,26 @@ export class TiersFaults {
     }
   }
 
-  #strikeWorker(
-    fault: Extract<TiersFault, { kind: "killCore" | "wipeWorker" }>,
+  /** One at a time, and where another manager can keep what it does not: a result is lost where none has room. */
+  #fillDisk({ at, forMs }: Extract<TiersFault, { kind: "fullDisk" }>): void {
+    const { managers } = this.#targets;
+    const manager = managers[at];
+    if (manager === undefined || managers.some(({ blobs }) => blobs.isFull)) return;
+    if (managers.filter(({ datacenter }) => datacenter === manager.datacenter).length < 3) return;
+    manager.blobs.isFull = true;
+    this.#later(forMs, () => {
+      manager.blobs.isFull = false;
+    });
+  }
+
+  #strikeOne(
+    fault: Extract<TiersFault, { kind: "fullDisk" | "killCore" | "wipeWorker" }>,
     node: Node | undefined,
   ): void {
     const { managers, workers } = this.#targets;
     const worker = workers[fault.at - managers.length];
-    if (fault.kind === "killCore") worker?.killCore(fault.draw);
+    if (fault.kind === "fullDisk") this.#fillDisk(fault);
+    else if (fault.kind === "killCore") worker?.killCore(fault.draw);
     else if (node !== undefined) {
       this.#crash(node, false, fault.forMs);
       worker?.wipe();
@@ -408,6 +422,7 @@ export class TiersFaults {
     this.#downUntil.clear();
     // A node waits until its clock has passed the times in its own log: clocks are set right, once for all.
     this.#seeWalls();
+    for (const { blobs } of managers) blobs.isFull = false;
     for (const { process } of [...managers, ...gates]) {
       process.clock.jumpWall(this.#latestWall - process.clock.wall(world.now));
       process.disk.calm = true;

@@ -52,6 +52,8 @@ export type TiersFault =
       readonly slowMs: number;
       readonly forMs: number;
     }
+  /** The disk of one manager takes no files any more; its log goes on. */
+  | { readonly kind: "fullDisk"; readonly at: number; readonly forMs: number }
   | { readonly kind: "killCore"; readonly at: number; readonly draw: number }
   | { readonly kind: "wallJump"; readonly at: number; readonly ms: number }
   /** Whoever leads a job right then dies, pauses, or is cut off from its peers or from all. */
@@ -286,6 +288,7 @@ const KINDS: Weighted = [
   ["reset", 2],
   ["slow", 1],
   ["slowDisk", 1],
+  ["fullDisk", 1.5],
   ["killCore", 2],
   ["wipeWorker", 1.5],
   ["wallJump", 1],
@@ -298,6 +301,7 @@ const OF_MANAGERS: readonly TiersFault["kind"][] = [
   "stop",
   "pause",
   "slowDisk",
+  "fullDisk",
   "wallJump",
   "leaderTrouble",
 ];
@@ -396,6 +400,15 @@ function drawSides(random: Random, nodes: number): readonly number[] {
   return Array.from({ length: nodes }, () => random.below(2));
 }
 
+/** This worker, and some of the others. */
+function drawFreeze(random: Random, { managers, workers }: FaultRange, worker: number): TiersFault {
+  const all = Array.from({ length: workers }, (_, index) => managers + index);
+  const few = random.pick([0.2, 0.5, 0.9]);
+  const frozen = all.filter((one) => one === worker || random.chance(few));
+  const forMs = random.pick([20_000, 80_000, 120_000]) * (0.5 + random.float());
+  return { kind: "freeze", workers: frozen, forMs };
+}
+
 function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
   const { clients, datacenters, gates, managers, scope, workers } = range;
   const nodes = managers + workers + clients + gates;
@@ -417,6 +430,8 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
     }
     case "reset":
       return { kind, at };
+    case "fullDisk":
+      return { kind, at: random.below(managers), forMs };
     case "slow":
       return { kind, at, delayMs: random.pick([50, 400, 2_000]), forMs };
     case "slowDisk":
@@ -449,13 +464,8 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
       };
     case "frames":
       return { kind, at: worker, everyMs: random.pick([5, 20, 100]), forMs: pressedMs(random) };
-    case "freeze": {
-      const all = Array.from({ length: workers }, (_, index) => managers + index);
-      const few = random.pick([0.2, 0.5, 0.9]);
-      const frozen = all.filter((one) => one === worker || random.chance(few));
-      const freezeMs = random.pick([20_000, 80_000, 120_000]) * (0.5 + random.float());
-      return { kind, workers: frozen, forMs: freezeMs };
-    }
+    case "freeze":
+      return drawFreeze(random, range, worker);
     case "loseDatacenter": {
       const [place, power] = [random.below(datacenters), random.chance(0.5)];
       return { kind, place, power, forMs: Math.min(forMs, 30_000) };

@@ -84,6 +84,8 @@ interface Above {
   readonly views?: DebugViews;
   /** Somebody has drained it: it goes on, and wants no more work. */
   readonly isDraining?: () => boolean;
+  /** Why it should get no work; null: nothing is wrong. */
+  readonly problem?: () => string | null;
 }
 
 type OwnEffect = AboveEffect | Extract<GateProcessEffect, { kind: "toDatacenter" | "report" }>;
@@ -231,6 +233,10 @@ export class LedgerHost implements LedgerService {
 
   get isDraining(): boolean {
     return this.#handlers.above?.isDraining?.() ?? false;
+  }
+
+  get problem(): string | null {
+    return this.#handlers.above?.problem?.() ?? null;
   }
 
   get viewsAbove(): DebugViews {

@@ -33,6 +33,8 @@ export interface LedgerService {
   readonly ready: boolean;
   /** It serves, and wants no more work. */
   readonly isDraining: boolean;
+  /** Why it should get no work, though it serves; null: nothing is wrong. */
+  readonly problem: string | null;
   /** Null while the node starts. */
   readonly node: LedgerNode | null;
   readonly background: Background;

@@ -132,8 +132,13 @@ interface Readiness {
 }
 
 /** What was drained does its work to the end and gets no more: whoever sends it some looks here. */
-export function readiness(ready: boolean, draining: boolean): Readiness {
-  return draining ? { ready: false, why: "draining" } : { ready };
+export function readiness(
+  ready: boolean,
+  draining: boolean,
+  problem: string | null = null,
+): Readiness {
+  if (draining) return { ready: false, why: "draining" };
+  return problem === null ? { ready } : { ready: false, why: problem };
 }
 
 export interface ControlListen {

@@ -4,6 +4,13 @@ import type { HealthCounts } from "../../core/tiers/pressure/health-counters.ts"
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 
 const { counter, labelled } = metricFamily("hyperscale_worker_");
+const manager = metricFamily("hyperscale_manager_");
+
+/** Alert on 1: results of jobs go to the other managers until there is room. */
+export function diskMetric(problem: string | null): Metric {
+  const help = "Whether the last result could not be stored on the disk of this manager";
+  return manager.gauge("disk_failed", help, problem === null ? 0 : 1);
+}
 
 export function healthMetrics(counts: HealthCounts): readonly Metric[] {
   const { denied, evicted, granted, grantedMs, held } = counts;

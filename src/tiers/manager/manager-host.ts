@@ -29,7 +29,7 @@ import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import { addressesOf } from "./addresses.ts";
 import { runBlobs } from "./blob-effects.ts";
 import type { ManagerNodeConfig } from "./config.ts";
-import { healthMetrics } from "./health-metrics.ts";
+import { diskMetric, healthMetrics } from "./health-metrics.ts";
 import { pressureMetrics } from "./pressure-metrics.ts";
 import { timeoutMetrics } from "./timeout-metrics.ts";
 import { Uploads } from "./uploads.ts";
@@ -130,10 +130,15 @@ export class ManagerHost {
           return this.#process;
         },
         isDraining: () => this.#manager?.isDraining ?? false,
+        problem: () => {
+          const problem = this.#process?.diskProblem ?? null;
+          return problem === null ? null : `results cannot be stored here: ${problem}`;
+        },
         metrics: () => [
           ...pressureMetrics(this.#process?.pressure ?? null),
           ...(this.#manager === null ? [] : timeoutMetrics("manager", this.#manager.timeouts)),
           ...(this.#manager === null ? [] : healthMetrics(this.#manager.health)),
+          diskMetric(this.#process?.diskProblem ?? null),
           ...(this.#manager === null ? [] : workflowMetrics(this.#manager.workflows)),
         ],
         run: (effect) => {

@@ -49,6 +49,13 @@ class Members {
     this.settle();
   }
 
+  /** Its bytes are at hand, and its disk does not take them. */
+  lend(name: string, text: string): void {
+    this.disk(name).set(text, text);
+    this.follow(name as NodeId, this.machine(name).lend(text, millis(this.now)));
+    this.settle();
+  }
+
   replicate(name: string, ...texts: readonly string[]): void {
     const effects = this.machine(name).replicate(texts, false, millis(this.now));
     this.follow(name as NodeId, effects);
@@ -219,6 +226,31 @@ describe("blobs of a group of members", () => {
     members.run(60_000);
     expect(members.machine("m1").size).toBe(0);
     expect(members.machine("m1").nextDeadline()).toBe(null);
+  });
+
+  it("that the disk here does not take are kept by a quorum of the others", () => {
+    const members = new Members(3);
+    members.lend("m1", TEXT);
+    members.run(2_000);
+    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    expect([members.disk("m2").has(TEXT), members.disk("m3").has(TEXT)]).toEqual([true, true]);
+  });
+
+  it("that the disk here does not take need one other with room, and wait for those away", () => {
+    const members = new Members(3);
+    members.full.add("m2" as NodeId);
+    members.cut("m3", true);
+    members.lend("m1", TEXT);
+    members.run(120_000);
+    expect(members.words("m1")).toEqual([]);
+    members.cut("m3", false);
+    members.run(120_000);
+    expect(members.words("m1")).toEqual([`ready ${TEXT}`]);
+    const full = new Members(3);
+    full.full.add("m2" as NodeId).add("m3" as NodeId);
+    full.lend("m1", TEXT);
+    full.run(60_000);
+    expect(full.words("m1")).toEqual([`absent ${TEXT}`]);
   });
 
   it("are fetched from the next when a member does not answer", () => {

@@ -29,7 +29,7 @@ const COPIES_PER_MEMBER_MAX = 4;
 const PART_MS_MAX = 5_000;
 /** A member that failed is tried again after this. */
 const RETRY_MS = 1_000;
-/** What nobody has asked for any more is not copied further. */
+/** What nobody has asked for any more is not copied further; what no disk here takes is offered for as long. */
 const WANTED_MS_MAX = 30_000;
 /** Blobs whose copies are on their way or wait; what is asked for beyond is absent for now. */
 const WANTED_MAX = 16_384;
@@ -57,7 +57,7 @@ export type ReplicaEffect =
     }
   /** It is here, as `fetch` asked. */
   | { readonly kind: "found"; readonly hash: BlobHash }
-  /** A quorum has it, this node included. */
+  /** A quorum has it; of a blob that is only lent here, that may be fewer members: those that have room. */
   | { readonly kind: "ready"; readonly hash: BlobHash }
   /** It is not here, and no member that can be reached has it. */
   | { readonly kind: "absent"; readonly hash: BlobHash };
@@ -94,6 +94,8 @@ export class Replicas {
   readonly #others: readonly NodeId[];
   readonly #quorum: number;
   readonly #here = new Set<BlobHash>();
+  /** Readable here, and on no disk here: copied to the others, and not counted. */
+  readonly #lent = new Set<BlobHash>();
   readonly #up = new Set<NodeId>();
   /** Until when it is believed that a member has a blob. */
   readonly #beliefs = new Map<BlobHash, Map<NodeId, number>>();
@@ -163,6 +165,19 @@ export class Replicas {
     this.#now = now;
     for (const hash of hashes) this.#want(hash, true, lasting);
     return this.#take();
+  }
+
+  /** The disk here does not take it, and its bytes are at hand: "ready" when the others have it, else "absent". */
+  lend(hash: BlobHash, now: Millis): readonly ReplicaEffect[] {
+    this.#now = now;
+    this.#lent.add(hash);
+    this.#want(hash, true, false);
+    return this.#take();
+  }
+
+  /** Its bytes are not at hand any more. */
+  unlend(hash: BlobHash): void {
+    this.#lent.delete(hash);
   }
 
   /** Has it here. */
@@ -257,11 +272,12 @@ export class Replicas {
   #advance(hash: BlobHash): void {
     const wanted = this.#wanted.get(hash);
     if (wanted === undefined) return;
-    if (wanted.until <= this.#now && !this.#isCopied(hash)) {
+    const isLent = this.#lent.has(hash) && !this.#here.has(hash);
+    if (wanted.until <= this.#now && !this.#isCopied(hash) && this.#isOver(hash, wanted)) {
       this.#forget(hash);
       return;
     }
-    if (!this.#here.has(hash)) {
+    if (!this.#here.has(hash) && !isLent) {
       this.#fetch(hash, wanted);
       return;
     }
@@ -271,7 +287,8 @@ export class Replicas {
       return;
     }
     const missing = this.#others.filter((member) => !this.#believes(hash, member));
-    if (!wanted.ready && 1 + this.#others.length - missing.length >= this.#quorum) {
+    const holders = (isLent ? 0 : 1) + this.#others.length - missing.length;
+    if (!wanted.ready && holders >= this.#quorum) {
       wanted.ready = true;
       wanted.until = Math.min(wanted.until, this.#now + WANTED_MS_MAX);
       this.#effects.push({ kind: "ready", hash });
@@ -284,6 +301,21 @@ export class Replicas {
       if (this.#up.has(member) && !this.#isFailed(wanted, member))
         this.#begin({ hash, from: this.#self, to: member });
     if (!this.#isCopied(hash)) this.#retries.set(hash, this.#now + RETRY_MS);
+  }
+
+  /**
+   * Nothing more is done for what nobody has asked for of late. What is only lent here is over when every other member
+   * was asked: those that cannot be reached may have room.
+   */
+  #isOver(hash: BlobHash, wanted: Wanted): boolean {
+    if (wanted.ready || !this.#lent.has(hash) || this.#here.has(hash)) return true;
+    const isKept = this.#others.some((member) => this.#believes(hash, member));
+    const isAsked = this.#others.every(
+      (member) => this.#up.has(member) && wanted.failed.has(member),
+    );
+    if (!isKept && !isAsked) return false;
+    this.#effects.push({ kind: isKept ? "ready" : "absent", hash });
+    return true;
   }
 
   /** From one member after the other. */

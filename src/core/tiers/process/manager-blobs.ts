@@ -12,7 +12,13 @@ import type { Millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { type ReplicaEffect, Replicas } from "../artifacts/replicas.ts";
 import type { ManagerEffect, ManagerInput } from "../manager/types.ts";
-import type { BlobHash } from "../messages.ts";
+import { BLOB_CHUNK_BYTES_MAX, type BlobHash } from "../messages.ts";
+
+/** Results in memory that the disk here does not take; each is bounded as any blob. */
+const UNKEPT_MAX = 8;
+
+/** Between two tries to store them. */
+const KEEP_AGAIN_MS = 10_000;
 
 /** What a manager asks for. */
 type BlobAsked = Extract<
@@ -52,7 +58,13 @@ export class ManagerBlobs {
   /** Asked for by the manager, and not here yet. */
   readonly #reading = new Set<BlobHash>();
   /** Made here and on their way to the disk. */
-  readonly #made = new Set<BlobHash>();
+  readonly #made = new Map<BlobHash, Uint8Array>();
+  /** Made here, and the disk does not take them: the others get them from memory. The oldest go first. */
+  readonly #unkept = new Map<BlobHash, { readonly bytes: Uint8Array; readonly problem: string }>();
+  #now = 0 as Millis;
+  #retryAt = 0;
+  /** Why the disk took nothing when it was last asked to; null: it did. */
+  diskProblem: string | null = null;
 
   constructor(self: NodeId, members: readonly NodeId[], ports: BlobPorts) {
     this.#self = self;
@@ -61,22 +73,30 @@ export class ManagerBlobs {
   }
 
   nextDeadline(): number | null {
-    return this.#replicas.nextDeadline();
+    const at = this.#replicas.nextDeadline();
+    if (this.#unkept.size === 0) return at;
+    return Math.min(at ?? Number.POSITIVE_INFINITY, this.#retryAt);
   }
 
   tick(now: Millis): void {
+    this.#now = now;
+    if (this.#unkept.size > 0 && now >= this.#retryAt) this.#keepAgain();
     this.#follow(this.#replicas.tick(now));
   }
 
   ask(effect: BlobAsked, now: Millis): void {
+    this.#now = now;
     switch (effect.kind) {
       case "keepBlob":
         // Copied when it is durable here; until a quorum has it, and not only while somebody asks.
         this.#ports.perform(effect);
-        this.#made.add(effect.hash);
+        this.#made.set(effect.hash, effect.bytes);
         return;
       case "readBlob":
-        if (this.#replicas.has(effect.hash)) this.#ports.perform(effect);
+        if (this.#unkept.has(effect.hash)) {
+          const bytes = this.#unkept.get(effect.hash)?.bytes ?? null;
+          this.#ports.hear({ kind: "blobRead", hash: effect.hash, bytes });
+        } else if (this.#replicas.has(effect.hash)) this.#ports.perform(effect);
         else {
           this.#reading.add(effect.hash);
           this.#follow(this.#replicas.fetch(effect.hash, now));
@@ -96,8 +116,53 @@ export class ManagerBlobs {
   /** Complete here. */
   onHeld(hashes: readonly BlobHash[], now: Millis): void {
     this.#follow(this.#replicas.onHeld(hashes, now));
+    this.#now = now;
+    for (const hash of hashes) this.#drop(hash);
     const own = hashes.filter((hash) => this.#made.delete(hash));
+    if (own.length > 0) this.diskProblem = null;
     this.#follow(this.#replicas.replicate(own, true, now));
+  }
+
+  /** The disk does not take it: the other managers get it from memory, and the end of its job waits for them. */
+  onNotKept(hash: BlobHash, problem: string, now: Millis): void {
+    this.#now = now;
+    this.diskProblem = problem;
+    const bytes = this.#made.get(hash);
+    this.#made.delete(hash);
+    if (bytes === undefined) {
+      this.#ports.hear({ kind: "blobNotKept", hash, problem });
+      return;
+    }
+    if (this.#unkept.size === 0) this.#retryAt = now + KEEP_AGAIN_MS;
+    const isKnown = this.#unkept.has(hash);
+    this.#unkept.set(hash, { bytes, problem });
+    if (isKnown) return;
+    for (const oldest of [...this.#unkept.keys()].slice(0, -UNKEPT_MAX)) this.#drop(oldest);
+    this.#follow(this.#replicas.lend(hash, now));
+  }
+
+  /** There may be room by now. */
+  #keepAgain(): void {
+    this.#retryAt = this.#now + KEEP_AGAIN_MS;
+    for (const [hash, { bytes }] of this.#unkept) {
+      this.#made.set(hash, bytes);
+      this.#ports.perform({ kind: "keepBlob", hash, bytes });
+    }
+  }
+
+  #drop(hash: BlobHash): void {
+    if (this.#unkept.delete(hash)) this.#replicas.unlend(hash);
+  }
+
+  /** Of a blob that is only in memory; null: it is not. */
+  unkeptPart(
+    hash: BlobHash,
+    offset: number,
+  ): { readonly total: number; readonly bytes: Uint8Array } | null {
+    const bytes = this.#unkept.get(hash)?.bytes;
+    if (bytes === undefined) return null;
+    const part = bytes.subarray(offset, offset + BLOB_CHUNK_BYTES_MAX);
+    return { total: bytes.length, bytes: part };
   }
 
   onGone(hashes: readonly BlobHash[]): void {
@@ -111,6 +176,7 @@ export class ManagerBlobs {
   }
 
   onPeer(peer: NodeId, up: boolean, now: Millis): void {
+    this.#now = now;
     this.#follow(this.#replicas.onMember(peer, up, now));
   }
 
@@ -131,6 +197,7 @@ export class ManagerBlobs {
   }
 
   onPeerAnswer(message: StreamEnvelope, now: Millis): void {
+    this.#now = now;
     const { correlation } = message;
     switch (message.name) {
       case "blobChunk":
@@ -146,13 +213,23 @@ export class ManagerBlobs {
     }
   }
 
+  /** No manager has room for it. */
+  #giveUp(hash: BlobHash): void {
+    const problem = this.#unkept.get(hash)?.problem;
+    if (problem === undefined) return;
+    this.#drop(hash);
+    this.#ports.hear({ kind: "blobNotKept", hash, problem });
+  }
+
   #follow(effects: readonly ReplicaEffect[]): void {
     for (const effect of effects) {
       const { hash } = effect;
       switch (effect.kind) {
         case "read": {
           const { at, offset, request } = effect;
-          if (at === this.#self) this.#ports.local({ kind: "blobGet", request, hash, offset });
+          const lent = at === this.#self ? this.unkeptPart(hash, offset) : null;
+          if (lent !== null) this.#follow(this.#replicas.onPart(request, lent, this.#now));
+          else if (at === this.#self) this.#ports.local({ kind: "blobGet", request, hash, offset });
           else
             this.#ports.peer(at, {
               name: "blobGet",
@@ -178,6 +255,7 @@ export class ManagerBlobs {
         case "absent":
           if (this.#reading.delete(hash)) this.#ports.hear({ kind: "blobRead", hash, bytes: null });
           this.#ports.hear({ kind: "blobsAbsent", hashes: [hash] });
+          this.#giveUp(hash);
           break;
         default:
           assertNever(effect);

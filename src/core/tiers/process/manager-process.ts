@@ -139,7 +139,7 @@ export class ManagerProcess {
         this.#heard.push(input);
         return;
       case "blobNotKept":
-        this.#heard.push(input);
+        this.#blobs.onNotKept(input.hash, input.problem, now);
         return;
       case "blobPart":
         this.#onBlobPart(input);
@@ -280,8 +280,7 @@ export class ManagerProcess {
       }
       case "blobGet": {
         const asker = { stream, correlation, what: "blob", hash: message.value.hash } as const;
-        const id = this.#askers.add(asker);
-        this.#effects.push({ kind: "blobGet", id, ...message.value });
+        this.#sendPart(this.#askers.add(asker), message.value);
         return;
       }
       case "blobPut": {
@@ -301,6 +300,11 @@ export class ManagerProcess {
         return;
       default:
     }
+  }
+
+  /** Why its disk took no result of late; null: it does. */
+  get diskProblem(): string | null {
+    return this.#blobs.diskProblem;
   }
 
   /** The first heartbeat of a connection opens it; later ones count unless another process has replaced it. */
@@ -444,6 +448,13 @@ export class ManagerProcess {
   ): void {
     const value = { reason, message, address, retryAfterMs };
     this.#say(stream, { name: "denial", correlation, value });
+  }
+
+  /** Of a blob that the disk does not take, from memory. */
+  #sendPart(id: number, asked: { readonly hash: BlobHash; readonly offset: number }): void {
+    const unkept = this.#blobs.unkeptPart(asked.hash, asked.offset);
+    if (unkept !== null) this.#onBlobPart({ kind: "blobPart", id, ...unkept });
+    else this.#effects.push({ kind: "blobGet", id, ...asked });
   }
 
   #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {
