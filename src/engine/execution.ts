@@ -139,7 +139,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     if (this.stopping) return;
     this.setup = deepFreeze(setup);
     this.lag.start({
-      lagged: (ms) => this.recorder.lagged(ms),
+      lagged: (ms, isOwn) => this.recorder.lagged(ms, isOwn),
       stoodStill: (ms) => this.#stoodStill(ms),
     });
     this.#clock.start(now - planMs);

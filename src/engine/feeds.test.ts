@@ -96,6 +96,15 @@ it("a user that waits for rows until the plan is over is a missed arrival", asyn
   expect([used.length, started, missed]).toEqual([0, 0, 20]);
 });
 
+it("waiting for rows is time of the generator, and makes it the limit", async () => {
+  const rows = Array.from({ length: 400 }, (_, at) => `row ${at}`);
+  const { made } = usingRows({ vus: 20, duration: "1s" }, feed.rows(rows, { order: "once" }));
+  const run = await whole(made, { cores: 2, leaseMs: 200 });
+  const { cause, limited, reason } = run.summary().generator;
+  expect([cause, limited]).toEqual(["data", true]);
+  expect(reason).toMatch(/^virtual users of "w" spent \d.* % of their time waiting for rows/);
+});
+
 const MODELS = {
   rate: { rate: 90, maxVus: 12, duration: "500ms" },
   "few users": { rate: 90, maxVus: 2, duration: "500ms" },

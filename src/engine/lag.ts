@@ -7,15 +7,17 @@ import inspector from "node:inspector";
 import type { CoreVitals } from "../core/run/job/core-messages.ts";
 import { clock } from "../protocols/call.ts";
 
-const INTERVAL_MS = 10;
+export const LAG_INTERVAL_MS = 10;
+/** A core that used the CPU for so much of a stop caused it itself. */
+const OWN_CPU_SHARE_MIN = 0.5;
 /** How old the size of the process may be that a frame tells: reading it is a file to the kernel. */
 const RESIDENT_MS_MAX = 1_000;
 /** With a debugger open, a loop that was away for so long was held at a breakpoint. */
 const BREAKPOINT_MS_MIN = 500;
 
 export interface LagListener {
-  /** The loop came to a timer so many milliseconds late. */
-  lagged(ms: number): void;
+  /** The loop came to a timer so many milliseconds late; `isOwn`: it was computing meanwhile. */
+  lagged(ms: number, isOwn: boolean): void;
   /** A debugger held the process for so long. */
   stoodStill(ms: number): void;
 }
@@ -28,6 +30,8 @@ export class LagMonitor {
   lastTurnAt = clock();
   #timer: NodeJS.Timeout | undefined;
   #expectedAt = 0;
+  /** When the timer was set. */
+  #turnCpu = process.cpuUsage();
   #cpuStart = process.cpuUsage();
   #startedAt = clock();
   /** Since the last window. */
@@ -82,8 +86,9 @@ export class LagMonitor {
 
   #arm(now: number): void {
     this.lastTurnAt = now;
-    this.#expectedAt = now + INTERVAL_MS;
-    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#fired(), INTERVAL_MS);
+    this.#turnCpu = process.cpuUsage();
+    this.#expectedAt = now + LAG_INTERVAL_MS;
+    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#fired(), LAG_INTERVAL_MS);
     else this.#timer.refresh();
   }
 
@@ -93,7 +98,8 @@ export class LagMonitor {
     if (lateMs >= BREAKPOINT_MS_MIN && inspector.url() !== undefined)
       this.#listener.stoodStill(lateMs);
     else {
-      this.#listener.lagged(lateMs);
+      const { system, user } = process.cpuUsage(this.#turnCpu);
+      this.#listener.lagged(lateMs, (user + system) / 1_000 >= lateMs * OWN_CPU_SHARE_MIN);
       this.#windowLagMs = Math.max(this.#windowLagMs, lateMs);
     }
     this.#arm(now);

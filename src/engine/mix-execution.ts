@@ -143,8 +143,8 @@ export class MixExecution implements DriverHost<MixPlace> {
   }
 
   readonly #lagHeard: LagListener = {
-    lagged: (ms) => {
-      for (const listener of this.#lagListeners) listener.lagged(ms);
+    lagged: (ms, isOwn) => {
+      for (const listener of this.#lagListeners) listener.lagged(ms, isOwn);
     },
     stoodStill: (ms) => {
       for (const listener of this.#lagListeners) listener.stoodStill(ms);

@@ -151,3 +151,15 @@ it("lines of single calls tell what threw, and what a function called by a clien
     { step: "buy", ok: true, error: null, latency_ms: 10, call: "GET https://shop.test/cart" },
   ]);
 });
+
+it("a stop of the event loop counts for as long as it lasted", () => {
+  const { recorder, stats } = recorded();
+  // Five seconds: four of them in good order, one of standing still.
+  for (let turn = 0; turn < 400; turn++) recorder.lagged(0.5, false);
+  recorder.lagged(1_000, true);
+  const lag = stats().runHistogram("loopLag");
+  expect(lag.count).toBe(501);
+  expect(lag.quantile(0.99) / 1_000).toBeGreaterThan(900);
+  expect(lag.quantile(0.5) / 1_000).toBeLessThan(1);
+  expect(stats().runHistogram("ownLag").count).toBe(101);
+});

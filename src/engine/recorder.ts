@@ -22,7 +22,7 @@ import {
 } from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
 import { CallSamples, type SampledCalls } from "./call-samples.ts";
-import type { LagMonitor } from "./lag.ts";
+import { LAG_INTERVAL_MS, type LagMonitor } from "./lag.ts";
 import type { Outcome } from "./outcome.ts";
 
 const KIND_INDEX = new Map<ErrorKind, number>(ERROR_KINDS.map((kind, index) => [kind, index]));
@@ -48,6 +48,8 @@ const CUT_OFF = {
   ...{ status: 0, connectMs: -1, tlsMs: -1, bytesIn: 0, bytesOut: 0 },
 } as const;
 
+/** Of one stop: ten minutes of them. */
+const LAG_SAMPLES_MAX = 60_000;
 /** Moments are sums of doubles: what is due at the very moment measuring begins is measured. */
 export const MOMENT_SLACK_MS = 1e-4;
 /** How the execution's time passes, and what its load is. */
@@ -336,9 +338,17 @@ export class Recorder implements MetricSink {
     this.#stats.rowWait.record(Math.max(0, ms * 1_000));
   }
 
-  /** An event loop ran so late. */
-  lagged(ms: number): void {
-    this.#stats.loopLag.record(ms * 1_000);
+  /**
+   * An event loop ran so late; `isOwn`: it was computing meanwhile. Timers that would have come in between were late,
+   * too: without them a stop of a second would weigh as much as 10 ms without one.
+   */
+  lagged(ms: number, isOwn: boolean): void {
+    const samples = Math.min(LAG_SAMPLES_MAX, 1 + Math.floor(ms / LAG_INTERVAL_MS));
+    for (let at = 0; at < samples; at++) {
+      const lateUs = (ms - at * LAG_INTERVAL_MS) * 1_000;
+      this.#stats.loopLag.record(lateUs);
+      if (isOwn) this.#stats.ownLag.record(lateUs);
+    }
   }
 
   /** The receiver says which frame it holds. */

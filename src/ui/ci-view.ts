@@ -11,6 +11,7 @@ import {
   formatNumber,
   formatPercent,
 } from "../core/run/results/format.ts";
+import { generatorTitle } from "../core/run/results/generator-health.ts";
 import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
 import { endLines } from "./end.ts";
@@ -102,7 +103,9 @@ export function heartbeat(live: LiveRun): string {
     ({ passed, actual }) => !passed && actual !== null,
   );
   for (const { expression, actualText } of failing) parts.push(`✗ ${expression} (${actualText})`);
-  if (live.summary.generator.limited) parts.push("! the generator is the limit");
+  const { cause, limited } = live.summary.generator;
+  if (limited) parts.push("! the generator is the limit");
+  else if (cause === "noisy") parts.push("! other programs disturb the generator");
   return parts.join("  ");
 }
 
@@ -124,9 +127,10 @@ function annotations({ thresholds, reasons, verdict, generator }: RunSummary): s
   if (verdict === "failed" && failed.length === 0) {
     for (const reason of reasons) lines.push(`::error title=Load test failed::${data(reason)}`);
   }
-  if (generator.limited) {
+  const title = generatorTitle(generator);
+  if (title !== null) {
     const reason = generator.reason ?? "the load generator was saturated";
-    lines.push(`::warning title=The load generator was the limit::${data(reason)}`);
+    lines.push(`::warning title=${title}::${data(reason)}`);
   }
   return lines;
 }

@@ -14,6 +14,7 @@ import {
   formatRate,
   formatSeconds,
 } from "../core/run/results/format.ts";
+import { generatorTitle } from "../core/run/results/generator-health.ts";
 import type { RunEnd } from "../core/run/results/live.ts";
 import { marginText } from "../core/run/results/margin.ts";
 import type {
@@ -222,9 +223,9 @@ function trustLines(summary: RunSummary, width: number): Line[] {
   const health =
     `busiest core ${formatPercent(generator.cpu)} CPU, event-loop lag p99 ${formatMs(generator.lagMsP99)}, ` +
     `${generator.cores.filter(({ alive }) => alive).length} of ${generator.cores.length} cores`;
-  if (generator.limited) {
-    const reason = generator.reason ?? "it was saturated";
-    const text = `The load generator was the limit, not the target: ${reason} (${health}).`;
+  const title = generatorTitle(generator);
+  if (title !== null) {
+    const text = `${title}: ${generator.reason ?? "it was saturated"} (${health}).`;
     lines.push(...bullet("!", text, Style.bad, width));
   } else {
     lines.push(...bullet("·", `load generator: ${health}`, Style.dim, width));

@@ -112,13 +112,14 @@ const LAG_MS_HIGH = 20;
 /** The most important warning there is: told whole, in as many lines as it takes. */
 export function limitLines(live: LiveRun, width: number): string[] {
   const { limited, reason } = live.summary.generator;
-  if (!limited) return [];
-  return wrap(`! the limit is here: ${clean(reason ?? "generator saturated")}`, width);
+  if (reason === null && !limited) return [];
+  const text = clean(reason ?? "generator saturated");
+  return wrap(limited ? `! the limit is here: ${text}` : `! ${text}`, width);
 }
 
 export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
   drawRule(grid, area, "load generator");
-  const { cpu, lagMsP99, limited, cores } = live.summary.generator;
+  const { cpu, lagMsP99, reason, cores } = live.summary.generator;
   const inner = { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: 1 };
   const bottom = area.y + area.height;
   // A process that runs has memory: before its first word nothing is known of it.
@@ -147,7 +148,7 @@ export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
       [`   memory ${measured ? formatBytes(memory) : "–"}`, Style.dim],
     ]),
   );
-  if (!limited && cores.length > 1) {
+  if (reason === null && cores.length > 1) {
     for (const core of cores) {
       const own = live.datacenters?.[core.core] ?? `core ${core.core}`;
       const name = core.alive ? clean(own) : `${clean(own)} lost`;

@@ -7,6 +7,7 @@ import {
   formatMs,
   formatPercent,
 } from "../../src/core/run/results/format.ts";
+import { generatorTitle } from "../../src/core/run/results/generator-health.ts";
 import type { CoreHealth } from "../../src/core/run/results/model.ts";
 import { Chip, Section, Share } from "../shared/parts.tsx";
 import type { Line } from "../shared/plot.ts";
@@ -17,11 +18,12 @@ import { middles, type RunView, valuesAt, windowsText } from "./run-view.ts";
 
 export function Generator({ view }: { readonly view: RunView }) {
   const { generator } = view.summary;
-  const verdict = generator.limited ? (
-    <Chip tone="warn">was the limit</Chip>
-  ) : (
-    <Chip tone="good">had room to spare</Chip>
-  );
+  const verdict =
+    generatorTitle(generator) === null ? (
+      <Chip tone="good">had room to spare</Chip>
+    ) : (
+      <Chip tone="warn">{generator.limited ? "was the limit" : "was disturbed"}</Chip>
+    );
   const columns = [
     { title: "Core" },
     { title: "CPU" },

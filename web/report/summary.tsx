@@ -9,6 +9,7 @@ import {
   formatRate,
   formatSeconds,
 } from "../../src/core/run/results/format.ts";
+import { generatorTitle } from "../../src/core/run/results/generator-health.ts";
 import type { Distribution, RunSummary } from "../../src/core/run/results/model.ts";
 import { partialOf } from "../../src/core/run/results/partial.ts";
 import { bucketsOf, mergeHistograms, quantileOf } from "../../src/reporters/file/quantiles.ts";
@@ -92,10 +93,11 @@ function Reasons({ view }: ViewProps) {
 
 export function Warnings({ summary }: SummaryProps) {
   const { generator, lost } = summary;
+  const title = generatorTitle(generator);
   return (
     <>
-      {generator.limited && (
-        <Alert tone="warn" title="The load generator was the limit, not the target">
+      {title !== null && (
+        <Alert tone="warn" title={title}>
           <p>
             {sentence(
               generator.reason ?? "the target might have done better than these figures say",

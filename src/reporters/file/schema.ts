@@ -287,6 +287,8 @@ const coreSchema = z
     lagMsP50: amount,
     lagMsP99: amount,
     lagMsMax: amount,
+    lateShare: amount.optional().describe("Share of the time with timers more than 50 ms late…"),
+    blockedShare: amount.optional().describe("…because the core's own code kept it busy."),
     residentBytes: amount,
     alive: z.boolean().describe("False when the core was lost during the run."),
     series: z
@@ -306,6 +308,7 @@ const generatorSchema = z
     cpu: amount.describe("Busiest executor core, share of one CPU."),
     lagMsP99: amount.describe("Event-loop lag of the worst executor core."),
     limited: z.boolean().describe("The generator, not the target, was the limit."),
+    cause: z.enum(["saturated", "data", "noisy"]).nullable().optional(),
     reason: z.string().nullable(),
     cores: z.array(coreSchema),
   })

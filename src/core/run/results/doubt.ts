@@ -1,5 +1,6 @@
 /** Whether the figures of a run are worth a verdict, and why not: passed or failed, the answer is beside it. */
 
+import { generatorTitle } from "./generator-health.ts";
 import type { RunSummary, Trust } from "./model.ts";
 import { partialOf } from "./partial.ts";
 
@@ -29,18 +30,19 @@ export function isRejected(summary: RunSummary): boolean {
 function judgedTrust(summary: Judged): Trust {
   const { generator, lost } = summary;
   const partial = partialOf(summary);
+  const title = generatorTitle(generator);
   const reasons: Trust["reasons"] = [
     ...(partial === null
       ? []
       : [{ code: "partial" as const, text: `the result is partial: ${partial}` }]),
-    ...(generator.limited
-      ? [
+    ...(title === null
+      ? []
+      : [
           {
-            code: "generator-limited" as const,
-            text: "the load generator was the limit, not the target",
+            code: generator.limited ? ("generator-limited" as const) : ("generator-noisy" as const),
+            text: `${title.charAt(0).toLowerCase()}${title.slice(1)}`,
           },
-        ]
-      : []),
+        ]),
     ...(lost.length > 0 ? [{ code: "lost" as const, text: "parts of the run were lost" }] : []),
   ];
   return { trusted: reasons.length === 0, reasons };

@@ -84,8 +84,12 @@ export function livePhase(
 }
 
 /** How late the event loop of a core ran, in all that it did. */
-export function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {
+export function mergedLag(
+  aggregates: readonly WorkflowAggregate[],
+  core: number,
+  which: "loopLag" | "ownLag" = "loopLag",
+): Histogram {
   const merged = new Histogram();
-  for (const workflow of aggregates) merged.merge(workflow.loopLag(core));
+  for (const workflow of aggregates) merged.merge(workflow.lagOf(which, core));
   return merged;
 }

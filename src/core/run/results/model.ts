@@ -164,6 +164,7 @@ export const TRUST_CODES = [
   "partial",
   /** The load generator was the limit, not the target. */
   "generator-limited",
+  "generator-noisy",
   /** Executor cores were lost: load was not made, or is in no figure. */
   "lost",
 ] as const;
@@ -182,10 +183,12 @@ export interface Trust {
 export interface GeneratorHealth {
   /** Busiest executor core, 0 … 1 of one CPU. */
   readonly cpu: number;
-  /** Event-loop lag of the worst executor core. */
+  /** Event-loop lag of the worst executor core, weighted by time. */
   readonly lagMsP99: number;
   /** The generator, not the target, was the limit. */
   readonly limited: boolean;
+  /** Why it cannot be believed: see `generator-health.ts`. Other programs that disturbed it are no limit of it. */
+  readonly cause?: "saturated" | "data" | "noisy" | null | undefined;
   readonly reason: string | null;
   readonly cores: readonly CoreHealth[];
 }
@@ -196,6 +199,10 @@ export interface CoreHealth {
   readonly lagMsP50: number;
   readonly lagMsP99: number;
   readonly lagMsMax: number;
+  /** Share of the time in which its timers were more than 50 ms late… */
+  readonly lateShare?: number | undefined;
+  /** …because its own code kept it busy. */
+  readonly blockedShare?: number | undefined;
   readonly residentBytes: number;
   readonly alive: boolean;
   readonly series?: CoreSeries | undefined;

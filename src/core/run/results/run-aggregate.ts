@@ -12,11 +12,11 @@ import { Histogram } from "../stats/histogram.ts";
 import { withTrust } from "./doubt.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
+import { generatorHealth, lateShares, loadFacts } from "./generator-health.ts";
 import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase, RunProgress } from "./live.ts";
 import { latenciesOf, livePhase, liveSteps, liveWorkflow, mergedLag } from "./live-workflow.ts";
 import {
   givenUpNote,
-  missedByUsers,
   modelNotes,
   remarksOf,
   scalable,
@@ -37,7 +37,7 @@ import {
 } from "./model.ts";
 import { coreSeries, stallsOf } from "./over-time.ts";
 import { type Searched, Searches, type WorkflowSearch } from "./searches.ts";
-import { distribution, generatorHealth, judge, thresholdOutcome, totalsOf } from "./summarise.ts";
+import { distribution, judge, thresholdOutcome, totalsOf } from "./summarise.ts";
 import { type JudgedRun, thresholdJudges } from "./threshold-judges.ts";
 import type { MetricSource, ThresholdJudge } from "./thresholds.ts";
 import { TimelineEvents } from "./timeline-events.ts";
@@ -397,7 +397,6 @@ export class RunAggregate {
       ),
       ...[...this.#faults].flatMap(([name, faults]) => faultGates(faults.list, name)),
     ];
-    const missed = data.reduce((all, { arrivals }) => all + missedByUsers(arrivals), 0);
     return withTrust({
       schema: SUMMARY_SCHEMA,
       runId: this.#options.runId,
@@ -409,11 +408,11 @@ export class RunAggregate {
       startedAt: isoText(Date.parse(this.#options.startedAt) + Math.round(this.#firstStartMs ?? 0)),
       durationSeconds: this.#durationSeconds(how.ended),
       thresholds,
-      generator: generatorHealth(
-        this.#coreHealth(how.ended),
-        this.#options.environment.cpus,
-        missed,
-      ),
+      generator: generatorHealth({
+        cores: this.#coreHealth(how.ended),
+        cpus: this.#options.environment.cpus,
+        ...loadFacts(data, this.measured),
+      }),
       lost: this.losses.list((name) => this.#named(name), this.#now),
       notes: [
         ...this.#notes,
@@ -444,7 +443,7 @@ export class RunAggregate {
 
   #source(data: readonly WorkflowData[]): MetricSource {
     const lag = new Histogram();
-    for (const workflow of this.#workflows.values()) lag.merge(workflow.loopLag(null));
+    for (const workflow of this.#workflows.values()) lag.merge(workflow.lagOf("loopLag", null));
     const cpu = Math.max(0, ...this.measured.map(({ vitals }) => vitals.cpu));
     return metricSource(data, { cpu, lag }, this.#options.errorKinds);
   }
@@ -460,7 +459,8 @@ export class RunAggregate {
     const atStart = Array.from({ length: this.#options.environment.cores }, (_, core) => core);
     return [...atStart, ...this.losses.joinedCores].map((core) => {
       const aggregates = this.measured.filter((one) => one.vitalsOf(core) !== undefined);
-      const lag = distribution(mergedLag(aggregates, core));
+      const merged = mergedLag(aggregates, core);
+      const lag = distribution(merged);
       const vitals = aggregates.map((workflow) => workflow.vitalsOf(core));
       return {
         core,
@@ -468,6 +468,7 @@ export class RunAggregate {
         lagMsP50: lag.p50,
         lagMsP99: lag.p99,
         lagMsMax: lag.max,
+        ...lateShares(merged, mergedLag(aggregates, core, "ownLag")),
         residentBytes: Math.max(0, ...vitals.map((one) => one?.residentBytes ?? 0)),
         alive: !this.losses.has(core),
         ...(overTime ? { series: this.#coreSeries(core) } : {}),

@@ -7,14 +7,8 @@ import { STATUS_OTHER, StepTotals } from "../stats/step-stats.ts";
 import { WindowStore } from "../stats/window-store.ts";
 import { STEP_RULES, stepWindow } from "../stats/windows.ts";
 import { implicitGates } from "./gates.ts";
-import type { CoreHealth, ThresholdOutcome } from "./model.ts";
-import {
-  distribution,
-  generatorHealth,
-  histogramSummary,
-  judge,
-  summariseStep,
-} from "./summarise.ts";
+import type { ThresholdOutcome } from "./model.ts";
+import { distribution, histogramSummary, judge, summariseStep } from "./summarise.ts";
 import { parseThreshold, ThresholdJudge } from "./thresholds.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
@@ -162,40 +156,6 @@ describe("gates that nobody declared", () => {
     expect(gates(declared("checks.rate > 40%", null), declared("errors.count < 9", "w"))).toBe(0);
     expect(gates(declared("checks.rate > 40%", "other"))).toBe(2);
     expect(gates(declared("other.checks.rate > 40%", "w"))).toBe(2);
-  });
-});
-
-describe("the generator", () => {
-  const core = (number: number, cpu: number, lagMsP99: number): CoreHealth => ({
-    core: number,
-    cpu,
-    lagMsP50: 0,
-    lagMsP99,
-    lagMsMax: lagMsP99,
-    residentBytes: 0,
-    alive: true,
-  });
-
-  it.each([
-    ["idle", [core(0, 0.2, 1)], 5, null],
-    ["busy", [core(0, 0.2, 1), core(1, 0.9, 1)], 0, "executor core 1 used 90 % of its CPU"],
-    ["late for others", [core(0, 0.2, 50.1)], 0, "other programs kept this machine busy"],
-    ["late by itself", [core(0, 0.6, 50.1)], 0, "executor core 0 was 50.1 ms late (p99) and used"],
-    ["at the border of late", [core(0, 0.2, 50)], 0, null],
-    ["missing arrivals while busy", [core(0, 0.8, 1)], 12, "12 arrivals were never started"],
-    ["busy without missing", [core(0, 0.89, 1)], 0, null],
-    ["absent", [], 0, null],
-    ["crowded", [0, 1, 2].map((at) => core(at, 0.61, 1)), 0, "used 91.5 % of 2 CPUs"],
-    ["many and idle", [0, 1, 2].map((at) => core(at, 0.5, 1)), 0, null],
-  ])("%s", (_, cores, missed, reason) => {
-    const health = generatorHealth(cores, 2, missed);
-    expect(health.limited).toBe(reason !== null);
-    if (reason === null) expect(health.reason).toBeNull();
-    else expect(health.reason).toContain(reason);
-  });
-
-  it("knows of no crowd where several machines are merged", () => {
-    expect(generatorHealth([core(0, 0.6, 1), core(1, 0.6, 1)], 0, 0).reason).toBeNull();
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * From totals to the results model: distributions in milliseconds, steps, custom metrics, the gates
- * that hold without being declared, the health of the generator, and the verdict.
+ * that hold without being declared, and the verdict.
  */
 
 import { CELLS_MAX, cellHigh, Histogram } from "../stats/histogram.ts";
@@ -9,11 +9,8 @@ import { NO_SERIES, summariseSeries } from "../stats/series.ts";
 import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
 import type { WindowStore } from "../stats/window-store.ts";
 import type { StepWindow } from "../stats/windows.ts";
-import { formatCount, formatMs, formatPercent } from "./format.ts";
 import type {
-  CoreHealth,
   Distribution,
-  GeneratorHealth,
   HistogramSummary,
   MetricSummary,
   StepSummary,
@@ -219,69 +216,6 @@ export function thresholdOutcome(judge: ThresholdJudge, source: MetricSource): T
     implicit: false,
     aborted: judge.aborted,
   };
-}
-
-/** The generator was the limit when… */
-const LIMITED_CPU = 0.9;
-const LIMITED_LAG_MS = 50;
-/** …or when arrivals were missed while a core was at least this busy. */
-const LIMITED_CPU_MISSED = 0.8;
-
-/** `cpus` are those of the machine, 0 of several machines: several workflows may need more processes than it has. */
-export function generatorHealth(
-  cores: readonly CoreHealth[],
-  cpus: number,
-  arrivalsMissed: number,
-): GeneratorHealth {
-  const cpu = cores.reduce((most, core) => Math.max(most, core.cpu), 0);
-  const lagMsP99 = cores.reduce((most, core) => Math.max(most, core.lagMsP99), 0);
-  const reason = limitReason(cores, cpu, lagMsP99, arrivalsMissed) ?? crowded(cores, cpus);
-  return { cpu, lagMsP99, limited: reason !== null, reason, cores };
-}
-
-/** A core that was late though it used less than this of a CPU waited for other programs. */
-const IDLE_CPU = 0.5;
-/** What to do when the generator itself is the limit. */
-const MORE_ROOM = "use more cores (--cores), a smaller load, or a larger machine";
-
-function limitReason(
-  cores: readonly CoreHealth[],
-  cpu: number,
-  lagMsP99: number,
-  arrivalsMissed: number,
-): string | null {
-  const percent = formatPercent(cpu);
-  const core = cores.find((one) => one.cpu === cpu)?.core ?? 0;
-  if (cpu >= LIMITED_CPU) {
-    return `executor core ${core} used ${percent} of its CPU; ${MORE_ROOM}`;
-  }
-  if (lagMsP99 > LIMITED_LAG_MS) return lateReason(cores, lagMsP99);
-  if (arrivalsMissed > 0 && cpu >= LIMITED_CPU_MISSED) {
-    const missed = `${formatCount(arrivalsMissed)} arrivals were never started`;
-    return `${missed} while executor core ${core} used ${percent} of its CPU; ${MORE_ROOM}`;
-  }
-  return null;
-}
-
-/** Whoever is late without working was kept waiting: by other programs, not by the load. */
-function lateReason(cores: readonly CoreHealth[], lagMsP99: number): string {
-  const slow = cores.find((one) => one.lagMsP99 === lagMsP99);
-  const share = formatPercent(slow?.cpu ?? 0);
-  const late = `executor core ${slow?.core ?? 0} was ${formatMs(lagMsP99)} late (p99)`;
-  return (slow?.cpu ?? 0) < IDLE_CPU
-    ? `other programs kept this machine busy: ${late} though it used ${share} of a CPU, and all ` +
-        "times include that wait; end them, or use another machine"
-    : `${late} and used ${share} of its CPU, and all times include that wait; ${MORE_ROOM}`;
-}
-
-/** Each process may look idle while together they have all of the machine. */
-function crowded(cores: readonly CoreHealth[], cpus: number): string | null {
-  const used = cores.reduce((sum, core) => sum + core.cpu, 0);
-  // Where several machines are merged nobody knows of how many.
-  if (cpus === 0 || cores.length <= cpus || used < LIMITED_CPU * cpus) return null;
-  const share = `${formatPercent(used / cpus)} of ${cpus} CPUs`;
-  const who = `${cores.length} executor cores together used ${share}`;
-  return `${who}; use fewer cores (--cores), a smaller load, or a larger machine`;
 }
 
 interface VerdictInput {

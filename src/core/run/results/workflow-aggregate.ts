@@ -16,9 +16,8 @@ import { RUN_HISTOGRAMS, type WorkflowStats } from "../stats/workflow-stats.ts";
 import type { LossFigures } from "./loss-figures.ts";
 import type { WorkflowStatus } from "./model.ts";
 import { OPEN_WINDOWS_MS, type Unseen, UnseenRequests } from "./unseen-requests.ts";
-import type { WorkflowData } from "./workflow-data.ts";
+import type { RowWait, WorkflowData } from "./workflow-data.ts";
 
-const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
 const OUTCOMES = ["completed", "ended", "failed", "interrupted"] as const;
 /** Where nothing was heard. */
@@ -433,10 +432,19 @@ export class WorkflowAggregate {
     return this.#stats.runCount(outcome);
   }
 
-  /** Event-loop lag of one core, or of all. */
-  loopLag(core: number | null): Histogram {
-    if (core === null) return this.#stats.runHistogram("loopLag");
-    return this.#merger.runOf(core)?.histograms[LOOP_LAG]?.histogram ?? new Histogram();
+  /** Event-loop lag of one core, or of all; `ownLag`: as far as its own code caused it. */
+  lagOf(which: "loopLag" | "ownLag", core: number | null): Histogram {
+    if (core === null) return this.#stats.runHistogram(which);
+    const at = RUN_HISTOGRAMS.indexOf(which);
+    return this.#merger.runOf(core)?.histograms[at]?.histogram ?? new Histogram();
+  }
+
+  /** How long users waited for rows or iterations, of all the time they had. */
+  get rowWait(): RowWait {
+    const waitedMs = this.#stats.runHistogram("rowWait").sum / 1_000;
+    const windows = waitedMs === 0 ? [] : this.#stats.load.list();
+    const userMs = windows.reduce((sum, { content }) => sum + content.userMs, 0);
+    return { workflow: this.manifest.name, waitedMs, userMs };
   }
 }
 

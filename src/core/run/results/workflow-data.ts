@@ -62,6 +62,13 @@ export interface WorkflowData {
   readonly faults: readonly Fault[];
 }
 
+/** How long users of a workflow waited for rows or iterations, of all the time they had. */
+export interface RowWait {
+  readonly workflow: string;
+  readonly waitedMs: number;
+  readonly userMs: number;
+}
+
 export interface StepData {
   /** In the order in which it was first seen. */
   readonly number: number;

@@ -40,7 +40,7 @@ import {
   type WorkflowStats,
 } from "./workflow-stats.ts";
 
-const FRAME_VERSION = 6;
+const FRAME_VERSION = 7;
 /** Frames that may wait for an acknowledgement, 100 s of them; behind more, the next one is full. */
 const UNACKNOWLEDGED_MAX = 1_000;
 /**

@@ -10,7 +10,8 @@ import { NO_CHANGES } from "./tracked-histogram.ts";
 import { RUN_HISTOGRAMS, RUN_SHAPE, type StatsShape, WorkflowStats } from "./workflow-stats.ts";
 
 export const OWN_SHAPE: StatsShape = { errorKinds: 0, corrected: false };
-const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
+/** The lag of a core is its own affair; other histograms are merged. */
+const OWN_HISTOGRAMS = (["loopLag", "ownLag"] as const).map((one) => RUN_HISTOGRAMS.indexOf(one));
 
 export class OwnFigures {
   readonly #stats = new WorkflowStats(OWN_SHAPE);
@@ -21,7 +22,9 @@ export class OwnFigures {
   /** A frame of it that was taken in. */
   take({ horizonMs, load, moment, run }: Frame): void {
     const stats = this.#stats;
-    const histograms = run.histograms.map((one, at) => (at === LOOP_LAG ? one : NO_CHANGES));
+    const histograms = run.histograms.map((one, at) =>
+      OWN_HISTOGRAMS.includes(at) ? one : NO_CHANGES,
+    );
     this.#told.raise({ counts: [], keyed: [], histograms }, stats.run, stats.nextFrame);
     for (const window of load) if (window.startMs >= stats.horizonMs) stats.load.add(window);
     stats.moment = moment;

@@ -28,6 +28,7 @@ import {
 } from "./workflow-stats.ts";
 
 const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
+const OWN_LAG = RUN_HISTOGRAMS.indexOf("ownLag");
 
 /** Windows that one stall may leave behind; a longer one leaves a gap in the load. */
 const STALLED_WINDOWS_MAX = 1_000;
@@ -59,6 +60,7 @@ export class StatsRecorder {
   readonly waited = new CellRecorder();
   readonly rowWait = new CellRecorder();
   readonly loopLag = new CellRecorder();
+  readonly ownLag = new CellRecorder();
   readonly #stats: WorkflowStats;
   readonly #frames: FrameWriter;
   readonly #steps: StepRecorder[] = [];
@@ -210,6 +212,7 @@ export class StatsRecorder {
     this.#stats.moment = moment;
     // Health of the core, in a warm-up too.
     this.loopLag.fold(run.histograms[LOOP_LAG] as TrackedHistogram, nextFrame);
+    this.ownLag.fold(run.histograms[OWN_LAG] as TrackedHistogram, nextFrame);
     return this.#frames.write(full);
   }
 }

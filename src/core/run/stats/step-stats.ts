@@ -271,6 +271,11 @@ export class StepTotals {
     return this.failed.reduce((sum, count) => sum + count, 0);
   }
 
+  /** A call succeeded, or an answer to one began. */
+  get isAnswered(): boolean {
+    return this.ok > 0 || this.firstByte.count > 0;
+  }
+
   /** Finished calls: successes and failures. */
   get requests(): number {
     return this.ok + this.failedCount;

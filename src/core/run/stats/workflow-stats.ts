@@ -49,8 +49,10 @@ export const RUN_HISTOGRAMS = [
   "waited",
   /** How long users waited for rows, or for their share of the iterations. */
   "rowWait",
-  /** How late event loops ran. */
+  /** How late event loops ran, weighted by time… */
   "loopLag",
+  /** …and of that, when the core itself was computing. */
+  "ownLag",
 ] as const;
 
 export const RUN_SHAPE: TallyShape = {

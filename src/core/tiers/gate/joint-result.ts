@@ -106,12 +106,13 @@ function generatorOf(parts: readonly RunSummary[]): GeneratorHealth {
   const cores = all.flatMap((one, at): readonly CoreHealth[] =>
     one.cores.map((core) => ({ ...core, core: core.core + (firsts[at] ?? 0) })),
   );
-  const limited = all.find((one) => one.limited);
+  const disturbed = all.find((one) => one.limited) ?? all.find((one) => one.reason !== null);
   return {
     cpu: Math.max(0, ...all.map(({ cpu }) => cpu)),
     lagMsP99: Math.max(0, ...all.map(({ lagMsP99 }) => lagMsP99)),
-    limited: limited !== undefined,
-    reason: limited?.reason ?? null,
+    limited: disturbed?.limited ?? false,
+    cause: disturbed?.cause ?? null,
+    reason: disturbed?.reason ?? null,
     cores,
   };
 }
