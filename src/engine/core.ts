@@ -197,13 +197,13 @@ export class Core {
     this.#execution = undefined;
     try {
       const definition = this.#definition(command.workflow);
-      this.#execution =
-        definition.mix.length === 0
-          ? await this.#prepareOne(definition, command)
-          : await this.#prepareMix(definition, command);
-      for (const part of this.#execution.parts) part.feeds.prefetch();
-      const [first] = this.#execution.parts;
-      setMetricSink(first?.recorder);
+      const isMix = definition.mix.length > 0;
+      const made = isMix
+        ? await this.#prepareMix(definition, command)
+        : await this.#prepareOne(definition, command);
+      this.#execution = made;
+      for (const part of made.parts) part.feeds.prefetch();
+      setMetricSink(made instanceof MixExecution ? made.metrics : made.recorder);
       this.#send({ kind: "prepared", execution: id });
     } catch (error) {
       this.#send({ kind: "failed", execution: id, problem: problemOf(error) });
@@ -245,7 +245,8 @@ export class Core {
       const { name } = part.definition;
       const inputs = await this.#inputs(part.definition, manifest, command, `${name}/`);
       const plan = unthrottled(inputs.plan);
-      const own = { ...inputs, plan, lag: mix.lagOf(at), driver: mix.driverOf(at) };
+      const workflow = mix.followed(at, inputs.workflow);
+      const own = { ...inputs, workflow, plan, lag: mix.lagOf(at), driver: mix.driverOf(at) };
       mix.parts.push(this.#newExecution(id, own, name, ended));
     }
     return mix;

@@ -21,11 +21,14 @@ import {
 } from "../core/run/plan/load.ts";
 import { Shares } from "../core/run/plan/shares.ts";
 import { clock } from "../protocols/call.ts";
+import { declaredMetrics } from "../workflow/metrics.ts";
 import type { PaceOptions } from "../workflow/options.ts";
+import type { CompiledWorkflow } from "./compiled.ts";
 import { type Driven, type DriverHost, driverOf, type LoadDriver } from "./drivers.ts";
 import type { Execution } from "./execution.ts";
 import type { CoreLag, LagListener, LagMonitor } from "./lag.ts";
 import { type IndexLease, type LeaseRequester, ticketLease } from "./leases.ts";
+import { MixMetrics } from "./mix-metrics.ts";
 import { Pace, type Paced } from "./pace.ts";
 import type { VirtualUser } from "./user.ts";
 
@@ -97,6 +100,7 @@ class FlowDriver implements LoadDriver<VirtualUser> {
 
 export class MixExecution implements DriverHost<MixPlace> {
   readonly parts: Execution[] = [];
+  readonly metrics = new MixMetrics(this.parts);
   readonly #inputs: MixInputs;
   readonly #driver: LoadDriver<MixPlace>;
   readonly #shares: Shares;
@@ -150,6 +154,12 @@ export class MixExecution implements DriverHost<MixPlace> {
       for (const listener of this.#lagListeners) listener.stoodStill(ms);
     },
   };
+
+  /** The workflow that the execution of this flow is made with: its metrics are its own. */
+  followed(flow: number, workflow: CompiledWorkflow): CompiledWorkflow {
+    if (workflow.flow === null || declaredMetrics().length === 0) return workflow;
+    return { ...workflow, flow: this.metrics.follow(flow, workflow.flow) };
+  }
 
   /** The driver that the execution of this flow is made with. */
   driverOf(flow: number): LoadDriver<VirtualUser> {

@@ -7,6 +7,7 @@ import { http } from "../protocols/http1/index.ts";
 import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
 import { feed } from "../workflow/feed.ts";
 import { flow } from "../workflow/flow.ts";
+import { counter } from "../workflow/metrics.ts";
 import { mix } from "../workflow/mix.ts";
 import { workflowsOf } from "../workflow/module.ts";
 
@@ -182,4 +183,32 @@ describe("a mix", () => {
       /load model is missing/,
     );
   });
+});
+
+it("values of a metric belong to the flow that added them, to the end of its graceful stop", async () => {
+  const orders = counter("orders");
+  const rest = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const quick = flow("quick", async ({ step }) => {
+    await step("look", () => rest(1));
+    orders.add(1);
+  });
+  // Most of its iterations end when those of the other flow are over.
+  const slow = flow("slow", { finish: "iteration" }, async ({ step }) => {
+    await step("order", () => rest(400));
+    orders.add(10);
+  });
+  const run = await InProcessRun.whole(
+    mix([quick.weight(1), slow.weight(1)], {
+      ...{ rate: 40, maxVus: 40, duration: "500ms", gracefulStop: "2m" },
+      metrics: [orders],
+      thresholds: ["quick.orders.count > 0", "slow.orders.count > 0", "orders.count > 0"],
+    }),
+  );
+  const done = (name: string): number => run.workflow(name).outcome("completed");
+  const [all, ofQuick, ofSlow] = ["orders", "quick.orders", "slow.orders"].map(
+    (name) => run.summary().thresholds.find((one) => one.expression.startsWith(`${name}.`))?.actual,
+  );
+  expect(done("slow")).toBe(10);
+  expect([ofQuick, ofSlow]).toEqual([done("quick"), 10 * done("slow")]);
+  expect(all).toBe((ofQuick ?? 0) + (ofSlow ?? 0));
 });

@@ -5,8 +5,8 @@
  *   data        virtual users waited for rows of a feed, or for their share of the iterations
  *   noisy       other programs of the machine kept it from running; nothing says that the load was too large
  *
- * Lag is weighted by time: a stop of one second counts as a hundred samples of 10 ms, so a share of samples is a share of
- * the time (`engine/recorder.ts`).
+ * Lag is weighted by time: a stop of one second counts as a hundred samples of 10 ms, so a share of samples is a share
+ * of the time (`engine/recorder.ts`).
  */
 
 import type { Histogram } from "../stats/histogram.ts";
@@ -117,8 +117,8 @@ function noisy(cores: readonly CoreHealth[]): string | null {
   if (worst === undefined || share < NOISY_LATE) return null;
   return (
     `other programs kept this machine busy: executor core ${worst.core} was more than ${LATE_MS} ms late for ` +
-    `${formatPercent(share)} of the time though it used ${formatPercent(worst.cpu)} of a CPU, and all times include that ` +
-    "wait; end them, or use another machine"
+    `${formatPercent(share)} of the time though it used ${formatPercent(worst.cpu)} of a CPU, and all times ` +
+    "include that wait; end them, or use another machine"
   );
 }
 
