@@ -21,7 +21,7 @@ const SYSTEM = [
   "src/ui/exit-paths.test.ts",
   "test/web/*-page.test.ts",
   "sim/**/*.test.ts",
-  "test/{combinations,e2e,processes}/**/*.test.ts",
+  "test/{combinations,doors,e2e,processes}/**/*.test.ts",
   "test/*.test.ts",
 ];
 

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
-import { methodRefusal } from "../core/queue/permissions.ts";
+import { codeRefusal, methodRefusal } from "../core/queue/permissions.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
 import { waitingReason } from "../core/queue/waiting-reason.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
@@ -36,6 +36,8 @@ export interface ApiHost {
   readonly reader: Reader;
   readonly maxAttempts: number;
   readonly readOnly: boolean;
+  /** Whether tokens of clients may submit load tests with files of their own. */
+  readonly clientBundles: boolean;
   leader(): Leader | undefined;
   leaderRow(): Promise<LeaderRow | null>;
   forward(call: RpcCall, context: CallContext): Promise<unknown>;
@@ -116,7 +118,10 @@ export class QueueApi {
   }
 
   async perform(call: RpcCall, context: CallContext): Promise<unknown> {
-    const refusal = context.scope === null ? null : methodRefusal(context.scope, call.method);
+    const { scope } = context;
+    const refusal =
+      (scope === null ? null : methodRefusal(scope, call.method)) ??
+      codeRefusal(scope, call.params, this.#host.clientBundles);
     if (refusal !== null) throw new QueueError("FORBIDDEN", refusal);
     const read = Object.hasOwn(this.#reads, call.method) ? this.#reads[call.method] : undefined;
     if (read !== undefined) return read(call.params ?? {}, context);

@@ -4,6 +4,7 @@
  */
 
 import { QueueError } from "../core/queue/errors.ts";
+import { carriesCode } from "../core/queue/permissions.ts";
 import type { AuditDetail, AuditEvent, AuditKind, AuditRequester } from "../host/ports/audit.ts";
 import type { RpcCall } from "./api/rpc.ts";
 
@@ -23,6 +24,12 @@ const STEERING: ReadonlyMap<string, Steering> = new Map([
   ["cancel_tasks", { kind: "queue.cancelled", subject: [], detail: BULK }],
   ["requeue_tasks", { kind: "queue.retried", subject: [], detail: BULK }],
   ["delete_tasks", { kind: "queue.deleted", subject: [], detail: BULK }],
+  ["submit_task", { kind: "queue.submitted", subject: ["executor"], detail: ["key"] }],
+  ["submit_tasks", { kind: "queue.submitted", subject: ["executor"], detail: [] }],
+  ["submit_graph", { kind: "queue.submitted", subject: ["key"], detail: [] }],
+  ["put_file", { kind: "queue.stored", subject: ["hash"], detail: ["chunks"] }],
+  ["deregister_node", { kind: "node.removed", subject: ["node_id"], detail: [] }],
+  ["drain_node", { kind: "node.drained", subject: ["node_id"], detail: [] }],
   ["put_queue", { kind: "queue.limited", subject: ["queue"], detail: ["paused", "concurrency"] }],
   ["set_role", { kind: "queue.role", subject: [], detail: ["role"] }],
   ["put_schedule", { kind: "schedule.put", subject: ["schedule_id"], detail: ["cron"] }],
@@ -31,8 +38,9 @@ const STEERING: ReadonlyMap<string, Steering> = new Map([
   ["remove_schedule", { kind: "schedule.removed", subject: ["schedule_id"], detail: [] }],
 ]);
 
-export function isSteering({ method }: RpcCall): boolean {
-  return STEERING.has(method);
+/** Plain submits are many, and the history of each task says who: here stand those that bring code or files. */
+export function isSteering({ method, params }: RpcCall): boolean {
+  return STEERING.has(method) && (method.startsWith("submit_task") ? carriesCode(params) : true);
 }
 
 /** The entry of a call that has been answered; null when nobody steered. The parameters are unchecked. */

@@ -33,6 +33,8 @@ export interface NodeOptions {
   readonly token?: string | undefined;
   /** Besides the token for everything: those of clients, workers and operators, each for its own only. */
   readonly scopedTokens?: ScopedTokens | undefined;
+  /** Whether the token of clients submits load tests with files of their own, which run as code here. */
+  readonly clientBundles?: boolean | undefined;
   /** Without `token`: one that all nodes of this database share is made and written here for clients. */
   readonly tokenFile?: string | undefined;
   readonly tls?: NodeTls | undefined;

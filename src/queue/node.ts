@@ -171,6 +171,10 @@ export class QueueNode implements ApiHost {
     return this.#options.settings.maxAttempts;
   }
 
+  get clientBundles(): boolean {
+    return this.#options.clientBundles ?? false;
+  }
+
   get readOnly(): boolean {
     return this.#assigned === "observer";
   }

@@ -73,6 +73,10 @@ export class QueueServer {
     this.#options = options;
   }
 
+  get control(): ControlServer | undefined {
+    return this.#server;
+  }
+
   get url(): string {
     return this.#url;
   }
@@ -127,11 +131,11 @@ export class QueueServer {
       throw new QueueError("INVALID_REQUEST", "send the call with content-type: application/json");
     }
     const body = await request.text();
-    const forwardedBy = request.headers["x-hyperscale-forwarded"];
+    const forwardedBy = forwarderOf(request);
     const forwarded = forwardedBy !== undefined;
     const requester: AuditRequester = forwarded
-      ? { ...request.requester, kind: "peer", name: String(forwardedBy) }
-      : request.requester;
+      ? { ...request.requester, kind: "peer", name: forwardedBy }
+      : { ...request.requester, kind: callerKind(request.scope) };
     const answer = await answerRpc(body, (call) =>
       this.#options.api.handle(call, {
         requester,
@@ -149,7 +153,7 @@ export class QueueServer {
     if (taskId !== undefined && !/^\d{1,15}$/.test(taskId)) {
       throw new QueueError("NOT_FOUND", `there is no task ${taskId.slice(0, 40)}`);
     }
-    const forwarded = request.headers["x-hyperscale-forwarded"] !== undefined;
+    const forwarded = forwarderOf(request) !== undefined;
     await followTask({ node, request, taskId, forwarded, token: token(), ca: tls?.ca });
     return "taken";
   }
@@ -177,6 +181,17 @@ function tokensOf(token: string | null, scopedTokens: ScopedTokens): readonly Sc
   if (new Set([token, ...scoped.map((one) => one.token)]).size <= scoped.length)
     throw new QueueError("INVALID_PARAMS", `two of the tokens are the same: ${cure}`);
   return scoped;
+}
+
+/** The node that passes a call on; only the token of nodes is believed that. */
+function forwarderOf({ headers, scope }: ControlRequest): string | undefined {
+  const name = headers["x-hyperscale-forwarded"];
+  return scope === null && name !== undefined ? String(name) : undefined;
+}
+
+/** What the audit log calls whoever has a token. */
+function callerKind(scope: string | null): AuditRequester["kind"] {
+  return scope === "client" || scope === "worker" ? scope : "operator";
 }
 
 function isScope(scope: string | null): scope is TokenScope {

@@ -34,7 +34,18 @@ const FAILURE_CHARACTERS_MAX = 8_192;
 /** Of one attempt: what the column holds. */
 const LINES_MAX = 2 ** 31 - 1;
 const nodeId = z.string().min(1).max(QUEUE_LIMITS.executorLengthMax);
-const run = z.uuid().default("00000000-0000-0000-0000-000000000000");
+const NO_RUN = "00000000-0000-0000-0000-000000000000";
+const run = z.uuid().default(NO_RUN);
+/** A worker speaks for its own process only: others do not know its run. */
+function requireRun(
+  node: { readonly node_id: string; readonly run: string },
+  { scope }: CallContext,
+): void {
+  if (scope !== "worker" || node.run !== NO_RUN) return;
+  const problem = `the token is for workers: give the run that ${node.node_id} has registered with`;
+  throw new QueueError("FORBIDDEN", problem);
+}
+
 const wait = z.number().min(0).max(QUEUE_LIMITS.claimWaitMsMax).default(0);
 const limit = (most: number, usual: number) => z.int().min(1).max(most).default(usual);
 const lease = z.object({ task_id: z.coerce.string().regex(/^\d{1,15}$/), lease_token: z.uuid() });
@@ -99,13 +110,15 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
     const node = parseParams(z.object({ node_id: nodeId, run }), params);
     return { known: await leader.heartbeat(node.node_id, node.run) };
   },
-  async drain_node(leader, params) {
+  async drain_node(leader, params, context) {
     const node = parseParams(z.object({ node_id: nodeId, run }), params);
+    requireRun(node, context);
     await leader.drain(node.node_id, node.run);
     return { node_id: node.node_id };
   },
-  async deregister_node(leader, params) {
+  async deregister_node(leader, params, context) {
     const node = parseParams(z.object({ node_id: nodeId, run }), params);
+    requireRun(node, context);
     await leader.deregister(node.node_id, node.run);
     return { node_id: node.node_id };
   },

@@ -32,6 +32,7 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly allowHttp?: readonly string[];
   readonly workflows?: string;
   readonly bundles: boolean;
+  readonly clientBundles?: true;
   readonly gate?: readonly string[];
   readonly manager?: readonly string[];
   readonly clusterDir?: string;
@@ -219,6 +220,10 @@ function withLoadtests(command: Command): Command {
     )
     .option("--no-bundles", "run no workflow files that come with tasks")
     .option(
+      "--client-bundles",
+      "run those of clients' tokens, too: their code has this node's rights",
+    )
+    .option(
       "--gate <host:port>",
       "gates of a cluster, for load tests that ask for it; repeat or separate by commas",
       listed,
@@ -360,6 +365,7 @@ async function nodeOptions(
     token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
     tokenFile: tokenFileOf(options),
     scopedTokens: scopedTokensOf(options),
+    clientBundles: options.clientBundles === true,
     tls: tlsOf(options),
     executors: { ...builtin, ...own },
     capabilities: { ...(cluster === undefined ? {} : { cluster: true }), ...options.capability },

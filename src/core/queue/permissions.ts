@@ -37,6 +37,11 @@ const METHODS: Readonly<Record<TokenScope, ReadonlySet<string>>> = {
   ]),
 };
 
+/** All that some token besides the nodes' own may call. */
+export const SCOPED_METHODS: readonly string[] = [
+  ...new Set(TOKEN_SCOPES.flatMap((scope) => [...METHODS[scope]])),
+];
+
 /** Why a token must not call a method; null when it may. */
 export function methodRefusal(scope: TokenScope, method: string): string | null {
   if (METHODS[scope].has(method)) return null;
@@ -44,6 +49,30 @@ export function methodRefusal(scope: TokenScope, method: string): string | null 
   const whose =
     others.length === 0 ? "none of these" : others.map((one) => `${one}s`).join(" and ");
   return `the token is for ${scope}s, and ${method} is for ${whose}`;
+}
+
+/** Tasks inside of a call: the call itself, a list of tasks, the tasks of a graph. */
+const TASK_DEPTH_MAX = 3;
+
+/** Whether a call submits a load test whose workflow file comes with the task: code of the caller. */
+export function carriesCode(params: unknown, depth = 0): boolean {
+  if (typeof params !== "object" || params === null || depth > TASK_DEPTH_MAX) return false;
+  const { executor, input } = params as { readonly executor?: unknown; readonly input?: unknown };
+  if (executor !== undefined) {
+    const hasBundle = typeof input === "object" && input !== null && "bundle" in input;
+    return executor === "loadtest" && hasBundle;
+  }
+  return Object.values(params).some((part) => carriesCode(part, depth + 1));
+}
+
+/** Why a token must not send code; null when it may. Clients may where the node was told so. */
+export function codeRefusal(
+  scope: TokenScope | null,
+  params: unknown,
+  clientBundles: boolean,
+): string | null {
+  if (scope !== "client" || clientBundles || !carriesCode(params)) return null;
+  return "the token is for clients, who send no workflow files to this queue (--client-bundles)";
 }
 
 /** The same of what is read beside the methods: workers read nothing, clients what is of tasks. */

@@ -236,6 +236,17 @@ export class ControlServer {
     return server;
   }
 
+  /** Everything that is served here, as "GET /path". */
+  get routes(): readonly string[] {
+    const { page, routes, upgrade } = this.#service;
+    return [
+      ...["GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/debug/work"],
+      ...Object.keys(routes),
+      ...(page === undefined ? [] : ["GET /"]),
+      ...(upgrade === undefined ? [] : [`UPGRADE ${upgrade.path}`]),
+    ];
+  }
+
   /** The port that was taken: the one asked for, or any when that was 0. */
   get port(): number {
     const address = this.#server.address();

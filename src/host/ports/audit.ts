@@ -43,6 +43,10 @@ export const AUDIT_KINDS = [
   "queue.retried",
   "queue.deleted",
   "queue.limited",
+  /** A graph, or a load test with its workflow file. */
+  "queue.submitted",
+  /** A file was stored for tasks. */
+  "queue.stored",
   "schedule.put",
   "schedule.paused",
   "schedule.run",

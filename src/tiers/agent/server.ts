@@ -74,6 +74,10 @@ export class AgentServer {
     return server;
   }
 
+  get control(): ControlServer | null {
+    return this.#server;
+  }
+
   publish(event: AgentEvent): void {
     if (this.#subscribers.size === 0) return;
     const text = JSON.stringify(event);
