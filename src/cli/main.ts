@@ -35,7 +35,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   new: {
     group: MAIN,
     usage: "[options] [file]",
-    summary: "write a first workflow that runs against the bundled demo target",
+    summary: "write a first flow that runs against the bundled demo target",
     load: async () => (await import("./commands/new.ts")).registerNew,
   },
   ping: {
@@ -283,7 +283,7 @@ function optionDescription(this: Help, option: Option): string {
 const START_HERE = `Start here:
   hyperscale demo-target                 a safe server on this machine to practise on
   hyperscale run http://127.0.0.1:8089   load a URL, no file needed
-  hyperscale new flow.ts                 write a first workflow
+  hyperscale new flow.ts                 write a first flow
   hyperscale run flow.ts                 run it
 `;
 

@@ -11,11 +11,10 @@ import type { WorkflowDefinition } from "../workflow/definition.ts";
 import { compile } from "./compiled.ts";
 import { type OnceCall, Rehearsal, type ShownCall } from "./once.ts";
 import { locationOf } from "./problem.ts";
+import { TraceSecrets } from "./trace-secrets.ts";
 
 /** Of a body, either way. */
 const SHOWN_CHARACTERS = 300;
-const SECRET_HEADERS = /^((?:proxy-)?authorization|(?:set-)?cookie|x-api-key): *([^\r\n]*)/gim;
-const SECRET_FIELDS = /("[^"]*(?:token|password|secret|api_?key)[^"]*"\s*:\s*)"[^"]*"/gi;
 
 export async function traceFlow(
   definition: WorkflowDefinition,
@@ -29,8 +28,9 @@ export async function traceFlow(
     return false;
   }
   const workflow = compile(definition, overrides);
+  const secrets = new TraceSecrets();
   const show = (call: OnceCall, shown: ShownCall): void => {
-    for (const line of linesOf(call, shown, workflow.settings)) say(line);
+    for (const line of linesOf(call, shown, workflow.settings, secrets)) say(line);
   };
   const seed = overrides.seed === undefined ? {} : { seed: overrides.seed };
   const rehearsal = new Rehearsal(workflow, flow, { folder, ...seed }, show);
@@ -47,17 +47,24 @@ export async function traceFlow(
   return outcome === "completed" && checks.every(({ passed }) => passed);
 }
 
-function linesOf(call: OnceCall, made: ShownCall, settings: CallSettings): string[] {
+function linesOf(
+  call: OnceCall,
+  made: ShownCall,
+  settings: CallSettings,
+  secrets: TraceSecrets,
+): string[] {
   const { name, phase, result } = call;
   const shown = made.described?.shown?.(settings);
   const requests = made.sent ?? (shown === undefined ? [] : [shown.request]);
   const how = shown === undefined ? result.protocol : `${result.protocol}, ${shown.prepared}`;
   const what = result.ok ? `ok` : `FAILED (${result.errorKind}): ${result.error}`;
+  const answer = answerText(result);
+  for (const text of [...requests, answer]) secrets.learn(text);
   return [
     "",
     `${phase === null ? "" : `${phase}: `}${name}  ${what}  ${formatDuration(Math.round(result.durationMs))}  (${how})`,
-    ...requests.flatMap((request) => indented("> ", request)),
-    ...indented("< ", answerText(result)),
+    ...requests.flatMap((request) => indented("> ", request, secrets)),
+    ...indented("< ", answer, secrets),
   ];
 }
 
@@ -82,15 +89,13 @@ function bodyText(result: CallResult): string {
 }
 
 /** Head and body apart; the body cut. */
-function indented(mark: string, text: string): string[] {
+function indented(mark: string, text: string, secrets: TraceSecrets): string[] {
   const end = text.indexOf("\r\n\r\n");
   const [head, body] = end < 0 ? [text, ""] : [text.slice(0, end), text.slice(end + 4)];
-  const cut = body.length > SHOWN_CHARACTERS ? `${body.slice(0, SHOWN_CHARACTERS)}…` : body;
-  return [...masked(head).split("\r\n"), ...masked(cut).split(/\r?\n/)]
+  // Masked before it is cut: half a secret is not recognised.
+  const whole = secrets.mask(body);
+  const cut = whole.length > SHOWN_CHARACTERS ? `${whole.slice(0, SHOWN_CHARACTERS)}…` : whole;
+  return [...secrets.mask(head).split("\r\n"), ...cut.split(/\r?\n/)]
     .filter((line) => line.trim() !== "")
     .map((line) => `  ${mark}${line}`);
-}
-
-function masked(text: string): string {
-  return text.replace(SECRET_HEADERS, "$1: ***").replace(SECRET_FIELDS, '$1"***"');
 }

@@ -8,6 +8,7 @@ import { clean, shorten, wrap } from "../core/base/terminal-text.ts";
 import { doubtOf, isRejected, trustOf } from "../core/run/results/doubt.ts";
 import {
   formatCount,
+  formatCounted,
   formatMs,
   formatNumber,
   formatPercent,
@@ -124,7 +125,7 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
   const { failed, ratePerSecond, requests, sent } = totalsOf(summary);
   const figures = [
     formatSeconds(summary.durationSeconds),
-    `${formatCount(requests)} requests`,
+    formatCounted(requests, "request"),
     ...(sent === requests ? [] : [`${formatCount(sent)} on the wire`]),
     formatRate(ratePerSecond),
     failed === 0
@@ -199,11 +200,20 @@ function newReasons({ reasons, thresholds }: RunSummary): string[] {
 function thresholdLines(thresholds: readonly ThresholdOutcome[], width: number): Line[] {
   const several = new Set(thresholds.map(({ workflow }) => workflow)).size > 1;
   const sorted = [...thresholds].sort((a, b) => Number(a.passed) - Number(b.passed));
-  const rows = sorted.map((threshold) => {
+  const nameOf = ({ expression, workflow }: ThresholdOutcome): string =>
+    `${expression}${several ? ` (${workflow ?? "whole run"})` : ""}`;
+  // A sentence for an actual value would cut the names beside it: it gets lines of its own.
+  const isLong = ({ actualText }: ThresholdOutcome): boolean => actualText.length > width / 3;
+  const long = sorted.filter(isLong).flatMap((threshold) => {
     const style = threshold.passed ? Style.good : Style.bad;
-    const scope = several ? ` (${threshold.workflow ?? "whole run"})` : "";
+    const mark = threshold.passed ? "✓" : "✗";
+    return bullet(mark, `${nameOf(threshold)}: ${threshold.actualText}`, style, width);
+  });
+  const short = sorted.filter((threshold) => !isLong(threshold));
+  const rows = short.map((threshold) => {
+    const style = threshold.passed ? Style.good : Style.bad;
     return [
-      span(`${threshold.passed ? "✓" : "✗"} ${threshold.expression}${scope}`, style),
+      span(`${threshold.passed ? "✓" : "✗"} ${nameOf(threshold)}`, style),
       span(threshold.actualText, style),
       span(marginText(threshold) + (threshold.aborted ? "; ended the run" : ""), Style.dim),
     ];
@@ -213,7 +223,14 @@ function thresholdLines(thresholds: readonly ThresholdOutcome[], width: number):
     { title: "actual", align: "right" },
     { title: "margin", align: "left" },
   ] as const;
-  return tableLines({ columns, rows }, width);
+  return [...long, ...(rows.length === 0 ? [] : tableLines({ columns, rows }, width))];
+}
+
+/** "2 cores", or "1 of 2 cores" where one was lost. */
+function coresText(cores: readonly { readonly alive: boolean }[]): string {
+  const alive = cores.filter((core) => core.alive).length;
+  const all = formatCounted(cores.length, "core");
+  return alive === cores.length ? all : `${alive} of ${all}`;
 }
 
 /** May the numbers be believed: the generator, what was lost, remarks. */
@@ -222,7 +239,7 @@ function trustLines(summary: RunSummary, width: number): Line[] {
   const lines: Line[] = [[]];
   const health =
     `busiest core ${formatPercent(generator.cpu)} CPU, event-loop lag p99 ${formatMs(generator.lagMsP99)}, ` +
-    `${generator.cores.filter(({ alive }) => alive).length} of ${generator.cores.length} cores`;
+    coresText(generator.cores);
   const title = generatorTitle(generator);
   if (title !== null) {
     const text = `${title}: ${generator.reason ?? "it was saturated"} (${health}).`;
@@ -250,9 +267,14 @@ function datacenterLines({ cluster }: RunSummary, width: number): Line[] {
   if (all.length < 2) return [];
   return all.flatMap(({ failed, latencyMs, name, requests, status, workers }) => {
     const p95 = latencyMs.count === 0 ? "" : `, p95 ${formatMs(latencyMs.p95)}`;
-    const did = `${formatCount(requests)} requests, ${formatCount(failed)} failed${p95}`;
+    const did = `${formatCounted(requests, "request")}, ${formatCount(failed)} failed${p95}`;
     const style = status === "COMPLETED" ? Style.dim : Style.bad;
-    return bullet("·", `${name} ${status}: ${formatCount(workers)} workers, ${did}`, style, width);
+    return bullet(
+      "·",
+      `${name} ${status}: ${formatCounted(workers, "worker")}, ${did}`,
+      style,
+      width,
+    );
   });
 }
 

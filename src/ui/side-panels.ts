@@ -250,7 +250,7 @@ const HELP: readonly (readonly [string, string])[] = [
 
 const HELP_NOTES = [
   "Rate and percentiles of steps: last 5 s.",
-  "Counts and thresholds: the whole run.",
+  "Counts, thresholds, run max and run first byte: the whole run.",
   "Chart columns show their highest window.",
 ];
 

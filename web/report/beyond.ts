@@ -5,7 +5,7 @@
 
 import type { ThresholdOutcome } from "../../src/core/run/results/model.ts";
 import { holds, parseThreshold, type Threshold } from "../../src/core/run/results/thresholds.ts";
-import { sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
+import { CHART_WINDOW_MS, sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
 import { PERCENTILES, percentileLine, type Range, sumTracks } from "../shared/tracks.ts";
 import { stepsOf } from "./limits.ts";
 import { countsIn, meansOf, type RunView, type StepView, widened } from "./run-view.ts";
@@ -65,7 +65,7 @@ function courseOf(threshold: Threshold, steps: readonly StepView[]): Course | nu
 /** The share of requests that failed, in all or in one way. */
 function failureCourse(steps: readonly StepView[], kind: string | undefined): Course {
   const series = steps.map(({ step }) => step.series);
-  const fine = sumTimelines(series);
+  const fine = sumTimelines(series, CHART_WINDOW_MS);
   const timeline = widened(fine);
   const factor = Math.round(timeline.windowMs / fine.windowMs);
   const failed =
@@ -83,7 +83,12 @@ function failureCourse(steps: readonly StepView[], kind: string | undefined): Co
 
 /** The first and the last window are not full. */
 function requestCourse(steps: readonly StepView[]): Course {
-  const timeline = widened(sumTimelines(steps.map(({ step }) => step.series)));
+  const timeline = widened(
+    sumTimelines(
+      steps.map(({ step }) => step.series),
+      CHART_WINDOW_MS,
+    ),
+  );
   return {
     windowSeconds: timeline.windowMs / 1_000,
     starts: timeline.atSeconds.slice(1, -1),

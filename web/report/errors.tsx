@@ -102,6 +102,8 @@ export function Samples({ caption, steps }: SamplesProps) {
     .toSorted((a, b) => a.sample.atSeconds - b.sample.atSeconds);
   if (found.length === 0) return null;
   const told = withoutRepetition(found);
+  const countOf = (name: string, kind: string): number =>
+    steps.find((one) => one.name === name)?.step.errors[kind] ?? 0;
   const columns = [
     { title: "At" },
     ...(steps.length > 1 ? [{ title: "Step" }] : []),
@@ -109,14 +111,14 @@ export function Samples({ caption, steps }: SamplesProps) {
     { title: "Status", numeric: true },
     { title: "Request and error" },
   ];
-  const rows = told.map(({ alike, name, sample }, index) => ({
+  const rows = told.map(({ name, sample }, index) => ({
     key: String(index),
     cells: [
       { text: clockAt(sample.atSeconds, 0.1) },
       ...(steps.length > 1 ? [{ text: name }] : []),
       { text: sample.kind },
       { text: sample.status === 0 ? "–" : String(sample.status) },
-      { text: <Said {...{ alike, sample }} /> },
+      { text: <Said sample={sample} count={countOf(name, sample.kind)} /> },
     ],
   }));
   return <Table {...{ caption, columns, rows }} rowsMax={SAMPLES_SHOWN_MAX} captioned stacked />;
@@ -125,30 +127,32 @@ export function Samples({ caption, steps }: SamplesProps) {
 interface Told {
   readonly name: string;
   readonly sample: ErrorSample;
-  /** Kept samples that differ from it only in time. */
-  readonly alike: number;
 }
 
-function withoutRepetition(found: readonly Omit<Told, "alike">[]): Told[] {
+/** Keeps the first of samples that differ only in time. */
+function withoutRepetition(found: readonly Told[]): Told[] {
   const told = new Map<string, Told>();
   for (const { name, sample } of found) {
     const { call, kind, status, text } = sample;
     const key = JSON.stringify([name, kind, status, call, text]);
-    const before = told.get(key);
-    told.set(
-      key,
-      before === undefined ? { name, sample, alike: 0 } : { ...before, alike: before.alike + 1 },
-    );
+    if (!told.has(key)) told.set(key, { name, sample });
   }
   return [...told.values()];
 }
 
-function Said({ alike, sample: { call, text } }: Omit<Told, "name">) {
+/** `count`: failures of this kind in the step, over the whole run; only some of them are kept as samples. */
+function Said(props: { readonly sample: ErrorSample; readonly count: number }) {
+  const { call, kind, text } = props.sample;
   return (
     <span class="said">
       {call !== "" && <code>{call}</code>}
       <span>{text}</span>
-      {alike > 0 && <span class="quiet"> and {alike} more like it</span>}
+      {props.count > 1 && (
+        <span class="quiet">
+          {" "}
+          one of {formatCount(props.count)} failures of kind {kind}
+        </span>
+      )}
     </span>
   );
 }

@@ -9,10 +9,12 @@ import { useNear, useWidth } from "../shared/near.ts";
 import { Table, TableToggle } from "../shared/table.tsx";
 
 const HEIGHT = 200;
-/** Above the bars there is room for three lines of labels. */
-const MARGIN = { top: 48, right: 12, bottom: 26, left: 12 };
+/** Above the bars there is room for a line of labels per percentile. */
+const MARGIN = { top: 62, right: 12, bottom: 26, left: 12 };
 const LABEL_LINE = 14;
-const LABEL_LINES = 3;
+const LABEL_LINES = 4;
+/** The axis spans at least this factor. */
+const AXIS_RATIO_MIN = 1.5;
 /** A bar that holds anything is seen, however tall its neighbours are. */
 const BAR_HEIGHT_MIN = 1.5;
 
@@ -69,8 +71,11 @@ export function Histogram({ step }: { readonly step: StepSummary }) {
 
 function Bars(props: { step: StepSummary; buckets: readonly Bucket[]; width: number }) {
   const { step, buckets, width } = props;
-  const low = Math.max(buckets[0]?.fromMs ?? 0, 0.001);
-  const high = Math.max(buckets.at(-1)?.upToMs ?? 1, low * 1.5);
+  const least = Math.max(buckets[0]?.fromMs ?? 0, 0.001);
+  const most = Math.max(buckets.at(-1)?.upToMs ?? 1, least);
+  // A narrow distribution stands in the middle of the axis, with room for its labels on both sides.
+  const room = Math.max(1, Math.sqrt(AXIS_RATIO_MIN / (most / least)));
+  const [low, high] = [least / room, most * room];
   const inner = width - MARGIN.left - MARGIN.right;
   const span = Math.log(high / low);
   const x = (ms: number) => MARGIN.left + (Math.log(Math.max(ms, low) / low) / span) * inner;
@@ -101,9 +106,9 @@ function Bars(props: { step: StepSummary; buckets: readonly Bucket[]; width: num
         <g key={ms}>
           <line class="axis" x1={x(ms)} x2={x(ms)} y1={floor} y2={floor + 4} />
           <text
-            x={Math.min(x(ms), width - 2)}
+            x={Math.max(2, Math.min(x(ms), width - 2))}
             y={HEIGHT - 8}
-            text-anchor={x(ms) > width - 24 ? "end" : "middle"}
+            text-anchor={x(ms) > width - 24 ? "end" : x(ms) < 24 ? "start" : "middle"}
           >
             {asTick(formatMs(ms))}
           </text>

@@ -21,15 +21,22 @@ interface Part {
   readonly background: string;
 }
 
+const EVERYTHING: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+const LATE = "ok after the end of the load";
+
 /** Of some steps, in the stretch that is looked at. */
 function partsOf(steps: readonly StepView[], bounds: readonly number[], range: Range): Part[] {
   const counts = new Array<number>(bounds.length + 1).fill(0);
-  let failed = 0;
+  const isWhole = range === EVERYTHING;
+  let [failed, ok] = [0, 0];
   for (const { step, track } of steps) {
-    failed += countsIn(step, range).failed;
+    failed += isWhole ? step.failed : countsIn(step, range).failed;
+    ok += step.ok;
     for (const [at, count] of rangeCounts(track, range, bounds).entries())
       counts[at] = (counts[at] ?? 0) + count;
   }
+  // Calls that ended in the graceful stop are in no window.
+  const late = isWhole ? ok - counts.reduce((sum, count) => sum + count, 0) : 0;
   const shade = (at: number) => 25 + Math.round((75 * at) / bounds.length);
   return [
     ...counts.map((count, at) => ({
@@ -38,11 +45,10 @@ function partsOf(steps: readonly StepView[], bounds: readonly number[], range: R
       count,
       background: `color-mix(in srgb, var(--heat) ${shade(at)}%, var(--card))`,
     })),
+    ...(late > 0 ? [{ label: LATE, count: late, background: "var(--muted)" }] : []),
     { label: "failed", count: failed, background: "var(--fail)" },
   ];
 }
-
-const EVERYTHING: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 
 export function Ranges({ view }: { readonly view: RunView }) {
   const { range } = useCharts();

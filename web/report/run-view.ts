@@ -1,9 +1,9 @@
 /** One run prepared for drawing: steps with names and links of their own, and everything over time. */
 
 import type { RunSummary, StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
-import { sumTimelines, type Timeline } from "../../src/reporters/file/timeline.ts";
+import { CHART_WINDOW_MS, sumTimelines, type Timeline } from "../../src/reporters/file/timeline.ts";
 import type { ChartEvent } from "../shared/charts.ts";
-import { type Range, sumTracks, type Track, trackOf } from "../shared/tracks.ts";
+import { type Range, sumTracks, type Track, trackOf, trackUntil } from "../shared/tracks.ts";
 import { clusterEvents } from "./cluster-events.ts";
 
 export interface StepView {
@@ -30,7 +30,7 @@ export interface RunView {
 
 export function runView(summary: RunSummary): RunView {
   const several = summary.workflows.length > 1;
-  const steps = summary.workflows.flatMap((workflow, at) =>
+  const whole = summary.workflows.flatMap((workflow, at) =>
     workflow.steps.map((step, index) => ({
       id: `${at + 1}.${index + 1}`,
       name: several ? `${workflow.name} / ${step.name}` : step.name,
@@ -39,10 +39,16 @@ export function runView(summary: RunSummary): RunView {
       track: trackOf(step.windows),
     })),
   );
-  const timeline = widened(sumTimelines(steps.map(({ step }) => step.series)));
+  const charted = sumTimelines(
+    whole.map(({ step }) => step.series),
+    CHART_WINDOW_MS,
+  );
+  const timeline = widened(charted);
+  // The few calls that end in the graceful stop are slow ones: a window of them alone looks like a cliff.
+  const endSeconds = (charted.atSeconds.at(-1) ?? 0) + charted.windowMs / 1_000;
+  const steps = whole.map((one) => ({ ...one, track: trackUntil(one.track, endSeconds) }));
   const track = sumTracks(steps.map((one) => one.track));
   const first = timeline.atSeconds[0] ?? 0;
-  // Latencies go on behind the measured time, until the graceful stop is over.
   const last = Math.max(
     (timeline.atSeconds.at(-1) ?? 0) + timeline.windowMs / 1_000,
     (track.starts.at(-1) ?? 0) + track.windowSeconds,

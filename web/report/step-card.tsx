@@ -9,7 +9,7 @@ import {
   formatRate,
 } from "../../src/core/run/results/format.ts";
 import type { Distribution, StepSummary } from "../../src/core/run/results/model.ts";
-import { sumTimelines } from "../../src/reporters/file/timeline.ts";
+import { CHART_WINDOW_MS, sumTimelines } from "../../src/reporters/file/timeline.ts";
 import { useCharts } from "../shared/charts.ts";
 import { useFragment } from "../shared/fragment.ts";
 import { Facts, Tags } from "../shared/parts.tsx";
@@ -67,7 +67,7 @@ export function StepCard(props: Props) {
 /** What the charts of a card draw, made once. */
 function useStepLines({ baseline, step: shown, view }: Props) {
   const { step, track } = shown;
-  const timeline = useMemo(() => widened(sumTimelines([step.series])), [step]);
+  const timeline = useMemo(() => widened(sumTimelines([step.series], CHART_WINDOW_MS)), [step]);
   const windowSeconds = timeline.windowMs / 1_000;
   const rates = useMemo(() => {
     const share = step.requests === 0 ? 0 : step.failed / step.requests;

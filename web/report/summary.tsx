@@ -261,5 +261,5 @@ function erring({ thresholds }: RunSummary): boolean {
 function dateText(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
-  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 }

@@ -11,7 +11,7 @@ import {
 } from "../../src/core/run/results/format.ts";
 import type { LoadSeries, PhaseMeans } from "../../src/core/run/results/model.ts";
 import type { Percentile } from "../../src/core/run/stats/steady-percentiles.ts";
-import { sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
+import { CHART_WINDOW_MS, sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
 import { type Scale, useCharts } from "../shared/charts.ts";
 import { clockAt } from "../shared/clock.ts";
 import { useFragment } from "../shared/fragment.ts";
@@ -249,7 +249,7 @@ function sumOf(values: readonly number[]): number {
 
 export function KindsOverTime({ all, id, of, windowMs }: KindsProps) {
   const { lines, moments, windowSeconds } = useMemo(() => {
-    const timeline = sumTimelines(all);
+    const timeline = sumTimelines(all, CHART_WINDOW_MS);
     const failed = all.reduce((sum, series) => sum + sumOf(series.failed), 0);
     const few = failed < FAILURES_PER_WINDOW_MIN * timeline.atSeconds.length;
     const widest = few ? Math.ceil(timeline.atSeconds.length / FEW_FAILURES_POINTS) : 1;

@@ -45,6 +45,19 @@ export function trackOf(windows: LatencyWindows | undefined): Track {
   };
 }
 
+/** The windows that begin before a time. */
+export function trackUntil(track: Track, seconds: number): Track {
+  const count = track.starts.filter((start) => start < seconds - 1e-6).length;
+  return count === 0 || count === track.starts.length
+    ? track
+    : {
+        ...track,
+        starts: track.starts.slice(0, count),
+        latency: track.latency.slice(0, count),
+        failures: track.failures.slice(0, count),
+      };
+}
+
 function cellsOf(histogram: HistogramSummary | undefined): SparseCells {
   if (histogram === undefined || histogram.count.length === 0) return SparseCells.EMPTY;
   return SparseCells.of(

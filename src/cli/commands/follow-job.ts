@@ -4,6 +4,7 @@ import { userInfo } from "node:os";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import type { RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
 import type { Control, Progress } from "../../core/tiers/messages.ts";
+import { STARTING_SOON } from "../../core/tiers/views.ts";
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../../host/exit-codes.ts";
 import { INTERRUPTED_REASON } from "../../host/interruption.ts";
 import type { Reporting } from "../../reporters/reporting.ts";
@@ -154,9 +155,10 @@ async function untilEnded(watching: Watching, steering: Steering): Promise<Progr
     line = progress.nextLine;
     for (const text of progress.lines) view.message(text);
     if (hasEnded(progress.status)) return progress;
-    if (progress.status === "QUEUED" && progress.reason !== null && progress.reason !== waitsFor) {
-      if (silent && waitsFor === "") complain(`hyperscale: ${job} is queued: ${progress.reason}`);
-      waitsFor = progress.reason;
+    const reason = progress.status === "QUEUED" ? progress.reason : null;
+    if (reason !== null && reason !== waitsFor && !reason.includes(STARTING_SOON)) {
+      if (silent && waitsFor === "") complain(`hyperscale: ${job} is queued: ${reason}`);
+      waitsFor = reason;
       view.message(`queued: ${waitsFor}`);
     }
     if (progress.live !== null) {

@@ -49,6 +49,17 @@ describe("hyperscale new", () => {
     expect(output).toContain("npx hyperscale run flow.ts\n");
   });
 
+  it("prints the install line in a project that lacks the package", async () => {
+    writeFileSync("package.json", "{}");
+    expect(await run()).toBe(0);
+    expect(output).toMatch(/not installed in this project\. First: npm install -D \S+/);
+    mkdirSync(join("node_modules", "hyperscalejs"), { recursive: true });
+    writeFileSync(join("node_modules", "hyperscalejs", "package.json"), "{}");
+    output = "";
+    expect(await run("other.ts")).toBe(0);
+    expect(output).not.toContain("npm install");
+  });
+
   it("leaves a file that is there alone, unless forced", async () => {
     writeFileSync("mine.ts", "precious");
     expect(await run("mine.ts")).toBe(2);
@@ -84,7 +95,7 @@ describe("hyperscale new", () => {
     output = "";
     expect(await run("load/deep/second.ts")).toBe(0);
     expect(existsSync("load/deep/package.json")).toBe(false);
-    expect(output).not.toContain("npm install");
+    expect(output).not.toContain("Beside it");
     expect(await run("plain/flow.mjs")).toBe(0);
     expect(existsSync("plain/tsconfig.json")).toBe(false);
   });

@@ -7,7 +7,7 @@ import { type Command, Option } from "commander";
 import { errorText } from "../../core/base/error-text.ts";
 import { makeFolder } from "../../host/folders.ts";
 import { packageVersion } from "../../runner/version.ts";
-import { projectFiles } from "../new/project.ts";
+import { installLine, projectFiles, quoted } from "../new/project.ts";
 import { TEMPLATE_NAMES, type TemplateName, templates } from "../new/templates.ts";
 import { complain } from "../print.ts";
 
@@ -24,7 +24,7 @@ const EXIT_USAGE = 2;
 export function registerNew(program: Command): void {
   program
     .command("new")
-    .summary("write a first workflow that runs against the bundled demo target")
+    .summary("write a first flow that runs against the bundled demo target")
     .description(
       "Writes a workflow that runs as it stands against the bundled demo target, never\n" +
         "against a public site; outside a project also a package.json and a tsconfig.json.\n" +
@@ -82,19 +82,16 @@ async function write(given: string, flags: NewFlags): Promise<string | null> {
   const beside = around.map((one) => one.name).join(" and ");
   const project = relative(process.cwd(), folder) || ".";
   const install = project === "." ? "npm install" : `npm install --prefix ${quoted(project)}`;
+  const missing = beside === "" ? installLine(folder, packageVersion()) : null;
   process.stdout.write(
     `Wrote ${shown}: ${templates[template].shows}.\n` +
       (beside === "" ? "" : `Beside it ${beside}. First: ${install}\n`) +
+      (missing === null ? "" : `Hyperscale is not installed in this project. First: ${missing}\n`) +
       "\nNext, in two terminals:\n" +
       "  npx hyperscale demo-target\n" +
       `  npx hyperscale run ${quoted(shown)}\n`,
   );
   return null;
-}
-
-/** As a shell wants it. */
-function quoted(path: string): string {
-  return /\s/.test(path) ? JSON.stringify(path) : path;
 }
 
 async function askTemplate(): Promise<TemplateName> {

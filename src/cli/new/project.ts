@@ -15,6 +15,9 @@ interface ProjectFile {
 /** The package itself, from src/ and from dist/ alike. */
 const PACKAGE = fileURLToPath(new URL("../../..", import.meta.url));
 
+/** Under which it is installed. */
+const NAME = "hyperscalejs";
+
 /** Nothing when the folder is inside a project, whose owner knows better. */
 export function projectFiles(
   folder: string,
@@ -27,6 +30,24 @@ export function projectFiles(
     { name: "package.json", text: json(manifest(folder, workflow, version, typed)) },
     ...(typed ? [{ name: "tsconfig.json", text: json(TSCONFIG) }] : []),
   ];
+}
+
+/** The command that installs the package into an existing project; null where it is installed already. */
+export function installLine(folder: string, version: string): string | null {
+  if (isInstalled(resolve(folder))) return null;
+  const from = source(version);
+  return `npm install -D ${from.startsWith("file:") ? quoted(from) : `${NAME}@${from}`}`;
+}
+
+function isInstalled(folder: string): boolean {
+  if (existsSync(join(folder, "node_modules", NAME, "package.json"))) return true;
+  const above = dirname(folder);
+  return above !== folder && isInstalled(above);
+}
+
+/** As a shell wants it. */
+export function quoted(path: string): string {
+  return /\s/.test(path) ? JSON.stringify(path) : path;
 }
 
 function insideProject(folder: string): boolean {
@@ -47,7 +68,7 @@ function manifest(folder: string, workflow: string, version: string, typed: bool
     scripts: { test: `hyperscale run ${JSON.stringify(workflow)}` },
     devDependencies: {
       ...(typed ? { "@types/node": "^20.19.0" } : {}),
-      hyperscalejs: source(version),
+      [NAME]: source(version),
       ...(typed ? { typescript: ">=5.7" } : {}),
     },
   };

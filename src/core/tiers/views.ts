@@ -148,3 +148,6 @@ export interface NodeView {
   /** Jobs that a gate or manager leads, as far as whoever was asked knows. */
   readonly leads: number;
 }
+
+/** Why a job that is next and has its cores is still queued; not worth a message. */
+export const STARTING_SOON = "starting soon";

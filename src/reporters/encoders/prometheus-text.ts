@@ -3,7 +3,7 @@
  * histograms: a distribution is a summary with quantiles.
  */
 
-import { QUANTILES } from "../../core/run/results/figures.ts";
+import { QUANTILES, STEP_FIGURES } from "../../core/run/results/figures.ts";
 import type { Distribution } from "../../core/run/results/model.ts";
 import { formatMetrics, type Metric } from "../../host/control/prometheus.ts";
 import type { Frame, Point } from "../reporter.ts";
@@ -85,8 +85,18 @@ function samplesOf(frame: Frame, point: Point): NamedSample[] {
   }
 }
 
+const LABELS: ReadonlyMap<string, string> = new Map(
+  Object.entries(STEP_FIGURES).map(([name, { label }]) => [
+    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    label,
+  ]),
+);
+
+/** "Latency per step: From the intended start …", without the unit, which is in the name of the metric. */
 function helpOf(frame: Frame, { figure, scope }: Point): string {
-  return frame.kind === "summary"
-    ? `${figure} of the ${scope}, over the whole run`
-    : `${figure} of the ${scope}`;
+  const words = figure.replace(/_(ms|seconds)(?=_|$)/, "").replaceAll("_", " ");
+  const label = LABELS.get(figure);
+  const meaning = label === undefined ? "" : `: ${label.replace(/\.$/, "")}`;
+  const whole = frame.kind === "summary" ? ", over the whole run" : "";
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)} per ${scope}${whole}${meaning}`;
 }

@@ -40,10 +40,13 @@ export function timelineOf(series: Series): LatencyTimeline {
   };
 }
 
-/** Several steps together, on the widest of their windows, up to the end of the measured time. */
-export function sumTimelines(whole: readonly Series[]): Timeline {
+/** Windows of charts: in shorter ones a request rate is a comb. */
+export const CHART_WINDOW_MS = 1_000;
+
+/** Several steps together, on the widest of their windows or `windowMsMin`, up to the end of the measured time. */
+export function sumTimelines(whole: readonly Series[], windowMsMin = 1): Timeline {
   const all = whole.map(measuredPart);
-  const grid = gridOf(all);
+  const grid = gridOf(all, windowMsMin);
   const requests = new Array<number>(grid.atSeconds.length).fill(0);
   const failed = new Array<number>(grid.atSeconds.length).fill(0);
   for (const series of all) {
@@ -98,9 +101,9 @@ interface Grid {
   slot(seconds: number): number;
 }
 
-function gridOf(all: readonly Series[]): Grid {
+function gridOf(all: readonly Series[], windowMsMin = 1): Grid {
   const filled = all.filter(({ atSeconds }) => atSeconds.length > 0);
-  const windowMs = Math.max(1, ...filled.map((series) => series.windowMs));
+  const windowMs = Math.max(windowMsMin, ...filled.map((series) => series.windowMs));
   const start = Math.min(...filled.map(({ atSeconds }) => atSeconds[0] ?? 0));
   const end = Math.max(...filled.map(({ atSeconds }) => atSeconds.at(-1) ?? 0));
   const count = filled.length === 0 ? 0 : Math.min(slotOf(end, start, windowMs) + 1, WINDOWS_MAX);

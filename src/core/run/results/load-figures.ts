@@ -118,9 +118,16 @@ function ofLosses(missed: number): string {
   return missed === 0 ? "" : ` (${formatCount(missed)} of them on lost cores)`;
 }
 
+/** A closed run of fewer requests shows no distribution that a stall could distort. */
+const CLOSED_NOTE_MIN = 100;
+
+function requestsOf(steps: WorkflowSummary["steps"]): number {
+  return steps.reduce((sum, { requests }) => sum + requests, 0);
+}
+
 export function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
   const closed = workflows
-    .filter(({ model, steps }) => model !== "open" && steps.length > 0)
+    .filter(({ model, steps }) => model !== "open" && requestsOf(steps) >= CLOSED_NOTE_MIN)
     .map(({ name }) => `"${name}"`);
   const missed = workflows.filter(
     ({ arrivals, breakpoint }) =>

@@ -1,9 +1,12 @@
 /** How far from its limit a threshold came out. */
 
-import { formatCompactPercent } from "./format.ts";
+import { formatCompactNumber, formatCompactPercent } from "./format.ts";
 import type { ThresholdOutcome } from "./model.ts";
 
 const UNIT_SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 };
+
+/** Shares from here on are said as a factor; only what is above its limit gets there. */
+const TIMES_FROM = 2;
 
 /** The distance as a share of the limit; null when the two cannot be compared. */
 export function marginShare({ actual, expression }: ThresholdOutcome): number | null {
@@ -25,5 +28,7 @@ export function marginText(outcome: ThresholdOutcome): string {
   const share = marginShare(outcome);
   if (share === null) return "";
   if (share === 0) return "exactly at the limit";
+  // Above twice over, a factor reads better than a percentage: "15 times the limit".
+  if (share >= TIMES_FROM) return `${formatCompactNumber(share + 1)} times the limit`;
   return `${formatCompactPercent(share)} ${passed ? "inside" : "beyond"} the limit`;
 }

@@ -65,7 +65,7 @@ it.each<[string, string | null, RegExp]>([
   ["errors{kind=timout}.count == 0", null, /^no kind of error is called "timout"; did you mean/],
   ["latency{kind=timeout}.p99 < 1s", null, /^only errors have the tag "kind"/],
   ["checks{check=json}.rate > 1%", "shop", /^no check is called "json"/],
-  ["latency{step=hmoe}.p95 < 1s", "journey", /no step of a flow .*; did you mean "home"\?/],
+  ["latency{step=hmoe}.p95 < 1s", "journey", /^no step is called "hmoe"; did you mean "home"\?/],
   ["duration{group=chekout/pay}.p95 < 1s", "journey", /no group is called "chekout\/pay"/],
   ["duration{group=pay}.p95 < 1s", "shop", /^no group is called "pay"; there is none/],
   ["duration{step=home}.p95 < 1s", "journey", /^duration has no tag "step"; it has group and ok/],

@@ -1,5 +1,6 @@
 /** The jobs of a datacenter that wait: in which order, what each may have now, and what it is told meanwhile. */
 
+import { STARTING_SOON } from "../views.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DatacenterJob, DatacenterState, Grant, JobNeeds } from "./datacenter-state.ts";
 import { freeCores, spread } from "./free-cores.ts";
@@ -46,7 +47,7 @@ export class JobQueue {
     const isAlone = this.#waitsAlone(one, coresAll);
     const before = isAlone ? 0 : (this.#waitingBefore(coresAll)[place] ?? 0);
     const others = before === 1 ? "1 job is before it" : `${before} jobs are before it`;
-    const why = before > 0 ? others : (this.offer(one.needs).reason ?? "starting soon");
+    const why = before > 0 ? others : (this.offer(one.needs).reason ?? STARTING_SOON);
     return `${why} (position ${place + 1} of ${jobs.length})`;
   }
 
