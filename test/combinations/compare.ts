@@ -118,7 +118,8 @@ class Comparison {
     this.#equal("sent in all", this.#workflow.totals?.sent ?? 0, own.length);
     const left = this.#workflow.aside?.find(({ tags }) => tags["phase"] === "userTeardown");
     this.#equal("calls of userTeardown", left?.sent ?? 0, this.#logOf("leave").length);
-    if (!this.#part.userTeardown) return;
+    // Who hangs in a call of a step may have been cut off in it, and does not leave.
+    if (!this.#part.userTeardown || this.#part.hangsFromMs !== null) return;
     const note = this.#ran.summary.notes.find((text) =>
       text.startsWith(`"${this.#part.name}": userTeardown of `),
     );

@@ -90,10 +90,10 @@ const ANSWER_MS = 4;
 
 /** Failures and stalls of the grammar, by the server's own clock. */
 function answer(part: Part | undefined, step: string, atMs: number): Answer {
-  const failing =
-    part !== undefined && within(part.failures, atMs) && step !== "setup" && step !== "leave";
+  const isAside = step === "setup" || step === "leave";
+  const failing = part !== undefined && within(part.failures, atMs) && !isAside;
   const { hangsFromMs } = part ?? { hangsFromMs: null };
-  const answersNothing = hangsFromMs !== null && atMs >= hangsFromMs;
+  const answersNothing = hangsFromMs !== null && atMs >= hangsFromMs && !isAside;
   if (step === "hang" || answersNothing)
     return { status: 200, text: "", afterMs: Number.POSITIVE_INFINITY };
   const held = part !== undefined && within(part.stall, atMs) ? (part.stall?.toMs ?? 0) - atMs : 0;
@@ -185,10 +185,11 @@ function buildFlow(part: Part, around: Surroundings) {
     for (const [at, call] of calls.entries()) {
       const throws = at === layers - 1 ? part.throwEvery : 0;
       if (throws > 0 && user.iteration % throws === throws - 1) {
-        threw.set(name, (threw.get(name) ?? 0) + 1);
+        // Refused at the end of the plan: then the body does not come to throw either.
         await step(THROWS, () => {
           throw new Error("as planned");
         });
+        threw.set(name, (threw.get(name) ?? 0) + 1);
         throw new Error("as planned");
       }
       const others = at === 0 ? beside : [];
