@@ -185,7 +185,7 @@ describe("the outcome of an iteration", () => {
     const run = await InProcessRun.whole(flow("f", { vus: 1, iterations: 2 }, body));
     expect(outcomes(run)).toEqual({ ...none, failed: 2 });
     expect(run.step("f", "home").ok).toBe(2);
-    const gate = run.summary().thresholds.find(({ expression }) => /body/.test(expression));
+    const gate = run.summary().thresholds.find(({ expression }) => /flow code/.test(expression));
     expect(gate?.actualText).toBe("as planned (2 times)");
     expect(run.summary().verdict).toBe("failed");
   });

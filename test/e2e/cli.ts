@@ -54,7 +54,7 @@ export class Scratch {
   start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
     const child = spawn(process.execPath, [bin, ...args], {
       cwd: this.path,
-      env: { ...process.env, CI: "1", NO_COLOR: "1", ...env },
+      env: { ...process.env, NO_COLOR: "1", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let stdout = "";

@@ -91,7 +91,7 @@ describe("hyperscale new", () => {
     const made = JSON.parse(readFileSync("load/package.json", "utf8"));
     expect(made).toMatchObject({ name: "load", type: "module", private: true });
     // Of a checkout: from where it lies.
-    expect(made.devDependencies.hyperscale).toBe(`file:${root.replace(/\/$/, "")}`);
+    expect(made.devDependencies.hyperscalejs).toBe(`file:${root.replace(/\/$/, "")}`);
     output = "";
     expect(await run("load/deep/second.ts")).toBe(0);
     expect(existsSync("load/deep/package.json")).toBe(false);

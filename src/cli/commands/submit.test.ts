@@ -54,7 +54,7 @@ describe("submit", () => {
     command?.outputHelp();
     const help = shown.join("");
     expect(help).toContain("1 also for a job that ended in part only (PARTIAL) or timed out");
-    expect(help).toContain('0 when it passed, with "not to be trusted"');
+    expect(help).toContain("98 with --require-trusted, and 99 when more than 1 %");
   });
 
   it("can be read by tools", () => {

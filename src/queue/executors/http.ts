@@ -94,7 +94,9 @@ async function follow(first: Request, targets: HttpTargets): Promise<IncomingMes
 }
 
 function redirected(request: Request, status: number | undefined, location: string): Request {
-  const url = URL.canParse(location, request.url) ? new URL(location, request.url) : undefined;
+  const url = URL.canParse(location, String(request.url))
+    ? new URL(location, request.url)
+    : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new NotRetryable(
       `${request.url} redirects to "${location}", which is no address of the web`,

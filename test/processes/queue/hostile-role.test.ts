@@ -62,7 +62,7 @@ describe(
     }
 
     it("stays without rights when it submits, and when nodes start, write and read", async () => {
-      const database = await bench.database();
+      const database = await bench.server().createDatabase();
       const { role, url } = await hostile(database);
       const node = await bench.node({ database, settings: calmSettings });
       await bench.query(database, `grant usage on schema hyperscale to ${role}`);
@@ -82,7 +82,7 @@ describe(
     });
 
     it("stays without rights in a database whose tables were in schema public", async () => {
-      const database = await bench.database();
+      const database = await bench.server().createDatabase();
       const before = new pg.Client({ connectionString: database });
       await before.connect();
       await before.query(`set search_path = public;
@@ -110,7 +110,7 @@ describe(
     });
 
     it("cannot pass its own tables off as the queue's", async () => {
-      const database = await bench.database();
+      const database = await bench.server().createDatabase();
       const { role, url } = await hostile(database);
       await bench.query(url, "create table public.queue_migrations (version int, name text)");
       await expect(bench.node({ database })).rejects.toThrow(
