@@ -22,7 +22,7 @@ describe("the digest of a load test", () => {
 
   it("leaves out what a large summary had no room for", () => {
     expect(digestOf({ verdict: "failed", summary: { durationSeconds: 3 } })).toEqual({
-      ...{ verdict: "failed", doubt: null, reasons: [], figures: [["duration", "3 s"]] },
+      ...{ verdict: "failed", doubt: null, reasons: [], figures: [["duration", "3.00 s"]] },
     });
   });
 
