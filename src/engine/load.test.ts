@@ -261,6 +261,26 @@ describe("hands on the wheel", () => {
     expect(seen.begun - before).toBeGreaterThan(100);
     run.stop();
     await run.done;
+    const [scaled] = run.summary().workflows;
+    const { missed, started, targetPerSecond } = scaled?.arrivals ?? {
+      missed: 0,
+      started: 0,
+      targetPerSecond: 0,
+    };
+    expect(targetPerSecond * (scaled?.elapsedSeconds ?? 0)).toBeCloseTo(started + missed, 0);
+  });
+
+  it("scale of a fixed number of iterations changes nothing, and says so", async () => {
+    const { flow, seen } = counting({ vus: 2, iterations: 30 }, 10);
+    const run = await InProcessRun.start(flow);
+    await until(() => seen.begun > 3);
+    run.scale(3);
+    await run.done;
+    const { events = [], notes } = run.summary();
+    expect(events.filter(({ kind }) => kind === "scale").map(({ text }) => text)).toEqual([
+      "the load stays as it is: a fixed number of iterations cannot be scaled",
+    ]);
+    expect(notes.join()).not.toContain("changed by hand");
   });
 });
 

@@ -55,6 +55,11 @@ export function scalable({ manifest }: WorkflowAggregate): boolean {
   return isOpenEnded(manifest.load) && manifest.load.kind !== "search";
 }
 
+export function scaleText(factor: number, isChanged: boolean): string {
+  if (!isChanged) return "the load stays as it is: a fixed number of iterations cannot be scaled";
+  return `the load was set to ${formatPercent(factor)} of the plan`;
+}
+
 export function scaleNotes(scale: number | null): string[] {
   if (scale === null) return [];
   const end = `in the end to ${formatPercent(scale)} of the plan`;

@@ -10,7 +10,6 @@ import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { withTrust } from "./doubt.ts";
-import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
 import { generatorHealth, lateShares, loadFacts } from "./generator-health.ts";
 import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase, RunProgress } from "./live.ts";
@@ -21,6 +20,7 @@ import {
   remarksOf,
   scalable,
   scaleNotes,
+  scaleText,
   totalSecondsOf,
 } from "./load-figures.ts";
 import type { LossDetails, LossFigures } from "./loss-figures.ts";
@@ -275,10 +275,10 @@ export class RunAggregate {
 
   /** The load was changed by hand, to so many times the plan. */
   scaled(factor: number): void {
-    this.#scale = factor;
-    this.#event("scale", `the load was set to ${formatPercent(factor)} of the plan`);
-    for (const one of this.measured)
-      if (one.status === "running" && scalable(one)) one.loadChanged(factor, this.#now);
+    const changed = this.measured.filter(scalable);
+    if (changed.length > 0) this.#scale = factor;
+    this.#event("scale", scaleText(factor, changed.length > 0));
+    for (const one of changed) if (one.status === "running") one.loadChanged(factor, this.#now);
   }
 
   /** Judges what can be judged while running; without `floors` nothing that asks for more calls. */

@@ -265,6 +265,11 @@ export class WorkflowAggregate {
     this.#factors.push({ fromMs, factor });
   }
 
+  /** The load was changed by hand; a search changes it as planned. */
+  get isScaled(): boolean {
+    return this.#factors.length > 0 && this.manifest.load.kind !== "search";
+  }
+
   /** Asked for in the measured time so far. */
   get plannedArrivals(): number {
     const { load } = this.manifest;

@@ -166,8 +166,10 @@ function arrivalsOf(
   workflow: WorkflowAggregate,
 ): ArrivalSummary | null {
   if (arrivals === null) return null;
+  // Each core changes its load when it hears of it: what was due is what they began and missed.
+  const due = workflow.isScaled ? arrivals.started + arrivals.missed : workflow.plannedArrivals;
   return {
-    targetPerSecond: perSecond(workflow.plannedArrivals, elapsedSeconds),
+    targetPerSecond: perSecond(due, elapsedSeconds),
     achievedPerSecond: perSecond(arrivals.started, elapsedSeconds),
     started: arrivals.started,
     missed: arrivals.missed,
