@@ -16,6 +16,7 @@ import {
 import type { JobQueue } from "./job-queue.ts";
 import type { Proposed } from "./proposals.ts";
 import { encodeRunEntry } from "./run-entries.ts";
+import type { WaitingSince } from "./waiting-since.ts";
 
 /** How often jobs that wait are looked through for those that have waited too long. */
 const LOOK_MS = 1_000;
@@ -26,11 +27,11 @@ export class DatacenterLeader {
   readonly #queue: JobQueue;
   /** Jobs whose next entry is on its way. */
   readonly #underWay = new Set<string>();
-  /** Since when each job is known to wait here: a new leader counts anew, since clocks differ. */
-  readonly #since = new Map<string, number>();
+  readonly #since: WaitingSince;
   #lookAt = Number.POSITIVE_INFINITY;
 
-  constructor(queue: JobQueue, context: ManagerContext) {
+  constructor(queue: JobQueue, context: ManagerContext, since: WaitingSince) {
+    this.#since = since;
     this.#state = queue.state;
     this.#queue = queue;
     this.#context = context;
@@ -46,8 +47,6 @@ export class DatacenterLeader {
       if (job.phase === "admitted" && job.submission !== null) this.#found(job, job.submission);
     const queued = this.#queue.queued();
     for (const job of queued) this.#giveUpLate(job);
-    for (const job of this.#since.keys())
-      if ((this.#state.open.get(job)?.submission ?? null) === null) this.#since.delete(job);
     this.#lookAt = queued.length === 0 ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
     // One at a time: what it gets is not free for the next.
     if (queued.some(({ job }) => this.#underWay.has(job))) return;
@@ -68,9 +67,8 @@ export class DatacenterLeader {
 
   /** A job that has waited longer than it may run at all, by the clock of whoever leads here. */
   #giveUpLate({ job, needs: { timeoutMs } }: DatacenterJob): void {
-    const since = this.#since.get(job) ?? this.#context.now;
-    this.#since.set(job, since);
-    if (timeoutMs === null || this.#context.now - since < timeoutMs) return;
+    const waitedMs = this.#context.now - this.#since.of(job);
+    if (timeoutMs === null || waitedMs < timeoutMs) return;
     const reason = `no cores were free within ${formatDuration(timeoutMs)}, its limit`;
     const over = { status: "FAILED", reason, summary: null, onlyQueued: true } as const;
     const at = Math.floor(this.#context.wall);
@@ -93,7 +91,7 @@ export class DatacenterLeader {
   #found({ createdAt, grants, job, members }: DatacenterJob, submission: Uint8Array): void {
     if (this.#underWay.has(job)) return;
     this.#underWay.add(job);
-    const waitedMs = Math.floor(this.#context.now - (this.#since.get(job) ?? this.#context.now));
+    const waitedMs = Math.max(0, Math.floor(this.#context.now - this.#since.of(job)));
     const data = encodeRunEntry({ kind: "begin", createdAt, waitedMs, submission, grants });
     const begun = (proposed: Proposed): void => {
       this.#underWay.delete(job);

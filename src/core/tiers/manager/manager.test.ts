@@ -174,6 +174,17 @@ describe("a job on one manager and one worker", () => {
     });
   });
 
+  it("is ended by its limit from its acceptance on, whoever leads the datacenter", () => {
+    const world = new World({ managers: 3 });
+    const job = world.submit({ cores: 99, timeoutMs: 30_000 });
+    const begunAt = world.now;
+    world.run(25_000);
+    const [leader = 0] = world.leaders((id) => id.startsWith("dc/"));
+    world.kill(leader);
+    expect(world.end(job).status).toBe("FAILED");
+    expect(world.now - begunAt).toBeLessThan(45_000);
+  });
+
   it("is cancelled while it waits and while it runs", () => {
     const world = new World({ loadMs: 20_000 });
     const [running, waiting] = [world.submit({}, "1"), world.submit({}, "2")];

@@ -30,6 +30,7 @@ import type { RunEnd } from "./run-entries.ts";
 import { RunLeader } from "./run-leader.ts";
 import { RUN_PREFIX } from "./run-state.ts";
 import type { GroupLookup, ManagerEffect, ManagerInput, ManagerOptions } from "./types.ts";
+import { WaitingSince } from "./waiting-since.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 import { WorkflowStates, type WorkflowStatesView } from "./workflow-states.ts";
 
@@ -48,6 +49,7 @@ export class Manager {
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
   readonly #clocks: JobClocks;
+  readonly #waiting: WaitingSince;
   #datacenter: DatacenterLeader | null = null;
   /** Of the datacenter's state as it was last asked for. */
   #queue: JobQueue | null = null;
@@ -57,6 +59,7 @@ export class Manager {
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
     this.#clocks = new JobClocks(this.#context);
+    this.#waiting = new WaitingSince(this.#context);
     this.#pins = new BlobPins(this.#context);
     this.#nodes = new NodeRequests(this.#context);
     const known = {
@@ -205,7 +208,8 @@ export class Manager {
     const context = this.#context;
     if (group === context.datacenterGroup) {
       const queue = leads ? this.#jobQueue() : null;
-      this.#datacenter = queue === null ? null : new DatacenterLeader(queue, context);
+      this.#datacenter =
+        queue === null ? null : new DatacenterLeader(queue, context, this.#waiting);
       this.#datacenter?.look();
       return;
     }
@@ -240,6 +244,7 @@ export class Manager {
     if (group === this.#context.datacenterGroup) {
       this.#pins.onChange();
       this.#forgotten.onApplied(entry.eventId);
+      this.#waiting.heard(entry, isRecovered);
       this.#datacenter?.look();
       for (const run of this.#runs.values()) run.onCoresChanged();
     }
