@@ -343,6 +343,15 @@ async function nodeOptions(
     retentionFailedMs: options.retentionFailed,
     retentionCanceledMs: options.retentionCanceled,
   });
+  const { database = "" } = options;
+  // Every user of the machine reads the arguments of every process.
+  if (
+    /:\/\/[^/@]*:[^/@]+@/.test(database) &&
+    process.argv.some((word) => word.includes(database))
+  ) {
+    const cure = "give the address in HYPERSCALE_DATABASE_URL";
+    log.event("warn", "database.password-exposed", { option: "--database", do: cure });
+  }
   const cluster = await clusterOf(options);
   const builtin = builtinExecutors({
     commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
