@@ -51,6 +51,8 @@ export interface Trail {
   readonly groups: TrailGroup[];
   /** Calls that were refused before the loop could turn. */
   refusedAtOnce: number;
+  /** It came to its check. */
+  arrived: boolean;
 }
 
 export interface JourneyRan {
@@ -187,12 +189,14 @@ function write(journey: Journey, part: JourneyFlow, around: Surroundings): Flow 
       calls: [],
       groups: [],
       refusedAtOnce: 0,
+      arrived: false,
     };
     around.trails.push(trail);
     const walker = new Walker(trail, around.url, iteration);
     try {
       await walker.walk(part.deeds, context, []);
       context.check("arrived", () => true);
+      trail.arrived = true;
     } catch (error) {
       trail.outcome = walker.outcomeWanted ?? "interrupted";
       throw error;
@@ -245,8 +249,10 @@ class Walker {
       case "floating": {
         const call = this.#newCall(deed.name, groups, { afterMs: FLOATING_MS });
         const sent = this.#sent(call, context.step(deed.name, this.#get(call)));
-        // Refused at the end of the plan: the body hears of it by its next call.
-        sent.catch(() => undefined);
+        // Refused at the end of the plan: the body may have no further call to hear of it by.
+        sent.catch(() => {
+          if (this.#trail.outcome === "completed") this.#trail.outcome = "interrupted";
+        });
         return;
       }
       case "pause":
