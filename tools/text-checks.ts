@@ -5,7 +5,6 @@ import type { Module } from "./modules.ts";
 import { roomOf } from "./room-of.ts";
 
 const LINES_MAX = 800;
-const TEST_LINES_MAX = 800;
 const COLUMNS_MAX = 120;
 const FUNCTION_LINES_MAX = 70;
 
@@ -108,10 +107,16 @@ export function functionProblems(file: string, lines: Lines): Problem[] {
 
 export function textProblems(file: string, lines: Lines): Problem[] {
   const isCode = /\.(ts|tsx|mjs|js)$/.test(file);
-  const limit = file.includes(".test.") ? TEST_LINES_MAX : LINES_MAX;
   const long: Problem[] =
-    isCode && lines.length > limit
-      ? [{ file, line: limit, rule: "length", message: `${lines.length} lines; at most ${limit}` }]
+    isCode && lines.length > LINES_MAX
+      ? [
+          {
+            file,
+            line: LINES_MAX,
+            rule: "length",
+            message: `${lines.length} lines; at most ${LINES_MAX}`,
+          },
+        ]
       : [];
   return [
     ...long,

@@ -174,8 +174,8 @@ describe("one file", () => {
   it("keeps to the limits of lines, columns and functions", () => {
     const long = ["function f(): void {", ...Array<string>(80).fill("  x();"), "}"];
     expect(rules(functionProblems("src/a/x.ts", long))).toEqual(["function"]);
-    expect(rules(textProblems("src/a/x.ts", Array<string>(501).fill("")))).toEqual(["length"]);
-    expect(textProblems("src/a/x.test.ts", Array<string>(501).fill(""))).toEqual([]);
+    expect(rules(textProblems("src/a/x.ts", Array<string>(801).fill("")))).toEqual(["length"]);
+    expect(textProblems("src/a/x.test.ts", Array<string>(800).fill(""))).toEqual([]);
     expect(rules(textProblems("src/a/x.ts", ["x".repeat(121)]))).toEqual(["columns"]);
   });
 

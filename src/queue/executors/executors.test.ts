@@ -149,6 +149,9 @@ describe("command", () => {
   });
 });
 
+/** A busy machine passes its thresholds and is not trusted. */
+const PASSED = expect.stringMatching(/^(passed|untrusted)$/);
+
 describe("loadtest", () => {
   const policy = (workflows?: string) =>
     loadtestExecutor({ resultsDirectory: join(folder, "results"), workflows, bundles: false });
@@ -210,7 +213,7 @@ describe("loadtest", () => {
     try {
       const done = await policy(allowed)({ file: "shop.ts", env }, context());
       expect(done).toMatchObject({
-        verdict: "passed",
+        verdict: PASSED,
         summary: { workflows: [{ name: "a=b, c", totals: { requests: 3 } }] },
       });
       expect(existsSync(marker)).toBe(false);
@@ -233,7 +236,7 @@ describe("loadtest", () => {
       const here = context();
       const done = await policy()({ file, args }, here);
       expect(done).toMatchObject({
-        verdict: "passed",
+        verdict: PASSED,
         omitted: [],
         files: [...here.attached.keys()],
       });

@@ -38,6 +38,9 @@ export default flow("search", { vus: 1, iterations: 6, data: { words, pictures }
 /** So that a test of 20 iterations one after the other tells figures, once a second, before it ends. */
 const ANSWER_MS = 100;
 
+/** A busy machine passes its thresholds and is not trusted. */
+const PASSED = expect.stringMatching(/^(passed|untrusted)$/);
+
 describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), () => {
   const bench = queueBench();
   let folder: string;
@@ -87,7 +90,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     const done = await client.wait(task.id, undefined, (message) => heard.push(message));
     expect(done).toMatchObject({
       state: "SUCCEEDED",
-      result: { verdict: "passed", summary: { workflows: [{ totals: { requests: 40 } }] } },
+      result: { verdict: PASSED, summary: { workflows: [{ totals: { requests: 40 } }] } },
     });
     expect(requests).toBe(40);
     const figures = heard.filter(({ event }) => event === "progress");
@@ -207,8 +210,8 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     expect(scratch.read("nightly/trends-shop.html")).toMatch(/^<!doctype html>/i);
     const { points } = JSON.parse(await hyperscale("trends", "nightly", "--last", "2", "--json"));
     expect(points).toMatchObject([
-      { title: "shop.ts", verdict: "passed", requests: 40 },
-      { folder: `task-${byHand.id}`, verdict: "passed", requests: 40 },
+      { title: "shop.ts", verdict: PASSED, requests: 40 },
+      { folder: `task-${byHand.id}`, verdict: PASSED, requests: 40 },
     ]);
     scratch.remove();
   });

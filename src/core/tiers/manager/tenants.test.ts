@@ -152,7 +152,7 @@ describe("a datacenter of several tenants", () => {
     expect(world.progress(second)).toMatchObject({
       status: "QUEUED",
       reason: expect.stringContaining(
-        "it needs 1 core, tenant a holds 2 of the 2 cores that it may have; place ",
+        "it needs 1 core, tenant a holds 2 of the 2 cores that it may have (position 1",
       ),
     });
     expect(world.progress(other)?.status).not.toBe("QUEUED");
