@@ -46,6 +46,7 @@ import { KeyRing } from "../wire/key-ring.ts";
 import type { StreamEnvelope } from "../wire/registry.ts";
 import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
 import { helloProblem, type NameOf, requestProblem } from "./fitting.ts";
+import { findJob, isJobNickname } from "./job-names.ts";
 
 interface ClusterAddress {
   /** "127.0.0.1:7700": all managers that are known; one that answers is enough. */
@@ -183,6 +184,14 @@ export class ClusterClient {
     this.#accepted.add(job);
     const [oldest] = this.#accepted;
     if (this.#accepted.size > ACCEPTED_MAX && oldest !== undefined) this.#accepted.delete(oldest);
+  }
+
+  /** The whole id of a job that is named by its short id, a unique prefix or `last`. */
+  async jobId(text: string): Promise<string> {
+    if (!isJobNickname(text)) return text;
+    const found = findJob(text, await this.jobs());
+    if (!found.ok) throw new ClusterError(found.problem, found.reason);
+    return found.id;
   }
 
   async status(job: string): Promise<JobView> {

@@ -2,6 +2,7 @@
 
 import { userInfo } from "node:os";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
+import { shortIdOf } from "../../client/job-names.ts";
 import type { RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
 import type { Control, Progress } from "../../core/tiers/messages.ts";
 import { STARTING_SOON } from "../../core/tiers/views.ts";
@@ -69,12 +70,14 @@ export async function followJob(following: Following): Promise<number> {
     if (typeof end === "string") {
       left = end;
       view.finish(undefined);
-      return saidLeft(job, end, steering.isCancelTaken);
+      return saidLeft(shortIdOf(job), end, steering.isCancelTaken);
     }
     view.job?.({ id: job, status: end.status, reason: end.reason });
     if (end.summary === null) {
       view.finish(undefined);
-      complain(`hyperscale: ${job} is ${end.status}: ${end.reason ?? "no reason is known"}`);
+      complain(
+        `hyperscale: ${shortIdOf(job)} is ${end.status}: ${end.reason ?? "no reason is known"}`,
+      );
       return end.status === "CANCELLED" ? EXIT_INTERRUPTED : EXIT_FAILURE;
     }
     isOver = true;
@@ -82,7 +85,7 @@ export async function followJob(following: Following): Promise<number> {
     const code = await finish(summary, finishing, view);
     const isGivenUp = end.status === "FAILED" || end.status === "TIMED_OUT";
     if (isGivenUp && end.reason !== null)
-      complain(`hyperscale: ${job} is ${end.status}: ${end.reason}`);
+      complain(`hyperscale: ${shortIdOf(job)} is ${end.status}: ${end.reason}`);
     if (end.status === "TIMED_OUT") return EXIT_FAILURE;
     if (end.status !== "PARTIAL") return code;
     complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
@@ -157,7 +160,7 @@ async function untilEnded(watching: Watching, steering: Steering): Promise<Progr
     if (hasEnded(progress.status)) return progress;
     const reason = progress.status === "QUEUED" ? progress.reason : null;
     if (reason !== null && reason !== waitsFor && !reason.includes(STARTING_SOON)) {
-      if (silent && waitsFor === "") complain(`hyperscale: ${job} is queued: ${reason}`);
+      if (silent && waitsFor === "") complain(`hyperscale: ${shortIdOf(job)} is queued: ${reason}`);
       waitsFor = reason;
       view.message(`queued: ${waitsFor}`);
     }

@@ -1,5 +1,6 @@
 /** A job of a cluster as `jobs show` and `jobs events` print it: for people, and as JSON for tools. */
 
+import { shortIdOf } from "../../client/job-names.ts";
 import { formatCount, formatCounted } from "../../core/run/results/format.ts";
 import type { AttemptView, JobEventView, JobView } from "../../core/tiers/messages.ts";
 
@@ -8,11 +9,20 @@ interface Attempt extends Omit<AttemptView, "core"> {
   readonly cores: number;
 }
 
+/** The short id beside the whole one, for tools that show it to people. */
+export function withShortId<Job extends { readonly id: string }>(
+  job: Job,
+): Job & { short: string } {
+  const { id, ...rest } = job;
+  return { id, short: shortIdOf(id), ...rest } as Job & { short: string };
+}
+
 /** As `jobs show --json` prints it: tools rely on these names. Times are milliseconds of the wall clock. */
 export function jobJson(view: JobView): object {
   const { createdAt, datacenters, fence, id, leader, lost, reason, status, thresholds } = view;
   return {
-    ...{ id, status, reason, createdAt, leader, fence },
+    ...withShortId({ id }),
+    ...{ status, reason, createdAt, leader, fence },
     datacenters: datacenters.map(({ job: _job, reason: _reason, ...one }) => one),
     workflows: view.workflows.map(({ attempts, ...workflow }) => ({
       ...workflow,
@@ -25,7 +35,7 @@ export function jobJson(view: JobView): object {
 export function jobText(view: JobView): string {
   const { cores, datacenters, fence, id, leader, name, reason, status, workflows } = view;
   const lines = [
-    `${id}  ${name}`,
+    `${shortIdOf(id)}  ${name}  ${id}`,
     `  ${status}${reason === null ? "" : `: ${reason}`}`,
     `  led by ${leader ?? "nobody now"} (fence ${fence}), ${formatCounted(cores, "core")}`,
   ];

@@ -3,6 +3,7 @@
 import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
+import { shortIdOf } from "../../client/job-names.ts";
 import { doubtOf, isRejected } from "../../core/run/results/doubt.ts";
 import { formatCounted } from "../../core/run/results/format.ts";
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
@@ -16,7 +17,7 @@ import { repeated } from "../option-values.ts";
 import { complain, jsonText } from "../print.ts";
 import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
-import { eventsText, jobJson, jobText } from "./job-text.ts";
+import { eventsText, jobJson, jobText, withShortId } from "./job-text.ts";
 import { UsageError } from "./ledger-target.ts";
 import { asRequired, type UiMode, uiOption, withTrustFlags } from "./run.ts";
 
@@ -39,8 +40,14 @@ interface AttachFlags extends JobsFlags {
   readonly report: readonly string[];
 }
 
+const NAMES = `
+JOB is a short id as "jobs list" prints it, a unique prefix of it or of the whole id, or "last": the newest job.`;
+
 export function registerJobs(program: Command): void {
-  const jobs = program.command("jobs").description("list, follow and control cluster jobs");
+  const jobs = program
+    .command("jobs")
+    .description("list, follow and control cluster jobs")
+    .addHelpText("after", NAMES);
   withJson(jobs.command("list"))
     .description("all jobs that are known")
     .action((flags: JobsFlags) => withCluster("jobs list", flags, (client) => list(client, flags)));
@@ -48,7 +55,7 @@ export function registerJobs(program: Command): void {
     .description("one job: its status, leader, workflows and attempts")
     .action((job: string, flags: JobsFlags) =>
       withCluster("jobs show", flags, async (client) => {
-        const view = await client.status(job);
+        const view = await client.status(await client.jobId(job));
         process.stdout.write(flags.json === true ? `${jsonText(jobJson(view))}\n` : jobText(view));
       }),
     );
@@ -56,40 +63,21 @@ export function registerJobs(program: Command): void {
     .description("what happened to a job, from its log: when, what, by whom, under which token")
     .action((job: string, flags: JobsFlags) =>
       withCluster("jobs events", flags, async (client) => {
-        const events = await client.events(job);
+        const events = await client.events(await client.jobId(job));
         process.stdout.write(
           flags.json === true ? `${jsonText({ events })}\n` : eventsText(events),
         );
       }),
     );
-  const attach = withPlace(jobs.command("attach <job>"))
-    .description("follow a job as if it had been submitted here")
-    .option("--json", "events as lines of JSON, as --ui json")
-    .addOption(uiOption())
-    .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
-    .option("--csv", "also write steps.csv and series.csv")
-    .option("--open", "show the report in the browser when the job is over")
-    .option("--report <name=target>", "also send the results there", repeated, []);
-  withTrustFlags(attach).action((job: string, flags: AttachFlags) =>
-    withCluster("jobs attach", flags, async (client) => {
-      const { env, stdin, stdout } = process;
-      const wish = reportWish(flags.open);
-      const ui = flags.json === true ? "json" : flags.ui;
-      const view = createView({ mode: ui, stdout, stdin, env, report: wish });
-      const silent = ui === "none";
-      const how = { live: !silent, silent };
-      const say = (line: string): void => view.message(line);
-      const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
-      const finishing = { ...flags, wish };
-      process.exitCode = await followJob({ client, job, finishing, view, ...how, reporting });
-    }),
-  );
+  registerAttach(jobs);
   withTrustFlags(withJson(jobs.command("results <job>")))
     .description("write the files of a job that has ended")
     .requiredOption("--out <dir>", "required: folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
     .action((job: string, flags: ResultsFlags) =>
-      withCluster("jobs results", flags, (client) => results(client, job, flags)),
+      withCluster("jobs results", flags, async (client) =>
+        results(client, await client.jobId(job), flags),
+      ),
     );
   control(jobs.command("cancel <job>"), "end it gracefully, with results", () => ({
     kind: "cancel",
@@ -108,6 +96,32 @@ export function registerJobs(program: Command): void {
         throw new UsageError(`"${text}" is not a number above 0 and up to ${SCALE_FACTOR_MAX}`);
       return { kind: "scale", factor };
     },
+  );
+}
+
+function registerAttach(jobs: Command): void {
+  const attach = withPlace(jobs.command("attach <job>"))
+    .description("follow a job as if it had been submitted here")
+    .option("--json", "events as lines of JSON, as --ui json")
+    .addOption(uiOption())
+    .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
+    .option("--csv", "also write steps.csv and series.csv")
+    .option("--open", "show the report in the browser when the job is over")
+    .option("--report <name=target>", "also send the results there", repeated, []);
+  withTrustFlags(attach).action((named: string, flags: AttachFlags) =>
+    withCluster("jobs attach", flags, async (client) => {
+      const job = await client.jobId(named);
+      const { env, stdin, stdout } = process;
+      const wish = reportWish(flags.open);
+      const ui = flags.json === true ? "json" : flags.ui;
+      const view = createView({ mode: ui, stdout, stdin, env, report: wish });
+      const silent = ui === "none";
+      const how = { live: !silent, silent };
+      const say = (line: string): void => view.message(line);
+      const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
+      const finishing = { ...flags, wish };
+      process.exitCode = await followJob({ client, job, finishing, view, ...how, reporting });
+    }),
   );
 }
 
@@ -190,15 +204,18 @@ function control(command: Command, description: string, of: (argument: string) =
   withJson(command)
     .description(description)
     .action((...given: unknown[]) => {
-      const [job, argument] = given as [string, string];
+      const [named, argument] = given as [string, string];
       // Commander gives the arguments, the flags and itself.
       const flags = given.at(-2) as JobsFlags;
       return withCluster(`jobs ${command.name()}`, flags, async (client) => {
         const control = of(argument);
+        const job = await client.jobId(named);
         await client.control(job, control, userInfo().username);
         const taken = { job, taken: control };
         process.stdout.write(
-          flags.json === true ? `${jsonText(taken)}\n` : `${job}: ${command.name()} accepted\n`,
+          flags.json === true
+            ? `${jsonText(taken)}\n`
+            : `${shortIdOf(job)}: ${command.name()} accepted\n`,
         );
       });
     });
@@ -206,10 +223,12 @@ function control(command: Command, description: string, of: (argument: string) =
 
 async function results(client: ClusterClient, job: string, flags: ResultsFlags): Promise<void> {
   const { reason, status, summary } = await client.progress(job, 0, false, false);
-  if (!hasEnded(status)) throw new ClusterError(`${job} is ${status}: it has no results yet`, null);
+  const short = shortIdOf(job);
+  if (!hasEnded(status))
+    throw new ClusterError(`${short} is ${status}: it has no results yet`, null);
   if (summary === null) {
     const why = reason === null ? "" : `: ${reason}`;
-    throw new ClusterError(`${job} is ${status} and left no results${why}`, null);
+    throw new ClusterError(`${short} is ${status} and left no results${why}`, null);
   }
   const { csv, json, out: folder, requireTrusted } = flags;
   const judged = asRequired(summary, requireTrusted);
@@ -220,19 +239,19 @@ async function results(client: ClusterClient, job: string, flags: ResultsFlags):
   else for (const file of files) process.stdout.write(`${file}\n`);
   // The files were asked for, and are there: only a result that must not be relied on is an error here.
   if (!isRejected(judged)) return;
-  complain(`hyperscale jobs results: ${job} is not to be trusted: ${doubtOf(judged)}`);
+  complain(`hyperscale jobs results: ${short} is not to be trusted: ${doubtOf(judged)}`);
   process.exitCode = EXIT_UNTRUSTED;
 }
 
 async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {
   const jobs = await client.jobs();
   if (json === true) {
-    process.stdout.write(`${jsonText({ jobs })}\n`);
+    process.stdout.write(`${jsonText({ jobs: jobs.map(withShortId) })}\n`);
     return;
   }
   for (const { createdAt, id, name, reason, status } of jobs) {
     const why = reason === null ? "" : `  (${reason})`;
     const at = new Date(createdAt).toISOString();
-    process.stdout.write(`${id}  ${status.padEnd(10)} ${at}  ${name}${why}\n`);
+    process.stdout.write(`${shortIdOf(id)}  ${status.padEnd(10)} ${at}  ${name}${why}\n`);
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { type ClusterClient, ClusterError } from "../../client/client.ts";
+import { shortIdOf } from "../../client/job-names.ts";
 import { JsonLog } from "../../host/control/json-log.ts";
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { probeOutputs } from "../../reporters/file/output.ts";
@@ -62,7 +63,7 @@ export function registerSubmit(program: Command): void {
   for (const option of localFlags()) command.addOption(option.hideHelp());
   withRouting(withLogFile(withPlace(withRunFlags(command, SUBMIT_CORES))))
     .option("--idempotency-key <key>", "submitted once, however often it is sent with this key")
-    .option("--rejoin <job>", "follow this job instead, if the cluster still knows it")
+    .option("--rejoin <job>", "follow this job (or last) instead, if the cluster still knows it")
     .option("--tenant <name>", "whose turn it takes in the queue, and whose quota")
     .option("--detach", "print the job's id and end")
     .option("--json", "events as lines of JSON, as --ui json; with --detach one line with the id")
@@ -97,19 +98,27 @@ function refuseLocal({ inspect, samples, trace }: SubmitFlags): void {
     throw new UsageError(`${flag} is of "hyperscale run" alone: a cluster does not have it`);
 }
 
+interface Joined {
+  readonly id: string;
+  /** It had been submitted before. */
+  readonly isFormer: boolean;
+}
+
 /** The job that is to be followed instead, when the cluster knows it. */
 async function joinedOr(
   client: ClusterClient,
   former: string | undefined,
   submit: () => Promise<string>,
-): Promise<string> {
-  if (former === undefined) return submit();
+): Promise<Joined> {
   try {
-    return (await client.status(former)).id;
+    if (former !== undefined) {
+      const { id } = await client.status(await client.jobId(former));
+      return { id, isFormer: true };
+    }
   } catch (error) {
-    if (error instanceof ClusterError && error.reason === "unknownJob") return submit();
-    throw error;
+    if (!(error instanceof ClusterError && error.reason === "unknownJob")) throw error;
   }
+  return { id: await submit(), isFormer: false };
 }
 
 const NOT_KNOWN =
@@ -166,13 +175,13 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const { files, reports, ...prepared } = await prepareJob(target, options, complain);
     const submission = { ...prepared.submission, tenant: flags.tenant ?? null };
     const wanted = [...reportsOf(flags), ...reports];
-    const submitted = (): Promise<string> =>
+    const submitted = (): Promise<Joined> =>
       joinedOr(client, flags.rejoin, () =>
         client.submit(submission, files, flags.idempotencyKey, routing),
       );
     if (flags.detach === true) {
       if (wanted.length > 0) complain(`nothing is reported with --detach: ${REPORT_LATER}`);
-      const id = await submitted();
+      const { id } = await submitted();
       process.stdout.write(flags.json === true ? `${jsonText({ event: "job", id })}\n` : `${id}\n`);
       return EXIT_PASSED;
     }
@@ -181,17 +190,18 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     let say = complain;
     const reporting = await startReportsOfOthers(wanted, run, (line) => say(line));
     const early = new EarlyInterrupt(client);
-    const job = await Promise.race([submitted(), early.givenUp])
+    const joined = await Promise.race([submitted(), early.givenUp])
       .catch(async (error: unknown) => {
         await reporting?.abandon();
         throw error;
       })
       .finally(() => early.end());
-    if (job === null) {
+    if (joined === null) {
       await reporting?.abandon();
       complain(NOT_KNOWN);
       return EXIT_INTERRUPTED;
     }
+    const { id: job, isFormer } = joined;
     const { env, stdin, stdout } = process;
     const wish = reportWish(flags.open);
     const plain = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
@@ -199,7 +209,7 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
       logLines === undefined
         ? plain
         : new LoggedView(new JsonLog("info", { run: target, job }, logLines), plain);
-    view.message(job === flags.rejoin ? `going on with ${job}` : `submitted as ${job}`);
+    view.message(`${isFormer ? "going on with" : "submitted as"} ${shortIdOf(job)}`);
     view.job?.({ id: job, status: null, reason: null });
     say = (line) => view.message(line);
     const live = flags.ui !== "none" || logLines !== undefined;

@@ -7,6 +7,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { shortIdOf } from "../../../src/client/job-names.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { ended, freePort, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
 
@@ -108,9 +109,10 @@ describe("a cluster of one gate, one manager and one worker", () => {
           if (signals.length > 1) await Promise.race([heard, end]);
         }
         const { code, stderr } = await end;
+        const short = shortIdOf(job);
         expect(stderr).toBe(
-          `hyperscale: nobody has confirmed that ${job} is cancelled, and it may still run; ` +
-            `cancel it with: hyperscale jobs cancel ${job}; follow it with: hyperscale jobs attach ${job}\n`,
+          `hyperscale: nobody has confirmed that ${short} is cancelled, and it may still run; ` +
+            `cancel it with: hyperscale jobs cancel ${short}; follow it with: hyperscale jobs attach ${short}\n`,
         );
         expect(code).toBe(130);
       },

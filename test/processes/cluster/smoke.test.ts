@@ -8,6 +8,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterClient } from "../../../src/client/client.ts";
+import { shortIdOf } from "../../../src/client/job-names.ts";
 import type { RunSummary } from "../../../src/core/run/results/model.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
@@ -73,6 +74,8 @@ describe("a cluster of three managers and two workers", () => {
       // It knows one manager, which may be the one that is killed.
       const submitted = ended(submit(out, ...cluster.placeOf("m1")));
       const { id, leader } = await running(0);
+      expect(await client.jobId(shortIdOf(id).slice(0, 6))).toBe(id);
+      expect(await client.jobId("last")).toBe(id);
       await cluster.end(leader ?? "", "SIGKILL");
       await until(async () => {
         const now = await client.status(id);

@@ -1,6 +1,7 @@
 /** What operators and tools are shown of a cluster: jobs, nodes and datacenters, by whichever gate they ask. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { shortIdOf } from "../../../src/client/job-names.ts";
 import type { DatacenterView, JobView, NodeView } from "../../../src/core/tiers/messages.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { LocalCluster, MS_MAX, until } from "./local-cluster.ts";
@@ -101,7 +102,7 @@ describe("three gates, three managers and a worker", () => {
       expect((await json<JobView>("jobs", "show", first)).reason).toContain("place 1 of 2");
       const { stdout } = await cluster.command("jobs", "list");
       for (const [at, job] of jobs.entries()) {
-        const line = stdout.split("\n").find((one) => one.startsWith(job));
+        const line = stdout.split("\n").find((one) => one.startsWith(shortIdOf(job)));
         expect(line).toContain("QUEUED");
         expect(line).toContain(`place ${at + 1} of 2 in the queue`);
       }
