@@ -1,7 +1,7 @@
 /** `hyperscale queue …`: nodes and clients of the durable task queue. */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
+import { hostname, userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
@@ -9,8 +9,9 @@ import { QueueError } from "../../core/queue/errors.ts";
 import { isLoopback } from "../../host/control/guard.ts";
 import type { ServiceProcess } from "../../host/control/service-process.ts";
 import { readTokenFile } from "../../host/control/token.ts";
+import type { ExecutorUser } from "../../host/executor-user.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
-import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
+import { LOG_THRESHOLDS, type Log, type LogThreshold } from "../../host/ports/log.ts";
 import type { NodeOptions } from "../../queue/node.ts";
 import { listed } from "../option-values.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
@@ -28,6 +29,7 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly role: "auto" | "leader" | "worker" | "observer";
   readonly executors?: string;
   readonly executorMemory?: number;
+  readonly executorUser?: string;
   readonly allowCommand?: readonly string[];
   readonly allowHttp?: readonly string[];
   readonly workflows?: string;
@@ -152,6 +154,13 @@ function withExecutors(command: Command): Command {
       "TypeScript or JavaScript file whose exports are executors; each execution has its own process",
     )
     .option("--executor-memory <MiB>", "that one execution may hold (default: 512)", parseCount)
+    .addOption(
+      new Option(
+        "--executor-user <name>",
+        "user that executors and load tests run as when started as root; root keeps this node's rights " +
+          "(default: nobody)",
+      ).env("HYPERSCALE_EXECUTOR_USER"),
+    )
     .option(
       "--allow-command <program...>",
       "programs the command executor may start (default: executor off)",
@@ -221,7 +230,7 @@ function withLoadtests(command: Command): Command {
     .option("--no-bundles", "run no workflow files that come with tasks")
     .option(
       "--client-bundles",
-      "run those of clients' tokens, too: their code has this node's rights",
+      "run those of clients' tokens, too: whoever has one runs code here (see --executor-user)",
     )
     .option(
       "--gate <host:port>",
@@ -268,9 +277,12 @@ async function startNode(options: StartOptions): Promise<void> {
   onSignals(service);
   if (process.stdout.isTTY) service.greet(startingText(options));
   try {
-    const isolated = options.executors === undefined ? undefined : await isolate(options);
+    const user = await userOf(options, service.log);
+    const isolated = options.executors === undefined ? undefined : await isolate(options, user);
     const own = isolated?.executors ?? {};
-    const node = await QueueNode.start(await nodeOptions(options, nodeId, service, own));
+    const node = await QueueNode.start(
+      await nodeOptions({ ...options, user }, nodeId, service, own),
+    );
     const { gracePeriodMs } = node.settings;
     service.serve({
       stop: async (requester) => {
@@ -323,7 +335,7 @@ function nodeIdOf({ nodeId, database, dataDir }: StartOptions): string {
 }
 
 async function nodeOptions(
-  options: StartOptions,
+  options: StartOptions & { readonly user: ExecutorUser | null },
   nodeId: string,
   { log, background }: ServiceProcess,
   own: NodeOptions["executors"],
@@ -354,7 +366,10 @@ async function nodeOptions(
   }
   const cluster = await clusterOf(options);
   const builtin = builtinExecutors({
-    commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
+    commands:
+      options.allowCommand === undefined
+        ? undefined
+        : { allow: options.allowCommand, user: options.user },
     http: options.allowHttp === undefined ? undefined : { allow: options.allowHttp },
     loadtest: {
       resultsDirectory: join(options.dataDir, "loadtests"),
@@ -362,6 +377,7 @@ async function nodeOptions(
       // Without a token every user of the machine could run code as this one.
       bundles: options.bundles && options.open !== true,
       cluster,
+      user: options.user,
     },
   });
   return {
@@ -386,6 +402,22 @@ async function nodeOptions(
         ...auditBoundsOf(options),
       }),
   };
+}
+
+/** Whom the code of executors and load tests runs as; the log says it. */
+async function userOf(
+  { clientBundles, executorUser }: StartOptions,
+  log: Log,
+): Promise<ExecutorUser | null> {
+  const { executorRights, rightsText } = await import("../../host/executor-user.ts");
+  const { loadtestProgram } = await import("../../queue/executors/loadtest-program.ts");
+  const rights = executorRights({ name: executorUser, program: loadtestProgram });
+  const { user } = rights;
+  // Tasks of clients hold code of others only where that is allowed.
+  const level = user === null && clientBundles === true ? "warn" : "info";
+  const as = user?.name ?? userInfo().username;
+  log.event(level, "queue.job-code", { as, meaning: rightsText(rights) });
+  return user;
 }
 
 /** The cluster that load tests may ask for, as options of `hyperscale submit`. */
@@ -429,11 +461,14 @@ function tokenFileOf(options: StartOptions): string | undefined {
   return join(options.dataDir, TOKEN_FILE);
 }
 
-async function isolate({ executors = "", executorMemory }: StartOptions) {
+async function isolate(
+  { executors = "", executorMemory }: StartOptions,
+  user: ExecutorUser | null,
+) {
   const { isolateExecutors } = await import("../../queue/isolation/isolate.ts");
   return isolateExecutors(
     executors,
-    executorMemory === undefined ? {} : { memoryMb: executorMemory },
+    executorMemory === undefined ? { user } : { user, memoryMb: executorMemory },
   );
 }
 

@@ -6,6 +6,7 @@
 
 import { spawn } from "node:child_process";
 import { z } from "zod";
+import { asUser, type ExecutorUser } from "../../host/executor-user.ts";
 import { GROUP_LEADER, signalGroup } from "../../host/process-group.ts";
 import { startTimer, type Timer } from "../../host/timer.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
@@ -14,6 +15,8 @@ import { parseInput } from "./input.ts";
 export interface CommandPolicy {
   /** Exact program names or paths. */
   readonly allow: readonly string[];
+  /** Whom they run as. Default: the user of this process. */
+  readonly user?: ExecutorUser | null;
 }
 
 const schema = z.strictObject({
@@ -42,6 +45,7 @@ export function commandExecutor(policy: CommandPolicy): Executor {
       stdin: input.stdin,
       timeoutMs: input.timeout_ms,
       signal: context.signal,
+      user: policy.user,
       environment: { PATH: process.env["PATH"] ?? "" },
       onLine: (line) => context.log(line),
     });
@@ -59,6 +63,8 @@ interface ProgramOptions {
   readonly timeoutMs?: number | undefined;
   readonly signal: ExecutionContext["signal"];
   readonly environment: NodeJS.ProcessEnv;
+  /** Whom it runs as; null and undefined: the user of this process. */
+  readonly user?: ExecutorUser | null | undefined;
   readonly cwd?: string | undefined;
   /** How long it may take to end after it was told to. */
   readonly killAfterMs?: number | undefined;
@@ -85,6 +91,7 @@ export function runProgram(
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       ...GROUP_LEADER,
+      ...asUser(options.user ?? null),
       env: options.environment,
       stdio: ["pipe", "pipe", "pipe"],
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

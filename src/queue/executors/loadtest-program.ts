@@ -4,6 +4,7 @@
  */
 
 import { fileURLToPath } from "node:url";
+import { asUser, type ExecutorUser } from "../../host/executor-user.ts";
 import {
   EXIT_INTERRUPTED,
   EXIT_PASSED,
@@ -23,6 +24,8 @@ export interface Loadtest {
   /** Options of load and judgement. */
   readonly args: readonly string[];
   readonly out: string;
+  /** Whom it runs as; null: the user of this process. */
+  readonly user: ExecutorUser | null;
 }
 
 /** What `--ui json` says of a job of the cluster. */
@@ -51,11 +54,15 @@ interface Telling {
 }
 
 /** Works from src/ and from dist/ alike: both are two levels below the package. */
-const program = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
+export const loadtestProgram = fileURLToPath(
+  new URL("../../../bin/hyperscale.js", import.meta.url),
+);
 /** Loaded into the child before anything else: a test whose node was killed must not load on. */
 const endWithParent = new URL("../../../bin/end-with-parent.mjs", import.meta.url).href;
 const PARENT = "HYPERSCALE_LOADTEST_PARENT";
 const KILL_MS = "HYPERSCALE_LOADTEST_KILL_MS";
+/** As tools/bootstrap.mjs has it. */
+const BUILT = "HYPERSCALE_BUILT";
 const WORDS_CHARACTERS_MAX = 2_000;
 
 export function runHere(test: Loadtest, context: ExecutionContext): Promise<LoadtestOutcome> {
@@ -65,18 +72,18 @@ export function runHere(test: Loadtest, context: ExecutionContext): Promise<Load
 
 export async function runLoadtest(
   command: readonly string[],
-  { target, cwd, title, args, out }: Loadtest,
+  { target, cwd, title, args, out, user }: Loadtest,
   { context, onFigures, onJob, killAfterMs }: Telling,
 ): Promise<LoadtestOutcome> {
   let job: ToldJob | null = null;
   const called = title === undefined ? [] : [`--title=${title}`];
-  const words = ["--import", endWithParent, program, ...command, ...args, ...called];
+  const words = ["--import", endWithParent, loadtestProgram, ...command, ...args, ...called];
   const ended = await runProgram(
     process.execPath,
     [...words, "--ui", "json", "--out", out, "--", target],
     {
-      ...{ cwd, killAfterMs, signal: context.signal },
-      environment: environmentOf(process.env, killAfterMs),
+      ...{ cwd, killAfterMs, user, signal: context.signal },
+      environment: environmentOf(user, killAfterMs),
       onLine: (line) => {
         const { event, ...told } = readLine(line);
         if (event === "figures") onFigures(told);
@@ -124,11 +131,17 @@ export function checkOutcome({ code, signal, words, job }: LoadtestOutcome): boo
 }
 
 /** Workflows may need the operator's variables; what belongs to the queue itself is not theirs. */
-function environmentOf(own: NodeJS.ProcessEnv, killAfterMs: number | undefined): NodeJS.ProcessEnv {
+function environmentOf(
+  user: ExecutorUser | null,
+  killAfterMs: number | undefined,
+): NodeJS.ProcessEnv {
+  const own = asUser(user).env ?? process.env;
   const kept = Object.entries(own).filter(([name]) => !/^(HYPERSCALE_|PG[A-Z])/.test(name));
   return {
     ...Object.fromEntries(kept),
     [PARENT]: String(process.pid),
+    // Another user cannot build a checkout; his node has.
+    ...(user === null ? {} : { [BUILT]: "1" }),
     ...(killAfterMs === undefined ? {} : { [KILL_MS]: String(killAfterMs) }),
   };
 }

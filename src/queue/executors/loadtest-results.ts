@@ -1,9 +1,10 @@
 /** What a load test wrote: kept with its task, and judged. */
 
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { errorText } from "../../core/base/error-text.ts";
 import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
+import { type LoadtestFolder, readResult } from "./loadtest-folder.ts";
 
 /** Room for the rest of the result within the limit on payloads. */
 const SUMMARY_CHARACTERS_MAX = 768 * 1024;
@@ -17,20 +18,26 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 /** What the run wrote goes with the task; a file that is too large stays on this node, and is named. */
 export async function leaveFiles(
-  out: string,
+  { kept, out, user }: LoadtestFolder,
   context: ExecutionContext,
 ): Promise<{ readonly files: readonly string[]; readonly left_on_node?: readonly string[] }> {
   const files: string[] = [];
   const left: string[] = [];
   for (const { name } of readdirSync(out, { withFileTypes: true }).filter((one) => one.isFile())) {
+    const content = readResult(join(out, name), user);
     try {
       const type = MEDIA_TYPES[extname(name)];
-      await context.attach(name, readFileSync(join(out, name)), type);
+      await context.attach(name, content, type);
       files.push(name);
     } catch (error) {
       context.signal.throwIfAborted();
-      context.log(`${join(out, name)} could not be stored: ${errorText(error)}`);
-      left.push(join(out, name));
+      const place = join(kept, name);
+      if (kept !== out) {
+        mkdirSync(kept, { recursive: true, mode: 0o700 });
+        writeFileSync(place, content, { mode: 0o600 });
+      }
+      context.log(`${place} could not be stored: ${errorText(error)}`);
+      left.push(place);
     }
   }
   if (left.length > 0) return { files, left_on_node: left };
@@ -41,10 +48,10 @@ export async function leaveFiles(
 type Summary = Readonly<Record<string, unknown>>;
 
 /** Null when it wrote none. */
-export function summaryIn(directory: string): Summary | null {
-  const file = join(directory, "summary.json");
+export function summaryIn({ out, user }: LoadtestFolder): Summary | null {
+  const file = join(out, "summary.json");
   if (!existsSync(file)) return null;
-  const summary: unknown = JSON.parse(readFileSync(file, "utf8"));
+  const summary: unknown = JSON.parse(readResult(file, user).toString("utf8"));
   if (summary === null || typeof summary !== "object")
     throw new NotRetryable("the summary of the load test is not an object");
   return summary as Summary;

@@ -6,14 +6,16 @@
  * of one folder, or none.
  */
 
-import { existsSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import type { ExecutorUser } from "../../host/executor-user.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 import { runOnCluster } from "./loadtest-cluster.ts";
-import { checkOutcome, type Loadtest, runHere } from "./loadtest-program.ts";
+import { giveFolder, type LoadtestFolder, openFolder } from "./loadtest-folder.ts";
+import { checkOutcome, type Loadtest, type LoadtestOutcome, runHere } from "./loadtest-program.ts";
 import { bounded, doubtIn, leaveFiles, reasonsOf, summaryIn } from "./loadtest-results.ts";
 
 export interface LoadtestPolicy {
@@ -25,6 +27,11 @@ export interface LoadtestPolicy {
   readonly bundles: boolean;
   /** How the cluster is reached, as arguments of `hyperscale submit`; undefined knows none. */
   readonly cluster?: readonly string[] | undefined;
+  /**
+   * Whom tests on this node run as. Default: the user of this process. Tests on a cluster are submitted by this
+   * process's user, who has the cluster's credentials.
+   */
+  readonly user?: ExecutorUser | null;
 }
 
 const VARIABLES_MAX = 100;
@@ -137,28 +144,42 @@ export function loadtestExecutor(policy: LoadtestPolicy): Executor {
     if (cluster && policy.cluster === undefined)
       throw new NotRetryable("this node knows no cluster: start it with --gate or --manager");
     const name = `task-${context.taskId}-attempt-${context.attempt}`;
-    const out = resolve(policy.resultsDirectory, name);
-    const folder = `${out}-bundle`;
-    mkdirSync(out, { recursive: true, mode: 0o700 });
-    const outcome = await targetOf(input, policy, { context, folder })
-      .then((target) => {
-        const variables = Object.entries(input.env).map(([key, one]) => `--env=${key}=${one}`);
-        const test = { ...target, out, args: [...input.args, ...variables] };
-        if (policy.cluster === undefined || !cluster) return runHere(test, context);
-        return runOnCluster(test, policy.cluster, context);
-      })
-      .finally(() => rmSync(folder, { recursive: true, force: true }));
-    context.signal.throwIfAborted();
-    // Also of a test that came to no verdict: they tell more than its last words.
-    const summary = summaryIn(out);
-    const files = await leaveFiles(out, context);
-    const passed = checkOutcome(outcome);
-    if (summary === null) throw new NotRetryable("the load test ended without a summary");
-    if (!passed && onFailedThreshold === "fail")
-      throw new NotRetryable(`the load test failed: ${reasonsOf(summary)}`);
-    const verdict = !passed ? "failed" : doubtIn(summary) === null ? "passed" : "untrusted";
-    return { verdict, exit_code: outcome.code, ...files, ...bounded(summary) };
+    const user = cluster ? null : (policy.user ?? null);
+    const folder = openFolder(join(policy.resultsDirectory, name), user);
+    try {
+      const { out } = folder;
+      const target = await targetOf(input, policy, { context, folder });
+      const variables = Object.entries(input.env).map(([key, one]) => `--env=${key}=${one}`);
+      const test = { ...target, out, user, args: [...input.args, ...variables] };
+      const outcome =
+        policy.cluster === undefined || !cluster
+          ? await runHere(test, context)
+          : await runOnCluster(test, policy.cluster, context);
+      context.signal.throwIfAborted();
+      // Also of a test that came to no verdict: they tell more than its last words.
+      const summary = summaryIn(folder);
+      const files = await leaveFiles(folder, context);
+      return judge(outcome, { summary, files, onFailedThreshold });
+    } finally {
+      folder.close();
+    }
   };
+}
+
+interface Left {
+  readonly summary: ReturnType<typeof summaryIn>;
+  readonly files: Awaited<ReturnType<typeof leaveFiles>>;
+  readonly onFailedThreshold: LoadtestInput["on_failed_threshold"];
+}
+
+/** The result of the task; throws when the test failed. */
+function judge(outcome: LoadtestOutcome, { summary, files, onFailedThreshold }: Left): object {
+  const passed = checkOutcome(outcome);
+  if (summary === null) throw new NotRetryable("the load test ended without a summary");
+  if (!passed && onFailedThreshold === "fail")
+    throw new NotRetryable(`the load test failed: ${reasonsOf(summary)}`);
+  const verdict = !passed ? "failed" : doubtIn(summary) === null ? "passed" : "untrusted";
+  return { verdict, exit_code: outcome.code, ...files, ...bounded(summary) };
 }
 
 /** A bundle is named as in its folder: the same in every attempt, on every node, and in reports. */
@@ -166,7 +187,7 @@ type Target = Pick<Loadtest, "target" | "cwd" | "title">;
 
 interface BundlePlace {
   readonly context: ExecutionContext;
-  readonly folder: string;
+  readonly folder: LoadtestFolder;
 }
 
 async function targetOf(
@@ -187,11 +208,12 @@ async function targetOf(
     bytes += content.length;
     if (bytes > QUEUE_LIMITS.fileBytesMax)
       throw new NotRetryable(`the files of a task have ${QUEUE_LIMITS.fileBytesMax} bytes at most`);
-    const place = join(folder, one.path);
+    const place = join(folder.bundle, one.path);
     mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
     writeFileSync(place, content, { mode: 0o600 });
   }
-  return { target, cwd: folder, title: name };
+  giveFolder(folder.bundle, folder.user);
+  return { target, cwd: folder.bundle, title: name };
 }
 
 function namedTarget(file: string, workflows: string | undefined): string {

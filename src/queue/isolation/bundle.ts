@@ -1,12 +1,13 @@
 /** A user's executors file, TypeScript or JavaScript, as one module that processes load. */
 
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
 import { errorText } from "../../core/base/error-text.ts";
 import { QueueError } from "../../core/queue/errors.ts";
+import type { ExecutorUser } from "../../host/executor-user.ts";
 
 export interface ExecutorsBundle {
   readonly module: string;
@@ -14,7 +15,11 @@ export interface ExecutorsBundle {
   readonly remove: () => void;
 }
 
-export async function bundleExecutors(file: string): Promise<ExecutorsBundle> {
+/** `user` may read the bundle and not change it; null leaves it to the user of this process. */
+export async function bundleExecutors(
+  file: string,
+  user: ExecutorUser | null,
+): Promise<ExecutorsBundle> {
   const path = resolve(file);
   const folder = mkdtempSync(join(tmpdir(), "hyperscale-executors-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
@@ -36,6 +41,7 @@ export async function bundleExecutors(file: string): Promise<ExecutorsBundle> {
       },
       plugins: [ownPackage],
     });
+    if (user !== null) letRead(user, { folder, module });
     return { module, remove };
   } catch (error) {
     remove();
@@ -44,6 +50,12 @@ export async function bundleExecutors(file: string): Promise<ExecutorsBundle> {
       cause: error,
     });
   }
+}
+
+function letRead({ gid }: ExecutorUser, place: { folder: string; module: string }): void {
+  for (const path of Object.values(place)) chownSync(path, 0, gid);
+  chmodSync(place.module, 0o640);
+  chmodSync(place.folder, 0o750);
 }
 
 /** A built file of this room or of the one above it: beside this one, or in dist/ when run from source. */

@@ -4,6 +4,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { errorText } from "../../core/base/error-text.ts";
+import { asUser, type ExecutorUser } from "../../host/executor-user.ts";
 import { GROUP_LEADER, signalGroup } from "../../host/process-group.ts";
 import { startTimer } from "../../host/timer.ts";
 import type { TaskFailure } from "../api/types.ts";
@@ -16,6 +17,8 @@ export interface ChildOptions {
   /** The file that the module was made from, for people. */
   readonly source: string;
   readonly memoryMb: number;
+  /** Whom its code runs as; null leaves it the rights of this process. */
+  readonly user: ExecutorUser | null;
 }
 
 interface Running {
@@ -48,6 +51,7 @@ export class Child {
     this.#options = options;
     this.#process = fork(fileURLToPath(builtFile("./child-main.js")), [], {
       ...GROUP_LEADER,
+      ...asUser(options.user),
       serialization: "advanced",
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       execArgv: ["--enable-source-maps", `--max-old-space-size=${options.memoryMb}`],

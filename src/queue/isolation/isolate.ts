@@ -10,6 +10,7 @@
 
 import { errorText } from "../../core/base/error-text.ts";
 import { QueueError } from "../../core/queue/errors.ts";
+import type { ExecutorUser } from "../../host/executor-user.ts";
 import { startTimer, type Timer } from "../../host/timer.ts";
 import type { EncodedResult, ExecutionContext, Executor, Executors } from "../worker/executor.ts";
 import { bundleExecutors, type ExecutorsBundle } from "./bundle.ts";
@@ -19,6 +20,8 @@ import type { LoadedExecutor } from "./messages.ts";
 export interface IsolationOptions {
   /** What one execution may hold in memory, in MiB; more ends its process. Default 512. */
   readonly memoryMb?: number;
+  /** Whom executions run as; this process has to be root. Default: the user of this process. */
+  readonly user?: ExecutorUser | null;
 }
 
 export interface IsolatedExecutors {
@@ -37,10 +40,10 @@ const IDLE_LOOKS_MAX = 120;
 /** The executors of a module, run in processes of their own. */
 export async function isolateExecutors(
   file: string,
-  { memoryMb = MEMORY_MB }: IsolationOptions = {},
+  { memoryMb = MEMORY_MB, user = null }: IsolationOptions = {},
 ): Promise<IsolatedExecutors> {
-  const bundle = await bundleExecutors(file);
-  const pool = new ChildPool(bundle, { module: bundle.module, source: file, memoryMb });
+  const bundle = await bundleExecutors(file, user);
+  const pool = new ChildPool(bundle, { module: bundle.module, source: file, memoryMb, user });
   try {
     const loaded = await pool.begin();
     const executors: Record<string, Executor> = {};
@@ -51,7 +54,8 @@ export async function isolateExecutors(
     return { executors, close: () => pool.close() };
   } catch (error) {
     await pool.close();
-    const problem = `cannot load executors from ${file}: ${errorText(error)}`;
+    const whose = user === null ? "" : ` (as user ${user.name}, see --executor-user)`;
+    const problem = `cannot load executors from ${file}${whose}: ${errorText(error)}`;
     throw new QueueError("INVALID_PARAMS", problem, { cause: error });
   }
 }

@@ -94,7 +94,9 @@ describe("what a node keeps to itself", () => {
          calm: () => "calm",
        };`,
     );
-    const { url, node } = await start(["--executors", file, "--executor-memory", "64"]);
+    // Another user could not write into the directory of this test.
+    const limits = ["--executor-memory", "64", "--executor-user", "root"];
+    const { url, node } = await start(["--executors", file, ...limits]);
     const client = new QueueClient(url);
     await client.submit({ executor: "loops" });
     const eats = await client.submit({ executor: "eats", max_attempts: 2 });
