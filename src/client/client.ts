@@ -5,6 +5,7 @@
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { assertNever } from "../core/base/assert.ts";
+import { errorText } from "../core/base/error-text.ts";
 import type { Address } from "../core/base/ids.ts";
 import { Random } from "../core/base/random.ts";
 import {
@@ -22,7 +23,6 @@ import {
   type NodeView,
   type Progress,
   type Refusal,
-  type RefusalReason,
   type Routing,
   refusal,
   type Submission,
@@ -45,11 +45,15 @@ import type { Hello } from "../wire/hello.ts";
 import { KeyRing } from "../wire/key-ring.ts";
 import type { StreamEnvelope } from "../wire/registry.ts";
 import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
+import { placesIn, resolveNames } from "./addresses.ts";
+import { ClusterError } from "./errors.ts";
 import { helloProblem, type NameOf, requestProblem } from "./fitting.ts";
 import { findJob, isJobNickname } from "./job-names.ts";
 
+export { ClusterError } from "./errors.ts";
+
 interface ClusterAddress {
-  /** "127.0.0.1:7700": all managers that are known; one that answers is enough. */
+  /** "127.0.0.1:7700" or "gate.example:7700": all that are known; one that answers is enough. */
   readonly managers: readonly string[];
   /** A client's secret, or the cluster's. */
   readonly secret: string;
@@ -59,23 +63,6 @@ interface ClusterAddress {
   readonly datacenter?: string;
   /** How options are called where the user wrote them; by their own names by default. */
   readonly nameOf?: NameOf;
-}
-
-/** What a cluster does not do, with the reason it gives. */
-export class ClusterError extends Error {
-  override readonly name = "ClusterError";
-  /** Null: nobody answered. */
-  readonly reason: RefusalReason | null;
-
-  constructor(message: string, reason: RefusalReason | null) {
-    super(message);
-    this.reason = reason;
-  }
-
-  /** Asked again later it may be answered: nobody was there, or whoever leads was not found. */
-  get isPassing(): boolean {
-    return this.reason === null || this.reason === "retry" || this.reason === "notLeader";
-  }
 }
 
 /** One attempt at one manager. */
@@ -118,12 +105,19 @@ export class ClusterClient {
   readonly #loop: Loop;
   readonly #driven: Driven<ClientInput>;
   readonly #streams: StreamDriver;
-  readonly #background = new Background(() => undefined);
+  readonly #background = new Background((_name, error) => {
+    this.#nameProblem = errorText(error);
+  });
   /** Jobs that it was told are accepted. */
   readonly #accepted = new Set<string>();
   readonly #waiting = new Map<number, (answered: Answered) => void>();
   readonly #random = new Random(randomUUID());
   readonly #nameOf: NameOf;
+  /** Null once the host names among its addresses are resolved. */
+  #resolve: (() => Promise<readonly Address[]>) | null;
+  /** Of somebody to ask. */
+  #hasAddress: boolean;
+  #nameProblem: string | null = null;
   #ids = 1;
   #answers = 0;
   #isClosed = false;
@@ -142,7 +136,10 @@ export class ClusterClient {
     const problem = helloProblem(hello, nameOf);
     if (problem !== null) throw new ClusterError(problem, "invalid");
     this.#nameOf = nameOf;
-    const options = { hello, managers: managers as readonly Address[], ring: made.ring };
+    const { names, numeric } = placesIn(managers);
+    this.#resolve = names.length === 0 ? null : () => resolveNames(names, (ms) => this.pause(ms));
+    this.#hasAddress = numeric.length > 0;
+    const options = { hello, managers: numeric, ring: made.ring };
     this.#machine = new ClientProcess(
       { ...options, entropy: randomBytes, compressor: deflate },
       this.#random.fork("links"),
@@ -153,6 +150,7 @@ export class ClusterClient {
     this.#driven = this.#loop.add(this.#machine, { kind: "tick" }, (effect) => this.#run(effect));
     this.#streams = new StreamDriver(this.#port, (input) => this.#driven.push(input));
     this.#driven.push({ kind: "start" });
+    if (this.#hasAddress) this.#background.run("names", () => this.#findNames());
   }
 
   /** Connects in the background; the first question waits for it. */
@@ -324,10 +322,20 @@ export class ClusterClient {
     return (await this.#decide(value)).answer;
   }
 
+  /** Names are resolved once; as long as none has an address each request tries again. */
+  async #findNames(): Promise<void> {
+    for (const address of (await this.#resolve?.()) ?? []) {
+      this.#hasAddress = true;
+      this.#driven.push({ kind: "turn", to: address });
+    }
+    this.#resolve = null;
+  }
+
   /** Asks one manager after the other until one decides. */
   async #decide(value: ClientRequest): Promise<Decided> {
     const problem = requestProblem(value, this.#nameOf);
     if (problem !== null) throw new ClusterError(problem, "invalid");
+    if (!this.#hasAddress) await this.#findNames();
     const job = "job" in value && this.#accepted.has(value.job) ? value.job : null;
     const delays = new RetryDelays(RETRY, this.#random);
     const asking = new Asking(job, performance.now());
@@ -346,7 +354,8 @@ export class ClusterClient {
 
   #unanswered(last: Refusal | null): ClusterError {
     if (last !== null) return new ClusterError(last.message, last.reason);
-    const problems = this.#machine.problems();
+    const unnamed = this.#nameProblem === null ? [] : [this.#nameProblem];
+    const problems = [...this.#machine.problems(), ...unnamed];
     const detail = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
     const { isRefused } = this.#machine;
     const what = isRefused ? "this client is not taken in" : "nobody answers";

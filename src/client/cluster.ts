@@ -34,7 +34,7 @@ const SILENT_MS_MAX = 600_000;
 const PREPARED_AT_ONCE = 2;
 
 export interface ConnectOptions {
-  /** "10.0.0.1:7700": gates, or managers of a cluster without gates. One that answers is enough. */
+  /** "10.0.0.1:7700" or "gate.example:7700": gates, or managers of a cluster without. One that answers is enough. */
   readonly addresses: readonly string[];
   /** A client's secret, as `client.key` has it. */
   readonly secret: string;

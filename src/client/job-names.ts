@@ -69,5 +69,5 @@ function matchesOf(text: string, jobs: readonly Named[]): readonly Named[] {
 
 function unknownProblem(text: string, count: number): string {
   if (count === 0) return `there is no job "${text}": the cluster remembers none`;
-  return `there is no job "${text}"; "hyperscale jobs list" shows the ${count} that are remembered`;
+  return `there is no job "${text}"; "hyperscale jobs list" shows all that are remembered`;
 }

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { ClusterClient, ClusterError } from "../../client/client.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
-import { parseAddress } from "../../wire/address.ts";
 import { parseSecrets } from "../../wire/secret.ts";
 import { listed } from "../option-values.ts";
 import { complain } from "../print.ts";
@@ -109,10 +108,6 @@ export function placeOf(flags: PlaceFlags): Parameters<typeof ClusterClient.open
       `no local cluster found in ${dir}. Start one with "hyperscale cluster up", or name gates ` +
         "with --gate",
     );
-  for (const text of found) {
-    const parsed = parseAddress(text);
-    if (!parsed.ok) throw new UsageError(`${text}: ${parsed.problem}`);
-  }
   const file =
     flags.credentials ?? process.env["HYPERSCALE_CREDENTIALS"] ?? local?.credentials ?? null;
   if (file === null)

@@ -1,0 +1,20 @@
+/** Errors of a cluster's client. */
+
+import type { RefusalReason } from "../core/tiers/messages.ts";
+
+/** What a cluster does not do, with the reason it gives. */
+export class ClusterError extends Error {
+  override readonly name = "ClusterError";
+  /** Null: nobody answered. */
+  readonly reason: RefusalReason | null;
+
+  constructor(message: string, reason: RefusalReason | null) {
+    super(message);
+    this.reason = reason;
+  }
+
+  /** Asked again later it may be answered: nobody was there, or whoever leads was not found. */
+  get isPassing(): boolean {
+    return this.reason === null || this.reason === "retry" || this.reason === "notLeader";
+  }
+}
