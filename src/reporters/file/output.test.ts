@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { newResultsFolder, OutputError, probeOutputs, writeOutputs } from "./output.ts";
@@ -23,6 +23,22 @@ describe("writing results", () => {
     expect(paths).toEqual(["summary.json", "report.html", "junit.xml"].map((f) => join(folder, f)));
     expect((await readdir(folder)).sort()).toEqual(["junit.xml", "report.html", "summary.json"]);
     expect(JSON.parse(await readFile(join(folder, "summary.json"), "utf8"))).toEqual(run);
+  });
+
+  it("keeps others from reading results in a folder of its own, and not in a named one", async () => {
+    const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+    const before = process.cwd();
+    const umask = process.umask(0o022);
+    process.chdir(place);
+    try {
+      const [file = ""] = await writeOutputs(run, { page });
+      expect([await modeOf(file), await modeOf(dirname(file))]).toEqual(["600", "700"]);
+      const [named = ""] = await writeOutputs(run, { folder: "named", page });
+      expect([await modeOf(named), await modeOf("named")]).toEqual(["644", "755"]);
+    } finally {
+      process.chdir(before);
+      process.umask(umask);
+    }
   });
 
   it("adds the CSV files when asked", async () => {

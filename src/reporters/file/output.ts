@@ -16,6 +16,10 @@ import { summaryJson } from "./summary-json.ts";
 const RESULTS_FOLDER = "hyperscale-results";
 /** Runs of the same name in the same second before we give up looking for a free folder. */
 const SAME_SECOND_MAX = 1_000;
+/** Results may hold secrets: of a folder that we choose, nobody else reads them. */
+const PRIVATE = { folder: 0o700, file: 0o600 } as const;
+/** A folder that was named may be shared on purpose, as with the collector of a CI server; the umask decides. */
+const SHARED_FILE = 0o666;
 const SLUG_LENGTH_MAX = 40;
 
 interface OutputOptions {
@@ -50,7 +54,8 @@ export async function writeOutputs(
   let written: string[];
   try {
     await makeFolder(folder);
-    written = await writeTogether(folder, files);
+    const mode = options.folder === undefined ? PRIVATE.file : SHARED_FILE;
+    written = await writeTogether(folder, files, mode);
   } catch (error) {
     const problem = explain(error, folder);
     const kept = await keepElsewhere(files);
@@ -99,7 +104,7 @@ async function removeEmpty(innermost: string, outermost: string): Promise<void> 
 async function keepElsewhere(files: readonly (readonly [string, string])[]): Promise<string> {
   try {
     const place = await mkdtemp(join(tmpdir(), "hyperscale-results-"));
-    await writeTogether(place, files);
+    await writeTogether(place, files, PRIVATE.file);
     return `; they are in ${place} instead`;
   } catch {
     // Nowhere to write: the terminal still shows the summary.
@@ -128,7 +133,7 @@ export async function newResultsFolder(
 
 async function created(folder: string): Promise<boolean> {
   try {
-    await mkdir(folder);
+    await mkdir(folder, { mode: PRIVATE.folder });
     return true;
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;
@@ -139,6 +144,7 @@ async function created(folder: string): Promise<boolean> {
 async function writeTogether(
   folder: string,
   files: readonly (readonly [string, string])[],
+  mode: number,
 ): Promise<string[]> {
   const moves = files.map(([name, text]) => ({
     text,
@@ -146,7 +152,7 @@ async function writeTogether(
     to: join(folder, name),
   }));
   try {
-    for (const { from, text } of moves) await writeFile(from, text);
+    for (const { from, text } of moves) await writeFile(from, text, { mode });
     for (const { from, to } of moves.toReversed()) await rename(from, to);
   } catch (error) {
     for (const { from } of moves) await rm(from, { force: true });
