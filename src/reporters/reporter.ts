@@ -66,6 +66,8 @@ export interface SampledCalls {
 export interface DeliveryCounts {
   readonly sent: number;
   readonly dropped: number;
+  /** Nobody acknowledges what was sent. */
+  readonly unconfirmed?: true;
   /** The last thing that went wrong, without secrets. */
   readonly problem: string | null;
 }

@@ -168,6 +168,7 @@ function outcomeOf({ problem, reporter }: Member): ReportOutcome {
     ...{ reporter: name, target },
     sent: counts.sent,
     dropped: counts.dropped,
+    ...(counts.unconfirmed === true ? { unconfirmed: true } : {}),
     problem: problem ?? counts.problem,
   };
 }

@@ -309,9 +309,10 @@ function reportLines({ reports = [] }: RunSummary, width: number): Line[] {
   return [
     [],
     line(span("Reports", Style.heading)),
-    ...reports.flatMap(({ dropped, problem, reporter, sent, target }) => {
+    ...reports.flatMap(({ dropped, problem, reporter, sent, target, unconfirmed }) => {
+      const arrived = unconfirmed === true ? " sent, unconfirmed" : "";
       const complete = dropped === 0 && problem === null;
-      const points = sent + dropped === 0 ? "" : `, ${formatCount(sent)} points`;
+      const points = sent + dropped === 0 ? "" : `, ${formatCount(sent)} points${arrived}`;
       const lost = dropped === 0 ? "" : `, ${formatCount(dropped)} dropped`;
       const why = problem === null ? "" : `: ${problem}`;
       const text = `${reporter} ${target}${points}${lost}${why}`;

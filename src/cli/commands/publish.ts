@@ -52,7 +52,8 @@ async function publish(results: string, reports: readonly string[]): Promise<num
   return complete ? EXIT_PASSED : EXIT_FAILURE;
 }
 
-function textOf({ dropped, problem, reporter, sent, target }: ReportOutcome): string {
-  const points = sent + dropped === 0 ? "" : `: ${sent} points sent, ${dropped} not`;
+function textOf({ dropped, problem, reporter, sent, target, unconfirmed }: ReportOutcome): string {
+  const how = unconfirmed === true ? "sent, unconfirmed" : "sent";
+  const points = sent + dropped === 0 ? "" : `: ${sent} points ${how}, ${dropped} not`;
   return `${reporter} ${target}${points}${problem === null ? "" : `; ${problem}`}`;
 }

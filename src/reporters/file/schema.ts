@@ -383,6 +383,7 @@ const reportSchema = z
     reporter: z.string().describe("Such as influxdb."),
     target: z.string().describe("Where to, without credentials."),
     sent: count.describe("Points that were taken."),
+    unconfirmed: z.literal(true).optional().describe("Sent over UDP, which acknowledges nothing."),
     dropped: count.describe("Points that were not: refused, or too late."),
     problem: z.string().nullable().describe("The last thing that went wrong."),
   })

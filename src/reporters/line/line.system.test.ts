@@ -72,6 +72,22 @@ it.each([
   expect(told.map((line) => line.slice(figure.length).split("|#")[0])).toEqual([":0|g", ":-5|g"]);
 });
 
+it("says that points over UDP are unconfirmed, and when nobody listens", async () => {
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  const { port } = socket.address();
+  expect(await report(`statsd=127.0.0.1:${port}`)).toMatchObject({
+    ...{ unconfirmed: true, dropped: 0, problem: null },
+  });
+  await new Promise<void>((resolve) => socket.close(resolve));
+  const closed = await report(`statsd=127.0.0.1:${port}`);
+  expect(closed).toMatchObject({
+    unconfirmed: true,
+    problem: expect.stringMatching(/port is closed/),
+  });
+  expect(closed?.dropped).toBeGreaterThan(0);
+});
+
 it("DogStatsD carries labels as tags", async () => {
   const { lines } = await datagrams(
     (port) => report(`dogstatsd=udp://127.0.0.1:${port},prefix=load`),

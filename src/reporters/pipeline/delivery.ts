@@ -32,6 +32,8 @@ export class RefusedError extends Error {
 
 /** Throws what the network says, which may pass. */
 export interface Transport {
+  /** Nothing that it sends is acknowledged. */
+  readonly unconfirmed?: true;
   /** Before the run: refuses with an error what can never work, such as a driver that is not there. */
   prepare?(): Promise<void>;
   send(payload: Payload, signal: AbortSignal): Promise<SendOutcome>;
@@ -99,7 +101,9 @@ export class Delivery {
   }
 
   counts(): DeliveryCounts {
-    return { sent: this.#sent, dropped: this.#dropped, problem: this.#problem };
+    const { unconfirmed } = this.#options.transport;
+    const counts = { sent: this.#sent, dropped: this.#dropped, problem: this.#problem };
+    return unconfirmed === true ? { ...counts, unconfirmed } : counts;
   }
 
   close(): Promise<void> {

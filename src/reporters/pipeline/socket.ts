@@ -1,10 +1,10 @@
-/** Payloads over UDP, TCP and sockets of the file system. UDP says nothing back: sent is all that is known. */
+/** Payloads over UDP, TCP and sockets of the file system. UDP acknowledges nothing. */
 
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { connect, isIPv6, type Socket } from "node:net";
 import { REQUEST_MS_MAX } from "../limits.ts";
 import { ReporterError } from "../settings.ts";
-import type { SendOutcome, Transport } from "./delivery.ts";
+import { RefusedError, type SendOutcome, type Transport } from "./delivery.ts";
 import type { Payload } from "./payload-queue.ts";
 
 /** Fits into one packet of every usual network. */
@@ -46,30 +46,58 @@ export function socketTransport(address: SocketAddress): Transport {
   return address.protocol === "udp" ? new UdpTransport(address) : new StreamTransport(address);
 }
 
+/** Connected, so that the system reports a closed port: on a later datagram, or as an error of the socket. */
 class UdpTransport implements Transport {
+  readonly unconfirmed = true;
   readonly #address: SocketAddress;
   readonly #socket: UdpSocket;
+  #connected: Promise<void> | undefined;
+  /** An earlier datagram was refused, and no send has been told so yet. */
+  #refused = false;
 
   constructor(address: SocketAddress) {
     this.#address = address;
     this.#socket = createSocket(isIPv6(address.host) ? "udp6" : "udp4");
-    // Refusals of earlier datagrams come late and are nobody's; errors of a send have its callback.
-    this.#socket.on("error", () => {});
+    // Errors of a send have its callback.
+    this.#socket.on("error", (error) => {
+      this.#refused ||= isRefusal(error);
+    });
     this.#socket.unref();
   }
 
-  send({ body }: Payload): Promise<SendOutcome> {
+  async send({ body }: Payload): Promise<SendOutcome> {
+    this.#connected ??= this.#connect();
+    await this.#connected;
+    await new Promise<void>((resolve, reject) => {
+      this.#socket.send(body, (error) => {
+        if (error !== null && !isRefusal(error)) return reject(error);
+        const refused = error !== null || this.#refused;
+        this.#refused = false;
+        if (refused) reject(new RefusedError("the port is closed (ECONNREFUSED)"));
+        else resolve();
+      });
+    });
+    return { kind: "ok" };
+  }
+
+  #connect(): Promise<void> {
     const { host, port } = this.#address;
     return new Promise((resolve, reject) => {
-      this.#socket.send(body, port, host, (error) =>
-        error === null ? resolve({ kind: "ok" }) : reject(error),
-      );
+      this.#socket.connect(port, host, (error?: Error) => {
+        if (error === undefined || error === null) return resolve();
+        this.#connected = undefined;
+        reject(error);
+      });
     });
   }
 
   async close(): Promise<void> {
     this.#socket.close();
   }
+}
+
+function isRefusal(error: NodeJS.ErrnoException): boolean {
+  return error.code === "ECONNREFUSED";
 }
 
 /** One connection, made again when it was lost. */

@@ -122,8 +122,10 @@ export interface ReportOutcome {
   readonly reporter: string;
   /** Where to, without credentials. */
   readonly target: string;
-  /** Points that were taken. */
+  /** Points that were taken; those of an unconfirmed one were sent, and may be lost. */
   readonly sent: number;
+  /** Sent over UDP, which acknowledges nothing; absent where points are acknowledged. */
+  readonly unconfirmed?: true | undefined;
   /** Points that were not: refused, or too late. */
   readonly dropped: number;
   /** The last thing that went wrong. */
