@@ -132,7 +132,9 @@ it("puts a pause, a change of load and a lost core on the time axis, and leaves 
   await run.done;
   const { events = [], workflows } = run.summary();
   const kinds = events.map(({ kind }) => kind).filter((kind) => kind !== "stall");
-  expect(kinds).toEqual(["pause", "resume", "scale", "core lost"]);
+  expect(kinds.filter((kind) => kind !== "core lost")).toEqual(["pause", "resume", "scale"]);
+  // Dated when it was last heard, which may be before the resume.
+  expect(kinds).toContain("core lost");
   const [pause, resume] = events.filter(({ kind }) => kind === "pause" || kind === "resume");
   const gap = (resume?.atSeconds ?? 0) - (pause?.atSeconds ?? 0);
   expect(gap).toBeGreaterThanOrEqual(0.5);
