@@ -350,6 +350,7 @@ const table = {
       "core/run/plan",
       "core/run/job",
       "core/run/stats",
+      "protocols/net",
       "protocols",
       "workflow",
     ],

@@ -18,6 +18,7 @@ import {
   targetRate,
   targetUsers,
 } from "../core/run/plan/load.ts";
+import { clearTimeout, setImmediate, setTimeout } from "../protocols/net/timers.ts";
 import { MOMENT_SLACK_MS } from "./recorder.ts";
 
 /** Whoever does iterations one after the other: a virtual user, or a place in a mix. */

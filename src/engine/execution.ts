@@ -13,6 +13,13 @@ import { Random } from "../core/base/random.ts";
 import { ITERATIONS_LEASE, type Problem } from "../core/run/job/core-messages.ts";
 import { isOpen, isOpenEnded, planDurationMs, shareName } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
+import {
+  clearInterval,
+  clearTimeout,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} from "../protocols/net/timers.ts";
 import { BesideSteps } from "./beside-steps.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import type { UserContext } from "./context.ts";

@@ -7,6 +7,7 @@
 import { errorText } from "../core/base/error-text.ts";
 import { clock } from "../protocols/call.ts";
 import { DescriptionAwaited } from "../protocols/description.ts";
+import { setImmediate } from "../protocols/net/timers.ts";
 import type {
   BoundCall,
   CallRecord,

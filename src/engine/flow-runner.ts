@@ -10,6 +10,7 @@ import type { Duration } from "../core/base/duration.ts";
 import { Random } from "../core/base/random.ts";
 import { clock } from "../protocols/call.ts";
 import { endWhenAsked } from "../protocols/failed-content.ts";
+import { setImmediate } from "../protocols/net/timers.ts";
 import type { CallRecord, CallResult, PreparedCall } from "../protocols/protocol.ts";
 import type { UserInfo } from "../workflow/context.ts";
 import { isPreparedCall } from "../workflow/definition.ts";

@@ -6,6 +6,7 @@
 import inspector from "node:inspector";
 import type { CoreVitals } from "../core/run/job/core-messages.ts";
 import { clock } from "../protocols/call.ts";
+import { clearTimeout, setTimeout } from "../protocols/net/timers.ts";
 
 export const LAG_INTERVAL_MS = 10;
 /** A core that used the CPU for so much of a stop caused it itself. */

@@ -21,6 +21,7 @@ import {
 } from "../core/run/plan/load.ts";
 import { Shares } from "../core/run/plan/shares.ts";
 import { clock } from "../protocols/call.ts";
+import { clearTimeout, setTimeout } from "../protocols/net/timers.ts";
 import { declaredMetrics } from "../workflow/metrics.ts";
 import type { PaceOptions } from "../workflow/options.ts";
 import type { CompiledWorkflow } from "./compiled.ts";

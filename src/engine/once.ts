@@ -7,6 +7,7 @@
 
 import { didYouMean } from "../core/base/nearest.ts";
 import { clock } from "../protocols/call.ts";
+import { setImmediate } from "../protocols/net/timers.ts";
 import type { CallResult, CannedAnswer, PreparedCall } from "../protocols/protocol.ts";
 import { prepareCalls } from "../protocols/protocol.ts";
 import { DefinitionError } from "../workflow/errors.ts";

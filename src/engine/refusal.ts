@@ -1,5 +1,6 @@
 /** Calls that may not begin because their iteration is over. */
 
+import { setImmediate } from "../protocols/net/timers.ts";
 import type { IterationEnd } from "./iteration-end.ts";
 
 /** Calls of one scope that are refused before its body counts as a loop without an end. */

@@ -1,5 +1,7 @@
 /** Waiting inside user functions that ends early when the run does. */
 
+import { clearTimeout, setImmediate, setTimeout } from "../protocols/net/timers.ts";
+
 export class Sleeper {
   readonly #sleeping = new Map<NodeJS.Timeout, () => void>();
   #awake = false;

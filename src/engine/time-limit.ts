@@ -7,6 +7,7 @@
 
 import inspector from "node:inspector";
 import { formatDuration } from "../core/base/duration.ts";
+import { clearTimeout, setTimeout } from "../protocols/net/timers.ts";
 
 /** The notice is a fifth of the limit, and at most this. */
 const NOTICE_MS_MAX = 1_000;

@@ -7,6 +7,7 @@
  */
 
 import { clock } from "../protocols/call.ts";
+import { clearTimeout } from "../protocols/net/timers.ts";
 import { FlowRunner } from "./flow-runner.ts";
 import { Iteration } from "./iteration.ts";
 import { LayersRunner } from "./layers.ts";

@@ -7,6 +7,7 @@
 import { existsSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { errorText } from "../../core/base/error-text.ts";
+import { clearTimeout, setTimeout } from "../net/timers.ts";
 import { OptionalPackage } from "../target/driver.ts";
 import { IDLE_MS_MAX, UNUSED_MS_MAX } from "./limits.ts";
 

@@ -5,6 +5,7 @@
 
 import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
+import { setImmediate } from "../net/timers.ts";
 import type { BodySource } from "./body-source.ts";
 
 /** Where the pieces go: a socket, or a stream of HTTP/2. */

@@ -6,6 +6,7 @@
 import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import { tlsOptions } from "../net/open-socket.ts";
+import { setImmediate } from "../net/timers.ts";
 import type {
   CarriedCall,
   Connection,

@@ -4,6 +4,7 @@
  */
 
 import { clock } from "./clock.ts";
+import { clearInterval, setInterval } from "./timers.ts";
 
 export interface Sweepable {
   /** In the sweeper's list, which it leaves when the sweep finds that it is over. */

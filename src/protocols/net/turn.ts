@@ -14,6 +14,8 @@
  * time, by a timer say, are written at once. So is everything where few answers come in one turn.
  */
 
+import { setImmediate } from "./timers.ts";
+
 export interface Deferred {
   /** Its part of the turn has come. */
   resume(): void;

@@ -4,6 +4,7 @@
  */
 
 import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
+import { setImmediate } from "../net/timers.ts";
 import { type Deferred, turn } from "../net/turn.ts";
 import type { BoundCall, CallRecord, CallResult, CallSettings, CallSink } from "../protocol.ts";
 import type { TraceContext } from "../trace-context.ts";

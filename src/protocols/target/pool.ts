@@ -7,6 +7,7 @@
 
 import { clock, type MeasuredCall } from "../call.ts";
 import type { Origin } from "../net/origin.ts";
+import { setImmediate } from "../net/timers.ts";
 import type { CallSettings } from "../protocol.ts";
 import type {
   CarriedCall,

@@ -18,6 +18,7 @@ import { type CallTimeouts, clock } from "../call.ts";
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import type { UrlPart } from "../http/parts.ts";
 import type { Origin } from "../net/origin.ts";
+import { setImmediate } from "../net/timers.ts";
 import type {
   BoundCall,
   CallEnvironment,

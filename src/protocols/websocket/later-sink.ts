@@ -4,6 +4,7 @@
  * turn of its own.
  */
 
+import { setImmediate } from "../net/timers.ts";
 import type { CallRecord, CallResult, CallSink } from "../protocol.ts";
 
 export class LaterSink implements CallSink {

@@ -10,6 +10,7 @@
 import type { Duration } from "../../core/base/duration.ts";
 import { clock } from "../call.ts";
 import type { ErrorKind, Failure } from "../errors.ts";
+import { clearTimeout, setTimeout } from "../net/timers.ts";
 import type { CallSettings } from "../protocol.ts";
 import type { TraceContext } from "../trace-context.ts";
 import { type CallBegan, type WaitedSocket, WebsocketCall } from "./call.ts";

@@ -21,6 +21,9 @@ import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
 import { onTheTable } from "./table.ts";
 
+/** As in the process that starts cores: workflows cannot replace them. */
+const { setImmediate, setTimeout } = globalThis;
+
 interface InProcessOptions {
   /** Of the machine; there are as many executor cores as the workflows need. */
   readonly cores?: number;
