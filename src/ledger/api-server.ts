@@ -85,7 +85,7 @@ export class ApiServer {
       routes: api.#routes(),
       limits: LIMITS,
       alive: () => ({ ok: true, ready: host.ready }),
-      ready: () => readiness(host.ready, host.isDraining, host.problem),
+      ready: () => readiness(host.ready, host.isDraining, host.problem, host.clockWarning),
       metrics: () => [...ledgerMetrics(host.status()), ...host.metricsAbove],
       work: () => host.background.list(),
       unavailable: () => (host.ready ? null : "the node is starting or going down; ask another"),

@@ -8,6 +8,7 @@ import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { errorText } from "../core/base/error-text.ts";
+import { HLC_DRIFT_MS_MAX } from "../core/base/hlc.ts";
 import { type Address, type NodeId, nodeId } from "../core/base/ids.ts";
 import { MEMBERS_MAX } from "../core/ledger/group/messages.ts";
 import { GATE_ID_CHARACTERS_MAX, REGION_CODE_CHARACTERS_MAX } from "../core/ledger/job/job-id.ts";
@@ -100,6 +101,13 @@ const schema = z.strictObject({
   datacenters: z.array(z.string().min(1)).max(JOB_DCS_MAX).default([]),
   leaseMs: z.number().int().min(LEASE_MS_MIN).max(LEASE_MS_MAX).default(10_000),
   requestTimeoutMs: z.number().int().min(100).max(120_000).default(5_000),
+  /** After a start, times in the own log further ahead of the clock than this are ignored. */
+  clockAheadMs: z
+    .number()
+    .int()
+    .min(HLC_DRIFT_MS_MAX)
+    .max(LEDGER_NODE_DEFAULTS.recoveredAheadMsMax)
+    .default(LEDGER_NODE_DEFAULTS.recoveredAheadMsMax),
   idempotency: z.enum(["development", "production", "multiDatacenter"]).default("production"),
   checkpoint: z
     .strictObject({
@@ -263,6 +271,7 @@ function nodeConfig(data: ConfigFile): LedgerNodeConfig {
       Math.floor(data.requestTimeoutMs / 4),
     ),
     retentionMs: data.archive.afterSeconds * 1_000,
+    recoveredAheadMsMax: data.clockAheadMs,
     vsr: {
       ...vsr,
       leaseMs,

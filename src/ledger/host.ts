@@ -34,6 +34,7 @@ import type { TcpPort } from "../host/tcp.ts";
 import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditOfJob, auditTrail } from "./audit.ts";
 import { cancelEntry, cancelOf, steeringEntry } from "./audit-entries.ts";
+import { aheadWarning, behindProblem } from "./clock-texts.ts";
 import { keepTokenOf, type LedgerConfig, sitesOf } from "./config.ts";
 import { type DrivenMachine, Driver, type HostEffect } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
@@ -236,7 +237,13 @@ export class LedgerHost implements LedgerService {
   }
 
   get problem(): string | null {
-    return this.#handlers.above?.problem?.() ?? null;
+    return (
+      behindProblem(this.#machine?.clockBehindMs ?? 0) ?? this.#handlers.above?.problem?.() ?? null
+    );
+  }
+
+  get clockWarning(): string | null {
+    return aheadWarning(this.#machine?.clockAhead ?? null);
   }
 
   get viewsAbove(): DebugViews {

@@ -31,6 +31,11 @@ export function ledgerMetrics(status: HostStatus | null): readonly Metric[] {
       "Latest timer since status or metrics were last asked",
       status.timerLagMs / 1_000,
     ),
+    gauge(
+      "clock_ahead_seconds",
+      "This clock ahead of the peer furthest behind; 0 while they agree within 5 s",
+      status.clockAheadMs / 1_000,
+    ),
     labelled("gauge", "peer_heard", {
       help: "1 while the peer's connection to us is open",
       label: "peer",

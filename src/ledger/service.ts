@@ -35,6 +35,8 @@ export interface LedgerService {
   readonly isDraining: boolean;
   /** Why it should get no work, though it serves; null: nothing is wrong. */
   readonly problem: string | null;
+  /** Its clock is ahead of a peer's; null: clocks agree. */
+  readonly clockWarning: string | null;
   /** Null while the node starts. */
   readonly node: LedgerNode | null;
   readonly background: Background;

@@ -42,6 +42,17 @@ export const SETTINGS = {
     about:
       "A dead leader is replaced after this. Longer over slow networks; safety does not rest on it.",
   },
+  clockAhead: {
+    ...{
+      roles: ALL_LEDGERS,
+      unit: "duration",
+      value: 24 * HOUR,
+      least: 10 * SECOND,
+      most: 24 * HOUR,
+    },
+    about:
+      "A start waits until its clock has passed the times in its own log, but ignores those further ahead than this.",
+  },
   blobStore: {
     ...{ roles: ALL_LEDGERS, unit: "bytes", value: 10 * GIB, least: MIB, most: 1_024 * GIB },
     about: "Files of jobs and results on disk; the longest unused go, needed ones never.",

@@ -30,6 +30,8 @@ export interface HostStatus {
   readonly waiting: number;
   readonly turns: number;
   readonly timerLagMs: number;
+  /** Of this clock, compared to the peer that is furthest behind; 0 while clocks agree. */
+  readonly clockAheadMs: number;
   readonly archivedJobs: number;
   readonly wal: LogView & {
     readonly queueFill: number;
@@ -75,6 +77,7 @@ export function hostStatus(parts: {
     digest,
     nodes: described,
     leaseMs: config.node.vsr.leaseMs,
+    clockAheadMs: machine.clockAhead?.aheadMs ?? 0,
     encryption,
     ledger,
     counts,

@@ -129,6 +129,8 @@ interface Readiness {
   readonly ready: boolean;
   /** Why it is not, though the process is well. */
   readonly why?: string;
+  /** What is wrong, though it serves. */
+  readonly warning?: string;
 }
 
 /** What was drained does its work to the end and gets no more: whoever sends it some looks here. */
@@ -136,9 +138,11 @@ export function readiness(
   ready: boolean,
   draining: boolean,
   problem: string | null = null,
+  warning: string | null = null,
 ): Readiness {
   if (draining) return { ready: false, why: "draining" };
-  return problem === null ? { ready } : { ready: false, why: problem };
+  if (problem !== null) return { ready: false, why: problem };
+  return warning === null ? { ready } : { ready, warning };
 }
 
 export interface ControlListen {

@@ -83,6 +83,7 @@ export function checkGateConfig(file: string, value: unknown): ConfigResult<Gate
   const read = checkLedgerConfig(file, {
     ...rest,
     leaseMs: settings.lease,
+    clockAheadMs: settings.clockAhead,
     region,
     peers: peers.map((peer) => ({ ...peer, region })),
     datacenters: datacenters.map((one) => one.name),

@@ -62,7 +62,10 @@ export function checkManagerConfig(file: string, value: unknown): ConfigResult<M
   const node = peers.map((peer) => ({ ...peer, region: datacenter }));
   const problems: string[] = [];
   const settings = readSettings("manager", { file, values }, process.env, problems);
-  const own = { region: datacenter, peers: node, leaseMs: settings.lease };
+  const own = {
+    ...{ region: datacenter, peers: node },
+    ...{ leaseMs: settings.lease, clockAheadMs: settings.clockAhead },
+  };
   const read = checkLedgerConfig(file, { ...rest, ...own });
   if (!read.ok) return { ok: false, problems: [...problems, ...read.problems] };
   const readClientSecrets = clientSecrets(file, clientSecretFile, problems);

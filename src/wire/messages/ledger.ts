@@ -44,6 +44,8 @@ export interface LedgerMark {
   readonly draining: boolean;
   /** Of a gate; null of others, and of one that does not say. */
   readonly health: GateHealth | null;
+  /** The speaker's wall clock; 0 from one that does not say. */
+  readonly wallMs: number;
 }
 
 const gateHealth = struct<GateHealth>("GateHealth", {
@@ -59,6 +61,7 @@ export const mark = struct<LedgerMark>("LedgerMark", {
   lastRecord: required(1, counter(COUNTER_MAX)),
   draining: optional(2, bool, false),
   health: optional(3, nullable(gateHealth), null),
+  wallMs: optional(4, counter(COUNTER_MAX), 0),
 });
 
 export const opened = struct<{ readonly node: string }>("LedgerOpened", {

@@ -25,6 +25,7 @@ export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
   routeRetryMs: 100,
   compactEntries: 512,
   retentionMs: 24 * 3_600_000,
+  recoveredAheadMsMax: 24 * 3_600_000,
 };
 
 export const LEDGER_RULES: LedgerRules = {

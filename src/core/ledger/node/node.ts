@@ -42,9 +42,6 @@ interface RecoveredLedger {
   readonly identities: ReadonlyMap<NodeId, string>;
 }
 
-/** More than clocks are ever set back. */
-const RECOVERED_AHEAD_MS_MAX = 86_400_000;
-
 /** A peer that gives up its groups is gone after this, or back. */
 const LEAVING_MS_MAX = 30_000;
 
@@ -109,6 +106,7 @@ export class LedgerNode {
   recover(recovered: RecoveredLedger, now: Millis, wall: number): void {
     const { images, archived, identities } = recovered;
     const context = this.#context;
+    const { recoveredAheadMsMax } = context.options.config;
     context.setTime(now, wall);
     this.#identities.recover(identities);
     // Groups of registered kinds that were forgotten while the checkpoint was taken have no archive.
@@ -121,7 +119,7 @@ export class LedgerNode {
       context.mint.observe(id);
       for (const { wall: wallMs, logical } of image.entries) {
         // A stamp from further ahead was committed and never merged: it must not take our clock along.
-        if (wallMs <= wall + RECOVERED_AHEAD_MS_MAX) context.hlc.recover({ wallMs, logical });
+        if (wallMs <= wall + recoveredAheadMsMax) context.hlc.recover({ wallMs, logical });
       }
       this.#groups.open(id, { kind: "recovered", image });
     }

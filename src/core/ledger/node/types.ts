@@ -59,6 +59,8 @@ export interface LedgerNodeConfig {
   readonly compactEntries: number;
   /** Milliseconds after its end at which a job leaves memory for the archive. (G-14) */
   readonly retentionMs: number;
+  /** Times in the own log that are further ahead of the clock are neither followed nor waited for. (HLC-5) */
+  readonly recoveredAheadMsMax: number;
 }
 
 export interface LedgerOptions {

@@ -60,6 +60,10 @@ class Ledger {
   readonly #random = new Random("ledger");
   now = millis(1_000);
   wallShiftMs = 0;
+  /** Of single nodes. */
+  readonly clockErrorMs = NAMES.map(() => 0);
+  /** Of processes that start from now on. */
+  recoveredAheadMsMax = LEDGER_NODE_DEFAULTS.recoveredAheadMsMax;
   slowDisk = false;
 
   /** `regions`: where each node says that everybody is. */
@@ -75,7 +79,8 @@ class Ledger {
     const sites = NAMES.map((node, i) => ({ node: nodeId(node), region: regions[i] ?? "" }));
     const random = this.#random.fork(`${index}`);
     const self = nodeId(NAMES[index] ?? "");
-    const config = LEDGER_NODE_DEFAULTS;
+    const { recoveredAheadMsMax } = this;
+    const config = { ...LEDGER_NODE_DEFAULTS, recoveredAheadMsMax };
     const peers = sites
       .filter(({ node }) => node !== self)
       .map(({ node: name, region }) => ({ name, region, address: address(`${name}:1`) }));
@@ -110,7 +115,8 @@ class Ledger {
   }
 
   #take(index: number, input: ProcessInput): void {
-    this.machines[index]?.take(input, this.now, WALL + this.now + this.wallShiftMs);
+    const errorMs = this.wallShiftMs + (this.clockErrorMs[index] ?? 0);
+    this.machines[index]?.take(input, this.now, WALL + this.now + errorMs);
   }
 
   /** The process is killed, and starts again on what its disk has. */
@@ -262,10 +268,10 @@ describe("nodes of one ledger", () => {
     const said = { lastRecord: 7, draining: true };
     expect(decode(type, encode(older, said))).toEqual({
       ok: true,
-      value: { ...said, health: null },
+      value: { ...said, health: null, wallMs: 0 },
     });
     const counts = { hasDatacenter: true, datacenters: 1, forwarded: 2, forwardable: 0 };
-    const told = { ...said, health: { ...counts, pressure: "healthy" } } as const;
+    const told = { ...said, health: { ...counts, pressure: "healthy" }, wallMs: 5 } as const;
     expect(decode(type, encode(type, told))).toEqual({ ok: true, value: told });
     expect(decode(older, encode(type, told))).toEqual({ ok: true, value: said });
   });
@@ -416,6 +422,21 @@ describe("a node that starts again", () => {
     expect(told?.length).toBe(1);
   });
 
+  it("serves at once when told to ignore the times that a wrong clock wrote", () => {
+    const ledger = new Ledger().open();
+    expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
+    ledger.wallShiftMs = -3_600_000;
+    ledger.restart(0);
+    ledger.pass(5_000);
+    expect(ledger.said[0]).not.toContain("serving");
+    expect(ledger.machines[0]?.clockBehindMs).toBeGreaterThan(3_500_000);
+    ledger.recoveredAheadMsMax = 10_000;
+    ledger.restart(0);
+    ledger.pass(5_000);
+    expect(ledger.said[0]).toContain("serving");
+    expect(ledger.pass(15_000).ask(0, submit)).toMatchObject({ kind: "committed" });
+  });
+
   it("serves at once when the clock is set right meanwhile", () => {
     const ledger = new Ledger().open();
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
@@ -426,6 +447,38 @@ describe("a node that starts again", () => {
     ledger.wallShiftMs = 0;
     ledger.pass(1_000);
     expect(ledger.said[0]).toContain("serving");
+  });
+});
+
+describe("a clock that is ahead of another", () => {
+  const clockLines = (ledger: Ledger, index: number): readonly string[] =>
+    (ledger.said[index] ?? []).filter((line) => line.startsWith("clock."));
+
+  it("raises an alarm at its node while it is ahead, also when nothing happens", () => {
+    const ledger = new Ledger().open().pass(30_000);
+    expect(ledger.machines.map(({ clockAhead }) => clockAhead)).toEqual([null, null, null]);
+    ledger.clockErrorMs[1] = 3_600_000;
+    ledger.pass(60_000);
+    expect(clockLines(ledger, 1)).toHaveLength(1);
+    expect(clockLines(ledger, 1)[0]).toMatch(/^clock\.ahead/);
+    expect(Math.round((ledger.machines[1]?.clockAhead?.aheadMs ?? 0) / 1_000)).toBe(3_600);
+    expect([clockLines(ledger, 0), clockLines(ledger, 2)]).toEqual([[], []]);
+
+    ledger.clockErrorMs[1] = 0;
+    ledger.pass(120_000);
+    expect(clockLines(ledger, 1)[1]).toMatch(/^clock\.agrees/);
+    expect(ledger.machines[1]?.clockAhead).toBeNull();
+  });
+
+  it("is no alarm when it differs by less than others accept, or for a moment", () => {
+    const ledger = new Ledger().open();
+    ledger.clockErrorMs[1] = 4_000;
+    ledger.pass(60_000);
+    ledger.clockErrorMs[1] = 60_000;
+    ledger.pass(5_000);
+    ledger.clockErrorMs[1] = 0;
+    ledger.pass(60_000);
+    expect(clockLines(ledger, 1)).toEqual([]);
   });
 });
 

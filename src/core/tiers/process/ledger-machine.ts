@@ -30,6 +30,7 @@ import type { StoreEvent, StoreInput, StoreOptions } from "../../ledger/store/ty
 import { HandOver } from "./hand-over.ts";
 import { LeadChanges } from "./lead-changes.ts";
 import { LedgerPeers, type LedgerPeersOptions, type PeersWatcher } from "./ledger-peers.ts";
+import type { PeerClocks } from "./peer-clocks.ts";
 import type { LogLevel, PeerView, ProcessCounts, ProcessEffect, ProcessInput } from "./types.ts";
 import { Undurable } from "./undurable.ts";
 
@@ -110,6 +111,7 @@ export class LedgerMachine {
         },
         refuseIdentity: (peer, identity) => this.node.refuseIdentity(peer, identity),
         lastRecord: () => this.store.view().durableLsn,
+        wall: () => this.#wall,
       },
       random.fork("links"),
     );
@@ -135,6 +137,16 @@ export class LedgerMachine {
 
   peers(): readonly PeerView[] {
     return this.#peers.view();
+  }
+
+  /** How far this clock is ahead of the one of a peer; null while they agree. */
+  get clockAhead(): PeerClocks["ahead"] {
+    return this.#peers.clocks.ahead;
+  }
+
+  /** How long a start still waits for this clock to pass the times in its own log. */
+  get clockBehindMs(): number {
+    return this.#phase === "waiting" ? this.node.clockBehindMs(this.#wall) : 0;
   }
 
   /** For checkers. */

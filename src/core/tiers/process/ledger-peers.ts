@@ -24,6 +24,7 @@ import type { LinkRules } from "../link/rules.ts";
 import type { LinkInput, StreamId } from "../link/types.ts";
 import type { LedgerDescription } from "./describe-ledger.ts";
 import { LogMarks, OLD_LOG } from "./log-marks.ts";
+import { PeerClocks } from "./peer-clocks.ts";
 import type { ProcessRules } from "./rules.ts";
 import type { LogLevel, PeerView, ProcessEffect, ProcessInput } from "./types.ts";
 
@@ -70,6 +71,7 @@ interface PeersHandlers {
   readonly refuseIdentity: (peer: NodeId, identity: string) => string | null;
   /** The last record of our own log that is durable. */
   readonly lastRecord: () => number;
+  readonly wall: () => number;
 }
 
 /** Who speaks on a connection that came in. */
@@ -83,6 +85,7 @@ export class LedgerPeers {
   readonly #handlers: PeersHandlers;
   readonly #links: Links;
   readonly #marks: LogMarks;
+  readonly clocks = new PeerClocks();
   readonly #byName = new Map<string, LedgerPeer>();
   readonly #callers = new Map<StreamId, Caller>();
   /** The connection each peer keeps to us; a newer one replaces it. */
@@ -182,7 +185,8 @@ export class LedgerPeers {
   }
 
   #encodeMark(lastRecord: number): Uint8Array {
-    const value = { lastRecord, draining: this.#isDraining, health: this.#health };
+    const wallMs = Math.max(0, this.#handlers.wall());
+    const value = { lastRecord, draining: this.#isDraining, health: this.#health, wallMs };
     return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value });
   }
 
@@ -207,12 +211,24 @@ export class LedgerPeers {
   #onMark(stream: StreamId, { identity, name }: Caller, mark: LedgerMark): void {
     this.#marks.onTold(name, identity, mark.lastRecord);
     this.watcher?.onTaken(stream, encode(MESSAGES.ledgerMark.type, mark));
+    const { wallMs } = mark;
+    const aheadMs = this.#handlers.wall() - wallMs;
+    if (wallMs > 0 && this.clocks.onTold(name, aheadMs, this.#now)) this.#sayClock();
     // What comes late on a connection that another has replaced is older. (AD-19.40)
     if (mark.health !== null && this.#heard.get(name) === stream)
       this.#handlers.emit({ kind: "peerHealth", peer: name, health: mark.health });
     if (!mark.draining || this.#draining.has(stream)) return;
     this.#draining.set(stream, name);
     this.#handlers.emit({ kind: "peerDrains", peer: name, drains: true });
+  }
+
+  #sayClock(): void {
+    const { ahead } = this.clocks;
+    this.#handlers.emit(
+      ahead === null
+        ? logged("info", "clock.agrees", {})
+        : logged("error", "clock.ahead", { peer: ahead.peer, aheadMs: String(ahead.aheadMs) }),
+    );
   }
 
   /** `say`: to whoever has called. `askPeer`: what does not belong to the ledger goes the same way. */
@@ -270,6 +286,7 @@ export class LedgerPeers {
     this.#callers.delete(stream);
     if (caller !== undefined && this.#heard.get(caller.name) === stream) {
       this.#heard.delete(caller.name);
+      if (this.clocks.forget(caller.name, this.#now)) this.#sayClock();
     }
     const drained = this.#draining.get(stream);
     this.#draining.delete(stream);

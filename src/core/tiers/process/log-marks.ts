@@ -2,8 +2,9 @@
  * How far the log of each peer was durable when it last said so. A data directory that comes back with less is an
  * older copy: it has forgotten votes and acknowledgements that others count on, and must not take part. (VSR-30)
  *
- * Said at most every second beside other messages, and kept in memory: whoever was not there when the newer log
- * was told of does not notice. One peer that was is enough to keep the copy from that peer.
+ * Said at most every second beside other messages, every ten seconds where nothing changed, and kept in memory:
+ * whoever was not there when the newer log was told of does not notice. One peer that was is enough to keep the copy
+ * from that peer.
  */
 
 import { agreeOn, type Hello } from "../../../wire/hello.ts";
@@ -11,6 +12,8 @@ import type { Millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 
 const TOLD_EVERY_MS = 1_000;
+/** The same again: clocks are told beside it. */
+const REPEATED_EVERY_MS = 10_000;
 /** How a refusal of such a peer begins: whoever hears it must not go on. */
 export const OLD_LOG = "OLD_LOG";
 
@@ -52,7 +55,7 @@ export class LogMarks {
     const telling = this.#telling.get(peer);
     if (telling === undefined || now - telling.at < TOLD_EVERY_MS) return null;
     const record = lastRecord();
-    if (telling.lastRecord === record) return null;
+    if (telling.lastRecord === record && now - telling.at < REPEATED_EVERY_MS) return null;
     telling.at = now;
     telling.lastRecord = record;
     return record;
