@@ -41,6 +41,6 @@ process.on("uncaughtException", leftUnhandled);
 
 for (const level of ["log", "info", "warn", "error", "debug"] as const) {
   console[level] = (...values: unknown[]) => {
-    send({ kind: "log", line: format(...values) });
+    send({ kind: "log", line: format(...values), isComplaint: false });
   };
 }

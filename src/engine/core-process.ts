@@ -98,7 +98,8 @@ export class CoreProcess {
   }
 
   #print(text: string, options: CoreProcessOptions): void {
-    for (const line of text.split("\n")) if (line !== "") options.onEvent({ kind: "log", line });
+    for (const line of text.split("\n"))
+      if (line !== "") options.onEvent({ kind: "log", line, isComplaint: false });
   }
 }
 

@@ -174,7 +174,7 @@ export class Core {
   }
 
   async #trace({ workflow }: Command<"trace">): Promise<void> {
-    const say = (line: string): void => this.#send({ kind: "log", line });
+    const say = (line: string): void => this.#send({ kind: "log", line, isComplaint: false });
     try {
       const definition = this.#definition(workflow);
       const completed = await traceFlow(definition, this.#overrides, this.#folder, say);
@@ -295,7 +295,7 @@ export class Core {
   ): Execution {
     const made: Execution = new Execution(inputs, {
       ...this.#requester(id),
-      log: (line) => this.#send({ kind: "log", line }),
+      complain: (line) => this.#send({ kind: "log", line, isComplaint: true }),
       abort: (reason) => this.#abort(id, reason),
       frame: () => this.#frame(id, made, part, "window"),
       failed: (problem) => {

@@ -19,7 +19,8 @@ export interface ExecutionEnd {
 }
 
 export interface ExecutionHost extends LeaseRequester {
-  log(line: string): void;
+  /** Shows a mistake in user code. */
+  complain(line: string): void;
   /** Code of the user asks for the end of the whole run. */
   abort(reason: string): void;
   frame(): void;

@@ -92,7 +92,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.feeds = inputs.feeds;
     this.#inputs = inputs;
     this.#host = host;
-    this.findings = new Findings(workflow.definition.name, (line) => host.log(line));
+    this.findings = new Findings(workflow.definition.name, (line) => host.complain(line));
     if (workflow.flow !== null && plan.kind === "once")
       this.findings.note(
         'it has no load model, so it ran once; write { vus: 10, duration: "30s" }',

@@ -207,7 +207,10 @@ const event = union<RelayedEvent>("CoreEvent", {
     },
   },
   shared: { number: 9, fields: { id: required(1, count), request: required(2, sharedRequest) } },
-  log: { number: 10, fields: { line: required(1, line) } },
+  log: {
+    number: 10,
+    fields: { line: required(1, line), isComplaint: optional(2, bool, false) },
+  },
   unhandled: { number: 11, fields: { line: required(1, line) } },
   finished: {
     number: 12,

@@ -123,3 +123,13 @@ it("keeps a share that was dealt by the log, though the plan seems to be over by
   expect(effects).toContainEqual(expect.objectContaining({ kind: "send", core: 2 }));
   expect(phases.running.loadingCores()).toEqual([0, 2]);
 });
+
+it("shows a mistake that several cores report once, and every line of user code", () => {
+  const phases = loading();
+  const linesOf = (isComplaint: boolean): number =>
+    [0, 1].flatMap((core) => {
+      const event = { kind: "log", line: "the body threw: no", isComplaint } as const;
+      return phases.step({ kind: "event", core, event }, 0);
+    }).length;
+  expect([linesOf(true), linesOf(false)]).toEqual([1, 2]);
+});

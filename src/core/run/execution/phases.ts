@@ -52,6 +52,7 @@ import {
   type Told,
 } from "./running.ts";
 import { SharedRequests } from "./shared-requests.ts";
+import { ShownComplaints } from "./shown-complaints.ts";
 import { Steering, type SteeringInput } from "./steering.ts";
 import { takeFigures, takeFrame } from "./taken-figures.ts";
 import { Vacancies } from "./vacancies.ts";
@@ -67,6 +68,7 @@ export class Phases {
   readonly vacancies: Vacancies;
   /** The workflow whose placement is agreed to before it is asked for. */
   #placed: string | null = null;
+  readonly #complaints = new ShownComplaints();
   #effects: PhasesEffect[] = [];
   #now = 0;
 
@@ -285,6 +287,7 @@ export class Phases {
   #onEvent(core: number, event: CoreEvent): void {
     switch (event.kind) {
       case "log":
+        if (event.isComplaint && !this.#complaints.isNew(event.line)) return;
         this.#effects.push({ kind: "log", line: event.line });
         return;
       case "unhandled":

@@ -73,7 +73,7 @@ it("gives up a core that has been silent for half a minute, not one that speaks"
   const run = new LoadingRun();
   expect(run.asked).toContain("start");
   run.pass(20_000);
-  run.say({ kind: "log", line: "still here" });
+  run.say({ kind: "log", line: "still here", isComplaint: false });
   run.pass(29_000);
   expect(run.asked).not.toContain("kill");
   run.pass(2_000);
@@ -172,7 +172,7 @@ it("advances with every call that is over and every moment of the plan, and not 
   // It speaks, and time goes by: nothing has advanced.
   run.now += 5_000;
   frame(100);
-  run.say({ kind: "log", line: "still here" });
+  run.say({ kind: "log", line: "still here", isComplaint: false });
   expect(run.machine.advance).toBe(moved);
   // A call within the same moment.
   recorder.step(home).record(-1, 200, 1_000, 1_000, -1, -1, -1, 3, 4);

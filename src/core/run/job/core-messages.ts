@@ -131,7 +131,8 @@ export type CoreEvent =
       readonly calls: number;
       readonly dropped: number;
     }
-  | { readonly kind: "log"; readonly line: string }
+  /** `isComplaint`: about a mistake in user code, which every core meets; shown once per run. */
+  | { readonly kind: "log"; readonly line: string; readonly isComplaint: boolean }
   /** An error of user code that nobody caught: the run goes on, and does not pass. */
   | { readonly kind: "unhandled"; readonly line: string }
   | {

@@ -144,7 +144,7 @@ export class EventRow {
     const line = `${this.#droppedLines} lines were dropped: more than could be sent`;
     this.#droppedLines = 0;
     this.#lines++;
-    this.#events.push({ kind: "core", core: 0, event: { kind: "log", line } });
+    this.#events.push({ kind: "core", core: 0, event: { kind: "log", line, isComplaint: false } });
   }
 }
 

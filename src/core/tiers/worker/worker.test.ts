@@ -161,18 +161,22 @@ describe("events", () => {
   it("are numbered, sent one message at a time, and repeated until they are taken", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
-    expect(rows(bench.core(1, { kind: "log", line: "a" }))[0]?.events).toMatchObject({ first: 0 });
-    expect(rows(bench.core(1, { kind: "log", line: "b" }))).toEqual([]);
+    expect(
+      rows(bench.core(1, { kind: "log", line: "a", isComplaint: false }))[0]?.events,
+    ).toMatchObject({ first: 0 });
+    expect(rows(bench.core(1, { kind: "log", line: "b", isComplaint: false }))).toEqual([]);
     const again = rows(bench.step({ kind: "answered", job: JOB, view: 1, answer: null }));
     expect(again[0]?.events).toMatchObject({ first: 0, events: [{ core: 0 }, { core: 0 }] });
     expect(rows(bench.taken(2))).toEqual([]);
-    expect(rows(bench.core(1, { kind: "log", line: "c" }))[0]?.events).toMatchObject({ first: 2 });
+    expect(
+      rows(bench.core(1, { kind: "log", line: "c", isComplaint: false }))[0]?.events,
+    ).toMatchObject({ first: 2 });
   });
 
   it("of frames that wait are replaced by the next, those of other cores and executions are not", () => {
     const bench = new Bench();
     bench.orders([open(0, 1)]);
-    bench.core(1, { kind: "log", line: "under way" });
+    bench.core(1, { kind: "log", line: "under way", isComplaint: false });
     bench.core(1, frame(9, 1));
     bench.core(2, frame(9, 2));
     bench.core(1, frame(9, 3));
@@ -187,9 +191,9 @@ describe("events", () => {
   it("that nobody confirmed go to the next leader, counted from zero, and what runs is not touched", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
-    bench.core(1, { kind: "log", line: "a" });
+    bench.core(1, { kind: "log", line: "a", isComplaint: false });
     bench.taken(1);
-    bench.core(1, { kind: "log", line: "b" });
+    bench.core(1, { kind: "log", line: "b", isComplaint: false });
     bench.step({ kind: "link", manager: "m2", up: true });
     const request = { kind: "announce", job: JOB, view: 2 } as const;
     const effects = bench.step({ kind: "request", manager: "m2", id: 50, request });
@@ -245,11 +249,11 @@ describe("events", () => {
   it("are not dropped at the word of the leader before", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
-    bench.core(1, { kind: "log", line: "a" });
+    bench.core(1, { kind: "log", line: "a", isComplaint: false });
     bench.step({ kind: "link", manager: "m2", up: true });
     const request = { kind: "announce", job: JOB, view: 2 } as const;
     bench.step({ kind: "request", manager: "m2", id: 50, request });
-    bench.core(1, { kind: "log", line: "b" });
+    bench.core(1, { kind: "log", line: "b", isComplaint: false });
     expect(rows(bench.taken(57, 1))).toEqual([]);
     const answer = { kind: "refused", reason: "notLeader", message: "m2" } as const;
     bench.step({ kind: "answered", job: JOB, view: 1, answer });
@@ -261,7 +265,7 @@ describe("events", () => {
   it("that the leader does not take are sent again after a while, not at once", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
-    bench.core(1, { kind: "log", line: "a" });
+    bench.core(1, { kind: "log", line: "a", isComplaint: false });
     expect(rows(bench.taken(0))).toEqual([]);
     bench.now = bench.worker.nextDeadline() ?? 0;
     expect(bench.now).toBeGreaterThan(0);
@@ -313,7 +317,7 @@ describe("events", () => {
   it("of a job that its leader does not know end what runs of it", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
-    bench.core(1, { kind: "log", line: "a" });
+    bench.core(1, { kind: "log", line: "a", isComplaint: false });
     const answer = { kind: "refused", reason: "unknownJob", message: "over" } as const;
     const effects = bench.step({ kind: "answered", job: JOB, view: 1, answer });
     expect(kinds(effects)).toEqual(["log", "endCore", "closed"]);
@@ -322,7 +326,9 @@ describe("events", () => {
   it("are clipped where user code says more than a message carries", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
-    const [row] = rows(bench.core(1, { kind: "log", line: "x".repeat(100_000) }));
+    const [row] = rows(
+      bench.core(1, { kind: "log", line: "x".repeat(100_000), isComplaint: false }),
+    );
     const [told] = row?.events.events ?? [];
     expect(told?.kind === "core" && told.event.kind === "log" ? told.event.line.length : 0).toBe(
       5_002,
