@@ -69,7 +69,7 @@ describe("Ctrl-C", () => {
     expect((await run.done).code).toBe(130);
     // Had it waited, the answers would have come and been counted.
     const [step] = here.summary("cut").workflows[0]?.steps ?? [];
-    expect(step).toMatchObject({ requests: 0, interrupted: 5 });
+    expect(step).toMatchObject({ ok: 0, errors: { unanswered: 5 } });
   });
 
   it("given twice does not wait, and the result says that figures may be missing", async () => {

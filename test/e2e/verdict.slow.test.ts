@@ -201,7 +201,7 @@ describe("URL mode", () => {
     const args = ["--vus", "4", "--duration", "3s", "--graceful-stop", "0s", "--cores", "2"];
     const { code } = await here.run("run", `${demo.url}/slow?ms=200000`, ...args, ...out);
     const summary = here.summary("cut");
-    expect(summary.workflows[0]?.steps[0]).toMatchObject({ requests: 0, interrupted: 4 });
+    expect(summary.workflows[0]?.steps[0]).toMatchObject({ ok: 0, errors: { unanswered: 4 } });
     expect(summary.workflows[0]).toMatchObject({
       cores: 2,
       iterations: { completed: 0, interrupted: 4 },

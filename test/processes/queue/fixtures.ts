@@ -1,6 +1,6 @@
 /** Nodes for tests: in this process, or as processes of their own that can be killed and stopped. */
 
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -136,10 +136,10 @@ export class NodeProcess {
     if (this.alive) this.child.kill(name);
   }
 
-  /** Of a group: all of it at once. */
+  /** Kills the node and everything it started, which has process groups of its own. */
   async loseMachine(): Promise<void> {
     const ended = new Promise((resolve) => this.child.once("exit", resolve));
-    process.kill(-(this.child.pid ?? 0), "SIGKILL");
+    for (const pid of withDescendants(this.child.pid ?? 0)) process.kill(pid, "SIGKILL");
     await ended;
   }
 
@@ -149,6 +149,18 @@ export class NodeProcess {
     this.child.kill(name);
     return ended;
   }
+}
+
+/** Parents first, so that none of them notices the end of a child. */
+function withDescendants(root: number): number[] {
+  const listed = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" });
+  const pairs = listed
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const found = [root];
+  for (const parent of found) for (const [pid = 0, of] of pairs) if (of === parent) found.push(pid);
+  return found;
 }
 
 /** Fast leases for node processes, by the environment that operators use. */

@@ -115,9 +115,9 @@ describe(
       const row = page.locator("tr", { has: page.locator(`[data-task="${failed.id}"]`) });
       expect(await row.textContent()).toMatch(/failed1\/3.* (ms|µs|s)the bucket is gone/);
       await page.getByLabel(`Select task ${failed.id}`).check();
-      await press(page, "Send back the chosen");
-      await confirm(page, "Send back");
-      await page.getByText("1 task sent back to the queue.").waitFor();
+      await press(page, "Retry the chosen");
+      await confirm(page, "Retry");
+      await page.getByText("1 task queued again.").waitFor();
       await page.goto(`${node.url}/#task?id=${failed.id}`);
       await page.locator("#attempts tbody tr").nth(1).waitFor();
       expect(await page.textContent("#attempts")).toContain("because of no route to it");
