@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
-import { registerJobs, registerNodes } from "./jobs.ts";
+import type { NodeView } from "../../core/tiers/messages.ts";
+import { doubtsOf, registerJobs, registerNodes } from "./jobs.ts";
 
 describe("jobs", () => {
   it("can be read by tools, whatever is asked", () => {
@@ -67,6 +68,23 @@ describe("a job that no cluster could know", () => {
   it("nor is a cluster that is named by nothing", async () => {
     expect(await said("list", "--manager=")).toContain("--manager names no address");
     expect(process.exitCode).toBe(2);
+  });
+});
+
+describe("nodes", () => {
+  const node = (name: string, status: NodeView["status"], role: NodeView["role"] = "manager") => ({
+    ...{ name, role, datacenter: role === "gate" ? "" : "dc1", status, version: "0" },
+    ...{ incarnation: 0, cores: 0, coresUsed: 0, leads: 0 },
+  });
+
+  it("says that the node that answered is not ready when it reaches no majority", () => {
+    const alone = [node("m1", "alive"), node("m2", "lost"), node("m3", "lost")];
+    expect(doubtsOf([node("g1", "alive", "gate"), ...alone])).toEqual([
+      "the node that answered reaches 1 of 3 managers of dc1: it is not ready, and others may do better than it " +
+        "says; ask another one",
+    ]);
+    const most = [node("m1", "draining"), node("m2", "alive"), node("m3", "lost")];
+    expect(doubtsOf([...most, node("w1", "lost", "worker")])).toEqual([]);
   });
 });
 

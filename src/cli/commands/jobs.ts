@@ -170,8 +170,9 @@ function datacenterLine(datacenter: DatacenterView): string {
 }
 
 export function printNodes(nodes: readonly NodeView[], json: boolean): void {
+  const warnings = doubtsOf(nodes);
   if (json) {
-    process.stdout.write(`${jsonText({ nodes })}\n`);
+    process.stdout.write(`${jsonText({ nodes, warnings })}\n`);
     return;
   }
   for (const { cores, coresUsed, health = "", leads, name, role, status } of inOrder(nodes)) {
@@ -183,6 +184,21 @@ export function printNodes(nodes: readonly NodeView[], json: boolean): void {
     const line = `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${used}`;
     process.stdout.write(`${line.trimEnd()}\n`);
   }
+  for (const warning of warnings) complain(`hyperscale nodes: ${warning}`);
+}
+
+/** A node that reaches no majority of its kind is not ready, and what it says of the others may be wrong. */
+export function doubtsOf(nodes: readonly NodeView[]): readonly string[] {
+  const kindOf = ({ datacenter, role }: NodeView): string =>
+    role === "gate" ? "gates" : `managers of ${datacenter}`;
+  const judged = nodes.filter(({ role }) => role !== "worker");
+  return [...new Set(judged.map(kindOf))].flatMap((kind) => {
+    const members = judged.filter((node) => kindOf(node) === kind);
+    const reached = members.filter(({ status }) => status !== "lost").length;
+    if (reached * 2 > members.length) return [];
+    const seen = `the node that answered reaches ${reached} of ${members.length} ${kind}`;
+    return [`${seen}: it is not ready, and others may do better than it says; ask another one`];
+  });
 }
 
 /** As they were told, datacenter by datacenter, and by name among equals. */

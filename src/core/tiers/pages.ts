@@ -1,7 +1,7 @@
 /** Parts of long lists, and the figures of a job, as gates and managers tell them alike. */
 
 import type { RunSummary } from "../run/results/model.ts";
-import { JOBS_PAGE_MAX, type JobPlace } from "./messages.ts";
+import { JOBS_PAGE_MAX, type JobEventView, type JobPlace } from "./messages.ts";
 
 /** The jobs after this one in the order of their creation, as many as one answer holds. */
 export function pageOfJobs<Job extends JobPlace>(
@@ -18,6 +18,15 @@ function isBefore(one: JobPlace, other: JobPlace): boolean {
 
 function inOrder(one: JobPlace, other: JobPlace): number {
   return one.createdAt - other.createdAt || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
+}
+
+/** Says at the end of a history that some of it is missing. */
+export function cutShort(
+  events: readonly JobEventView[],
+  { datacenter, text, who }: Pick<JobEventView, "datacenter" | "text" | "who">,
+): JobEventView {
+  const at = events.reduce((latest, event) => Math.max(latest, event.at), 0);
+  return { at, kind: "cutShort", who, token: null, datacenter, text };
 }
 
 export function figuresOf(summary: RunSummary | null): {

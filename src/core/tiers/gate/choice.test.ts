@@ -49,8 +49,21 @@ describe("a job for which no cores are free", () => {
     expect(choose(999)).toEqual({
       kind: "wait",
       reason:
-        "it needs 1 free core in a datacenter; there are: a 2 (but its tenant has too many), b 0",
+        "it needs 1 free core in a datacenter; there are: a 2 of 8 (but its tenant has too many), b 0 of 8",
     });
     expect(choose(1_000)).toMatchObject({ kind: "chosen" });
+  });
+
+  it("is told how many there are in all, and when it can never have so many", () => {
+    const choose = (cores: number) =>
+      chooseDatacenters(ANYWHERE, cores, {
+        ...{ rooms: [room("a", 0, 0)], avoided: new Map(), now: 0, inOrder: (names) => names },
+      });
+    const told = "free cores in a datacenter; there are: a 0 of 8";
+    expect(choose(8)).toEqual({ kind: "wait", reason: `it needs 8 ${told}` });
+    expect(choose(9)).toEqual({
+      kind: "wait",
+      reason: `it needs 9 ${told}; they never have so many: add workers, or ask for fewer cores`,
+    });
   });
 });

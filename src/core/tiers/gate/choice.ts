@@ -113,13 +113,16 @@ function waitsFor(
   whyNot: (name: string) => string | null = () => null,
 ): string {
   if (rooms.length === 0) return "no datacenter can be reached";
-  const told = rooms.map(({ coresFree, name }) => {
+  const told = rooms.map(({ cores, coresFree, name }) => {
     const why = coresFree >= needed ? whyNot(name) : null;
-    return why === null ? `${name} ${coresFree}` : `${name} ${coresFree} (but ${why})`;
+    const free = `${name} ${coresFree} of ${cores}`;
+    return why === null ? free : `${free} (but ${why})`;
   });
   const free = told.join(", ");
   const where = count === 1 ? "in a datacenter" : `in each of ${count} datacenters`;
-  return `it needs ${formatCounted(needed, "free core")} ${where}; there are: ${free}`;
+  const isHopeless = rooms.filter(({ cores }) => cores >= needed).length < count;
+  const never = isHopeless ? "; they never have so many: add workers, or ask for fewer cores" : "";
+  return `it needs ${formatCounted(needed, "free core")} ${where}; there are: ${free}${never}`;
 }
 
 function order(a: string, b: string): number {

@@ -24,7 +24,7 @@ import {
   type Submission,
   type Submit,
 } from "../messages.ts";
-import { pageOfJobs } from "../pages.ts";
+import { cutShort, pageOfJobs } from "../pages.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
 import { ledgerEvents } from "./job-events.ts";
 import type { JobLeader } from "./job-leader.ts";
@@ -34,7 +34,7 @@ import { askAll, NodeRequests } from "./node-requests.ts";
 import { NOTHING_LEFT, type Result, Results } from "./results.ts";
 import { countOf, decodeSpec, encodeSpec } from "./spec.ts";
 import { createdAtOf, hasJobEnded, reasonOf, statusOf, THRESHOLDS } from "./status.ts";
-import type { JobGroup } from "./types.ts";
+import type { JobGroup, ManagerAnswer } from "./types.ts";
 import { upload } from "./upload.ts";
 
 const KEY_CHARACTERS_MAX = 128;
@@ -305,12 +305,33 @@ export class ClientRequests {
         })),
         (answers) => {
           const there = answers.flatMap((one) => (one?.kind === "events" ? one.events : []));
-          const all = [...ledgerEvents(state), ...there].sort((one, other) => one.at - other.at);
+          const told = [...ledgerEvents(state), ...there].sort((one, other) => one.at - other.at);
+          const missing = answers.flatMap((one, at) =>
+            this.#missing(one ?? null, places[at]?.datacenter ?? "").map((what) =>
+              cutShort(told, what),
+            ),
+          );
+          const all = [...told, ...missing];
           const events = all.slice(from, from + EVENTS_PAGE_MAX);
           answer({ kind: "events", events, more: from + events.length < all.length });
         },
       ),
     );
+  }
+
+  /** What a datacenter has not told of its events. */
+  #missing(
+    answer: ManagerAnswer | null,
+    datacenter: string,
+  ): readonly Parameters<typeof cutShort>[1][] {
+    const who = this.#context.options.self;
+    if (answer?.kind !== "events") {
+      const why = answer?.kind === "refused" ? answer.message : "it cannot be reached";
+      return [{ datacenter, who, text: `${datacenter} did not tell its events: ${why}` }];
+    }
+    const count = answer.events.length;
+    const text = `only the first ${count} events of ${datacenter}: ask one of its managers for all`;
+    return answer.more ? [{ datacenter, who, text }] : [];
   }
 
   /** The datacenters that it was given to: its leader knows them, and what an ended job left names them everywhere. */

@@ -152,6 +152,17 @@ describe("a job through one gate in one datacenter", () => {
     expect(shown.workflows[0]?.attempts[0]?.endedAt).not.toBeNull();
   });
 
+  it("says which datacenter has not told its part of the history", () => {
+    const world = new GateWorld({ gates: 1 });
+    const job = world.submit();
+    world.end(job);
+    world.cut.add("dc1");
+    const told = world.ask({ kind: "events", job, from: 0 });
+    const last = told.kind === "events" ? told.events.at(-1) : null;
+    expect(last).toMatchObject({ kind: "cutShort", datacenter: "dc1" });
+    expect(last?.text).toContain("dc1 did not tell its events");
+  });
+
   it("is told alike by every gate when it has ended, whoever led it", () => {
     const world = new GateWorld({ gates: 3 });
     const job = world.submit();
@@ -260,7 +271,7 @@ describe("a job through one gate in one datacenter", () => {
     world.until(() => world.progress(second)?.reason != null);
     expect(world.progress(second)).toMatchObject({
       status: "QUEUED",
-      reason: "it needs 1 free core in a datacenter; there are: dc1 0 (position 1 of 2)",
+      reason: "it needs 1 free core in a datacenter; there are: dc1 0 of 2 (position 1 of 2)",
     });
     expect(world.progress(late)?.reason).toContain("position 2 of 2");
     expect(world.end(late)).toMatchObject({ status: "FAILED" });
@@ -286,7 +297,7 @@ describe("a job through one gate in one datacenter", () => {
       expect(reasons).toHaveLength(3);
       for (const [at, reason] of reasons.entries())
         expect(reason).toBe(
-          `it needs 1 free core in a datacenter; there are: dc1 0 (position ${at + 1} of 3)`,
+          `it needs 1 free core in a datacenter; there are: dc1 0 of 1 (position ${at + 1} of 3)`,
         );
     }
     // They come to the datacenter together, and two of them wait there.

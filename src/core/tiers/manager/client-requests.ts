@@ -15,10 +15,10 @@ import {
   refusal,
   type Watch,
 } from "../messages.ts";
-import { figuresOf, pageOfJobs } from "../pages.ts";
+import { cutShort, figuresOf, pageOfJobs } from "../pages.ts";
 import type { ManagerContext } from "./context.ts";
 import { type DatacenterJob, encodeDatacenterEntry } from "./datacenter-state.ts";
-import { eventsOf, foldedStatus, workflowViews } from "./job-history.ts";
+import { eventsOf, foldedStatus, hasWholeLog, workflowViews } from "./job-history.ts";
 import type { NodeRequests } from "./node-requests.ts";
 import type { Proposed } from "./proposals.ts";
 import type { RunLeader } from "./run-leader.ts";
@@ -250,11 +250,13 @@ export class ClientRequests {
   }
 
   #events(id: number, job: DatacenterJob, from: number): void {
-    const all = eventsOf(job, this.#context.runOf(job.job)?.state ?? null);
-    const { datacenter } = this.#context.options;
-    const events = all
-      .slice(from, from + EVENTS_PAGE_MAX)
-      .map((event) => ({ ...event, datacenter }));
+    const run = this.#context.runOf(job.job);
+    const { datacenter, self } = this.#context.options;
+    const told = eventsOf(job, run?.state ?? null).map((event) => ({ ...event, datacenter }));
+    const text = `${self} does not have the whole log of the job yet: ask again, or another manager`;
+    const isWhole = hasWholeLog(job, run);
+    const all = isWhole ? told : [...told, cutShort(told, { datacenter, text, who: self })];
+    const events = all.slice(from, from + EVENTS_PAGE_MAX);
     this.#answer(id, { kind: "events", events, more: from + events.length < all.length });
   }
 

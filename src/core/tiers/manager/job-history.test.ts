@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import type { ClientAnswer, JobEventView, JobView } from "../messages.ts";
-import { attemptsOf } from "./job-history.ts";
+import { attemptsOf, hasWholeLog } from "./job-history.ts";
 import type { RunState } from "./run-state.ts";
 import { World } from "./testing/world.ts";
 
@@ -38,6 +38,43 @@ describe("the history of a job", () => {
     const { attempts = [] } = jobIn(world.ask({ kind: "status", job })).workflows[0] ?? {};
     expect(new Set(attempts.map(({ token }) => token))).toEqual(new Set([placed?.token]));
     expect(eventsIn(world.ask({ kind: "events", job, from: 7 }))).toEqual(events.slice(7));
+  });
+
+  it("says that it is cut short where a manager does not know yet who leads the job", () => {
+    const world = new World({ managers: 3, loadMs: 20_000 });
+    const job = world.submit();
+    world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
+    const behind = [0, 1, 2].find((index) => index !== world.leaderOf(job)) ?? 0;
+    world.run(1_000);
+    world.kill(behind);
+    world.start(behind);
+    const seen: JobEventView[][] = [];
+    world.until(() => {
+      const answer = world.ask({ kind: "events", job, from: 0 }, behind);
+      if (answer.kind === "events") seen.push([...answer.events]);
+      return seen.at(-1)?.some(({ kind }) => kind === "placed") ?? false;
+    });
+    const ends = seen.map((events) => events.at(-1)?.kind);
+    expect(seen[0]?.at(-1)).toMatchObject({
+      kind: "cutShort",
+      text: expect.stringContaining("does not have the whole log"),
+    });
+    expect(ends.slice(0, -1).filter((kind) => kind !== "cutShort")).toEqual([]);
+  });
+
+  it.each([
+    ["lacks the log of a job that runs", "admitted", null, null, false],
+    ["knows no leader of it", "admitted", null, { primary: null, end: null }, false],
+    ["follows its leader", "admitted", null, { primary: "n0", end: null }, true],
+    ["waits with it", "queued", null, null, true],
+    ["lacks the log of a job that left results", "ended", "hash", null, false],
+    ["has not read to its end", "ended", "hash", { primary: null, end: null }, false],
+    ["has read to its end", "ended", "hash", { primary: null, end: {} }, true],
+    ["knows of one that never began", "ended", null, null, true],
+  ] as const)("of a manager that %s", (_what, phase, summary, run, isWhole) => {
+    const state = { submission: {}, end: run?.end ?? null } as unknown as RunState;
+    const had = run === null ? null : { state, primary: run.primary };
+    expect(hasWholeLog({ phase, summary } as never, had)).toBe(isWhole);
   });
 
   it("names people who steer, and leaders as they change", () => {

@@ -36,6 +36,17 @@ export function eventsOf(job: DatacenterJob, run: RunState | null): readonly Tol
   return [...events, ended];
 }
 
+/** False for a replica that lacks the log of the job, or knows by itself that it is behind. */
+export function hasWholeLog(
+  { phase, summary }: Pick<DatacenterJob, "phase" | "summary">,
+  run: { readonly state: RunState; readonly primary: string | null } | null,
+): boolean {
+  const isThere = run !== null && run.state.submission !== null;
+  if (phase === "admitted") return isThere && run.primary !== null;
+  // Without a result it may never have begun.
+  return phase !== "ended" || summary === null || (isThere && run.state.end !== null);
+}
+
 /** What was decided, and between it who led from when on. */
 function* runEvents(run: RunState): Generator<Told> {
   const began = run.createdAt + run.waitedMs;
