@@ -263,8 +263,8 @@ async function startNode(options: StartOptions): Promise<void> {
     import("../../host/control/service-process.ts"),
     import("./ledger-target.ts"),
   ]);
-  const nodeId = nodeIdOf(options);
   const logLines = await openLogLines(logFileOf(options));
+  const nodeId = nodeIdOf(options);
   const isTerminal = process.stderr.isTTY && logLines === undefined;
   const service = new ServiceProcess({
     service: "queue",
