@@ -226,6 +226,38 @@ describe("loadtest", () => {
     );
   });
 
+  it("says untrusted of a run whose generator was the limit, passed or rejected for it", async () => {
+    const server = createServer((_, response) => response.end("ok"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const allowed = join(folder, "standing-still");
+    mkdirSync(allowed);
+    writeFileSync(
+      join(allowed, "busy.ts"),
+      'import { flow, http } from "hyperscalejs";\n' +
+        'const shop = http.target(process.env["SHOP"] ?? "");\n' +
+        'export default flow("busy", { vus: 1, iterations: 3 }, async ({ step }) => {\n' +
+        "  for (const until = performance.now() + 300; performance.now() < until; );\n" +
+        '  await step("home", shop.get("/"));\n});\n',
+    );
+    const input = { file: "busy.ts", env: { SHOP: `http://127.0.0.1:${port}` } };
+    try {
+      const lenient = { ...input, args: ["--no-require-trusted"] };
+      expect(await policy(allowed)(lenient, context())).toMatchObject({
+        ...{ verdict: "untrusted", exit_code: 0 },
+        summary: { verdict: "passed", trust: { trusted: false } },
+      });
+      const strict = { ...input, args: ["--require-trusted"], on_failed_threshold: "succeed" };
+      expect(await policy(allowed)(strict, context())).toMatchObject({
+        ...{ verdict: "untrusted", exit_code: 98 },
+        summary: { verdict: "passed", trust: { trusted: false, required: true } },
+      });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
   it("returns the whole summary of a run, and fails a task whose threshold failed", async () => {
     const server = createServer((_, response) => response.end("ok"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -11,6 +11,7 @@ import { dirname, join, resolve, sep } from "node:path";
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import type { ExecutorUser } from "../../host/executor-user.ts";
+import { EXIT_UNTRUSTED } from "../../host/exit-codes.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 import { runOnCluster } from "./loadtest-cluster.ts";
@@ -178,7 +179,8 @@ function judge(outcome: LoadtestOutcome, { summary, files, onFailedThreshold }: 
   if (summary === null) throw new NotRetryable("the load test ended without a summary");
   if (!passed && onFailedThreshold === "fail")
     throw new NotRetryable(`the load test failed: ${reasonsOf(summary)}`);
-  const verdict = !passed ? "failed" : doubtIn(summary) === null ? "passed" : "untrusted";
+  const isUntrusted = outcome.code === EXIT_UNTRUSTED || (passed && doubtIn(summary) !== null);
+  const verdict = isUntrusted ? "untrusted" : passed ? "passed" : "failed";
   return { verdict, exit_code: outcome.code, ...files, ...bounded(summary) };
 }
 
