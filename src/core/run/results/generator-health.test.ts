@@ -49,11 +49,21 @@ describe("a generator that is the limit", () => {
   });
 
   it("lets users wait for rows", () => {
-    const rowWaits = [{ workflow: "shop", waitedMs: 300, userMs: 1_000 }];
+    const rowWaits = [{ workflow: "shop", waitedMs: 3_000, userMs: 10_000 }];
     const health = generatorHealth(facts([core(0, 0.2)], { rowWaits }));
     expect([health.cause, health.limited]).toEqual(["data", true]);
     expect(health.reason).toContain('users of "shop" spent 30 % of their time waiting for rows');
   });
+});
+
+it("is not judged by a short wait for rows or a slow start", () => {
+  const rowWaits = [{ workflow: "shop", waitedMs: 900, userMs: 1_000 }];
+  expect(generatorHealth(facts([core(0, 0.2)], { rowWaits })).cause).toBe(null);
+  const lag = new Histogram();
+  for (let at = 0; at < 49; at++) lag.record(60_000);
+  expect(lateShares(lag, lag)).toEqual({ lateShare: 0, blockedShare: 0 });
+  lag.record(60_000);
+  expect(lateShares(lag, lag)).toEqual({ lateShare: 1, blockedShare: 1 });
 });
 
 it("is only disturbed, and no limit, when other programs kept it late", () => {
@@ -84,8 +94,8 @@ it.each<readonly [string, GeneratorFacts]>([
 
 it("tells shares of the time from samples of 10 ms", () => {
   const [lag, own] = [new Histogram(), new Histogram()];
-  lag.record(1_000, 80);
-  for (let ms = 10; ms <= 200; ms += 10) lag.record(ms * 1_000);
-  own.record(60_000, 5);
+  lag.record(1_000, 800);
+  for (let ms = 10; ms <= 200; ms += 10) lag.record(ms * 1_000, 10);
+  own.record(60_000, 50);
   expect(lateShares(lag, own)).toEqual({ lateShare: 0.15, blockedShare: 0.05 });
 });

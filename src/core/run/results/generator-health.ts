@@ -27,6 +27,10 @@ const LIMITED_BLOCKED = 0.05;
 const LIMITED_ROW_WAIT = 0.05;
 /** Other programs disturbed the run when a core was late for so much of the time; shared runners of CI stay below. */
 const NOISY_LATE = 0.1;
+/** Fewer late samples than this, half a second of them, are the slow start of a short run. */
+const LATE_SAMPLES_MIN = 50;
+/** Less waiting for rows than this, over all users, is the start or the end of a short run. */
+const ROW_WAIT_MS_MIN = 1_000;
 /** What to do when the generator itself is the limit. */
 const MORE_ROOM = "use more cores (--cores), a smaller load, or a larger machine";
 
@@ -101,7 +105,7 @@ function crowded({ cores, cpus }: GeneratorFacts): string | null {
 function waiting(waits: readonly RowWait[]): string | null {
   const shareOf = ({ userMs, waitedMs }: RowWait): number => waitedMs / Math.max(userMs, waitedMs);
   const worst = worstBy(
-    waits.filter(({ waitedMs }) => waitedMs > 0),
+    waits.filter(({ waitedMs }) => waitedMs >= ROW_WAIT_MS_MIN),
     shareOf,
   );
   if (worst === undefined || shareOf(worst) < LIMITED_ROW_WAIT) return null;
@@ -127,9 +131,11 @@ export function lateShares(
   lag: Histogram,
   ownLag: Histogram,
 ): Required<Pick<CoreHealth, "lateShare" | "blockedShare">> {
-  const late = (one: Histogram): number => one.count - one.countAtOrBelow(LATE_MS * 1_000);
-  const samples = Math.max(1, lag.count);
-  return { lateShare: late(lag) / samples, blockedShare: late(ownLag) / samples };
+  const share = (one: Histogram): number => {
+    const late = one.count - one.countAtOrBelow(LATE_MS * 1_000);
+    return late < LATE_SAMPLES_MIN ? 0 : late / lag.count;
+  };
+  return { lateShare: share(lag), blockedShare: share(ownLag) };
 }
 
 function worstBy<Item>(items: readonly Item[], amount: (item: Item) => number): Item | undefined {
