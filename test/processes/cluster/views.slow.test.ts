@@ -92,22 +92,22 @@ describe("three gates, three managers and a worker", () => {
         (await cluster.command(...flow(), "--detach")).stdout.trim();
       const jobs = [await submitted(), await submitted()];
       for (const [at, job] of jobs.entries()) {
-        const place = `place ${at + 1} of 2 in the queue`;
+        const place = `position ${at + 1} of 2`;
         await until(async () => {
           const { reason, status } = await client.status(job);
           return status === "QUEUED" && reason?.includes(place) === true ? true : null;
         });
       }
       const [first = ""] = jobs;
-      expect((await json<JobView>("jobs", "show", first)).reason).toContain("place 1 of 2");
+      expect((await json<JobView>("jobs", "show", first)).reason).toContain("position 1 of 2");
       const { stdout } = await cluster.command("jobs", "list");
       for (const [at, job] of jobs.entries()) {
         const line = stdout.split("\n").find((one) => one.startsWith(shortIdOf(job)));
         expect(line).toContain("QUEUED");
-        expect(line).toContain(`place ${at + 1} of 2 in the queue`);
+        expect(line).toContain(`position ${at + 1} of 2`);
       }
       const followed = await cluster.command(...flow(), "--ui", "ci", "--timeout", "2s");
-      expect(followed.stdout + followed.stderr).toContain("place 3 of 3 in the queue");
+      expect(followed.stdout + followed.stderr).toContain("position 3 of 3");
       expect(followed.code).toBe(1);
       await client.close();
     },

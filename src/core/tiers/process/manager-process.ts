@@ -18,6 +18,7 @@ import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
 import type { GateAnswer } from "../gate-messages.ts";
+import { startsOf } from "../incarnation.ts";
 import type { StreamId } from "../link/types.ts";
 import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
 import type { Announced, BlobHash, ClientAnswer, Refusal, Taken } from "../messages.ts";
@@ -322,7 +323,7 @@ export class ManagerProcess {
     const at = this.#workers.get(worker);
     const life = this.#lives.get(worker);
     const isAnother = life !== undefined && boot !== "" && life.boot !== boot;
-    if (at !== undefined && isAnother && incarnation <= life.incarnation) {
+    if (at !== undefined && isAnother && startsOf(incarnation) <= startsOf(life.incarnation)) {
       const message = `another worker has the name ${worker}: names are unique, rename one`;
       this.#deny({ correlation, stream }, { reason: "invalid", message });
       this.#effects.push({
