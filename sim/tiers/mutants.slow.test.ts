@@ -1,5 +1,5 @@
 /**
- * Planted defects that the simulator of datacenters finds within a few short seeds. All of them:
+ * Short seeds with gates and under overload, and planted defects that a few seeds find. All of them:
  * `npm run sim:tiers -- --mutants`.
  */
 
@@ -42,5 +42,17 @@ describe("a datacenter with a planted defect", { timeout: 600_000 }, () => {
     const seed = [1, 2, 3, 4].find((one) => play(one, rule) === id);
     expect(seed).toBeDefined();
     expect(play(seed ?? 0, null)).toBe(null);
+  });
+});
+
+describe("datacenters", { timeout: 600_000 }, () => {
+  it("run every job to its end through gates", () => {
+    expect(runTiersSeed(options(6, { faults: [], gates: true })).violation).toBe(null);
+  });
+
+  it("serve, reject and count under overload", () => {
+    const { marks, violation } = runTiersSeed(options(2, { pressure: true }));
+    expect(violation).toBe(null);
+    expect(marks.some((mark) => mark.startsWith("refused."))).toBe(true);
   });
 });

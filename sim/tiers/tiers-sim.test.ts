@@ -9,7 +9,7 @@ import { runTiersSeed, type TiersRunOptions } from "./run.ts";
 
 const options = (seed: number, more: Partial<TiersRunOptions> = {}): TiersRunOptions => ({
   seed,
-  minutes: 0.5,
+  minutes: 0.25,
   gates: false,
   pressure: false,
   mutant: null,
@@ -25,20 +25,10 @@ describe("a whole datacenter", { timeout: 600_000 }, () => {
     }
   });
 
-  it("does so through gates over two datacenters", () => {
-    expect(runTiersSeed(options(6, { faults: [], gates: true })).violation).toBe(null);
-  });
-
   it("gives the same trace for the same seed, and another for another", () => {
     const first = runTiersSeed(options(3));
     expect(runTiersSeed(options(3)).hash).toBe(first.hash);
     expect(runTiersSeed(options(4)).hash).not.toBe(first.hash);
-  });
-
-  it("serves, refuses and counts as it must where nodes are pressed", () => {
-    const { marks, violation } = runTiersSeed(options(2, { pressure: true }));
-    expect(violation).toBe(null);
-    expect(marks.some((mark) => mark.startsWith("refused."))).toBe(true);
   });
 
   it("names its mutants by rules that exist", () => {

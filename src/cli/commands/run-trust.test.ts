@@ -16,6 +16,9 @@ export default flow("busy", { vus: 1, iterations: 3 }, async ({ step }) => {
 });
 `;
 
+/** Limited by its own code, or disturbed by other programs: both may be seen of one stop. */
+const GENERATOR = expect.stringMatching(/^generator-(limited|noisy)$/);
+
 describe("run --require-trusted", () => {
   let folder = "";
   let target: DemoTarget;
@@ -53,7 +56,7 @@ describe("run --require-trusted", () => {
     const { code, junit, summary } = await run("required", "--require-trusted");
     expect(summary).toMatchObject({
       verdict: "passed",
-      trust: { trusted: false, required: true, reasons: [{ code: "generator-limited" }] },
+      trust: { trusted: false, required: true, reasons: [{ code: GENERATOR }] },
     });
     expect(code).toBe(98);
     expect(junit).toMatch(/<failure/);
