@@ -75,7 +75,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "slow", include: SLOW, maxWorkers: 4, sequence: { groupOrder: 2 } },
+        test: { name: "slow", include: SLOW, maxWorkers: 6, sequence: { groupOrder: 2 } },
       },
     ],
   },

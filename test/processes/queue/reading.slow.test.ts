@@ -146,6 +146,8 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
       executor: "http",
       input: { url: "http://127.0.0.1:9/", timeout_ms: 1 },
       max_attempts: 1,
+      // It fails after the dependent has been submitted.
+      run_after: 2,
     });
     const slow = await client.submit({ executor: "sleep", input: { ms: 1 }, run_after: 3_600 });
     const dependent = await client.submit({
