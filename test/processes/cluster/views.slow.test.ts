@@ -86,8 +86,11 @@ describe("three gates, three managers and a worker", () => {
         const [datacenter] = await client.datacenters();
         return datacenter?.status === "unhealthy" ? true : null;
       });
-      const seen = await json<{ datacenters: readonly DatacenterView[] }>("datacenters");
-      expect(seen.datacenters[0]?.status).toBe("unhealthy");
+      // The command may ask another gate, which hears of it later.
+      await until(async () => {
+        const seen = await json<{ datacenters: readonly DatacenterView[] }>("datacenters");
+        return seen.datacenters[0]?.status === "unhealthy" ? true : null;
+      });
       const submitted = async (): Promise<string> =>
         (await cluster.command(...flow(), "--detach")).stdout.trim();
       const jobs = [await submitted(), await submitted()];
