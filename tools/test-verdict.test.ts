@@ -54,7 +54,7 @@ describe("the verdict of a test run", () => {
   });
 
   it.each([
-    ["a.test.ts", 10_001, "shorten it or name it *.slow.test.ts"],
+    ["a.test.ts", 15_001, "shorten it or name it *.slow.test.ts"],
     ["a.slow.test.ts", 2_999, "drop .slow from its name"],
   ])("reports %s that takes %d ms on a quiet machine only", (name, testMs, advice) => {
     const one = file({ file: name, testMs });

@@ -98,6 +98,13 @@ const LATE_BETWEEN = [
   { at: 16, calls: 14, kinds: [], latencyUs: 0, looked: false },
 ];
 
+const EMPTY_WINDOW = { calls: 0, kinds: [], latencyUs: 0 };
+const AGAIN_AFTER_LOOK = [
+  { ...EMPTY_WINDOW, at: 709, looked: false },
+  { ...EMPTY_WINDOW, at: 110, looked: true },
+  { ...EMPTY_WINDOW, at: 709, looked: false },
+];
+
 describe("windows over time", () => {
   it("looked at while they come are as when looked at once", () => {
     const window = fc.record({
@@ -119,10 +126,12 @@ describe("windows over time", () => {
         }
         const once = summariseSeries(unseen, secondsAt, KINDS);
         expect(summariseSeries(watched, secondsAt, KINDS)).toEqual(once);
+        // Parts that are not added up yet count one by one.
+        for (const store of [watched, unseen]) store.list();
         expect(watched.bytes).toBe(unseen.bytes);
       }),
-      // A late window between others, which end at the same empty one as before.
-      { examples: [[LATE_BETWEEN]] },
+      // A late window between others, which end at the same empty one as before; one that comes again after a look.
+      { examples: [[LATE_BETWEEN], [AGAIN_AFTER_LOOK]] },
     );
   });
 
