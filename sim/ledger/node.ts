@@ -363,7 +363,7 @@ export class LedgerProcess implements StreamHost {
         watcher.onEffect(this, effect);
         return;
       default:
-        // Nobody asks for reports or keeps an audit log here.
+        // The simulator has no reports and no audit log.
         if (effect.kind !== "report" && effect.kind !== "steered") watcher.onEffect(this, effect);
     }
   }

@@ -13,7 +13,7 @@ export class BlobDisk {
   readonly #syncMsMax: number;
   /** Every sync takes so much longer. */
   slowMs = 0;
-  /** It takes nothing. */
+  /** The disk is full and rejects every write. */
   isFull = false;
   #crashes = 0;
 

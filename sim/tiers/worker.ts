@@ -33,7 +33,7 @@ interface WorkerSpec {
 
 type Opened = Extract<WorkerProcessEffect, { kind: "open" }>;
 
-/** What an empty data directory holds. */
+/** Contents of an empty data directory. */
 const EMPTY = { starts: 0, views: [] } as const;
 const SPAWN_MS_MAX = 100;
 const EXIT_MS_MAX = 50;
@@ -174,7 +174,7 @@ export class SimWorker implements StreamHost {
     this.#around.streams.abandon(this.index, power);
   }
 
-  /** Its data directory is emptied. It does not run. */
+  /** Empties the data directory of a stopped worker. */
   wipe(): void {
     this.directory++;
     this.#promises = EMPTY;

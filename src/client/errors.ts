@@ -2,7 +2,7 @@
 
 import type { RefusalReason } from "../core/tiers/messages.ts";
 
-/** What a cluster does not do, with the reason it gives. */
+/** Options that a cluster rejects, with the reason. */
 export class ClusterError extends Error {
   override readonly name = "ClusterError";
   /** Null: nobody answered. */

@@ -168,7 +168,7 @@ function settingsOf({ profile }: ClusterShape, role: SettingRole): object {
 
 const SECRETS = {
   ...{ secretFile: "cluster.key", clientSecretFile: "client.key" },
-  // Whoever can read the clients' secret here is the user who started the cluster.
+  // Only the user who started the cluster can read the clients' secret here.
   codeFrom: ["clients"],
 };
 

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { type DemoTarget, startDemoTarget } from "../../demo/server.ts";
 import { registerRun } from "./run.ts";
 
-/** Its code stands still for most of the time: the generator is the limit on every machine. */
+/** Workflow code that blocks the event loop most of the time, so the generator is the limit on every machine. */
 const BUSY = `
 import { flow, http } from "hyperscalejs";
 const shop = http.target(process.env["SHOP"] ?? "");

@@ -112,7 +112,7 @@ export function registerRun(program: Command): void {
 
 const RUN_CORES = "CPU cores to plan for (default: the physical cores of this machine)";
 
-/** What `run` and `submit` share. `cores` describes --cores. */
+/** Flags shared by `run` and `submit`. `cores` describes --cores. */
 export function withRunFlags(command: Command, cores = RUN_CORES): Command {
   command
     .argument("<file|url>", "workflow file, or http(s) URL")

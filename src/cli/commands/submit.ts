@@ -100,7 +100,7 @@ function refuseLocal({ inspect, samples, trace }: SubmitFlags): void {
 
 interface Joined {
   readonly id: string;
-  /** It had been submitted before. */
+  /** The job had been submitted before. */
   readonly isFormer: boolean;
 }
 

@@ -80,7 +80,7 @@ export class BreakpointRun {
     return this.#search.progress(measuredMs);
   }
 
-  /** What the search does now: "trying 80/s". */
+  /** Current action of the search: "trying 80/s". */
   get doing(): string {
     const next = this.#amount(this.#search.load);
     if (!this.#search.isDraining) return `trying ${next}`;

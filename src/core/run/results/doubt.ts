@@ -21,7 +21,7 @@ export function withTrustRequired(summary: RunSummary): RunSummary {
   return { ...summary, trust: { ...trustOf(summary), required: true } };
 }
 
-/** It passed, and does not count as passed: trust was required, and the result is untrusted. */
+/** Whether a run that passed is rejected because trust was required and its result is untrusted. */
 export function isRejected(summary: RunSummary): boolean {
   const { required = false, trusted } = trustOf(summary);
   return summary.verdict === "passed" && required && !trusted;

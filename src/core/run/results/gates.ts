@@ -149,7 +149,7 @@ function iterationsGate({ iterationsMissed }: WorkflowData, base: Base): Thresho
   return shareGate("iterations.lost.rate", missed, planned, MISSED_SHARE_MAX, base, of);
 }
 
-/** Whoever never got an answer, and whoever's code never came to its end. */
+/** Gates for calls without an answer and iterations whose code never finished. */
 function unansweredGates({ steps, unanswered }: WorkflowData, base: Base): ThresholdOutcome[] {
   const { calls, iterations, iterationsOver, shareMax } = unanswered;
   const requests = steps.reduce((sum, { totals }) => sum + totals.requests, 0);

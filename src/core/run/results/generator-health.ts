@@ -31,7 +31,7 @@ const NOISY_LATE = 0.1;
 const LATE_SAMPLES_MIN = 50;
 /** Less waiting for rows than this, over all users, is the start or the end of a short run. */
 const ROW_WAIT_MS_MIN = 1_000;
-/** What to do when the generator itself is the limit. */
+/** Advice for when the generator itself is the limit. */
 const MORE_ROOM = "use more cores (--cores), a smaller load, or a larger machine";
 
 export interface GeneratorFacts {
@@ -44,7 +44,7 @@ export interface GeneratorFacts {
   readonly isAnswered: boolean;
 }
 
-/** What the load says of its generator. */
+/** Facts about the generator that follow from the measured load. */
 export function loadFacts(
   data: readonly WorkflowData[],
   measured: readonly { readonly rowWait: RowWait }[],

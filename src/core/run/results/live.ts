@@ -60,7 +60,7 @@ export interface LiveWorkflow {
   /** Open models: the rate asked for now; null otherwise. */
   readonly targetPerSecond: number | null;
   readonly steps: readonly LiveStep[];
-  /** What a search for the breakpoint does now: "trying 80/s". */
+  /** Current action of a breakpoint search: "trying 80/s". */
   readonly search?: string | undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Histogram } from "./histogram.ts";
 /** Name of the failure kind, in the list of kinds that cores and coordinators share. */
 export const UNANSWERED = "unanswered";
 
-/** What is younger than this share of its kind is typical. */
+/** Quantile of successful calls up to which a waiting time is typical. */
 const TYPICAL_QUANTILE = 0.99;
 
 /** Upper bound of typical times in microseconds; 0 when nothing of the kind ever succeeded. */

@@ -49,7 +49,7 @@ class Members {
     this.settle();
   }
 
-  /** Its bytes are at hand, and its disk does not take them. */
+  /** The bytes are in memory and the local disk rejects them. */
   lend(name: string, text: string): void {
     this.disk(name).set(text, text);
     this.follow(name as NodeId, this.machine(name).lend(text, millis(this.now)));
