@@ -39,5 +39,8 @@ export interface Verdict {
   readonly isGreen: boolean;
 }
 export function judge(results: Results, circumstances: Circumstances): Verdict;
+/** Paths of unmarked files above the limit. */
+export function filesToTimeAlone(files: readonly FileResult[]): string[];
+export function withTimesAlone(results: Results, alone: Results): Results;
 export function skippedLines(files: readonly FileResult[]): string[];
 export function countsLine(counts: Counts): string;

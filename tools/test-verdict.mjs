@@ -1,11 +1,10 @@
 // Judges a test run: what failed, what is quarantined, which files take longer or shorter than their name says.
 // Pure: tools/run-tests.mjs feeds it what the reporter recorded.
 
-/**
- * Longest test time of a file that `npm test` runs; a longer one is named *.slow.test.ts. That is 10 s alone: beside
- * the three others that run at the same time, a file takes up to half as long again.
- */
-const FAST_MS_MAX = 15_000;
+/** Longest test time of a file that `npm test` runs; a longer one is named *.slow.test.ts. */
+const FAST_MS_MAX = 10_000;
+/** The run measures at most this many files again alone; with more, something else is wrong. */
+const ALONE_MAX = 8;
 /** Shortest test time of a file named *.slow.test.ts. */
 const SLOW_MS_MIN = 3_000;
 /** How long a flaky test may stay in test/quarantine.json. */
@@ -38,6 +37,25 @@ export function judge(results, { quarantine, nowMs, isWhole, isQuiet }) {
   return { counts, quarantined, problems, isGreen: counts.failed === 0 };
 }
 
+/** Unmarked files above the limit while others ran beside them: they are judged by a second time, measured alone. */
+export function filesToTimeAlone(files) {
+  const slow = files.filter(({ file, testMs }) => !isMarked(file) && testMs > FAST_MS_MAX);
+  return slow.slice(0, ALONE_MAX).map(({ file }) => file);
+}
+
+/** A file's time is the shorter of both; a failure in either run stays. */
+export function withTimesAlone(results, alone) {
+  const files = results.files.map((first) => {
+    const second = alone.files.find(({ file }) => file === first.file);
+    if (second === undefined) return first;
+    const failed = [...new Set([...first.failed, ...second.failed])];
+    return { ...first, testMs: Math.min(first.testMs, second.testMs), failed };
+  });
+  return { files, outside: results.outside + alone.outside };
+}
+
+const isMarked = (file) => file.endsWith(".slow.test.ts");
+
 function entryProblems({ file, test, reason, since }, results, nowMs, isWhole) {
   const name = `test/quarantine.json: ${file} > ${test}`;
   const sinceMs = Date.parse(since);
@@ -51,7 +69,7 @@ function entryProblems({ file, test, reason, since }, results, nowMs, isWhole) {
 
 function timeProblems({ file, testMs, skipped, names }) {
   const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
-  const isSlow = file.endsWith(".slow.test.ts");
+  const isSlow = isMarked(file);
   if (!isSlow && testMs > FAST_MS_MAX)
     return [`${file} takes ${seconds(testMs)}: shorten it or name it *.slow.test.ts`];
   // What was skipped takes no time.

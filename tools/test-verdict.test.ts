@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type FileResult, judge, type QuarantineEntry, skippedLines } from "./test-verdict.mjs";
+import {
+  type FileResult,
+  filesToTimeAlone,
+  judge,
+  type QuarantineEntry,
+  skippedLines,
+  withTimesAlone,
+} from "./test-verdict.mjs";
 
 const NOW = Date.parse("2026-11-18");
 const FLAKY = { file: "a.test.ts", test: "group > flaky" };
@@ -54,12 +61,25 @@ describe("the verdict of a test run", () => {
   });
 
   it.each([
-    ["a.test.ts", 15_001, "shorten it or name it *.slow.test.ts"],
+    ["a.test.ts", 10_001, "shorten it or name it *.slow.test.ts"],
     ["a.slow.test.ts", 2_999, "drop .slow from its name"],
   ])("reports %s that takes %d ms on a quiet machine only", (name, testMs, advice) => {
     const one = file({ file: name, testMs });
     expect(verdictOf(one).problems).toEqual([expect.stringContaining(advice)]);
     expect(verdictOf(one, [], false).problems).toEqual([]);
+  });
+
+  it("judges a file above the limit by its time alone, and keeps the failures of both runs", () => {
+    const beside = file({ testMs: 21_500 });
+    const marked = file({ file: "b.slow.test.ts", testMs: 60_000 });
+    expect(filesToTimeAlone([beside, marked, file({ file: "c.test.ts" })])).toEqual(["a.test.ts"]);
+    const again = (alone: Partial<FileResult>) =>
+      withTimesAlone({ files: [beside, marked], outside: 0 }, { files: [file(alone)], outside: 0 });
+    const judged = (alone: Partial<FileResult>) =>
+      judge(again(alone), { quarantine: [], nowMs: NOW, isWhole: true, isQuiet: true });
+    expect(judged({ testMs: 6_000 }).isGreen).toBe(true);
+    expect(judged({ testMs: 12_000 }).problems).toHaveLength(1);
+    expect(judged({ testMs: 6_000, failed: [FLAKY.test] }).isGreen).toBe(false);
   });
 
   it("judges no time of a slow file whose tests are skipped", () => {
