@@ -128,8 +128,9 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     };
     let doomed = start("doomed-0");
     await doomed.ready;
-    // Short leases, as the killed ones have: what they had claimed is soon free again.
-    const node = await bench.node({ database });
+    // What the killed ones had claimed is soon free again.
+    const settings = { ...calmSettings, taskLeaseMs: 3_000 };
+    const node = await bench.node({ database, settings });
     await bench.query(database, "create table orders (id int primary key)");
     const random = new Random("transactions");
     let next = 0;
