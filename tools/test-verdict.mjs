@@ -3,8 +3,8 @@
 
 /** Longest test time of a file that `npm test` runs; a longer one is named *.slow.test.ts. */
 const FAST_MS_MAX = 10_000;
-/** The run measures at most this many files again alone; with more, something else is wrong. */
-const ALONE_MAX = 8;
+/** A slow machine stretches every file: the limit is this share of all test time, where that is more. */
+const FAST_SHARE_MAX = 0.02;
 /** Shortest test time of a file named *.slow.test.ts. */
 const SLOW_MS_MIN = 3_000;
 /** How long a flaky test may stay in test/quarantine.json. */
@@ -26,7 +26,7 @@ export function judge(results, { quarantine, nowMs, isWhole, isQuiet }) {
   const quarantined = failed.filter(({ file, test }) => isListed(file, test));
   const problems = [
     ...quarantine.flatMap((entry) => entryProblems(entry, results, nowMs, isWhole)),
-    ...(isQuiet ? results.files.flatMap(timeProblems) : []),
+    ...(isQuiet ? timeProblems(results.files) : []),
   ];
   const sum = (of) => results.files.reduce((total, file) => total + of(file), 0);
   const counts = {
@@ -39,8 +39,10 @@ export function judge(results, { quarantine, nowMs, isWhole, isQuiet }) {
 
 /** Unmarked files above the limit while others ran beside them: they are judged by a second time, measured alone. */
 export function filesToTimeAlone(files) {
-  const slow = files.filter(({ file, testMs }) => !isMarked(file) && testMs > FAST_MS_MAX);
-  return slow.slice(0, ALONE_MAX).map(({ file }) => file);
+  const limitMs = fastLimitMs(files);
+  return files
+    .filter(({ file, testMs }) => !isMarked(file) && testMs > limitMs)
+    .map(({ file }) => file);
 }
 
 /** A file's time is the shorter of both; a failure in either run stays. */
@@ -52,6 +54,11 @@ export function withTimesAlone(results, alone) {
     return { ...first, testMs: Math.min(first.testMs, second.testMs), failed };
   });
   return { files, outside: results.outside + alone.outside };
+}
+
+function fastLimitMs(files) {
+  const totalMs = files.reduce((sum, { testMs }) => sum + testMs, 0);
+  return Math.max(FAST_MS_MAX, totalMs * FAST_SHARE_MAX);
 }
 
 const isMarked = (file) => file.endsWith(".slow.test.ts");
@@ -67,15 +74,18 @@ function entryProblems({ file, test, reason, since }, results, nowMs, isWhole) {
   return [];
 }
 
-function timeProblems({ file, testMs, skipped, names }) {
+function timeProblems(files) {
+  const limitMs = fastLimitMs(files);
   const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
-  const isSlow = isMarked(file);
-  if (!isSlow && testMs > FAST_MS_MAX)
-    return [`${file} takes ${seconds(testMs)}: shorten it or name it *.slow.test.ts`];
-  // What was skipped takes no time.
-  if (isSlow && testMs < SLOW_MS_MIN && skipped.length < names.length / 2)
-    return [`${file} takes only ${seconds(testMs)}: drop .slow from its name`];
-  return [];
+  return files.flatMap(({ file, testMs, skipped, names }) => {
+    const isSlow = isMarked(file);
+    if (!isSlow && testMs > limitMs)
+      return [`${file} takes ${seconds(testMs)}: shorten it or name it *.slow.test.ts`];
+    // What was skipped takes no time.
+    if (isSlow && testMs < SLOW_MS_MIN && skipped.length < names.length / 2)
+      return [`${file} takes only ${seconds(testMs)}: drop .slow from its name`];
+    return [];
+  });
 }
 
 /** Counts by what is missing, and the command that fetches it. */

@@ -69,6 +69,19 @@ describe("the verdict of a test run", () => {
     expect(verdictOf(one, [], false).problems).toEqual([]);
   });
 
+  it("gives files more time on a slow machine, as all of them take longer there", () => {
+    const others = Array.from({ length: 70 }, (_, i) =>
+      file({ file: `${i}.test.ts`, testMs: 9_000 }),
+    );
+    const judged = (testMs: number) =>
+      judge(
+        { files: [...others, file({ testMs })], outside: 0 },
+        { quarantine: [], nowMs: NOW, isWhole: true, isQuiet: true },
+      );
+    expect(judged(12_000).isGreen).toBe(true);
+    expect(judged(13_500).problems).toHaveLength(1);
+  });
+
   it("judges a file above the limit by its time alone, and keeps the failures of both runs", () => {
     const beside = file({ testMs: 21_500 });
     const marked = file({ file: "b.slow.test.ts", testMs: 60_000 });

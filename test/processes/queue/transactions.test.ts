@@ -15,7 +15,7 @@ import { calmSettings, eventually, fastEnvironment, NodeProcess, queueBench } fr
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 /** Ten thousand by hand: QUEUE_TRANSACTIONS=10000. */
-const TRANSACTIONS = Number(process.env["QUEUE_TRANSACTIONS"] ?? 600);
+const TRANSACTIONS = Number(process.env["QUEUE_TRANSACTIONS"] ?? 300);
 const APPLICATIONS = 4;
 const ROLLED_BACK_SHARE = 0.3;
 const BROKEN_SHARE = 0.02;

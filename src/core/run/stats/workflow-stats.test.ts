@@ -47,7 +47,7 @@ function arrived(calls: number, firstCell: number): StepWindow {
 it.each([
   // As a fast run calls them, and as hundreds of pages are called now and then.
   { steps: 50, calls: 20 },
-  { steps: 400, calls: 1 },
+  { steps: 200, calls: 1 },
 ])(
   "windows of $steps steps, $calls calls each, take what they may, in real memory",
   async ({ calls, steps }) => {
