@@ -176,12 +176,15 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     const options = ((named ? third : second) ?? NO_OPTIONS) as FlowStepOptions;
     const isCode = named && typeof given === "function";
     if (!isCode && !isPreparedCall(given)) throw new TypeError(misused(first, given));
-    const name = named ? first : this.#host.flowSteps.title(given as PreparedCall);
+    const name = named
+      ? first
+      : ((given as PreparedCall).title ?? (given as PreparedCall).protocol);
     const refused = this.#admit(scope, name);
     if (refused !== undefined) return refused;
     const call = this.#newCall(
       scope,
       name,
+      named,
       isCode ? "custom" : (given as PreparedCall).protocol,
       options,
     );
@@ -206,7 +209,13 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     return observer.answer(call.name, described);
   }
 
-  #newCall(scope: FlowScope, name: string, protocol: string, options: FlowStepOptions): FlowCall {
+  #newCall(
+    scope: FlowScope,
+    name: string,
+    isNamed: boolean,
+    protocol: string,
+    options: FlowStepOptions,
+  ): FlowCall {
     const steps = this.#host.flowSteps;
     const call = this.#calls.take();
     const now = clock();
@@ -217,8 +226,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     call.required = options.required ?? this.#flow.required;
     call.step =
       scope.phase === null
-        ? steps.number(name, protocol, options.tags)
-        : steps.asideNumber(name, protocol, scope.phase);
+        ? steps.number(name, protocol, options.tags, isNamed)
+        : steps.asideNumber(name, protocol, scope.phase, isNamed);
     call.dueAt = call.aside ? now : this.#user.iteration.dueOf(now);
     const place = scope.place.open.length === 0 ? scope.place : this.#placeOf(scope.place);
     call.group = place.group;

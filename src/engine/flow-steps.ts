@@ -1,12 +1,9 @@
 /** The steps of one flow on this core: their names, their numbers, and which tags tell them apart. */
 
-import type { ClientCall, PreparedCall } from "../protocols/protocol.ts";
+import { PHASE_TAG, UNNAMED_MAX } from "../core/run/stats/names.ts";
+import type { ClientCall } from "../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 import type { Recorder } from "./recorder.ts";
-
-/** Steps that are named by their call: an address may hold an id, so they get fewer names. */
-const UNNAMED_MAX = 200;
-const OTHER = "(other)";
 
 type Tags = Readonly<Record<string, string>>;
 
@@ -33,12 +30,15 @@ export class FlowSteps {
     this.#series = series;
   }
 
-  /** The number under which calls of this step are counted. */
-  number(name: string, protocol: string, tags: Tags | undefined): number {
+  /** The number under which calls of this step are counted; `isNamed`: its author gave it the name. */
+  number(name: string, protocol: string, tags: Tags | undefined, isNamed = true): number {
     if (tags !== undefined && this.#series.length > 0) {
       const selected = Object.entries(tags).filter(([key]) => this.#series.includes(key));
-      if (selected.length > 0) return this.#tagged(name, protocol, Object.fromEntries(selected));
+      if (selected.length > 0)
+        return this.#tagged(name, protocol, Object.fromEntries(selected), isNamed);
     }
+    if (!isNamed && !this.#keepsTitle(name))
+      return this.#recorder.giveUpStep(name, protocol, this.#common);
     let number = this.#numbers.get(name);
     if (number === undefined) {
       number = this.#recorder.stepNumber(name, protocol, this.#common);
@@ -47,30 +47,28 @@ export class FlowSteps {
     return number;
   }
 
-  #tagged(name: string, protocol: string, tags: Tags): number {
-    return this.#recorder.stepNumber(name, protocol, { ...this.#common, ...tags });
+  #tagged(name: string, protocol: string, tags: Tags, isNamed: boolean): number {
+    const all = { ...this.#common, ...tags };
+    return isNamed || this.#keepsTitle(name)
+      ? this.#recorder.stepNumber(name, protocol, all)
+      : this.#recorder.giveUpStep(name, protocol, all);
   }
 
   /** Calls of setup and its kin are counted apart from those of iterations. */
-  asideNumber(name: string, protocol: string, phase: string): number {
-    return this.#tagged(name, protocol, { phase });
+  asideNumber(name: string, protocol: string, phase: string, isNamed = true): number {
+    return this.#tagged(name, protocol, { [PHASE_TAG]: phase }, isNamed);
   }
 
   /** The same of a call that a function made by a client. */
   asideCall(call: NamedCall, phase: string): number {
-    return this.asideNumber(this.#bounded(nameOfCall(call)), call.protocol, phase);
+    return this.asideNumber(nameOfCall(call), call.protocol, phase, false);
   }
 
-  /** The name of a step that was given none. */
-  title(call: PreparedCall): string {
-    return this.#bounded(call.title ?? call.protocol);
-  }
-
-  /** A name made of an address. */
-  #bounded(title: string): string {
-    if (this.#titles.has(title)) return title;
-    if (this.#titles.size >= UNNAMED_MAX) return OTHER;
+  /** Whether a name made of an address is one of those that are kept. */
+  #keepsTitle(title: string): boolean {
+    if (this.#titles.has(title)) return true;
+    if (this.#titles.size >= UNNAMED_MAX) return false;
     this.#titles.add(title);
-    return title;
+    return true;
   }
 }

@@ -108,6 +108,11 @@ export class Recorder implements MetricSink {
     return this.#stats.stepNumber(name, protocol, tags);
   }
 
+  /** The number of "(other)", under which a step is counted whose name is not kept. */
+  giveUpStep(name: string, protocol: string, tags: Tags): number {
+    return this.#stats.giveUpStep(name, protocol, tags);
+  }
+
   checkNumber(name: string): number {
     return this.#stats.checkNumber(name);
   }

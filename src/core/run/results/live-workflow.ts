@@ -18,7 +18,7 @@ const LATENCY_WINDOW_MS = 5_000;
 export function liveSteps(workflow: WorkflowAggregate, nowMs: number): LiveStep[] {
   const until = workflow.knownUntilMs(nowMs);
   return workflow.steps.flatMap((step, at) => {
-    if (isAside(step)) return [];
+    if (isAside(step) || workflow.isFolded(at)) return [];
     const windows = workflow.windowsOf(at);
     const [p50, p95, p99] = recentLatency(windows, LATENCY_WINDOW_MS, until);
     return {

@@ -3,7 +3,7 @@
 import { formatDuration } from "../../base/duration.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { isOpen, isOpenEnded, planDurationMs, planVusMax } from "../plan/load.ts";
-import { NAMES_MAX, OTHER_NAME } from "../stats/names.ts";
+import { NAMES_MAX, OTHER_NAME, UNNAMED_MAX } from "../stats/names.ts";
 import { formatCount, formatPercent, formatRate } from "./format.ts";
 import type { WorkflowSummary } from "./model.ts";
 import type { WorkflowAggregate } from "./workflow-aggregate.ts";
@@ -45,8 +45,8 @@ export function remarksOf(data: readonly WorkflowData[]): string[] {
     .filter(({ namesOverflowed }) => namesOverflowed)
     .map(
       ({ name }) =>
-        `"${name}" has more than ${NAMES_MAX} names of steps, groups or checks: those beyond are ` +
-        `counted together as "${OTHER_NAME}"`,
+        `"${name}" has more names than are kept apart (${NAMES_MAX} steps, of which ${UNNAMED_MAX} are named by ` +
+        `their call; ${NAMES_MAX} groups; ${NAMES_MAX} checks): the rest is counted together as "${OTHER_NAME}"`,
     );
 }
 

@@ -7,7 +7,7 @@ import { loadAt, peakLoad, plannedArrivals } from "../plan/load.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
 import { FrameWriter } from "../stats/frames.ts";
 import { Histogram } from "../stats/histogram.ts";
-import { type Name, NameTable, NO_TAGS } from "../stats/names.ts";
+import { type Name, NameTable, NO_TAGS, PHASE_TAG } from "../stats/names.ts";
 import type { FailureSample } from "../stats/samples.ts";
 import { UNANSWERED } from "../stats/unanswered.ts";
 import type { WindowStore } from "../stats/window-store.ts";
@@ -84,6 +84,11 @@ export class WorkflowAggregate {
   /** Measured steps: those of the manifest, then others as they were first seen. */
   get steps(): readonly Name[] {
     return this.#stats.stepNames.list;
+  }
+
+  /** Whether a step of `steps` is counted under "(other)". */
+  isFolded(step: number): boolean {
+    return this.#stats.stepNames.isFolded(step);
   }
 
   /** Of a step, in the order of `steps`. */
@@ -316,7 +321,7 @@ export class WorkflowAggregate {
     const stats = this.#stats;
     const { checkNames, groupNames, stepNames } = stats;
     const measured = apart(
-      stepNames.list.map(({ name, protocol, tags }, at) => {
+      shown(stepNames).map(([at, { name, protocol, tags }]) => {
         const [totals, windows] = [stats.step(at), stats.windowsOf(at)];
         return { number: at, name, protocol, tags, totals, windows };
       }),
@@ -329,11 +334,11 @@ export class WorkflowAggregate {
       elapsedSeconds: this.elapsedMs / 1_000,
       ...measured,
       measures: this.manifest.isTest,
-      checks: checkNames.list.map(({ name }, at) => {
+      checks: shown(checkNames).map(([at, { name }]) => {
         const [passed = 0, failed = 0, warmup = 0] = stats.check(at).counts;
         return { name, passed, failed, ...(warmup > 0 ? { warmup } : {}) };
       }),
-      groups: groupNames.list.map(({ name }, at) => ({ name, totals: stats.group(at) })),
+      groups: shown(groupNames).map(([at, { name }]) => ({ name, totals: stats.group(at) })),
       namesOverflowed: [stepNames, checkNames, groupNames].some((one) => one.overflowed),
       iterations: this.iterations,
       iterationsInside: stats.runCount("iterationsInside"),
@@ -458,6 +463,11 @@ export function measuredOf(manifests: readonly WorkflowManifest[]): WorkflowMani
   return manifests.flatMap((manifest) => (manifest.parts.length > 0 ? manifest.parts : [manifest]));
 }
 
+/** Rows with their numbers, without those that are counted under "(other)". */
+function shown(names: NameTable): (readonly [number: number, name: Name])[] {
+  return [...names.list.entries()].filter(([number]) => !names.isFolded(number));
+}
+
 /** Calls beside the iterations are no steps of the workflow: no total and no gate looks at them. */
 function apart<Step extends Pick<Name, "tags">>(
   all: readonly Step[],
@@ -467,7 +477,7 @@ function apart<Step extends Pick<Name, "tags">>(
 
 /** The tag of calls that setup and its kin made. */
 export function isAside({ tags }: Pick<Name, "tags">): boolean {
-  return "phase" in tags;
+  return PHASE_TAG in tags;
 }
 
 /** The frame that is held; one that cannot be read is said to the reader of the results. */

@@ -16,12 +16,12 @@
 
 import { type Frame, type NewNames, readFrame } from "./frames.ts";
 import { GROUP_SHAPE } from "./group-stats.ts";
+import { KnownNames } from "./known-names.ts";
 import { MetricTotals } from "./metrics.ts";
-import type { Name, NameTable } from "./names.ts";
+import type { NameTable } from "./names.ts";
 import { OWN_SHAPE } from "./own-figures.ts";
 import { requestsOf, stepShape } from "./step-stats.ts";
 import { Tally } from "./tally.ts";
-import { ToldTallies } from "./told-tallies.ts";
 import { WindowStore } from "./window-store.ts";
 import { LOAD_RULES, type LoadWindow } from "./windows.ts";
 import {
@@ -35,12 +35,6 @@ import {
 /** A part this far behind the furthest one holds up no window: it has stalled. */
 const BEHIND_MS_MAX = 5_000;
 
-/** What one sender has told of steps, checks or groups, and their numbers in the merged stats. */
-interface Known {
-  readonly merged: number[];
-  readonly told: ToldTallies;
-}
-
 /** What one sender has told, by its own numbers; or several senders together. */
 interface Part {
   /** Number of the last frame taken in. */
@@ -51,9 +45,9 @@ interface Part {
   awaited: boolean;
   /** Not believed any more. */
   closed: boolean;
-  readonly steps: Known;
-  readonly checks: Known;
-  readonly groups: Known;
+  readonly steps: KnownNames;
+  readonly checks: KnownNames;
+  readonly groups: KnownNames;
   readonly run: Tally;
   readonly metrics: MetricTotals;
   /** Failures that it told of. */
@@ -246,9 +240,26 @@ export class FrameMerger {
 
   #learn(part: Part, [steps, checks, groups]: Frame["names"]): void {
     const { stats } = this;
-    learn(part.steps, steps, stats.stepNames);
-    learn(part.checks, checks, stats.checkNames);
-    learn(part.groups, groups, stats.groupNames);
+    this.#learnTable("steps", part, steps, stats.stepNames, (row) => stats.foldStep(row));
+    this.#learnTable("checks", part, checks, stats.checkNames, (row) => stats.foldCheck(row));
+    this.#learnTable("groups", part, groups, stats.groupNames, (row) => stats.foldGroup(row));
+  }
+
+  /** Folds the rows that miss calls, because a part gave up their name. */
+  #learnTable(
+    which: "steps" | "checks" | "groups",
+    part: Part,
+    news: NewNames,
+    names: NameTable,
+    fold: (row: number) => void,
+  ): void {
+    const before = names.list.length;
+    const rows = part[which].learn(news, names);
+    const others = names.list.length > before ? this.#parts.values() : [];
+    for (const one of others) rows.push(...one[which].missedRows(names));
+    if (rows.length === 0) return;
+    for (const row of rows) fold(row);
+    for (const one of this.#parts.values()) one[which].follow(names);
   }
 
   /** After every frame: one pass over those who tell, of which there may be hundreds. */
@@ -280,9 +291,9 @@ export class FrameMerger {
         horizonMs: 0,
         awaited: true,
         closed: false,
-        steps: { merged: [], told: new ToldTallies(stepShape(errorKinds, corrected)) },
-        checks: { merged: [], told: new ToldTallies(CHECK_SHAPE) },
-        groups: { merged: [], told: new ToldTallies(GROUP_SHAPE) },
+        steps: new KnownNames(stepShape(errorKinds, corrected)),
+        checks: new KnownNames(CHECK_SHAPE),
+        groups: new KnownNames(GROUP_SHAPE),
         run: new Tally(RUN_SHAPE),
         metrics: new MetricTotals(),
         samples: 0,
@@ -321,9 +332,11 @@ function judgeMembers(merged: Part): void {
 /** Every number in it was told, by this frame or by one that is held. */
 function consistent(frame: Frame, part: Part): boolean {
   const [steps, checks, groups] = frame.names;
-  const known = ({ merged }: Known, { from, list }: NewNames): number | null =>
-    from > merged.length ? null : Math.max(merged.length, from + list.length);
-  const counts = [known(part.steps, steps), known(part.checks, checks), known(part.groups, groups)];
+  const counts = [
+    part.steps.countWith(steps),
+    part.checks.countWith(checks),
+    part.groups.countWith(groups),
+  ];
   const [stepCount = null, checkCount = null, groupCount = null] = counts;
   if (stepCount === null || checkCount === null || groupCount === null) return false;
   return (
@@ -334,16 +347,8 @@ function consistent(frame: Frame, part: Part): boolean {
   );
 }
 
-function learn({ merged, told }: Known, { from, list }: NewNames, names: NameTable): void {
-  for (let at = merged.length - from; at < list.length; at++) {
-    const { name, protocol, tags } = list[at] as Name;
-    merged.push(names.numberOf(name, protocol, tags));
-    told.push();
-  }
-}
-
 function raiseAll(
-  { merged, told }: Known,
+  { merged, told }: KnownNames,
   changed: Frame["steps"],
   wholeOf: (number: number) => Tally,
   frame: number,

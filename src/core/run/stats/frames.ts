@@ -17,9 +17,10 @@
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { beginCells } from "./cell-buffer.ts";
+import { GIVEN_UP_BYTES } from "./given-up-names.ts";
 import { GROUP_SHAPE } from "./group-stats.ts";
 import { type MetricChanges, readMetrics } from "./metrics.ts";
-import { NAMES_MAX, type Name, type NameTable, readName, writeName } from "./names.ts";
+import { type Fold, type Name, type NameTable, ROWS_MAX, readName, writeName } from "./names.ts";
 import { type NewSamples, readSamples } from "./samples.ts";
 import { stepShape } from "./step-stats.ts";
 import { readTally, type Tally, type TallyChanges, type TallyShape } from "./tally.ts";
@@ -40,7 +41,7 @@ import {
   type WorkflowStats,
 } from "./workflow-stats.ts";
 
-const FRAME_VERSION = 7;
+const FRAME_VERSION = 8;
 /** Frames that may wait for an acknowledgement, 100 s of them; behind more, the next one is full. */
 const UNACKNOWLEDGED_MAX = 1_000;
 /**
@@ -52,15 +53,31 @@ const LATE_EVERY = 10;
 /** Windows of one step in one frame: all folded ones and all recent ones. */
 const WINDOWS_TOLD_MAX = WINDOWS_MAX + 1_000;
 
+/** How much of a table of names a frame had told. */
+interface ToldNames {
+  readonly names: number;
+  readonly folds: number;
+  /** Version of the names given up. */
+  readonly givenUp: number;
+}
+
+const NONE_GIVEN_UP = new Uint8Array(0);
+const NO_NAMES: ToldNames = { names: 0, folds: 0, givenUp: 0 };
+
 /** What a frame had told of things that only grow in number. */
 interface Mark {
   readonly frame: number;
-  readonly names: readonly [steps: number, checks: number, groups: number];
+  readonly names: readonly [steps: ToldNames, checks: ToldNames, groups: ToldNames];
   readonly samples: number;
   readonly horizonMs: number;
 }
 
-const NOTHING_TOLD: Mark = { frame: 0, names: [0, 0, 0], samples: 0, horizonMs: 0 };
+const NOTHING_TOLD: Mark = {
+  frame: 0,
+  names: [NO_NAMES, NO_NAMES, NO_NAMES],
+  samples: 0,
+  horizonMs: 0,
+};
 
 /** Writes the frames of one sender to one receiver after the other. */
 export class FrameWriter {
@@ -148,10 +165,9 @@ export class FrameWriter {
   #remember(): void {
     const { checkNames, groupNames, horizonMs, nextFrame: frame, stepNames } = this.#stats;
     const samples = this.#stats.samples.list.length;
-    const names = [stepNames, checkNames, groupNames].map(({ list }) => list.length);
-    const [steps = 0, checks = 0, groups = 0] = names;
+    const names = [toldOf(stepNames), toldOf(checkNames), toldOf(groupNames)] as const;
     this.#marks = this.#marks.filter((mark) => mark.frame >= this.#held).slice(-UNACKNOWLEDGED_MAX);
-    this.#marks.push({ frame, names: [steps, checks, groups], samples, horizonMs });
+    this.#marks.push({ frame, names, samples, horizonMs });
     this.#stats.nextFrame++;
     this.#underWay++;
   }
@@ -165,10 +181,26 @@ function writeMoment(writer: ByteWriter, { horizonMs, moment }: WorkflowStats): 
   writer.varint(Math.round(horizonMs / WINDOW_MS));
 }
 
-function writeNames(writer: ByteWriter, { list }: NameTable, told: number): void {
-  writer.varint(told);
-  writer.varint(list.length - told);
-  for (const name of list.slice(told)) writeName(writer, name);
+function toldOf({ folds, givenUp, list }: NameTable): ToldNames {
+  return { names: list.length, folds: folds.length, givenUp: givenUp?.version ?? 0 };
+}
+
+function writeNames(
+  writer: ByteWriter,
+  { folds, givenUp, list }: NameTable,
+  told: ToldNames,
+): void {
+  writer.varint(told.names);
+  writer.varint(list.length - told.names);
+  for (const name of list.slice(told.names)) writeName(writer, name);
+  writer.varint(told.folds);
+  writer.varint(folds.length - told.folds);
+  for (const { from, into } of folds.slice(told.folds)) {
+    writer.varint(from);
+    writer.varint(into);
+  }
+  const isNew = givenUp !== null && givenUp.version > told.givenUp;
+  writer.bytes(isNew ? givenUp.bytes : NONE_GIVEN_UP);
 }
 
 function tallies({ list }: NameTable, tallyOf: (number: number) => Tally): Tally[] {
@@ -217,10 +249,15 @@ export interface Frame {
   readonly windows: Numbered<readonly Window<StepWindow>[]>;
 }
 
-/** Names from a number on. */
+/** Names from a number on, and what is new about which of them are kept. */
 export interface NewNames {
   readonly from: number;
   readonly list: readonly Name[];
+  /** Rows that were folded, from a number on. */
+  readonly foldsFrom: number;
+  readonly folds: readonly Fold[];
+  /** Names that the sender gave up so far; null when the frame does not say. */
+  readonly givenUp: Uint8Array | null;
 }
 
 /** Undefined when the bytes are not a frame of this version and shape. Its cells stand until the next is read. */
@@ -272,15 +309,22 @@ function soundMoment({ measuredMs, target }: Moment): boolean {
 function readNames(reader: ByteReader): NewNames | undefined {
   const from = reader.varint();
   const length = reader.varint();
-  // One more than the limit: the name that stands for all others.
-  if (reader.failed || from + length > NAMES_MAX + 1) return undefined;
+  if (reader.failed || from + length > ROWS_MAX) return undefined;
   const list: Name[] = [];
   for (let i = 0; i < length; i++) {
     const name = readName(reader);
     if (name === undefined) return undefined;
     list.push(name);
   }
-  return { from, list };
+  const [foldsFrom, count] = [reader.varint(), reader.varint()];
+  if (reader.failed || foldsFrom + count > ROWS_MAX) return undefined;
+  const folds = Array.from({ length: count }, () => ({
+    from: reader.varint(),
+    into: reader.varint(),
+  }));
+  const givenUp = reader.bytes(GIVEN_UP_BYTES);
+  if (reader.failed || (givenUp.length > 0 && givenUp.length < GIVEN_UP_BYTES)) return undefined;
+  return { from, list, foldsFrom, folds, givenUp: givenUp.length === 0 ? null : givenUp };
 }
 
 function readTallies(
@@ -295,7 +339,7 @@ function readList<Item>(
   read: (reader: ByteReader) => Item | undefined,
 ): (readonly [number, Item])[] | undefined {
   const length = reader.varint();
-  if (reader.failed || length > NAMES_MAX + 1) return undefined;
+  if (reader.failed || length > ROWS_MAX) return undefined;
   const items: (readonly [number, Item])[] = [];
   for (let i = 0; i < length; i++) {
     const number = reader.varint();

@@ -7,14 +7,24 @@
  *   core 1   0 "home"  1 "search" 2 "pay"  ─┴─ merged   0 "home"  1 "pay"  2 "search"
  *
  * Names come from user code and can explode (an id in a name): those beyond `NAMES_MAX` share
- * the name "(other)", so that every count stays right and memory bounded.
+ * the name "(other)", so that every count stays right and memory bounded. A part also reports which
+ * names it gave up: a row of which any part gave up the name is folded into "(other)" where parts
+ * are merged, because it would miss the calls of that part.
  */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { GivenUpNames } from "./given-up-names.ts";
 
 /** Steps of a workflow that are kept apart; and so many groups, and so many checks. */
 export const NAMES_MAX = 500;
+/** Of those, steps named by their call: an address may hold an id. */
+export const UNNAMED_MAX = 200;
 export const OTHER_NAME = "(other)";
+/** Tag of calls beside the iterations, such as those of setup: their "(other)" is a row of its own. */
+export const PHASE_TAG = "phase";
+/** Rows named "(other)": of the iterations, and of each phase beside them. */
+const OTHERS_MAX = 8;
+export const ROWS_MAX = NAMES_MAX + OTHERS_MAX;
 /** Longer texts are cut: a name is no place for data. */
 const TEXT_LENGTH_MAX = 256;
 export const TEXT_BYTES_MAX = 3 * TEXT_LENGTH_MAX;
@@ -30,16 +40,27 @@ export interface Name {
   readonly tags: Tags;
 }
 
+/** A row that is counted under another one from now on. */
+export interface Fold {
+  readonly from: number;
+  readonly into: number;
+}
+
 export class NameTable {
   readonly #list: Name[] = [];
   readonly #numbers = new Map<string, number>();
-  #other: number | undefined;
+  /** By their phase; that of the iterations is "". */
+  readonly #others = new Map<string, number>();
+  readonly #folds: Fold[] = [];
+  readonly #folded = new Set<number>();
+  /** Names that this table, or a part merged into it, counts under "(other)"; null while there are none. */
+  givenUp: GivenUpNames | null = null;
 
   constructor(known: readonly Name[] = []) {
     for (const { name, protocol, tags } of known) this.numberOf(name, protocol, tags);
   }
 
-  /** In the order of their numbers. */
+  /** In the order of their numbers, folded ones included. */
   get list(): readonly Name[] {
     return this.#list;
   }
@@ -48,9 +69,9 @@ export class NameTable {
     return this.#list[number]?.name ?? OTHER_NAME;
   }
 
-  /** Names beyond the limit were seen, here or by a part that told so. */
+  /** Names beyond the limit were seen, here or by a part that reported so. */
   get overflowed(): boolean {
-    return this.#other !== undefined;
+    return this.#others.size > 0;
   }
 
   /** The number of a name, a new one when it was not seen before. */
@@ -61,15 +82,56 @@ export class NameTable {
     const key = keyOf(short.name, short.tags);
     const clipped = this.#numbers.get(key);
     if (clipped !== undefined) return clipped;
-    if (name === OTHER_NAME || this.#numbers.size >= NAMES_MAX)
-      return this.#otherOf(short.protocol);
+    if (name === OTHER_NAME) return this.#otherOf(short);
+    if (this.#numbers.size >= NAMES_MAX) return this.giveUp(name, protocol, tags);
     this.#numbers.set(key, this.#list.length);
     return this.#list.push(short) - 1;
   }
 
-  #otherOf(protocol: string): number {
-    this.#other ??= this.#list.push({ name: OTHER_NAME, protocol, tags: NO_TAGS }) - 1;
-    return this.#other;
+  /** Counts a name under "(other)"; the number of that. */
+  giveUp(name: string, protocol: string, tags: Tags): number {
+    const short = { name: clip(name), protocol: clip(protocol), tags: clipTags(tags) };
+    this.givenUp ??= new GivenUpNames();
+    this.givenUp.add(keyOf(short.name, short.tags));
+    return this.#otherOf(short);
+  }
+
+  #otherOf({ protocol, tags }: Name): number {
+    const phase = this.#others.size < OTHERS_MAX ? (tags[PHASE_TAG] ?? "") : "";
+    const known = this.#others.get(phase);
+    if (known !== undefined) return known;
+    const own = phase === "" ? NO_TAGS : { [PHASE_TAG]: phase };
+    const number = this.#list.push({ name: OTHER_NAME, protocol, tags: own }) - 1;
+    this.#others.set(phase, number);
+    return number;
+  }
+
+  /** Whether a row is counted under "(other)". */
+  isFolded(number: number): boolean {
+    return this.#folded.has(number);
+  }
+
+  /** Rows that were folded, in that order. */
+  get folds(): readonly Fold[] {
+    return this.#folds;
+  }
+
+  /** Counts a row that had a number under "(other)" from now on; the number of that. */
+  fold(from: number): number {
+    const name = this.#list[from];
+    if (name === undefined || name.name === OTHER_NAME || this.#folded.has(from)) return from;
+    const into = this.#otherOf(name);
+    this.#numbers.set(keyOf(name.name, name.tags), into);
+    this.#folded.add(from);
+    this.#folds.push({ from, into });
+    return into;
+  }
+
+  /** Rows with a name that these may include; "(other)" is none of them. */
+  *among(names: GivenUpNames): Iterable<number> {
+    for (const [number, { name, tags }] of this.#list.entries())
+      if (name !== OTHER_NAME && !this.#folded.has(number) && names.has(keyOf(name, tags)))
+        yield number;
   }
 }
 

@@ -51,6 +51,12 @@ export class FailureSamples {
     this.#list.push(sample);
   }
 
+  /** The samples of a step are those of another one from now on. */
+  move(from: number, into: number): void {
+    for (const [at, sample] of this.#list.entries())
+      if (sample.step === from) this.#list[at] = { ...sample, step: into };
+  }
+
   /** Those after the first `told`. */
   write(writer: ByteWriter, told: number): void {
     writer.varint(told);

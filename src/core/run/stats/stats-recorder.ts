@@ -82,6 +82,11 @@ export class StatsRecorder {
     return this.#stats.stepNames.numberOf(name, protocol, tags);
   }
 
+  /** The number of "(other)", under which a step is counted whose name is not kept. */
+  giveUpStep(name: string, protocol: string, tags: Tags): number {
+    return this.#stats.stepNames.giveUp(name, protocol, tags);
+  }
+
   stepName(number: number): string {
     return this.#stats.stepNames.nameOf(number);
   }

@@ -37,6 +37,16 @@ export class Tally {
     for (const histogram of this.histograms) histogram.write(writer, since);
   }
 
+  /** Adds all of another one, to be told by this frame. */
+  merge(other: Tally, frame: number): void {
+    for (const [at, count] of other.counts.entries())
+      this.counts[at] = (this.counts[at] ?? 0) + count;
+    for (const [key, count] of other.keyed) this.keyed.set(key, (this.keyed.get(key) ?? 0) + count);
+    for (const [at, { histogram }] of other.histograms.entries())
+      this.histograms[at]?.merge(histogram, frame);
+    this.changedIn = frame;
+  }
+
   /** Raises it to what a frame says, and by as much the whole that it is a part of, if there is one. */
   raise(changes: TallyChanges, whole: Tally | null, frame: number): void {
     for (let at = 0; at < changes.counts.length; at++) {

@@ -75,6 +75,45 @@ export class ToldTallies {
     whole.changedIn = frame;
   }
 
+  /** Counts what was told of one as told of another: its sender has folded it into that. */
+  fold(from: number, into: number): void {
+    const each = this.#numbersEach;
+    for (let at = 0; at < each; at++) {
+      const [source, target] = [from * each + at, into * each + at];
+      this.#numbers[target] = (this.#numbers[target] as number) + (this.#numbers[source] as number);
+      this.#numbers[source] = 0;
+    }
+    this.#foldKeyed(from, into);
+    const pages = this.#shape.histograms * PAGES_MAX;
+    for (let page = 0; page < pages; page++)
+      this.#foldPage(from * pages + page, into * pages + page);
+  }
+
+  #foldKeyed(from: number, into: number): void {
+    const [source = [], target = []] = [this.#keyed[from], this.#keyed[into]];
+    for (let at = 0; at < source.length; at += 2) {
+      const place = placeOf(target, source[at] as number);
+      target[place] = source[at] as number;
+      target[place + 1] = (target[place + 1] ?? 0) + (source[at + 1] as number);
+    }
+    this.#keyed[from] = [];
+  }
+
+  /** The room that the source took is not given back. */
+  #foldPage(from: number, into: number): void {
+    const place = this.#places[from] as number;
+    if (place === NOWHERE) return;
+    const cells =
+      place < NOWHERE
+        ? (this.#wide[-place - 1] as Float64Array)
+        : this.#narrow.slice(place, place + CELLS_PER_PAGE);
+    if (this.#places[into] === NOWHERE) this.#open(into);
+    const wide = this.#widened(into);
+    for (let cell = 0; cell < CELLS_PER_PAGE; cell++)
+      wide[cell] = (wide[cell] as number) + (cells[cell] as number);
+    this.#places[from] = NOWHERE;
+  }
+
   #raiseCounts(first: number, told: readonly number[], whole: Float64Array): void {
     const numbers = this.#numbers;
     for (let at = 0; at < told.length; at++) {

@@ -43,6 +43,14 @@ export class TrackedHistogram {
     else this.#forgotten = frame;
   }
 
+  /** Adds a whole histogram, to be told by this frame. */
+  merge(other: Histogram, frame: number): void {
+    if (other.count === 0) return;
+    this.histogram.merge(other);
+    this.changedIn = frame;
+    this.#forget(frame);
+  }
+
   /** Raises it to what a frame says, and by as much whatever this is a part of, if anything. */
   raise(changes: CellChanges, whole: TrackedHistogram | null, frame: number): void {
     const { stretch } = changes;

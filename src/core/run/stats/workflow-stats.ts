@@ -148,6 +148,34 @@ export class WorkflowStats {
     if (this.#windowBytes > WINDOW_BYTES_MAX) this.#shrink();
   }
 
+  /** Counts a row that was given up under "(other)", with everything measured of it so far. */
+  foldStep(from: number): void {
+    const into = this.stepNames.fold(from);
+    if (into === from) return;
+    this.step(into).tally.merge(this.step(from).tally, this.nextFrame);
+    const { corrected, errorKinds } = this.shape;
+    this.#steps[from] = new StepTotals(errorKinds, corrected);
+    const windows = this.windowsOf(from);
+    this.#windows[from] = new WindowStore<StepWindow>(STEP_RULES);
+    this.#windowBytes -= windows.bytes;
+    for (const window of windows.list()) this.addWindow(into, window);
+    this.samples.move(from, into);
+  }
+
+  foldCheck(from: number): void {
+    const into = this.checkNames.fold(from);
+    if (into === from) return;
+    this.check(into).merge(this.check(from), this.nextFrame);
+    this.#checks[from] = new Tally(CHECK_SHAPE);
+  }
+
+  foldGroup(from: number): void {
+    const into = this.groupNames.fold(from);
+    if (into === from) return;
+    this.group(into).tally.merge(this.group(from).tally, this.nextFrame);
+    this.#groups[from] = new GroupTotals();
+  }
+
   #shrink(): void {
     const largestFirst = this.#windows.toSorted((a, b) => b.bytes - a.bytes);
     for (const store of largestFirst) {
