@@ -312,6 +312,21 @@ describe("a control server", () => {
     expect(await ask("//", "echo-1")).toMatch(/^HTTP\/1\.1 404 /);
   });
 
+  it("closes an upgraded connection whose client has closed", async () => {
+    const upgrade: Upgrade = {
+      path: "/v1/stream",
+      protocol: "sink-1",
+      serve: (socket) => void socket.resume(),
+    };
+    const port = await serve({ upgrade });
+    const asks =
+      "GET /v1/stream HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: sink-1\r\n\r\n";
+    const client = await opened(port, "127.0.0.1", asks);
+    await once(client, "data");
+    client.end();
+    await once(client.resume(), "close");
+  });
+
   it("tells handlers and upgrades who asks: what let them in, never the token", async () => {
     const tell: Handler = ({ requester }) => json(requester);
     const upgrade: Upgrade = {

@@ -395,6 +395,8 @@ export class ControlServer {
     this.#admission.proved(request.socket);
     this.#upgraded.add(socket);
     socket.once("close", () => this.#upgraded.delete(socket));
+    // Sockets of an HTTP server stay half open: one whose client has closed would keep its place.
+    socket.once("end", () => socket.end());
     // What the client sent without waiting for us belongs to the new protocol.
     if (head.length > 0) socket.unshift(head);
     upgrade.serve(socket, requesterOf(request, this.#credential));
