@@ -14,6 +14,7 @@ import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
 import type { LedgerAnswer, NodeMessage } from "../core/ledger/node/messages.ts";
 import type { AuditRequester } from "../host/ports/audit.ts";
 import { FrameReader, frame } from "../wire/frame.ts";
+import { streamEntry } from "./audit-entries.ts";
 import { redactAnswer } from "./redaction.ts";
 import type { LedgerService } from "./service.ts";
 import { StreamWatches } from "./stream-watches.ts";
@@ -38,6 +39,7 @@ export function acceptsWrites({ config }: LedgerService): boolean {
 export function serveStream(socket: Socket, host: LedgerService, requester: AuditRequester): void {
   const frames = new FrameReader(STREAM_FRAME_BYTES_MAX);
   let answers: NodeMessage[] = [];
+  const written = { submits: 0, events: 0 };
   let inFlight = 0;
   let midFrame = false;
 
@@ -68,6 +70,8 @@ export function serveStream(socket: Socket, host: LedgerService, requester: Audi
     if (message.request.kind !== "read" && !acceptsWrites(host)) return false;
     inFlight++;
     const { id, request } = message;
+    if (request.kind === "submit") written.submits++;
+    if (request.kind === "append") written.events++;
     host.request(request, requester, (text) => answer(id, text));
     return true;
   };
@@ -91,4 +95,8 @@ export function serveStream(socket: Socket, host: LedgerService, requester: Audi
     if (!socket.isPaused()) socket.destroy();
   });
   socket.on("error", () => socket.destroy());
+  socket.once("close", () => {
+    const entry = streamEntry(host.config.name, written, requester);
+    if (entry !== null) host.note(entry);
+  });
 }

@@ -59,6 +59,16 @@ export function writeEntry(
   return { kind: "job.event", subject: jobId, requester, detail };
 }
 
+/** One entry per connection: a program may write thousands of events a second. Null when it only read. */
+export function streamEntry(
+  node: string,
+  written: { readonly submits: number; readonly events: number },
+  requester: AuditRequester,
+): AuditEvent | null {
+  if (written.submits + written.events === 0) return null;
+  return { kind: "ledger.written", subject: node, requester, detail: written };
+}
+
 function jobOf(answer: LedgerAnswer): string | null {
   if (answer.kind !== "submitted" || answer.answer.kind !== "accepted") return null;
   return answer.answer.jobId;

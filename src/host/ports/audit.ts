@@ -29,6 +29,8 @@ export const AUDIT_KINDS = [
   "ledger.replaced",
   "ledger.leads",
   "ledger.alarm",
+  /** A program wrote jobs and events over a stream, counted when it ended. */
+  "ledger.written",
   "job.cancelled",
   /** Over the ledger's interface, or by a client of the cluster. */
   "job.submitted",

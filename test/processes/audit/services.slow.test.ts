@@ -15,6 +15,7 @@ import { AgentCluster, freshNet, until } from "../../../bench/swim/agents.ts";
 import { readAudit } from "../../../src/audit/read.ts";
 import { ControlClient } from "../../../src/host/control/client.ts";
 import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
+import { LedgerStream } from "../../../src/ledger/stream-client.ts";
 import { PATIENCE_MS } from "../../patience.ts";
 import { NodeProcess } from "../queue/fixtures.ts";
 import { TestPostgres } from "../queue/server.ts";
@@ -156,6 +157,10 @@ describe("the audit log of a ledger node (AD-20.6)", () => {
     const cancel = { event: "cancel", reason: "too slow", requestor: "bob" };
     await ask(`/v1/jobs/${jobId}/events`, cancel);
     await ask("/v1/replace", { leaving: "n8", joining: "n9" });
+    const stream = await LedgerStream.connect(api, ledger.tokenAt(api));
+    const spec = new Uint8Array(1);
+    await stream.ask({ kind: "submit", key: `${key}2`, spec, assignedDcs: [] });
+    stream.close();
     ledger.node("n1").kill("SIGHUP");
     await until(
       () => isRecorded(directory, null, "keys.reloaded"),
@@ -176,6 +181,11 @@ describe("the audit log of a ledger node (AD-20.6)", () => {
       requester: BY_ALICE,
       detail: { requestor: "bob", reason: "too slow", outcome: "applied" },
     });
+    expect(of("job.submitted")).toMatchObject({ subject: jobId, requester: BY_ALICE });
+    expect(of("ledger.written")).toMatchObject({
+      ...{ subject: "n1", requester: { kind: "operator", credential } },
+      detail: { submits: "1", events: "0" },
+    });
     expect(of("ledger.replaced")).toMatchObject({
       subject: "n8",
       requester: BY_ALICE,
@@ -193,19 +203,25 @@ describe("the audit log of a queue node (AD-20.6)", () => {
     endings.push(() => rmSync(directory, { recursive: true, force: true }));
     const token = randomBytes(16).toString("hex");
     writeFileSync(join(directory, "token"), token);
+    const clients = randomBytes(16).toString("hex");
+    writeFileSync(join(directory, "clients"), clients, { mode: 0o600 });
     const node = new NodeProcess([
       ...["--data-dir", directory, "--node-id", "q1", "--log-level", "warn"],
       ...["--token-file", join(directory, "token"), ...BOUNDS],
+      ...["--client-token-file", join(directory, "clients")],
     ]);
     const { url } = await node.ready;
-    const call = async (method: string, params: object): Promise<JsonObject> => {
+    const call = async (method: string, params: object, given = token): Promise<JsonObject> => {
+      // Only the token of nodes is believed to pass calls on.
+      const forwarded = given === token ? {} : { "x-hyperscale-forwarded": "n7" };
       const response = await fetch(url, {
         method: "POST",
         body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
         headers: {
           "content-type": "application/json",
-          authorization: `Bearer ${token}`,
+          authorization: `Bearer ${given}`,
           "x-hyperscale-operator": "alice",
+          ...forwarded,
         },
       });
       return (await response.json()) as JsonObject;
@@ -216,10 +232,12 @@ describe("the audit log of a queue node (AD-20.6)", () => {
     await call("requeue_task", { task_id: "999" });
     await call("put_schedule", { schedule_id: "nightly", cron: "0 3 * * *", task: slow });
     await call("remove_schedule", { schedule_id: "nightly" });
+    const code = { executor: "loadtest", input: { bundle: "0".repeat(64) }, key: "evil" };
+    await call("submit_task", code, clients);
     await call("set_role", { role: "observer" });
-    // Opened, leads, and the five above; an entry counts once it is durable.
+    // Opened, leads, and the six above; an entry counts once it is durable.
     const recorded = () => metric(url, "hyperscale_queue_audit_recorded_total", token);
-    await until(async () => (await recorded()) >= 7, PATIENCE_MS, "all of it is recorded");
+    await until(async () => (await recorded()) >= 8, PATIENCE_MS, "all of it is recorded");
     expect(await node.end("SIGTERM")).toBe(0);
 
     const lines = audit(directory).map(({ kind, subject, requester, detail }) => ({
@@ -243,6 +261,10 @@ describe("the audit log of a queue node (AD-20.6)", () => {
         detail: { cron: "0 3 * * *", outcome: "done" },
       },
       { kind: "schedule.removed", subject: "nightly", by, detail: { outcome: "done" } },
+      {
+        ...{ kind: "queue.submitted", subject: "loadtest", by: "client alice token" },
+        detail: { key: "evil", outcome: "FORBIDDEN" },
+      },
       { kind: "queue.role", subject: "q1", by, detail: { role: "observer", outcome: "done" } },
     ]);
     const leaders = lines.filter(({ kind }) => kind === "leader.changed");
