@@ -334,6 +334,12 @@ function nodeIdOf({ nodeId, database, dataDir }: StartOptions): string {
   return made;
 }
 
+/** Whether the address of a database shows its password to every user of the machine, who read all arguments. */
+export function exposesPassword(database = "", argv: readonly string[]): boolean {
+  const hasPassword = /:\/\/[^/@]*:[^/@]+@|[?&]password=./.test(database);
+  return hasPassword && argv.some((word) => word.includes(database));
+}
+
 async function nodeOptions(
   options: StartOptions & { readonly user: ExecutorUser | null },
   nodeId: string,
@@ -355,12 +361,7 @@ async function nodeOptions(
     retentionFailedMs: options.retentionFailed,
     retentionCanceledMs: options.retentionCanceled,
   });
-  const { database = "" } = options;
-  // Every user of the machine reads the arguments of every process.
-  if (
-    /:\/\/[^/@]*:[^/@]+@/.test(database) &&
-    process.argv.some((word) => word.includes(database))
-  ) {
+  if (exposesPassword(options.database, process.argv)) {
     const cure = "give the address in HYPERSCALE_DATABASE_URL";
     log.event("warn", "database.password-exposed", { option: "--database", do: cure });
   }
