@@ -1,11 +1,13 @@
 /** Tokens of clients, workers and operators: each opens its own, and the one for everything opens everything. */
 
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { methodRefusal, TOKEN_SCOPES } from "../../../src/core/queue/permissions.ts";
 import { RpcClient } from "../../../src/queue/api/rpc-client.ts";
+import type { ClusterStatus } from "../../../src/queue/api/types.ts";
 import { QueueClient, QueueError, type QueueNode } from "../../../src/queue/index.ts";
 import { fillDataDirectory } from "./data-directory.ts";
 import { calmSettings, NodeProcess, runQueue, startNode } from "./fixtures.ts";
@@ -93,6 +95,20 @@ describe("tokens of the queue", () => {
     const mail = (await operator.queues()).find(({ queue }) => queue === "mail");
     expect(mail).toMatchObject({ paused: true });
     operator.close();
+  });
+
+  it("lets a worker drain and remove no process but its own", async () => {
+    const worker = new RpcClient({ url: node.url, token: scopedTokens.worker });
+    const operator = new RpcClient({ url: node.url, token: scopedTokens.operator });
+    const node_id = node.nodeId;
+    const other = { node_id, run: randomUUID() };
+    for (const method of ["drain_node", "deregister_node"]) {
+      await expect(worker.call(method, { node_id })).rejects.toMatchObject({ code: "FORBIDDEN" });
+      await worker.call(method, other).catch(() => undefined);
+    }
+    const { nodes } = (await operator.call("cluster_status", {})) as ClusterStatus;
+    expect(nodes.find((one) => one.node_id === node_id)).toMatchObject({ status: "healthy" });
+    for (const rpc of [worker, operator]) rpc.close();
   });
 
   it("are files on the command line: of a node, and of who calls it", async () => {
