@@ -119,7 +119,10 @@ describe("a run does not pass", () => {
       .step("first", http.get(`${url}/slow?ms=400`))
       .step("never", { after: ["first"] }, http.get(url));
     const run = await InProcessRun.whole(flow);
-    expect(failed(run)).toEqual(['every step was measured: nothing was measured of "never"']);
+    expect(failed(run)).toEqual([
+      'every step was measured: nothing was measured of "never"',
+      "an iteration came to its end: the end of the run cut off all 1",
+    ]);
   });
 
   it("when every call of one step was cut off, though others succeeded", async () => {
@@ -132,6 +135,7 @@ describe("a run does not pass", () => {
     expect(failed(run)).toEqual([
       'every step succeeded at least once: none of 2 of "hangs"',
       "unanswered.rate <= 1%: 50 %, 2 of 4",
+      "an iteration came to its end: the end of the run cut off all 2",
     ]);
   });
 

@@ -6,6 +6,7 @@
  *   at most 1 % of the arrivals were missed     unless one on `arrivals` or `arrivals.missed` does
  *   at most 1 % of the calls were unanswered    unless `maxUnanswered` says otherwise
  *   at most 1 % of a plan's iterations were lost with their cores
+ *   an iteration came to its end                unless one on `iterations` does
  *   every step measured something, and nothing went wrong beside the steps: always
  *
  * A search for the breakpoint makes loads that fail: there only the second and the last hold.
@@ -51,6 +52,7 @@ export function implicitGates(
     ...(searching || declared("arrivals", "arrivals.missed") ? [] : missedGate(workflow, base)),
     ...(searching ? [] : unansweredGates(workflow, base)),
     ...iterationsGate(workflow, base),
+    ...(searching || declared("iterations") ? [] : endedGate(workflow, base)),
     ...faultGates(workflow.faults, base.workflow),
   ];
 }
@@ -147,6 +149,17 @@ function iterationsGate({ iterationsMissed }: WorkflowData, base: Base): Thresho
   const { missed, planned } = iterationsMissed;
   const of = " of the plan";
   return shareGate("iterations.lost.rate", missed, planned, MISSED_SHARE_MAX, base, of);
+}
+
+/** Only when it is broken: iterations began, and the end of the run cut all of them off. */
+function endedGate(workflow: WorkflowData, base: Base): ThresholdOutcome[] {
+  const { ended, iterationsInside, iterationsInterrupted, measures, unanswered } = workflow;
+  const begun = unanswered.iterationsOver;
+  if (!ended || !measures || begun === 0 || iterationsInside > 0) return [];
+  if (iterationsInterrupted < begun) return [];
+  const actualText = `the end of the run cut off all ${formatCount(begun)}`;
+  const expression = "an iteration came to its end";
+  return [{ ...base, expression, passed: false, actual: 0, actualText }];
 }
 
 /** Gates for calls without an answer and iterations whose code never finished. */

@@ -106,6 +106,7 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     measures: true,
     checks,
     iterationsInside: 0,
+    iterationsInterrupted: 0,
     groups: [],
     namesOverflowed: false,
     iterations: 1,
@@ -146,6 +147,20 @@ describe("gates that nobody declared", () => {
     ]);
     expect(short(implicitGates(workflow(0, 0), []))).toEqual(["false nothing was measured"]);
     expect(implicitGates({ ...workflow(0, 0), ended: false }, [])).toEqual([]);
+  });
+
+  it("want an iteration that came to its end, whatever its calls did", () => {
+    const unanswered = { calls: 0, iterations: 0, iterationsOver: 4, shareMax: null };
+    const cutOff = { ...workflow(187, 187), unanswered, iterations: 0, iterationsInterrupted: 4 };
+    expect(short(implicitGates(cutOff, []))).toEqual([
+      "true 187 of 374 succeeded",
+      "false the end of the run cut off all 4",
+    ]);
+    expect(implicitGates(cutOff, [declared("iterations.count >= 0", "w")])).toHaveLength(1);
+    // One ended otherwise; or began in the warm-up and was completed in the measured time.
+    expect(implicitGates({ ...cutOff, iterationsInterrupted: 3 }, [])).toHaveLength(1);
+    expect(implicitGates({ ...cutOff, iterationsInside: 1 }, [])).toHaveLength(1);
+    expect(implicitGates({ ...cutOff, ended: false }, [])).toHaveLength(1);
   });
 
   it("give way to a threshold on the same thing, but not to that of another workflow", () => {

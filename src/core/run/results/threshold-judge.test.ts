@@ -40,6 +40,7 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
     checks: [],
     iterations: 0,
     iterationsInside: 0,
+    iterationsInterrupted: 0,
     groups: [],
     namesOverflowed: false,
     unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },

@@ -55,6 +55,7 @@ function sourceOf(windows: readonly Told[], known: number, ended: boolean) {
     namesOverflowed: false,
     iterations: 0,
     iterationsInside: 0,
+    iterationsInterrupted: 0,
     unanswered: { calls: 0, iterations: 0, iterationsOver: 0, shareMax: null },
     arrivals: null,
     metrics: new MetricTotals(),

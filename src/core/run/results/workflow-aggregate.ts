@@ -342,6 +342,7 @@ export class WorkflowAggregate {
       namesOverflowed: [stepNames, checkNames, groupNames].some((one) => one.overflowed),
       iterations: this.iterations,
       iterationsInside: stats.runCount("iterationsInside"),
+      iterationsInterrupted: this.interruptedIterations,
       arrivals: this.manifest.corrected ? this.#arrivals() : null,
       unanswered: this.#unanswered(measured.steps),
       iterationsMissed: this.#lostIterations(),

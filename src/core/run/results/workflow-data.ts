@@ -32,6 +32,8 @@ export interface WorkflowData {
   readonly iterations: number;
   /** Completed inside the measured time. */
   readonly iterationsInside: number;
+  /** Cut off by the end of the run. */
+  readonly iterationsInterrupted: number;
   /** Only open models; the lag in microseconds. */
   readonly arrivals: {
     readonly started: number;
