@@ -6,7 +6,7 @@
  *   at most 1 % of the arrivals were missed     unless one on `arrivals` or `arrivals.missed` does
  *   at most 1 % of the calls were unanswered    unless `maxUnanswered` says otherwise
  *   at most 1 % of a plan's iterations were lost with their cores
- *   an iteration came to its end                unless one on `iterations` does
+ *   at least one iteration finished             unless one on `iterations` does
  *   every step measured something, and nothing went wrong beside the steps: always
  *
  * A search for the breakpoint makes loads that fail: there only the second and the last hold.
@@ -151,14 +151,14 @@ function iterationsGate({ iterationsMissed }: WorkflowData, base: Base): Thresho
   return shareGate("iterations.lost.rate", missed, planned, MISSED_SHARE_MAX, base, of);
 }
 
-/** Only when it is broken: iterations began, and the end of the run cut all of them off. */
+/** Only when it is broken: iterations began, and the end of the run cut all of them off in their steps or pauses. */
 function endedGate(workflow: WorkflowData, base: Base): ThresholdOutcome[] {
   const { ended, iterationsInside, iterationsInterrupted, measures, unanswered } = workflow;
   const begun = unanswered.iterationsOver;
   if (!ended || !measures || begun === 0 || iterationsInside > 0) return [];
-  if (iterationsInterrupted < begun) return [];
+  if (iterationsInterrupted < begun || unanswered.iterations === begun) return [];
   const actualText = `the end of the run cut off all ${formatCount(begun)}`;
-  const expression = "an iteration came to its end";
+  const expression = "iterations >= 1";
   return [{ ...base, expression, passed: false, actual: 0, actualText }];
 }
 
