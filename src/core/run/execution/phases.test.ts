@@ -71,6 +71,14 @@ it("expects nothing of a core that is over, while that waits for a majority (T10
   expect([phases.running.loadingCores(), phases.running.stoppedCores()]).toEqual([[1], [1]]);
 });
 
+it("agrees once to the end of a core that reports it twice before that is committed", () => {
+  const phases = loading();
+  const effects = [0, 1].flatMap(() => [
+    ...phases.step({ kind: "event", core: 0, event: finished }, 500),
+  ]);
+  expect(effects.filter(({ kind }) => kind === "agree")).toHaveLength(1);
+});
+
 it("keeps a share whose next core is lost before it was dealt to it", () => {
   const phases = loading();
   const workflow = "shop";

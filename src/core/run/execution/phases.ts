@@ -339,9 +339,10 @@ export class Phases {
         this.#agree({ ...event, kind: "grant", workflow: name, core });
         return;
       case "finished":
-        running.over.add(core);
-        if (running.unfinished.has(core))
+        // A new leader receives it twice: from the worker's events, and as the answer to a repeated start.
+        if (running.unfinished.has(core) && !running.over.has(core))
           this.#agree({ kind: "finished", workflow: name, core, finished: event });
+        running.over.add(core);
         return;
       case "tornDown":
         this.#report(name, running, event.faults);

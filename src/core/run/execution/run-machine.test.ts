@@ -195,3 +195,22 @@ it("counts what a worker tells of its cores together, also when the first of the
   run.take({ kind: "figures", from: "w1", figures: { execution: 0, part: null, bytes, cores } });
   expect(run.asked.slice(asked)).toEqual(["acknowledge"]);
 });
+
+it("counts no core as lost whose set-up was stopped and had to be killed", () => {
+  const run = new LoadingRun({ prepared: false });
+  run.say({ kind: "prepared", execution: 0 });
+  expect(run.asked).toContain("setup");
+  run.take({ kind: "control", control: { kind: "stop" } });
+  run.pass(HOUR_MS);
+  expect(run.asked).toContain("kill");
+  run.take({ kind: "coreLost", core: 0, what: "executor core 0 was killed" });
+  expect(run.asked.at(-1)).toBe("done");
+  expect(run.machine.live(run.now).summary.lost).toEqual([]);
+});
+
+it("counts a core as lost whose set-up ends before anybody stopped the run", () => {
+  const run = new LoadingRun({ prepared: false });
+  run.say({ kind: "prepared", execution: 0 });
+  run.take({ kind: "coreLost", core: 0, what: "executor core 0 is gone" });
+  expect(run.machine.live(run.now).summary.lost).toHaveLength(1);
+});

@@ -385,7 +385,9 @@ export class RunMachine {
   }
 
   #onLost({ awaited = false, core, what, ...details }: Input<"coreLost">): void {
-    this.#aggregate.coreLost(core, what, details);
+    // Killed because its set-up did not end when the run was stopped: no load is lost with it.
+    if (!this.#phases.running.hasOnlyStoppedSetUps(core))
+      this.#aggregate.coreLost(core, what, details);
     this.#message(what);
     this.#step({ kind: "coreLost", core, awaited });
   }

@@ -176,6 +176,12 @@ export class RunningWorkflows {
     return this.#cores((running) => isStuck(running, now));
   }
 
+  /** Whether a core ran nothing but set-ups that the stop of the run ended: they measure nothing. */
+  hasOnlyStoppedSetUps(core: number): boolean {
+    const on = [...this.#workflows.values()].filter(({ cores }) => cores.has(core));
+    return on.length > 0 && on.every((one) => one.stopped && one.aside === core);
+  }
+
   #cores(which: (running: Running) => boolean): number[] {
     return [...this.#workflows.values()].filter(which).flatMap(busyCores);
   }

@@ -72,6 +72,11 @@ export class ClientRequests {
         this.#withJob(id, request.job, (job) => this.#control(id, job, request));
         return;
       case "jobs": {
+        // A list that is out of touch is of use; one that was never whole hides jobs.
+        if (this.#context.isCatchingUp) {
+          this.#answer(id, this.#context.behind());
+          return;
+        }
         const jobs = [...(this.#context.datacenter()?.jobs.values() ?? [])];
         const all = jobs.map((job) => ({ createdAt: job.createdAt, id: job.job, job }));
         const { more, page } = pageOfJobs(all, request.after);
@@ -125,7 +130,7 @@ export class ClientRequests {
 
   #withJob(id: number, name: string, then: (job: DatacenterJob) => void): void {
     const job = this.#context.datacenter()?.jobs.get(name);
-    if (job === undefined) this.#refuse(id, "unknownJob", `there is no job ${name}`);
+    if (job === undefined) this.#answer(id, this.#context.noJob(name));
     else then(job);
   }
 

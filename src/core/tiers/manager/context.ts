@@ -2,7 +2,7 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
-import { HEARTBEAT_MS } from "../messages.ts";
+import { HEARTBEAT_MS, type Refusal, refusal } from "../messages.ts";
 import { TimeoutCounters } from "../pressure/timeout-counters.ts";
 import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
 import { Peers } from "./peers.ts";
@@ -29,6 +29,7 @@ export class ManagerContext {
   wall = 0;
   readonly #lookup: GroupLookup;
   #beganAt: number | null = null;
+  #hasCaughtUp = false;
   /** Since when it runs without having been stopped for long; shorter stops are added to it. */
   #awakeSince = 0;
   #requests = 0;
@@ -54,6 +55,7 @@ export class ManagerContext {
     this.#beganAt ??= now;
     this.now = now;
     this.wall = wall;
+    this.#hasCaughtUp ||= this.#lookup.find(this.datacenterGroup)?.isBehind === false;
   }
 
   /**
@@ -113,6 +115,30 @@ export class ManagerContext {
   datacenter(): DatacenterState | null {
     const application = this.#lookup.find(this.datacenterGroup)?.application;
     return application instanceof DatacenterState ? application : null;
+  }
+
+  /** Whether jobs of the datacenter may be missing here, as after a restart. */
+  get isBehind(): boolean {
+    return this.#lookup.find(this.datacenterGroup)?.isBehind ?? false;
+  }
+
+  /** True while that has been so since the process began. */
+  get isCatchingUp(): boolean {
+    return !this.#hasCaughtUp && this.isBehind;
+  }
+
+  /** Asks a client to retry: jobs that others know may be missing here. */
+  behind(): Refusal {
+    const { self } = this.options;
+    return refusal(
+      "retry",
+      `${self} is catching up with the other managers: ask again, or another`,
+    );
+  }
+
+  /** Answers about a job that is not here: a manager that is behind cannot say that there is none. */
+  noJob(job: string): Refusal {
+    return this.isBehind ? this.behind() : refusal("unknownJob", `there is no job ${job}`);
   }
 
   /** All groups that this node replicates. */

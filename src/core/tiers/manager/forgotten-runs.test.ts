@@ -117,7 +117,8 @@ describe("a look for forgotten jobs", () => {
     const state = new DatacenterState();
     const datacenter = "dc/dc1" as GroupId;
     const context = contextOf({
-      find: (name) => (name === datacenter ? { application: state, primary: null } : null),
+      find: (name) =>
+        name === datacenter ? { application: state, primary: null, isBehind: false } : null,
       names: () => [datacenter, runGroup(JOB)],
     });
     const forgotten = new ForgottenRuns(context, () => undefined);

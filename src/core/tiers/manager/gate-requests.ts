@@ -49,7 +49,7 @@ export class GateRequests {
   #observe(request: Observe): GateAnswer {
     const { job: name } = request;
     const job = this.#context.datacenter()?.jobs.get(name);
-    if (job === undefined) return refusal("unknownJob", `there is no job ${name}`);
+    if (job === undefined) return this.#context.noJob(name);
     const leader = this.#host.leaderOf(name);
     if (leader !== null) return this.#led(job, leader, request);
     if (job.phase !== "admitted") return this.#folded(job);

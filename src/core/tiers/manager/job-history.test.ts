@@ -40,6 +40,24 @@ describe("the history of a job", () => {
     expect(eventsIn(world.ask({ kind: "events", job, from: 7 }))).toEqual(events.slice(7));
   });
 
+  it("lists the end of a core once when its leader is lost before that is committed", () => {
+    const world = new World({ managers: 3, loadMs: 3_000 });
+    const job = world.submit();
+    let isSeen = false;
+    world.onEntry = (entry) => {
+      isSeen ||= entry.kind === "step" && entry.step.kind === "finished";
+      const leader = world.leaderOf(job);
+      if (isSeen && leader >= 0) world.cut(leader, true);
+    };
+    world.until(() => isSeen);
+    world.onEntry = () => undefined;
+    world.until(() => world.leaderOf(job) >= 0);
+    world.end(job);
+    const events = eventsIn(world.ask({ kind: "events", job, from: 0 }, world.leaderOf(job)));
+    const ends = events.filter(({ kind }) => kind === "finished").map(({ text }) => text);
+    expect(ends.toSorted()).toEqual(["shop on core 0 of w0", "shop on core 1 of w0"]);
+  });
+
   it("says that it is cut short where a manager does not know yet who leads the job", () => {
     const world = new World({ managers: 3, loadMs: 20_000 });
     const job = world.submit();
@@ -195,5 +213,48 @@ describe("an attempt of a workflow", () => {
   ] as const)("that is %s after %o is shown as %s", (status, history, shown) => {
     const attempt = { workflow: "shop", worker: "w0", core: 0, token: 1, status };
     expect(attemptsOf({ attempts: [attempt], history })[0]?.status).toBe(shown);
+  });
+});
+
+describe("a manager that was restarted while jobs were submitted", () => {
+  function restarted(): { readonly world: World; readonly job: string } {
+    const world = new World({ managers: 3, loadMs: 20_000 });
+    world.submit({ cores: 1 }, "before");
+    world.run(1_000);
+    world.kill(2);
+    const job = world.submit({ cores: 1 }, "meanwhile");
+    world.run(1_000);
+    world.start(2);
+    return { world, job };
+  }
+
+  it("asks to retry for a job that it lacks, until it follows a leader", () => {
+    const { job, world } = restarted();
+    const observe = { kind: "observe", job, held: null, line: 0, live: "none" } as const;
+    const id = world.post({ kind: "gate", request: observe }, 2);
+    expect(world.takeAnswer(id)).toMatchObject({ kind: "refused", reason: "retry" });
+    const answers: ClientAnswer[] = [];
+    world.until(() => {
+      answers.push(world.ask({ kind: "status", job }, 2));
+      return answers.at(-1)?.kind === "job";
+    });
+    expect(answers[0]).toMatchObject({ message: expect.stringContaining("n2 is catching up") });
+    const reasons = answers.map((one) => (one.kind === "refused" ? one.reason : one.kind));
+    expect(new Set(reasons)).toEqual(new Set(["retry", "job"]));
+    expect(world.ask({ kind: "status", job: "none" }, 2)).toMatchObject({ reason: "unknownJob" });
+  });
+
+  it("lists no jobs before its list is whole, and goes on listing when it is cut off later", () => {
+    const { job, world } = restarted();
+    const list = (): ClientAnswer => world.ask({ kind: "jobs", after: null }, 2);
+    expect(list()).toMatchObject({ kind: "refused", reason: "retry" });
+    const idsIn = (answer: ClientAnswer): readonly string[] =>
+      answer.kind === "jobs" ? answer.jobs.map(({ id }) => id) : [];
+    world.until(() => list().kind === "jobs");
+    expect(idsIn(list())).toContain(job);
+    world.kill(0);
+    world.kill(1);
+    world.run(30_000);
+    expect(idsIn(list())).toContain(job);
   });
 });

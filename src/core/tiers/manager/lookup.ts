@@ -9,7 +9,9 @@ export function groupsIn(node: () => Pick<LedgerNode, "groups"> | null): GroupLo
     find: (name) => {
       const group = node()?.groups.get(name);
       if (group?.app.kind !== "registered") return null;
-      return { application: group.app.application, primary: group.replica.state.primary };
+      const { acting, commit, primary, startSeq } = group.replica.state;
+      const isBehind = primary === null || (acting && commit < startSeq);
+      return { application: group.app.application, primary, isBehind };
     },
     names: () => node()?.groups.keys() ?? [],
   };

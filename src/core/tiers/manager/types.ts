@@ -200,4 +200,6 @@ interface GroupView {
   readonly application: Application;
   /** Who leads it, as far as this node knows. */
   readonly primary: NodeId | null;
+  /** Its folded state may lack what is committed: it follows nobody, or leads and has committed nothing yet. */
+  readonly isBehind: boolean;
 }
