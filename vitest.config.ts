@@ -8,7 +8,7 @@ const SLOW = ["{src,sim,test,tools}/**/*.slow.test.ts"];
 const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"];
 
 /**
- * What starts processes, opens sockets or databases, or waits for real time. Everything else is a unit
+ * Tests that start processes, open sockets or databases, or wait for real time. Everything else is a unit
  * test, so a new file beside its source is one unless it stands in a folder named here.
  */
 const SYSTEM = [

@@ -87,7 +87,7 @@ export function deadExports(
   const problems: Problem[] = [];
   for (const { file, exports } of modules.values()) {
     if (!/^(src|sim|web|bench|test|tools)\//.test(file)) continue;
-    // What a test seems to export is the text of a workflow that it writes.
+    // Exports in test files are the text of workflows that they write.
     if (entries.includes(file) || isPlanned(file) || file.includes(".test.")) continue;
     const names = taken.get(file);
     if (names?.has("*")) continue;

@@ -4,7 +4,7 @@ import type { Room } from "./rooms.ts";
 
 export const PROTOCOL_ROOMS = {
   "protocols/net": { path: "src/protocols/net/", imports: [] },
-  /** What protocols have in common, and all that the engine knows of them. */
+  /** Interface between protocols and the engine, and code that all protocols share. */
   protocols: { path: "src/protocols/", imports: ["core/base", "protocols/net"] },
   /** Parts of HTTP that its versions, GraphQL and WebSocket share. */
   "protocols/http": {

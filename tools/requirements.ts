@@ -77,7 +77,7 @@ const isShorthand = (text: string): boolean => {
 const isEvidence = (path: string): boolean =>
   /\.test\.tsx?$|^(?:sim|test|bench)\/|\/testing\//.test(path);
 
-/** What of a line is said to readers: the comment; in tests the whole line, which may be a name. */
+/** Text of a line for readers: its comment; in tests the whole line, because names count. */
 function saidIn(path: string, line: string): string {
   if (path.endsWith(".md") || isEvidence(path)) return line;
   if (/^\s*(?:\/?\*|--)/.test(line)) return line;

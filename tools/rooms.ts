@@ -62,7 +62,7 @@ const table = {
       "core/ledger/keys",
     ],
   },
-  /** What a node keeps on disk: its log, checkpoints of its state, finished jobs. */
+  /** Files of a node: its log, checkpoints of its state, finished jobs. */
   "core/ledger/store": {
     path: "src/core/ledger/store/",
     imports: [
@@ -111,7 +111,7 @@ const table = {
   },
   /** In which order datacenters are asked to take a job, and whom of several peers. */
   "core/tiers/route": { path: "src/core/tiers/route/", imports: ["core/base"] },
-  /** Who waits, who is refused and with which word, when there is too much to do. */
+  /** Admission under overload: which requests wait and which are rejected. */
   "core/tiers/pressure": {
     path: "src/core/tiers/pressure/",
     imports: ["core/base", "core/tiers", "wire"],
@@ -128,7 +128,7 @@ const table = {
     path: "src/core/tiers/artifacts/",
     imports: ["core/base", "core/tiers"],
   },
-  /** What managers, workers and clients say to each other. */
+  /** Messages between managers, workers and clients. */
   "core/tiers": {
     path: "src/core/tiers/",
     imports: ["core/run/job", "core/run/results"],
@@ -283,7 +283,7 @@ const table = {
       "runner",
     ],
   },
-  /** Who asked for what, on a write-ahead log of its own. */
+  /** Audit log of requests, on its own write-ahead log. */
   audit: {
     path: "src/audit/",
     imports: ["core/base", "core/ledger/log", "wire", "host/ports", "host", "ledger/log"],

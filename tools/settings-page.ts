@@ -51,7 +51,7 @@ function table(rows: readonly (readonly string[])[]): string {
   return [line(head), line(widths.map((width) => "-".repeat(width))), ...rest.map(line)].join("");
 }
 
-/** How many there are, for whoever writes the page. */
+/** Writes the page and prints the number of settings. */
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   writeFileSync(new URL("../docs/reference/settings.md", import.meta.url), settingsPage());
   process.stdout.write(`${Object.keys(SETTINGS).length} settings\n`);

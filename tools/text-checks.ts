@@ -21,7 +21,7 @@ function problemsAt(
   });
 }
 
-/** Who may import whom, and that pure rooms import nothing from outside. */
+/** Checks imports against the table; pure modules import nothing from outside. */
 export function importProblems({ file, imports }: Module): Problem[] {
   const room = roomOf(file);
   if (room === undefined || isTestCode(file)) return [];

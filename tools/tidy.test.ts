@@ -11,6 +11,7 @@ import {
   unusedDependencies,
   unusedEdges,
 } from "./graph-checks.ts";
+import { languageProblems } from "./language.ts";
 import { circles, readModules } from "./modules.ts";
 import type { NamedRoom } from "./rooms.ts";
 import { functionProblems, ownerlessWork, purityProblems, textProblems } from "./text-checks.ts";
@@ -28,6 +29,31 @@ const nothing = (): boolean => false;
 function tree(files: Readonly<Record<string, string>>): ReturnType<typeof readModules> {
   return readModules(new Map(Object.entries(files)));
 }
+
+describe("language", () => {
+  it("reports how a comment opens and words with a better one", () => {
+    const lines = [
+      "/** It ends. */",
+      "// The worker",
+      "// is told of it.",
+      'it("is dealt again", () => {',
+      "/**",
+      " * Whose turn",
+      " * is next.",
+      " */",
+      "const told = 1; // a name, not a comment",
+      'const text = "It is told";',
+    ];
+    expect(
+      languageProblems("a.ts", lines).map(({ line, message }) => `${line} ${message}`),
+    ).toEqual([
+      '1 a comment opens with "It": name its subject',
+      '2 "told": write reported, notified',
+      '4 "dealt": write assigned',
+      '5 a comment opens with "Whose": name its subject',
+    ]);
+  });
+});
 
 describe("what is reached", () => {
   const modules = tree({

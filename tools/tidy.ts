@@ -7,9 +7,11 @@
  * - timers and promises of services are owned by `host/background.ts`;
  * - requirement ids in comments lead to a row of docs/requirements.md, and rows to code;
  * - hard limits on the length of files, functions and lines;
- * - no bare TODO, no leftover `.only`, no machine paths, no download addresses in the lockfile.
+ * - no bare TODO, no leftover `.only`, no machine paths, no download addresses in the lockfile;
+ * - comments and test names in plain English (`language.ts`).
  *
- * Exceptions stand in `exceptions` below, each with its reason. `--figures` prints counts instead.
+ * Exceptions stand in `exceptions` below, each with its reason. `--figures` prints counts instead;
+ * `--language PATH` checks the English of a folder that is not reworded yet.
  */
 
 import { execFileSync } from "node:child_process";
@@ -27,6 +29,7 @@ import {
   unusedDependencies,
   unusedEdges,
 } from "./graph-checks.ts";
+import { isReworded, languageProblems } from "./language.ts";
 import { readModules } from "./modules.ts";
 import { checkRequirements } from "./requirements.ts";
 import { isPlanned, roomOf } from "./room-of.ts";
@@ -38,6 +41,9 @@ import {
   purityProblems,
   textProblems,
 } from "./text-checks.ts";
+
+const languageAt = process.argv.indexOf("--language");
+const languageOf = languageAt < 0 ? undefined : (process.argv[languageAt + 1] ?? "");
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -92,7 +98,11 @@ function check(): Problem[] {
     if (!/\.tsx?$/.test(file)) continue;
     problems.push(...purityProblems(file, lines), ...ownerlessWork(file, lines));
     problems.push(...functionProblems(file, lines));
+    if (isReworded(file) || languageOf !== undefined)
+      problems.push(...languageProblems(file, lines));
   }
+  if (languageOf !== undefined)
+    return problems.filter(({ file, rule }) => rule === "language" && file.startsWith(languageOf));
   return problems.filter(({ file, rule }) => exceptions[file]?.[rule] === undefined);
 }
 

@@ -91,7 +91,7 @@ async function play(options: SyntheticOptions): Promise<void> {
     if (command.kind === "resume") paused = false;
     if (command.kind === "stop") stopped = true;
   });
-  // What is seen while set-up or a warm-up takes its time.
+  // Screen during a long set-up or warm-up.
   const waiting = { ...syntheticRun(0, options), phase: "setting up" } as const;
   while (values.wait && !stopped) {
     view.update(waiting);
@@ -132,7 +132,7 @@ async function measureCost(options: SyntheticOptions): Promise<void> {
     on: () => undefined,
     off: () => undefined,
   };
-  // One second of runs, again and again: keeping ten would measure the garbage collector.
+  // One second of runs, repeatedly: keeping ten would measure the garbage collector.
   const lives = Array.from({ length: 20 }, (_, index) =>
     syntheticRun(options.totalSeconds - 1 + index / 20, options),
   );

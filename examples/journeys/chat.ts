@@ -1,5 +1,5 @@
-// Users of one room. Each keeps a connection, says something, and waits until the room has told it to
-// everybody, itself included. What comes unasked is "heard", and measured from the moment it was sent.
+// Users of one chat room. Each keeps a connection, sends a message and waits until the room has delivered it
+// to everybody, itself included. Messages of others count as "heard", timed from when they were sent.
 
 import { flow, ws } from "hyperscalejs";
 

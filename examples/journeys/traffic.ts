@@ -1,4 +1,4 @@
-// What a shop sees: 70 of 100 visits browse, 25 search, 5 buy. One load, three flows, each with its own
+// Traffic of a shop: 70 of 100 visits browse, 25 search, 5 buy. One load, three flows, each with its own
 // figures and limits.
 
 import { feed, flow, http, mix, route } from "hyperscalejs";
