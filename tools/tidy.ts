@@ -57,6 +57,7 @@ const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     todo: "it plants what is refused",
     path: "it plants what is refused",
     only: "it plants what is refused",
+    language: "it plants what is refused",
   },
 };
 

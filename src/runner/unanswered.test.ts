@@ -137,7 +137,7 @@ describe("code that never comes to its end", () => {
       await step("s", http.get(url));
       await pause("30s");
     });
-    const cutOff = "iterations >= 1: the end of the run cut off all 4";
+    const cutOff = "iterations.count >= 1: the end of the run cut off all 4";
     expect(failed(await InProcessRun.whole(written))).toEqual([cutOff]);
   });
 });

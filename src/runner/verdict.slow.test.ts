@@ -121,7 +121,7 @@ describe("a run does not pass", () => {
     const run = await InProcessRun.whole(flow);
     expect(failed(run)).toEqual([
       'every step was measured: nothing was measured of "never"',
-      "iterations >= 1: the end of the run cut off all 1",
+      "iterations.count >= 1: the end of the run cut off all 1",
     ]);
   });
 
@@ -135,7 +135,7 @@ describe("a run does not pass", () => {
     expect(failed(run)).toEqual([
       'every step succeeded at least once: none of 2 of "hangs"',
       "unanswered.rate <= 1%: 50 %, 2 of 4",
-      "iterations >= 1: the end of the run cut off all 2",
+      "iterations.count >= 1: the end of the run cut off all 2",
     ]);
   });
 

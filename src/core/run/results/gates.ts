@@ -158,7 +158,7 @@ function endedGate(workflow: WorkflowData, base: Base): ThresholdOutcome[] {
   if (!ended || !measures || begun === 0 || iterationsInside > 0) return [];
   if (iterationsInterrupted < begun || unanswered.iterations === begun) return [];
   const actualText = `the end of the run cut off all ${formatCount(begun)}`;
-  const expression = "iterations >= 1";
+  const expression = "iterations.count >= 1";
   return [{ ...base, expression, passed: false, actual: 0, actualText }];
 }
 
