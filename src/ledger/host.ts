@@ -392,13 +392,9 @@ export class LedgerHost implements LedgerService {
         this.#handlers.onEvent({ event: "alarm", group, why });
         return;
       }
-      case "leading": {
-        const { kind: _, ...detail } = effect;
-        const subject = this.config.name;
-        this.note({ kind: "ledger.leads", subject, requester: this.#self, detail });
-        this.#handlers.onEvent({ event: "leads", ...detail });
+      case "leading":
+        this.#onLeading(effect);
         return;
-      }
       case "peer":
         this.#handlers.onEvent({ event: "peer", peer: effect.peer, up: effect.up });
         return;
@@ -424,6 +420,7 @@ export class LedgerHost implements LedgerService {
       case "callerGone":
       case "peerAnswered":
       case "peerDrains":
+      case "diskProblem":
       case "peerHealth":
       case "applied":
       case "archive":
@@ -432,6 +429,12 @@ export class LedgerHost implements LedgerService {
       default:
         assertNever(effect);
     }
+  }
+
+  #onLeading({ kind: _, ...detail }: Extract<HostEffect, { kind: "leading" }>): void {
+    const subject = this.config.name;
+    this.note({ kind: "ledger.leads", subject, requester: this.#self, detail });
+    this.#handlers.onEvent({ event: "leads", ...detail });
   }
 
   #onStore(event: StoreEvent): void {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import type { NodeView } from "../../core/tiers/messages.ts";
-import { doubtsOf, registerJobs, registerNodes } from "./jobs.ts";
+import { doubtsOf, printNodes, registerJobs, registerNodes } from "./jobs.ts";
 
 describe("jobs", () => {
   it("can be read by tools, whatever is asked", () => {
@@ -85,6 +85,44 @@ describe("nodes", () => {
     ]);
     const most = [node("m1", "draining"), node("m2", "alive"), node("m3", "lost")];
     expect(doubtsOf([...most, node("w1", "lost", "worker")])).toEqual([]);
+  });
+});
+
+describe("the list of nodes", () => {
+  const worker: NodeView = {
+    ...{ name: "", role: "worker", datacenter: "dc1", status: "alive", version: "0" },
+    ...{ incarnation: 0, cores: 2, coresUsed: 1, leads: 0, health: "healthy", diskProblem: "" },
+  };
+  const manager: NodeView = { ...worker, role: "manager", cores: 0, coresUsed: 0, health: "" };
+  const nodes: readonly NodeView[] = [
+    { ...manager, name: "m1", diskProblem: "cannot be kept: ENOSPC" },
+    { ...worker, name: "w1", jobCodeRights: "executorUser", executorUser: "nobody" },
+    { ...worker, name: "w2", jobCodeRights: "worker", diskProblem: "cannot be kept: ENOSPC" },
+    { ...worker, name: "w3" },
+  ];
+
+  function printed(json: boolean): string {
+    const said: string[] = [];
+    const spy = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+      return said.push(String(text)) > 0;
+    });
+    printNodes(nodes, json);
+    spy.mockRestore();
+    return said.join("");
+  }
+
+  it("shows whose rights job code has, and a disk that stores nothing", () => {
+    expect(printed(false)).toBe(
+      [
+        "m1           manager  alive     leads 0 jobs  disk: cannot be kept: ENOSPC",
+        "w1           worker   alive     1/2 cores  healthy   job code runs as nobody",
+        "w2           worker   alive     1/2 cores  healthy   job code has the worker's rights  " +
+          "disk: cannot be kept: ENOSPC",
+        "w3           worker   alive     1/2 cores  healthy",
+        "",
+      ].join("\n"),
+    );
+    expect(JSON.parse(printed(true)).nodes).toEqual(nodes);
   });
 });
 

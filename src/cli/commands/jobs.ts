@@ -175,16 +175,26 @@ export function printNodes(nodes: readonly NodeView[], json: boolean): void {
     process.stdout.write(`${jsonText({ nodes, warnings })}\n`);
     return;
   }
-  for (const { cores, coresUsed, health = "", leads, name, role, status } of inOrder(nodes)) {
-    const well = status === "alive" ? health : "";
-    const used =
-      role === "worker"
-        ? `${coresUsed}/${cores} cores  ${well}`
-        : `leads ${formatCounted(leads, "job")}`;
-    const line = `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${used}`;
-    process.stdout.write(`${line.trimEnd()}\n`);
-  }
+  for (const node of inOrder(nodes)) process.stdout.write(`${nodeLine(node)}\n`);
   for (const warning of warnings) complain(`hyperscale nodes: ${warning}`);
+}
+
+function nodeLine(node: NodeView): string {
+  const { cores, coresUsed, diskProblem = "", health = "", leads, name, role, status } = node;
+  const well = status === "alive" ? health : "";
+  const used =
+    role === "worker"
+      ? `${coresUsed}/${cores} cores  ${well.padEnd(9)} ${jobCodeText(node)}`
+      : `leads ${formatCounted(leads, "job")}`;
+  const disk = diskProblem === "" ? "" : `  disk: ${diskProblem}`;
+  const line = `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${used.trimEnd()}`;
+  return `${line.trimEnd()}${disk}`;
+}
+
+/** Whose rights job code has on a worker; empty of one that does not report it. */
+function jobCodeText({ executorUser = "", jobCodeRights = "" }: NodeView): string {
+  if (jobCodeRights === "worker") return "job code has the worker's rights";
+  return jobCodeRights === "" ? "" : `job code runs as ${executorUser}`;
 }
 
 /** A node that reaches no majority of its kind is not ready, and what it says of the others may be wrong. */

@@ -22,7 +22,14 @@ import type { LoadOverrides } from "../run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../run/job/manifest.ts";
 import type { LiveRun } from "../run/results/live.ts";
 import type { RunSummary } from "../run/results/model.ts";
-import type { DatacenterView, JobEventView, JobStatus, JobView, NodeView } from "./views.ts";
+import type {
+  DatacenterView,
+  JobCodeRights,
+  JobEventView,
+  JobStatus,
+  JobView,
+  NodeView,
+} from "./views.ts";
 
 export {
   type AttemptView,
@@ -79,7 +86,15 @@ export interface WorkerHeartbeat {
   readonly queued?: number;
   /** False: it is too slow itself to take more. (BP-6) */
   readonly accepting?: boolean;
+  /** Whose rights job code has: those of the worker itself, or of `executorUser`; empty: not reported. */
+  readonly jobCodeRights?: JobCodeRights;
+  readonly executorUser?: string;
+  /** Why its disk stored no file of late; empty: it does. */
+  readonly diskProblem?: string;
 }
+
+/** Of the text that says why a disk stores no files. */
+export const DISK_PROBLEM_CHARACTERS_MAX = 200;
 
 export const HEARTBEAT_MS = 500;
 

@@ -134,6 +134,9 @@ export type OverloadState = (typeof OVERLOAD_STATES)[number];
 export const CIRCUIT_STATES = ["CLOSED", "OPEN", "HALF_OPEN"] as const;
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
+export const JOB_CODE_RIGHTS = ["", "worker", "executorUser"] as const;
+export type JobCodeRights = (typeof JOB_CODE_RIGHTS)[number];
+
 export interface NodeView {
   readonly name: string;
   readonly role: "gate" | "manager" | "worker";
@@ -147,6 +150,11 @@ export interface NodeView {
   readonly health?: HealthLabel | "";
   /** Jobs that a gate or manager leads, as far as whoever was asked knows. */
   readonly leads: number;
+  /** Of a worker: whose rights job code has, its own or those of `executorUser`; empty: not known. */
+  readonly jobCodeRights?: JobCodeRights;
+  readonly executorUser?: string;
+  /** Of a manager or worker: why its disk stored no file of late; empty: it does, as far as is known. */
+  readonly diskProblem?: string;
 }
 
 /** Why a job that is next and has its cores is still queued; not worth a message. */

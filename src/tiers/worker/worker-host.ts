@@ -205,6 +205,7 @@ export class WorkerHost {
         isolationMs: settings.isolation,
         errorKinds: ERROR_KINDS.length,
         boot: randomUUID(),
+        executorUser: this.#parts.rights.user?.name ?? "",
       },
       views,
       managers,

@@ -24,9 +24,9 @@ import {
   type Submission,
   type WorkflowView,
 } from "../../core/tiers/messages.ts";
-import { CONDITIONS, HEALTH_LABELS } from "../../core/tiers/views.ts";
+import { CONDITIONS, HEALTH_LABELS, JOB_CODE_RIGHTS } from "../../core/tiers/views.ts";
 import { json } from "../json.ts";
-import { ID_BYTES_MAX } from "../limits.ts";
+import { ERROR_BYTES_MAX, ID_BYTES_MAX } from "../limits.ts";
 import {
   bool,
   counter,
@@ -232,6 +232,9 @@ const nodeView = struct<NodeView>("NodeView", {
   datacenter: optional(8, text(ID_BYTES_MAX), ""),
   leads: optional(9, count, 0),
   health: optional(10, oneOf(["", ...HEALTH_LABELS] as const), ""),
+  jobCodeRights: optional(11, oneOf(JOB_CODE_RIGHTS), ""),
+  executorUser: optional(12, text(ID_BYTES_MAX), ""),
+  diskProblem: optional(13, text(ERROR_BYTES_MAX), ""),
 });
 
 const datacenterView = struct<DatacenterView>("DatacenterView", {

@@ -46,6 +46,8 @@ export interface LedgerMark {
   readonly health: GateHealth | null;
   /** The speaker's wall clock; 0 from one that does not say. */
   readonly wallMs: number;
+  /** Why the disk of a manager stored no file of late; empty: it does. */
+  readonly diskProblem: string;
 }
 
 const gateHealth = struct<GateHealth>("GateHealth", {
@@ -62,6 +64,7 @@ export const mark = struct<LedgerMark>("LedgerMark", {
   draining: optional(2, bool, false),
   health: optional(3, nullable(gateHealth), null),
   wallMs: optional(4, counter(COUNTER_MAX), 0),
+  diskProblem: optional(5, text(ERROR_BYTES_MAX), ""),
 });
 
 export const opened = struct<{ readonly node: string }>("LedgerOpened", {

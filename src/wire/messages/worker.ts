@@ -38,6 +38,7 @@ import {
   type WorkerEvent,
   type WorkerHeartbeat,
 } from "../../core/tiers/messages.ts";
+import { JOB_CODE_RIGHTS } from "../../core/tiers/views.ts";
 import { json } from "../json.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX } from "../limits.ts";
 import {
@@ -239,6 +240,9 @@ export const heartbeat = struct<Omit<WorkerHeartbeat, "kind">>("WorkerHeartbeat"
   advance: optional(8, count, 0),
   queued: optional(9, count, 0),
   accepting: optional(10, bool, true),
+  jobCodeRights: optional(11, oneOf(JOB_CODE_RIGHTS), ""),
+  executorUser: optional(12, text(ID_BYTES_MAX), ""),
+  diskProblem: optional(13, text(ERROR_BYTES_MAX), ""),
 });
 
 export const extension = struct<Omit<Extension, "kind">>("Extension", {

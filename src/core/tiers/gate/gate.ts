@@ -161,6 +161,9 @@ export class Gate {
         context.peers.hear(input);
         context.gates.onDrains(input.peer, input.drains);
         return;
+      case "diskProblem":
+        context.peers.hear(input);
+        return;
       case "peerHealth":
         context.gates.onHealth(input.peer, input.health);
         return;

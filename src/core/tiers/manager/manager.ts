@@ -191,6 +191,7 @@ export class Manager {
         return;
       case "peer":
       case "peerDrains":
+      case "diskProblem":
         peers.hear(input);
         return;
       case "late":

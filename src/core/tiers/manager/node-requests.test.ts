@@ -51,3 +51,40 @@ describe("a worker that is removed", () => {
     expect(names()).toEqual(["n0", "w0", "w1"]);
   });
 });
+
+describe("the nodes that a manager lists", () => {
+  it("show its own full disk and that of a peer, until there is room again", () => {
+    const world = new World({ managers: 2 });
+    const problems = (): unknown => {
+      const answer = world.ask({ kind: "nodes" });
+      if (answer.kind !== "nodes") throw new Error(JSON.stringify(answer));
+      return answer.nodes.flatMap((one) => (one.role === "manager" ? [one.diskProblem] : []));
+    };
+    expect(problems()).toEqual(["", ""]);
+    world.diskProblem(0, "n0", "no space");
+    world.diskProblem(0, "n1", "no room");
+    expect(problems()).toEqual(["no space", "no room"]);
+    world.diskProblem(0, "n0", "");
+    expect(problems()).toEqual(["", "no room"]);
+  });
+
+  it("show whose rights job code has on each worker", () => {
+    const world = new World({ workers: 3 });
+    const rights = [
+      { jobCodeRights: "executorUser", executorUser: "nobody" },
+      { jobCodeRights: "worker" },
+    ] as const;
+    for (const [at, worker] of world.workers.entries()) worker.rights = rights[at] ?? {};
+    world.run(1_000);
+    const answer = world.ask({ kind: "nodes" });
+    const nodes = answer.kind === "nodes" ? answer.nodes : [];
+    const shown = nodes.flatMap(({ executorUser, jobCodeRights, role }) =>
+      role === "worker" ? [[jobCodeRights, executorUser]] : [],
+    );
+    expect(shown).toEqual([
+      ["executorUser", "nobody"],
+      ["worker", ""],
+      ["", ""],
+    ]);
+  });
+});

@@ -39,6 +39,7 @@ export class NodeRequests {
           ...{ name, role: "manager", datacenter, incarnation: 0, cores: 0, coresUsed: 0 },
           ...(name === self ? own : peers.view(name)),
           leads: led.filter((leader) => leader === name).length,
+          diskProblem: peers.diskProblemOf(name),
         }),
       ),
       ...workers

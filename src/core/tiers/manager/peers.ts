@@ -12,12 +12,15 @@ export type PeerNews =
       readonly version: string;
     }
   /** It takes no more work, or does again. */
-  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean };
+  | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
+  /** Why its disk stores no files; empty: it does. Also of this node itself. */
+  | { readonly kind: "diskProblem"; readonly peer: NodeId; readonly problem: string };
 
 export class Peers {
   /** Those that can be reached, with their versions. */
   readonly #versions = new Map<string, string>();
   readonly #draining = new Set<string>();
+  readonly #diskProblems = new Map<string, string>();
 
   /** How many can be reached. */
   get size(): number {
@@ -28,8 +31,14 @@ export class Peers {
     if (news.kind === "peer") {
       if (news.up) this.#versions.set(news.peer, news.version);
       else this.#versions.delete(news.peer);
-    } else if (news.drains) this.#draining.add(news.peer);
+    } else if (news.kind === "diskProblem") this.#diskProblems.set(news.peer, news.problem);
+    else if (news.drains) this.#draining.add(news.peer);
     else this.#draining.delete(news.peer);
+  }
+
+  /** Empty: its disk stores files, as far as is known. */
+  diskProblemOf(name: string): string {
+    return this.#diskProblems.get(name) ?? "";
   }
 
   /** What is shown of one. */

@@ -347,8 +347,11 @@ export class WorkerTable {
       const status = lost ? "lost" : draining ? "draining" : "alive";
       const coresUsed = lost ? 0 : usedCores(worker, incarnation);
       const health = labelOf(this.#signals(known, this.#isReady(heartbeat) && coresUsed < cores));
-      const role = "worker" as const;
-      return { name: worker, role, incarnation, version, status, cores, coresUsed, health };
+      const { diskProblem = "", executorUser = "", jobCodeRights = "" } = heartbeat;
+      return {
+        ...{ name: worker, role: "worker", incarnation, version, status, cores, coresUsed, health },
+        ...{ diskProblem, executorUser, jobCodeRights },
+      };
     });
   }
 }

@@ -202,6 +202,7 @@ export class GateProcess {
         break;
       case "peer":
       case "peerDrains":
+      case "diskProblem":
       case "peerHealth":
         this.#heard.push(effect);
         break;

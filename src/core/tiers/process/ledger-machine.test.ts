@@ -268,10 +268,11 @@ describe("nodes of one ledger", () => {
     const said = { lastRecord: 7, draining: true };
     expect(decode(type, encode(older, said))).toEqual({
       ok: true,
-      value: { ...said, health: null, wallMs: 0 },
+      value: { ...said, health: null, wallMs: 0, diskProblem: "" },
     });
     const counts = { hasDatacenter: true, datacenters: 1, forwarded: 2, forwardable: 0 };
-    const told = { ...said, health: { ...counts, pressure: "healthy" }, wallMs: 5 } as const;
+    const health = { ...counts, pressure: "healthy" } as const;
+    const told = { ...said, health, wallMs: 5, diskProblem: "no space" };
     expect(decode(type, encode(type, told))).toEqual({ ok: true, value: told });
     expect(decode(older, encode(type, told))).toEqual({ ok: true, value: said });
   });

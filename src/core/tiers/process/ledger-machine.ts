@@ -207,6 +207,7 @@ export class LedgerMachine {
       case "say":
       case "askPeer":
       case "tellPeers":
+      case "tellDisk":
       case "opened":
       case "dialFailed":
       case "bytes":

@@ -100,6 +100,9 @@ export class LedgerPeers {
   #isDraining = false;
   /** How this node is, as its peers are told. */
   #health: GateHealth | null = null;
+  #diskProblem = "";
+  /** Those that peers have reported, by the connection that they called on. */
+  readonly #diskProblems = new Map<StreamId, string>();
   #identity = "";
   #now = 0 as Millis;
   watcher: PeersWatcher | null = null;
@@ -186,7 +189,12 @@ export class LedgerPeers {
 
   #encodeMark(lastRecord: number): Uint8Array {
     const wallMs = Math.max(0, this.#handlers.wall());
-    const value = { lastRecord, draining: this.#isDraining, health: this.#health, wallMs };
+    const own = {
+      draining: this.#isDraining,
+      health: this.#health,
+      diskProblem: this.#diskProblem,
+    };
+    const value = { lastRecord, wallMs, ...own };
     return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value });
   }
 
@@ -217,9 +225,17 @@ export class LedgerPeers {
     // What comes late on a connection that another has replaced is older. (AD-19.40)
     if (mark.health !== null && this.#heard.get(name) === stream)
       this.#handlers.emit({ kind: "peerHealth", peer: name, health: mark.health });
+    if (mark.diskProblem !== (this.#diskProblems.get(stream) ?? ""))
+      this.#onDiskProblem(stream, name, mark.diskProblem);
     if (!mark.draining || this.#draining.has(stream)) return;
     this.#draining.set(stream, name);
     this.#handlers.emit({ kind: "peerDrains", peer: name, drains: true });
+  }
+
+  #onDiskProblem(stream: StreamId, peer: NodeId, problem: string): void {
+    if (problem === "") this.#diskProblems.delete(stream);
+    else this.#diskProblems.set(stream, problem);
+    this.#handlers.emit({ kind: "diskProblem", peer, problem });
   }
 
   #sayClock(): void {
@@ -233,13 +249,18 @@ export class LedgerPeers {
 
   /** `say`: to whoever has called. `askPeer`: what does not belong to the ledger goes the same way. */
   take(
-    input: LinkInput | Extract<ProcessInput, { kind: "say" | "askPeer" | "tellPeers" }>,
+    input:
+      | LinkInput
+      | Extract<ProcessInput, { kind: "say" | "askPeer" | "tellPeers" | "tellDisk" }>,
     now: Millis,
   ): void {
     this.#now = now;
     if (input.kind === "say") this.#links.answer(input.stream, input.message, now);
     else if (input.kind === "tellPeers") {
       this.#health = input.health;
+      this.#tellAll();
+    } else if (input.kind === "tellDisk") {
+      this.#diskProblem = input.problem;
       this.#tellAll();
     } else if (input.kind === "askPeer") {
       if (this.#byName.has(input.peer))
@@ -271,7 +292,7 @@ export class LedgerPeers {
     const version = this.#versions.get(peer) ?? "";
     this.#handlers.emit({ kind: "peer", peer, up: true, version });
     this.#handlers.onReached(peer);
-    if (this.#isDraining || this.#health !== null) this.#tellOwn(peer);
+    if (this.#isDraining || this.#health !== null || this.#diskProblem !== "") this.#tellOwn(peer);
   }
 
   #onDown(peer: NodeId, problem: string): void {
@@ -288,6 +309,7 @@ export class LedgerPeers {
       this.#heard.delete(caller.name);
       if (this.clocks.forget(caller.name, this.#now)) this.#sayClock();
     }
+    if (this.#diskProblems.has(stream)) this.#onDiskProblem(stream, name as NodeId, "");
     const drained = this.#draining.get(stream);
     this.#draining.delete(stream);
     // What it says on its next connection counts.

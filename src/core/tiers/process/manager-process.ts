@@ -16,12 +16,20 @@ import { assertNever } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
+import { clipText } from "../../base/text.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
 import type { GateAnswer } from "../gate-messages.ts";
 import { startsOf } from "../incarnation.ts";
 import type { StreamId } from "../link/types.ts";
 import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
-import type { Announced, BlobHash, ClientAnswer, Refusal, Taken } from "../messages.ts";
+import {
+  type Announced,
+  type BlobHash,
+  type ClientAnswer,
+  DISK_PROBLEM_CHARACTERS_MAX,
+  type Refusal,
+  type Taken,
+} from "../messages.ts";
 import { type PressureView, RequestGuard } from "../pressure/request-guard.ts";
 import { PRESSURE_RULES, type PressureRules } from "../pressure/rules.ts";
 import type { AboveEffect, AboveInput } from "./above.ts";
@@ -84,6 +92,7 @@ export class ManagerProcess {
   /** Requests to workers, by their number: on which connection. */
   readonly #asked = new Map<number, StreamId>();
   readonly #deadlines = new Deadlines<number>();
+  #toldDisk = "";
   #heard: ManagerInput[] = [];
   #effects: ManagerProcessEffect[] = [];
   #now = 0 as Millis;
@@ -131,6 +140,7 @@ export class ManagerProcess {
         return;
       case "blobsHeld":
         this.#blobs.onHeld(input.hashes, now);
+        this.#tellDisk();
         return;
       case "blobsGone":
         this.#blobs.onGone(input.hashes);
@@ -141,6 +151,7 @@ export class ManagerProcess {
         return;
       case "blobNotKept":
         this.#blobs.onNotKept(input.hash, input.problem, now);
+        this.#tellDisk();
         return;
       case "blobPart":
         this.#onBlobPart(input);
@@ -216,6 +227,7 @@ export class ManagerProcess {
         break;
       }
       case "peerDrains":
+      case "diskProblem":
         this.#heard.push(effect);
         break;
       case "peerAnswered":
@@ -301,6 +313,15 @@ export class ManagerProcess {
         return;
       default:
     }
+  }
+
+  /** For `hyperscale nodes`, whichever manager is asked. */
+  #tellDisk(): void {
+    const problem = clipText(this.diskProblem ?? "", DISK_PROBLEM_CHARACTERS_MAX);
+    if (problem === this.#toldDisk) return;
+    this.#toldDisk = problem;
+    this.#heard.push({ kind: "diskProblem", peer: this.#name, problem });
+    this.ledger.take({ kind: "tellDisk", problem }, this.#now, this.#wall);
   }
 
   /** Why its disk took no result of late; null: it does. */

@@ -39,6 +39,8 @@ export type ProcessInput =
   | { readonly kind: "askPeer"; readonly peer: NodeId; readonly message: StreamEnvelope }
   /** How this node is, for all peers that it reaches and will reach. */
   | { readonly kind: "tellPeers"; readonly health: GateHealth }
+  /** Why the disk of this node stores no files, for the same peers; empty: it does. */
+  | { readonly kind: "tellDisk"; readonly problem: string }
   /** Keys for the connections to come. */
   | { readonly kind: "keys"; readonly ring: KeyRing }
   /** Takes no more requests, lets others lead and what is under way finish, keeps its state, says `left`. */

@@ -16,6 +16,7 @@ import type { Millis } from "../../base/brand.ts";
 import { Deadlines } from "../../base/deadlines.ts";
 import type { Address } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
+import { clipText } from "../../base/text.ts";
 import { type FetchEffect, Fetches } from "../artifacts/fetches.ts";
 import type { KeptLinkView } from "../link/kept-link.ts";
 import { QUEUE_LIMITS, REJOIN_MS_MAX } from "../link/limits.ts";
@@ -23,8 +24,17 @@ import { Links } from "../link/links.ts";
 import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 import { MANAGER_DEFAULTS } from "../manager/types.ts";
-import type { Announce, Announced, Artifact, Orders, Refusal, Taken } from "../messages.ts";
+import {
+  type Announce,
+  type Announced,
+  type Artifact,
+  DISK_PROBLEM_CHARACTERS_MAX,
+  type Orders,
+  type Refusal,
+  type Taken,
+} from "../messages.ts";
 import { Degradation, degradationLog, LagTimer } from "../pressure/degradation.ts";
+import type { JobCodeRights } from "../views.ts";
 import { LoadProgress } from "../worker/load-progress.ts";
 import type { WorkerRules } from "../worker/rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts";
@@ -132,6 +142,9 @@ export class WorkerProcess {
   >();
   watcher: WorkerWatcher | null = null;
   readonly #heartbeat: Extract<StreamEnvelope, { name: "heartbeat" }>["value"];
+  readonly #rights: ReturnType<typeof rightsOf>;
+  /** Whether the last file could be stored. */
+  #disk = { diskProblem: "" };
   #ids = 0;
   #effects: WorkerProcessEffect[] = [];
   #now = 0 as Millis;
@@ -143,8 +156,10 @@ export class WorkerProcess {
     this.worker = new Worker(worker, views, rules);
     this.#managers = managers;
     this.#fetches = new Fetches(managers.map((one) => one.name));
-    const { boot = "", name, incarnation, cores, version } = worker;
-    this.#heartbeat = { worker: name, incarnation, cores, version, draining: false, boot };
+    const { boot = "", executorUser, name, incarnation, cores, version } = worker;
+    this.#rights = rightsOf(executorUser);
+    const own = { ...this.#rights, draining: false, boot };
+    this.#heartbeat = { worker: name, incarnation, cores, version, ...own };
     this.#links = new Links(
       {
         ...{ hello, ring, entropy, compressor },
@@ -167,7 +182,7 @@ export class WorkerProcess {
         opening: () => ({
           name: "heartbeat",
           correlation: 1,
-          value: { ...this.#heartbeat, draining: this.worker.draining },
+          value: { ...this.#heartbeat, ...this.#disk, draining: this.worker.draining },
         }),
         refuseOpened: (_peer, said) => {
           if (said.name === "denial") return said.value.message;
@@ -229,6 +244,8 @@ export class WorkerProcess {
         this.#fetch(this.#fetches.lookedUp(input.job, input.missing));
         break;
       case "kept":
+        if (!input.isDamaged)
+          this.#disk = { diskProblem: clipText(input.problem ?? "", DISK_PROBLEM_CHARACTERS_MAX) };
         this.#fetch(this.#fetches.kept(input, now));
         break;
       default:
@@ -375,7 +392,8 @@ export class WorkerProcess {
       case "heartbeat": {
         const { kind: _, ...said } = effect.heartbeat;
         const accepting = this.#levels.actions.takesWork;
-        const value = { ...said, ...this.#progress.report, queued: this.queued, accepting };
+        const own = { ...this.#rights, ...this.#disk, queued: this.queued, accepting };
+        const value = { ...said, ...this.#progress.report, ...own };
         this.#send(effect.to, { name: "heartbeat", correlation: 0, value });
         return;
       }
@@ -495,4 +513,13 @@ export class WorkerProcess {
     this.#opening.delete(job);
     return opening;
   }
+}
+
+/** Undefined: a worker that runs no code of jobs. */
+function rightsOf(executorUser: string | undefined): {
+  readonly jobCodeRights: JobCodeRights;
+  readonly executorUser: string;
+} {
+  if (executorUser === undefined) return { jobCodeRights: "", executorUser: "" };
+  return { jobCodeRights: executorUser === "" ? "worker" : "executorUser", executorUser };
 }

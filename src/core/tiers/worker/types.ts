@@ -28,6 +28,8 @@ export interface WorkerConfig {
   readonly errorKinds: number;
   /** Of this process; never the same twice. */
   readonly boot?: string;
+  /** The user that job code runs as; empty: job code has the rights of this process. */
+  readonly executorUser?: string;
 }
 
 export const ISOLATION_MS = 60_000;

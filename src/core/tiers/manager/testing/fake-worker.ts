@@ -7,6 +7,7 @@ import {
   type Orders,
   type RelayedEvent,
   type WorkerEvent,
+  type WorkerHeartbeat,
 } from "../../messages.ts";
 import { KeptFrames } from "../../worker/kept-frames.ts";
 import type { ManagerInput } from "../types.ts";
@@ -27,6 +28,8 @@ interface Held {
 }
 
 export class FakeWorker {
+  /** Whose rights job code has, as it reports. */
+  rights: Pick<WorkerHeartbeat, "jobCodeRights" | "executorUser"> = {};
   readonly name: string;
   readonly coreCount: number;
   readonly jobs = new Map<string, Held>();

@@ -4,6 +4,7 @@
  */
 
 import { millis } from "../../../base/brand.ts";
+import type { NodeId } from "../../../base/ids.ts";
 import { TestCluster, WALL } from "../../../ledger/node/testing/cluster.ts";
 import type { WorkflowManifest } from "../../../run/job/manifest.ts";
 import { manifest } from "../../../run/job/testing/manifest.ts";
@@ -154,6 +155,12 @@ export class World {
     return worker;
   }
 
+  /** A manager learns how the disk of another one, or its own, is. */
+  diskProblem(manager: number, peer: string, problem: string): void {
+    this.#push(manager, { kind: "diskProblem", peer: peer as NodeId, problem });
+    this.#pump();
+  }
+
   /** What was made while nothing was kept comes to a quorum, or cannot. */
   keep(problem: string | null): void {
     this.keepsNothing = false;
@@ -213,7 +220,12 @@ export class World {
     const { coreCount: cores, incarnation, name } = worker;
     if (worker.isBeatDue(this.now)) {
       const heartbeat = { kind: "heartbeat", worker: name, incarnation, cores } as const;
-      const input = { ...heartbeat, version: "1.0.0", ...worker.report(this.now) };
+      const input = {
+        ...heartbeat,
+        version: "1.0.0",
+        ...worker.report(this.now),
+        ...worker.rights,
+      };
       for (const index of this.#reachable())
         this.#push(index, { kind: "heartbeat", heartbeat: input });
     }
