@@ -48,12 +48,20 @@ interface FlowFunctions<Data, Setup, State> {
   ) => MaybePromise<unknown>;
 }
 
+/** Everything but the load: an interface, so that the compiler names it when an option is wrong. */
+interface FlowSettings<Data, Setup, State, Thresholds, Metrics>
+  extends CommonOptions,
+    OwnFlowOptions,
+    JudgedOptions<Thresholds, Metrics>,
+    FlowFunctions<Data, Setup, State> {}
+
 export type FlowOptions<
   Data = None,
   Setup = undefined,
   State = undefined,
-  Judged = JudgedOptions,
-> = LoadOptions & CommonOptions & Judged & OwnFlowOptions & FlowFunctions<Data, Setup, State>;
+  Thresholds = ThresholdList,
+  Metrics = MetricList,
+> = LoadOptions & FlowSettings<Data, Setup, State, Thresholds, Metrics>;
 
 type Body<Data, Setup, State> = (
   context: FlowContext<Rows<Data>, State, Setup>,
@@ -102,10 +110,8 @@ export function flow<
     Data,
     Setup,
     State,
-    JudgedOptions<
-      CheckedThresholds<Thresholds, KnownNames<string, string, MetricsOf<Metrics>>>,
-      Metrics
-    >
+    CheckedThresholds<Thresholds, KnownNames<string, string, MetricsOf<Metrics>>>,
+    Metrics
   >,
   body: Body<Data, Setup, State>,
 ): Flow<Name>;

@@ -20,6 +20,22 @@ import {
   whole,
 } from "./option-values.ts";
 
+/** Every option of a load model. */
+type LoadKey =
+  | (
+      | "arrivals"
+      | "breakpoint"
+      | "duration"
+      | "iterations"
+      | "iterationsPerVu"
+      | "maxDuration"
+      | "maxRate"
+      | "maxVus"
+    )
+  | ("rate" | "rateStages" | "stages" | "startRate" | "startVus" | "vus");
+/** The options of one model, and none of the others. */
+type Only<Key extends LoadKey> = { readonly [Other in Exclude<LoadKey, Key>]?: never };
+
 interface Throttled {
   /** All users together begin at most so many iterations per second. */
   readonly maxRate?: Rate;
@@ -31,42 +47,46 @@ interface Arrivals {
   readonly arrivals?: "even" | "poisson";
 }
 /** Closed: so many virtual users loop for so long. */
-interface ConstantUsers extends Throttled {
+interface ConstantUsers extends Throttled, Only<"vus" | "duration" | "maxRate"> {
   readonly vus: number;
   readonly duration: Duration;
 }
 /** Closed, with virtual users that ramp linearly through the stages. */
-interface UserStages extends Throttled {
+interface UserStages extends Throttled, Only<"stages" | "startVus" | "maxRate"> {
   readonly stages: readonly { readonly duration: Duration; readonly vus: number }[];
   /** Users at the start of the first stage; 0 by default. */
   readonly startVus?: number;
 }
 /** Open: so many iterations begin per second, however long each takes. */
-interface ConstantRate extends Arrivals {
+interface ConstantRate extends Arrivals, Only<"rate" | "duration" | "maxVus" | "arrivals"> {
   /** Per second: 300, "300/s", "20/min", "5/h". */
   readonly rate: Rate;
   readonly duration: Duration;
 }
 /** Open, with a rate that ramps linearly through the stages. */
-interface RateStages extends Arrivals {
+interface RateStages extends Arrivals, Only<"rateStages" | "startRate" | "maxVus" | "arrivals"> {
   readonly rateStages: readonly { readonly duration: Duration; readonly rate: Rate }[];
   readonly startRate?: Rate;
 }
 /** So many iterations in all, shared by the users. */
-interface SharedIterations extends Throttled {
+interface SharedIterations
+  extends Throttled,
+    Only<"vus" | "iterations" | "maxDuration" | "maxRate"> {
   readonly vus: number;
   readonly iterations: number;
   /** Upper bound; an hour by default. */
   readonly maxDuration?: Duration;
 }
 /** Each user does so many iterations. */
-interface IterationsPerUser extends Throttled {
+interface IterationsPerUser
+  extends Throttled,
+    Only<"vus" | "iterationsPerVu" | "maxDuration" | "maxRate"> {
   readonly vus: number;
   readonly iterationsPerVu: number;
   readonly maxDuration?: Duration;
 }
 /** The highest load at which the workflow's thresholds hold, looked for while it runs. */
-interface Breakpoint {
+interface Breakpoint extends Only<"breakpoint" | "maxVus" | "maxDuration"> {
   readonly breakpoint: BreakpointOptions;
   /** Of a search of a rate: at most so many users at once. */
   readonly maxVus?: number;
@@ -93,12 +113,12 @@ type BreakpointOptions = (
   readonly precision?: number;
 };
 /** A workflow without steps runs its actions once; a time limit is all it takes. */
-interface RunOnce {
+interface RunOnce extends Only<"maxDuration"> {
   readonly maxDuration?: Duration;
 }
 
-/** Any one of the models. */
-type LoadModel =
+/** Any one of the models, each an interface: the compiler names it when an option is wrong. */
+export type LoadOptions =
   | ConstantUsers
   | UserStages
   | ConstantRate
@@ -107,14 +127,6 @@ type LoadModel =
   | IterationsPerUser
   | Breakpoint
   | RunOnce;
-
-type KeyOf<Model> = Model extends unknown ? keyof Model : never;
-/** The options of one model, and none of the others. */
-type Only<Model> = Model extends unknown
-  ? Model & { readonly [Key in Exclude<KeyOf<LoadModel>, keyof Model>]?: never }
-  : never;
-
-export type LoadOptions = Only<LoadModel>;
 
 const DEFAULT_ITERATIONS_DURATION_MS = 3_600_000;
 /** Bounds of the users an open model may have when the author names none: two seconds' worth of arrivals. */
@@ -152,7 +164,7 @@ export function checkModel(options: object, where: string): void {
 }
 
 /** `where` opens each message: `workflow "checkout"`. */
-export function planOf(options: LoadModel, where: string): LoadPlan {
+export function planOf(options: LoadOptions, where: string): LoadPlan {
   if ("rate" in options) {
     const rate = positive(perSecond(options.rate), "rate", where, RATE_MAX);
     const durationMs = required(options.duration, "duration", where);
@@ -166,7 +178,7 @@ export function planOf(options: LoadModel, where: string): LoadPlan {
     const stages = stagesOf(options.stages, "vus", options.startVus ?? 0, where);
     return { kind: "vus", stages, ...throttleOf(options, where) };
   }
-  if ("breakpoint" in options) return searchOf(options, where);
+  if (options.breakpoint !== undefined) return searchOf(options, where);
   if ("iterations" in options) {
     const vus = whole(options.vus, "vus", where, VUS_MAX);
     const iterations = whole(options.iterations, "iterations", where, Number.MAX_SAFE_INTEGER);
