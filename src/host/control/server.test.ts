@@ -320,9 +320,10 @@ describe("a control server", () => {
     };
     const port = await serve({ upgrade });
     const asks =
-      "GET /v1/stream HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: sink-1\r\n\r\n";
+      "GET /v1/stream HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: sink-1\r\n\r\n";
     const client = await opened(port, "127.0.0.1", asks);
-    await once(client, "data");
+    const [answer] = (await once(client, "data")) as [Buffer];
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 101 /);
     client.end();
     await once(client.resume(), "close");
   });
