@@ -37,6 +37,9 @@ describe("a series as a chart needs it", () => {
   it("ends with the measured time, and not before a stall at its end", () => {
     const late = { ...series(100, [0, 0.1, 0.2], [5, 5, 0]), p50: [1, 1, 900] };
     expect(sumTimelines([late]).ratePerSecond).toEqual([50, 50]);
+    const longer = series(100, [0, 0.1, 0.2, 0.3, 0.4], [5, 5, 0, 0, 0]);
+    const gaps = { ...longer, p50: [1, 1, 900, null, 950] };
+    expect(sumTimelines([gaps]).ratePerSecond).toEqual([50, 50]);
     const stalled = series(100, [0, 0.1, 0.2], [5, 5, 0]);
     expect(sumTimelines([stalled]).ratePerSecond).toEqual([50, 50, 0]);
   });

@@ -84,15 +84,14 @@ export function sumErrors(all: readonly Series[], timeline: Timeline): Map<strin
 }
 
 /**
- * Calls that ended in the graceful stop have latencies and are in no rate: a window of theirs alone would draw a
- * load that falls to nothing. One in which nothing ended at all has no latencies either, and stays.
+ * Calls that ended in the graceful stop have latencies and are in no rate: the first window of theirs alone, and all
+ * after it, would draw a load that falls to nothing. A stall before them, in which nothing ended at all, stays.
  */
 function measuredPart(series: Series): Series {
   const { atSeconds, p50, requests } = series;
-  const last = atSeconds.findLastIndex((_, at) => (requests[at] ?? 0) > 0 || p50[at] == null);
-  return last === atSeconds.length - 1
-    ? series
-    : { ...series, atSeconds: atSeconds.slice(0, last + 1) };
+  const last = atSeconds.findLastIndex((_, at) => (requests[at] ?? 0) > 0);
+  const stop = atSeconds.findIndex((_, at) => at > last && p50[at] != null);
+  return stop === -1 ? series : { ...series, atSeconds: atSeconds.slice(0, stop) };
 }
 
 interface Grid {
