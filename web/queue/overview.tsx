@@ -201,8 +201,8 @@ function drawnOf(windows: readonly ActivityWindow[], windowSeconds: number): Dra
       line("longest", "--p99", formatMs, (one) => one.wait_max_ms),
     ],
     depths: [
-      line("queued", "--line-0", formatCount, (one) => one.queued),
-      line("running", "--line-1", formatCount, (one) => one.running),
+      line("queued", "--warn", formatCount, (one) => one.queued),
+      line("running", "--line-0", formatCount, (one) => one.running),
     ],
   };
 }

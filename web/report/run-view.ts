@@ -113,6 +113,25 @@ export function valuesAt<Value>(
   });
 }
 
+/** Means of a finer grid of windows over those around these moments; of a coarser one what `valuesAt` gives. */
+export function meansAround(
+  moments: readonly number[],
+  windowSeconds: number,
+  grid: Sampled,
+  values: readonly number[],
+): (number | null)[] {
+  if (grid.windowSeconds >= windowSeconds) return valuesAt(moments, grid, values);
+  const sums = moments.map(() => ({ sum: 0, count: 0 }));
+  const first = (moments[0] ?? 0) - windowSeconds / 2;
+  grid.starts.forEach((start, index) => {
+    const around = sums[Math.floor((start - first) / windowSeconds + 1e-6)];
+    if (around === undefined) return;
+    around.sum += values[index] ?? 0;
+    around.count++;
+  });
+  return sums.map(({ sum, count }) => (count === 0 ? null : sum / count));
+}
+
 /** Requests and failures that ended in a stretch. */
 export function countsIn(
   step: StepSummary,

@@ -34,6 +34,7 @@ import {
   trackMiddles,
 } from "./lines.ts";
 import {
+  meansAround,
   meansOf,
   middles,
   type RunView,
@@ -102,7 +103,10 @@ function gridOf({ timeline }: RunView) {
 /** Virtual users and arrivals: what the plan asked for, and what there was. */
 function Load({ view }: { readonly view: RunView }) {
   const { moments, windowSeconds } = useMemo(() => gridOf(view), [view]);
-  const { iterations, users } = useMemo(() => loadLines(view, moments), [view, moments]);
+  const { iterations, users } = useMemo(
+    () => loadLines(view, moments, windowSeconds),
+    [view, moments],
+  );
   const rest = {
     note: windowsText(windowSeconds),
     atSeconds: moments,
@@ -137,7 +141,7 @@ function Load({ view }: { readonly view: RunView }) {
   );
 }
 
-function loadLines({ summary }: RunView, moments: readonly number[]) {
+function loadLines({ summary }: RunView, moments: readonly number[], windowSeconds: number) {
   const loads = summary.workflows.flatMap(({ loadSeries, model }) =>
     loadSeries === undefined ? [] : [{ load: loadSeries, open: model === "open" }],
   );
@@ -146,8 +150,9 @@ function loadLines({ summary }: RunView, moments: readonly number[]) {
     pick: (load: LoadSeries) => readonly number[],
   ) => {
     const parts = some.map(({ load }) =>
-      valuesAt(
+      meansAround(
         moments,
+        windowSeconds,
         { starts: load.atSeconds, windowSeconds: load.windowMs / 1_000 },
         pick(load),
       ),
