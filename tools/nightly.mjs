@@ -1,5 +1,5 @@
-// `npm run nightly`: what is too long for a change and too telling to wait for a release, one after the other. Each part
-// has a limit, after which it is ended and has failed. `npm run nightly -- combinations` runs that part alone.
+// `npm run nightly`: what is too long for every change, one part after the other. Each has a limit, after which it is
+// ended and has failed. `npm run nightly -- combinations` runs that part alone.
 
 import { spawn } from "node:child_process";
 
@@ -38,7 +38,11 @@ function run(script, args, msMax) {
     detached: true,
   });
   const end = () => process.kill(-child.pid, "SIGKILL");
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, end);
+  const stop = () => {
+    end();
+    process.exit(130);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
   return new Promise((resolve) => {
     let isLate = false;
     const limit = setTimeout(() => {
@@ -48,7 +52,7 @@ function run(script, args, msMax) {
     child.once("error", (error) => resolve(`, ${error.message}`));
     child.once("exit", (code, signal) => {
       clearTimeout(limit);
-      for (const name of ["SIGINT", "SIGTERM"]) process.removeListener(name, end);
+      for (const name of ["SIGINT", "SIGTERM"]) process.removeListener(name, stop);
       if (code === 0) resolve(null);
       else
         resolve(
