@@ -272,6 +272,9 @@ export class QueueNode implements ApiHost {
     leader.end();
     this.#noteLeader(leader.epoch, false);
     await this.#beginning;
+    const ids = this.#database.kind === "embedded" ? leader.submits.unusedIds : null;
+    if (ids !== null)
+      await this.#database.query("ids-return", [...ids], "control").catch(() => undefined);
     await this.#database
       .query("leader-release", [leader.epoch, this.run], "control")
       .catch(() => undefined);

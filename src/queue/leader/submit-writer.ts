@@ -115,6 +115,13 @@ export class SubmitWriter {
     return ids;
   }
 
+  /** The rest of the last block of ids: its first unused id, and where the block begins; null: nothing is left. */
+  get unusedIds(): readonly [next: number, first: number] | null {
+    const block = this.#blocks.at(-1);
+    if (block === undefined || this.#blocks.length > 1) return null;
+    return [block.next, block.end - QUEUE_LIMITS.idBlock];
+  }
+
   async #write(batch: readonly SubmitOperation[], connection: ConnectionName): Promise<void> {
     for (const operation of batch) {
       if (operation.kind === "graph") await this.#writeGraph(operation, connection);

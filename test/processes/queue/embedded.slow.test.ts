@@ -73,4 +73,16 @@ describe("queue on the embedded database", () => {
     after.close();
     expect(await again.end("SIGTERM")).toBe(0);
   });
+
+  it("goes on with the next id after a clean stop", async () => {
+    const ids: number[] = [];
+    for (const _ of [1, 2]) {
+      const node = new NodeProcess(["--data-dir", directory, "--log-level", "warn"]);
+      const client = new QueueClient((await node.ready).url);
+      ids.push(Number((await client.submit({ executor: "sleep", input: { ms: 1 } })).id));
+      client.close();
+      expect(await node.end("SIGTERM")).toBe(0);
+    }
+    expect(ids[1]).toBe((ids[0] ?? 0) + 1);
+  });
 });
