@@ -36,6 +36,17 @@ const DATA_FLOW = `
   );
 `;
 
+const HANGING_FLOW = `
+  import { flow, http } from "hyperscalejs";
+  const target = http.target(process.env.TARGET ?? "http://127.0.0.1:1");
+  const load = { rate: 20, duration: "1s", gracefulStop: "2s" } as const;
+  export default flow("hanging", load, async ({ step }) => {
+    await step("home", target.get("/"));
+  });
+`;
+/** Calls that the target answers before it hangs for good. */
+const ANSWERED = 8;
+
 async function writeFiles(place: string, files: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(place, path)), { recursive: true });
@@ -214,6 +225,39 @@ describe("a cluster of one manager and two workers", () => {
       } finally {
         server.close();
       }
+    },
+    MS_MAX,
+  );
+
+  it(
+    "fails a job whose target stops answering, and counts the calls without an answer",
+    async () => {
+      const place = join(cluster.dir, "hanging");
+      await writeFiles(place, { "hanging.ts": HANGING_FLOW });
+      let received = 0;
+      const server = createServer((_, response) => {
+        if (++received <= ANSWERED) response.end("ok");
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      try {
+        const { code, stderr } = await cluster.command(
+          ...["submit", join(place, "hanging.ts"), "--ui", "none", "--out", join(place, "out")],
+          ...["-e", `TARGET=http://127.0.0.1:${port}`],
+        );
+        expect(code, stderr).toBe(99);
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+      const summary = JSON.parse(await readFile(join(place, "out", "summary.json"), "utf8"));
+      const [{ errors, interrupted, ok, sent }] = summary.workflows[0].steps;
+      expect([summary.verdict, ok, sent]).toEqual(["failed", ANSWERED, received]);
+      // One that is younger than those that were answered is no failure.
+      expect(errors.unanswered + interrupted).toBe(received - ANSWERED);
+      const gate = ({ expression }: { expression: string }) =>
+        expression === "unanswered.rate <= 1%";
+      expect(summary.thresholds.find(gate)).toMatchObject({ passed: false, implicit: true });
     },
     MS_MAX,
   );
