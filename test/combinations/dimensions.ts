@@ -1,5 +1,6 @@
 /** Which dimensions a draw of the grammars has, by name: for counting that none is left out. */
 
+import type { Edge } from "./edge-grammar.ts";
 import type { Combination, Part } from "./grammar.ts";
 import type { Deed, Journey } from "./journey-grammar.ts";
 
@@ -22,7 +23,10 @@ export const DIMENSIONS = [
   ...["window: fails last", "stall", "abort on fail", "failed required call", "exception"],
   ...["end by choice", "floating call", "group", "overlapping groups", "poll met", "poll not met"],
   ...["mix", "several workflows", "chained workflows", "startAfter", "early end", "two cores"],
-  ...["target hangs for good", "retried after the end"],
+  ...["target hangs for good", "target never answers", "retried after the end"],
+  ...["four rows", "four rows at random", "four rows per user", "rows come late"],
+  ...["metrics of a flow", "metrics of a mix", "generator stops", "core lost", "search"],
+  ...["many names", "many names on two cores", "many names of calls"],
 ] as const;
 type Dimension = (typeof DIMENSIONS)[number];
 
@@ -94,6 +98,31 @@ function ofLoad(load: Part["load"] | Journey["loads"][number]): Dimension[] {
     "shared iterations": load.kind === "shared",
     "iterations per user": load.kind === "perUser",
   });
+}
+
+export function dimensionsOfEdge(chosen: Edge): ReadonlySet<Dimension> {
+  const { cores, load, mixed, names, rows, stops } = chosen;
+  const many = names.count > 100;
+  return new Set(
+    those({
+      "target hangs for good": chosen.hangsFromMs !== null,
+      "target never answers": chosen.hangsFromMs === 0,
+      "four rows": rows === "four",
+      "four rows at random": rows === "four random",
+      "four rows per user": rows === "four per user",
+      "row once": rows === "once",
+      "rows come late": rows === "once" && chosen.leaseMs > 0,
+      "metrics of a flow": cores === 1 && !mixed && load.kind !== "search",
+      "metrics of a mix": cores === 1 && mixed,
+      "generator stops": Object.keys(stops).length > 0,
+      "core lost": chosen.losesAtMs !== null,
+      search: load.kind === "search",
+      mix: mixed,
+      "many names": many && names.kind === "named",
+      "many names of calls": many && names.kind === "unnamed",
+      "many names on two cores": many && cores === 2,
+    }),
+  );
 }
 
 export function dimensionsOfJourney(chosen: Journey): ReadonlySet<Dimension> {

@@ -1,7 +1,8 @@
 /**
  * `npm run combinations`: generated combinations of features, run against a server that keeps its own
  * log, every figure compared with a model computed from that log. Each number gives a linear case,
- * written as layers of steps and as a flow, and a journey that only a flow can write.
+ * written as layers of steps and as a flow, a journey that only a flow can write, and a run at its edges: hanging
+ * targets, small feeds, many names, a blocked loop, a lost core, a search.
  *
  *     npm run combinations -- --count 200 --seed 7
  *     npm run combinations -- --count 2000 --jobs 4            in four processes

@@ -244,6 +244,114 @@ const MUTANTS: readonly Mutant[] = [
     shownBy: "journey",
     differs: /refused at once/,
   },
+  {
+    name: "a stop is one sample of lag",
+    edits: [
+      {
+        file: "src/engine/recorder.ts",
+        from: "const samples = Math.min(LAG_SAMPLES_MAX, 1 + Math.floor(ms / LAG_INTERVAL_MS));",
+        to: "const samples = Math.min(LAG_SAMPLES_MAX, 1);",
+      },
+    ],
+    shownBy: "edge",
+    differs: /late samples/,
+  },
+  {
+    name: "metrics of a mix go to its first flow",
+    edits: [
+      {
+        file: "src/engine/core.ts",
+        from: "setMetricSink(made instanceof MixExecution ? made.metrics : made.recorder);",
+        to: "setMetricSink(made instanceof MixExecution ? made.parts[0]?.recorder : made.recorder);",
+      },
+    ],
+    shownBy: "edge",
+    differs: /f1: orders is 0/,
+  },
+  {
+    name: "metrics of a mix end with a flow",
+    edits: [
+      {
+        file: "src/engine/mix-metrics.ts",
+        from: "    flow?.recorder.add(name, kind, value, tags);\n",
+        to: "    if (this.#flows.every(({ users }) => users > 0)) flow?.recorder.add(name, kind, value, tags);\n",
+      },
+    ],
+    shownBy: "edge",
+    differs: /orders is \d+, should be/,
+  },
+  {
+    name: "search blames the next load",
+    edits: [
+      {
+        file: "src/core/run/plan/breakpoint.ts",
+        from: 'this.#enter(probe.held ? "settling" : "draining", probe.toMs);',
+        to: 'this.#enter("settling", probe.toMs);',
+      },
+    ],
+    shownBy: "edge",
+    differs: /are in the target while/,
+  },
+  {
+    name: "rows miss calls of other cores",
+    edits: [
+      {
+        file: "src/core/run/stats/known-names.ts",
+        from: "if (this.#givenUp === null) return [];",
+        to: "if (this.#givenUp !== undefined) return [];",
+      },
+    ],
+    shownBy: "edge",
+    differs: /n\d+\/? sent is \d/,
+  },
+  {
+    name: "rows that repeat are leased",
+    edits: [
+      {
+        file: "src/engine/feeds.ts",
+        from: 'const isExclusive = feed.order === "once" ||',
+        to: 'const isExclusive = feed.order !== "random" ||',
+      },
+    ],
+    shownBy: "edge",
+    differs: /rows were asked for that repeat/,
+  },
+  {
+    name: "arrivals that wait for a row vanish",
+    edits: [
+      {
+        file: "src/engine/execution.ts",
+        from: "const arrivalsWaiting = missed + this.#waiting.arrivals;",
+        to: "const arrivalsWaiting = missed;",
+      },
+    ],
+    shownBy: "edge",
+    differs: /arrivals begun and missed are/,
+  },
+  {
+    name: "planned follows a lost core",
+    edits: [
+      {
+        file: "src/core/run/results/workflow-summary.ts",
+        from: "loadSeries(load, secondsAt, workflow.planned)",
+        to: "loadSeries(load, secondsAt, null)",
+      },
+    ],
+    shownBy: "edge",
+    differs: /planned in window/,
+  },
+  {
+    name: "no iteration ended, and it passes",
+    edits: [
+      {
+        file: "src/core/run/results/gates.ts",
+        from: "if (iterationsInterrupted < begun) return [];",
+        to: "if (iterationsInterrupted <= begun) return [];",
+      },
+    ],
+    shownBy: "edge",
+    differs: /the gate says true/,
+  },
 ];
 
 /** Plants each of these and prints what was found of it; true when all were, and nothing in the control. */

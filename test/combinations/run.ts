@@ -79,6 +79,7 @@ export async function runCombination(combination: Combination, form: Form): Prom
     const stop = stopAfterMs === null ? undefined : setTimeout(() => run.stop(), stopAfterMs);
     await run.done;
     clearTimeout(stop);
+    await target.settle();
     const { rows, threw } = around;
     return { combination, form, target, run, summary: run.summary(), threw, rows };
   } finally {

@@ -30,6 +30,8 @@ const AROUND_MS = 50;
 /** Turns of the loop between what one side did and what the other side saw: connect, accept, read. */
 const TURNS = 3;
 const LEAST_MS = 3;
+/** Ticks without a further request after which all have been read. */
+const SETTLED_TICKS = 4;
 
 export class Target {
   readonly log: Logged[] = [];
@@ -52,6 +54,15 @@ export class Target {
     this.#ticks.push(performance.now());
     this.#ticking = setInterval(() => this.#ticks.push(performance.now()), TICK_MS);
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Reads what was sent before the end of a run and waits in its sockets: a busy machine may be late with it. */
+  async settle(): Promise<void> {
+    for (let quiet = 0, known = this.log.length; quiet < SETTLED_TICKS; quiet++) {
+      await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+      if (this.log.length > known) quiet = 0;
+      known = this.log.length;
+    }
   }
 
   close(): void {
