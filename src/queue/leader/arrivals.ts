@@ -66,10 +66,26 @@ export class Arrivals {
   /** What was committed while nobody listened. */
   async #lookAgain(): Promise<void> {
     const { writer, memory, onReady, onMissed } = this.#options;
+    await this.#announceMissed();
     for (const row of await writer.read("lanes", []))
       memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
     onReady();
     onMissed();
+  }
+
+  async #announceMissed(): Promise<void> {
+    const most = QUEUE_LIMITS.commitTasksMax;
+    let count: number = most;
+    while (count === most) {
+      const rows = await this.#options.writer.read("arrivals-missed", [most]);
+      for (const row of rows) this.#announce(Number(row["task_id"]));
+      count = rows.length;
+    }
+  }
+
+  #announce(taskId: number): void {
+    const [from, to, nodeId] = [null, "QUEUED", null] as const;
+    this.#options.memory.moved({ taskId, eventType: "created", from, to, nodeId, attempt: 1 });
   }
 
   #noticed(message: string): void {
@@ -88,8 +104,8 @@ export class Arrivals {
         const ids = this.#ids.splice(0, QUEUE_LIMITS.commitTasksMax);
         for (const row of await writer.read("arrived", [sqlArray(ids)])) {
           const task = readyTask(row, QUEUE_LIMITS.inlineInputBytesMax);
-          const [from, to, nodeId] = [null, "QUEUED", null] as const;
-          memory.moved({ taskId: task.id, eventType: "created", from, to, nodeId, attempt: 1 });
+          if (row["fresh"] === true) this.#announce(task.id);
+          if (row["queued"] !== true) continue;
           if (row["ready"] === true) memory.lanes.add(String(row["lane"]), task);
           else onWaiting((row["depends_on"] as readonly number[] | null) ?? []);
         }

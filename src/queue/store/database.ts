@@ -71,6 +71,7 @@ const MIGRATIONS: readonly string[] = [
   "0010-dependencies",
   "0011-submit-options",
   "0012-search-path",
+  "0013-arrivals",
 ];
 
 export function loadMigrations(): readonly Migration[] {

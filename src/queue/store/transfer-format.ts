@@ -30,6 +30,7 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   { name: "task_schedules", order: "schedule_id", rowsAtOnce: 16 },
   { name: "tasks", order: "id", rowsAtOnce: 16 },
   { name: "task_dependencies", order: "depends_on, task_id", rowsAtOnce: 500 },
+  { name: "task_arrivals", order: "task_id", rowsAtOnce: 500 },
   { name: "task_graphs", order: "idempotency_key", rowsAtOnce: 16 },
   { name: "task_log_lines", order: "task_id, attempt_id, line", rowsAtOnce: 500 },
   { name: "task_progress", order: "task_id, attempt_id", rowsAtOnce: 16 },

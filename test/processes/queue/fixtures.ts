@@ -50,6 +50,7 @@ interface TestNodeOptions {
   readonly executors?: Executors;
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly settings?: Partial<QueueSettings>;
+  readonly log?: NodeOptions["log"];
 }
 
 let nodes = 0;
@@ -73,7 +74,7 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
     },
     capabilities: options.capabilities ?? {},
     settings: { ...fastSettings, ...options.settings },
-    log: silentLog,
+    log: options.log ?? silentLog,
   });
 }
 

@@ -7,6 +7,7 @@ import { backoffProblem } from "../../../src/core/queue/retry.ts";
 import {
   type Backoff,
   type ExecutionContext,
+  silentLog,
   submitInTransaction,
 } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
@@ -102,6 +103,29 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     }
     await refused({ backoff: { bsae: 1 } }, /no field bsae/);
     await refused({ backoff: { base: "1" } }, /base is a number/);
+    await app.end();
+  });
+
+  it("logs once that a task was created, also when nobody led", async () => {
+    const database = await bench.database();
+    const first = await bench.node({ database, settings: calmSettings });
+    await first.stop(0);
+    const app = await connect(database);
+    const early = await submitInTransaction(app, { executor: "nobody" });
+    const lines: unknown[] = [];
+    const event = (_: string, name: string, fields: Readonly<Record<string, unknown>>): void => {
+      if (name === "task.created") lines.push(fields["task_id"]);
+    };
+    const log = { ...silentLog, enabled: () => true, event };
+    const node = await bench.node({ database, settings: calmSettings, log });
+    await expect.poll(() => lines.length).toBe(1);
+    const late = await submitInTransaction(app, { executor: "nobody" });
+    await expect.poll(() => lines.length).toBe(2);
+    await node.stop(0);
+    await bench.node({ database, settings: calmSettings, log });
+    const last = await submitInTransaction(app, { executor: "nobody" });
+    await expect.poll(() => lines).toContain(String(last));
+    expect(lines).toEqual([early, late, last].map(String));
     await app.end();
   });
 
