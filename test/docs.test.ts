@@ -295,13 +295,13 @@ describe("other tables", () => {
     expect(rows).toEqual(expect.arrayContaining([...ERROR_KINDS]));
   });
 
-  it("ARCHITECTURE.md shows the enforced import table (npx tsx tools/write-rooms.ts writes it)", () => {
-    const page = read("ARCHITECTURE.md");
+  it("modules.md shows the enforced import table (npx tsx tools/write-rooms.ts writes it)", () => {
+    const page = read("docs/internals/modules.md");
     expect(withRoomTable(page)).toBe(page);
   });
 
-  it("ARCHITECTURE.md says in one line what each room is", () => {
-    const [, section = ""] = read("ARCHITECTURE.md").split(/^## (?:Floors and rooms|Walks)$/m);
+  it("modules.md says in one line what each module is", () => {
+    const [section = ""] = read("docs/internals/modules.md").split(/^## Import table$/m);
     const said = [...section.matchAll(/^\| `([a-z0-9/*]+)` +\| \S/gm)].map(([, room]) => room);
     expect(said.sort()).toEqual(rooms.map(({ name }) => name).sort());
   });

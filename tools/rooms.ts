@@ -1,4 +1,4 @@
-/** The import table: which room may import which, as ARCHITECTURE.md shows it. A new edge is reviewed. */
+/** The import table: which room may import which, as docs/internals/modules.md shows it. A new edge is reviewed. */
 
 import { PROTOCOL_ROOMS } from "./protocol-rooms.ts";
 

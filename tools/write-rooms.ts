@@ -1,5 +1,5 @@
 /**
- * Writes the import table of ARCHITECTURE.md from tools/rooms.ts, so that the two cannot disagree.
+ * Writes the import table of docs/internals/modules.md from tools/rooms.ts, so that the two cannot disagree.
  *
  *   npx tsx tools/write-rooms.ts
  */
@@ -46,6 +46,6 @@ function wrap(start: string, words: readonly string[]): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const path = fileURLToPath(new URL("../ARCHITECTURE.md", import.meta.url));
+  const path = fileURLToPath(new URL("../docs/internals/modules.md", import.meta.url));
   writeFileSync(path, withRoomTable(readFileSync(path, "utf8")));
 }
