@@ -161,7 +161,7 @@ class EdgeFlow {
     this.#equal("iterations completed", completed, done);
     this.#equal("iterations cut off", interrupted, this.#trails.length - done);
     this.#equal("durations", durationMs?.count ?? 0, done);
-    const gate = this.#gate("an iteration came to its end");
+    const gate = this.#gate("iterations.count >= 1");
     const passed = gate?.passed ?? true;
     if (passed !== (done > 0 || this.#trails.length === 0))
       this.#report(
