@@ -143,6 +143,8 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     file = path("queue.ndjson");
     await fill(await fillDataDirectory(source));
     running = await leaveRunning(source);
+    // As if a transaction had committed it while nobody led.
+    await askEmbedded(source, (ask) => ask("insert into task_arrivals select max(id) from tasks"));
     await runQueue("export", "--data-dir", source, "--out", file);
   });
 
