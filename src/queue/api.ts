@@ -314,11 +314,11 @@ export class QueueApi {
     if (task === undefined) throw unknownTask(id);
     const revived = await inTime(reviveTasks(leader, [id]));
     if (revived.length === 0) {
-      const ended = task.state === "FAILED" || task.state === "CANCELED";
+      const ended = task.state === "FAILED" || task.state === "CANCELLED";
       const why = ended ? "another task with its unique_key is live" : `it is ${task.state}`;
       throw new QueueError(
         "CONFLICT",
-        `task ${id} cannot be requeued: ${why}; only FAILED and CANCELED tasks can`,
+        `task ${id} cannot be requeued: ${why}; only FAILED and CANCELLED tasks can`,
       );
     }
     return this.#getTask(id);

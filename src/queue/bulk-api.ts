@@ -43,7 +43,7 @@ const ACTIONS: Readonly<Record<string, BulkAction>> = {
       (await leader.cancel(ids, reason ?? "cancelled by request")).length,
   },
   requeue_tasks: {
-    applies: (one) => one === "FAILED" || one === "CANCELED",
+    applies: (one) => one === "FAILED" || one === "CANCELLED",
     perform: async (leader, ids) => (await reviveTasks(leader, ids)).length,
   },
   delete_tasks: { applies: isTerminal, perform: removeTasks },

@@ -20,7 +20,7 @@ const ENVIRONMENT: Readonly<Record<string, keyof QueueSettings>> = {
   HYPERSCALE_GRACE_PERIOD_SECONDS: "gracePeriodMs",
   HYPERSCALE_RETENTION_SECONDS: "retentionMs",
   HYPERSCALE_RETENTION_FAILED_SECONDS: "retentionFailedMs",
-  HYPERSCALE_RETENTION_CANCELED_SECONDS: "retentionCanceledMs",
+  HYPERSCALE_RETENTION_CANCELLED_SECONDS: "retentionCancelledMs",
 };
 
 export function readSettings(
@@ -49,7 +49,7 @@ function scaled(given: Given): Given {
     // One time for all, unless another is given.
     ...(retentionMs === undefined
       ? {}
-      : { retentionFailedMs: retentionMs, retentionCanceledMs: retentionMs }),
+      : { retentionFailedMs: retentionMs, retentionCancelledMs: retentionMs }),
     ...(leaderLeaseMs === undefined
       ? {}
       : { leaderRenewMs: Math.min(defaultSettings.leaderRenewMs, leaderLeaseMs / 3) }),

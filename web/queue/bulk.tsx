@@ -28,8 +28,8 @@ const ACTIONS: readonly Action[] = [
     verb: "Retry",
     done: "queued again",
     danger: false,
-    which: "failed and canceled",
-    states: ["FAILED", "CANCELED"],
+    which: "failed and cancelled",
+    states: ["FAILED", "CANCELLED"],
   },
   {
     method: "cancel_tasks",
@@ -45,7 +45,7 @@ const ACTIONS: readonly Action[] = [
     done: "deleted",
     danger: true,
     which: "ended",
-    states: ["SUCCEEDED", "FAILED", "CANCELED"],
+    states: ["SUCCEEDED", "FAILED", "CANCELLED"],
   },
 ];
 

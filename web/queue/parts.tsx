@@ -13,7 +13,7 @@ const MARKS: Readonly<Record<TaskState, string>> = {
   RUNNING: "▶",
   SUCCEEDED: "✓",
   FAILED: "✗",
-  CANCELED: "–",
+  CANCELLED: "–",
 };
 
 export function StateChip({ state }: { readonly state: TaskState }) {

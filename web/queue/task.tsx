@@ -116,7 +116,7 @@ function Actions({ task, followAnew }: { readonly task: Task; readonly followAne
           Cancel task
         </button>
       )}
-      {(task.state === "FAILED" || task.state === "CANCELED") && (
+      {(task.state === "FAILED" || task.state === "CANCELLED") && (
         <button type="button" class="button" onClick={() => perform(requeue)}>
           Retry
         </button>
@@ -181,7 +181,7 @@ interface ErrorProps {
 
 function ErrorBox({ error, state }: ErrorProps) {
   const over = state === "FAILED";
-  const title = over ? "Error" : state === "CANCELED" ? "Why it was cancelled" : "Last error";
+  const title = over ? "Error" : state === "CANCELLED" ? "Why it was cancelled" : "Last error";
   return (
     <Alert tone={over ? "bad" : "plain"} title={title}>
       <ErrorText error={error} />

@@ -37,7 +37,7 @@ const COMMANDS: readonly BulkCommand[] = [
   },
   {
     name: "requeue",
-    description: "send a FAILED or CANCELED task back to the queue, or all that fit",
+    description: "send a FAILED or CANCELLED task back to the queue, or all that fit",
     done: "sent back",
     one: (client, id) => client.requeue(id),
     many: (client, filter) => client.requeueAll(filter),

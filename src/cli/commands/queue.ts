@@ -58,7 +58,7 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly grace?: number;
   readonly retention?: number;
   readonly retentionFailed?: number;
-  readonly retentionCanceled?: number;
+  readonly retentionCancelled?: number;
   readonly logLevel?: LogThreshold;
 }
 
@@ -218,7 +218,11 @@ function withRetention(command: Command): Command {
   return command
     .option("--retention <duration>", "how long finished tasks are kept (default: 7d)", parseTime)
     .option("--retention-failed <duration>", "the same of FAILED ones, if another", parseTime)
-    .option("--retention-canceled <duration>", "the same of CANCELED ones, if another", parseTime);
+    .option(
+      "--retention-cancelled <duration>",
+      "the same of CANCELLED ones, if another",
+      parseTime,
+    );
 }
 
 function withLoadtests(command: Command): Command {
@@ -359,7 +363,7 @@ async function nodeOptions(
     gracePeriodMs: options.grace,
     retentionMs: options.retention,
     retentionFailedMs: options.retentionFailed,
-    retentionCanceledMs: options.retentionCanceled,
+    retentionCancelledMs: options.retentionCancelled,
   });
   if (exposesPassword(options.database, process.argv)) {
     const cure = "give the address in HYPERSCALE_DATABASE_URL";

@@ -15,7 +15,7 @@ describe("what a queue did over time", () => {
     activity.moved("completed", "SUCCEEDED");
     activity.moved("failed", "FAILED");
     activity.moved("requeued", "QUEUED");
-    activity.moved("cancelled", "CANCELED");
+    activity.moved("cancelled", "CANCELLED");
     activity.tick(NOON + ACTIVITY_TICK_MS, { queued: 3, running: 1 });
     expect(activity.windows("hour")).toEqual([
       {

@@ -106,7 +106,7 @@ function countOf(event: EventType, to: TaskState): Count | undefined {
   if (to === "QUEUED") return event === "requeued" ? undefined : "retried";
   if (event === "completed") return "succeeded";
   if (to === "FAILED") return "failed";
-  return to === "CANCELED" ? "cancelled" : undefined;
+  return to === "CANCELLED" ? "cancelled" : undefined;
 }
 
 function newTally(): Tally {

@@ -23,7 +23,7 @@ export const QUEUE_DEFAULTS = {
   /** Finished tasks are kept this long: those that succeeded, failed, were cancelled. */
   retentionMs: 7 * 24 * 3_600_000,
   retentionFailedMs: 7 * 24 * 3_600_000,
-  retentionCanceledMs: 7 * 24 * 3_600_000,
+  retentionCancelledMs: 7 * 24 * 3_600_000,
 } as const;
 
 export const QUEUE_LIMITS = {

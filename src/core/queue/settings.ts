@@ -19,10 +19,10 @@ export interface QueueSettings {
   readonly retryBaseMs: number;
   readonly retryMaxMs: number;
   readonly gracePeriodMs: number;
-  /** How long SUCCEEDED, FAILED and CANCELED tasks are kept. */
+  /** How long SUCCEEDED, FAILED and CANCELLED tasks are kept. */
   readonly retentionMs: number;
   readonly retentionFailedMs: number;
-  readonly retentionCanceledMs: number;
+  readonly retentionCancelledMs: number;
 }
 
 export const defaultSettings: QueueSettings = QUEUE_DEFAULTS;

@@ -12,14 +12,14 @@ import {
 const LEGAL: readonly (readonly [TaskState | null, TaskState, EventType])[] = [
   [null, "QUEUED", "created"],
   ["QUEUED", "RUNNING", "assigned"],
-  ["QUEUED", "CANCELED", "cancelled"],
+  ["QUEUED", "CANCELLED", "cancelled"],
   ["RUNNING", "SUCCEEDED", "completed"],
   ["RUNNING", "FAILED", "failed"],
   ["RUNNING", "QUEUED", "failed"],
   ["RUNNING", "QUEUED", "reassigned"],
-  ["RUNNING", "CANCELED", "cancelled"],
+  ["RUNNING", "CANCELLED", "cancelled"],
   ["FAILED", "QUEUED", "requeued"],
-  ["CANCELED", "QUEUED", "requeued"],
+  ["CANCELLED", "QUEUED", "requeued"],
 ];
 
 describe("task transitions", () => {
@@ -70,7 +70,7 @@ describe("checkHistory", () => {
         created,
         assigned,
         event("completed", "RUNNING", "SUCCEEDED"),
-        event("cancelled", "SUCCEEDED", "CANCELED"),
+        event("cancelled", "SUCCEEDED", "CANCELLED"),
       ],
       /not a legal move/,
     ],

@@ -3,14 +3,14 @@
  *
  *     submit ─► QUEUED ──claim──► RUNNING ──report──► SUCCEEDED | FAILED
  *                 │  ▲               │  │
- *                 │  └─ next attempt ┘  └──cancel──► CANCELED
- *                 └──cancel──► CANCELED
+ *                 │  └─ next attempt ┘  └──cancel──► CANCELLED
+ *                 └──cancel──► CANCELLED
  *
  * The statements in src/queue/store/sql write only these; `checkHistory` proves it afterwards from the events,
  * and is what the database and chaos tests judge by.
  */
 
-export const TASK_STATES = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"] as const;
+export const TASK_STATES = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
 export const EVENT_TYPES = [
@@ -28,7 +28,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 export function isTerminal(state: TaskState): boolean {
-  return state === "SUCCEEDED" || state === "FAILED" || state === "CANCELED";
+  return state === "SUCCEEDED" || state === "FAILED" || state === "CANCELLED";
 }
 
 interface Move {
@@ -41,13 +41,13 @@ interface Move {
 const MOVES: readonly Move[] = [
   { from: null, to: "QUEUED", by: ["created"] },
   { from: "QUEUED", to: "RUNNING", by: ["assigned"] },
-  { from: "QUEUED", to: "CANCELED", by: ["cancelled"] },
+  { from: "QUEUED", to: "CANCELLED", by: ["cancelled"] },
   { from: "RUNNING", to: "SUCCEEDED", by: ["completed"] },
   { from: "RUNNING", to: "FAILED", by: ["failed"] },
   { from: "RUNNING", to: "QUEUED", by: ["failed", "reassigned"] },
-  { from: "RUNNING", to: "CANCELED", by: ["cancelled"] },
+  { from: "RUNNING", to: "CANCELLED", by: ["cancelled"] },
   { from: "FAILED", to: "QUEUED", by: ["requeued"] },
-  { from: "CANCELED", to: "QUEUED", by: ["requeued"] },
+  { from: "CANCELLED", to: "QUEUED", by: ["requeued"] },
 ];
 
 export function isLegalMove(from: TaskState | null, to: TaskState, by: EventType): boolean {

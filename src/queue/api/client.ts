@@ -184,7 +184,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return this.#bulk("cancel_tasks", { ...filter, ...(reason === undefined ? {} : { reason }) });
   }
 
-  /** Sends all FAILED and CANCELED ones that fit the filter back to the queue. */
+  /** Sends all FAILED and CANCELLED ones that fit the filter back to the queue. */
   requeueAll(filter: BulkFilter): Promise<number> {
     return this.#bulk("requeue_tasks", filter);
   }

@@ -235,7 +235,7 @@ export class Housekeeping {
         taskId: id,
         eventType: "cancelled",
         from: "QUEUED",
-        to: "CANCELED",
+        to: "CANCELLED",
         nodeId: null,
         attempt: 1,
       });
@@ -303,7 +303,7 @@ export class Housekeeping {
 
   async #prune(): Promise<number> {
     const { writer, settings } = this.#options;
-    const kept = [settings.retentionMs, settings.retentionFailedMs, settings.retentionCanceledMs];
+    const kept = [settings.retentionMs, settings.retentionFailedMs, settings.retentionCancelledMs];
     const { row } = await writer.write("control", "prune", [
       ...kept,
       QUEUE_LIMITS.pruneTasksMax,

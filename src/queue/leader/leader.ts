@@ -213,7 +213,7 @@ export class Leader implements LeaderPort {
         taskId: id,
         eventType: "cancelled",
         from,
-        to: "CANCELED",
+        to: "CANCELLED",
         nodeId: lease?.nodeId ?? null,
         attempt: lease?.attempt ?? 1,
       });

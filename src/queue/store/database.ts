@@ -72,6 +72,7 @@ const MIGRATIONS: readonly string[] = [
   "0011-submit-options",
   "0012-search-path",
   "0013-arrivals",
+  "0014-cancelled",
 ];
 
 export function loadMigrations(): readonly Migration[] {

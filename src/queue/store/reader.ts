@@ -106,7 +106,7 @@ export class Reader {
     const narrow = states !== undefined && others.every((one) => one === undefined);
     if (narrow && states.every((state) => !isTerminal(state)))
       return this.#database.query("list-live", [wanted, before ?? null, limit]);
-    if (narrow && states.every((state) => state === "FAILED" || state === "CANCELED"))
+    if (narrow && states.every((state) => state === "FAILED" || state === "CANCELLED"))
       return this.#database.query("list-dead", [wanted, before ?? null, limit]);
     return this.#database.query("list-any", [...filters, limit]);
   }
@@ -237,7 +237,7 @@ export class Reader {
   }
 
   async #count(): Promise<Tally> {
-    const counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
+    const counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELLED: 0 };
     const live = new Map<string, { QUEUED: number; RUNNING: number }>();
     const leases = new Map<string, number>();
     for (const row of await this.#database.query("counts", [])) {

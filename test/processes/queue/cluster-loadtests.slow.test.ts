@@ -159,7 +159,7 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
       const client = await withWorker();
       const cancelled = await startedLoad(client, 600);
       await cancelled.loads();
-      expect((await client.cancel(cancelled.task.id)).state).toBe("CANCELED");
+      expect((await client.cancel(cancelled.task.id)).state).toBe("CANCELLED");
       const ended = async () => {
         const [job] = await jobsSince(cancelled.before.jobs);
         return job?.status === "CANCELLED" ? job : undefined;

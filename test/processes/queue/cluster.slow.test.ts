@@ -197,8 +197,8 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     const client = keep(new QueueClient(node.url));
     const task = await client.submit({ executor: "note", input: 1 });
     const other = await client.submit({ executor: "note", input: 2 });
-    expect((await client.cancel(task.id)).state).toBe("CANCELED");
-    expect((await client.cancel(task.id)).state).toBe("CANCELED");
+    expect((await client.cancel(task.id)).state).toBe("CANCELLED");
+    expect((await client.cancel(task.id)).state).toBe("CANCELLED");
     keep(
       await startNode({
         database,
@@ -230,7 +230,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     await hasBegun(client, task.id);
     await client.cancel(task.id);
     await eventually("the signal arrives", async () => aborted);
-    expect(await client.get(task.id)).toMatchObject({ state: "CANCELED", result: null });
+    expect(await client.get(task.id)).toMatchObject({ state: "CANCELLED", result: null });
   });
 
   it("loses nothing when everything is restarted", async () => {
@@ -351,8 +351,8 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     const chained = await client.submit({ executor: "echo", depends_on: [never.id] });
     expect(after.waiting_reason).toBe(`waits on 1 other task: ${good.id}`);
     expect((await client.wait(after.id)).state).toBe("SUCCEEDED");
-    expect((await client.wait(never.id)).state).toBe("CANCELED");
-    expect((await client.wait(chained.id)).state).toBe("CANCELED");
+    expect((await client.wait(never.id)).state).toBe("CANCELLED");
+    expect((await client.wait(chained.id)).state).toBe("CANCELLED");
     await expect(client.submit({ executor: "echo", depends_on: ["999999"] })).rejects.toThrow(
       /do not exist: 999999/,
     );
@@ -437,7 +437,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     await client.requeue(task.id);
     expect(await client.wait(task.id)).toMatchObject({ state: "FAILED", attempt_id: 4 });
     await expect(client.requeue((await client.submit({ executor: "echo" })).id)).rejects.toThrow(
-      /only FAILED and CANCELED/,
+      /only FAILED and CANCELLED/,
     );
   });
 

@@ -79,7 +79,7 @@ onBothStores("graphs of tasks", (open) => {
     expect(last.error?.message).toMatch(`task ${tasks.after.id}, which this one depends on`);
     expect((await client.wait(tasks.other)).state).toBe("SUCCEEDED");
     const three = [tasks.bad.id, tasks.after.id, tasks.last.id];
-    expect(await statesOf(client, three)).toEqual(["FAILED", "CANCELED", "CANCELED"]);
+    expect(await statesOf(client, three)).toEqual(["FAILED", "CANCELLED", "CANCELLED"]);
     broken = false;
     await client.requeue(tasks.bad.id);
     await eventually(
@@ -103,7 +103,7 @@ onBothStores("graphs of tasks", (open) => {
     await client.cancel(tasks.bad.id);
     await client.requeue(tasks.bad.id);
     await client.wait(tasks.bad);
-    expect((await client.get(tasks.after.id)).state).toBe("CANCELED");
+    expect((await client.get(tasks.after.id)).state).toBe("CANCELLED");
   });
 
   it("runs a dependent that is sent back alone without the result, and says why it is missing", async () => {

@@ -93,12 +93,17 @@ describe(
         await before.query("insert into queue_migrations values ($1, $2)", [version, name]);
       }
       const { rows } = await before.query("select hyperscale.submit('sleep', '{\"ms\":1}')");
+      const { rows: others } = await before.query("select hyperscale.submit('sleep', '{}')");
+      const ended = `update tasks set state = 'CANCELED', finished_at = clock_timestamp(),
+        error = '{"type":"cancelled","message":"by hand"}' where id = $1`;
+      await before.query(ended, [others[0].submit]);
       await before.end();
       const { role, url } = await hostile(database);
       await bench.query(database, `grant usage on schema hyperscale to ${role}`);
       const node = await bench.node({ database, settings: calmSettings });
       const client = bench.client(node);
       expect(await client.wait(String(rows[0].submit))).toMatchObject({ state: "SUCCEEDED" });
+      expect(await client.get(String(others[0].submit))).toMatchObject({ state: "CANCELLED" });
       await bench.query(url, "select hyperscale.submit('sleep', '{}')");
       expect(await isSuperuser(role)).toBe(false);
       const left = await bench.query(

@@ -36,7 +36,7 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     const waiting = await client.submit({ executor: "nobody", timeout: 1 });
     for (const { id } of [running, waiting]) {
       expect(await client.wait(id)).toMatchObject({
-        state: "CANCELED",
+        state: "CANCELLED",
         error: { message: "it was not done within its time limit" },
       });
     }
@@ -99,11 +99,11 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     expect(await client.cancelAll({ executor: "none" }, "not needed")).toBe(2_500);
     expect(await client.cancelAll({ executor: "none" })).toBe(0);
     const [newest] = await client.list({ executor: "none", limit: 1 });
-    expect(newest).toMatchObject({ state: "CANCELED", error: { message: "not needed" } });
-    expect(await client.requeueAll({ state: "CANCELED", before: newest?.id ?? "" })).toBe(2_499);
+    expect(newest).toMatchObject({ state: "CANCELLED", error: { message: "not needed" } });
+    expect(await client.requeueAll({ state: "CANCELLED", before: newest?.id ?? "" })).toBe(2_499);
     await eventually("they wait", async () => (await client.status()).counts.QUEUED === 2_499);
     expect(await client.deleteAll({ executor: "none" })).toBe(1);
-    await eventually("they are gone", async () => (await client.status()).counts.CANCELED === 0);
+    await eventually("they are gone", async () => (await client.status()).counts.CANCELLED === 0);
     const ids = (await client.list({ executor: "none", limit: 3 })).map(({ id }) => id);
     const named = [...ids, other.id, "999999999"];
     expect(await client.call("cancel_tasks", { ids: named })).toEqual({ changed: 3, next: null });

@@ -222,7 +222,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     const args = ["--rate", "50", "--duration", "10m", "--cores", "1"];
     const task = await submitLoadtest(client, `${shop}/`, { args });
     await eventually("load comes", async () => requests > 20);
-    expect((await client.cancel(task.id)).state).toBe("CANCELED");
+    expect((await client.cancel(task.id)).state).toBe("CANCELLED");
     await eventually("the load ends", async () => {
       const before = requests;
       await new Promise((resolve) => setTimeout(resolve, 2_000));

@@ -100,7 +100,7 @@ describe(
       await press(page, "Cancel task");
       await confirm(page, "Cancel it");
       await page.locator("#history li", { hasText: "cancelled" }).waitFor();
-      expect((await client.get(long.id)).state).toBe("CANCELED");
+      expect((await client.get(long.id)).state).toBe("CANCELLED");
       await page.goBack();
       expect(hash(page)).toBe("#tasks?state=RUNNING");
       expect(problems).toEqual([]);
@@ -245,7 +245,7 @@ describe(
       await again.ready;
       await page.getByText("This node does not answer").waitFor({ state: "detached" });
       await rome.cancel(waiting.id);
-      await page.locator(".task-head", { hasText: "canceled" }).waitFor();
+      await page.locator(".task-head", { hasText: "cancelled" }).waitFor();
       rome.close();
       await client.cancel(task.id);
       await again.end();

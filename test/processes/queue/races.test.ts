@@ -143,7 +143,7 @@ describe("races of tasks on PostgreSQL", needs(TestPostgres.available(), NO_POST
     expect(result.problems).toEqual([]);
     expect(result.tasks).toBe(RACES);
     expect(result.lateResults).toBeGreaterThan(100);
-    expect(Object.keys(result.states).sort()).toEqual(["CANCELED", "SUCCEEDED"]);
+    expect(Object.keys(result.states).sort()).toEqual(["CANCELLED", "SUCCEEDED"]);
   });
 });
 

@@ -96,7 +96,7 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
     expect(await pages(client, { state: "QUEUED" })).toEqual(newestFirst);
     expect(await pages(client, {})).toEqual(newestFirst);
     for (const id of ids) await client.cancel(id);
-    expect(await pages(client, { states: ["CANCELED", "FAILED"] })).toEqual(newestFirst);
+    expect(await pages(client, { states: ["CANCELLED", "FAILED"] })).toEqual(newestFirst);
   });
 
   it("answers a list of 50 tasks of 1 MB each in less than 100 KB", async () => {
@@ -156,11 +156,11 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
       depends_on: [first.id, slow.id],
     });
     expect(dependent.waits_for).toEqual([first.id, slow.id]);
-    expect((await client.wait(dependent.id)).state).toBe("CANCELED");
+    expect((await client.wait(dependent.id)).state).toBe("CANCELLED");
     const waiting = await client.requeue(dependent.id);
     expect(waiting).toMatchObject({ state: "QUEUED", waiting_on: 1, waits_for: [slow.id] });
     await client.cancel(slow.id);
-    expect((await client.wait(dependent.id)).state).toBe("CANCELED");
+    expect((await client.wait(dependent.id)).state).toBe("CANCELLED");
     await client.requeue(dependent.id);
     expect(await client.wait(dependent.id)).toMatchObject({
       state: "SUCCEEDED",

@@ -103,11 +103,11 @@ describe("records and times", needs(TestPostgres.available(), NO_POSTGRES), () =
     await client.cancel(cancelled.id);
     for (const { id } of [done, failed]) await client.wait(id);
     await first.stop(0);
-    const settings = { ...calmSettings, retentionMs: 1, retentionCanceledMs: 1 };
+    const settings = { ...calmSettings, retentionMs: 1, retentionCancelledMs: 1 };
     const reader = bench.client(await bench.node({ database, settings }));
     await eventually("the others are removed", async () => (await reader.list()).length === 1);
     expect(await reader.get(failed.id)).toMatchObject({ state: "FAILED" });
     const { counts } = await reader.status();
-    expect(counts).toMatchObject({ SUCCEEDED: 0, FAILED: 1, CANCELED: 0 });
+    expect(counts).toMatchObject({ SUCCEEDED: 0, FAILED: 1, CANCELLED: 0 });
   });
 });

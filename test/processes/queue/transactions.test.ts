@@ -88,7 +88,7 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     const failing = { ms: 0, fail: "on purpose", retryable: false };
     const failed = await submitInTransaction(app, { executor: "sleep", input: failing });
     const never = await submitInTransaction(app, { executor: "done", depends_on: [failed] });
-    expect(await queue.wait(never)).toMatchObject({ state: "CANCELED" });
+    expect(await queue.wait(never)).toMatchObject({ state: "CANCELLED" });
     const refused = (task: object, words: RegExp) =>
       expect(submitInTransaction(app, { executor: "done", ...task })).rejects.toThrow(words);
     await refused({ depends_on: [999_999] }, /do not exist: 999999/);

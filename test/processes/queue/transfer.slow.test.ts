@@ -71,8 +71,8 @@ async function fill(directory: string): Promise<void> {
     },
     placement_constraints: { requires_capabilities: { gpu: "nvidia" } },
   });
-  const canceled = await client.submit({ executor: "nobody" });
-  await client.cancel(canceled.id);
+  const cancelled = await client.submit({ executor: "nobody" });
+  await client.cancel(cancelled.id);
   const failed = await client.submit({
     executor: "sleep",
     input: { ms: 1, fail: "no", retryable: false },
@@ -158,7 +158,7 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
       ask("select distinct state::text as state from tasks order by 1"),
     );
     expect(states.map(({ state }) => state)).toEqual([
-      ...["CANCELED", "FAILED", "QUEUED", "RUNNING", "SUCCEEDED"],
+      ...["CANCELLED", "FAILED", "QUEUED", "RUNNING", "SUCCEEDED"],
     ]);
     const database = await bench.database();
     const { stdout } = await runQueue("import", file, "--database", database, "--json");

@@ -1,12 +1,12 @@
--- QUEUED or RUNNING -> CANCELED. A terminal task is left as it is.
+-- QUEUED or RUNNING -> CANCELLED. A terminal task is left as it is.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
 ), cancelled as (
   update tasks t
-     set state = 'CANCELED', finished_at = clock_timestamp(), lease_expires_at = null,
+     set state = 'CANCELLED', finished_at = clock_timestamp(), lease_expires_at = null,
          error = jsonb_build_object('message', $4::text),
-         history = t.history || row('cancelled', t.state, 'CANCELED',
+         history = t.history || row('cancelled', t.state, 'CANCELLED',
            case when t.state = 'RUNNING' then t.last_assigned_node end, t.attempt_id, $1::bigint, clock_timestamp(),
            jsonb_build_object('reason', $4::text))::task_event
     from guard

@@ -9,7 +9,7 @@ with guard as materialized (
          created_at < clock_timestamp()
            - least($3::float8, $4::float8, $5::float8) * interval '1 millisecond' as old,
          finished_at < clock_timestamp() - interval '1 millisecond'
-           * case state when 'FAILED' then $4::float8 when 'CANCELED' then $5::float8 else $3::float8 end as done
+           * case state when 'FAILED' then $4::float8 when 'CANCELLED' then $5::float8 else $3::float8 end as done
     from tasks, guard where id > $7::bigint order by id limit $6
 ), gone as (
   delete from tasks t using looked l

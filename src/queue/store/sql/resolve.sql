@@ -19,12 +19,12 @@ with guard as materialized (
      set waiting_on = t.waiting_on - y.settled,
          ready = y.broken_by is null and t.waiting_on = y.settled
                  and (t.run_after is null or t.run_after <= clock_timestamp()),
-         state = case when y.broken_by is null then t.state else 'CANCELED'::task_state end,
+         state = case when y.broken_by is null then t.state else 'CANCELLED'::task_state end,
          finished_at = case when y.broken_by is not null then clock_timestamp() end,
          error = case when y.broken_by is null then t.error
                       else jsonb_build_object('message', 'task ' || y.broken_by || ', which this one depends on, did not succeed') end,
          history = case when y.broken_by is null then t.history
-                        else t.history || row('cancelled', 'QUEUED', 'CANCELED', null, t.attempt_id, $1::bigint,
+                        else t.history || row('cancelled', 'QUEUED', 'CANCELLED', null, t.attempt_id, $1::bigint,
                           clock_timestamp(), jsonb_build_object('reason', 'dependency', 'depends_on', y.broken_by::text)
                         )::task_event end
     from tally y
@@ -32,10 +32,10 @@ with guard as materialized (
   returning t.id, t.lane, t.executor, t.queue, t.priority, t.attempt_id, t.attempt_timeout_ms, t.dependent, t.placement_constraints, t.input, t.state, t.ready
 ), totals as (
   update task_totals c set count = c.count + n.count
-    from (select state, count(*) as count from moved where state = 'CANCELED' group by state) n where c.state = n.state
+    from (select state, count(*) as count from moved where state = 'CANCELLED' group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'queue', queue, 'priority', priority, 'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms, 'dependent', dependent,
          'placement_constraints', placement_constraints, 'input', input))
                    from moved where ready and state = 'QUEUED'), '[]') as ready,
-       coalesce((select jsonb_agg(id) from moved where state = 'CANCELED'), '[]') as cancelled
+       coalesce((select jsonb_agg(id) from moved where state = 'CANCELLED'), '[]') as cancelled

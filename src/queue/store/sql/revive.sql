@@ -8,7 +8,7 @@ with guard as materialized (
          (select count(*)::int from task_dependencies d join tasks f on f.id = d.depends_on
            where d.task_id = t.id and f.finished_at is null) as waiting_on
     from tasks t, guard
-   where t.id = any ($3::bigint[]) and t.state in ('FAILED', 'CANCELED')
+   where t.id = any ($3::bigint[]) and t.state in ('FAILED', 'CANCELLED')
      and not exists (select 1 from tasks u where u.unique_key = t.unique_key and u.finished_at is null)
 ), revived as (
   update tasks t
