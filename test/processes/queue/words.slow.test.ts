@@ -49,7 +49,7 @@ async function keepsWords(client: QueueClient): Promise<void> {
   ]);
   expect(attempts[1]?.error).toMatchObject({
     ...{ name: "Error", message: "attempt 2", cause: "deeper" },
-    stack: expect.stringContaining("words.test.ts"),
+    stack: expect.stringContaining("words.slow.test.ts"),
   });
   expect(await linesOf(client, task.id, 2)).toMatchObject([
     { attempt_id: 2, line: 1, text: "attempt 2 begins\uFFFD" },
