@@ -345,7 +345,7 @@ const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "src/core/run/results/gates.ts",
-        from: "if (iterationsInterrupted < begun) return [];",
+        from: "if (iterationsInterrupted < begun || unanswered.iterations === begun) return [];",
         to: "if (iterationsInterrupted <= begun) return [];",
       },
     ],
