@@ -14,7 +14,7 @@ const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools
 const SYSTEM = [
   "src/{audit,cli,demo,engine,host,ledger,protocols,queue,runner,tiers}/**/*.test.ts",
   // Memory is measured in a process of its own: what other tests have done to the heap counts, too.
-  "src/core/run/stats/workflow-stats.test.ts",
+  "src/core/load/stats/workflow-stats.test.ts",
   // Reporters against servers on this machine.
   "src/reporters/**/*.system.test.ts",
   // The terminal of a real process, and pages in a real browser.

@@ -1,13 +1,13 @@
 /** What a workflow file imports from "hyperscalejs". */
 
 export { type Duration, formatDuration, parseDuration } from "./core/base/duration.ts";
-export { stairs } from "./core/run/plan/stairs.ts";
+export { stairs } from "./core/load/plan/stairs.ts";
 export {
   type RunSummary,
   type StepSummary,
   SUMMARY_SCHEMA,
   type WorkflowSummary,
-} from "./core/run/results/model.ts";
+} from "./core/load/results/model.ts";
 export { type OnceCall, type OnceOptions, type OnceResult, once } from "./engine/once.ts";
 export {
   type GraphqlClient,

@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
 import { registerRun } from "../src/cli/commands/run.ts";
-import { parseThreshold } from "../src/core/run/results/thresholds.ts";
+import { parseThreshold } from "../src/core/load/results/thresholds.ts";
 import * as exitCodes from "../src/host/exit-codes.ts";
 import * as product from "../src/index.ts";
 import { ERROR_KINDS } from "../src/protocols/protocol.ts";

@@ -5,9 +5,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { withParts } from "../src/core/run/job/manifest.ts";
-import { unknownName } from "../src/core/run/results/threshold-names.ts";
-import { parseThreshold } from "../src/core/run/results/thresholds.ts";
+import { withParts } from "../src/core/load/job/manifest.ts";
+import { unknownName } from "../src/core/load/results/threshold-names.ts";
+import { parseThreshold } from "../src/core/load/results/thresholds.ts";
 import * as product from "../src/index.ts";
 import { manifestOf } from "../src/workflow/definition.ts";
 import { workflowsOf } from "../src/workflow/module.ts";

@@ -3,21 +3,21 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../src/core/base/brand.ts";
 import { nodeId } from "../src/core/base/ids.ts";
-import { alive, Bench } from "../src/core/cluster/swim/testing/bench.ts";
-import { Gate } from "../src/core/tiers/gate/gate.ts";
-import { GATE_DEFAULTS } from "../src/core/tiers/gate/types.ts";
-import { RequestGuard } from "../src/core/tiers/pressure/request-guard.ts";
+import { Gate } from "../src/core/cluster/gate/gate.ts";
+import { GATE_DEFAULTS } from "../src/core/cluster/gate/types.ts";
+import { RequestGuard } from "../src/core/cluster/overload/request-guard.ts";
+import { alive, Bench } from "../src/core/membership/swim/testing/bench.ts";
 import { formatMetrics, type Metric } from "../src/host/control/prometheus.ts";
 import {
   coordinateView,
   peerMetrics,
   peersView,
   unconfirmedView,
-} from "../src/tiers/agent/peer-metrics.ts";
-import { callsMetrics } from "../src/tiers/gate/calls-metrics.ts";
-import { federatedMetrics } from "../src/tiers/gate/federated-metrics.ts";
-import { pressureMetrics } from "../src/tiers/manager/pressure-metrics.ts";
-import { workflowMetrics } from "../src/tiers/manager/workflow-metrics.ts";
+} from "../src/nodes/agent/peer-metrics.ts";
+import { callsMetrics } from "../src/nodes/gate/calls-metrics.ts";
+import { federatedMetrics } from "../src/nodes/gate/federated-metrics.ts";
+import { pressureMetrics } from "../src/nodes/manager/pressure-metrics.ts";
+import { workflowMetrics } from "../src/nodes/manager/workflow-metrics.ts";
 import { ADMISSION_LIMITS } from "../src/wire/admission.ts";
 
 /** "name{label,label}", without the prefix. */

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { RunSummary } from "../src/core/run/results/model.ts";
+import type { RunSummary } from "../src/core/load/results/model.ts";
 import type { RunOptions } from "../src/runner/run-options.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -2,12 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { GATE_DEFAULTS } from "../src/core/tiers/gate/types.ts";
-import { MANAGER_DEFAULTS } from "../src/core/tiers/manager/types.ts";
-import { ISOLATION_MS } from "../src/core/tiers/worker/types.ts";
+import { GATE_DEFAULTS } from "../src/core/cluster/gate/types.ts";
+import { MANAGER_DEFAULTS } from "../src/core/cluster/manager/types.ts";
+import { ISOLATION_MS } from "../src/core/cluster/worker/types.ts";
 import { readSettings, SETTINGS } from "../src/ledger/settings.ts";
-import { gateConfig } from "../src/tiers/gate/gate-host.ts";
-import { managerConfig } from "../src/tiers/manager/manager-host.ts";
+import { gateConfig } from "../src/nodes/gate/gate-host.ts";
+import { managerConfig } from "../src/nodes/manager/manager-host.ts";
 import { settingsPage } from "../tools/settings-page.ts";
 
 /** Settings that the specification of the protocol names (20, section 17), and what stands for them here. */
@@ -23,13 +23,13 @@ const OF_THE_DESIGN: Readonly<Record<string, string>> = {
   MERCURY_SYNC_TASK_RUNNER_MAX_THREADS:
     "no threads: one loop per node, an own process per executor core",
   PENDING_RESPONSE_MAX_CONCURRENT:
-    "a bound of each connection: `REQUESTS_PER_CALLER_MAX` in `core/tiers/process/askers.ts`",
+    "a bound of each connection: `REQUESTS_PER_CALLER_MAX` in `core/cluster/node/askers.ts`",
   PENDING_RESPONSE_HIGH_LIMIT: "as above",
   PENDING_RESPONSE_NORMAL_LIMIT: "as above",
   PENDING_RESPONSE_LOW_LIMIT: "as above",
   PENDING_RESPONSE_WARN_THRESHOLD: "as above",
   OUTGOING_QUEUE_SIZE:
-    "a bound of each link in bytes: `QUEUE_LIMITS` in `core/tiers/link/limits.ts`",
+    "a bound of each link in bytes: `QUEUE_LIMITS` in `core/cluster/link/limits.ts`",
   OUTGOING_OVERFLOW_SIZE: "as above",
   OUTGOING_MAX_DESTINATIONS: "`CONNECTIONS_MAX` in `wire/limits.ts`",
   MANAGER_DEAD_WORKER_REAP_INTERVAL: "`deadWorkerReap`",

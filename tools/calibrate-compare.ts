@@ -8,7 +8,7 @@
 import {
   type SyntheticOptions,
   syntheticRun,
-} from "../src/core/run/results/testing/synthetic-run.ts";
+} from "../src/core/load/results/testing/synthetic-run.ts";
 import { compareRuns, METRICS } from "../src/reporters/compare/compare.ts";
 
 const count = Number(process.argv[2] ?? 45);

@@ -5,9 +5,9 @@ import { spawn } from "node:child_process";
 
 /** Script of package.json, its arguments, and after how many minutes it has failed. */
 const PARTS = [
-  ["sim", ["--seeds", "300", "--minutes", "10"], 90],
+  ["sim:membership", ["--seeds", "300", "--minutes", "10"], 90],
   ["sim:ledger", ["--seeds", "300", "--minutes", "10"], 90],
-  ["sim:tiers", ["--seeds", "100", "--minutes", "10"], 90],
+  ["sim:cluster", ["--seeds", "100", "--minutes", "10"], 90],
   ["combinations", ["--count", "2000", "--jobs", "2"], 90],
   ["calibrate:compare", [], 30],
 ];

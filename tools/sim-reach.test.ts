@@ -8,7 +8,7 @@ import { roomOf } from "./room-of.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** The processes that the simulators stand for. */
-const PROCESSES = ["src/cli/commands/ledger-node.ts", "src/tiers/agent/agent.ts"];
+const PROCESSES = ["src/cli/commands/ledger-node.ts", "src/nodes/agent/agent.ts"];
 
 const read = (file: string): string => readFileSync(new URL(file, ROOT), "utf8");
 const files = ["src", "sim"].flatMap((folder) =>
@@ -30,10 +30,10 @@ function rows(table: number): string[] {
 }
 
 describe("the page about the simulators", () => {
-  it("names every file of core/tiers that they drive", () => {
+  it("names every file of core/cluster that they drive", () => {
     const driven = simulators.flatMap((file) => modules.get(file)?.imports ?? []);
     const targets = driven.map(({ target }) => target ?? "");
-    const expected = targets.filter((target) => target.startsWith("src/core/tiers/"));
+    const expected = targets.filter((target) => target.startsWith("src/core/cluster/"));
     expect(rows(0)).toEqual([...new Set(expected)].sort());
   });
 

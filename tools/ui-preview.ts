@@ -7,7 +7,7 @@
  */
 
 import { parseArgs } from "node:util";
-import type { RunControl } from "../src/core/run/results/live.ts";
+import type { RunControl } from "../src/core/load/results/live.ts";
 import type { OutputStream } from "../src/ui/ports.ts";
 import {
   SHOP,

@@ -7,17 +7,17 @@ import { randomBytes } from "node:crypto";
 import type { Millis } from "../../src/core/base/brand.ts";
 import type { Address } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import type { MergedFigures } from "../../src/core/run/job/core-messages.ts";
-import { QUEUE_LIMITS } from "../../src/core/tiers/link/limits.ts";
-import { Links } from "../../src/core/tiers/link/links.ts";
-import { LINK_RULES } from "../../src/core/tiers/link/rules.ts";
-import type { LinkEffect, LinkInput } from "../../src/core/tiers/link/types.ts";
+import { QUEUE_LIMITS } from "../../src/core/cluster/link/limits.ts";
+import { Links } from "../../src/core/cluster/link/links.ts";
+import { LINK_RULES } from "../../src/core/cluster/link/rules.ts";
+import type { LinkEffect, LinkInput } from "../../src/core/cluster/link/types.ts";
 import {
   HEARTBEAT_MS,
   type Order,
   type RelayedCommand,
   type WorkerEvent,
-} from "../../src/core/tiers/messages.ts";
+} from "../../src/core/cluster/messages.ts";
+import type { MergedFigures } from "../../src/core/load/job/core-messages.ts";
 import { deflate } from "../../src/host/deflate.ts";
 import { type Driven, Loop } from "../../src/host/loop.ts";
 import { nodeClock } from "../../src/host/node-clock.ts";

@@ -5,9 +5,9 @@
  * where several share a turn.
  */
 
-import { ANYWHERE } from "../../src/core/tiers/messages.ts";
-import { Nodes } from "../../test/chaos/tiers/nodes.ts";
-import { Sites } from "../../test/chaos/tiers/sites.ts";
+import { ANYWHERE } from "../../src/core/cluster/messages.ts";
+import { Nodes } from "../../test/chaos/cluster/nodes.ts";
+import { Sites } from "../../test/chaos/cluster/sites.ts";
 import { FakeManager } from "./fake-manager.ts";
 import { costsOfFrames, type FramesLimit, seenOfFrames } from "./frame-costs.ts";
 import { recordTold } from "./recorded-frames.ts";

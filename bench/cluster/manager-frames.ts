@@ -5,8 +5,8 @@
  */
 
 import type { Address } from "../../src/core/base/ids.ts";
-import { Nodes } from "../../test/chaos/tiers/nodes.ts";
-import { Sites } from "../../test/chaos/tiers/sites.ts";
+import { Nodes } from "../../test/chaos/cluster/nodes.ts";
+import { Sites } from "../../test/chaos/cluster/sites.ts";
 import { FakeWorker } from "./fake-worker.ts";
 import { costsOfFrames, type FramesLimit, seenOfFrames } from "./frame-costs.ts";
 import { recordFrames } from "./recorded-frames.ts";

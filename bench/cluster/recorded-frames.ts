@@ -1,10 +1,10 @@
 /** Merged frames over time, as the machines of a worker and of a manager make them of those of cores. */
 
 import { Random } from "../../src/core/base/random.ts";
-import type { MergedFigures } from "../../src/core/run/job/core-messages.ts";
-import { WorkflowAggregate } from "../../src/core/run/results/workflow-aggregate.ts";
-import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
-import { MergedPart } from "../../src/core/tiers/worker/merged-part.ts";
+import { MergedPart } from "../../src/core/cluster/worker/merged-part.ts";
+import type { MergedFigures } from "../../src/core/load/job/core-messages.ts";
+import { WorkflowAggregate } from "../../src/core/load/results/workflow-aggregate.ts";
+import { StatsRecorder } from "../../src/core/load/stats/stats-recorder.ts";
 import { ERROR_KINDS } from "../../src/protocols/protocol.ts";
 import { recordedManifest, stepNames } from "./recorded-job.ts";
 

@@ -3,10 +3,9 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { WorkflowManifest } from "../../src/core/run/job/manifest.ts";
-import { manifest } from "../../src/core/run/job/testing/manifest.ts";
-
-import type { BlobHash, Submission } from "../../src/core/tiers/messages.ts";
+import type { BlobHash, Submission } from "../../src/core/cluster/messages.ts";
+import type { WorkflowManifest } from "../../src/core/load/job/manifest.ts";
+import { manifest } from "../../src/core/load/job/testing/manifest.ts";
 import { nodeAead } from "../../src/host/node-aead.ts";
 import { KeyRing } from "../../src/wire/key-ring.ts";
 

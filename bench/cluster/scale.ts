@@ -8,16 +8,16 @@
  * first datacenter is that with any other, and a node of the first one costs the same however many others there are.
  */
 
-import { Violations } from "../../sim/cluster/checkers/violations.ts";
+import { TiersCheckers } from "../../sim/cluster/checkers.ts";
+import { Committed } from "../../sim/cluster/committed.ts";
+import { plainJob } from "../../sim/cluster/jobs.ts";
+import { planOf } from "../../sim/cluster/overload/bench.ts";
+import { Results } from "../../sim/cluster/results.ts";
+import { Truth } from "../../sim/cluster/truth.ts";
+import { Cluster, datacenterName } from "../../sim/cluster/world.ts";
 import { World } from "../../sim/kernel/world.ts";
-import { TiersCheckers } from "../../sim/tiers/checkers.ts";
-import { Committed } from "../../sim/tiers/committed.ts";
-import { planOf } from "../../sim/tiers/figures/bench.ts";
-import { plainJob } from "../../sim/tiers/jobs.ts";
-import { Results } from "../../sim/tiers/results.ts";
-import { Truth } from "../../sim/tiers/truth.ts";
-import { Cluster, datacenterName } from "../../sim/tiers/world.ts";
-import { ANYWHERE } from "../../src/core/tiers/messages.ts";
+import { Violations } from "../../sim/membership/checkers/violations.ts";
+import { ANYWHERE } from "../../src/core/cluster/messages.ts";
 import { type NodeCost, NodeMeters } from "./node-meters.ts";
 import { type Findings, type Measurement, quantile, type Seen } from "./row.ts";
 

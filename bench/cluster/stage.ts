@@ -2,10 +2,10 @@
 
 import { fileURLToPath } from "node:url";
 import { type ClusterClient, ClusterError, hasEnded } from "../../src/client/client.ts";
-import type { JobView, NodeView, Progress } from "../../src/core/tiers/messages.ts";
+import type { JobView, NodeView, Progress } from "../../src/core/cluster/messages.ts";
 import type { RunOptions } from "../../src/runner/run-options.ts";
-import { Nodes } from "../../test/chaos/tiers/nodes.ts";
-import { Sites } from "../../test/chaos/tiers/sites.ts";
+import { Nodes } from "../../test/chaos/cluster/nodes.ts";
+import { Sites } from "../../test/chaos/cluster/sites.ts";
 import { ArrivalTarget } from "./arrivals.ts";
 
 /** Of the built package: what a job is made of is loaded by executor cores, which know no TypeScript. */

@@ -9,8 +9,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { manifest } from "../../src/core/run/job/testing/manifest.ts";
-import { RunAggregate } from "../../src/core/run/results/run-aggregate.ts";
+import { manifest } from "../../src/core/load/job/testing/manifest.ts";
+import { RunAggregate } from "../../src/core/load/results/run-aggregate.ts";
 import { ERROR_KINDS } from "../../src/protocols/protocol.ts";
 import { openReporting } from "../../src/reporters/registry.ts";
 

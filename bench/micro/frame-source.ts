@@ -1,7 +1,7 @@
 /** An executor core of `coordinator.ts` without its calls: real frames of 50 steps, asked for one by one. */
 
 import { Random } from "../../src/core/base/random.ts";
-import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
+import { StatsRecorder } from "../../src/core/load/stats/stats-recorder.ts";
 import { ERROR_KINDS } from "../../src/protocols/protocol.ts";
 
 const STEPS = 50;

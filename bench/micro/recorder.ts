@@ -6,9 +6,9 @@
 
 import { ByteWriter } from "../../src/core/base/bytes.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { FrameMerger } from "../../src/core/run/stats/frame-merger.ts";
-import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
-import { StepRecorder, StepTotals } from "../../src/core/run/stats/step-stats.ts";
+import { FrameMerger } from "../../src/core/load/stats/frame-merger.ts";
+import { StatsRecorder } from "../../src/core/load/stats/stats-recorder.ts";
+import { StepRecorder, StepTotals } from "../../src/core/load/stats/step-stats.ts";
 
 const ROUNDS = 60;
 /** About what one core records between two frames at full rate. */

@@ -13,7 +13,7 @@
  *
  * Memory is told twice: what is retained after a garbage collection, at every fifth of the run, and what is
  * resident after a tenth of it and at its end, which follows how late a busy machine collects. Windows over time
- * fill up to their bound in the first two minutes (`src/core/run/stats/window-store.ts`), so flat means flat from
+ * fill up to their bound in the first two minutes (`src/core/load/stats/window-store.ts`), so flat means flat from
  * there on.
  */
 
@@ -25,8 +25,8 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { LiveRun } from "../../src/core/run/results/live.ts";
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { LiveRun } from "../../src/core/load/results/live.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 
 const { values } = parseArgs({
   options: {

@@ -1,348 +1,473 @@
-/** Carries out the faults of a plan on a cluster, and undoes them when their time is over. */
+/** Carries out a plan's faults, and heals everything in the end. */
 
-import { address, incarnation, nodeId } from "../../src/core/base/ids.ts";
-import type { SwimDatagram, Update } from "../../src/core/cluster/swim/messages.ts";
-import { UPDATES_PER_PACKET_MAX } from "../../src/core/cluster/swim/messages.ts";
-import { NO_DISK_FAULTS } from "../kernel/disk.ts";
-import { CALM_LINKS } from "../kernel/network.ts";
-import type { Cluster } from "./cluster.ts";
-import type { SimNode } from "./node.ts";
-import { memberRecord, OPERATOR } from "./node.ts";
-import type { Fault, SwarmPlan } from "./swarm.ts";
+import type { CallsView } from "../../src/core/cluster/gate/calls.ts";
+import { decodeRunEntry } from "../../src/core/cluster/manager/run-entries.ts";
+import { RUN_PREFIX } from "../../src/core/cluster/manager/run-state.ts";
+import type { ProcessEffect } from "../../src/core/cluster/node/types.ts";
+import type { PressureView } from "../../src/core/cluster/overload/request-guard.ts";
+import type { Cpu } from "../kernel/cpu.ts";
+import { CALM_LINKS, type Network } from "../kernel/network.ts";
+import { CALM_STREAMS, type Streams } from "../kernel/streams.ts";
+import type { World } from "../kernel/world.ts";
+import type { LedgerProcess } from "../ledger/node.ts";
+import type { BlobDisk } from "./blob-disk.ts";
+import type { SimClient } from "./client.ts";
+import type { TiersFault, TiersPlan } from "./swarm.ts";
+import type { SimWorker } from "./worker.ts";
+import { datacenterName } from "./world.ts";
 
-/** A few bogus names per packet keep it inside a datagram. */
-const FLOOD_NAMES_PER_PACKET = 8;
-const ROTATION_LOOK_MS = 500;
+/** A manager or a gate. */
+export interface SimLedger {
+  readonly process: LedgerProcess;
+  readonly blobs: BlobDisk;
+  /** Of a manager; empty for a gate. */
+  readonly datacenter: string;
+  /** Jobs that it has something to do for. */
+  readonly open: () => readonly string[];
+  /** Of a gate, to each datacenter. */
+  readonly ways: () => readonly CallsView[];
+  /** How pressed it takes itself to be; null while it does not run. */
+  readonly pressure: () => PressureView | null;
+}
 
-export class FaultDriver {
-  readonly #cluster: Cluster;
-  readonly #onWipe: (node: SimNode) => void;
-  #broadcasts = 0;
-  #floods = 0;
-  /** Members that left and have not been started again. */
-  readonly #leaving = new Set<SimNode>();
-  healed = false;
+interface FaultTargets {
+  readonly world: World;
+  readonly network: Network;
+  readonly streams: Streams;
+  readonly managers: readonly SimLedger[];
+  readonly gates: readonly SimLedger[];
+  readonly workers: readonly SimWorker[];
+  readonly clients: readonly SimClient[];
+  readonly plan: TiersPlan;
+  /** Of each node, where what it takes in costs time. */
+  readonly cpus: readonly Cpu[];
+}
 
-  constructor(cluster: Cluster, onWipe: (node: SimNode) => void) {
-    this.#cluster = cluster;
-    this.#onWipe = onWipe;
+/** What all processes have in common, for whoever breaks them. */
+interface Node {
+  start(): void;
+  crash(power: boolean): void;
+  pause(): void;
+  resume(): void;
+  /** As at SIGTERM; `then` when it would end. */
+  stop(then: () => void): void;
+  jumpWall(ms: number): void;
+  slowDisk(slowMs: number): void;
+}
+
+type LeaderTrouble = Extract<TiersFault, { kind: "leaderTrouble" }>;
+type Ambush = Extract<TiersFault, { kind: "ambush" }>;
+
+/** A machine that came up again starts its process, for as long as nobody stops it. */
+const SUPERVISE_MS = 2_000;
+/** A worker that drains is ended after this. */
+const DRAIN_MS = 20_000;
+
+export class TiersFaults {
+  readonly #targets: FaultTargets;
+  readonly #nodes: readonly Node[];
+  /** Processes that a fault holds down until a time. */
+  readonly #downUntil = new Map<Node, number>();
+  /** What waits for its moment. */
+  #ambushes: Ambush[] = [];
+  #healed = false;
+  /** The latest time that any wall clock of a manager has shown when it was set. */
+  #latestWall = 0;
+
+  constructor(targets: FaultTargets) {
+    this.#targets = targets;
+    const { clients, gates, managers, workers } = targets;
+    this.#nodes = [
+      ...managers.map((one) => ledgerNode(one)),
+      ...workers.map((one) => this.#workerNode(one)),
+      ...clients.map(clientNode),
+      ...gates.map((one) => ledgerNode(one)),
+    ];
   }
 
-  /** Schedules all faults of the plan that `keep` names (all when null), then the healing. */
-  schedule(plan: SwarmPlan, keep: ReadonlySet<number> | null): void {
-    const { world, network, nodes } = this.#cluster;
-    network.faults = plan.links;
-    for (const node of nodes) node.disk.faults = plan.disk;
+  #workerNode(worker: SimWorker): Node {
+    return {
+      start: () => worker.start(),
+      crash: (power) => worker.crash(power),
+      pause: () => worker.lifetime.pause(),
+      resume: () => worker.lifetime.resume(),
+      stop: (then) => {
+        const { life } = worker;
+        let ended = false;
+        const end = (): void => {
+          if (!ended && worker.life === life) then();
+          ended = true;
+        };
+        worker.drain(end);
+        this.#later(DRAIN_MS, end);
+      },
+      jumpWall: (ms) => worker.lifetime.clock.jumpWall(ms),
+      slowDisk: (slowMs) => {
+        worker.blobs.slowMs = slowMs;
+      },
+    };
+  }
+
+  /** `keep`: the indices of the faults to use; null for all. */
+  schedule(keep: ReadonlySet<number> | null): void {
+    const { world, plan, network, streams } = this.#targets;
     plan.faults.forEach(({ at, fault }, index) => {
       if (keep !== null && !keep.has(index)) return;
-      world.schedule(at, "fault", 0, () => {
-        world.note(`fault ${index}: ${JSON.stringify(fault)}`);
-        this.#inject(fault);
-      });
+      world.schedule(at, "fault", 0, () => this.#strike(fault));
     });
-    world.schedule(plan.healAt, "fault", 0, () => this.#heal(plan));
+    network.faults = plan.links;
+    streams.faults = plan.streams;
+    world.schedule(plan.healAt, "fault", 0, () => this.#heal());
+    this.#supervise();
   }
 
-  /** Everybody up, every way open, disks sound; a light loss stays if there was any. */
-  #heal(plan: SwarmPlan): void {
-    const { world, network, nodes } = this.#cluster;
-    world.note("healing");
-    this.healed = true;
-    network.mendAll();
-    this.#cluster.names.mode = "whole";
-    network.faults = { ...CALM_LINKS, loss: Math.min(plan.links.loss, 0.02) };
-    for (const node of nodes) {
-      node.disk.faults = NO_DISK_FAULTS;
-      node.disk.cutNextSync = false;
-      if (this.#leaving.has(node)) node.crash();
-      if (node.state === "paused") node.resume();
-      if (node.state === "down") node.start();
-    }
-    this.#leaving.clear();
+  /** A dead process is started again, as a supervisor would. */
+  #supervise(): void {
+    const { world } = this.#targets;
+    for (const node of this.#nodes) if (world.now >= (this.#downUntil.get(node) ?? 0)) node.start();
+    world.schedule(world.now + SUPERVISE_MS, "fault", 0, () => this.#supervise());
   }
 
-  #later(ms: number, run: () => void): void {
-    const { world } = this.#cluster;
-    world.schedule(world.now + ms, "fault", 0, () => {
-      if (!this.healed) run();
-    });
-  }
-
-  #node(index: number): SimNode {
-    const { nodes } = this.#cluster;
-    return nodes[index % nodes.length] as SimNode;
-  }
-
-  #inject(fault: Fault): void {
+  #strike(fault: TiersFault): void {
+    const { network, streams, world } = this.#targets;
+    world.note(`fault ${JSON.stringify(fault)}`);
+    const node = "at" in fault ? this.#nodes[fault.at] : undefined;
     switch (fault.kind) {
       case "crash":
-        this.#crash(this.#node(fault.node), fault.forMs, fault.wipe);
+        if (node !== undefined) this.#crash(node, fault.power, fault.forMs);
         return;
-      case "pause": {
-        const node = this.#node(fault.node);
-        node.pause();
-        this.#later(fault.forMs, () => node.resume());
+      case "stop":
+        if (node !== undefined) this.#stop(node, fault.forMs);
         return;
-      }
+      case "pause":
+        if (node !== undefined) this.#pause(node, fault.forMs);
+        return;
       case "partition":
-        this.#partition(fault);
+        this.#partition(fault.sides, fault.oneWay, fault.forMs);
         return;
-      case "clog":
-        this.#clog(fault);
+      case "isolate":
+        this.#isolate(fault.at, this.#others(fault.at), fault);
+        return;
+      case "reset":
+        for (const other of this.#others(fault.at)) streams.breakBetween(fault.at, other);
         return;
       case "slow":
-        this.#cluster.network.slow(fault.node, fault.delayMs);
-        this.#later(fault.forMs, () => this.#cluster.network.slow(fault.node, 0));
+        network.slow(fault.at, fault.delayMs);
+        this.#later(fault.forMs, () => network.slow(fault.at, 0));
         return;
-      case "leave":
-        this.#leave(this.#node(fault.node), fault.forMs);
+      case "slowDisk":
+        node?.slowDisk(fault.slowMs);
+        this.#later(fault.forMs, () => node?.slowDisk(0));
         return;
-      case "restartAll":
-        this.#restartAll(fault.spreadMs);
-        return;
-      case "rot":
-        this.#node(fault.node).disk.rot();
+      case "fullDisk":
+      case "killCore":
+      case "wipeWorker":
+        this.#strikeOne(fault, node);
         return;
       case "wallJump":
-        this.#node(fault.node).clock.jumpWall(fault.ms);
+        this.#seeWalls();
+        node?.jumpWall(fault.ms);
+        this.#seeWalls();
         return;
       case "leaderTrouble":
         this.#troubleLeader(fault);
         return;
-      case "resign":
-        this.#resign();
+      case "ambush":
+        this.#ambushes.push(fault);
         return;
-      case "powerCut":
-        this.#cutPower(this.#node(fault.node), fault.forMs);
+      case "slowCpu":
+        this.#slowCpu(fault.at, fault.costMs, fault.forMs);
         return;
-      case "rotateKeys":
-        this.#rotateKeys(fault.spreadMs);
+      case "flood":
+        this.#flood(fault);
         return;
-      case "names":
-        this.#cluster.names.mode = fault.mode;
-        this.#later(fault.forMs, () => {
-          this.#cluster.names.mode = "whole";
+      case "frames":
+        this.#frames(fault);
+        return;
+      case "freeze":
+        this.#freeze(fault);
+        return;
+      case "loseDatacenter":
+        this.#loseDatacenter(fault);
+        return;
+      case "cutDatacenter":
+        this.#cutFromGates(fault.place, fault.forMs);
+        return;
+      case "restartAll":
+        this.#nodes.forEach((one, index) => {
+          this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / this.#nodes.length);
         });
-        return;
-      default:
-        this.#speak(fault);
     }
   }
 
-  #rotateKeys(spreadMs: number): void {
-    const { keys } = this.#cluster;
-    if (keys.rotating) return;
-    keys.begin();
-    this.#reload(spreadMs, () => {
-      keys.use();
-      this.#reload(spreadMs, () => {
-        keys.remove();
-        this.#reload(spreadMs, () => {
-          keys.rotating = false;
-        });
-      });
-    });
-  }
-
-  /** Everybody reads the file of keys anew; `then` once everybody has. Who starts meanwhile reads it by itself. */
-  #reload(spreadMs: number, then: () => void): void {
-    const { nodes, keys } = this.#cluster;
-    const { ring } = keys;
-    nodes.forEach((node, index) => {
-      this.#later((spreadMs * ((index * 5) % nodes.length)) / nodes.length, () => {
-        const { life } = node;
-        node.inLife(life, false, () => node.push({ kind: "setKeys", ring, requester: OPERATOR }));
-      });
-    });
-    const look = (): void => {
-      const behind = nodes.some(({ process }) => process !== null && process.ring !== ring);
-      if (behind) this.#later(ROTATION_LOOK_MS, look);
-      else then();
-    };
-    this.#later(spreadMs, look);
-  }
-
-  /** Faults that are packets or commands rather than conditions. */
-  #speak(
-    fault: Extract<
-      Fault,
-      { kind: "strayPing" | "nameFlood" | "broadcast" | "staleEvidence" | "forceLeave" }
-    >,
-  ): void {
-    switch (fault.kind) {
-      case "strayPing": {
-        const target = this.#node(fault.named).id;
-        const message = { kind: "ping", sequence: 1_000_000, target } as const;
-        this.#send(this.#node(fault.from), this.#node(fault.to), { message });
-        return;
-      }
-      case "nameFlood":
-        this.#flood(this.#node(fault.from), this.#node(fault.to), fault.count);
-        return;
-      case "broadcast": {
-        const payload = Uint8Array.of(this.#broadcasts & 0xff, this.#broadcasts >> 8);
-        this.#broadcasts++;
-        const node = this.#node(fault.node);
-        if (node.state === "up") node.push({ kind: "broadcast", payload });
-        return;
-      }
-      case "staleEvidence":
-        this.#evidence(this.#node(fault.from), this.#node(fault.to), this.#node(fault.about));
-        return;
-      case "forceLeave": {
-        const node = this.#node(fault.node);
-        const { id } = this.#node(fault.about);
-        if (node.state === "up") node.push({ kind: "forceLeave", id, requester: OPERATOR });
-      }
-    }
-  }
-
-  #crash(node: SimNode, forMs: number, wipe: boolean): void {
-    if (node.state === "down") return;
-    node.crash();
-    if (wipe) {
-      node.wipe();
-      this.#onWipe(node);
-    }
+  /** One at a time, and where another manager can keep what it does not: a result is lost where none has room. */
+  #fillDisk({ at, forMs }: Extract<TiersFault, { kind: "fullDisk" }>): void {
+    const { managers } = this.#targets;
+    const manager = managers[at];
+    if (manager === undefined || managers.some(({ blobs }) => blobs.isFull)) return;
+    if (managers.filter(({ datacenter }) => datacenter === manager.datacenter).length < 3) return;
+    manager.blobs.isFull = true;
     this.#later(forMs, () => {
-      if (node.state === "down") node.start();
+      manager.blobs.isFull = false;
     });
   }
 
-  #resign(): void {
-    for (const node of this.#cluster.acting()) node.push({ kind: "resign" });
-  }
-
-  #cutPower(node: SimNode, forMs: number): void {
-    if (node.state !== "up") return;
-    node.disk.rot("vote");
-    node.disk.cutNextSync = true;
-    this.#resign();
-    this.#later(forMs, () => {
-      node.disk.cutNextSync = false;
-      if (node.state === "down") node.start();
-    });
-  }
-
-  #restartAll(spreadMs: number): void {
-    const { nodes } = this.#cluster;
-    nodes.forEach((node, index) => {
-      node.crash();
-      this.#later((spreadMs * ((index * 7) % nodes.length)) / nodes.length, () => {
-        if (node.state === "down") node.start();
-      });
-    });
-  }
-
-  #leave(node: SimNode, forMs: number): void {
-    if (node.state !== "up" || this.#leaving.has(node)) return;
-    node.push({ kind: "leave", requester: OPERATOR });
-    this.#leaving.add(node);
-    this.#later(6_000, () => node.crash());
-    this.#later(6_000 + forMs, () => {
-      this.#leaving.delete(node);
-      if (node.state === "down") node.start();
-    });
-  }
-
-  #partition(fault: Extract<Fault, { kind: "partition" }>): void {
-    const { network } = this.#cluster;
-    const cut: [number, number][] = [];
-    fault.groups.forEach((groupA, a) => {
-      fault.groups.forEach((groupB, b) => {
-        if (groupA === groupB || (fault.oneWay && groupA > groupB)) return;
-        cut.push([a, b]);
-      });
-    });
-    for (const [a, b] of cut) network.cut(a, b);
-    this.#later(fault.forMs, () => {
-      for (const [a, b] of cut) network.mend(a, b);
-    });
-  }
-
-  #troubleLeader(fault: Extract<Fault, { kind: "leaderTrouble" }>): void {
-    const { network, nodes, voters } = this.#cluster;
-    const [leader] = this.#cluster.acting();
-    if (leader === undefined || voters.length < 3) return;
-    const others = nodes.filter((node) => voters.includes(node.id) && node !== leader);
-    const lost = others.slice(0, Math.floor(others.length / 2));
-    const [witness] = others.slice(lost.length);
-    const a = leader.spec.index;
-    for (const { spec } of lost) {
-      network.cut(a, spec.index);
-      network.cut(spec.index, a);
-    }
-    this.#later(fault.restartAfterMs, () => {
-      if (witness === undefined || witness.state !== "up") return;
-      witness.crash();
-      this.#later(20, () => {
-        if (witness.state === "down") witness.start();
-      });
-    });
-    this.#later(fault.forMs, () => {
-      for (const { spec } of lost) {
-        network.mend(a, spec.index);
-        network.mend(spec.index, a);
-      }
-    });
-  }
-
-  /** Swizzle: some nodes' ways are clogged one after the other and freed in another order. */
-  #clog(fault: Extract<Fault, { kind: "clog" }>): void {
-    const { world, network, nodes } = this.#cluster;
-    fault.nodes.forEach((clogged, order) => {
-      const until = world.now + fault.forMs * ((order * 7 + 3) % 5) * 0.25 + 500;
-      for (let other = 0; other < nodes.length; other++) {
-        network.clog(clogged, other, until);
-        network.clog(other, clogged, until);
-      }
-    });
-  }
-
-  #send(
-    from: SimNode,
-    to: SimNode,
-    parts: { readonly message?: SwimDatagram["message"]; readonly updates?: readonly Update[] },
+  #strikeOne(
+    fault: Extract<TiersFault, { kind: "fullDisk" | "killCore" | "wipeWorker" }>,
+    node: Node | undefined,
   ): void {
-    if (from.state !== "up" || from.swim === null || from === to) return;
-    this.#cluster.insider.send(from.place, to.address, {
-      from: from.id,
-      fromAddress: from.address,
-      incarnation: from.swim.incarnation,
-      message: parts.message ?? { kind: "gossip" },
-      coordinate: null,
-      state: null,
-      updates: parts.updates ?? [],
+    const { managers, workers } = this.#targets;
+    const worker = workers[fault.at - managers.length];
+    if (fault.kind === "fullDisk") this.#fillDisk(fault);
+    else if (fault.kind === "killCore") worker?.killCore(fault.draw);
+    else if (node !== undefined) {
+      this.#crash(node, false, fault.forMs);
+      worker?.wipe();
+    }
+  }
+
+  #freeze({ forMs, workers: frozen }: Extract<TiersFault, { kind: "freeze" }>): void {
+    const { managers, workers, world } = this.#targets;
+    for (const at of frozen) {
+      const worker = workers[at - managers.length];
+      if (worker !== undefined && worker.frozen.until <= world.now)
+        worker.frozen = { from: world.now, until: world.now + forMs };
+    }
+  }
+
+  #slowCpu(at: number, costMs: number, forMs: number): void {
+    const { cpus, plan } = this.#targets;
+    const cpu = cpus[at];
+    if (cpu === undefined) return;
+    cpu.costMs = costMs;
+    this.#later(forMs, () => {
+      cpu.costMs = plan.costMs ?? 0;
     });
   }
 
-  #flood(from: SimNode, to: SimNode, count: number): void {
-    let updates: Update[] = [];
-    for (let i = 0; i < count; i++) {
-      const serial = this.#floods++;
-      const node = {
-        ...memberRecord(serial, "worker"),
-        id: nodeId(`bogus${serial}`),
-        address: address(`10.9.${serial >> 8}.${serial & 0xff}:7946`),
-      };
-      updates.push({ kind: "join", node, incarnation: incarnation(1) });
-      if (updates.length < Math.min(FLOOD_NAMES_PER_PACKET, UPDATES_PER_PACKET_MAX)) continue;
-      this.#send(from, to, { updates });
-      updates = [];
+  #flood({ at, forMs, perSecond, submissions }: Extract<TiersFault, { kind: "flood" }>): void {
+    const { clients, managers, workers, world } = this.#targets;
+    const client = clients[at - managers.length - workers.length];
+    client?.flood.begin({ perSecond, submissions, until: world.now + forMs });
+  }
+
+  #frames({ at, everyMs, forMs }: Extract<TiersFault, { kind: "frames" }>): void {
+    const worker = this.#targets.workers[at - this.#targets.managers.length];
+    if (worker === undefined) return;
+    worker.frameEveryMs = everyMs;
+    this.#later(forMs, () => {
+      worker.frameEveryMs = Number.POSITIVE_INFINITY;
+    });
+  }
+
+  /** Its managers and workers. */
+  #datacenter(place: number): readonly number[] {
+    const { managers, workers } = this.#targets;
+    const name = datacenterName(place);
+    return [
+      ...managers.flatMap(({ datacenter, process }) =>
+        datacenter === name ? [process.index] : [],
+      ),
+      ...workers.flatMap(({ index, spec }) => (spec.datacenter === name ? [index] : [])),
+    ];
+  }
+
+  #loseDatacenter({ forMs, place, power }: Extract<TiersFault, { kind: "loseDatacenter" }>): void {
+    for (const at of this.#datacenter(place)) {
+      const lost = this.#nodes[at];
+      if (lost !== undefined) this.#crash(lost, power, forMs);
     }
   }
 
-  /** Late or raised accusations, as gossip that went round for a while would bring them. */
-  #evidence(from: SimNode, to: SimNode, about: SimNode): void {
-    const view = from.swim?.look(about.id);
-    if (view === null || view === undefined || about === from) return;
-    const raise = this.#cluster.world.now % 2 < 1 ? 1 : -1;
-    const stamp = incarnation(Math.max(0, view.incarnation + raise));
-    const kind = this.#cluster.world.now % 3 < 1 ? "dead" : "suspect";
-    const updates: Update[] = [{ kind, id: about.id, incarnation: stamp, from: from.id }];
-    if (view.status !== "alive") {
-      updates.push({ kind: "alive", node: view.record, incarnation: view.incarnation });
-    }
-    this.#send(from, to, { updates });
+  #cutFromGates(place: number, forMs: number): void {
+    const gates = this.#targets.gates.map(({ process }) => process.index);
+    const ways = this.#datacenter(place).flatMap((at) =>
+      gates.flatMap((gate): (readonly [number, number])[] => [
+        [at, gate],
+        [gate, at],
+      ]),
+    );
+    this.#cut(ways, forMs);
   }
+
+  #seeWalls(): void {
+    const { gates, managers, world } = this.#targets;
+    const shown = [...managers, ...gates].map(({ process }) => process.clock.wall(world.now));
+    this.#latestWall = Math.max(this.#latestWall, ...shown);
+  }
+
+  #others(at: number): readonly number[] {
+    return this.#nodes.flatMap((_, other) => (other === at ? [] : [other]));
+  }
+
+  #later(delayMs: number, run: () => void): void {
+    const { world } = this.#targets;
+    world.schedule(world.now + delayMs, "fault", 0, () => {
+      if (!this.#healed) run();
+    });
+  }
+
+  #crash(node: Node, power: boolean, forMs: number): void {
+    node.crash(power);
+    this.#downUntil.set(node, this.#targets.world.now + forMs);
+    this.#later(forMs, () => node.start());
+  }
+
+  #stop(node: Node, forMs: number): void {
+    node.stop(() => {
+      if (!this.#healed) this.#crash(node, false, forMs);
+      else {
+        node.crash(false);
+        node.start();
+      }
+    });
+  }
+
+  #pause(node: Node, forMs: number): void {
+    node.pause();
+    this.#later(forMs, () => node.resume());
+  }
+
+  #cut(ways: readonly (readonly [number, number])[], forMs: number): void {
+    const { network } = this.#targets;
+    for (const [from, to] of ways) network.cut(from, to);
+    this.#later(forMs, () => {
+      for (const [from, to] of ways) network.mend(from, to);
+    });
+  }
+
+  #partition(sides: readonly number[], oneWay: boolean, forMs: number): void {
+    const ways: (readonly [number, number])[] = [];
+    sides.forEach((a, from) => {
+      sides.forEach((b, to) => {
+        if (a !== b && (!oneWay || a < b)) ways.push([from, to]);
+      });
+    });
+    this.#cut(ways, forMs);
+  }
+
+  #isolate(
+    at: number,
+    from: readonly number[],
+    way: { readonly hears: boolean; readonly isHeard: boolean; readonly forMs: number },
+  ): void {
+    const ways = from.flatMap((other): (readonly [number, number])[] => [
+      ...(way.hears ? [] : [[other, at] as const]),
+      ...(way.isHeard ? [] : [[at, other] as const]),
+    ]);
+    this.#cut(ways, way.forMs);
+  }
+
+  /** What a process of managers or gates says: the moment that an ambush waits for may have come. */
+  onEffect({ index }: LedgerProcess, effect: ProcessEffect): void {
+    if (this.#healed || this.#ambushes.length === 0) return;
+    const moment = momentOf(effect);
+    const at = this.#ambushes.findIndex(({ on }) => on === moment);
+    const [ambush] = at < 0 ? [] : this.#ambushes.splice(at, 1);
+    if (ambush === undefined) return;
+    // The process is in the midst of its step.
+    this.#later(0, () => this.#strikeAt(index, ambush.what, ambush.forMs, true));
+  }
+
+  /** Whoever leads a group right then. */
+  #troubleLeader({ draw, forMs, what }: LeaderTrouble): void {
+    const { gates, managers, plan } = this.#targets;
+    const all = plan.scope === "gates" ? gates : [...managers, ...gates];
+    const leaders = all.flatMap(({ process }) => {
+      const leads = [...(process.node?.groups ?? [])].some(
+        ([id, { app, replica }]) =>
+          (id.startsWith("run/") || app.kind === "job") && replica.state.acting,
+      );
+      return leads ? [process.index] : [];
+    });
+    const at = leaders[draw % Math.max(1, leaders.length)];
+    if (at !== undefined) this.#strikeAt(at, what, forMs, draw % 2 === 0);
+  }
+
+  #strikeAt(at: number, what: LeaderTrouble["what"], forMs: number, power: boolean): void {
+    const { gates, managers, world } = this.#targets;
+    const node = this.#nodes[at];
+    if (node === undefined) return;
+    world.note(`${what} at ${at}`);
+    const way = { hears: false, isHeard: false, forMs };
+    if (what === "crash") this.#crash(node, power, forMs);
+    else if (what === "pause") this.#pause(node, forMs);
+    else if (what === "stop") this.#stop(node, forMs);
+    else if (what === "isolate") this.#isolate(at, this.#others(at), way);
+    else
+      this.#isolate(
+        at,
+        (at < managers.length ? managers : gates)
+          .map(({ process }) => process.index)
+          .filter((other) => other !== at),
+        way,
+      );
+  }
+
+  #heal(): void {
+    const { clients, cpus, gates, managers, network, plan, streams, workers, world } =
+      this.#targets;
+    world.note("healing");
+    for (const cpu of cpus) cpu.costMs = plan.costMs ?? 0;
+    for (const { flood } of clients) flood.end();
+    for (const worker of workers) {
+      worker.frameEveryMs = Number.POSITIVE_INFINITY;
+      worker.frozen = { ...worker.frozen, until: Math.min(worker.frozen.until, world.now) };
+    }
+    this.#healed = true;
+    this.#ambushes = [];
+    network.mendAll();
+    network.faults = CALM_LINKS;
+    streams.faults = CALM_STREAMS;
+    this.#downUntil.clear();
+    // A node waits until its clock has passed the times in its own log: clocks are set right, once for all.
+    this.#seeWalls();
+    for (const { blobs } of managers) blobs.isFull = false;
+    for (const { process } of [...managers, ...gates]) {
+      process.clock.jumpWall(this.#latestWall - process.clock.wall(world.now));
+      process.disk.calm = true;
+    }
+    for (const node of this.#nodes) {
+      node.slowDisk(0);
+      node.resume();
+      node.start();
+    }
+  }
+}
+
+/** Of the group of a job: whoever says it has just got there. */
+function momentOf(effect: ProcessEffect): Ambush["on"] | null {
+  if (!("group" in effect) || !String(effect.group).startsWith(RUN_PREFIX)) return null;
+  if (effect.kind === "leads") return effect.leads ? "leads" : null;
+  if (effect.kind !== "applied" || effect.entry.kind !== "op") return null;
+  const entry = effect.outcome === "rejected" ? null : decodeRunEntry(effect.entry.data);
+  if (entry?.kind === "end") return "end";
+  return entry?.kind === "step" && entry.step.kind === "report" ? "report" : null;
+}
+
+function clientNode(client: SimClient): Node {
+  return {
+    start: () => client.start(),
+    crash: (power) => client.crash(power),
+    pause: () => client.lifetime.pause(),
+    resume: () => client.lifetime.resume(),
+    stop: (then) => then(),
+    jumpWall: (ms) => client.lifetime.clock.jumpWall(ms),
+    slowDisk: () => undefined,
+  };
+}
+
+function ledgerNode({ blobs, process }: SimLedger): Node {
+  return {
+    start: () => process.start(),
+    crash: (power) => process.crash(power),
+    pause: () => process.pause(),
+    resume: () => process.resume(),
+    stop: (then) => process.leave(then),
+    jumpWall: (ms) => process.clock.jumpWall(ms),
+    slowDisk: (slowMs) => {
+      process.disk.slowMs = slowMs;
+      blobs.slowMs = slowMs;
+    },
+  };
 }

@@ -1,39 +1,35 @@
 /**
- * `npm run sim`: many seeds over several processes, or one seed in full.
+ * `npm run sim:cluster`: whole datacenters in simulated worlds, many seeds over several processes or one in full.
  *
- *   npm run sim -- --seeds 300 --minutes 10        the check before every merge
- *   npm run sim -- --seed 17 --minutes 10          replay one seed, with its last events
- *   npm run sim -- --seed 17 --shrink              the fewest faults that still break it
- *   npm run sim -- --mutants                       is every planted defect found?
+ *   npm run sim:cluster -- --seeds 2000 --minutes 10      the proof before a release
+ *   npm run sim:cluster -- --seed 17 --minutes 10         replay one seed, with its last events
+ *   npm run sim:cluster -- --seed 17 --shrink             the fewest faults that still break it
+ *   npm run sim:cluster -- --gates --seeds 20              gates over two datacenters
+ *   npm run sim:cluster -- --pressure --seeds 1000         nodes that are too slow, floods, long ways
+ *   npm run sim:cluster -- --mutants --minutes 2          is every planted defect found?
  */
 
-import { count, simCommand, simulate } from "../kernel/command.ts";
-import { MUTANTS } from "./mutants.ts";
-import { runSeed } from "./run.ts";
+import { simCommand, simulate } from "../kernel/command.ts";
+import { PRESSURE_MUTANTS, TIERS_MUTANTS } from "./mutants.ts";
+import { runTiersSeed } from "./run.ts";
 
-interface Sizes {
-  readonly members?: number;
-  readonly electing?: number;
-}
+const WHAT = "Runs whole datacenters (managers, workers, cores, clients) in simulated worlds.";
 
-const WHAT = "Runs the cluster protocols in simulated worlds with faults, one world per seed.";
-const program = simCommand("sim", WHAT, "swim.equalAliveLoses")
-  .option("--members <n>", "members besides the electing ones (default: drawn by the seed)", count)
-  .option("--electing <n>", "electing members, 1, 3 or 5 (default: drawn by the seed)", count)
+const program = simCommand("sim:cluster", WHAT, "worker.viewFenced")
+  .option("--gates", "gates over two datacenters instead of one datacenter alone")
+  .option("--pressure", "what nodes take in costs them time: slow nodes, floods, long ways")
   .parse();
-
-const { members, electing } = program.opts<Sizes>();
-if ((members === undefined) !== (electing === undefined)) {
-  program.error("--members and --electing go together");
-}
-const size = members === undefined || electing === undefined ? null : { members, electing };
+const { gates = false, pressure = false } = program.opts<{
+  readonly gates?: boolean;
+  readonly pressure?: boolean;
+}>();
 
 await simulate(program, {
-  script: "sim",
-  worker: new URL("./worker.ts", import.meta.url),
-  mutants: MUTANTS,
-  liveness: new Set(["M5", "M7", "E9"]),
-  run: runSeed,
-  complete: (base) => ({ ...base, size }),
-  replayFlags: size === null ? [] : [`--members ${members}`, `--electing ${electing}`],
+  script: "sim:cluster",
+  worker: new URL("./serve.ts", import.meta.url),
+  mutants: pressure ? PRESSURE_MUTANTS : TIERS_MUTANTS,
+  liveness: new Set(["T3"]),
+  run: runTiersSeed,
+  complete: (base) => ({ ...base, gates, pressure, profile: base.mutant }),
+  replayFlags: [...(gates ? ["--gates"] : []), ...(pressure ? ["--pressure"] : [])],
 });

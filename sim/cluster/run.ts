@@ -1,84 +1,59 @@
 /**
- * One seed from start to verdict: warm-up, chaos, healing, agreement, drill.
- *
- * After healing, liveness must return: views agree within a bound (M5), a leader may act within a
- * bound (E9), then nobody healthy is declared dead (M4), and a crash is noticed by all in time (M7).
+ * One seed from start to verdict: a cluster at work under faults, healing, and then liveness: every job that
+ * was accepted ends, its clients learn how, one more job runs as if nothing had been, and all is idle.
  */
 
-import { Defect } from "../../src/core/base/assert.ts";
 import { Random } from "../../src/core/base/random.ts";
-import type { ElectionConfig } from "../../src/core/cluster/election/config.ts";
-import { ELECTION_PROFILES } from "../../src/core/cluster/election/config.ts";
-import { QUEUE_LENGTH_MAX } from "../../src/core/cluster/swim/broadcast-queue.ts";
-import type { ProfileName, SwimConfig } from "../../src/core/cluster/swim/config.ts";
-import { SWIM_PROFILES } from "../../src/core/cluster/swim/config.ts";
-import { EXCHANGES_MAX, RELAYS_MAX } from "../../src/core/cluster/swim/limits.ts";
-import type { TraceLine } from "../kernel/world.ts";
-import { DetectionChecker } from "./checkers/detection.ts";
-import { ElectionChecker } from "./checkers/election.ts";
-import { MembershipChecker } from "./checkers/membership.ts";
-import type { Violation } from "./checkers/violations.ts";
-import { Violations } from "./checkers/violations.ts";
-import { Cluster } from "./cluster.ts";
-import { FaultDriver } from "./faults.ts";
-import { rulesWithout } from "./mutants.ts";
-import type { SimNode } from "./node.ts";
-import type { SwarmPlan, SwarmSize } from "./swarm.ts";
-import { CALM_MS, drawPlan } from "./swarm.ts";
+import { keyOfPart } from "../../src/core/cluster/gate/job-parts.ts";
+import { lookupIn } from "../../src/core/cluster/gate/lookup.ts";
+import { hasJobEnded } from "../../src/core/cluster/gate/status.ts";
+import { DatacenterState } from "../../src/core/cluster/manager/datacenter-state.ts";
+import type { JobState } from "../../src/core/ledger/job/job-state.ts";
+import { World } from "../kernel/world.ts";
+import { type Violation, Violations } from "../membership/checkers/violations.ts";
+import type { RunResult } from "../membership/run.ts";
+import { TiersCheckers } from "./checkers.ts";
+import type { SimClient } from "./client.ts";
+import { type AskedPlaces, Committed } from "./committed.ts";
+import { TiersFaults } from "./faults.ts";
+import { drawJob, type JobPlan } from "./jobs.ts";
+import { needsGates } from "./mutants.ts";
+import { Placements } from "./placements.ts";
+import { profiledPlan, profileOf } from "./profiles.ts";
+import { Results } from "./results.ts";
+import { Returns } from "./returns.ts";
+import { drawTiersPlan, TIERS_CALM_MS, type TiersPlan } from "./swarm.ts";
+import { Truth } from "./truth.ts";
+import { Cluster } from "./world.ts";
 
-export interface RunOptions {
+export interface TiersRunOptions {
   readonly seed: number;
   readonly minutes: number;
+  /** Clients use gates over two datacenters. */
+  readonly gates: boolean;
+  /** What nodes take in costs them time. */
+  readonly pressure: boolean;
   readonly mutant: string | null;
+  /** The planted defect whose seeds these are, whether it is planted or not; null: seeds of all kinds. */
+  readonly profile: string | null;
   /** Indices of the plan's faults to keep; null keeps all. */
   readonly faults: readonly number[] | null;
-  readonly size: SwarmSize | null;
 }
 
-export interface RunResult {
-  readonly seed: number;
-  readonly hash: string;
-  readonly violation: Violation | null;
-  readonly events: number;
-  readonly simulatedMs: number;
-  readonly faultCount: number;
-  /** Rare things that happened; a list over all seeds shows what was never exercised. */
-  readonly marks: readonly string[];
-  readonly lastNotes: readonly TraceLine[];
-}
+const SAMPLE_MS = 1_000;
+/** From the end of the last job until nothing is held any more: links that broke, kills, last answers. */
+const IDLE_MS = 45_000;
 
-/** Small caps in the simulator, so that floods reach them. */
-const UNCONFIRMED_MAX = 64;
-const GREETINGS_OPEN_MAX = 257;
-/** Three exchanges of whole views, which far apart members hold once a minute. */
-const AGREE_MS: Readonly<Record<ProfileName, number>> = {
-  ...{ lan: 60_000, local: 60_000, dc: 60_000 },
-  wan: 180_000,
-};
-/** Groups that came up apart learn of each other when they ask for the name again. */
-const NAMES_MS = 100_000;
-/** A voter may be cooling down from the chaos; afterwards it takes some patiences. */
-const COOLDOWN_MS_MAX = 120_000;
-const PATIENCES_MAX = 5;
-/** Suspicion without any confirmation, for 26 members, plus a round of probes. */
-const DRILL_MS: Readonly<Record<ProfileName, number>> = {
-  lan: 25_000,
-  wan: 190_000,
-  local: 20_000,
-  dc: 9_000,
-};
-
-export function runSeed(options: RunOptions): RunResult {
-  const plan = drawPlan(new Random(`swarm/${options.seed}`), options.minutes, options.size);
-  const run = new Run(options, plan);
+export function runTiersSeed(options: TiersRunOptions): RunResult {
+  const run = new TiersRun(options, planOf(options));
   let violation: Violation | null;
   try {
     violation = run.play();
   } catch (error) {
-    if (!(error instanceof Defect)) throw error;
-    violation = { id: "DEFECT", text: error.message, at: run.cluster.world.now };
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    violation = { id: "DEFECT", text, at: run.world.now };
   }
-  const { world } = run.cluster;
+  const { plan, world } = run;
   return {
     seed: options.seed,
     hash: world.traceHash(),
@@ -86,146 +61,208 @@ export function runSeed(options: RunOptions): RunResult {
     events: world.eventCount,
     simulatedMs: world.now,
     faultCount: plan.faults.length,
-    marks: [...run.marks],
-    lastNotes: violation === null ? [] : world.lastNotes(60),
+    marks: [...run.checkers.marks, ...run.committed.marks, ...run.seen],
+    lastNotes: violation === null ? [] : world.lastNotes(150),
   };
 }
 
-class Run {
-  readonly #options: RunOptions;
-  readonly #plan: SwarmPlan;
-  readonly #swimConfig: SwimConfig;
-  readonly #electionConfig: ElectionConfig;
-  readonly cluster: Cluster;
-  readonly marks = new Set<string>();
-  readonly #violations: Violations;
-  readonly #election: ElectionChecker;
-  /** Set once views have agreed after healing: from then on no death is excused. */
-  #calm = false;
+function planOf({ gates, minutes, pressure, profile: name, seed }: TiersRunOptions): TiersPlan {
+  const random = new Random(`tiers-swarm/${seed}`);
+  const profile = profileOf(name);
+  const drawn = drawTiersPlan(random, profile?.minutes ?? minutes, {
+    gates: gates || needsGates(name),
+    ...{ pressure, sweeps: profile === null },
+  });
+  return profile === null ? drawn : profiledPlan(drawn, profile, random.fork("profile"));
+}
 
-  constructor(options: RunOptions, plan: SwarmPlan) {
+class TiersRun {
+  readonly world: World;
+  readonly plan: TiersPlan;
+  readonly checkers: TiersCheckers;
+  readonly #options: TiersRunOptions;
+  readonly #violations: Violations;
+  readonly committed: Committed;
+  readonly #cluster: Cluster;
+  readonly #faults: TiersFaults;
+  readonly #placements: Placements;
+  readonly #returns: Returns;
+  readonly #random: Random;
+  readonly #jobs: JobPlan[] = [];
+  /** Each job as any gate has ever known it last: one that comes back may still know of places that were left. */
+  readonly #latest = new Map<string, JobState>();
+  /** No further jobs but the last one. */
+  #closing = false;
+
+  constructor(options: TiersRunOptions, plan: TiersPlan) {
     this.#options = options;
-    this.#plan = plan;
-    this.#electionConfig = ELECTION_PROFILES[plan.election];
-    this.#swimConfig = { ...SWIM_PROFILES[plan.profile], unconfirmedMax: UNCONFIRMED_MAX };
-    this.cluster = new Cluster({
-      seed: options.seed,
-      members: plan.members,
-      electing: plan.electing,
-      swimConfig: this.#swimConfig,
-      electionConfig: this.#electionConfig,
-      rules: rulesWithout(options.mutant),
-      clockDrift: plan.clockDrift,
-      ...(plan.discovery === "names" ? { seedCount: 0 } : {}),
-      named: plan.discovery !== "seeds",
+    this.plan = plan;
+    this.world = new World(options.seed);
+    const { world } = this;
+    const violations = new Violations(world);
+    this.#violations = violations;
+    const truth = new Truth(world, violations);
+    const results = new Results(world, violations, truth, plan);
+    this.checkers = new TiersCheckers(world, violations, results);
+    this.committed = new Committed(violations, this.plan.endedMax !== null);
+    const { checkers } = this;
+    const { committed } = this;
+    this.#random = world.random.fork("jobs");
+    const onIdle = (client: SimClient): void => this.#onIdle(client);
+    const { mutant } = options;
+    this.#cluster = new Cluster({
+      ...{ world, plan, violations, checkers, committed, truth, onIdle, mutant },
     });
-    const { world, nodes } = this.cluster;
-    this.#violations = new Violations(world);
-    const voters = nodes.slice(0, plan.electing);
-    this.#election = new ElectionChecker(world, this.#violations, this.#electionConfig, voters);
+    const { clients, gates, managers, network, streams, workers } = this.#cluster;
+    this.#faults = new TiersFaults({
+      ...{ world, network, streams, gates, managers, workers, clients, plan },
+      cpus: this.#cluster.cpus,
+    });
+    this.#cluster.onEffect = (process, effect) => {
+      this.#faults.onEffect(process, effect);
+      this.#placements.onEffect(process, effect);
+    };
+    this.#returns = new Returns({ world, violations, plan, network, managers, gates });
+    this.#placements = new Placements({
+      ...{ world, violations, results, network, managers, gates, workers },
+    });
+  }
+
+  /** What became of workers that stood still, and of the ways to datacenters that were away. */
+  get seen(): ReadonlySet<string> {
+    return new Set([...this.#cluster.evictions.marks, ...this.#returns.marks]);
   }
 
   play(): Violation | null {
-    const { world } = this.cluster;
-    this.#watch();
-    this.cluster.startAll(2_000);
-    const { healAt } = this.#plan;
-    if (this.#until(healAt)) return this.#violations.first;
-    const { profile, discovery } = this.#plan;
-    const agreeMs = AGREE_MS[profile] + (discovery === "names" ? NAMES_MS : 0);
-    this.#await("M5", "views agree", agreeMs, () => this.cluster.viewsAgree());
-    const { leaderTimeoutMs, leaderTimeoutJitterMs } = this.#electionConfig;
-    const patienceMs = leaderTimeoutMs + leaderTimeoutJitterMs;
-    const leaderMs = COOLDOWN_MS_MAX + PATIENCES_MAX * patienceMs;
-    this.#await("E9", "a leader may act", leaderMs, () => this.cluster.acting().length === 1);
-    this.#calm = true;
-    this.#drill();
-    this.#until(Math.max(world.now, healAt + CALM_MS, this.#options.minutes * 60_000));
+    const { world, plan } = this;
+    const { clients, gates, managers, workers } = this.#cluster;
+    const ledgers = [...managers, ...gates].map(({ process }) => process);
+    const keep = this.#options.faults === null ? null : new Set(this.#options.faults);
+    for (const one of [...ledgers, ...workers, ...clients])
+      world.schedule(one.index * 50, "start", one.index, () => one.start());
+    world.schedule(1_000, "fault", 0, () => this.#faults.schedule(keep));
+    for (const client of clients)
+      world.schedule(2_000, "step", client.index, () => this.#onIdle(client));
+    this.#sample();
+    if (this.#until(plan.healAt + 100)) return this.#violations.first;
+    this.#closing = true;
+    const limit = plan.healAt + TIERS_CALM_MS;
+    if (this.#awaitJobs(limit) || this.#lastJob(limit)) return this.#violations.first;
+    if (this.#until(world.now + IDLE_MS)) return this.#violations.first;
+    this.#checkIdle();
+    this.committed.judge(this.#cluster.managers.map(({ process }) => process));
+    this.checkers.judgeRefusals();
+    this.checkers.results.judge();
     return this.#violations.first;
   }
 
-  #watch(): void {
-    const { world } = this.cluster;
-    const caps = {
-      unconfirmed: UNCONFIRMED_MAX,
-      queue: QUEUE_LENGTH_MAX,
-      relays: RELAYS_MAX,
-      greetings: GREETINGS_OPEN_MAX,
-      exchanges: EXCHANGES_MAX,
-    };
-    const membership = new MembershipChecker(this.#violations, caps);
-    this.cluster.watch(membership);
-    this.cluster.watch(new DetectionChecker(world, this.#violations, this.#swimConfig));
-    this.cluster.watch(this.#election);
-    this.cluster.watch({
-      onSwim: (node, _input, effects) => {
-        for (const effect of effects) {
-          if (effect.kind === "warning") this.marks.add(`swim.${effect.code}`);
-          if (effect.kind !== "memberChanged") continue;
-          const { change } = effect;
-          this.marks.add(`swim.${change.kind}`);
-          if (change.kind !== "confirmed" && change.kind !== "update") {
-            world.note(`${node.id}: ${change.kind} ${change.member.id} (${change.why})`);
-          }
-          if (change.kind === "failed") this.#onDeath(node, change.member.id);
-        }
-      },
-      onElection: (node, _input, effects) => {
-        for (const effect of effects) {
-          if (effect.kind === "send") continue;
-          this.marks.add(`election.${effect.kind}`);
-          world.note(`${node.id}: ${JSON.stringify(effect)}`);
-        }
-      },
-    });
-    const driver = new FaultDriver(this.cluster, (node) => membership.onWipe(node));
-    const keep = this.#options.faults === null ? null : new Set(this.#options.faults);
-    driver.schedule(this.#plan, keep);
+  /** A job of the finale: nothing is left of what was. */
+  #lastJob(limit: number): boolean {
+    const [client] = this.#cluster.clients;
+    client?.wants(this.#draw());
+    return this.#awaitJobs(limit);
   }
 
-  #onDeath(observer: SimNode, id: SimNode["id"]): void {
-    const node = this.cluster.byId(id);
-    if (node === undefined) return;
-    if (this.#calm && node.state === "up") {
-      this.#violations.report("M4", `${observer.id} declares the healthy ${id} dead`);
+  #awaitJobs(limit: number): boolean {
+    const { world } = this;
+    for (;;) {
+      const open = this.#openJobs();
+      if (open.length === 0) return this.#violations.first !== null;
+      if (this.#until(Math.min(world.now + 500, limit))) return true;
+      if (world.now < limit) continue;
+      this.#violations.report("T3", `not ended ${TIERS_CALM_MS} ms after healing: ${open}`);
+      return true;
     }
+  }
+
+  /** Jobs that clients wait for, or that managers have not ended. */
+  #openJobs(): string[] {
+    const { clients, gates, managers } = this.#cluster;
+    const wanted = clients.flatMap(({ name, wish }) =>
+      wish === null ? [] : [`${name} waits for ${wish.job ?? wish.plan.key}`],
+    );
+    const led = gates.flatMap(({ process }) => {
+      if (process.node === null) return [`${process.id} does not serve`];
+      const jobs = [...lookupIn(process.node).jobs()].filter(({ state }) => !hasJobEnded(state));
+      return jobs.map(({ state }) => `${process.id} has ${state.jobId} as ${state.status}`);
+    });
+    const open = managers.flatMap(({ datacenter, process }) => {
+      const app = process.node?.groups.get(`dc/${datacenter}` as never)?.app;
+      const state = app?.kind === "registered" ? app.application : null;
+      // Gates may not have given it a job yet.
+      if (!(state instanceof DatacenterState))
+        return gates.length > 0 && process.node !== null ? [] : [`${process.id} has no datacenter`];
+      const jobs = [...state.jobs.values()].filter(({ phase }) => phase !== "ended");
+      return jobs.map(({ job, phase }) => `${process.id} has ${job} as ${phase}`);
+    });
+    return [...wanted, ...led, ...open];
+  }
+
+  /** T4, T12: no core is held, and nobody waits for anything. */
+  #checkIdle(): void {
+    for (const { cores, machine, name } of this.#cluster.workers) {
+      const jobs = [...cores.values()].map(({ job }) => job);
+      this.#violations.check(cores.size === 0, "T4", () => `${name} still runs cores of ${jobs}`);
+      const used = machine?.worker.usedCores ?? 0;
+      this.#violations.check(used === 0, "T4", () => `${name} holds ${used} cores`);
+      const open = machine?.worker.jobs ?? [];
+      this.#violations.check(open.length === 0, "T12", () => `${name} still knows ${open}`);
+    }
+    for (const { open, process } of [...this.#cluster.managers, ...this.#cluster.gates]) {
+      const jobs = open();
+      this.#violations.check(jobs.length === 0, "T12", () => `${process.id} still leads ${jobs}`);
+    }
+  }
+
+  #onIdle(client: SimClient): void {
+    if (this.#closing) return;
+    const { world } = this;
+    const thinkMs = this.#random.float() * this.plan.thinkMs;
+    world.schedule(world.now + thinkMs, "step", client.index, () => {
+      if (this.#closing || client.wish !== null) return;
+      const [known] = this.#jobs.length > 0 ? [this.#random.pick(this.#jobs)] : [];
+      if (known === undefined || !this.#random.chance(this.plan.repeated)) {
+        client.wants(this.#draw());
+        return;
+      }
+      const job = this.checkers.results.accepted.get(known.key);
+      if (job !== undefined && this.#random.chance(0.5)) client.attaches(known, job);
+      else client.wants({ ...known, controls: [] });
+    });
+  }
+
+  #draw(): JobPlan {
+    const job = drawJob(this.#random, `key-${this.#jobs.length}`, this.plan.jobs);
+    this.#jobs.push(job);
+    return job;
+  }
+
+  #sample(): void {
+    const { world } = this;
+    for (const worker of this.#cluster.workers) this.checkers.sample(worker);
+    this.#placements.sample();
+    this.#returns.sample();
+    for (const { process } of this.#cluster.gates)
+      for (const { state } of process.node === null ? [] : lookupIn(process.node).jobs())
+        if (state.appliedSeq >= (this.#latest.get(state.jobId)?.appliedSeq ?? 0))
+          this.#latest.set(state.jobId, state);
+    // One that is to end may be sent where another gate has perhaps sent it before: to be cancelled there.
+    for (const state of this.#latest.values())
+      if (state.status !== "CANCELLING" && !hasJobEnded(state))
+        this.committed.onAsked(placesOf(state));
+    world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
   }
 
   /** Runs on; true when something broke. */
   #until(at: number): boolean {
-    this.cluster.world.runUntil(at, () => this.#violations.first !== null);
+    this.world.runUntil(at, () => this.#violations.first !== null);
     return this.#violations.first !== null;
   }
+}
 
-  #await(id: string, what: string, boundMs: number, holds: () => boolean): void {
-    const { world } = this.cluster;
-    const limit = this.#plan.healAt + boundMs;
-    while (!holds()) {
-      if (this.#until(Math.min(world.now + 500, limit))) return;
-      if (world.now < limit || holds()) continue;
-      this.#violations.report(id, `not within ${boundMs} ms of healing: ${what}`);
-      return;
-    }
-  }
-
-  /** M7: one member dies for real, and all must know in time. */
-  #drill(): void {
-    if (this.#violations.first !== null) return;
-    const { world, nodes } = this.cluster;
-    // Suspicions of the healing may still be open; let them end first.
-    if (this.#until(world.now + 5_000)) return;
-    const victim = nodes[this.#plan.electing] ?? nodes[0];
-    if (victim === undefined || nodes.length < 3) return;
-    victim.crash();
-    const boundMs = DRILL_MS[this.#plan.profile];
-    if (this.#until(world.now + boundMs)) return;
-    const unaware = this.cluster.up().filter((node) => {
-      const status = node.swim?.look(victim.id)?.status;
-      return status === "alive" || status === "suspect";
-    });
-    if (unaware.length > 0) {
-      const names = unaware.map(({ id }) => id).join(", ");
-      this.#violations.report("M7", `${names} have not noticed ${victim.id} in ${boundMs} ms`);
-    }
-  }
+/** The keys of its parts, in the order in which datacenters are asked. */
+function placesOf(state: JobState): AskedPlaces {
+  const { dispatched } = state.run;
+  const places = dispatched.toSorted((a, b) => (a.dcId < b.dcId ? -1 : 1));
+  return { job: state.jobId, keys: places.map((one) => keyOfPart(state.jobId, one)) };
 }

@@ -1,252 +1,478 @@
 /**
- * What a seed does to its world. Each seed draws which faults exist at all (about half of them) and
- * how strong they are, then a list of concrete faults with times. The list is data: a failing run is
- * shrunk by leaving faults out.
+ * What a seed does to its datacenter: sizes, timings, which faults exist (about half of them) and how strong they
+ * are, then a list of concrete faults with times. The list is data, so that a failing run can be shrunk by
+ * leaving faults out.
  */
 
 import type { Random } from "../../src/core/base/random.ts";
-import { ELECTION_OF, type ElectionProfileName } from "../../src/core/cluster/election/config.ts";
-import type { ProfileName } from "../../src/core/cluster/swim/config.ts";
-import type { DiskFaults } from "../kernel/disk.ts";
-import type { LinkFaults } from "../kernel/network.ts";
-import { CALM_LINKS } from "../kernel/network.ts";
-import type { NamesMode } from "./names.ts";
+import { CALM_LINKS, type LinkFaults } from "../kernel/network.ts";
+import { CALM_STREAMS, type StreamFaults } from "../kernel/streams.ts";
+import type { LedgerDiskFaults } from "../ledger/disk.ts";
+import type { JobStyle } from "./jobs.ts";
 
-export type Fault =
+/** `at`: a number of a node, managers first, then workers, then clients, then gates. */
+export type TiersFault =
   | {
       readonly kind: "crash";
-      readonly node: number;
+      readonly at: number;
+      readonly power: boolean;
       readonly forMs: number;
-      readonly wipe: boolean;
     }
-  | { readonly kind: "pause"; readonly node: number; readonly forMs: number }
+  /** A worker is killed, and comes back under its name with an empty data directory. */
+  | { readonly kind: "wipeWorker"; readonly at: number; readonly forMs: number }
+  /** As at SIGTERM: managers hand over, workers drain. */
+  | { readonly kind: "stop"; readonly at: number; readonly forMs: number }
+  | { readonly kind: "pause"; readonly at: number; readonly forMs: number }
   | {
       readonly kind: "partition";
-      /** Group of each node; ways between different groups are cut. */
-      readonly groups: readonly number[];
+      /** Side of each node; ways between the sides are cut. */
+      readonly sides: readonly number[];
       readonly oneWay: boolean;
       readonly forMs: number;
     }
-  | { readonly kind: "clog"; readonly nodes: readonly number[]; readonly forMs: number }
+  /** One node hears nobody, or is heard by nobody, or both. */
+  | {
+      readonly kind: "isolate";
+      readonly at: number;
+      readonly hears: boolean;
+      readonly isHeard: boolean;
+      readonly forMs: number;
+    }
+  /** The connections of a node to all others break, and can be made again at once. */
+  | { readonly kind: "reset"; readonly at: number }
   | {
       readonly kind: "slow";
-      readonly node: number;
+      readonly at: number;
       readonly delayMs: number;
       readonly forMs: number;
     }
-  | { readonly kind: "leave"; readonly node: number; readonly forMs: number }
-  | { readonly kind: "restartAll"; readonly spreadMs: number }
-  | { readonly kind: "rot"; readonly node: number }
-  | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }
   | {
-      readonly kind: "strayPing";
-      readonly from: number;
-      readonly to: number;
-      readonly named: number;
+      readonly kind: "slowDisk";
+      readonly at: number;
+      readonly slowMs: number;
+      readonly forMs: number;
     }
+  /** The disk of one manager takes no files any more; its log goes on. */
+  | { readonly kind: "fullDisk"; readonly at: number; readonly forMs: number }
+  | { readonly kind: "killCore"; readonly at: number; readonly draw: number }
+  | { readonly kind: "wallJump"; readonly at: number; readonly ms: number }
+  /** Whoever leads a job right then dies, pauses, or is cut off from its peers or from all. */
   | {
-      readonly kind: "nameFlood";
-      readonly from: number;
-      readonly to: number;
-      readonly count: number;
+      readonly kind: "leaderTrouble";
+      readonly draw: number;
+      readonly what: "crash" | "pause" | "stop" | "cutFromManagers" | "isolate";
+      readonly forMs: number;
     }
-  | { readonly kind: "broadcast"; readonly node: number }
+  /** Who next begins to lead a job, or has the report of a workflow or the end in its log, is struck right then. */
   | {
-      readonly kind: "staleEvidence";
-      readonly from: number;
-      readonly to: number;
-      readonly about: number;
+      readonly kind: "ambush";
+      readonly on: "leads" | "report" | "end";
+      readonly what: "crash" | "cutFromManagers";
+      readonly forMs: number;
     }
-  | { readonly kind: "forceLeave"; readonly node: number; readonly about: number }
-  /** The leader loses some voters, and one that still hears it restarts in a moment. */
-  | { readonly kind: "leaderTrouble"; readonly restartAfterMs: number; readonly forMs: number }
-  | { readonly kind: "resign" }
-  /** A copy of a voter's record rots; then an election comes, and power goes while the voter saves. */
-  | { readonly kind: "powerCut"; readonly node: number; readonly forMs: number }
-  /** A new key is added, used, and the old one removed; each step waits until the one before is everywhere. */
-  | { readonly kind: "rotateKeys"; readonly spreadMs: number }
-  /** For a while the name server answers so. */
-  | { readonly kind: "names"; readonly mode: NamesMode; readonly forMs: number };
+  /** Everything that one node takes in costs it so much time. */
+  | {
+      readonly kind: "slowCpu";
+      readonly at: number;
+      readonly costMs: number;
+      readonly forMs: number;
+    }
+  /** A client asks without waiting for answers. */
+  | {
+      readonly kind: "flood";
+      readonly at: number;
+      readonly perSecond: number;
+      /** Of new jobs; the others ask, list, watch and cancel. */
+      readonly submissions: number;
+      readonly forMs: number;
+    }
+  /** The cores of one worker tell their figures far more often. */
+  | {
+      readonly kind: "frames";
+      readonly at: number;
+      readonly everyMs: number;
+      readonly forMs: number;
+    }
+  /** The executor processes of these workers stand still, as without any CPU; the workers themselves do not. */
+  | { readonly kind: "freeze"; readonly workers: readonly number[]; readonly forMs: number }
+  /** All its managers and workers at once. */
+  | {
+      readonly kind: "loseDatacenter";
+      readonly place: number;
+      readonly power: boolean;
+      readonly forMs: number;
+    }
+  /** Between all gates and one datacenter. */
+  | { readonly kind: "cutDatacenter"; readonly place: number; readonly forMs: number }
+  | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
 
 interface TimedFault {
   readonly at: number;
-  readonly fault: Fault;
+  readonly fault: TiersFault;
 }
 
-export interface SwarmPlan {
-  readonly members: number;
-  readonly electing: number;
-  readonly profile: ProfileName;
-  readonly election: ElectionProfileName;
-  /** How members find each other: configured addresses, a name, or both. */
-  readonly discovery: "seeds" | "names" | "both";
-  readonly clockDrift: number;
+/**
+ * Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing; or only executor cores,
+ * which their workers then make up for; or nobody, and all are only pressed, or their cores only stand still, or a
+ * datacenter is away from the gates for about a minute.
+ */
+type Scope =
+  | ("all" | "managers" | "workers" | "cores" | "gates" | "none")
+  | ("pressure" | "frozen" | "away");
+
+export interface TiersPlan {
+  /** 0: clients use the managers of the one datacenter. */
+  readonly gates: number;
+  readonly datacenters: number;
+  /** Of all datacenters. */
+  readonly managers: number;
+  readonly workers: number;
+  /** The datacenter of each worker, from 0; without it they take turns. */
+  readonly workerPlaces?: readonly number[];
+  readonly clients: number;
+  readonly coresPerWorker: number;
+  readonly isolationMs: number;
+  readonly scope: Scope;
+  readonly thinkMs: number;
+  readonly jobs: JobStyle;
+  /** Chance that a client repeats a key that was used, or follows the job of another. */
+  readonly repeated: number;
+  /** Ended jobs that a datacenter remembers; null: as many as ever. Few, where nobody asks for old ones. */
+  readonly endedMax: number | null;
+  readonly disk: LedgerDiskFaults;
   readonly links: LinkFaults;
-  readonly disk: DiskFaults;
+  readonly streams: StreamFaults;
+  readonly clockDrift: number;
+  readonly compactEntries: number;
+  readonly checkpointEveryMs: number;
+  /** What one input costs a node; null: nothing. */
+  readonly costMs: number | null;
   readonly faults: readonly TimedFault[];
-  /** When the chaos ends and healing begins. */
   readonly healAt: number;
 }
 
-export interface SwarmSize {
-  readonly members: number;
-  readonly electing: number;
+const WARM_UP_MS = 4_000;
+/** After healing every job must have ended within this. */
+export const TIERS_CALM_MS = 420_000;
+
+interface PlanFlags {
+  readonly gates: boolean;
+  readonly pressure: boolean;
+  /** Anything may be drawn; else a profile says what there is. */
+  readonly sweeps: boolean;
 }
 
-const WARM_UP_MS = 15_000;
-/** Healing, agreement, drill: the end of every run. */
-export const CALM_MS = 130_000;
-
-export function drawPlan(random: Random, minutes: number, size: SwarmSize | null): SwarmPlan {
-  const electing = size?.electing ?? random.pick([3, 3, 5, 5, 5, 1]);
-  const members = size?.members ?? 3 + random.below(12);
-  const endMs = minutes * 60_000;
-  const healAt = Math.max(WARM_UP_MS + 20_000, endMs - CALM_MS);
-  const profile: ProfileName = random.pick(["lan", "lan", "lan", "wan", "local", "dc"]);
-  // Mostly what an agent of the profile runs; quick elections beside slow membership see more of them.
-  const configured = ELECTION_OF[profile];
-  const election = random.pick<ElectionProfileName>([configured, configured, "dc", "wide"]);
-  return {
-    members,
-    electing,
-    profile,
-    election,
-    discovery: random.fork("discovery").pick(["seeds", "seeds", "names", "both"]),
-    clockDrift: random.pick([0, 0.01, 0.045]),
-    links: drawLinks(random.fork("links")),
+export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags): TiersPlan {
+  const { gates, pressure, sweeps } = flags;
+  const isAway = pressure && sweeps && random.fork("away").chance(AWAY);
+  const drawn = drawTiers(random, gates || isAway);
+  const pressed = pressure ? drawPressed(random, drawn) : {};
+  const tiers = { ...drawn, ...pressed, ...(isAway ? { scope: "away" as const } : {}) };
+  const { scope, workers } = tiers;
+  const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000);
+  const range = { ...tiers, healAt, pressure };
+  const strong = scope === "all";
+  const coresPerWorker = 1 + random.below(3);
+  const plan = {
+    ...{ ...tiers, healAt, coresPerWorker },
+    isolationMs: scope === "managers" ? 60_000 : random.pick([6_000, 20_000, 60_000]),
+    thinkMs: random.pick([200, 2_000, 8_000]),
+    jobs: {
+      loadMsMax: random.pick(scope === "frozen" ? [25_000, 60_000] : [3_000, 10_000, 25_000]),
+      limited: scope === "frozen" ? 0.6 : 0,
+      stubborn: 0,
+      controlled: random.pick([0, 0.3, 0.7]),
+      bundleBytes: random.pick([0, 0, 300_000]),
+      coresMax: (workers / tiers.datacenters) * coresPerWorker,
+      datacenters: tiers.datacenters,
+    },
+    repeated: random.pick([0, 0.2]),
     disk: drawDisk(random.fork("disk")),
-    faults: drawFaults(random.fork("faults"), members + electing, electing, healAt),
-    healAt,
+    links: strong
+      ? drawLinks(random.fork("links"))
+      : scope === "pressure"
+        ? drawFarLinks(random.fork("links"))
+        : CALM_LINKS,
+    streams: strong ? drawStreams(random.fork("streams")) : CALM_STREAMS,
+    clockDrift: random.pick(pressure ? [0, 0.002, 0.02] : [0, 0.002]),
+    compactEntries: random.pick([60, 512]),
+    checkpointEveryMs: 60_000,
+    costMs: pressure ? COST_MS : null,
+    faults: scope === "none" ? [] : drawFaults(random.fork("faults"), range),
+  };
+  const endedMax = random.fork("ended").pick([null, 3, 10]);
+  const isAskedFor = plan.repeated > 0 || tiers.gates > 0 || pressure;
+  return { ...plan, endedMax: isAskedFor ? null : endedMax };
+}
+
+/** Of seeds under pressure, those with gates from which a datacenter is away, and nothing else. */
+const AWAY = 0.15;
+/** Of an input, where nobody is slow. */
+const COST_MS = 0.05;
+
+/** Pressed only, or with everything else on top. */
+function drawPressed(
+  random: Random,
+  { gates, workers }: Tiers,
+): Pick<TiersPlan, "scope" | "clients" | "workers"> {
+  const draw = random.fork("pressure");
+  const scope = draw.pick<Scope>(["pressure", "pressure", "frozen", "all"]);
+  const clients = 2 + draw.below(2);
+  const isAlone = scope === "frozen" && gates === 0;
+  return { scope, clients, workers: isAlone ? 3 + draw.below(3) : workers };
+}
+
+type Tiers = Pick<
+  TiersPlan,
+  "gates" | "datacenters" | "managers" | "workers" | "clients" | "scope"
+>;
+
+/** `gates`: over two datacenters; else one datacenter alone. */
+function drawTiers(random: Random, gates: boolean): Tiers {
+  const managers = random.pick([1, 3, 3]);
+  const workers = 2 + random.below(3);
+  const clients = 1 + random.below(3);
+  const scope = random.pick<Scope>([
+    ...(["all", "all", "all", "managers", "workers", "cores", "none"] as const),
+  ]);
+  if (!gates) return { gates: 0, datacenters: 1, managers, workers, clients, scope };
+  const wide = random.fork("gates");
+  return {
+    ...{ gates: wide.pick([1, 3, 3]), datacenters: 2, managers: 2 * managers, workers: 4, clients },
+    scope: wide.pick<Scope>(["all", "all", "all", "gates", "gates", "none"]),
+  };
+}
+
+function drawDisk(random: Random): LedgerDiskFaults {
+  return {
+    pageBytes: 4_096,
+    writeMsMax: random.pick([0.1, 1]),
+    syncMsMax: random.pick([0.5, 3, 15]),
+    slowSyncChance: random.chance(0.3) ? random.float() * 0.05 : 0,
+    slowSyncMsMax: random.pick([100, 1_000]),
+    ...{ syncErrorChance: 0, writeErrorChance: 0, shortWriteChance: 0 },
   };
 }
 
 function drawLinks(random: Random): LinkFaults {
-  const some = (chance: number, max: number): number =>
-    random.chance(chance) ? random.float() * max : 0;
   return {
     ...CALM_LINKS,
-    latencyMeanMs: random.pick([0.3, 0.3, 2, 15]),
-    loss: random.pick([0, 0, 0.02, 0.1, 0.3]),
-    duplication: some(0.5, 0.1),
-    reorder: some(0.5, 0.2),
-    reorderMsMax: random.pick([20, 200, 1_500]),
-    replay: some(0.5, 0.1),
-    corruption: some(0.4, 0.05),
-    capacity: random.chance(0.15) ? 20 + random.float() * 200 : 0,
+    latencyMeanMs: random.pick([0.3, 3, 30]),
+    loss: random.pick([0, 0, 0.02]),
+    corruption: random.chance(0.2) ? random.float() * 0.0005 : 0,
   };
 }
 
-function drawDisk(random: Random): DiskFaults {
-  const some = (chance: number, max: number): number =>
-    random.chance(chance) ? random.float() * max : 0;
+/** Up to 300 ms there and back, and ways on which every tenth packet is sent again. */
+function drawFarLinks(random: Random): LinkFaults {
+  const farMs = random.pick([0.2, 0.2, 40, 150]);
+  return { ...CALM_LINKS, latencyMinMs: farMs, loss: random.pick([0, 0, 0.02, 0.1]) };
+}
+
+function drawStreams(random: Random): StreamFaults {
   return {
-    syncMsMax: random.pick([0.5, 2, 10]),
-    slowSyncChance: some(0.3, 0.2),
-    slowSyncMsMax: 800,
-    syncErrorChance: some(0.3, 0.05),
-    fullChance: some(0.2, 0.05),
-    tornWrites: true,
+    split: random.chance(0.5) ? random.float() * 0.1 : 0,
+    drainMsMax: random.pick([0, 20, 500]),
+    patienceMs: random.pick([3_000, 15_000, 40_000]),
   };
 }
 
-/** Kinds a seed may use, with a weight; each is switched on or off as a whole. */
-const KINDS: readonly (readonly [Fault["kind"], number])[] = [
+type Weighted = readonly (readonly [TiersFault["kind"], number])[];
+
+const KINDS: Weighted = [
   ["crash", 4],
+  ["stop", 2],
   ["pause", 4],
-  ["partition", 4],
-  ["clog", 2],
-  ["slow", 2],
-  ["leave", 2],
-  ["restartAll", 0.4],
-  ["rot", 1],
+  ["partition", 2],
+  ["isolate", 4],
+  ["reset", 2],
+  ["slow", 1],
+  ["slowDisk", 1],
+  ["fullDisk", 1.5],
+  ["killCore", 2],
+  ["wipeWorker", 1.5],
   ["wallJump", 1],
-  ["strayPing", 2],
-  ["nameFlood", 0.5],
-  ["broadcast", 3],
-  ["staleEvidence", 3],
-  ["forceLeave", 1],
-  ["leaderTrouble", 2],
-  ["resign", 1],
-  ["powerCut", 1],
-  ["rotateKeys", 1],
-  ["names", 1],
+  ["leaderTrouble", 5],
+  ["restartAll", 0.7],
+];
+/** What may happen to managers while their workers and clients reach those that are there. */
+const OF_MANAGERS: readonly TiersFault["kind"][] = [
+  "crash",
+  "stop",
+  "pause",
+  "slowDisk",
+  "fullDisk",
+  "wallJump",
+  "leaderTrouble",
+];
+/** What presses a node without breaking it. */
+const OF_PRESSURE: Weighted = [
+  ["slowCpu", 4],
+  ["flood", 4],
+  ["frames", 2],
+];
+const OF_WAYS: Weighted = [["cutDatacenter", 1]];
+const OF_CORES: Weighted = [["freeze", 3]];
+/** What only gates can tell apart. */
+const OF_DATACENTERS: Weighted = [
+  ["loseDatacenter", 2],
+  ["cutDatacenter", 3],
+];
+const OF_WORKERS: readonly TiersFault["kind"][] = [
+  ...(["crash", "stop", "pause", "isolate", "killCore", "wipeWorker"] as const),
 ];
 
-function drawFaults(random: Random, count: number, electing: number, healAt: number): TimedFault[] {
-  const kinds = KINDS.filter(() => random.chance(0.55));
-  if (kinds.length === 0) return [];
+interface FaultRange extends Tiers {
+  readonly healAt: number;
+  readonly pressure: boolean;
+}
+
+/** Between two faults. */
+const GAPS_MS = [2_000, 6_000, 15_000, 40_000];
+const PRESSED_GAPS_MS = [2_000, 6_000];
+const FROZEN_GAPS_MS = [15_000, 40_000];
+const AWAY_GAPS_MS = [60_000];
+const AWAY_MS = 60_000;
+
+function drawFaults(random: Random, range: FaultRange): TimedFault[] {
+  const possible = possibleKinds(range);
+  const { scope } = range;
+  const isPressed = scope === "pressure" || scope === "frozen" || scope === "away";
+  const kinds =
+    scope === "cores"
+      ? KINDS.filter(([kind]) => kind === "killCore")
+      : possible.filter(() => isPressed || random.chance(0.6));
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
-  const gapMs = random.pick([1_500, 4_000, 10_000]);
+  const gapMs = random.pick(gapsOf(scope));
   const faults: TimedFault[] = [];
-  let at = WARM_UP_MS;
-  for (;;) {
+  if (kinds.length === 0) return faults;
+  for (let at = WARM_UP_MS; ; ) {
     at += -Math.log(1 - random.float()) * gapMs;
-    if (at >= healAt) return faults;
+    if (at >= range.healAt) return faults;
     let ticket = random.float() * total;
-    const chosen = kinds.find(([, weight]) => {
+    const [kind] = kinds.find(([, weight]) => {
       ticket -= weight;
       return ticket < 0;
-    });
-    const [kind] = chosen ?? ["broadcast" as const];
-    faults.push({ at, fault: drawFault(kind, random, count, electing) });
+    }) ?? ["pause" as const];
+    faults.push({ at, fault: drawFault(kind, random, range) });
   }
 }
 
-function drawFault(kind: Fault["kind"], random: Random, count: number, electing: number): Fault {
-  const node = random.below(count);
-  const other = random.below(count);
-  /** Mostly seconds, sometimes a minute. */
-  const forMs = random.pick([300, 1_000, 3_000, 8_000, 20_000, 60_000]) * (0.5 + random.float());
+function gapsOf(scope: Scope): readonly number[] {
+  if (scope === "frozen") return FROZEN_GAPS_MS;
+  if (scope === "away") return AWAY_GAPS_MS;
+  return scope === "pressure" ? PRESSED_GAPS_MS : GAPS_MS;
+}
+
+function possibleKinds({ gates, pressure, scope }: FaultRange): Weighted {
+  if (scope === "pressure") return OF_PRESSURE;
+  if (scope === "frozen") return OF_CORES;
+  if (scope === "away") return OF_WAYS;
+  // The instant at which a job begins is one of wall clocks: those of gates and managers agree.
+  const kinds = gates === 0 ? KINDS : KINDS.filter(([kind]) => kind !== "wallJump");
+  const pressed = pressure ? [...OF_PRESSURE, ...OF_CORES] : [];
+  if (scope === "all") return [...kinds, ...pressed, ...(gates === 0 ? [] : OF_DATACENTERS)];
+  const allowed = scope === "managers" || scope === "gates" ? OF_MANAGERS : OF_WORKERS;
+  return kinds.filter(([kind]) => allowed.includes(kind));
+}
+
+function drawNode(
+  random: Random,
+  { clients, gates, managers, scope, workers }: FaultRange,
+): number {
+  if (scope === "gates") return managers + workers + clients + random.below(gates);
+  if (scope === "managers") return random.below(managers);
+  if (scope === "workers" || scope === "cores") return managers + random.below(workers);
+  return random.below(managers + workers + clients + gates);
+}
+
+/** A node is pressed when it has been for seconds. */
+function pressedMs(random: Random): number {
+  return random.pick([4_000, 12_000, 30_000]) * (0.5 + random.float());
+}
+
+function cutMs(random: Random, scope: Scope, forMs: number): number {
+  return scope === "away" ? AWAY_MS * (0.75 + 0.5 * random.float()) : forMs;
+}
+
+/** On which side of a partition each node is. */
+function drawSides(random: Random, nodes: number): readonly number[] {
+  return Array.from({ length: nodes }, () => random.below(2));
+}
+
+/** This worker, and some of the others. */
+function drawFreeze(random: Random, { managers, workers }: FaultRange, worker: number): TiersFault {
+  const all = Array.from({ length: workers }, (_, index) => managers + index);
+  const few = random.pick([0.2, 0.5, 0.9]);
+  const frozen = all.filter((one) => one === worker || random.chance(few));
+  const forMs = random.pick([20_000, 80_000, 120_000]) * (0.5 + random.float());
+  return { kind: "freeze", workers: frozen, forMs };
+}
+
+function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
+  const { clients, datacenters, gates, managers, scope, workers } = range;
+  const nodes = managers + workers + clients + gates;
+  const at = drawNode(random, range);
+  const worker = managers + random.below(workers);
+  /** Mostly seconds, sometimes beyond every lease and every patience. */
+  const forMs = random.pick([300, 1_000, 4_000, 8_000, 30_000, 100_000]) * (0.5 + random.float());
   switch (kind) {
     case "crash":
-      // A voter's disk is never wiped: forgetting a vote is outside the protocol's promise.
-      return { kind, node, forMs, wipe: node >= electing && random.chance(0.2) };
+      return { kind, at, power: random.chance(0.4), forMs: Math.min(forMs, 30_000) };
+    case "stop":
     case "pause":
-    case "leave":
-      return { kind, node, forMs };
+      return { kind, at, forMs: Math.min(forMs, 30_000) };
     case "partition":
-      return { kind, groups: drawGroups(random, count), oneWay: random.chance(0.3), forMs };
-    case "clog": {
-      const nodes = Array.from({ length: 1 + random.below(4) }, () => random.below(count));
-      return { kind, nodes, forMs: Math.min(forMs, 10_000) };
+      return { kind, sides: drawSides(random, nodes), oneWay: random.chance(0.3), forMs };
+    case "isolate": {
+      const hears = random.chance(0.25);
+      return { kind, at, hears, isHeard: !hears && random.chance(0.3), forMs };
     }
+    case "reset":
+      return { kind, at };
+    case "fullDisk":
+      return { kind, at: random.below(managers), forMs };
     case "slow":
-      return { kind, node, delayMs: random.pick([300, 1_500, 5_000]), forMs };
-    case "restartAll":
-      return { kind, spreadMs: random.pick([100, 2_000, 10_000]) };
-    case "rot":
-      return { kind, node };
+      return { kind, at, delayMs: random.pick([50, 400, 2_000]), forMs };
+    case "slowDisk":
+      return { kind, at, slowMs: random.pick([100, 1_000, 4_000]), forMs };
+    case "wipeWorker":
+      return { kind, at: worker, forMs: Math.min(forMs, 8_000) };
+    case "killCore":
+      return { kind, at: worker, draw: random.uint32() };
     case "wallJump":
-      return { kind, node, ms: (random.float() - 0.5) * 7_200_000 };
-    case "strayPing":
-      return { kind, from: node, to: other, named: random.below(count) };
-    case "nameFlood":
-      return { kind, from: node, to: other, count: 40 + random.below(120) };
-    case "broadcast":
-      return { kind, node };
-    case "staleEvidence":
-      return { kind, from: node, to: other, about: random.below(count) };
-    case "forceLeave":
-      return { kind, node, about: other };
-    case "leaderTrouble":
-      return { kind, restartAfterMs: 500 + random.float() * 900, forMs: 3_000 };
-    case "resign":
-      return { kind };
-    case "powerCut":
-      return { kind, node: random.below(electing), forMs: 500 + random.float() * 3_000 };
-    case "rotateKeys":
-      return { kind, spreadMs: random.pick([100, 2_000, 10_000]) };
-    case "names":
-      return { kind, mode: random.pick(["part", "stale", "failing"]), forMs };
+      return { kind, at, ms: (random.float() - 0.5) * random.pick([6_000, 7_200_000]) };
+    case "leaderTrouble": {
+      const whats = ["crash", "pause", "stop", "cutFromManagers", "isolate"] as const;
+      const what = random.pick(
+        scope === "managers" || scope === "gates" ? whats.slice(0, 4) : whats,
+      );
+      return { kind, draw: random.uint32(), what, forMs: Math.min(forMs, 30_000) };
+    }
+    case "ambush":
+      return { kind, on: random.pick(["leads", "report", "end"]), what: "crash", forMs };
+    case "slowCpu": {
+      const server = gates > 0 ? nodes - 1 - random.below(gates) : random.below(managers);
+      const costMs = random.pick([2, 6, 15]);
+      return { kind, at: random.chance(0.7) ? server : at, costMs, forMs: pressedMs(random) };
+    }
+    case "flood":
+      return {
+        ...{ kind, at: managers + workers + random.below(clients), forMs: pressedMs(random) },
+        perSecond: random.pick([20, 200, 1_000]),
+        submissions: random.pick([0, 0.05, 0.5]),
+      };
+    case "frames":
+      return { kind, at: worker, everyMs: random.pick([5, 20, 100]), forMs: pressedMs(random) };
+    case "freeze":
+      return drawFreeze(random, range, worker);
+    case "loseDatacenter": {
+      const [place, power] = [random.below(datacenters), random.chance(0.5)];
+      return { kind, place, power, forMs: Math.min(forMs, 30_000) };
+    }
+    case "cutDatacenter":
+      return { kind, place: random.below(datacenters), forMs: cutMs(random, scope, forMs) };
+    case "restartAll":
+      return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };
   }
-}
-
-/** Uniform sizes, one alone, or a minority of three. */
-function drawGroups(random: Random, count: number): number[] {
-  const mode = random.below(3);
-  const groups = new Array<number>(count).fill(0);
-  if (mode === 0) return groups.map(() => random.below(2));
-  const apart = mode === 1 ? 1 : Math.min(count - 1, 3);
-  for (let i = 0; i < apart; i++) groups[random.below(count)] = 1;
-  return groups;
 }

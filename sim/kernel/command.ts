@@ -8,7 +8,7 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
-import type { RunResult } from "../cluster/run.ts";
+import type { RunResult } from "../membership/run.ts";
 import { type PoolResult, runPool } from "./pool.ts";
 import { shrink } from "./shrink.ts";
 

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
-import type { RunResult } from "../cluster/run.ts";
+import type { RunResult } from "../membership/run.ts";
 import { bundleOf } from "./bundle.ts";
 
 export interface PoolResult<Options> {

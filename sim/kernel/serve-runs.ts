@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import { useSha256 } from "../../src/core/base/sha256.ts";
-import type { RunResult } from "../cluster/run.ts";
+import type { RunResult } from "../membership/run.ts";
 
 export function serveRuns<Options>(run: (options: Options) => RunResult): void {
   useSha256((message) => hash("sha256", message, "buffer"));

@@ -1,6 +1,6 @@
 /** Makes a failing run small: leaves out faults, in halves, quarters and singly, as long as it still fails alike. */
 
-import type { RunResult } from "../cluster/run.ts";
+import type { RunResult } from "../membership/run.ts";
 
 /** Runs to try at most; each costs a run. */
 const TRIES_MAX = 300;

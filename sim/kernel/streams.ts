@@ -8,7 +8,7 @@
  */
 
 import type { Random } from "../../src/core/base/random.ts";
-import type { LinkEffect, LinkInput, StreamId } from "../../src/core/tiers/link/types.ts";
+import type { LinkEffect, LinkInput, StreamId } from "../../src/core/cluster/link/types.ts";
 import type { Network } from "./network.ts";
 import type { World } from "./world.ts";
 

@@ -14,6 +14,8 @@
 
 import { assert } from "../../src/core/base/assert.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
+import type { PeersWatcher } from "../../src/core/cluster/node/ledger-peers.ts";
+import type { ProcessEffect } from "../../src/core/cluster/node/types.ts";
 import type { GroupId, LogEntry } from "../../src/core/ledger/group/messages.ts";
 import { decodeEvent } from "../../src/core/ledger/job/event-codec.ts";
 import { advanceSeq, applyEvent } from "../../src/core/ledger/job/fold.ts";
@@ -22,10 +24,8 @@ import { initialState, isTerminal, type JobState } from "../../src/core/ledger/j
 import { decodeJobState } from "../../src/core/ledger/job/state-codec.ts";
 import type { NodeMessage } from "../../src/core/ledger/node/messages.ts";
 import { shardIndex } from "../../src/core/ledger/node/topology.ts";
-import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
-import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
-import type { Violations } from "../cluster/checkers/violations.ts";
 import type { Streams } from "../kernel/streams.ts";
+import type { Violations } from "../membership/checkers/violations.ts";
 import { LinkChecks } from "./link-checks.ts";
 import type { LedgerProcess, LedgerWatcher } from "./node.ts";
 import { NodeObserver } from "./observer.ts";

@@ -22,8 +22,8 @@ import { isTerminal, type JobState } from "../../src/core/ledger/job/job-state.t
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import type { LedgerNode } from "../../src/core/ledger/node/node.ts";
 import { Topology } from "../../src/core/ledger/node/topology.ts";
-import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
+import type { Violations } from "../membership/checkers/violations.ts";
 import { type LedgerCheckers, sameBytes } from "./checkers.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerPlan } from "./swarm.ts";

@@ -1,6 +1,6 @@
 /** When a process comes to what it is told: connections take turns, timers and all else have one of their own. */
 
-import type { GateProcessInput } from "../../src/core/tiers/process/gate-process.ts";
+import type { GateProcessInput } from "../../src/core/cluster/node/gate-process.ts";
 import { type Cpu, compute } from "../kernel/cpu.ts";
 
 /** No connection has this number. */

@@ -7,10 +7,10 @@
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";
-import type { StreamId } from "../../src/core/tiers/link/types.ts";
-import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
-import type { Violations } from "../cluster/checkers/violations.ts";
+import type { StreamId } from "../../src/core/cluster/link/types.ts";
+import type { LedgerMachine } from "../../src/core/cluster/node/ledger-machine.ts";
 import type { Streams } from "../kernel/streams.ts";
+import type { Violations } from "../membership/checkers/violations.ts";
 import { sameBytes } from "./checkers.ts";
 import type { LedgerProcess } from "./node.ts";
 

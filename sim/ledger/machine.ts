@@ -3,19 +3,19 @@
 import type { Millis } from "../../src/core/base/brand.ts";
 import { address, type NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
+import type { QueueLimits } from "../../src/core/cluster/link/limits.ts";
+import type { LinkRules } from "../../src/core/cluster/link/rules.ts";
+import type { LedgerDescription } from "../../src/core/cluster/node/describe-ledger.ts";
+import type {
+  GateProcessEffect,
+  GateProcessInput,
+} from "../../src/core/cluster/node/gate-process.ts";
+import { LedgerMachine } from "../../src/core/cluster/node/ledger-machine.ts";
+import type { ProcessRules } from "../../src/core/cluster/node/rules.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
 import type { GroupKind } from "../../src/core/ledger/node/application.ts";
 import type { LedgerNodeConfig, LedgerRules } from "../../src/core/ledger/node/types.ts";
 import type { StoreOptions } from "../../src/core/ledger/store/types.ts";
-import type { QueueLimits } from "../../src/core/tiers/link/limits.ts";
-import type { LinkRules } from "../../src/core/tiers/link/rules.ts";
-import type { LedgerDescription } from "../../src/core/tiers/process/describe-ledger.ts";
-import type {
-  GateProcessEffect,
-  GateProcessInput,
-} from "../../src/core/tiers/process/gate-process.ts";
-import { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
-import type { ProcessRules } from "../../src/core/tiers/process/rules.ts";
 import type { KeyRing } from "../../src/wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 import { noCompressor } from "../kernel/keys.ts";

@@ -5,8 +5,8 @@
 
 import type { Random } from "../../src/core/base/random.ts";
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
-import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
+import type { Violations } from "../membership/checkers/violations.ts";
 import type { LedgerProcess } from "./node.ts";
 
 const DELAY_MS_MAX = 4_000;

@@ -4,13 +4,13 @@
  * list below says which it cannot and who does.
  */
 
+import { LINK_RULES, type LinkRules } from "../../src/core/cluster/link/rules.ts";
+import { PROCESS_RULES, type ProcessRules } from "../../src/core/cluster/node/rules.ts";
 import { VSR_RULES, type VsrRules } from "../../src/core/ledger/group/rules.ts";
 import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/ledger/keys/rules.ts";
 import { WAL_RULES, type WalRules } from "../../src/core/ledger/log/rules.ts";
 import { NODE_RULES, type NodeRules } from "../../src/core/ledger/node/rules.ts";
 import { STORE_RULES, type StoreRules } from "../../src/core/ledger/store/rules.ts";
-import { LINK_RULES, type LinkRules } from "../../src/core/tiers/link/rules.ts";
-import { PROCESS_RULES, type ProcessRules } from "../../src/core/tiers/process/rules.ts";
 
 interface LedgerSimRules {
   readonly vsr: VsrRules;

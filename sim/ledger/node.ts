@@ -9,22 +9,22 @@ import { assert } from "../../src/core/base/assert.ts";
 import type { Millis } from "../../src/core/base/brand.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
+import {
+  describeLedger,
+  type LedgerDescription,
+} from "../../src/core/cluster/node/describe-ledger.ts";
+import type {
+  GateProcessEffect,
+  GateProcessInput,
+} from "../../src/core/cluster/node/gate-process.ts";
+import type { LedgerMachine } from "../../src/core/cluster/node/ledger-machine.ts";
+import type { PeersWatcher } from "../../src/core/cluster/node/ledger-peers.ts";
+import type { ProcessEffect } from "../../src/core/cluster/node/types.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
 import type { LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import type { LedgerNode } from "../../src/core/ledger/node/node.ts";
 import type { WatchRequest } from "../../src/core/ledger/node/watch.ts";
 import type { StoreRefusal } from "../../src/core/ledger/store/types.ts";
-import {
-  describeLedger,
-  type LedgerDescription,
-} from "../../src/core/tiers/process/describe-ledger.ts";
-import type {
-  GateProcessEffect,
-  GateProcessInput,
-} from "../../src/core/tiers/process/gate-process.ts";
-import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
-import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
-import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { NodeClock } from "../kernel/clock.ts";
 import type { Cpu } from "../kernel/cpu.ts";
 import { ringOf } from "../kernel/keys.ts";

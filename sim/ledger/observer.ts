@@ -19,7 +19,7 @@ import type { GroupId, LogEntry, VsrMessage } from "../../src/core/ledger/group/
 import { ImageFold } from "../../src/core/ledger/group/state.ts";
 import type { GroupImage } from "../../src/core/ledger/group/types.ts";
 import { decodeGroupRecord } from "../../src/core/ledger/node/records.ts";
-import type { Violations } from "../cluster/checkers/violations.ts";
+import type { Violations } from "../membership/checkers/violations.ts";
 import type { LogObserver, Opened } from "./storage.ts";
 
 interface Written {

@@ -6,6 +6,7 @@
 
 import { nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
+import { QUEUE_LIMITS, type QueueLimits } from "../../src/core/cluster/link/limits.ts";
 import { VSR_DEFAULTS, type VsrConfig } from "../../src/core/ledger/group/config.ts";
 import { TRAIL_EVENTS_MAX } from "../../src/core/ledger/job/limits.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
@@ -14,7 +15,6 @@ import { SHARD_COUNT } from "../../src/core/ledger/keys/key.ts";
 import { type WalConfig, walConfig } from "../../src/core/ledger/log/limits.ts";
 import { LEDGER_NODE_DEFAULTS } from "../../src/core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../../src/core/ledger/node/types.ts";
-import { QUEUE_LIMITS, type QueueLimits } from "../../src/core/tiers/link/limits.ts";
 import { CALM_LINKS, type LinkFaults } from "../kernel/network.ts";
 import type { StreamFaults } from "../kernel/streams.ts";
 import type { DiskSpace, LedgerDiskFaults } from "./disk.ts";

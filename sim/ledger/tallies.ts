@@ -14,7 +14,7 @@ import {
   decodeTally,
   encodeAmount,
 } from "../../src/core/ledger/node/testing/tally.ts";
-import type { Violations } from "../cluster/checkers/violations.ts";
+import type { Violations } from "../membership/checkers/violations.ts";
 import type { LedgerCheckers } from "./checkers.ts";
 
 export const TALLIES = ["tally/a", "tally/b"] as readonly string[] as readonly GroupId[];

@@ -11,8 +11,8 @@ import type { Random } from "../../src/core/base/random.ts";
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
 import type { JobId } from "../../src/core/ledger/job/job-id.ts";
 import type { WatchItem } from "../../src/core/ledger/node/watch.ts";
-import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
+import type { Violations } from "../membership/checkers/violations.ts";
 import type { LedgerCheckers } from "./checkers.ts";
 import type { LedgerProcess } from "./node.ts";
 

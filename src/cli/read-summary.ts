@@ -2,7 +2,7 @@
 
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { RunSummary } from "../core/run/results/model.ts";
+import type { RunSummary } from "../core/load/results/model.ts";
 
 type Read =
   | { readonly ok: true; readonly summary: RunSummary; readonly folder: boolean }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ANYWHERE, type Submission } from "../core/tiers/messages.ts";
+import { ANYWHERE, type Submission } from "../core/cluster/messages.ts";
 import { ClusterClient, ClusterError } from "./client.ts";
 import { connect } from "./cluster.ts";
 import { routingOf } from "./routing.ts";

@@ -26,14 +26,14 @@ import {
   type Routing,
   refusal,
   type Submission,
-} from "../core/tiers/messages.ts";
-import { type RetryConfig, RetryDelays } from "../core/tiers/pressure/retry.ts";
-import { Asking, isPassing } from "../core/tiers/process/asking.ts";
+} from "../core/cluster/messages.ts";
+import { Asking, isPassing } from "../core/cluster/node/asking.ts";
 import {
   type ClientEffect,
   type ClientInput,
   ClientProcess,
-} from "../core/tiers/process/client-process.ts";
+} from "../core/cluster/node/client-process.ts";
+import { type RetryConfig, RetryDelays } from "../core/cluster/overload/retry.ts";
 import { Background } from "../host/background.ts";
 import { deflate } from "../host/deflate.ts";
 import { type Driven, Loop } from "../host/loop.ts";

@@ -11,8 +11,6 @@
  */
 
 import { userInfo } from "node:os";
-import type { LiveRun } from "../core/run/results/live.ts";
-import type { RunSummary, WorkflowSummary } from "../core/run/results/model.ts";
 import type {
   Control,
   DatacenterView,
@@ -20,7 +18,9 @@ import type {
   JobStatus,
   JobView,
   NodeView,
-} from "../core/tiers/messages.ts";
+} from "../core/cluster/messages.ts";
+import type { LiveRun } from "../core/load/results/live.ts";
+import type { RunSummary, WorkflowSummary } from "../core/load/results/model.ts";
 import type { RunOptions } from "../runner/run-options.ts";
 import { ClusterClient, ClusterError, hasEnded } from "./client.ts";
 import { type Placement, routingOf } from "./routing.ts";

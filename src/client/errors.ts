@@ -1,6 +1,6 @@
 /** Errors of a cluster's client. */
 
-import type { RefusalReason } from "../core/tiers/messages.ts";
+import type { RefusalReason } from "../core/cluster/messages.ts";
 
 /** Options that a cluster rejects, with the reason. */
 export class ClusterError extends Error {

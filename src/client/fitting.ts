@@ -1,6 +1,6 @@
 /** What a cluster would not read of a request, said before anything is sent, in the words of whoever asks. */
 
-import type { ClientRequest } from "../core/tiers/messages.ts";
+import type { ClientRequest } from "../core/cluster/messages.ts";
 import { type Hello, hello } from "../wire/hello.ts";
 import { type Misfit, misfitOf } from "../wire/misfit.ts";
 import { MESSAGES } from "../wire/registry.ts";

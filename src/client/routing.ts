@@ -1,6 +1,6 @@
 /** In which datacenters a job is to run, as its user says it. */
 
-import { ANYWHERE, type Routing } from "../core/tiers/messages.ts";
+import { ANYWHERE, type Routing } from "../core/cluster/messages.ts";
 
 export interface Placement {
   /** These and no others. */

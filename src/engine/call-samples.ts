@@ -3,7 +3,7 @@
  * told with the frames; what comes faster than that is counted and not kept.
  */
 
-import { sampledCall } from "../core/run/stats/samples.ts";
+import { sampledCall } from "../core/load/stats/samples.ts";
 import { type CallRecord, hasFirstByte } from "../protocols/protocol.ts";
 import { idsOf } from "../protocols/trace-context.ts";
 

@@ -1,7 +1,7 @@
 /** A workflow definition in the form the loop wants: layers of steps with indices instead of names. */
 
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import { NameTable } from "../core/run/stats/names.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import { NameTable } from "../core/load/stats/names.ts";
 import type { CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import {
   type CheckDefinition,

@@ -5,7 +5,7 @@
 
 import { format } from "node:util";
 import { Defect } from "../core/base/assert.ts";
-import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
+import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
 import { Complaints } from "./complaints.ts";
 import { Core } from "./core.ts";
 import { IterationEnd } from "./iteration-end.ts";

@@ -4,7 +4,7 @@
  * stays with its job.
  */
 
-import type { CoreEvent } from "../core/run/job/core-messages.ts";
+import type { CoreEvent } from "../core/load/job/core-messages.ts";
 import { CoreProcess, type SpawnAs } from "./core-process.ts";
 
 interface CoreHandlers {

@@ -3,7 +3,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
+import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
 
 /** Another user than that of this process, and his variables. */
 export interface SpawnAs {

@@ -11,10 +11,10 @@ import type {
   CoreVitals,
   PartFault,
   Problem,
-} from "../core/run/job/core-messages.ts";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { unthrottled } from "../core/run/plan/load.ts";
+} from "../core/load/job/core-messages.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import type { WorkflowManifest } from "../core/load/job/manifest.ts";
+import { unthrottled } from "../core/load/plan/load.ts";
 import { constantFiles, prepareCalls } from "../protocols/protocol.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";

@@ -8,8 +8,8 @@
  */
 
 import { assertNever } from "../core/base/assert.ts";
-import { provision } from "../core/run/job/provision.ts";
-import { ArrivalClock } from "../core/run/plan/arrivals.ts";
+import { provision } from "../core/load/job/provision.ts";
+import { ArrivalClock } from "../core/load/plan/arrivals.ts";
 import {
   type LoadPlan,
   type Share,
@@ -17,7 +17,7 @@ import {
   shareOfUsers,
   targetRate,
   targetUsers,
-} from "../core/run/plan/load.ts";
+} from "../core/load/plan/load.ts";
 import { clearTimeout, setImmediate, setTimeout } from "../protocols/net/timers.ts";
 import { MOMENT_SLACK_MS } from "./recorder.ts";
 

@@ -1,9 +1,9 @@
 /** What an execution is given, and whom it tells. */
 
-import type { Problem } from "../core/run/job/core-messages.ts";
-import type { CountedNote } from "../core/run/job/counted-notes.ts";
-import type { Fault } from "../core/run/job/faults.ts";
-import type { LoadPlan, Share } from "../core/run/plan/load.ts";
+import type { Problem } from "../core/load/job/core-messages.ts";
+import type { CountedNote } from "../core/load/job/counted-notes.ts";
+import type { Fault } from "../core/load/job/faults.ts";
+import type { LoadPlan, Share } from "../core/load/plan/load.ts";
 import type { CompiledWorkflow } from "./compiled.ts";
 import type { LoadDriver } from "./drivers.ts";
 import type { FeedSupply } from "./feeds.ts";

@@ -10,8 +10,8 @@
 
 import { deepFreeze } from "../core/base/freeze.ts";
 import { Random } from "../core/base/random.ts";
-import { ITERATIONS_LEASE, type Problem } from "../core/run/job/core-messages.ts";
-import { isOpen, isOpenEnded, planDurationMs, shareName } from "../core/run/plan/load.ts";
+import { ITERATIONS_LEASE, type Problem } from "../core/load/job/core-messages.ts";
+import { isOpen, isOpenEnded, planDurationMs, shareName } from "../core/load/plan/load.ts";
 import { clock } from "../protocols/call.ts";
 import {
   clearInterval,

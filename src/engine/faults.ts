@@ -1,7 +1,7 @@
 /** What went wrong beside the steps, counted: it is in no figure, so the run must not pass. */
 
 import { errorText } from "../core/base/error-text.ts";
-import { type Fault, FaultCounts } from "../core/run/job/faults.ts";
+import { type Fault, FaultCounts } from "../core/load/job/faults.ts";
 import { TimeLimitError } from "./time-limit.ts";
 
 const NOTHING_THREW_GATE = "no code beside the steps threw";

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { ArrivalClock } from "../core/run/plan/arrivals.ts";
-import type { Stage } from "../core/run/plan/load.ts";
+import { ArrivalClock } from "../core/load/plan/arrivals.ts";
+import type { Stage } from "../core/load/plan/load.ts";
 import { InProcessRun } from "../runner/testing/in-process-run.ts";
 import { measure } from "../workflow/custom-result.ts";
 import { feed } from "../workflow/feed.ts";

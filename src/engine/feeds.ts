@@ -1,13 +1,13 @@
 /**
  * The rows of a workflow's feeds on this core. Rows that may repeat are worked out here, without a message
- * (`core/run/plan/row-cycle.ts`). Rows of which no two cores may use the same one are leased ahead: those of order
+ * (`core/load/plan/row-cycle.ts`). Rows of which no two cores may use the same one are leased ahead: those of order
  * "once", and those that `feed.generate` makes of their number.
  */
 
 import type { Random } from "../core/base/random.ts";
-import { feedLease, ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
-import type { Share } from "../core/run/plan/load.ts";
-import { RowCycle } from "../core/run/plan/row-cycle.ts";
+import { feedLease, ITERATIONS_LEASE } from "../core/load/job/core-messages.ts";
+import type { Share } from "../core/load/plan/load.ts";
+import { RowCycle } from "../core/load/plan/row-cycle.ts";
 import type { Feed, RowSource } from "../workflow/feed.ts";
 import { blockSizes, IndexLease, type LeaseRequester } from "./leases.ts";
 import { ShuffledRows } from "./shuffled-rows.ts";

@@ -4,8 +4,8 @@
  */
 
 import { errorText } from "../core/base/error-text.ts";
-import { type CountedNote, CountedNotes } from "../core/run/job/counted-notes.ts";
-import type { Fault } from "../core/run/job/faults.ts";
+import { type CountedNote, CountedNotes } from "../core/load/job/counted-notes.ts";
+import type { Fault } from "../core/load/job/faults.ts";
 import { connectionNotes } from "../protocols/protocol.ts";
 import { Complaints } from "./complaints.ts";
 import { Faults } from "./faults.ts";

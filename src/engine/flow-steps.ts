@@ -1,6 +1,6 @@
 /** The steps of one flow on this core: their names, their numbers, and which tags tell them apart. */
 
-import { PHASE_TAG, UNNAMED_MAX } from "../core/run/stats/names.ts";
+import { PHASE_TAG, UNNAMED_MAX } from "../core/load/stats/names.ts";
 import type { ClientCall } from "../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 import type { Recorder } from "./recorder.ts";

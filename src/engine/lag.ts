@@ -4,7 +4,7 @@
  */
 
 import inspector from "node:inspector";
-import type { CoreVitals } from "../core/run/job/core-messages.ts";
+import type { CoreVitals } from "../core/load/job/core-messages.ts";
 import { clock } from "../protocols/call.ts";
 import { clearTimeout, setTimeout } from "../protocols/net/timers.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { LeaseAllocator } from "../core/run/execution/lease-allocator.ts";
+import { LeaseAllocator } from "../core/load/execution/lease-allocator.ts";
 import { IndexLease, ticketLease } from "./leases.ts";
 
 const ROWS = "feed:users:";

@@ -8,7 +8,7 @@
  * unused on one core would be missing on another.
  */
 
-import { ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
+import { ITERATIONS_LEASE } from "../core/load/job/core-messages.ts";
 
 export interface LeaseRequester {
   request(name: string, size: number): void;

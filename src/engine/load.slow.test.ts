@@ -1,7 +1,7 @@
 /** Load models on real time, kept short: what is asserted are counts and order, never how fast. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findMetric } from "../core/run/stats/metrics.ts";
+import { findMetric } from "../core/load/stats/metrics.ts";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
 import { http } from "../protocols/http1/index.ts";
 import { InProcessRun, until } from "../runner/testing/in-process-run.ts";

@@ -11,15 +11,15 @@
  */
 
 import { Random } from "../core/base/random.ts";
-import { ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
+import { ITERATIONS_LEASE } from "../core/load/job/core-messages.ts";
 import {
   isOpen,
   isOpenEnded,
   type LoadPlan,
   type Share,
   shareName,
-} from "../core/run/plan/load.ts";
-import { Shares } from "../core/run/plan/shares.ts";
+} from "../core/load/plan/load.ts";
+import { Shares } from "../core/load/plan/shares.ts";
 import { clock } from "../protocols/call.ts";
 import { clearTimeout, setTimeout } from "../protocols/net/timers.ts";
 import { declaredMetrics } from "../workflow/metrics.ts";

@@ -3,8 +3,8 @@
  * manager may lead the job by then, which is asked again; an answer that comes twice counts once.
  */
 
-import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
-import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
+import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
+import type { SharedAnswer, SharedRequest } from "../core/load/job/shared-values.ts";
 
 type LeaseEvent = Extract<CoreEvent, { kind: "lease" }>;
 

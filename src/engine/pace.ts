@@ -1,8 +1,8 @@
 /** When a user of a closed model may begin again: think time, pacing, and the throttle of all users. */
 
 import type { Random } from "../core/base/random.ts";
-import type { LoadPlan, Share } from "../core/run/plan/load.ts";
-import { shareOfRate, Throttle } from "../core/run/plan/throttle.ts";
+import type { LoadPlan, Share } from "../core/load/plan/load.ts";
+import { shareOfRate, Throttle } from "../core/load/plan/throttle.ts";
 import type { PaceOptions } from "../workflow/options.ts";
 
 /** A virtual user, or a place in a mix. */

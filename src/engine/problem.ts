@@ -4,7 +4,7 @@ import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorText } from "../core/base/error-text.ts";
 import { maskCredentials } from "../core/base/mask-credentials.ts";
-import type { Problem } from "../core/run/job/core-messages.ts";
+import type { Problem } from "../core/load/job/core-messages.ts";
 import { DefinitionError } from "../workflow/errors.ts";
 
 /** Folders of this package's code, built and as the source maps name it; frames there are not the user's. */

@@ -1,6 +1,6 @@
 /** The values a workflow hands to others when its users are done. (CTX-7) */
 
-import { heaviestPath, PROVIDED_BYTES_MAX, valueBytes } from "../core/run/job/value-size.ts";
+import { heaviestPath, PROVIDED_BYTES_MAX, valueBytes } from "../core/load/job/value-size.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 
 export function provide(

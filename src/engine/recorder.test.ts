@@ -1,9 +1,9 @@
 /** What is recorded of a call, by the moments it was due, began and ended. */
 
 import { expect, it } from "vitest";
-import { FrameMerger } from "../core/run/stats/frame-merger.ts";
-import type { StepTotals } from "../core/run/stats/step-stats.ts";
-import type { WorkflowStats } from "../core/run/stats/workflow-stats.ts";
+import { FrameMerger } from "../core/load/stats/frame-merger.ts";
+import type { StepTotals } from "../core/load/stats/step-stats.ts";
+import type { WorkflowStats } from "../core/load/stats/workflow-stats.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
 import { CustomResult } from "../workflow/custom-result.ts";
 import { Iteration } from "./iteration.ts";

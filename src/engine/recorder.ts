@@ -1,17 +1,17 @@
 /**
  * What one execution measures on this core: which calls count, where, and in which window of time.
- * Counting itself is `core/run/stats/stats-recorder.ts`.
+ * Counting itself is `core/load/stats/stats-recorder.ts`.
  */
 
 import { formatDuration } from "../core/base/duration.ts";
-import { WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
-import type { Tags } from "../core/run/stats/names.ts";
-import { sampledCall, sampledText } from "../core/run/stats/samples.ts";
-import { StatsRecorder } from "../core/run/stats/stats-recorder.ts";
-import type { StepRecorder } from "../core/run/stats/step-stats.ts";
-import { UNANSWERED } from "../core/run/stats/unanswered.ts";
-import { WINDOW_MS } from "../core/run/stats/window-store.ts";
-import type { Moment, WorkflowStats } from "../core/run/stats/workflow-stats.ts";
+import { WHOLE_ITERATION } from "../core/load/stats/group-stats.ts";
+import type { Tags } from "../core/load/stats/names.ts";
+import { sampledCall, sampledText } from "../core/load/stats/samples.ts";
+import { StatsRecorder } from "../core/load/stats/stats-recorder.ts";
+import type { StepRecorder } from "../core/load/stats/step-stats.ts";
+import { UNANSWERED } from "../core/load/stats/unanswered.ts";
+import { WINDOW_MS } from "../core/load/stats/window-store.ts";
+import type { Moment, WorkflowStats } from "../core/load/stats/workflow-stats.ts";
 import { clock } from "../protocols/call.ts";
 import {
   type CallRecord,

@@ -3,7 +3,7 @@
  * again what the one before may not have been able to, and hears again what was answered.
  */
 
-import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
+import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
 
 type Once = "prepare" | "setup" | "start" | "teardown";
 

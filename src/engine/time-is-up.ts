@@ -1,8 +1,8 @@
 /** What it means that time, not the work itself, ended a plan: the rule that is broken, and how. */
 
 import { formatDuration } from "../core/base/duration.ts";
-import type { Fault } from "../core/run/job/faults.ts";
-import type { LoadPlan } from "../core/run/plan/load.ts";
+import type { Fault } from "../core/load/job/faults.ts";
+import type { LoadPlan } from "../core/load/plan/load.ts";
 
 /** Every core says the same: it is one fault. */
 export function timeIsUpFault(plan: LoadPlan): Fault | null {

@@ -5,7 +5,7 @@
 
 import { formatDuration } from "../core/base/duration.ts";
 import { errorText } from "../core/base/error-text.ts";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
 import type { CallResult, CallSettings } from "../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 import { compile } from "./compiled.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Random } from "../core/base/random.ts";
-import { planVusMax } from "../core/run/plan/load.ts";
-import { splitPlan } from "../core/run/plan/split.ts";
+import { planVusMax } from "../core/load/plan/load.ts";
+import { splitPlan } from "../core/load/plan/split.ts";
 import { UserIds } from "./user-ids.ts";
 
 const load = { kind: "perUser", vus: 13, iterations: 1, durationMsMax: 1 } as const;

@@ -4,7 +4,7 @@
  * of a user that ended is given to the next that begins.
  */
 
-import type { Share } from "../core/run/plan/load.ts";
+import type { Share } from "../core/load/plan/load.ts";
 
 export class UserIds {
   readonly #share: Share;

@@ -1,7 +1,7 @@
 /** The links of a process on real streams: their effects are carried out, and what happens is told. */
 
 import { assertNever } from "../core/base/assert.ts";
-import type { LinkEffect, LinkInput, StreamId } from "../core/tiers/link/types.ts";
+import type { LinkEffect, LinkInput, StreamId } from "../core/cluster/link/types.ts";
 import type { ByteStream, ByteStreamPort } from "./ports/byte-stream.ts";
 
 export class StreamDriver {

@@ -1,8 +1,8 @@
 /** What a ledger node writes into its audit log, besides what the log of every job says. (AD-20.6) */
 
+import type { Steered } from "../core/cluster/node/steering.ts";
 import type { JobAborted, JobCancellationRequested } from "../core/ledger/job/events.ts";
 import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
-import type { Steered } from "../core/tiers/process/steering.ts";
 import type { AuditEvent, AuditRequester } from "../host/ports/audit.ts";
 
 type Cancel = JobCancellationRequested | JobAborted;

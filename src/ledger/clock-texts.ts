@@ -1,7 +1,7 @@
 /** What `readyz` says of a clock that is wrong. */
 
 import { formatDuration } from "../core/base/duration.ts";
-import type { PeerClocks } from "../core/tiers/process/peer-clocks.ts";
+import type { PeerClocks } from "../core/cluster/node/peer-clocks.ts";
 
 const REMEDY = 'see "Clocks" in docs/operate/deploy.md';
 

@@ -4,9 +4,9 @@
  * it gets its next operation at once: it would stand idle until the turn ends.
  */
 
+import type { LinkEffect } from "../core/cluster/link/types.ts";
+import type { GateProcessEffect, GateProcessInput } from "../core/cluster/node/gate-process.ts";
 import type { FileEffect, FileResult } from "../core/ledger/log/files.ts";
-import type { LinkEffect } from "../core/tiers/link/types.ts";
-import type { GateProcessEffect, GateProcessInput } from "../core/tiers/process/gate-process.ts";
 import { type BatchDriven, type BatchMachine, Loop } from "../host/loop.ts";
 import type { ByteStreamPort } from "../host/ports/byte-stream.ts";
 import type { Clock } from "../host/ports/clock.ts";

@@ -1,11 +1,11 @@
 /** What the ledger's machine is told of the network: who it is, whom it calls, with which keys. */
 
 import { randomBytes } from "node:crypto";
-import { QUEUE_LIMITS } from "../core/tiers/link/limits.ts";
-import { LINK_RULES } from "../core/tiers/link/rules.ts";
-import { describeLedger } from "../core/tiers/process/describe-ledger.ts";
-import type { LedgerPeersOptions } from "../core/tiers/process/ledger-peers.ts";
-import { PROCESS_RULES } from "../core/tiers/process/rules.ts";
+import { QUEUE_LIMITS } from "../core/cluster/link/limits.ts";
+import { LINK_RULES } from "../core/cluster/link/rules.ts";
+import { describeLedger } from "../core/cluster/node/describe-ledger.ts";
+import type { LedgerPeersOptions } from "../core/cluster/node/ledger-peers.ts";
+import { PROCESS_RULES } from "../core/cluster/node/rules.ts";
 import { deflate } from "../host/deflate.ts";
 import { nodeAead } from "../host/node-aead.ts";
 import type { Log } from "../host/ports/log.ts";

@@ -1,13 +1,13 @@
 /** What an operator asks of a node: its groups, its log, its peers, how it feels. */
 
 import type { NodeId } from "../core/base/ids.ts";
+import { describeLedger } from "../core/cluster/node/describe-ledger.ts";
+import type { LedgerMachine } from "../core/cluster/node/ledger-machine.ts";
+import type { PeerView, ProcessCounts } from "../core/cluster/node/types.ts";
 import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { LogView } from "../core/ledger/log/log.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerStatus } from "../core/ledger/node/types.ts";
-import { describeLedger } from "../core/tiers/process/describe-ledger.ts";
-import type { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
-import type { PeerView, ProcessCounts } from "../core/tiers/process/types.ts";
 import type { AuditCounts } from "../host/ports/audit.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import type { Driver } from "./driver.ts";

@@ -1,9 +1,9 @@
 /** Latencies of a summary as cells of our histogram, to be added, taken from each other and asked for figures. */
 
-import { QUANTILES } from "../core/run/results/figures.ts";
-import type { Distribution, HistogramSummary } from "../core/run/results/model.ts";
-import { cellHigh, cellLow, cellOf } from "../core/run/stats/histogram.ts";
-import { SparseCells } from "../core/run/stats/sparse-cells.ts";
+import { QUANTILES } from "../core/load/results/figures.ts";
+import type { Distribution, HistogramSummary } from "../core/load/results/model.ts";
+import { cellHigh, cellLow, cellOf } from "../core/load/stats/histogram.ts";
+import { SparseCells } from "../core/load/stats/sparse-cells.ts";
 
 /** Several histograms of three digits as one. */
 export function cellsOf(histograms: readonly HistogramSummary[]): SparseCells {

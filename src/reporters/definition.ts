@@ -1,6 +1,6 @@
 /** What there is to know of a back-end before it is used: `hyperscale reporters` shows it, and opens by it. */
 
-import type { RunSummary } from "../core/run/results/model.ts";
+import type { RunSummary } from "../core/load/results/model.ts";
 import { summaryFrame } from "./frame.ts";
 import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, INTERVAL_MS_MAX, INTERVAL_MS_MIN } from "./limits.ts";
 import { Delivery, type Transport } from "./pipeline/delivery.ts";

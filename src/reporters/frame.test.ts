@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { StepSummary } from "../core/run/results/model.ts";
-import { syntheticRun } from "../core/run/results/testing/synthetic-run.ts";
-import type { SparseCells } from "../core/run/stats/sparse-cells.ts";
+import type { StepSummary } from "../core/load/results/model.ts";
+import { syntheticRun } from "../core/load/results/testing/synthetic-run.ts";
+import type { SparseCells } from "../core/load/stats/sparse-cells.ts";
 import { cellsOf } from "./cells.ts";
 import { FrameBuilder, summaryFrame } from "./frame.ts";
 import type { Frame, Point } from "./reporter.ts";

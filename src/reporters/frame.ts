@@ -11,16 +11,16 @@ import {
   figuresOf,
   STEP_FIGURES,
   TOTAL_FIGURES,
-} from "../core/run/results/figures.ts";
-import type { RunProgress } from "../core/run/results/live.ts";
+} from "../core/load/results/figures.ts";
+import type { RunProgress } from "../core/load/results/live.ts";
 import type {
   Distribution,
   MetricSummary,
   RunSummary,
   StepSummary,
   WorkflowSummary,
-} from "../core/run/results/model.ts";
-import { SparseCells } from "../core/run/stats/sparse-cells.ts";
+} from "../core/load/results/model.ts";
+import { SparseCells } from "../core/load/stats/sparse-cells.ts";
 import { cellsOf, figuresOfCells } from "./cells.ts";
 import { KnownLabels, type Labels, labelsKey } from "./labels.ts";
 import type { Frame, Point, PointScope } from "./reporter.ts";

@@ -6,9 +6,9 @@
  * A reporter never changes the verdict of a run (REP-5): what goes wrong is said with its name.
  */
 
-import type { FigureUnit } from "../core/run/results/figures.ts";
-import type { Distribution, RunSummary, Verdict } from "../core/run/results/model.ts";
-import type { SparseCells } from "../core/run/stats/sparse-cells.ts";
+import type { FigureUnit } from "../core/load/results/figures.ts";
+import type { Distribution, RunSummary, Verdict } from "../core/load/results/model.ts";
+import type { SparseCells } from "../core/load/stats/sparse-cells.ts";
 
 /** The run, before anything of it is measured. */
 export type RunInfo = Pick<RunSummary, "name" | "title" | "tags">;

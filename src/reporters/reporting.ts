@@ -4,8 +4,8 @@
  */
 
 import { errorText } from "../core/base/error-text.ts";
-import type { RunProgress } from "../core/run/results/live.ts";
-import type { ReportOutcome, RunSummary } from "../core/run/results/model.ts";
+import type { RunProgress } from "../core/load/results/live.ts";
+import type { ReportOutcome, RunSummary } from "../core/load/results/model.ts";
 import { FrameBuilder } from "./frame.ts";
 import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, START_MS_MAX } from "./limits.ts";
 import type { Frame, Reporter, RunInfo, SampledCalls, WorkflowPhase } from "./reporter.ts";

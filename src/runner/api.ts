@@ -6,9 +6,9 @@
  */
 
 import { maskCredentials } from "../core/base/mask-credentials.ts";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { LiveRun, RunControl } from "../core/run/results/live.ts";
-import type { RunSummary } from "../core/run/results/model.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import type { LiveRun, RunControl } from "../core/load/results/live.ts";
+import type { RunSummary } from "../core/load/results/model.ts";
 import type { Bundle } from "./bundle.ts";
 import { RunError } from "./errors.ts";
 import { EventQueue } from "./event-queue.ts";

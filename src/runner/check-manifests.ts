@@ -1,9 +1,9 @@
 /** What can be said about the workflows of a file before they run, in the words of the command line. */
 
-import type { Problem } from "../core/run/job/core-messages.ts";
-import { validateManifests, type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
-import { unknownName, type WrittenTexts } from "../core/run/results/threshold-names.ts";
-import { parseThreshold } from "../core/run/results/thresholds.ts";
+import type { Problem } from "../core/load/job/core-messages.ts";
+import { validateManifests, type WorkflowManifest, withParts } from "../core/load/job/manifest.ts";
+import { unknownName, type WrittenTexts } from "../core/load/results/threshold-names.ts";
+import { parseThreshold } from "../core/load/results/thresholds.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import { RunError } from "./errors.ts";
 

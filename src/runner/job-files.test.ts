@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { JOB_FILES_MAX } from "../core/tiers/messages.ts";
+import { JOB_FILES_MAX } from "../core/cluster/messages.ts";
 import { jobFiles } from "./job-files.ts";
 
 describe("files of a job", () => {

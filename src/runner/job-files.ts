@@ -8,8 +8,8 @@ import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { errorText } from "../core/base/error-text.ts";
-import { formatBytes } from "../core/run/results/format.ts";
-import { type Artifact, BLOB_BYTES_MAX, JOB_FILES_MAX } from "../core/tiers/messages.ts";
+import { type Artifact, BLOB_BYTES_MAX, JOB_FILES_MAX } from "../core/cluster/messages.ts";
+import { formatBytes } from "../core/load/results/format.ts";
 import { RunError } from "./errors.ts";
 
 export interface JobModule {

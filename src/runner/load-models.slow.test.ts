@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { stairs } from "../core/run/plan/stairs.ts";
+import { stairs } from "../core/load/plan/stairs.ts";
 import { http } from "../protocols/http1/index.ts";
 import { measure } from "../workflow/custom-result.ts";
 import { flow } from "../workflow/flow.ts";

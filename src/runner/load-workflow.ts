@@ -1,7 +1,7 @@
 /** What a bundled workflow says of itself when one executor core here loads it: nothing is run. */
 
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import type { WorkflowManifest } from "../core/load/job/manifest.ts";
 import { CoreProcess } from "../engine/core-process.ts";
 import { LOAD_TIMEOUT_MS, loadedTooLate, placedIn } from "./check-manifests.ts";
 import { RunError } from "./errors.ts";

@@ -3,8 +3,8 @@
 import { type Duration, parseDuration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
 import { parseShare, type Share } from "../core/base/share.ts";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import { parseThreshold } from "../core/run/results/thresholds.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import { parseThreshold } from "../core/load/results/thresholds.ts";
 import type { Reporter } from "../reporters/reporter.ts";
 import { RunError } from "./errors.ts";
 

@@ -9,17 +9,17 @@
 
 import { randomUUID } from "node:crypto";
 import os from "node:os";
-import { Agreement } from "../core/run/execution/agreement.ts";
-import { type RunEffect, type RunInput, RunMachine } from "../core/run/execution/run-machine.ts";
-import { mostOnOneCore, mostToOneTarget } from "../core/run/job/connections.ts";
-import type { CoreEvent } from "../core/run/job/core-messages.ts";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { slotsOf } from "../core/run/job/slots.ts";
-import { planVusMax } from "../core/run/plan/load.ts";
-import type { LiveRun, RunControl } from "../core/run/results/live.ts";
-import type { RunSummary } from "../core/run/results/model.ts";
-import { RunAggregate } from "../core/run/results/run-aggregate.ts";
+import { Agreement } from "../core/load/execution/agreement.ts";
+import { type RunEffect, type RunInput, RunMachine } from "../core/load/execution/run-machine.ts";
+import { mostOnOneCore, mostToOneTarget } from "../core/load/job/connections.ts";
+import type { CoreEvent } from "../core/load/job/core-messages.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import type { WorkflowManifest } from "../core/load/job/manifest.ts";
+import { slotsOf } from "../core/load/job/slots.ts";
+import { planVusMax } from "../core/load/plan/load.ts";
+import type { LiveRun, RunControl } from "../core/load/results/live.ts";
+import type { RunSummary } from "../core/load/results/model.ts";
+import { RunAggregate } from "../core/load/results/run-aggregate.ts";
 import { CoreProcess } from "../engine/core-process.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { Reporting } from "../reporters/reporting.ts";

@@ -1,7 +1,7 @@
 /** `run --trace`: one iteration of each flow of a file in one executor core, instead of a run. */
 
-import type { CoreEvent } from "../core/run/job/core-messages.ts";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
+import type { CoreEvent } from "../core/load/job/core-messages.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
 import { CoreProcess } from "../engine/core-process.ts";
 import type { Bundle } from "./bundle.ts";
 import { placed } from "./check-manifests.ts";

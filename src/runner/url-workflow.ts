@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
 import type { Bundle } from "./bundle.ts";
 import { RunError } from "./errors.ts";
 import type { RunOptions } from "./run-options.ts";

@@ -3,8 +3,8 @@
  * cores tell it. Reporters make spans of that; a run without reporters has none of this.
  */
 
-import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
+import type { WorkflowManifest } from "../core/load/job/manifest.ts";
 import type { WorkflowPhase } from "../reporters/reporter.ts";
 
 type PhaseName = WorkflowPhase["name"];

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { WrittenTexts } from "../core/run/results/threshold-names.ts";
+import type { WrittenTexts } from "../core/load/results/threshold-names.ts";
 
 /** The map at the end of the bundle holds every source once more. */
 const MAP_COMMENT = "\n//# sourceMappingURL=";

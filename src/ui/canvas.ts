@@ -4,7 +4,7 @@
  * and only what moves smoothly (clock, progress) is drawn anew. Whatever a key changes shows at once.
  */
 
-import type { LiveRun } from "../core/run/results/live.ts";
+import type { LiveRun } from "../core/load/results/live.ts";
 import { drawDashboard, drawMoving } from "./dashboard.ts";
 import { Grid, type Rect } from "./grid.ts";
 import type { Scene } from "./scene.ts";

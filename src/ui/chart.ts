@@ -5,9 +5,9 @@
  */
 
 import { padded, textWidth } from "../core/base/terminal-text.ts";
-import { asTick, formatCompactNumber, formatMs } from "../core/run/results/format.ts";
-import type { Series } from "../core/run/results/model.ts";
-import { linearTicks, logTicks } from "../core/run/results/ticks.ts";
+import { asTick, formatCompactNumber, formatMs } from "../core/load/results/format.ts";
+import type { Series } from "../core/load/results/model.ts";
+import { linearTicks, logTicks } from "../core/load/results/ticks.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { GAP, logRange, peakColumns, rateColumns } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";

@@ -10,10 +10,10 @@ import {
   formatCount,
   formatNumber,
   formatPercent,
-} from "../core/run/results/format.ts";
-import { generatorTitle } from "../core/run/results/generator-health.ts";
-import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/run/results/live.ts";
-import type { RunSummary } from "../core/run/results/model.ts";
+} from "../core/load/results/format.ts";
+import { generatorTitle } from "../core/load/results/generator-health.ts";
+import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/load/results/live.ts";
+import type { RunSummary } from "../core/load/results/model.ts";
 import { endLines } from "./end.ts";
 import { pace, percentiles, users } from "./figures-line.ts";
 import { linesToText } from "./lines.ts";

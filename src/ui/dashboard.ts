@@ -22,8 +22,8 @@ import {
   formatCompactPercent,
   formatCompactRate,
   formatMs,
-} from "../core/run/results/format.ts";
-import type { LiveRun } from "../core/run/results/live.ts";
+} from "../core/load/results/format.ts";
+import type { LiveRun } from "../core/load/results/live.ts";
 import { drawLatencyChart, drawRateChart } from "./chart.ts";
 import { drawRule, drawSpans } from "./draw.ts";
 import { Grid, type Rect } from "./grid.ts";

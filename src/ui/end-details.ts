@@ -9,8 +9,8 @@ import {
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../core/run/results/format.ts";
-import { metricFigures } from "../core/run/results/metric-figures.ts";
+} from "../core/load/results/format.ts";
+import { metricFigures } from "../core/load/results/metric-figures.ts";
 import type {
   Distribution,
   ErrorSample,
@@ -18,7 +18,7 @@ import type {
   RunSummary,
   StepSummary,
   WorkflowSummary,
-} from "../core/run/results/model.ts";
+} from "../core/load/results/model.ts";
 import { type Line, line, type Span, span } from "./lines.ts";
 import { totals } from "./side-panels.ts";
 import { Style, type StyleId } from "./style.ts";

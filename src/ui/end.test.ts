@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clean } from "../core/base/terminal-text.ts";
-import { marginText } from "../core/run/results/margin.ts";
-import type { RunSummary } from "../core/run/results/model.ts";
-import { syntheticJob } from "../core/run/results/testing/synthetic-job.ts";
+import { marginText } from "../core/load/results/margin.ts";
+import type { RunSummary } from "../core/load/results/model.ts";
+import { syntheticJob } from "../core/load/results/testing/synthetic-job.ts";
 import { endLines } from "./end.ts";
 import { linesToText, lineWidth } from "./lines.ts";
 import { sgrTable } from "./style.ts";

@@ -5,7 +5,7 @@
  */
 
 import { clean, shorten, wrap } from "../core/base/terminal-text.ts";
-import { doubtOf, isRejected, trustOf } from "../core/run/results/doubt.ts";
+import { doubtOf, isRejected, trustOf } from "../core/load/results/doubt.ts";
 import {
   formatCount,
   formatCounted,
@@ -14,18 +14,18 @@ import {
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../core/run/results/format.ts";
-import { generatorTitle } from "../core/run/results/generator-health.ts";
-import type { RunEnd } from "../core/run/results/live.ts";
-import { marginText } from "../core/run/results/margin.ts";
+} from "../core/load/results/format.ts";
+import { generatorTitle } from "../core/load/results/generator-health.ts";
+import type { RunEnd } from "../core/load/results/live.ts";
+import { marginText } from "../core/load/results/margin.ts";
 import type {
   Loss,
   RunSummary,
   ThresholdOutcome,
   Totals,
   Verdict,
-} from "../core/run/results/model.ts";
-import { partialOf } from "../core/run/results/partial.ts";
+} from "../core/load/results/model.ts";
+import { partialOf } from "../core/load/results/partial.ts";
 import { detailLines } from "./end-details.ts";
 import { type Line, line, span } from "./lines.ts";
 import { Style, type StyleId } from "./style.ts";

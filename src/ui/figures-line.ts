@@ -6,8 +6,8 @@ import {
   formatMs,
   formatRate,
   virtualUsers,
-} from "../core/run/results/format.ts";
-import type { LiveRun, LiveStep, LiveWorkflow } from "../core/run/results/live.ts";
+} from "../core/load/results/format.ts";
+import type { LiveRun, LiveStep, LiveWorkflow } from "../core/load/results/live.ts";
 
 export interface Figures
   extends Pick<

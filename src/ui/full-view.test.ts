@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RunControl } from "../core/run/results/live.ts";
+import type { RunControl } from "../core/load/results/live.ts";
 import { FullView, MESSAGES_MAX } from "./full-view.ts";
 import type { ReportWish } from "./ports.ts";
 import { ENTER, LEAVE } from "./screen.ts";

@@ -6,7 +6,7 @@
 
 import { assertNever } from "../core/base/assert.ts";
 import { clean } from "../core/base/terminal-text.ts";
-import type { LiveRun, RunControl, RunEnd, RunView } from "../core/run/results/live.ts";
+import type { LiveRun, RunControl, RunEnd, RunView } from "../core/load/results/live.ts";
 import { LiveCanvas } from "./canvas.ts";
 import { endLines } from "./end.ts";
 import type { Grid } from "./grid.ts";

@@ -4,9 +4,9 @@
  */
 
 import { textWidth } from "../core/base/terminal-text.ts";
-import { asTick, formatMs, formatPercent } from "../core/run/results/format.ts";
-import type { StepSummary } from "../core/run/results/model.ts";
-import { logTicks } from "../core/run/results/ticks.ts";
+import { asTick, formatMs, formatPercent } from "../core/load/results/format.ts";
+import type { StepSummary } from "../core/load/results/model.ts";
+import { logTicks } from "../core/load/results/ticks.ts";
 import { drawLabels, EIGHTHS, plotOf } from "./chart.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { logRange } from "./series.ts";

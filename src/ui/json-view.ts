@@ -3,7 +3,7 @@
  * as they come, which job of a cluster it is, and the end. What the fields mean is in docs/guide/terminal.md.
  */
 
-import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../core/run/results/live.ts";
+import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../core/load/results/live.ts";
 import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
 
 const FIGURES_MS = 1_000;

@@ -11,8 +11,8 @@ import {
   formatCompactNumber,
   formatCompactRate,
   virtualUsers,
-} from "../core/run/results/format.ts";
-import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
+} from "../core/load/results/format.ts";
+import type { LiveRun, LiveWorkflow, RunPhase } from "../core/load/results/live.ts";
 import { drawBar, drawSpans, type Ink, spansWidth } from "./draw.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { pageOf, type Scene, summaryOf } from "./scene.ts";

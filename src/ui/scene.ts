@@ -4,8 +4,8 @@
  * (run, scene, size); `History` derives from successive updates what one update does not hold.
  */
 
-import type { LiveRun, LiveStep, LiveWorkflow } from "../core/run/results/live.ts";
-import type { StepSummary, WorkflowSummary } from "../core/run/results/model.ts";
+import type { LiveRun, LiveStep, LiveWorkflow } from "../core/load/results/live.ts";
+import type { StepSummary, WorkflowSummary } from "../core/load/results/model.ts";
 import type { TargetPoint } from "./chart.ts";
 
 /** How long each step or page is shown when there are more than fit. (TUI-3) */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Series } from "../core/run/results/model.ts";
-import { logTicks } from "../core/run/results/ticks.ts";
+import type { Series } from "../core/load/results/model.ts";
+import { logTicks } from "../core/load/results/ticks.ts";
 import { logRange, peakColumns, rateColumns, timeSpan } from "./series.ts";
 
 function seriesOf(

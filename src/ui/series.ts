@@ -5,7 +5,7 @@
  * of one step, so that peaks survive on a small screen.
  */
 
-import type { Series } from "../core/run/results/model.ts";
+import type { Series } from "../core/load/results/model.ts";
 
 /** No value in this column. */
 export const GAP = Number.NaN;

@@ -12,8 +12,8 @@ import {
   formatMs,
   formatPercent,
   formatSeconds,
-} from "../core/run/results/format.ts";
-import type { LiveRun } from "../core/run/results/live.ts";
+} from "../core/load/results/format.ts";
+import type { LiveRun } from "../core/load/results/live.ts";
 import { drawBar, drawRule, drawSpans } from "./draw.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { pageOf, type Scene, stepRows } from "./scene.ts";

@@ -10,9 +10,9 @@ import {
   formatCompactRate,
   formatCount,
   formatMs,
-} from "../core/run/results/format.ts";
-import type { LiveRun } from "../core/run/results/live.ts";
-import type { Distribution } from "../core/run/results/model.ts";
+} from "../core/load/results/format.ts";
+import type { LiveRun } from "../core/load/results/live.ts";
+import type { Distribution } from "../core/load/results/model.ts";
 import { drawSpark } from "./chart.ts";
 import { drawRule } from "./draw.ts";
 import type { Grid, Rect } from "./grid.ts";

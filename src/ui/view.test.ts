@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LiveRun } from "../core/run/results/live.ts";
+import type { LiveRun } from "../core/load/results/live.ts";
 import { HEARTBEAT_MS, heartbeat } from "./ci-view.ts";
 import { parseKeys } from "./keys.ts";
 import { colorDepth, type Environment } from "./style.ts";

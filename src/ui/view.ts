@@ -4,7 +4,7 @@
  * gives plain lines too (TUI-6): a picture in a log file helps nobody.
  */
 
-import type { RunView } from "../core/run/results/live.ts";
+import type { RunView } from "../core/load/results/live.ts";
 import { CiView } from "./ci-view.ts";
 import { FullView } from "./full-view.ts";
 import { JsonView } from "./json-view.ts";

@@ -4,8 +4,8 @@
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
-import type { ElectionPacket } from "../core/cluster/election/messages.ts";
-import type { SwimDatagram } from "../core/cluster/swim/messages.ts";
+import type { ElectionPacket } from "../core/membership/election/messages.ts";
+import type { SwimDatagram } from "../core/membership/swim/messages.ts";
 import { electionPacket, swimDatagram } from "./messages/membership.ts";
 import type { Decoded } from "./schema.ts";
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { ByteWriter } from "../core/base/bytes.ts";
 import { Random } from "../core/base/random.ts";
-import type { Update } from "../core/cluster/swim/messages.ts";
+import type { Update } from "../core/membership/swim/messages.ts";
 import {
   COORDINATE_BYTES_MAX,
   ENVELOPE_BYTES_MAX,
   SEAL_BYTES_MAX,
   updateBytesMax,
-} from "../core/cluster/swim/messages.ts";
+} from "../core/membership/swim/messages.ts";
 import { PEER_ROLES } from "./claims.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "./datagram.ts";
 import { electionPacket, swimDatagram } from "./messages/membership.ts";

@@ -4,15 +4,15 @@
  */
 
 import { didYouMean } from "../core/base/nearest.ts";
-import { layersOf } from "../core/run/job/graph.ts";
-import type { FlowManifest, WorkflowManifest } from "../core/run/job/manifest.ts";
-import { type Priority, parsePriority } from "../core/run/job/partition.ts";
-import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/run/plan/load.ts";
+import { layersOf } from "../core/load/job/graph.ts";
+import type { FlowManifest, WorkflowManifest } from "../core/load/job/manifest.ts";
+import { type Priority, parsePriority } from "../core/load/job/partition.ts";
+import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/load/plan/load.ts";
 import {
   type KnownNames,
   parseThreshold,
   type ThresholdSpec,
-} from "../core/run/results/thresholds.ts";
+} from "../core/load/results/thresholds.ts";
 import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
 import { DefinitionError } from "./errors.ts";

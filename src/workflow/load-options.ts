@@ -5,7 +5,7 @@
 
 import type { Duration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
-import type { LoadPlan, Stage } from "../core/run/plan/load.ts";
+import type { LoadPlan, Stage } from "../core/load/plan/load.ts";
 import { DefinitionError } from "./errors.ts";
 import {
   atLeastZero,

@@ -1,8 +1,8 @@
 /** Flags of the command line against every load model. */
 
 import { expect, it } from "vitest";
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { LoadPlan } from "../core/run/plan/load.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import type { LoadPlan } from "../core/load/plan/load.ts";
 import { http } from "../protocols/http1/index.ts";
 import { manifestOf } from "./definition.ts";
 import { overrideManifest, overridePlan, overrideSettings } from "./overrides.ts";

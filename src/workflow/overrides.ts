@@ -1,8 +1,8 @@
 /** Flags of the command line that replace parts of a file's load model. (`--vus`, `--duration`, `--rate`, …) */
 
-import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/run/plan/load.ts";
+import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
+import type { WorkflowManifest } from "../core/load/job/manifest.ts";
+import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/load/plan/load.ts";
 import type { CallSettings } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
 import { planOf } from "./load-options.ts";

@@ -11,8 +11,8 @@ import {
   type SharedAnswer,
   type SharedRequest,
   SharedValues,
-} from "../core/run/job/shared-values.ts";
-import { PROVIDED_BYTES_MAX, valueBytes } from "../core/run/job/value-size.ts";
+} from "../core/load/job/shared-values.ts";
+import { PROVIDED_BYTES_MAX, valueBytes } from "../core/load/job/value-size.ts";
 import { DefinitionError } from "./errors.ts";
 
 interface SharedOptions {

@@ -9,12 +9,12 @@
  */
 
 import type { Duration } from "../core/base/duration.ts";
-import type { FiguresOfKind } from "../core/run/results/threshold-names.ts";
+import type { FiguresOfKind } from "../core/load/results/threshold-names.ts";
 import type {
   ThresholdAlias,
   ThresholdFigures,
   ThresholdMetrics,
-} from "../core/run/results/thresholds.ts";
+} from "../core/load/results/thresholds.ts";
 import type { Metric, MetricKind } from "./metrics.ts";
 
 interface ThresholdObject<Text> {

@@ -1,7 +1,7 @@
 /** What a workflow becomes, and what its author is told at run time when it is wrong. */
 
 import { describe, expect, it } from "vitest";
-import { threadRange } from "../core/run/job/partition.ts";
+import { threadRange } from "../core/load/job/partition.ts";
 import { http } from "../protocols/http1/index.ts";
 import { CustomResult, measure } from "./custom-result.ts";
 import { manifestOf } from "./definition.ts";

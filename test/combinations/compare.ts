@@ -5,7 +5,7 @@
  * long its turns took.
  */
 
-import type { StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
+import type { StepSummary, WorkflowSummary } from "../../src/core/load/results/model.ts";
 import { arrivalsOf, dueMs, HANGING_STOP_MS, type Part, ROWS_FEW, WINDOW_MS } from "./grammar.ts";
 import { FAILURES_THRESHOLD, type Ran, THROWS } from "./run.ts";
 import type { Logged } from "./target.ts";

@@ -1,7 +1,7 @@
 /** Every figure of an edge held against the server's log and what its bodies wrote down. */
 
-import type { WorkflowSummary } from "../../src/core/run/results/model.ts";
-import { NAMES_MAX, OTHER_NAME, UNNAMED_MAX } from "../../src/core/run/stats/names.ts";
+import type { WorkflowSummary } from "../../src/core/load/results/model.ts";
+import { NAMES_MAX, OTHER_NAME, UNNAMED_MAX } from "../../src/core/load/stats/names.ts";
 import { EDGE_DURATION_MS } from "./edge-grammar.ts";
 import { type EdgeRan, type EdgeTrail, ordersThreshold } from "./edge-run.ts";
 import { arrivalsOf } from "./grammar.ts";

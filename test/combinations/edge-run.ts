@@ -1,7 +1,7 @@
 /** Runs an edge on real cores; its bodies write down what they did, and the server keeps its log. */
 
-import { ITERATIONS_LEASE } from "../../src/core/run/job/core-messages.ts";
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import { ITERATIONS_LEASE } from "../../src/core/load/job/core-messages.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import { http } from "../../src/protocols/http1/index.ts";
 import { InProcessRun } from "../../src/runner/testing/in-process-run.ts";
 import { feed } from "../../src/workflow/feed.ts";

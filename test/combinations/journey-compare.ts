@@ -8,7 +8,7 @@ import type {
   Distribution,
   StepSummary,
   WorkflowSummary,
-} from "../../src/core/run/results/model.ts";
+} from "../../src/core/load/results/model.ts";
 import { arrivalsOf, ROWS_FEW } from "./grammar.ts";
 import type { Deed, Journey, JourneyFlow } from "./journey-grammar.ts";
 import {

@@ -3,7 +3,7 @@
  * and after, and every call carries a key by which the server's log can be laid beside it.
  */
 
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import { http } from "../../src/protocols/http1/index.ts";
 import { InProcessRun } from "../../src/runner/testing/in-process-run.ts";
 import { CustomResult } from "../../src/workflow/custom-result.ts";

@@ -73,7 +73,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "rate over wrong time",
     edits: [
       {
-        file: "src/core/run/results/summarise.ts",
+        file: "src/core/load/results/summarise.ts",
         from: "ratePerSecond: perSecond(totals.inside.calls, elapsedSeconds)",
         to: "ratePerSecond: perSecond(totals.inside.calls, elapsedSeconds + 0.1)",
       },
@@ -85,7 +85,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "missed arrivals dropped",
     edits: [
       {
-        file: "src/core/run/results/workflow-aggregate.ts",
+        file: "src/core/load/results/workflow-aggregate.ts",
         from: "missed: stats.moment.arrivalsWaiting",
         to: "missed: 0",
       },
@@ -150,7 +150,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "mix share off by 2 %",
     edits: [
       {
-        file: "src/core/run/plan/shares.ts",
+        file: "src/core/load/plan/shares.ts",
         from: "patternOf(wholeNumbers(weights))",
         to:
           "patternOf(wholeNumbers(weights.map((weight, at, all) =>" +
@@ -164,7 +164,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "histogram cell shifted",
     edits: [
       {
-        file: "src/core/run/stats/cell-recorder.ts",
+        file: "src/core/load/stats/cell-recorder.ts",
         from: "const cell = cellOf(value);",
         to: "const cell = cellOf(value) + 1;",
       },
@@ -188,7 +188,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "unanswered calls pass",
     edits: [
       {
-        file: "src/core/run/results/gates.ts",
+        file: "src/core/load/results/gates.ts",
         from: "...(searching ? [] : unansweredGates(workflow, base)),",
         to: "...unansweredGates(workflow, base).slice(9),",
       },
@@ -224,7 +224,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "step that never succeeded passes",
     edits: [
       {
-        file: "src/core/run/results/gates.ts",
+        file: "src/core/load/results/gates.ts",
         from: "const passed = ok > 0 && broken.length === 0;",
         to: "const passed = ok > 0;",
       },
@@ -284,7 +284,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "search blames the next load",
     edits: [
       {
-        file: "src/core/run/plan/breakpoint.ts",
+        file: "src/core/load/plan/breakpoint.ts",
         from: 'this.#enter(probe.held ? "settling" : "draining", probe.toMs);',
         to: 'this.#enter("settling", probe.toMs);',
       },
@@ -296,7 +296,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "rows miss calls of other cores",
     edits: [
       {
-        file: "src/core/run/stats/known-names.ts",
+        file: "src/core/load/stats/known-names.ts",
         from: "if (this.#givenUp === null) return [];",
         to: "if (this.#givenUp !== undefined) return [];",
       },
@@ -332,7 +332,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "planned follows a lost core",
     edits: [
       {
-        file: "src/core/run/results/workflow-summary.ts",
+        file: "src/core/load/results/workflow-summary.ts",
         from: "loadSeries(load, secondsAt, workflow.planned)",
         to: "loadSeries(load, secondsAt, null)",
       },
@@ -344,7 +344,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "no iteration ended, and it passes",
     edits: [
       {
-        file: "src/core/run/results/gates.ts",
+        file: "src/core/load/results/gates.ts",
         from: "if (iterationsInterrupted < begun || unanswered.iterations === begun) return [];",
         to: "if (iterationsInterrupted <= begun) return [];",
       },

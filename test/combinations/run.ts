@@ -1,6 +1,6 @@
 /** Builds the workflows of a combination, runs them on real cores, and gives what there is to compare. */
 
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import { http } from "../../src/protocols/http1/index.ts";
 import { InProcessRun } from "../../src/runner/testing/in-process-run.ts";
 import type { StepContext } from "../../src/workflow/context.ts";

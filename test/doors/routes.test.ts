@@ -21,8 +21,8 @@ import { Background } from "../../src/host/background.ts";
 import type { ControlServer } from "../../src/host/control/server.ts";
 import { keepOwnToken, tokenFor } from "../../src/host/control/token.ts";
 import { ApiServer } from "../../src/ledger/api-server.ts";
-import { AgentServer } from "../../src/tiers/agent/server.ts";
-import { serveWorker } from "../../src/tiers/worker/api.ts";
+import { AgentServer } from "../../src/nodes/agent/server.ts";
+import { serveWorker } from "../../src/nodes/worker/api.ts";
 import { isRoot, needs } from "../needs.ts";
 
 const SECURITY = fileURLToPath(new URL("../../SECURITY.md", import.meta.url));

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inflateRawSync } from "node:zlib";
-import type { RunSummary, StepSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary, StepSummary } from "../../src/core/load/results/model.ts";
 
 const bin = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 

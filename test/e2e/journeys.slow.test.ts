@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import { runFiles } from "../run-files.ts";
 import { sum, until } from "./cli.ts";
 import { type JourneyServer, SEATS, startJourneyServer } from "./journey-server.ts";

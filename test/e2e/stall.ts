@@ -5,7 +5,7 @@
  * in the stall of S seconds, a share q of all is slower than  S · (1 − q · R / (S · rate)).
  */
 
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import { Scratch, until } from "./cli.ts";
 
 export interface StallPlan {

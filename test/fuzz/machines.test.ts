@@ -8,12 +8,12 @@ import { describe, expect, it } from "vitest";
 import { millis } from "../../src/core/base/brand.ts";
 import { COUNTER_JUMP_MAX, COUNTER_MAX, nodeId, term } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { ELECTION_PROFILES } from "../../src/core/cluster/election/config.ts";
-import { Election } from "../../src/core/cluster/election/election.ts";
-import type { ElectionEffect, ElectionInput } from "../../src/core/cluster/election/types.ts";
-import { PACKET_BYTES_MAX } from "../../src/core/cluster/swim/messages.ts";
-import { at, Bench } from "../../src/core/cluster/swim/testing/bench.ts";
-import type { SwimEffect, SwimInput } from "../../src/core/cluster/swim/types.ts";
+import { ELECTION_PROFILES } from "../../src/core/membership/election/config.ts";
+import { Election } from "../../src/core/membership/election/election.ts";
+import type { ElectionEffect, ElectionInput } from "../../src/core/membership/election/types.ts";
+import { PACKET_BYTES_MAX } from "../../src/core/membership/swim/messages.ts";
+import { at, Bench } from "../../src/core/membership/swim/testing/bench.ts";
+import type { SwimEffect, SwimInput } from "../../src/core/membership/swim/types.ts";
 import {
   electionPacket,
   swimDatagram,

@@ -5,8 +5,8 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { LiveRun } from "../../src/core/run/results/live.ts";
-import { syntheticRun } from "../../src/core/run/results/testing/synthetic-run.ts";
+import type { LiveRun } from "../../src/core/load/results/live.ts";
+import { syntheticRun } from "../../src/core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../../src/reporters/registry.ts";
 import { LocalCluster } from "../processes/cluster/local-cluster.ts";
 import { asked, type Case, eventually } from "./measure.ts";

@@ -1,7 +1,7 @@
 /** A run, the way it is sent, and how what a server gives back is compared with its summary. */
 
-import type { RunSummary, StepSummary } from "../../src/core/run/results/model.ts";
-import { syntheticRun } from "../../src/core/run/results/testing/synthetic-run.ts";
+import type { RunSummary, StepSummary } from "../../src/core/load/results/model.ts";
+import { syntheticRun } from "../../src/core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../../src/reporters/registry.ts";
 
 /** As if it had just ended: databases of time series refuse what is old. */

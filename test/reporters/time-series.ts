@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import { asked, type Case, eventually, freshRun, same, send, stepsOf } from "./measure.ts";
 import { freePort, type Program, type RealServer, withServer } from "./servers.ts";
 

@@ -1,9 +1,9 @@
 /** When a threshold was broken, and by whom, told from the windows of a run. */
 
 import { describe, expect, it } from "vitest";
-import type { RunSummary, ThresholdOutcome } from "../../src/core/run/results/model.ts";
-import { syntheticJob } from "../../src/core/run/results/testing/synthetic-job.ts";
-import { syntheticRun } from "../../src/core/run/results/testing/synthetic-run.ts";
+import type { RunSummary, ThresholdOutcome } from "../../src/core/load/results/model.ts";
+import { syntheticJob } from "../../src/core/load/results/testing/synthetic-job.ts";
+import { syntheticRun } from "../../src/core/load/results/testing/synthetic-run.ts";
 import { beyondOf, culpritOf } from "../../web/report/beyond.ts";
 import { clusterEvents } from "../../web/report/cluster-events.ts";
 import { runView } from "../../web/report/run-view.ts";

@@ -1,14 +1,14 @@
 /** A step whose raw samples are kept beside what the product makes of them. */
 
 import { Random } from "../../src/core/base/random.ts";
-import type { LatencyWindows, RunSummary, Series } from "../../src/core/run/results/model.ts";
-import { latencyWindows } from "../../src/core/run/results/over-time.ts";
-import { distribution, histogramSummary } from "../../src/core/run/results/summarise.ts";
-import { syntheticRun } from "../../src/core/run/results/testing/synthetic-run.ts";
-import { summariseSeries } from "../../src/core/run/stats/series.ts";
-import { StepRecorder, StepTotals } from "../../src/core/run/stats/step-stats.ts";
-import { WINDOW_MS, WindowStore } from "../../src/core/run/stats/window-store.ts";
-import { STEP_RULES } from "../../src/core/run/stats/windows.ts";
+import type { LatencyWindows, RunSummary, Series } from "../../src/core/load/results/model.ts";
+import { latencyWindows } from "../../src/core/load/results/over-time.ts";
+import { distribution, histogramSummary } from "../../src/core/load/results/summarise.ts";
+import { syntheticRun } from "../../src/core/load/results/testing/synthetic-run.ts";
+import { summariseSeries } from "../../src/core/load/stats/series.ts";
+import { StepRecorder, StepTotals } from "../../src/core/load/stats/step-stats.ts";
+import { WINDOW_MS, WindowStore } from "../../src/core/load/stats/window-store.ts";
+import { STEP_RULES } from "../../src/core/load/stats/windows.ts";
 
 interface Sample {
   readonly atSeconds: number;

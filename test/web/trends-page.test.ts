@@ -2,7 +2,7 @@
 
 import { createRequire } from "node:module";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { syntheticRun } from "../../src/core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../src/core/load/results/testing/synthetic-run.ts";
 import { trendsHtml } from "../../src/reporters/file/html.ts";
 import { trendPoint } from "../../src/reporters/trends/trends.ts";
 import { chromiumPath, NO_BROWSER, needs } from "../needs.ts";

@@ -1,6 +1,6 @@
 /** What can be done to many tasks at once: to those that were chosen, or to all that fit the filters. */
 
-import { formatCount } from "../../src/core/run/results/format.ts";
+import { formatCount } from "../../src/core/load/results/format.ts";
 import type { Filter } from "./address.ts";
 import { call } from "./api.ts";
 import { useDeeds } from "./confirm.tsx";

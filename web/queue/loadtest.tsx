@@ -1,13 +1,13 @@
 /** A load test as a task: its verdict, whether it is to be trusted, and its figures, live and at the end. */
 
-import { digestOf, verdictText } from "../../src/core/run/results/digest.ts";
+import { digestOf, verdictText } from "../../src/core/load/results/digest.ts";
 import {
   formatClock,
   formatMs,
   formatPercent,
   formatRate,
   virtualUsers,
-} from "../../src/core/run/results/format.ts";
+} from "../../src/core/load/results/format.ts";
 import type { Figures } from "../../src/ui/figures-line.ts";
 import { Alert, Chip, Facts } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";

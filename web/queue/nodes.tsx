@@ -1,6 +1,6 @@
 /** Who is there: nodes, what each can run, and who leads. */
 
-import { formatCount } from "../../src/core/run/results/format.ts";
+import { formatCount } from "../../src/core/load/results/format.ts";
 import type { ClusterStatus, NodeInfo } from "../../src/queue/api/types.ts";
 import { Chip, Tags, type Tone } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";

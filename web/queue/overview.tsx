@@ -1,15 +1,15 @@
 /** How the queue is: counts by state, and what it did over the last hour or day. */
 
 import { useMemo } from "preact/hooks";
-import type { ActivityWindow } from "../../src/core/queue/activity.ts";
-import { TASK_STATES } from "../../src/core/queue/states.ts";
 import {
   formatCompact,
   formatCompactRate,
   formatCount,
   formatMs,
   formatRate,
-} from "../../src/core/run/results/format.ts";
+} from "../../src/core/load/results/format.ts";
+import type { ActivityWindow } from "../../src/core/queue/activity.ts";
+import { TASK_STATES } from "../../src/core/queue/states.ts";
 import type { ClusterStatus, QueueActivity } from "../../src/queue/api/types.ts";
 import { ChartsContext, type ChartsState, rangeText } from "../shared/charts.ts";
 import { type Fragment, useFragment } from "../shared/fragment.ts";

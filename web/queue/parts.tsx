@@ -1,8 +1,8 @@
 /** Pieces of the queue's page: states, times, texts of tasks. */
 
 import type { ComponentChildren } from "preact";
+import { formatMs } from "../../src/core/load/results/format.ts";
 import type { TaskState } from "../../src/core/queue/states.ts";
-import { formatMs } from "../../src/core/run/results/format.ts";
 import type { Task } from "../../src/queue/api/types.ts";
 import { place } from "./address.ts";
 import { nodeNow } from "./api.ts";

@@ -1,7 +1,7 @@
 /** The frame of all views, and what is true of all of them: whether the node answers, and who leads. */
 
 import { useEffect, useState } from "preact/hooks";
-import { formatMs } from "../../src/core/run/results/format.ts";
+import { formatMs } from "../../src/core/load/results/format.ts";
 import type { ClusterStatus } from "../../src/queue/api/types.ts";
 import { FragmentContext, useFragmentState } from "../shared/fragment.ts";
 import { Frame, type FrameSection } from "../shared/frame.tsx";

@@ -1,6 +1,6 @@
 /** Named queues: what waits and runs in each, its limits, and whether it is paused. */
 
-import { formatCount } from "../../src/core/run/results/format.ts";
+import { formatCount } from "../../src/core/load/results/format.ts";
 import type { QueueInfo } from "../../src/queue/api/types.ts";
 import { Chip } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";

@@ -1,9 +1,9 @@
 /** One task: what it is, what it waits for, its attempts with their errors, its words, files and history. */
 
 import { useState } from "preact/hooks";
+import { digestOf } from "../../src/core/load/results/digest.ts";
+import { formatBytes, formatCount, formatMs } from "../../src/core/load/results/format.ts";
 import { attemptText } from "../../src/core/queue/attempts.ts";
-import { digestOf } from "../../src/core/run/results/digest.ts";
-import { formatBytes, formatCount, formatMs } from "../../src/core/run/results/format.ts";
 import type {
   Task,
   TaskAttempt,

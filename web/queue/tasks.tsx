@@ -1,8 +1,8 @@
 /** Tasks, newest first, narrowed by what the address says; page by page, one or many at a time. */
 
 import { useEffect, useState } from "preact/hooks";
+import { formatCount } from "../../src/core/load/results/format.ts";
 import { TASK_STATES, type TaskState } from "../../src/core/queue/states.ts";
-import { formatCount } from "../../src/core/run/results/format.ts";
 import type { ClusterStatus, QueueInfo, Task } from "../../src/queue/api/types.ts";
 import { useFragment } from "../shared/fragment.ts";
 import { type Filter, filterOf, place } from "./address.ts";

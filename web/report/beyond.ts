@@ -3,8 +3,8 @@
  * verdict tells that p99 of the run was too high; these are the stretches in which it was.
  */
 
-import type { ThresholdOutcome } from "../../src/core/run/results/model.ts";
-import { holds, parseThreshold, type Threshold } from "../../src/core/run/results/thresholds.ts";
+import type { ThresholdOutcome } from "../../src/core/load/results/model.ts";
+import { holds, parseThreshold, type Threshold } from "../../src/core/load/results/thresholds.ts";
 import { CHART_WINDOW_MS, sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
 import { PERCENTILES, percentileLine, type Range, sumTracks } from "../shared/tracks.ts";
 import { stepsOf } from "./limits.ts";

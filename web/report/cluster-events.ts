@@ -1,6 +1,6 @@
 /** What happened to a job of a cluster beside its load, as marks of the charts. */
 
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import type { ChartEvent } from "../shared/charts.ts";
 
 /** A change that came from another gate than the one before says that the lead changed, too. */

@@ -5,9 +5,9 @@ import {
   formatMs,
   formatPercent,
   formatRate,
-} from "../../src/core/run/results/format.ts";
-import type { ClusterSummary, Loss, RunSummary } from "../../src/core/run/results/model.ts";
-import { partialOf } from "../../src/core/run/results/partial.ts";
+} from "../../src/core/load/results/format.ts";
+import type { ClusterSummary, Loss, RunSummary } from "../../src/core/load/results/model.ts";
+import { partialOf } from "../../src/core/load/results/partial.ts";
 import { clockAt } from "../shared/clock.ts";
 import { Chip, Failed, Section } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";

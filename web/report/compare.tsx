@@ -1,7 +1,7 @@
 /** This run beside an earlier one: the table of `hyperscale compare`, with its intervals. */
 
 import { assertNever } from "../../src/core/base/assert.ts";
-import { formatPercent } from "../../src/core/run/results/format.ts";
+import { formatPercent } from "../../src/core/load/results/format.ts";
 import type { ComparedRow, RowResult } from "../../src/reporters/compare/compare.ts";
 import {
   changeText,

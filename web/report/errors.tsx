@@ -1,7 +1,7 @@
 /** What went wrong: by kind and step, by status, and what the target said. */
 
-import { formatCount } from "../../src/core/run/results/format.ts";
-import type { ErrorSample } from "../../src/core/run/results/model.ts";
+import { formatCount } from "../../src/core/load/results/format.ts";
+import type { ErrorSample } from "../../src/core/load/results/model.ts";
 import { useCharts } from "../shared/charts.ts";
 import { clockAt } from "../shared/clock.ts";
 import { useFragment } from "../shared/fragment.ts";

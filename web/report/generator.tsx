@@ -6,9 +6,9 @@ import {
   formatCompactPercent,
   formatMs,
   formatPercent,
-} from "../../src/core/run/results/format.ts";
-import { generatorTitle } from "../../src/core/run/results/generator-health.ts";
-import type { CoreHealth } from "../../src/core/run/results/model.ts";
+} from "../../src/core/load/results/format.ts";
+import { generatorTitle } from "../../src/core/load/results/generator-health.ts";
+import type { CoreHealth } from "../../src/core/load/results/model.ts";
 import { Chip, Section, Share } from "../shared/parts.tsx";
 import type { Line } from "../shared/plot.ts";
 import { Table } from "../shared/table.tsx";

@@ -2,8 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
-import { formatMs } from "../../src/core/run/results/format.ts";
-import type { Distribution } from "../../src/core/run/results/model.ts";
+import { formatMs } from "../../src/core/load/results/format.ts";
+import type { Distribution } from "../../src/core/load/results/model.ts";
 import { useCharts } from "../shared/charts.ts";
 import type { Limit } from "../shared/plot.ts";
 import { cssColor, useTheme } from "../shared/theme.ts";

@@ -1,9 +1,9 @@
 /** Latencies of one step: bars over a logarithmic axis, with the percentiles marked. */
 
 import { useRef, useState } from "preact/hooks";
-import { asTick, formatCount, formatMs } from "../../src/core/run/results/format.ts";
-import type { StepSummary } from "../../src/core/run/results/model.ts";
-import { logTicks } from "../../src/core/run/results/ticks.ts";
+import { asTick, formatCount, formatMs } from "../../src/core/load/results/format.ts";
+import type { StepSummary } from "../../src/core/load/results/model.ts";
+import { logTicks } from "../../src/core/load/results/ticks.ts";
 import { type Bucket, bucketsOf } from "../../src/reporters/file/quantiles.ts";
 import { useNear, useWidth } from "../shared/near.ts";
 import { Table, TableToggle } from "../shared/table.tsx";

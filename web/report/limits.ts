@@ -1,7 +1,7 @@
 /** Thresholds as lines of charts: which limit belongs to which latencies. */
 
-import type { RunSummary, ThresholdOutcome } from "../../src/core/run/results/model.ts";
-import { parseThreshold, type Threshold } from "../../src/core/run/results/thresholds.ts";
+import type { RunSummary, ThresholdOutcome } from "../../src/core/load/results/model.ts";
+import { parseThreshold, type Threshold } from "../../src/core/load/results/thresholds.ts";
 import type { Limit } from "../shared/plot.ts";
 import type { StepView } from "./run-view.ts";
 

@@ -1,8 +1,8 @@
 /** Lines of the charts that more than one place draws. */
 
-import { formatMs, formatRate } from "../../src/core/run/results/format.ts";
-import type { Distribution, PhaseMeans } from "../../src/core/run/results/model.ts";
-import type { Percentile } from "../../src/core/run/stats/steady-percentiles.ts";
+import { formatMs, formatRate } from "../../src/core/load/results/format.ts";
+import type { Distribution, PhaseMeans } from "../../src/core/load/results/model.ts";
+import type { Percentile } from "../../src/core/load/stats/steady-percentiles.ts";
 import type { Timeline } from "../../src/reporters/file/timeline.ts";
 import type { Line } from "../shared/plot.ts";
 import {

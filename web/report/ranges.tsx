@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { parseDuration } from "../../src/core/base/duration.ts";
-import { formatCount, formatMs, formatPercent } from "../../src/core/run/results/format.ts";
+import { formatCount, formatMs, formatPercent } from "../../src/core/load/results/format.ts";
 import { useCharts } from "../shared/charts.ts";
 import { useFragment } from "../shared/fragment.ts";
 import { Table, TableToggle } from "../shared/table.tsx";

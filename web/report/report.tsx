@@ -1,7 +1,7 @@
 /** The order of the page: verdict, figures, thresholds, time, steps, errors, workflows, cluster, generator. */
 
 import { useMemo } from "preact/hooks";
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import type { PageBaseline } from "../../src/reporters/file/page-data.ts";
 import { ChartsContext, type ChartsState, moved, rangeText, zoomed } from "../shared/charts.ts";
 import { clockAt } from "../shared/clock.ts";

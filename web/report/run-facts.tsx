@@ -1,7 +1,7 @@
 /** What exactly was run, where and with what. */
 
-import { formatSeconds } from "../../src/core/run/results/format.ts";
-import type { RunSummary } from "../../src/core/run/results/model.ts";
+import { formatSeconds } from "../../src/core/load/results/format.ts";
+import type { RunSummary } from "../../src/core/load/results/model.ts";
 import { Section } from "../shared/parts.tsx";
 
 export function RunFacts({ summary }: { readonly summary: RunSummary }) {

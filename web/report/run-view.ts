@@ -1,6 +1,10 @@
 /** One run prepared for drawing: steps with names and links of their own, and everything over time. */
 
-import type { RunSummary, StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
+import type {
+  RunSummary,
+  StepSummary,
+  WorkflowSummary,
+} from "../../src/core/load/results/model.ts";
 import { CHART_WINDOW_MS, sumTimelines, type Timeline } from "../../src/reporters/file/timeline.ts";
 import type { ChartEvent } from "../shared/charts.ts";
 import { type Range, sumTracks, type Track, trackOf, trackUntil } from "../shared/tracks.ts";

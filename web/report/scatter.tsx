@@ -6,8 +6,8 @@ import {
   formatCompactRate,
   formatMs,
   formatRate,
-} from "../../src/core/run/results/format.ts";
-import { linearTicks } from "../../src/core/run/results/ticks.ts";
+} from "../../src/core/load/results/format.ts";
+import { linearTicks } from "../../src/core/load/results/ticks.ts";
 import { useCharts } from "../shared/charts.ts";
 import { clockAt } from "../shared/clock.ts";
 import { useNear, useWidth } from "../shared/near.ts";

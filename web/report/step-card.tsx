@@ -7,8 +7,8 @@ import {
   formatCount,
   formatMs,
   formatRate,
-} from "../../src/core/run/results/format.ts";
-import type { Distribution, StepSummary } from "../../src/core/run/results/model.ts";
+} from "../../src/core/load/results/format.ts";
+import type { Distribution, StepSummary } from "../../src/core/load/results/model.ts";
 import { CHART_WINDOW_MS, sumTimelines } from "../../src/reporters/file/timeline.ts";
 import { useCharts } from "../shared/charts.ts";
 import { useFragment } from "../shared/fragment.ts";

@@ -1,8 +1,8 @@
 /** All steps in one table: sorted by any figure, filtered by name, each with a card of its own. */
 
 import { useMemo } from "preact/hooks";
-import { formatCount, formatMs, formatRate } from "../../src/core/run/results/format.ts";
-import type { Distribution } from "../../src/core/run/results/model.ts";
+import { formatCount, formatMs, formatRate } from "../../src/core/load/results/format.ts";
+import type { Distribution } from "../../src/core/load/results/model.ts";
 import { changeText } from "../../src/reporters/compare/comparison-text.ts";
 import { useCharts } from "../shared/charts.ts";
 import { useFragment } from "../shared/fragment.ts";

@@ -1,6 +1,6 @@
 /** The first screen: what came out, whether to believe it, and the figures. */
 
-import { doubtOf, isRejected } from "../../src/core/run/results/doubt.ts";
+import { doubtOf, isRejected } from "../../src/core/load/results/doubt.ts";
 import {
   formatBytes,
   formatCount,
@@ -8,10 +8,10 @@ import {
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../../src/core/run/results/format.ts";
-import { generatorTitle } from "../../src/core/run/results/generator-health.ts";
-import type { Distribution, RunSummary } from "../../src/core/run/results/model.ts";
-import { partialOf } from "../../src/core/run/results/partial.ts";
+} from "../../src/core/load/results/format.ts";
+import { generatorTitle } from "../../src/core/load/results/generator-health.ts";
+import type { Distribution, RunSummary } from "../../src/core/load/results/model.ts";
+import { partialOf } from "../../src/core/load/results/partial.ts";
 import { bucketsOf, mergeHistograms, quantileOf } from "../../src/reporters/file/quantiles.ts";
 import { useCharts } from "../shared/charts.ts";
 import { clockAt } from "../shared/clock.ts";

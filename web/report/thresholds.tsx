@@ -1,9 +1,9 @@
 /** What was held to, what came out, by how much, when it was broken and by whom, and how it was before. */
 
 import { useMemo } from "preact/hooks";
-import { formatPercent } from "../../src/core/run/results/format.ts";
-import { marginShare, marginText } from "../../src/core/run/results/margin.ts";
-import type { ThresholdOutcome } from "../../src/core/run/results/model.ts";
+import { formatPercent } from "../../src/core/load/results/format.ts";
+import { marginShare, marginText } from "../../src/core/load/results/margin.ts";
+import type { ThresholdOutcome } from "../../src/core/load/results/model.ts";
 import { rangeText } from "../shared/charts.ts";
 import { clockAt } from "../shared/clock.ts";
 import { useFragment } from "../shared/fragment.ts";

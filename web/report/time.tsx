@@ -8,9 +8,9 @@ import {
   formatNumber,
   formatRate,
   formatSeconds,
-} from "../../src/core/run/results/format.ts";
-import type { LoadSeries, PhaseMeans } from "../../src/core/run/results/model.ts";
-import type { Percentile } from "../../src/core/run/stats/steady-percentiles.ts";
+} from "../../src/core/load/results/format.ts";
+import type { LoadSeries, PhaseMeans } from "../../src/core/load/results/model.ts";
+import type { Percentile } from "../../src/core/load/stats/steady-percentiles.ts";
 import { CHART_WINDOW_MS, sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
 import { type Scale, useCharts } from "../shared/charts.ts";
 import { clockAt } from "../shared/clock.ts";

@@ -1,6 +1,6 @@
 /** Figures of a whole run, from results of any version. */
 
-import type { Distribution } from "../../src/core/run/results/model.ts";
+import type { Distribution } from "../../src/core/load/results/model.ts";
 import { stretchOf } from "../shared/tracks.ts";
 import type { RunView } from "./run-view.ts";
 

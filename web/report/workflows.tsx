@@ -9,8 +9,8 @@ import {
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../../src/core/run/results/format.ts";
-import { metricFigures } from "../../src/core/run/results/metric-figures.ts";
+} from "../../src/core/load/results/format.ts";
+import { metricFigures } from "../../src/core/load/results/metric-figures.ts";
 import type {
   ArrivalSummary,
   BreakpointSummary,
@@ -23,7 +23,7 @@ import type {
   StepSummary,
   WorkflowStatus,
   WorkflowSummary,
-} from "../../src/core/run/results/model.ts";
+} from "../../src/core/load/results/model.ts";
 import { Chip, Facts, Failed, Section, Share, Tags, type Tone } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";
 

@@ -1,8 +1,8 @@
 /** Axes of charts: ticks that a clock has, and colours that a canvas cannot take from a style sheet. */
 
 import type uPlot from "uplot";
-import { asTick } from "../../src/core/run/results/format.ts";
-import { logTicks } from "../../src/core/run/results/ticks.ts";
+import { asTick } from "../../src/core/load/results/format.ts";
+import { logTicks } from "../../src/core/load/results/ticks.ts";
 import { clockText } from "./clock.ts";
 import { cssColor } from "./theme.ts";
 

@@ -1,7 +1,7 @@
 /** Small pieces used all over the pages: sections, facts, shares, chips, sparklines. */
 
 import type { ComponentChildren } from "preact";
-import { formatPercent } from "../../src/core/run/results/format.ts";
+import { formatPercent } from "../../src/core/load/results/format.ts";
 
 interface SectionProps {
   readonly id: string;

@@ -5,7 +5,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatCount } from "../../src/core/run/results/format.ts";
+import { formatCount } from "../../src/core/load/results/format.ts";
 import { useFragment } from "./fragment.ts";
 
 interface Column {

@@ -1,24 +1,24 @@
 /**
  * Latencies over time as the charts need them: one track per step, each window with its whole
  * histogram. Figures of any stretch are those of its windows added up, in the cells and by the rank
- * rule of `core/run/stats`; percentiles are never averaged.
+ * rule of `core/load/stats`; percentiles are never averaged.
  */
 
 import type {
   Distribution,
   HistogramSummary,
   LatencyWindows,
-} from "../../src/core/run/results/model.ts";
-import { distribution } from "../../src/core/run/results/summarise.ts";
+} from "../../src/core/load/results/model.ts";
+import { distribution } from "../../src/core/load/results/summarise.ts";
 import {
   cellLow,
   cellMiddle,
   cellOf,
   cellWidth,
   Histogram,
-} from "../../src/core/run/stats/histogram.ts";
-import { SparseCells } from "../../src/core/run/stats/sparse-cells.ts";
-import { type Percentile, steadyPercentile } from "../../src/core/run/stats/steady-percentiles.ts";
+} from "../../src/core/load/stats/histogram.ts";
+import { SparseCells } from "../../src/core/load/stats/sparse-cells.ts";
+import { type Percentile, steadyPercentile } from "../../src/core/load/stats/steady-percentiles.ts";
 
 /** Seconds of the run, from and up to. */
 export type Range = readonly [number, number];

@@ -1,8 +1,8 @@
 /** One figure over runs: a dot per run that leads to its report, crossed out where the run failed. */
 
 import { useRef } from "preact/hooks";
-import { asTick } from "../../src/core/run/results/format.ts";
-import { linearTicks } from "../../src/core/run/results/ticks.ts";
+import { asTick } from "../../src/core/load/results/format.ts";
+import { linearTicks } from "../../src/core/load/results/ticks.ts";
 import type { TrendPoint } from "../../src/reporters/trends/trends.ts";
 import { useWidth } from "../shared/near.ts";
 

@@ -7,7 +7,7 @@ import {
   formatNumber,
   formatPercent,
   formatRate,
-} from "../../src/core/run/results/format.ts";
+} from "../../src/core/load/results/format.ts";
 import { changeText } from "../../src/reporters/compare/comparison-text.ts";
 import {
   breakpointText,

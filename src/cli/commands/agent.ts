@@ -13,11 +13,11 @@ import { onSignals, ServiceProcess, startProblem } from "../../host/control/serv
 import { keepOwnToken } from "../../host/control/token.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
+import { Agent } from "../../nodes/agent/agent.ts";
+import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../nodes/agent/config.ts";
+import type { AgentEvent } from "../../nodes/agent/events.ts";
+import { AgentServer } from "../../nodes/agent/server.ts";
 import { packageVersion } from "../../runner/version.ts";
-import { Agent } from "../../tiers/agent/agent.ts";
-import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../tiers/agent/config.ts";
-import type { AgentEvent } from "../../tiers/agent/events.ts";
-import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
 import { complain } from "../print.ts";

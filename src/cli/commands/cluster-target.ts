@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
-import { AgentClientError, type AgentTarget } from "../../tiers/agent/client.ts";
+import { AgentClientError, type AgentTarget } from "../../nodes/agent/client.ts";
 import { complain } from "../print.ts";
 
 export function withTarget(command: Command): Command {

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { open, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { formatCounted } from "../../core/run/results/format.ts";
+import { formatCounted } from "../../core/load/results/format.ts";
 import { DEMO_PORT } from "../../demo/server.ts";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
 import { makeFolder } from "../../host/folders.ts";

@@ -1,7 +1,7 @@
 /** `hyperscale compare before.json after.json`: what changed between two runs, and is it chance? */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 import {
   EXIT_PASSED,
   EXIT_UNTRUSTED,

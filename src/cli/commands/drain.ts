@@ -2,8 +2,8 @@
 
 import { type Command, Option } from "commander";
 import type { ClusterClient } from "../../client/client.ts";
-import { formatCounted } from "../../core/run/results/format.ts";
-import type { NodeView } from "../../core/tiers/messages.ts";
+import type { NodeView } from "../../core/cluster/messages.ts";
+import { formatCounted } from "../../core/load/results/format.ts";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
 import { someTime } from "../option-values.ts";
 import { complain } from "../print.ts";

@@ -3,9 +3,9 @@
 import { userInfo } from "node:os";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import { shortIdOf } from "../../client/job-names.ts";
-import type { RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
-import type { Control, Progress } from "../../core/tiers/messages.ts";
-import { STARTING_SOON } from "../../core/tiers/views.ts";
+import type { Control, Progress } from "../../core/cluster/messages.ts";
+import { STARTING_SOON } from "../../core/cluster/views.ts";
+import type { RunControl, RunEnd, RunView } from "../../core/load/results/live.ts";
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../../host/exit-codes.ts";
 import { INTERRUPTED_REASON } from "../../host/interruption.ts";
 import type { Reporting } from "../../reporters/reporting.ts";

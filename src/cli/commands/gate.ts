@@ -7,9 +7,9 @@ import { onSignals, ServiceProcess, startProblem } from "../../host/control/serv
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { effectiveSettings } from "../../ledger/settings.ts";
+import { checkGateConfig, type GateNodeConfig, readGateConfig } from "../../nodes/gate/config.ts";
+import { GateHost } from "../../nodes/gate/gate-host.ts";
 import { packageVersion } from "../../runner/version.ts";
-import { checkGateConfig, type GateNodeConfig, readGateConfig } from "../../tiers/gate/config.ts";
-import { GateHost } from "../../tiers/gate/gate-host.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed, repeated } from "../option-values.ts";
 import { complain } from "../print.ts";

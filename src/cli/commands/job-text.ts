@@ -1,8 +1,8 @@
 /** A job of a cluster as `jobs show` and `jobs events` print it: for people, and as JSON for tools. */
 
 import { shortIdOf } from "../../client/job-names.ts";
-import { formatCount, formatCounted } from "../../core/run/results/format.ts";
-import type { AttemptView, JobEventView, JobView } from "../../core/tiers/messages.ts";
+import type { AttemptView, JobEventView, JobView } from "../../core/cluster/messages.ts";
+import { formatCount, formatCounted } from "../../core/load/results/format.ts";
 
 /** What one worker does under one token, on all the cores that it has for it. */
 interface Attempt extends Omit<AttemptView, "core"> {

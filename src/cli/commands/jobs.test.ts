@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
-import type { NodeView } from "../../core/tiers/messages.ts";
+import type { NodeView } from "../../core/cluster/messages.ts";
 import { doubtsOf, printNodes, registerJobs, registerNodes } from "./jobs.ts";
 
 describe("jobs", () => {

@@ -2,8 +2,8 @@
 
 import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
-import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
-import type { KeyInfo } from "../../tiers/agent/events.ts";
+import { type AgentTarget, askAgent } from "../../nodes/agent/client.ts";
+import type { KeyInfo } from "../../nodes/agent/events.ts";
 import { jsonText } from "../print.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
-import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
+import { type AgentTarget, askAgent } from "../../nodes/agent/client.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
 export function registerLeave(program: Command): void {

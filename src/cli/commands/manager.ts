@@ -8,14 +8,14 @@ import { onSignals, ServiceProcess, startProblem } from "../../host/control/serv
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { effectiveSettings } from "../../ledger/settings.ts";
-import { cpuModel } from "../../runner/machine.ts";
-import { packageVersion } from "../../runner/version.ts";
 import {
   checkManagerConfig,
   type ManagerNodeConfig,
   readManagerConfig,
-} from "../../tiers/manager/config.ts";
-import { ManagerHost } from "../../tiers/manager/manager-host.ts";
+} from "../../nodes/manager/config.ts";
+import { ManagerHost } from "../../nodes/manager/manager-host.ts";
+import { cpuModel } from "../../runner/machine.ts";
+import { packageVersion } from "../../runner/version.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
 import { complain } from "../print.ts";

@@ -3,9 +3,9 @@
 import { styleText } from "node:util";
 import type { Command } from "commander";
 import { tableLines } from "../../core/base/text-table.ts";
-import { formatMs } from "../../core/run/results/format.ts";
-import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
-import type { MemberInfo } from "../../tiers/agent/events.ts";
+import { formatMs } from "../../core/load/results/format.ts";
+import { type AgentTarget, askAgent } from "../../nodes/agent/client.ts";
+import type { MemberInfo } from "../../nodes/agent/events.ts";
 import { jsonText } from "../print.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 

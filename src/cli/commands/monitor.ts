@@ -3,8 +3,8 @@
 import { styleText } from "node:util";
 import type { Command } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
-import { type AgentTarget, followAgent } from "../../tiers/agent/client.ts";
-import type { AgentEvent } from "../../tiers/agent/events.ts";
+import { type AgentTarget, followAgent } from "../../nodes/agent/client.ts";
+import type { AgentEvent } from "../../nodes/agent/events.ts";
 import { complain, escapeJson } from "../print.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { settingsOfRole } from "../../ledger/settings.ts";
-import { readGateConfig } from "../../tiers/gate/config.ts";
-import { readManagerConfig } from "../../tiers/manager/config.ts";
-import { readWorkerConfig } from "../../tiers/worker/config.ts";
+import { readGateConfig } from "../../nodes/gate/config.ts";
+import { readManagerConfig } from "../../nodes/manager/config.ts";
+import { readWorkerConfig } from "../../nodes/worker/config.ts";
 import { exampleConfig } from "./node-config.ts";
 
 const READERS = { gate: readGateConfig, manager: readManagerConfig, worker: readWorkerConfig };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkWorkerConfig } from "../../tiers/worker/config.ts";
+import { checkWorkerConfig } from "../../nodes/worker/config.ts";
 import { FLAGS_PLACE, flagProblem } from "./node-flags.ts";
 
 describe("a node that is started by flags", () => {

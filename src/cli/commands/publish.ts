@@ -1,7 +1,7 @@
 /** `hyperscale publish RESULTS --report NAME=TARGET`: an earlier result, sent as if its run had just ended. */
 
 import type { Command } from "commander";
-import type { ReportOutcome } from "../../core/run/results/model.ts";
+import type { ReportOutcome } from "../../core/load/results/model.ts";
 import { EXIT_FAILURE, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { startReportsOfOthers } from "../../runner/reports.ts";
 import { repeated } from "../option-values.ts";

@@ -1,8 +1,8 @@
 /** Tasks and what happens to them, as lines for people or as JSON. */
 
 import { formatDuration } from "../../core/base/duration.ts";
+import { digestOf, verdictText } from "../../core/load/results/digest.ts";
 import { attemptText } from "../../core/queue/attempts.ts";
-import { digestOf, verdictText } from "../../core/run/results/digest.ts";
 import { EXIT_TASK_FAILED } from "../../host/exit-codes.ts";
 import type { FollowMessage, LogLine, QueueClient, Task, TaskEvent } from "../../queue/index.ts";
 import { areFigures, figuresLine } from "../../ui/figures-line.ts";

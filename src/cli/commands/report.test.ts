@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { inflateRawSync } from "node:zlib";
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { summaryJson } from "../../reporters/file/summary-json.ts";
 import { registerReport } from "./report.ts";
 import { registerTrends } from "./trends.ts";

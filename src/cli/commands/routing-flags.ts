@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { routingOf } from "../../client/routing.ts";
-import type { Routing } from "../../core/tiers/messages.ts";
+import type { Routing } from "../../core/cluster/messages.ts";
 import { listed, wholeNumberFrom } from "../option-values.ts";
 import { flagOf } from "./cluster-place.ts";
 import { UsageError } from "./ledger-target.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LiveRun, RunControl, RunView } from "../../core/run/results/live.ts";
+import type { LiveRun, RunControl, RunView } from "../../core/load/results/live.ts";
 import type { LogFields } from "../../host/ports/log.ts";
 import { LoggedView } from "./run-log.ts";
 

@@ -3,7 +3,7 @@
  * each workflow, how fast it went every few seconds, and what was said. Headers and bodies never appear.
  */
 
-import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../../core/run/results/live.ts";
+import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../../core/load/results/live.ts";
 import type { Log } from "../../host/ports/log.ts";
 
 const PROGRESS_SECONDS = 5;

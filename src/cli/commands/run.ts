@@ -8,10 +8,10 @@ import { assertNever } from "../../core/base/assert.ts";
 import { parseDuration } from "../../core/base/duration.ts";
 import { maskedCommand } from "../../core/base/mask-credentials.ts";
 import { parseShare } from "../../core/base/share.ts";
-import { isRejected, withTrustRequired } from "../../core/run/results/doubt.ts";
-import type { RunControl, RunView } from "../../core/run/results/live.ts";
-import type { RunSummary } from "../../core/run/results/model.ts";
-import { parseThreshold } from "../../core/run/results/thresholds.ts";
+import { isRejected, withTrustRequired } from "../../core/load/results/doubt.ts";
+import type { RunControl, RunView } from "../../core/load/results/live.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
+import { parseThreshold } from "../../core/load/results/thresholds.ts";
 import { JsonLog } from "../../host/control/json-log.ts";
 import type { LineWriter } from "../../host/control/line-writer.ts";
 import {

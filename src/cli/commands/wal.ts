@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { headedTable } from "../../core/base/text-table.ts";
 import { RECORD_TYPES, recordTypeName } from "../../core/ledger/log/record-types.ts";
-import { formatCount } from "../../core/run/results/format.ts";
+import { formatCount } from "../../core/load/results/format.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { WalError } from "../../ledger/log/errors.ts";
 import { inspectLog, type LogReport } from "../../ledger/log/inspect.ts";

@@ -7,15 +7,15 @@ import { rightsText } from "../../host/executor-user.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { effectiveSettings } from "../../ledger/settings.ts";
-import { physicalCores } from "../../runner/machine.ts";
-import { packageVersion } from "../../runner/version.ts";
-import { serveWorker } from "../../tiers/worker/api.ts";
+import { serveWorker } from "../../nodes/worker/api.ts";
 import {
   checkWorkerConfig,
   readWorkerConfig,
   type WorkerNodeConfig,
-} from "../../tiers/worker/config.ts";
-import { WorkerHost } from "../../tiers/worker/worker-host.ts";
+} from "../../nodes/worker/config.ts";
+import { WorkerHost } from "../../nodes/worker/worker-host.ts";
+import { physicalCores } from "../../runner/machine.ts";
+import { packageVersion } from "../../runner/version.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
 import { complain } from "../print.ts";

@@ -1,7 +1,7 @@
 /** What `hyperscale ping` shows: facts of the answer, then a bar per phase, each where it happened. */
 
 import { clean } from "../../core/base/terminal-text.ts";
-import { formatBytes, formatMs } from "../../core/run/results/format.ts";
+import { formatBytes, formatMs } from "../../core/load/results/format.ts";
 import type { PingFailure } from "./failure.ts";
 import type { PhaseTimes, PingAnswer } from "./probe.ts";
 

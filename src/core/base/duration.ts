@@ -67,7 +67,7 @@ function unitMs(unit: Unit): number {
 
 /**
  * A duration of a plan, in the notation `parseDuration` reads: 0.42ms, 12.3ms, 4.21s, 2m05s, 1h03m.
- * Measured times are written by core/run/results/format.ts.
+ * Measured times are written by core/load/results/format.ts.
  */
 export function formatDuration(ms: number): string {
   if (ms < 1) return `${round(ms, 3)}ms`;

@@ -6,7 +6,7 @@
  * A time in which this node did not lead has no windows: it says nothing instead of zero.
  */
 
-import { Histogram } from "../run/stats/histogram.ts";
+import { Histogram } from "../load/stats/histogram.ts";
 import type { EventType, TaskState } from "./states.ts";
 
 /** How often the leader ticks. */

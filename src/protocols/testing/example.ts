@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { RunSummary, StepSummary } from "../../core/run/results/model.ts";
+import type { RunSummary, StepSummary } from "../../core/load/results/model.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 

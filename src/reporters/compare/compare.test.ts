@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { RunSummary, StepSummary } from "../../core/run/results/model.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import type { RunSummary, StepSummary } from "../../core/load/results/model.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { type CompareOptions, compareRuns, METRICS } from "./compare.ts";
 import { comparisonText } from "./comparison-text.ts";
 

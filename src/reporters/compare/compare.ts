@@ -7,7 +7,7 @@
  */
 
 import { assertNever } from "../../core/base/assert.ts";
-import type { RunSummary, StepSummary } from "../../core/run/results/model.ts";
+import type { RunSummary, StepSummary } from "../../core/load/results/model.ts";
 import { differencesOfConditions, untrustedRuns, workflowKey } from "./conditions.ts";
 import { burstiness, type Spread, spreadOfQuantile, spreadOfRate } from "./spread.ts";
 import { fisherP, holm, studentP, studentQuantile } from "./tests-of-significance.ts";

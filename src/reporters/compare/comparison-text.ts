@@ -8,7 +8,7 @@ import {
   formatNumber,
   formatPercent,
   formatRate,
-} from "../../core/run/results/format.ts";
+} from "../../core/load/results/format.ts";
 import type { ComparedRow, Comparison, Metric, RowResult } from "./compare.ts";
 
 export interface ComparedRun {

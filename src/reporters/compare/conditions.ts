@@ -3,8 +3,8 @@
  * reasons to doubt that, as far as the summaries tell.
  */
 
-import { doubtOf } from "../../core/run/results/doubt.ts";
-import type { RunSummary } from "../../core/run/results/model.ts";
+import { doubtOf } from "../../core/load/results/doubt.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 
 /** Runs whose measured times differ by more than this factor are remarked. */
 const DURATION_RATIO_MAX = 1.5;

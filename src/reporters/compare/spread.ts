@@ -11,7 +11,7 @@
  * below the run's own percentile, and the histogram of the whole run turns shares into milliseconds.
  */
 
-import type { StepSummary } from "../../core/run/results/model.ts";
+import type { StepSummary } from "../../core/load/results/model.ts";
 import { type Bucket, bucketsOf, quantileOf, shareAt } from "../file/quantiles.ts";
 import { type LatencyTimeline, timelineOf } from "../file/timeline.ts";
 

@@ -2,7 +2,7 @@
 
 import { createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
 
 const run = syntheticRun({ seed: "refused", seconds: 2, rate: 0.2 });

@@ -4,8 +4,8 @@
  * scale of 4 makes buckets 4.4 % wide; cells of our histogram are 0.1 %, so a value is at most one bucket off.
  */
 
-import { CELLS_MAX, cellMiddle } from "../../core/run/stats/histogram.ts";
-import type { SparseCells } from "../../core/run/stats/sparse-cells.ts";
+import { CELLS_MAX, cellMiddle } from "../../core/load/stats/histogram.ts";
+import type { SparseCells } from "../../core/load/stats/sparse-cells.ts";
 
 export const EXPONENTIAL_SCALE = 4;
 /** Values that are no longer than this, in seconds, are counted as zero: shorter than a clock tells. */

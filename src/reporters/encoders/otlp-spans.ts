@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import type { RunSummary, WorkflowSummary } from "../../core/run/results/model.ts";
+import type { RunSummary, WorkflowSummary } from "../../core/load/results/model.ts";
 import type { WorkflowPhase } from "../reporter.ts";
 import { attributesOf, nanos } from "./otlp.ts";
 

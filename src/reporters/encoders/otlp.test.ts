@@ -1,7 +1,7 @@
 /** What is sent by OTLP as a reader that is not ours understands it. */
 
 import { describe, expect, it } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { FrameBuilder, summaryFrame } from "../frame.ts";
 import type { WorkflowPhase } from "../reporter.ts";
 import { readOtlp } from "../testing/otlp-reader.ts";

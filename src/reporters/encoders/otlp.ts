@@ -3,7 +3,7 @@
  * (opentelemetry-proto, metrics.proto; JSON by the mapping of protobuf: 64 bit integers are texts)
  */
 
-import type { FigureUnit } from "../../core/run/results/figures.ts";
+import type { FigureUnit } from "../../core/load/results/figures.ts";
 import type { Frame, Point } from "../reporter.ts";
 import { EXPONENTIAL_SCALE, exponentialOf, ZERO_THRESHOLD_SECONDS } from "./exponential.ts";
 import { SECONDS_PER_MS } from "./prometheus-names.ts";

@@ -1,6 +1,6 @@
 /** What a point is called at Prometheus and at what takes its forms: base units, and suffixes by kind. */
 
-import type { FigureUnit } from "../../core/run/results/figures.ts";
+import type { FigureUnit } from "../../core/load/results/figures.ts";
 import type { Frame, Point } from "../reporter.ts";
 
 /** Seconds instead of milliseconds, as every dashboard expects. */

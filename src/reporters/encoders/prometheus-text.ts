@@ -3,8 +3,8 @@
  * histograms: a distribution is a summary with quantiles.
  */
 
-import { QUANTILES, STEP_FIGURES } from "../../core/run/results/figures.ts";
-import type { Distribution } from "../../core/run/results/model.ts";
+import { QUANTILES, STEP_FIGURES } from "../../core/load/results/figures.ts";
+import type { Distribution } from "../../core/load/results/model.ts";
 import { formatMetrics, type Metric } from "../../host/control/prometheus.ts";
 import type { Frame, Point } from "../reporter.ts";
 import {

@@ -1,6 +1,6 @@
 /** Prometheus remote write 1.0 with native histograms. (prompb/types.proto, prompb/remote.proto) */
 
-import { QUANTILES } from "../../core/run/results/figures.ts";
+import { QUANTILES } from "../../core/load/results/figures.ts";
 import type { Frame, Point } from "../reporter.ts";
 import {
   EXPONENTIAL_SCALE,

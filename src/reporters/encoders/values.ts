@@ -1,6 +1,6 @@
 /** Points as plain numbers with names, for formats that know no histograms. */
 
-import type { Distribution } from "../../core/run/results/model.ts";
+import type { Distribution } from "../../core/load/results/model.ts";
 import { labelsKey } from "../labels.ts";
 import type { Frame, Point } from "../reporter.ts";
 

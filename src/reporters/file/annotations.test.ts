@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { ThresholdOutcome } from "../../core/run/results/model.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import type { ThresholdOutcome } from "../../core/load/results/model.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { annotations } from "./annotations.ts";
 
 const run = { ...syntheticRun({ seconds: 1, rate: 0.2 }), title: "nightly: shop" };

@@ -3,7 +3,7 @@
  * (docs.github.com: workflow commands for GitHub Actions)
  */
 
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 
 /** GitHub shows as many errors of one step. */
 const ANNOTATIONS_MAX = 10;

@@ -1,8 +1,8 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { RunSummary } from "../../core/run/results/model.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 
 const run = syntheticRun({ seconds: 5 });

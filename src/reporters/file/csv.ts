@@ -8,8 +8,8 @@ import {
   figureName,
   figuresOf,
   STEP_FIGURES,
-} from "../../core/run/results/figures.ts";
-import type { Distribution, RunSummary } from "../../core/run/results/model.ts";
+} from "../../core/load/results/figures.ts";
+import type { Distribution, RunSummary } from "../../core/load/results/model.ts";
 
 type Cell = string | number | null;
 

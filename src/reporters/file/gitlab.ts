@@ -1,6 +1,6 @@
 /** GitLab's metrics report, which it compares with that of the target branch by names and labels. */
 
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 import { prometheusText } from "../encoders/prometheus-text.ts";
 import { summaryFrame } from "../frame.ts";
 

@@ -5,7 +5,7 @@
 
 import { XMLParser } from "fast-xml-parser";
 import { describe, expect, it } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { framePoints } from "../encoders/point-json.ts";
 import { summaryFrame } from "../frame.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";

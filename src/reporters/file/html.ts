@@ -5,7 +5,7 @@
 
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 import type { Comparison } from "../compare/compare.ts";
 import type { Trends } from "../trends/trends.ts";
 import { packSummary } from "./packed.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { describe, expect, it } from "vitest";
-import type { RunSummary } from "../../core/run/results/model.ts";
-import { syntheticJob } from "../../core/run/results/testing/synthetic-job.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
+import { syntheticJob } from "../../core/load/results/testing/synthetic-job.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { escapeXml, junitXml } from "./junit.ts";
 
 interface Case {

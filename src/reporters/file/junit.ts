@@ -10,15 +10,15 @@
  * check that failed now and then within what a threshold tolerates is a passed case with a remark.
  */
 
-import { doubtOf, isRejected, trustOf } from "../../core/run/results/doubt.ts";
-import { formatCount, formatPercent, formatSeconds } from "../../core/run/results/format.ts";
+import { doubtOf, isRejected, trustOf } from "../../core/load/results/doubt.ts";
+import { formatCount, formatPercent, formatSeconds } from "../../core/load/results/format.ts";
 import type {
   CheckSummary,
   RunSummary,
   ThresholdOutcome,
   WorkflowSummary,
-} from "../../core/run/results/model.ts";
-import { partialOf } from "../../core/run/results/partial.ts";
+} from "../../core/load/results/model.ts";
+import { partialOf } from "../../core/load/results/partial.ts";
 
 interface TestCase {
   readonly name: string;

@@ -6,9 +6,9 @@ import {
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../../core/run/results/format.ts";
-import type { Distribution, RunSummary } from "../../core/run/results/model.ts";
-import { partialOf } from "../../core/run/results/partial.ts";
+} from "../../core/load/results/format.ts";
+import type { Distribution, RunSummary } from "../../core/load/results/model.ts";
+import { partialOf } from "../../core/load/results/partial.ts";
 
 const MARKS = { passed: "✅", failed: "❌", interrupted: "⚠️" } as const;
 /** Of a table that people read. */

@@ -6,7 +6,7 @@
 import { mkdir, mkdtemp, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 import { makeFolder } from "../../host/folders.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 import { reportHtml } from "./html.ts";

@@ -9,8 +9,8 @@ import type {
   LatencyWindows,
   RunSummary,
   StepSummary,
-} from "../../core/run/results/model.ts";
-import { cellHigh, cellOf } from "../../core/run/stats/histogram.ts";
+} from "../../core/load/results/model.ts";
+import { cellHigh, cellOf } from "../../core/load/stats/histogram.ts";
 
 type PackedHistogram = readonly [steps: readonly number[], counts: readonly number[]];
 type Packed = Omit<LatencyWindows, "histograms" | "failures"> & {

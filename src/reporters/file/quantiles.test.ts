@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { bucketsOf, mergeHistograms, quantileOf, shareAt } from "./quantiles.ts";
 
 const steps = syntheticRun({ seconds: 10 }).workflows.flatMap((workflow) => workflow.steps);

@@ -3,7 +3,7 @@
  * cumulative curve, and several of them as one.
  */
 
-import type { HistogramSummary } from "../../core/run/results/model.ts";
+import type { HistogramSummary } from "../../core/load/results/model.ts";
 
 /** Two significant digits: no bucket is wider than a tenth of its upper edge. */
 const BUCKET_WIDTH_MAX = 0.1;

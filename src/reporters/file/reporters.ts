@@ -1,7 +1,7 @@
 /** The files of a run as reporters: `--report junit=results/junit.xml` puts one where somebody looks for it. */
 
 import { appendFile, rename, rm, writeFile } from "node:fs/promises";
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 import { definePush, defineReporter, type ReporterDefinition } from "../definition.ts";
 import { pointLines } from "../encoders/point-json.ts";
 import { annotations } from "./annotations.ts";

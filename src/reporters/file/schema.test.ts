@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { SUMMARY_SCHEMA } from "../../core/run/results/model.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { SUMMARY_SCHEMA } from "../../core/load/results/model.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { decodeSummary, summaryJsonSchema } from "./schema.ts";
 import { summaryJson } from "./summary-json.ts";
 

@@ -12,13 +12,13 @@ import {
   figuresOf,
   STEP_FIGURES,
   TOTAL_FIGURES,
-} from "../../core/run/results/figures.ts";
+} from "../../core/load/results/figures.ts";
 import {
   EVENT_KINDS,
   type RunSummary,
   SUMMARY_SCHEMA,
   TRUST_CODES,
-} from "../../core/run/results/model.ts";
+} from "../../core/load/results/model.ts";
 
 const count = z.int().min(0);
 const amount = z.number().min(0);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { RunSummary } from "../../core/run/results/model.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { summaryJson } from "./summary-json.ts";
 
 describe("the text of summary.json", () => {

@@ -3,7 +3,7 @@
  * one line, so that a series of 600 windows takes seven lines and not four thousand.
  */
 
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 
 export function summaryJson(summary: RunSummary): string {
   return `${pretty(summary, "")}\n`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Series } from "../../core/run/results/model.ts";
+import type { Series } from "../../core/load/results/model.ts";
 import { sumErrors, sumTimelines, timelineOf } from "./timeline.ts";
 
 function series(windowMs: number, at: number[], requests: number[]): Series {

@@ -3,7 +3,7 @@
  * measured, and the counts of several steps added up. Percentiles are never added or averaged.
  */
 
-import type { Series } from "../../core/run/results/model.ts";
+import type { Series } from "../../core/load/results/model.ts";
 
 export interface Timeline {
   readonly windowMs: number;

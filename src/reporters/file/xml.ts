@@ -1,6 +1,6 @@
 /** Every figure of a run as XML: one element per point. Labels of the run stand on its own element, once. */
 
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary } from "../../core/load/results/model.ts";
 import { framePoints } from "../encoders/point-json.ts";
 import { summaryFrame } from "../frame.ts";
 

@@ -3,8 +3,8 @@
 import { createSocket } from "node:dgram";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import type { ReportOutcome } from "../../core/run/results/model.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import type { ReportOutcome } from "../../core/load/results/model.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
 
 const run = syntheticRun({ seed: "lines", seconds: 2, rate: 0.2 });

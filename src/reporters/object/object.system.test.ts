@@ -1,7 +1,7 @@
 /** Objects as a store gets them that checks signatures, which real ones do and some emulators do not. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { decodeSummary } from "../file/schema.ts";
 import { openReporting } from "../registry.ts";
 import { ACCESS_KEY, isSigned } from "../testing/check-signature.ts";

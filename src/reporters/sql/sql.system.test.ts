@@ -1,7 +1,7 @@
 /** What a database of SQL does that is not there; `npm run test:reporters` has one that is. */
 
 import { expect, it } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
 
 const run = syntheticRun({ seed: "sql", seconds: 2, rate: 0.2 });

@@ -1,7 +1,7 @@
 /** SQLite without a driver for this version of Node; `npm run test:reporters` has the file read. */
 
 import { expect, it } from "vitest";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
 
 const run = syntheticRun({ seed: "sqlite", seconds: 2, rate: 0.2 });

@@ -1,9 +1,9 @@
 /** What every back-end is held to, and what a server of ours must be able to do for that. */
 
 import { beforeEach, describe, expect, it } from "vitest";
-import type { LiveRun } from "../../core/run/results/live.ts";
-import type { ReportOutcome, RunSummary } from "../../core/run/results/model.ts";
-import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import type { LiveRun } from "../../core/load/results/live.ts";
+import type { ReportOutcome, RunSummary } from "../../core/load/results/model.ts";
+import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
 import type { Reporting } from "../reporting.ts";
 

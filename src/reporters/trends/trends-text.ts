@@ -1,7 +1,12 @@
 /** Trends for a terminal: one line per run, the newest last. */
 
 import { type Align, tableLines } from "../../core/base/text-table.ts";
-import { formatCount, formatMs, formatPercent, formatRate } from "../../core/run/results/format.ts";
+import {
+  formatCount,
+  formatMs,
+  formatPercent,
+  formatRate,
+} from "../../core/load/results/format.ts";
 import { changeText } from "../compare/comparison-text.ts";
 import { breakpointText, changeOf, type TrendPoint, type Trends } from "./trends.ts";
 

@@ -1,8 +1,8 @@
 /** The last results of one workflow side by side: one point per run, oldest first. */
 
-import { doubtOf } from "../../core/run/results/doubt.ts";
-import { formatNumber } from "../../core/run/results/format.ts";
-import type { RunSummary, Verdict } from "../../core/run/results/model.ts";
+import { doubtOf } from "../../core/load/results/doubt.ts";
+import { formatNumber } from "../../core/load/results/format.ts";
+import type { RunSummary, Verdict } from "../../core/load/results/model.ts";
 
 export interface TrendPoint {
   /** The folder of the run, as it was found. */

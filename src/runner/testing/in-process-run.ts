@@ -4,18 +4,18 @@
  * and the load short, so that tests can look at every message.
  */
 
-import { Agreement } from "../../core/run/execution/agreement.ts";
-import { type RunInput, RunMachine } from "../../core/run/execution/run-machine.ts";
-import type { CoreCommand, CoreEvent, CoreVitals } from "../../core/run/job/core-messages.ts";
-import { type CountedNote, CountedNotes } from "../../core/run/job/counted-notes.ts";
-import type { LoadOverrides } from "../../core/run/job/load-overrides.ts";
-import type { WorkflowManifest } from "../../core/run/job/manifest.ts";
-import { slotsOf } from "../../core/run/job/slots.ts";
-import type { LiveRun } from "../../core/run/results/live.ts";
-import type { RunSummary, WorkflowStatus } from "../../core/run/results/model.ts";
-import { RunAggregate } from "../../core/run/results/run-aggregate.ts";
-import { measuredOf, WorkflowAggregate } from "../../core/run/results/workflow-aggregate.ts";
-import { StepTotals } from "../../core/run/stats/step-stats.ts";
+import { Agreement } from "../../core/load/execution/agreement.ts";
+import { type RunInput, RunMachine } from "../../core/load/execution/run-machine.ts";
+import type { CoreCommand, CoreEvent, CoreVitals } from "../../core/load/job/core-messages.ts";
+import { type CountedNote, CountedNotes } from "../../core/load/job/counted-notes.ts";
+import type { LoadOverrides } from "../../core/load/job/load-overrides.ts";
+import type { WorkflowManifest } from "../../core/load/job/manifest.ts";
+import { slotsOf } from "../../core/load/job/slots.ts";
+import type { LiveRun } from "../../core/load/results/live.ts";
+import type { RunSummary, WorkflowStatus } from "../../core/load/results/model.ts";
+import { RunAggregate } from "../../core/load/results/run-aggregate.ts";
+import { measuredOf, WorkflowAggregate } from "../../core/load/results/workflow-aggregate.ts";
+import { StepTotals } from "../../core/load/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";

@@ -1,7 +1,7 @@
 /** Any run at all, within what the model allows: empty lists, extremes, long and wide names. */
 
 import fc from "fast-check";
-import type { LiveRun, LiveWorkflow, RunPhase } from "../../core/run/results/live.ts";
+import type { LiveRun, LiveWorkflow, RunPhase } from "../../core/load/results/live.ts";
 import {
   type CheckSummary,
   type CoreHealth,
@@ -15,7 +15,7 @@ import {
   type ThresholdOutcome,
   type WorkflowStatus,
   type WorkflowSummary,
-} from "../../core/run/results/model.ts";
+} from "../../core/load/results/model.ts";
 
 const amount = fc.oneof(
   fc.constantFrom(0, 1, 0.0001, 999.5, 1e9, Number.MAX_SAFE_INTEGER, Number.MAX_VALUE),

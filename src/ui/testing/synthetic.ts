@@ -3,7 +3,7 @@
  * a latency spike, some failures. A function of the time given, so pictures of it can be compared.
  */
 
-import type { LiveRun, LiveWorkflow } from "../../core/run/results/live.ts";
+import type { LiveRun, LiveWorkflow } from "../../core/load/results/live.ts";
 import {
   type Distribution,
   type HistogramSummary,
@@ -13,7 +13,7 @@ import {
   SUMMARY_SCHEMA,
   type ThresholdOutcome,
   type WorkflowSummary,
-} from "../../core/run/results/model.ts";
+} from "../../core/load/results/model.ts";
 
 export interface SyntheticOptions {
   readonly totalSeconds: number;

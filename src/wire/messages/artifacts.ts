@@ -7,7 +7,7 @@ import {
   type BlobGet,
   type BlobHeld,
   type BlobPut,
-} from "../../core/tiers/messages.ts";
+} from "../../core/cluster/messages.ts";
 import { bytes, counter, required, struct, text } from "../schema.ts";
 
 /** Hexadecimal digits of a SHA-256. */

@@ -23,8 +23,8 @@ import {
   type Routing,
   type Submission,
   type WorkflowView,
-} from "../../core/tiers/messages.ts";
-import { CONDITIONS, HEALTH_LABELS, JOB_CODE_RIGHTS } from "../../core/tiers/views.ts";
+} from "../../core/cluster/messages.ts";
+import { CONDITIONS, HEALTH_LABELS, JOB_CODE_RIGHTS } from "../../core/cluster/views.ts";
 import { json } from "../json.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX } from "../limits.ts";
 import {

@@ -10,8 +10,8 @@ import {
   type ObservedClock,
   OVERDUE_CAUSES,
   type Overdue,
-} from "../../core/tiers/gate-messages.ts";
-import { JOB_STATUSES, REFUSAL_REASONS } from "../../core/tiers/messages.ts";
+} from "../../core/cluster/gate-messages.ts";
+import { JOB_STATUSES, REFUSAL_REASONS } from "../../core/cluster/messages.ts";
 import { json } from "../json.ts";
 import { ID_BYTES_MAX } from "../limits.ts";
 import {

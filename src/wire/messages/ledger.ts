@@ -5,8 +5,8 @@
  */
 
 import { COUNTER_MAX } from "../../core/base/ids.ts";
-import type { GateHealth } from "../../core/tiers/gate-messages.ts";
-import { OVERLOAD_STATES } from "../../core/tiers/views.ts";
+import type { GateHealth } from "../../core/cluster/gate-messages.ts";
+import { OVERLOAD_STATES } from "../../core/cluster/views.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX, TRANSFER_BYTES_MAX } from "../limits.ts";
 import {
   bool,

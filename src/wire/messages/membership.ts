@@ -13,12 +13,12 @@ import {
   ROLES,
   type Term,
 } from "../../core/base/ids.ts";
-import { ELECTORATE_DIGEST_CHARACTERS } from "../../core/cluster/election/electorate.ts";
+import { ELECTORATE_DIGEST_CHARACTERS } from "../../core/membership/election/electorate.ts";
 import {
   type ElectionMessage,
   type ElectionPacket,
   GROUP_BYTES_MAX,
-} from "../../core/cluster/election/messages.ts";
+} from "../../core/membership/election/messages.ts";
 import {
   DATACENTER_BYTES_MAX,
   type DatagramMessage,
@@ -36,11 +36,11 @@ import {
   UPDATES_PER_PACKET_MAX,
   type Update,
   USER_PAYLOAD_BYTES_MAX,
-} from "../../core/cluster/swim/messages.ts";
+} from "../../core/membership/swim/messages.ts";
 import {
   COORDINATE_DIMENSIONS_MAX,
   type Coordinate,
-} from "../../core/cluster/vivaldi/coordinate.ts";
+} from "../../core/membership/vivaldi/coordinate.ts";
 import {
   bool,
   branded,

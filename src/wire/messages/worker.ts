@@ -4,21 +4,12 @@
  */
 
 import { ADDRESS_BYTES_MAX, COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
-import type {
-  CoreFigures,
-  CoreVitals,
-  PartFault,
-  Problem,
-} from "../../core/run/job/core-messages.ts";
-import { COUNTED_TOPICS, type CountedNote } from "../../core/run/job/counted-notes.ts";
-import type { SharedAnswer, SharedRequest } from "../../core/run/job/shared-values.ts";
-import type { Share } from "../../core/run/plan/load.ts";
 import {
   EXTENSION_DENIALS,
   EXTENSION_REASONS,
   type Extended,
   type Extension,
-} from "../../core/tiers/extension-messages.ts";
+} from "../../core/cluster/extension-messages.ts";
 import {
   type Announce,
   type Announced,
@@ -37,8 +28,17 @@ import {
   type Taken,
   type WorkerEvent,
   type WorkerHeartbeat,
-} from "../../core/tiers/messages.ts";
-import { JOB_CODE_RIGHTS } from "../../core/tiers/views.ts";
+} from "../../core/cluster/messages.ts";
+import { JOB_CODE_RIGHTS } from "../../core/cluster/views.ts";
+import type {
+  CoreFigures,
+  CoreVitals,
+  PartFault,
+  Problem,
+} from "../../core/load/job/core-messages.ts";
+import { COUNTED_TOPICS, type CountedNote } from "../../core/load/job/counted-notes.ts";
+import type { SharedAnswer, SharedRequest } from "../../core/load/job/shared-values.ts";
+import type { Share } from "../../core/load/plan/load.ts";
 import { json } from "../json.ts";
 import { ERROR_BYTES_MAX, ID_BYTES_MAX } from "../limits.ts";
 import {

@@ -3,8 +3,8 @@
 import { randomBytes } from "node:crypto";
 import type { Millis } from "../../../src/core/base/brand.ts";
 import { type Address, address } from "../../../src/core/base/ids.ts";
-import { type ExchangeResult, Exchanges } from "../../../src/core/tiers/link/exchanges.ts";
-import type { LinkEffect, LinkInput } from "../../../src/core/tiers/link/types.ts";
+import { type ExchangeResult, Exchanges } from "../../../src/core/cluster/link/exchanges.ts";
+import type { LinkEffect, LinkInput } from "../../../src/core/cluster/link/types.ts";
 import { deflate } from "../../../src/host/deflate.ts";
 import { Loop } from "../../../src/host/loop.ts";
 import { nodeClock } from "../../../src/host/node-clock.ts";

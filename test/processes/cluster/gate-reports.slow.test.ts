@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../../src/client/index.ts";
-import type { RunSummary } from "../../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../../src/core/load/results/model.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { LocalCluster, MS_MAX, until } from "./local-cluster.ts";
 

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ClusterClient, hasEnded } from "../../../src/client/client.ts";
 import { connect } from "../../../src/client/index.ts";
-import type { JobView } from "../../../src/core/tiers/messages.ts";
+import type { JobView } from "../../../src/core/cluster/messages.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { prepareJob } from "../../../src/runner/submission.ts";
 import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { ClusterClient } from "../../../src/client/client.ts";
-import type { RunSummary } from "../../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../../src/core/load/results/model.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { ended, LocalCluster, start, until } from "./local-cluster.ts";
 

@@ -6,7 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RunSummary } from "../../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../../src/core/load/results/model.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { MINOR_MIN, PROTOCOL } from "../../../src/wire/version.ts";
 import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";

@@ -1,7 +1,7 @@
 /**
  * What happens to real clusters: processes that die, stall, lose their network, and start again. Each
  * scenario ends with everybody agreeing; what it returns are the times it took. The same scenarios run
- * small in `npm test` and with 32 members by `npm run chaos:cluster`.
+ * small in `npm test` and with 32 members by `npm run chaos:membership`.
  */
 
 import { execFileSync, spawnSync } from "node:child_process";

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { createSocket, type Socket } from "node:dgram";
 import { connect, type Socket as TcpSocket } from "node:net";
 import { type Address, address, incarnation, nodeId } from "../../../src/core/base/ids.ts";
-import type { Update } from "../../../src/core/cluster/swim/messages.ts";
+import type { Update } from "../../../src/core/membership/swim/messages.ts";
 import { nodeAead } from "../../../src/host/node-aead.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "../../../src/wire/datagram.ts";
 import { FrameReader, frame } from "../../../src/wire/frame.ts";

@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterClient } from "../../../src/client/client.ts";
-import type { RunSummary } from "../../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../../src/core/load/results/model.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { tokenFor } from "../../../src/host/control/token.ts";
 import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";

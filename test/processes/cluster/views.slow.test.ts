@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { shortIdOf } from "../../../src/client/job-names.ts";
-import type { DatacenterView, JobView, NodeView } from "../../../src/core/tiers/messages.ts";
+import type { DatacenterView, JobView, NodeView } from "../../../src/core/cluster/messages.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { LocalCluster, MS_MAX, until } from "./local-cluster.ts";
 

@@ -9,7 +9,7 @@
  */
 
 import type { Brand } from "../../base/brand.ts";
-import { ringHash } from "../../cluster/ring/hash-ring.ts";
+import { ringHash } from "../../membership/ring/hash-ring.ts";
 
 /** The whole text of a valid key. Made by `parseKey` only. */
 export type IdempotencyKey = Brand<string, "IdempotencyKey">;

@@ -6,7 +6,7 @@
 
 import { assert } from "../../base/assert.ts";
 import type { NodeId } from "../../base/ids.ts";
-import { HashRing } from "../../cluster/ring/hash-ring.ts";
+import { HashRing } from "../../membership/ring/hash-ring.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { PlacementConfig } from "../job/config.ts";
 import type { Durability } from "../job/durability.ts";

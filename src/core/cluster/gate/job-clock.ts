@@ -1,0 +1,39 @@
+/** The time of a job over all its datacenters, at the gate that leads it: what it makes of their answers. (AD-34.33) */
+
+import type { JobState } from "../../ledger/job/job-state.ts";
+import { type GlobalTimeout, globalTimeout } from "../overload/joint-timeout.ts";
+import type { Branch } from "./branch.ts";
+import type { GateContext } from "./context.ts";
+import { createdAtOf } from "./status.ts";
+
+export class JobClock {
+  readonly #context: GateContext;
+  /** As it was last found; datacenters are told until they have ended. */
+  #found: GlobalTimeout | null = null;
+
+  constructor(context: GateContext) {
+    this.#context = context;
+  }
+
+  /** Why its time is up; null: it is not. */
+  get reason(): string | null {
+    return this.#found?.reason ?? null;
+  }
+
+  /** `timeoutMs`: of its submission. */
+  look(state: JobState, timeoutMs: number | null, branches: readonly Branch[]): void {
+    const { now, options, timeouts, wall } = this.#context;
+    const isUnderWay = state.run.started !== null && state.status !== "CANCELLING";
+    const elapsedMs = wall - createdAtOf(state);
+    const clocks = branches.map((one) => one.clock(now));
+    const found = isUnderWay
+      ? globalTimeout({ elapsedMs, timeoutMs }, clocks, options.config)
+      : null;
+    if (found !== null && this.#found?.cause !== found.cause) {
+      timeouts.count("globalDeclared", found.cause);
+      const fields = { job: state.jobId, cause: found.cause, reason: found.reason };
+      this.#context.log("warn", "timeout.declared", fields);
+    }
+    this.#found = found;
+  }
+}

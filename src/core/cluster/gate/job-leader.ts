@@ -1,0 +1,498 @@
+/**
+ * The gate that leads a job: it chooses datacenters, has the job prepared in each, begins it everywhere at one
+ * instant, follows it and ends it. What was decided stands in the job's log before anybody is told, so that
+ * another gate goes on where this one stood; what it merely knows it asks for again.
+ *
+ *     created ─▶ queued ─▶ dispatched ─▶ accepted by all ─▶ started ─▶ results of all ─▶ completed
+ *                   ▲           │            before its start a job may go elsewhere
+ *                   └───────────┘
+ *
+ * Datacenters are asked in the order of their names, each when the one before has given its cores: two jobs
+ * never hold what the other waits for. (T14)
+ */
+
+import { formatDuration } from "../../base/duration.ts";
+import { sha256 } from "../../base/sha256.ts";
+import type { JobState } from "../../ledger/job/job-state.ts";
+import type { LiveRun } from "../../load/results/live.ts";
+import type { LiveWanted } from "../gate-messages.ts";
+import { MessageLines } from "../manager/message-lines.ts";
+import { tenantOf } from "../manager/served-tenants.ts";
+import type { JobStatus, Submission } from "../messages.ts";
+import { Branch, UNWANTED, type Wanted } from "./branch.ts";
+import { type Avoided, chooseDatacenters, whyAvoided } from "./choice.ts";
+import { ofJob } from "./cluster-summary.ts";
+import type { Appended, EventBody, GateContext } from "./context.ts";
+import { JobClock } from "./job-clock.ts";
+import { type JobPart, keyOfPart, partsOf, splitText } from "./job-parts.ts";
+import { JointRun } from "./joint-run.ts";
+import { encodeBegun } from "./joint-words.ts";
+import { encodeEnd } from "./lost-parts.ts";
+import { leftBy } from "./results.ts";
+import { countOf, decodeSpec, type JobSpec, planMsOf } from "./spec.ts";
+import {
+  createdAtOf,
+  finalStatusOf,
+  hasJobEnded,
+  nextAttempt,
+  REASON_CHARACTERS_MAX,
+  reasonOf,
+  reasonOfEnd,
+  statusOf,
+  THRESHOLDS,
+} from "./status.ts";
+
+/** How often a job that waits looks for room. */
+const LOOK_MS = 500;
+/** A datacenter that has failed a job is not chosen for it again for so long. */
+const AVOIDED_MS = 30_000;
+/** Live figures are asked for as long as somebody has looked at them lately. */
+const LOOKED_AT_MS = 3_000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class JobLeader {
+  readonly job: string;
+  readonly view: number;
+  readonly lines = new MessageLines();
+  readonly #context: GateContext;
+  readonly #onLooked: (leader: JobLeader) => void;
+  readonly #branches = new Map<string, Branch>();
+  /** Where it does not run any more: they are told to end. */
+  #left: Branch[] = [];
+  readonly #avoided = new Map<string, Avoided>();
+  /** Parts of the present choice that this gate has sent out itself: it knows which of them nobody was asked for. */
+  readonly #sent = new Set<string>();
+  /** The datacenter that has not taken it last, until another is chosen. */
+  #leftAt: string | null = null;
+  #spec: JobSpec | null = null;
+  /** The parts of a choice; another choice is another list. */
+  #chosen: (Pick<JobState["run"], "dispatched"> & { readonly parts: readonly JobPart[] }) | null =
+    null;
+  /** Of a job in several datacenters that has started. */
+  #joint: JointRun | null = null;
+  readonly #clock: JobClock;
+  #reason: string | null = null;
+  #isAppending = false;
+  #lookAt: number;
+  #dueAt: number;
+  #liveUntil = 0;
+  #latenciesUntil = 0;
+
+  /** `onLooked`: its next deadline may have moved, and it may be done. */
+  constructor(
+    { job, view }: { readonly job: string; readonly view: number },
+    context: GateContext,
+    onLooked: (leader: JobLeader) => void,
+  ) {
+    this.job = job;
+    this.view = view;
+    this.#context = context;
+    this.#onLooked = onLooked;
+    this.#lookAt = this.#dueAt = context.now;
+    this.#clock = new JobClock(context);
+  }
+
+  get branches(): readonly Branch[] {
+    return [...this.#branches.values()];
+  }
+
+  get state(): JobState | null {
+    return this.#context.lookup.job(this.job)?.state ?? null;
+  }
+
+  /** Whose it is while it waits to begin; null once it does not. */
+  get waitingTenant(): string | null {
+    const { state } = this;
+    if (state === null || state.run.started !== null || hasJobEnded(state)) return null;
+    return tenantOf(this.#spec?.submission ?? {});
+  }
+
+  /** As its submitter is told. */
+  get status(): JobStatus {
+    const { state } = this;
+    if (state === null) return "QUEUED";
+    const status = statusOf(state);
+    const all = this.branches.map((one) => one.status);
+    if (status === "STARTING" && all.includes("QUEUED")) return "QUEUED";
+    const hasBegun = all.some((one) => one !== "QUEUED" && one !== "STARTING");
+    return status === "RUNNING" && !hasBegun ? "STARTING" : status;
+  }
+
+  /** Why it waits or ended. */
+  get reason(): string | null {
+    const { state } = this;
+    const waiting = this.branches.flatMap(({ datacenter, hindrance, observed }) => {
+      const why = hindrance ?? (observed?.status === "QUEUED" ? observed.reason : null);
+      return why === null ? [] : [`${datacenter}: ${why}`];
+    });
+    const said = (state === null ? null : reasonOf(state)) ?? waiting[0] ?? null;
+    if (state === null || said !== null || this.#reason === null) return said;
+    const place = this.#context.places.of(state);
+    return place === null ? this.#reason : `${this.#reason} (${place})`;
+  }
+
+  /** The job is over, and nothing of it is left anywhere. */
+  get isDone(): boolean {
+    const { state } = this;
+    return state === null || (hasJobEnded(state) && this.#left.length === 0);
+  }
+
+  /** With the whole course so far, for those who come late as well. (AD-23.4) */
+  live(): LiveRun | null {
+    const [only] = this.branches;
+    if (this.#joint === null) return ofJob(only?.observed?.live ?? null, this.job);
+    const detail = this.#liveWanted() === "latencies" ? "latencies" : "figures";
+    return this.#joint.live(this.status, detail, (this.state?.run.permille ?? 1_000) / 1_000);
+  }
+
+  /** Figures are looked at now. */
+  lookedAt(latencies: boolean): void {
+    this.#liveUntil = this.#context.now + LOOKED_AT_MS;
+    if (latencies) this.#latenciesUntil = this.#liveUntil;
+  }
+
+  nextDeadline(): number {
+    return this.#dueAt;
+  }
+
+  #soonest(): number {
+    // One that may not act yet waits for another, not for the time.
+    const { state } = this;
+    const all = [...(state === null ? [] : this.#acting(state)), ...this.#left];
+    // Nobody judges while its log is written, or when it is to end anyhow.
+    const isIdle = this.#isAppending || state?.status === "CANCELLING";
+    const judgeAt = isIdle ? NEVER : (this.#joint?.nextDeadline ?? NEVER);
+    return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
+  }
+
+  /** Something has changed: the job's log, a datacenter, or the time. */
+  look(): void {
+    this.#look();
+    this.#dueAt = this.#soonest();
+    this.#onLooked(this);
+  }
+
+  #look(): void {
+    const { state } = this;
+    this.#lookAt = NEVER;
+    // Its group is founded before its description stands in its log.
+    if (state === null || state.appliedSeq < 0) return;
+    if (hasJobEnded(state)) this.#joint = null;
+    else if (!this.#isAppending) this.#advance(state);
+    for (const branch of this.#acting(state)) branch.step();
+    for (const branch of this.#left) branch.step();
+    this.#left = this.#left.filter(({ isOver }) => !isOver);
+  }
+
+  #advance(state: JobState): void {
+    this.#spec ??= decodeSpec(state.spec);
+    if (this.#spec === null) {
+      this.#append(state, {
+        kind: "JobFailed",
+        error: "its description cannot be read",
+        failedDc: "none",
+      });
+      return;
+    }
+    this.#follow(state, this.#spec);
+    if (state.status === "CANCELLING" && state.run.started === null) this.#endUnstarted(state);
+    else if (state.run.started !== null) {
+      if (!this.#goOn(state)) this.#noteResults(state);
+    } else if (!this.#isLate(state, this.#spec)) this.#prepare(state, this.#spec);
+  }
+
+  /** One branch for each datacenter that was asked; others are left. */
+  #follow(state: JobState, spec: JobSpec): void {
+    const { dispatched } = state.run;
+    for (const [name, branch] of this.#branches) {
+      if (dispatched.some((one) => keyOfPart(state.jobId, one) === branch.key)) continue;
+      this.#branches.delete(name);
+      this.#leave(branch);
+    }
+    if (dispatched.length < countOf(spec.routing)) return;
+    if (this.#chosen?.dispatched !== dispatched) {
+      const parts = partsOf(spec.submission, spec.routing, dispatched);
+      this.#chosen = { dispatched, parts };
+    }
+    const { parts } = this.#chosen;
+    if (state.run.started !== null && parts.length > 1)
+      this.#joint ??= new JointRun(this.#context, state, spec, parts);
+    this.#clock.look(state, spec.submission.timeoutMs, this.branches);
+    const wanted = this.#wanted(state);
+    const words = this.#joint?.words(this.branches, state) ?? null;
+    for (const { datacenter, submission } of parts) {
+      const joint = words?.of(datacenter) ?? [];
+      const known = this.#branches.get(datacenter);
+      if (known !== undefined) known.want({ ...wanted, joint });
+      else this.#branches.set(datacenter, this.#newBranch(state, datacenter, submission, wanted));
+    }
+  }
+
+  #newBranch(state: JobState, datacenter: string, submission: Submission, wanted: Wanted): Branch {
+    const one = state.run.dispatched.find(({ dcId }) => dcId === datacenter);
+    const { attempt } = one ?? { attempt: 0 };
+    const place = { datacenter, key: keyOfPart(state.jobId, { dcId: datacenter, attempt }) };
+    return new Branch(this.#context, place, submission, wanted, {
+      held: () => this.#joint?.heldOf(datacenter) ?? null,
+      onTold: (told, view) => this.#joint?.onTold(datacenter, told, view),
+      onNews: () => this.look(),
+      isLed: () => this.#isLed(),
+      onLine: (line) => this.lines.add(line),
+    });
+  }
+
+  #isLed(): boolean {
+    const group = this.#context.lookup.job(this.job);
+    return group?.view === this.view && group.primary === this.#context.options.self;
+  }
+
+  /** Nobody was asked for it there: it needs no end. */
+  #isUnknown({ key, wasAsked }: Branch): boolean {
+    return this.#sent.has(key) && !wasAsked;
+  }
+
+  #leave(branch: Branch): void {
+    if (this.#isUnknown(branch) || !this.#context.rules.leftCancelled) return;
+    branch.want({ ...UNWANTED, cancel: "it runs elsewhere" });
+    this.#left.push(branch);
+  }
+
+  #wanted({ cancellation, run, status }: JobState): Wanted {
+    return {
+      startAtMs: run.started?.startAtMs ?? null,
+      paused: status === "PAUSED",
+      factor: run.permille / 1_000,
+      cancel: cancellation === null ? null : cancellation.reason,
+      timeOut: this.#clock.reason,
+      live: this.#joint === null ? this.#liveWanted() : "none",
+      joint: [],
+    };
+  }
+
+  #liveWanted(): LiveWanted {
+    const { now } = this.#context;
+    if (now < this.#latenciesUntil) return "latencies";
+    return now < this.#liveUntil ? "figures" : "none";
+  }
+
+  /** A job that had begun and is over wants nothing more of them: what was given up is told so by any gate. */
+  #acting(state: JobState): readonly Branch[] {
+    if (hasJobEnded(state) && state.run.started !== null) return [];
+    return this.branches.filter((branch) => this.#mayAct(branch));
+  }
+
+  /** Each in turn: the one before must have its cores. */
+  #mayAct(branch: Branch): boolean {
+    if (this.state?.status === "CANCELLING" && this.#isUnknown(branch)) return false;
+    const all = this.branches;
+    const before = this.#context.rules.placesInOrder ? all.slice(0, all.indexOf(branch)) : [];
+    return before.every(({ status, problem }) => status !== "QUEUED" || problem !== null);
+  }
+
+  #isLate(state: JobState, { submission }: JobSpec): boolean {
+    const { timeoutMs } = submission;
+    const waitedMs = this.#context.wall - createdAtOf(state);
+    if (timeoutMs === null || waitedMs < timeoutMs) return false;
+    const error = `no cores were free within ${formatDuration(timeoutMs)}, its limit`;
+    this.#fail(state, error, "none");
+    return true;
+  }
+
+  #prepare(state: JobState, spec: JobSpec): void {
+    const { dispatched } = state.run;
+    if (dispatched.length < countOf(spec.routing)) {
+      this.#choose(state, spec);
+      return;
+    }
+    if (this.branches.some((branch) => this.#isDecided(state, branch))) return;
+    this.#accept(state);
+    this.#lookAt = this.#context.now + LOOK_MS;
+  }
+
+  /** Before its start: it cannot run at all, or not there. */
+  #isDecided(state: JobState, branch: Branch): boolean {
+    const { datacenter, observed, problem, status } = branch;
+    const why = this.#whyElsewhere(branch);
+    if (problem !== null) this.#fail(state, `${datacenter}: ${problem}`, datacenter);
+    else if (status === "FAILED") this.#fail(state, observed?.reason ?? "it failed", datacenter);
+    else if (why !== null) this.#goElsewhere(state, branch, why);
+    else return false;
+    return true;
+  }
+
+  /** One datacenter at a time; the last one makes the choice complete. */
+  #choose(state: JobState, { routing, submission }: JobSpec): void {
+    const { datacenters, now } = this.#context;
+    const { dispatched } = state.run;
+    const gone = new Set(dispatched.map(({ dcId }) => dcId));
+    const choice = chooseDatacenters(routing, submission.cores, {
+      ...{ rooms: datacenters.rooms(), avoided: this.#avoided, now },
+      inOrder: (names) => datacenters.inOrder(names, routing.prefer),
+    });
+    this.#reason = choice.kind === "wait" ? choice.reason : null;
+    this.#lookAt = now + LOOK_MS;
+    if (choice.kind === "wait") {
+      if (state.status !== "QUEUED")
+        this.#append(state, { kind: "JobQueued", reason: choice.reason });
+      return;
+    }
+    const next = choice.datacenters.find(({ name }) => !gone.has(name));
+    if (next === undefined) return;
+    datacenters.decided(this.job, next.name, this.#leftAt);
+    this.#leftAt = null;
+    const attempt = nextAttempt(state);
+    if (dispatched.length === 0) this.#sent.clear();
+    this.#sent.add(keyOfPart(state.jobId, { dcId: next.name, attempt }));
+    this.#append(state, {
+      ...{ kind: "JobDispatched", dcId: next.name, cores: next.cores, attempt },
+      digest: sha256(state.spec),
+    });
+  }
+
+  /** Why a job that has not begun should not wait for this datacenter any longer. */
+  #whyElsewhere(branch: Branch): string | null {
+    const { now, options } = this.#context;
+    const { queuedMs, silenceMs } = options.config;
+    if (branch.status === "CANCELLED") return "it was given up there";
+    if (branch.unansweredMs(now) > 2 * silenceMs) return "it is not heard";
+    const queuedFor = branch.queuedAt === null ? 0 : now - branch.queuedAt;
+    const rooms = this.#context.datacenters.rooms();
+    const isOpen = (name: string): boolean =>
+      name !== branch.datacenter && whyAvoided(this.#avoided, name, now) === null;
+    const others = rooms.some(({ coresFree, name }) => coresFree > 0 && isOpen(name));
+    const holds = this.#branches.size > 1;
+    return queuedFor > queuedMs && (others || holds) ? "it has no free cores" : null;
+  }
+
+  #goElsewhere(state: JobState, { datacenter, hindrance }: Branch, why: string): void {
+    const until = this.#context.now + AVOIDED_MS;
+    this.#avoided.set(datacenter, { until, why: hindrance ?? why });
+    this.#leftAt = datacenter;
+    this.#context.datacenters.failed(datacenter);
+    this.#append(state, { kind: "JobQueued", reason: `${datacenter}: ${why}` });
+  }
+
+  #accept(state: JobState): void {
+    const isAccepted = ({ datacenter }: Branch): boolean =>
+      state.accepted.some(({ dcId }) => dcId === datacenter);
+    const next = this.branches.find(
+      (branch) => branch.observed?.prepared === true && !isAccepted(branch),
+    );
+    if (next !== undefined) {
+      const workerCount = next.observed?.workers ?? 0;
+      this.#append(state, { kind: "JobAccepted", dcId: next.datacenter, workerCount });
+      return;
+    }
+    if (this.branches.length === 0 || !this.branches.every(isAccepted)) return;
+    const { options, wall } = this.#context;
+    // Where there are several, each workflow is begun by itself, when it is prepared everywhere.
+    const leadMs = this.branches.length > 1 ? 0 : options.config.startLeadMs;
+    const startAtMs = Math.floor(wall) + leadMs;
+    const shares = state.run.dispatched.map(({ cores, dcId }) => ({ dcId, cores }));
+    // Whoever submitted it reads the split before the load begins.
+    if (shares.length > 1) this.lines.add(splitText(this.#chosen?.parts ?? []));
+    this.#append(state, {
+      ...{ kind: "JobStarted", startAtMs, shares },
+      planDigest: sha256(state.spec),
+    });
+  }
+
+  /** Of several datacenters: the end by a threshold, the beginning of a workflow. True when something follows. */
+  #goOn(state: JobState): boolean {
+    if (this.#joint === null || state.status === "CANCELLING") return false;
+    const reason = this.#joint.abortReason(this.branches);
+    if (reason !== null) {
+      this.lines.add(`${reason}: the run ends`);
+      this.#append(state, { kind: "JobCancellationRequested", reason, requestor: THRESHOLDS });
+      return true;
+    }
+    const ready = this.#joint.words(this.branches, state).ready();
+    if (ready === null || state.status !== "RUNNING") return false;
+    const atMs = Math.floor(this.#context.wall) + this.#context.options.config.startLeadMs;
+    const { value, workflow } = ready;
+    this.#append(state, { kind: "JobSetUpValue", workflow, value: encodeBegun({ atMs, value }) });
+    return true;
+  }
+
+  /** Results are noted as they come; with the last one the job is over. */
+  #noteResults(state: JobState): void {
+    const { results, started } = state.run;
+    const shares = started?.shares ?? [];
+    const open = shares.filter(({ dcId }) => !results.some((one) => one.dcId === dcId));
+    for (const { dcId } of open) {
+      const branch = this.#branches.get(dcId);
+      const result = branch === undefined ? null : leftBy(branch, this.#isLost(branch, state));
+      if (result === null) continue;
+      this.#append(state, { kind: "JobDcResult", dcId, ...result });
+      return;
+    }
+    this.#lookAt = this.#context.now + LOOK_MS;
+    if (open.length > 0) return;
+    const finalStatus = finalStatusOf(state);
+    const reasons = this.branches.map(({ datacenter, observed, problem }) => {
+      return { datacenter, why: problem ?? observed?.reason ?? null };
+    });
+    const lost = results.flatMap(({ bytes, dcId }) =>
+      bytes > 0 ? [] : (this.#joint?.lastOf(dcId) ?? []),
+    );
+    const aggregateMetrics = encodeEnd(reasonOfEnd(state, reasons), lost);
+    this.#append(state, { kind: "JobCompleted", finalStatus, aggregateMetrics });
+  }
+
+  /** Nobody has heard of it since long after its plan was over. (PART-5) */
+  #isLost(branch: Branch, { run }: JobState): boolean {
+    const { now, options, wall } = this.#context;
+    const { lostMs } = options.config;
+    const planMs = this.#spec === null ? 0 : planMsOf(this.#spec);
+    const overMs = wall - ((run.started?.startAtMs ?? 0) + planMs);
+    const isOver = overMs > lostMs || this.#clock.reason !== null;
+    return branch.silentMs(now) > lostMs && isOver;
+  }
+
+  /** A cancelled job that has not begun is over when nothing is left of it anywhere. */
+  #endUnstarted(state: JobState): void {
+    const isOver = (branch: Branch): boolean =>
+      this.#isUnknown(branch) ||
+      branch.hasEnded ||
+      branch.problem !== null ||
+      branch.silentMs(this.#context.now) > this.#context.options.config.lostMs;
+    this.#lookAt = this.#context.now + LOOK_MS;
+    if (!this.branches.every(isOver)) return;
+    const aggregateMetrics = encodeEnd(null, []);
+    this.#append(state, { kind: "JobCompleted", finalStatus: "CANCELLED", aggregateMetrics });
+  }
+
+  #fail(state: JobState, error: string, failedDc: string): void {
+    this.lines.add(error);
+    for (const branch of this.branches) this.#leave(branch);
+    this.#append(state, {
+      ...{ kind: "JobFailed", failedDc },
+      error: error.slice(0, REASON_CHARACTERS_MAX),
+    });
+  }
+
+  /** One at a time, and only if the job is still as it was seen and this gate still leads it. */
+  #append(state: JobState, body: EventBody): void {
+    this.#isAppending = true;
+    const condition = { ifSeq: state.appliedSeq, ifFence: this.view };
+    this.#context.append(this.job, body, { condition }, (appended) => {
+      this.#isAppending = false;
+      this.#log(body.kind, appended);
+      // What the ledger will not take now it will not take a moment later either.
+      this.#lookAt = this.#context.now + (appended.kind === "refused" ? LOOK_MS : 0);
+      this.#dueAt = Math.min(this.#dueAt, this.#lookAt);
+      this.#onLooked(this);
+    });
+  }
+
+  #log(what: string, appended: Appended): void {
+    const { job, view } = this;
+    const fields = { job, view, what };
+    if (appended.kind === "refused")
+      this.#context.log("error", "job.refused", { ...fields, why: appended.message });
+    else if (appended.kind === "committed" && appended.outcome === "applied")
+      this.#context.log("info", "job.event", fields);
+    else if (appended.kind === "committed" && appended.reason !== null)
+      this.#context.log("warn", "job.rejected", { ...fields, why: appended.reason });
+  }
+}

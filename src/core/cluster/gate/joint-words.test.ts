@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import type { ToldRun } from "../../load/execution/told-run.ts";
+import type { WorkflowStatus } from "../../load/results/model.ts";
+import { submission } from "../manager/testing/world.ts";
+import { ANYWHERE } from "../messages.ts";
+import { partsOf } from "./job-parts.ts";
+import { encodeBegun, JointWords } from "./joint-words.ts";
+
+const CHOSEN = ["dc1", "dc2"].map((dcId) => ({ dcId, cores: 2 }));
+const PARTS = partsOf(submission(), { ...ANYWHERE, count: 2 }, CHOSEN);
+
+/** What a datacenter tells of its only workflow. */
+function told(waits: "begin" | "over" | null, over: Partial<ToldRun["workflows"][number]> = {}) {
+  const status: WorkflowStatus = waits === "begin" ? "waiting" : "running";
+  return {
+    waits: waits === null ? [] : [{ workflow: "shop", for: waits, value: { token: 7 } }],
+    workflows: [
+      {
+        ...{ name: "shop", status, error: null, startedAtMs: null, frame: new Uint8Array() },
+        vitals: { cpu: 0, residentBytes: 0, activeUsers: 0 },
+        timing: { pauses: [], factors: [] },
+        ...over,
+      },
+    ],
+  };
+}
+
+function words(first: ToldRun | null, second: ToldRun | null, isOver = false, begun = false) {
+  const setUps = begun
+    ? [{ workflow: "shop", value: encodeBegun({ atMs: 500, value: { token: 7 } }) }]
+    : [];
+  const places = [
+    { datacenter: "dc1", told: first, isOver: false },
+    { datacenter: "dc2", told: second, isOver },
+  ];
+  return new JointWords(PARTS, places, setUps);
+}
+
+describe("a workflow of two datacenters", () => {
+  it("can begin when it is prepared in both, and not before", () => {
+    expect(words(told("begin"), told(null)).ready()).toBeNull();
+    expect(words(told("begin"), null).ready()).toBeNull();
+    const ready = { workflow: "shop", value: { token: 7 } };
+    expect(words(told("begin"), told("begin")).ready()).toEqual(ready);
+  });
+
+  it("is told to begin where it still waits, and nowhere else", () => {
+    const begun = words(told(null), told("begin"), false, true);
+    expect(begun.of("dc1")).toEqual([]);
+    expect(begun.of("dc2")).toEqual([
+      { kind: "begin", workflow: "shop", atMs: 500, value: { token: 7 } },
+    ]);
+    expect(begun.ready()).toBeNull();
+  });
+
+  it("is over for the first when it has ended in the other, or nobody hears of that any more", () => {
+    const over = [{ kind: "over", workflow: "shop", error: null }];
+    expect(words(told("over"), told(null), false, true).of("dc1")).toEqual([]);
+    const ended = told(null, { status: "completed" });
+    expect(words(told("over"), ended, false, true).of("dc1")).toEqual(over);
+    expect(words(told("over"), told(null), true, true).of("dc1")).toEqual(over);
+  });
+
+  it("never begins when it has failed in one of them", () => {
+    const failed = words(told("begin"), told(null, { status: "failed", error: "no such file" }));
+    expect(failed.ready()).toBeNull();
+    expect(failed.of("dc1")).toEqual([
+      { kind: "over", workflow: "shop", error: "dc2: no such file" },
+    ]);
+  });
+
+  it("never begins with a value that is too large to reach the other", () => {
+    const large = told("begin");
+    const waits = [{ workflow: "shop", for: "begin" as const, value: "x".repeat(70_000) }];
+    const refused = words({ ...large, waits }, told("begin"));
+    expect(refused.ready()).toBeNull();
+    for (const datacenter of ["dc1", "dc2"])
+      expect(refused.of(datacenter)).toMatchObject([
+        { kind: "over", error: expect.stringContaining("at most 65536") },
+      ]);
+  });
+});

@@ -1,0 +1,519 @@
+/**
+ * The process of a manager as one machine: the ledger node that managers replicate with, and above it the
+ * manager, its workers and its clients.
+ *
+ *   bytes ─▶ LedgerMachine ─┬─ leads, applied, answers ─▶ Manager ─┬─▶ propose ─▶ LedgerMachine
+ *                           └─ called: workers, clients ─▶    │    └─▶ orders, answers ─▶ say ─▶ bytes
+ *   blobs on disk ────────────────────────────────────────────┘
+ *
+ * Workers and clients call; a manager answers on the connection they keep. Every request to a worker ends,
+ * by its deadline or with its connection at the latest.
+ */
+
+import { ADMISSION_LIMITS } from "../../../wire/admission.ts";
+import type { StreamEnvelope } from "../../../wire/registry.ts";
+import { assertNever } from "../../base/assert.ts";
+import type { Millis } from "../../base/brand.ts";
+import { Deadlines } from "../../base/deadlines.ts";
+import type { NodeId } from "../../base/ids.ts";
+import { clipText } from "../../base/text.ts";
+import type { FileEffect } from "../../ledger/log/files.ts";
+import type { GateAnswer } from "../gate-messages.ts";
+import { startsOf } from "../incarnation.ts";
+import type { StreamId } from "../link/types.ts";
+import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
+import {
+  type Announced,
+  type BlobHash,
+  type ClientAnswer,
+  DISK_PROBLEM_CHARACTERS_MAX,
+  type Refusal,
+  type Taken,
+} from "../messages.ts";
+import { type PressureView, RequestGuard } from "../overload/request-guard.ts";
+import { PRESSURE_RULES, type PressureRules } from "../overload/rules.ts";
+import type { AboveEffect, AboveInput } from "./above.ts";
+import { Askers, type CodeFrom } from "./askers.ts";
+import type { LedgerMachine } from "./ledger-machine.ts";
+import { ManagerBlobs } from "./manager-blobs.ts";
+import { type Steered, steeringOf } from "./steering.ts";
+import type { ProcessEffect, ProcessInput } from "./types.ts";
+
+/** What stands above the ledger; the manager itself, pure. */
+type ManagerSelf = Pick<ManagerOptions, "self" | "managers" | "addresses"> & {
+  readonly codeFrom?: CodeFrom;
+};
+
+interface ManagerMachine {
+  step(input: ManagerInput, now: Millis, wall: number): readonly ManagerEffect[];
+  nextDeadline(): Millis | null;
+}
+
+/** A worker that has not answered by then is taken for silent; the manager asks again. */
+const ANSWER_MS_MAX = 5_000;
+
+type ManagerProcessInput = ProcessInput | AboveInput;
+type ManagerProcessEffect = ProcessEffect | AboveEffect | Steered;
+
+type Opening = Extract<ManagerInput, { kind: "heartbeat" }>["heartbeat"];
+
+interface Caller {
+  readonly role: "worker" | "client" | "manager" | "gate";
+  readonly name: string;
+}
+
+/** Where an answer goes. */
+type Asker =
+  | {
+      readonly what: "events" | "extension" | "client" | "gate" | "blob";
+      readonly stream: StreamId;
+      readonly correlation: number;
+      /** Of `blobGet`. */
+      readonly hash?: BlobHash;
+    }
+  /** A copy between managers. */
+  | { readonly what: "copy"; readonly request: number; readonly stream?: never };
+type RemoteAsker = Exclude<Asker, { readonly what: "copy" }>;
+
+export class ManagerProcess {
+  readonly ledger: LedgerMachine;
+  readonly #name: NodeId;
+  readonly #manager: ManagerMachine;
+  readonly #blobs: ManagerBlobs;
+  /** Where clients find all managers. */
+  readonly #addresses: readonly string[];
+  readonly #callers = new Map<StreamId, Caller>();
+  /** The connection that each worker keeps to us; a newer one replaces it. */
+  readonly #workers = new Map<string, StreamId>();
+  /** The process behind each of them. */
+  readonly #lives = new Map<string, { readonly boot: string; readonly incarnation: number }>();
+  readonly #guard: RequestGuard;
+  readonly #askers: Askers<Asker>;
+  /** Requests to workers, by their number: on which connection. */
+  readonly #asked = new Map<number, StreamId>();
+  readonly #deadlines = new Deadlines<number>();
+  #toldDisk = "";
+  #heard: ManagerInput[] = [];
+  #effects: ManagerProcessEffect[] = [];
+  #now = 0 as Millis;
+  #wall = 0;
+
+  constructor(
+    { addresses, codeFrom, managers, self }: ManagerSelf,
+    ledger: LedgerMachine,
+    manager: ManagerMachine,
+    rules: PressureRules = PRESSURE_RULES,
+  ) {
+    this.#guard = new RequestGuard(ADMISSION_LIMITS.manager, {}, rules);
+    this.#askers = new Askers<Asker>(this.#guard, codeFrom);
+    this.#name = self;
+    this.#addresses = Object.values(addresses);
+    this.ledger = ledger;
+    this.#manager = manager;
+    this.#blobs = new ManagerBlobs(self, managers, {
+      local: ({ request, ...part }) =>
+        this.#effects.push({ ...part, id: this.#askers.add({ what: "copy", request }) }),
+      peer: (peer, message) => this.#askPeer(peer, message),
+      hear: (input) => this.#heard.push(input),
+      perform: (effect) => this.#effects.push(effect),
+    });
+  }
+
+  get wantsTurn(): boolean {
+    return this.ledger.wantsTurn;
+  }
+
+  /** Callers that have said who they are. */
+  get callers(): { readonly workers: number; readonly clients: number } {
+    const workers = this.#workers.size;
+    return { workers, clients: this.#callers.size - workers };
+  }
+
+  take(input: ManagerProcessInput, now: Millis, wall: number): void {
+    this.#now = now;
+    this.#wall = wall;
+    this.#askers.at(now);
+    switch (input.kind) {
+      case "pressure":
+        this.#effects.push(...this.#guard.sample(input, now, this.ledger.undurable.delayMs(now)));
+        this.#heard.push({ kind: "late", lagMs: input.lagMs });
+        return;
+      case "blobsHeld":
+        this.#blobs.onHeld(input.hashes, now);
+        this.#tellDisk();
+        return;
+      case "blobsGone":
+        this.#blobs.onGone(input.hashes);
+        return;
+      case "blobRead":
+        if (input.bytes === null) this.#blobs.onMissed(input.hash, now);
+        this.#heard.push(input);
+        return;
+      case "blobNotKept":
+        this.#blobs.onNotKept(input.hash, input.problem, now);
+        this.#tellDisk();
+        return;
+      case "blobPart":
+        this.#onBlobPart(input);
+        return;
+      case "blobPutDone":
+        this.#onBlobPut(input);
+        return;
+      case "tick":
+        for (const id of this.#deadlines.takeDue(now)) this.#answered(id, null);
+        this.#blobs.tick(now);
+        this.#heard.push({ kind: "tick" });
+        this.ledger.take(input, now, wall);
+        return;
+      default:
+        this.ledger.take(input, now, wall);
+    }
+  }
+
+  flush(): readonly ManagerProcessEffect[] {
+    for (;;) {
+      for (const effect of this.ledger.flush()) this.#onLedger(effect);
+      if (this.#heard.length === 0) break;
+      const heard = this.#heard;
+      this.#heard = [];
+      for (const input of heard)
+        for (const effect of this.#manager.step(input, this.#now, this.#wall))
+          this.#perform(effect);
+    }
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  get pressure(): PressureView {
+    return this.#guard.view(this.#now);
+  }
+
+  takeFiles(): readonly FileEffect[] {
+    return this.ledger.takeFiles();
+  }
+
+  nextDeadline(): Millis | null {
+    const never = Number.POSITIVE_INFINITY;
+    const at = Math.min(
+      this.ledger.nextDeadline() ?? never,
+      this.#manager.nextDeadline() ?? never,
+      this.#blobs.nextDeadline() ?? never,
+      this.#deadlines.next() ?? never,
+    );
+    return at === never ? null : (at as Millis);
+  }
+
+  #onLedger(effect: ProcessEffect): void {
+    switch (effect.kind) {
+      case "answer":
+        // Those of the manager count down; the others are of whoever asks the node itself.
+        if (effect.token >= 0) break;
+        this.#heard.push({ kind: "proposed", token: -effect.token, answer: effect.answer });
+        return;
+      case "leads": {
+        const { group, leads, view } = effect;
+        this.#heard.push({ kind: "leads", group, view, leads });
+        break;
+      }
+      case "applied": {
+        const { entry, group, isRecovered, outcome } = effect;
+        this.#heard.push({ kind: "applied", group, entry, outcome, isRecovered });
+        break;
+      }
+      case "peer": {
+        this.#blobs.onPeer(effect.peer, effect.up, this.#now);
+        this.#heard.push(effect);
+        break;
+      }
+      case "peerDrains":
+      case "diskProblem":
+        this.#heard.push(effect);
+        break;
+      case "peerAnswered":
+        this.#blobs.onPeerAnswer(effect.message, this.#now);
+        return;
+      case "called":
+        this.#onCalled(effect);
+        return;
+      case "callerGone":
+        this.#onCallerGone(effect.stream, effect.byPeer);
+        return;
+      default:
+    }
+    this.#effects.push(effect);
+  }
+
+  #onCalled(called: Extract<ProcessEffect, { kind: "called" }>): void {
+    const { message, name, role, stream } = called;
+    const { correlation } = message;
+    switch (message.name) {
+      case "heartbeat": {
+        const heartbeat = { kind: "heartbeat", ...message.value } as const;
+        if (!this.#isHeard(stream, correlation, heartbeat)) return;
+        this.#meet(stream, { role, name });
+        if (heartbeat.worker === name) this.#heard.push({ kind: "heartbeat", heartbeat });
+        return;
+      }
+      case "clientOpening":
+        this.#meet(stream, { role, name });
+        this.#welcome(stream, correlation);
+        return;
+      case "events": {
+        const { worker } = message.value;
+        if (worker !== name) {
+          const problem = `${name} does not speak for ${worker}`;
+          this.#deny({ correlation, stream }, { reason: "invalid", message: problem });
+          return;
+        }
+        const id = this.#askers.add({ stream, correlation, what: "events" });
+        this.#heard.push({ kind: "events", id, events: { kind: "events", ...message.value } });
+        return;
+      }
+      case "extension": {
+        if (message.value.worker !== name) return;
+        const id = this.#askers.add({ stream, correlation, what: "extension" });
+        const extension = { kind: "extension", ...message.value } as const;
+        this.#heard.push({ kind: "extension", id, extension });
+        return;
+      }
+      case "clientRequest": {
+        const id = this.#askers.admit({ stream, correlation, what: "client" }, called);
+        if (typeof id !== "number")
+          this.#say(stream, { name: "clientAnswer", correlation, value: id });
+        const begun = this.#askers.begun(id);
+        if (begun !== null) this.#heard.push({ kind: "client", id: begun, request: message.value });
+        if (typeof id === "number") this.#effects.push(...steeringOf(called));
+        return;
+      }
+      case "gateRequest": {
+        const id = this.#askers.add({ stream, correlation, what: "gate" });
+        this.#heard.push({ kind: "gate", id, request: message.value });
+        return;
+      }
+      case "blobGet": {
+        const asker = { stream, correlation, what: "blob", hash: message.value.hash } as const;
+        this.#sendPart(this.#askers.add(asker), message.value);
+        return;
+      }
+      case "blobPut": {
+        const id = this.#askers.admit({ stream, correlation, what: "blob" }, called);
+        if (typeof id === "number") this.#effects.push({ kind: "blobPut", id, ...message.value });
+        else this.#deny({ correlation, stream }, id);
+        return;
+      }
+      case "announced":
+        this.#answered(correlation, { kind: "announced", ...message.value }, stream);
+        return;
+      case "taken":
+        this.#answered(correlation, { kind: "taken", ...message.value }, stream);
+        return;
+      case "denial":
+        this.#answered(correlation, { kind: "refused", ...message.value }, stream);
+        return;
+      default:
+    }
+  }
+
+  /** For `hyperscale nodes`, whichever manager is asked. */
+  #tellDisk(): void {
+    const problem = clipText(this.diskProblem ?? "", DISK_PROBLEM_CHARACTERS_MAX);
+    if (problem === this.#toldDisk) return;
+    this.#toldDisk = problem;
+    this.#heard.push({ kind: "diskProblem", peer: this.#name, problem });
+    this.ledger.take({ kind: "tellDisk", problem }, this.#now, this.#wall);
+  }
+
+  /** Why its disk took no result of late; null: it does. */
+  get diskProblem(): string | null {
+    return this.#blobs.diskProblem;
+  }
+
+  /** The first heartbeat of a connection opens it; later ones count unless another process has replaced it. */
+  #isHeard(stream: StreamId, correlation: number, opening: Opening): boolean {
+    if (correlation !== 0) return this.#opens(stream, correlation, opening);
+    return this.#workers.get(opening.worker) === stream;
+  }
+
+  /** Two workers with one name would take each other's orders: the second is refused while the first is there. */
+  #opens(
+    stream: StreamId,
+    correlation: number,
+    { boot = "", incarnation, worker }: Opening,
+  ): boolean {
+    const at = this.#workers.get(worker);
+    const life = this.#lives.get(worker);
+    const isAnother = life !== undefined && boot !== "" && life.boot !== boot;
+    if (at !== undefined && isAnother && startsOf(incarnation) <= startsOf(life.incarnation)) {
+      const message = `another worker has the name ${worker}: names are unique, rename one`;
+      this.#deny({ correlation, stream }, { reason: "invalid", message });
+      this.#effects.push({
+        kind: "log",
+        level: "error",
+        event: "worker.nameTaken",
+        fields: { worker },
+      });
+      return false;
+    }
+    this.#lives.set(worker, { boot, incarnation });
+    this.#welcome(stream, correlation);
+    return true;
+  }
+
+  #meet(stream: StreamId, caller: Caller): void {
+    this.#callers.set(stream, caller);
+    if (caller.role === "worker") this.#workers.set(caller.name, stream);
+  }
+
+  #welcome(stream: StreamId, correlation: number): void {
+    const value = { manager: this.#name, addresses: this.#addresses };
+    this.#say(stream, { name: "opened", correlation, value });
+  }
+
+  #onCallerGone(stream: StreamId, byPeer: boolean): void {
+    const caller = this.#callers.get(stream);
+    this.#callers.delete(stream);
+    if (caller !== undefined && this.#workers.get(caller.name) === stream) {
+      this.#workers.delete(caller.name);
+      this.#lives.delete(caller.name);
+      if (byPeer) this.#heard.push({ kind: "workerClosed", worker: caller.name });
+    }
+    for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
+    this.#askers.forget(stream);
+  }
+
+  /** `on`: the connection that it came on, which must be the one that was asked. */
+  #answered(id: number, answer: Announced | Taken | Refusal | null, on?: StreamId): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined || (on !== undefined && on !== asked)) return;
+    this.#asked.delete(id);
+    this.#deadlines.delete(id);
+    this.#heard.push({ kind: "workerAnswer", id, answer });
+  }
+
+  #perform(effect: ManagerEffect): void {
+    switch (effect.kind) {
+      case "propose": {
+        const { request, token } = effect;
+        this.ledger.take({ kind: "request", token: -token, request }, this.#now, this.#wall);
+        return;
+      }
+      case "worker":
+        this.#order(effect);
+        return;
+      case "answer":
+        this.#answer(effect);
+        return;
+      case "keepBlob":
+      case "readBlob":
+      case "replicateBlobs":
+      case "pinBlobs":
+        this.#blobs.ask(effect, this.#now);
+        return;
+      case "giveUp":
+      case "mayRest":
+      case "forget":
+        this.ledger.take(effect, this.#now, this.#wall);
+        return;
+      case "log":
+        this.#effects.push(effect);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #order({ id, message, worker }: Extract<ManagerEffect, { kind: "worker" }>): void {
+    const stream = this.#workers.get(worker);
+    if (stream === undefined) {
+      this.#heard.push({ kind: "workerAnswer", id, answer: null });
+      return;
+    }
+    this.#asked.set(id, stream);
+    this.#deadlines.set(id, this.#now + ANSWER_MS_MAX * this.#guard.degraded.timeouts);
+    const { kind: name, ...value } = message;
+    this.#say(stream, { name, correlation: id, value } as StreamEnvelope);
+  }
+
+  #answer({ answer, id }: Extract<ManagerEffect, { kind: "answer" }>): void {
+    const asker = this.#askers.take(id);
+    if (asker === undefined || asker.what === "copy") return;
+    const { correlation, stream, what } = asker;
+    if (answer.kind === "taken") {
+      const { kind: _, ...taken } = answer;
+      const value = { ...taken, level: this.#guard.backpressure };
+      this.#say(stream, { name: "taken", correlation, value });
+    } else if (answer.kind === "extended") {
+      const { kind: _, ...value } = answer;
+      this.#say(stream, { name: "extended", correlation, value });
+    } else if (what === "client")
+      this.#say(stream, { name: "clientAnswer", correlation, value: answer as ClientAnswer });
+    else if (what === "gate") {
+      const value = this.#pressed(answer as GateAnswer);
+      this.#say(stream, { name: "gateAnswer", correlation, value });
+    } else if (answer.kind === "refused") this.#deny({ correlation, stream }, answer);
+  }
+
+  /** With how hard-pressed this process is. */
+  #pressed(answer: GateAnswer): GateAnswer {
+    if (answer.kind === "observed") return { ...answer, level: this.#guard.backpressure };
+    if (answer.kind !== "capacity" || answer.health == null) return answer;
+    const { health } = answer;
+    const isOpen = this.pressure.state !== "overloaded" && this.#guard.degraded.takesWork;
+    const accepting = health.accepting && isOpen;
+    return { ...answer, health: { ...health, accepting } };
+  }
+
+  #deny(
+    { correlation, stream }: Pick<RemoteAsker, "correlation" | "stream">,
+    { address = null, message, reason, retryAfterMs = null }: Omit<Refusal, "kind">,
+  ): void {
+    const value = { reason, message, address, retryAfterMs };
+    this.#say(stream, { name: "denial", correlation, value });
+  }
+
+  /** Of a blob that the disk does not take, from memory. */
+  #sendPart(id: number, asked: { readonly hash: BlobHash; readonly offset: number }): void {
+    const unkept = this.#blobs.unkeptPart(asked.hash, asked.offset);
+    if (unkept !== null) this.#onBlobPart({ kind: "blobPart", id, ...unkept });
+    else this.#effects.push({ kind: "blobGet", id, ...asked });
+  }
+
+  #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {
+    const asker = this.#askers.take(id);
+    if (asker === undefined) return;
+    if (asker.what === "copy") {
+      this.#blobs.onLocalPart(asker.request, bytes === null ? null : { total, bytes }, this.#now);
+      return;
+    }
+    const { correlation, hash, stream } = asker;
+    if (bytes !== null) {
+      this.#say(stream, { name: "blobChunk", correlation, value: { total, bytes } });
+      return;
+    }
+    this.#deny(asker, { reason: "unknownBlob", message: "it is not here" });
+    // Whoever works for this manager asks again; another manager has asked because it lacks it.
+    if (hash !== undefined && this.#callers.get(stream)?.role === "worker")
+      this.#blobs.onMissed(hash, this.#now);
+  }
+
+  #onBlobPut({ held, id, problem }: Extract<AboveInput, { kind: "blobPutDone" }>): void {
+    const asker = this.#askers.take(id);
+    if (asker === undefined) return;
+    if (asker.what === "copy") {
+      this.#blobs.onLocalPut(asker.request, problem === null ? held : null, this.#now);
+      return;
+    }
+    const { correlation, stream } = asker;
+    if (problem !== null) this.#deny(asker, { reason: "invalid", message: problem });
+    else this.#say(stream, { name: "blobHeld", correlation, value: { bytes: held } });
+  }
+
+  #askPeer(peer: NodeId, message: StreamEnvelope): void {
+    this.ledger.take({ kind: "askPeer", peer, message }, this.#now, this.#wall);
+  }
+
+  #say(stream: StreamId, message: StreamEnvelope): void {
+    this.ledger.take({ kind: "say", stream, message }, this.#now, this.#wall);
+  }
+}

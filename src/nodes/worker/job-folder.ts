@@ -1,0 +1,127 @@
+/**
+ * The files of a job in a folder of its own, as its code names them. The bundle imports the package by a name
+ * that stands for "whichever version runs here"; it is put in when the bundle is laid out.
+ */
+
+import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, normalize, relative, sep } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Order } from "../../core/cluster/messages.ts";
+import { OWN_PACKAGE } from "../../engine/own-package.ts";
+import type { BlobStore } from "../../host/blob-store.ts";
+import type { ExecutorUser } from "../../host/executor-user.ts";
+import { makeFolder } from "../../host/folders.ts";
+
+type OpenOrder = Extract<Order, { kind: "open" }>;
+
+/** Where files of jobs lie that run as another user, and which file of the data directory names the folder. */
+const ELSEWHERE = join(tmpdir(), "hyperscale-jobs-");
+const ELSEWHERE_FILE = "jobs.folder";
+
+interface LaidOut {
+  /** file:// address of the entry. */
+  readonly address: string;
+  /** Of the entry: where paths in its code begin. */
+  readonly folder: string;
+}
+
+export class JobFolders {
+  readonly #root: string;
+  readonly #blobs: BlobStore;
+  readonly #laid = new Map<string, Promise<LaidOut>>();
+
+  readonly #user: ExecutorUser | null;
+
+  private constructor(root: string, blobs: BlobStore, user: ExecutorUser | null) {
+    this.#root = root;
+    this.#blobs = blobs;
+    this.#user = user;
+  }
+
+  /**
+   * What a former process left is removed. Another user cannot reach anything below the data directory: his files
+   * lie in a temporary folder, and the data directory says in which.
+   */
+  static async open(
+    dataDir: string,
+    blobs: BlobStore,
+    user: ExecutorUser | null,
+  ): Promise<JobFolders> {
+    const own = join(dataDir, "jobs");
+    const note = join(dataDir, ELSEWHERE_FILE);
+    const former = await readFile(note, "utf8").catch(() => "");
+    if (former.startsWith(ELSEWHERE)) await rm(former, { recursive: true, force: true });
+    await rm(own, { recursive: true, force: true });
+    if (user === null) {
+      await makeFolder(own, { mode: 0o700 });
+      return new JobFolders(own, blobs, null);
+    }
+    const root = await mkdtemp(ELSEWHERE);
+    await writeFile(note, root, { mode: 0o600 });
+    // He may pass through it to what is his, and see nothing else there.
+    await chmod(root, 0o711);
+    return new JobFolders(root, blobs, user);
+  }
+
+  /** Removes what lies outside of the data directory. */
+  async close(): Promise<void> {
+    if (this.#user !== null) await rm(this.#root, { recursive: true, force: true });
+  }
+
+  /** Once per job, however often it is asked. */
+  layOut(job: string, order: OpenOrder): Promise<LaidOut> {
+    const known = this.#laid.get(job);
+    if (known !== undefined) return known;
+    const made = this.#layOut(join(this.#root, folderName(job)), order);
+    this.#laid.set(job, made);
+    return made;
+  }
+
+  async remove(job: string): Promise<void> {
+    const laid = this.#laid.get(job);
+    this.#laid.delete(job);
+    await laid?.catch(() => undefined);
+    await rm(join(this.#root, folderName(job)), { recursive: true, force: true });
+  }
+
+  async #layOut(folder: string, { entry, files }: OpenOrder): Promise<LaidOut> {
+    for (const { hash, path } of files) {
+      const target = inside(folder, path);
+      await makeFolder(dirname(target), { mode: 0o700 });
+      if (path === entry) await this.#writeEntry(hash, target);
+      else await this.#blobs.copyTo(hash, target);
+    }
+    if (this.#user !== null) await give(folder, this.#user);
+    const file = inside(folder, entry);
+    return { address: pathToFileURL(file).href, folder: dirname(file) };
+  }
+
+  async #writeEntry(hash: string, target: string): Promise<void> {
+    const bytes = await this.#blobs.read(hash);
+    if (bytes === null) throw new Error("the bundle is not here any more");
+    const own = new URL("../../index.js", import.meta.url).href;
+    const text = Buffer.from(bytes).toString("utf8");
+    await writeFile(target, text.replaceAll(OWN_PACKAGE, own), { mode: 0o600 });
+    await chmod(target, 0o400);
+  }
+}
+
+/** Everything in the folder, and the folder itself. */
+async function give(folder: string, { gid, uid }: ExecutorUser): Promise<void> {
+  const inside = await readdir(folder, { recursive: true });
+  for (const path of ["", ...inside]) await chown(join(folder, path), uid, gid);
+}
+
+/** Throws when the path leaves the folder. */
+function inside(folder: string, path: string): string {
+  const target = normalize(join(folder, path));
+  const way = relative(folder, target);
+  if (way === "" || way === ".." || way.startsWith(`..${sep}`))
+    throw new Error(`${path} is no file below the folder of its job`);
+  return target;
+}
+
+function folderName(job: string): string {
+  return job.replace(/[^A-Za-z0-9._-]/g, "_");
+}
