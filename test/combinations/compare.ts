@@ -221,8 +221,7 @@ class Comparison {
       const beginsMs = ((series.atSeconds[at] ?? 0) - startedAtSeconds) * 1_000;
       const until = Math.min(this.#beganAt + beginsMs + series.windowMs, this.#measuredTo);
       const early = this.#part.warmupMs === 0 ? 0 : log.length - by(Number.POSITIVE_INFINITY);
-      const low = by(until - this.#edgeMs) - early - this.#afterCoreEnd;
-      const high = by(until + this.#edgeMs);
+      const [low, high] = [by(until - this.#edgeMs) - early, by(until + this.#edgeMs)];
       this.#between(`${name} by window ${at}`, ended, low, high + threw + early);
     }
   }
@@ -238,7 +237,7 @@ class Comparison {
     this.#between(
       `${step.name} answered inside`,
       Math.round(inside),
-      answered(-this.#edgeMs) - this.#afterCoreEnd,
+      answered(-this.#edgeMs),
       answered(this.#edgeMs) + threw,
     );
     const windows = step.series.requests.reduce((sum, count) => sum + count, 0);
@@ -308,12 +307,6 @@ class Comparison {
     if (this.#ran.form !== "flow" || this.#part.userSetup === "none") return;
     const setup = this.#workflow.aside?.find(({ name }) => name === "setup");
     this.#equal("calls of userSetup", setup?.sent ?? 0, this.#logOf("setup").length);
-  }
-
-  /** Calls of a step under way on a core that ran out of rows: its measured time ends before that of others. */
-  get #afterCoreEnd(): number {
-    const isApart = this.#part.rows === "few" && this.#ran.combination.cores > 1;
-    return isApart ? usersOf(this.#part) : 0;
   }
 
   /** Nobody ended it before its time, and it had rows to the end. */
