@@ -191,8 +191,6 @@ describe(
 
     it.each([
       [1_440, "light"],
-      [1_440, "dark"],
-      [390, "light"],
       [390, "dark"],
     ] as const)(
       "has nothing that axe finds, and no sideways scroll: %d, %s",
