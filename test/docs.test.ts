@@ -206,7 +206,7 @@ describe("names of the code in the documents", () => {
     expect(spans.filter(missing)).toEqual([]);
   });
 
-  it("docs/internals/terms.md calls classes and types by their names", () => {
+  it("docs/internals/glossary.md calls classes and types by their names", () => {
     const sources = files.filter(
       (file) => /^src\/.*\.ts$/.test(file) && existsSync(join(root, file)),
     );
@@ -217,7 +217,7 @@ describe("names of the code in the documents", () => {
         ),
       ),
     );
-    const spans = [...read("docs/internals/terms.md").matchAll(/`([A-Z][a-z]+\w*)`/g)];
+    const spans = [...read("docs/internals/glossary.md").matchAll(/`([A-Z][a-z]+\w*)`/g)];
     expect(spans.length).toBeGreaterThan(20);
     expect(spans.map(([, name]) => name).filter((name) => !declared.has(name))).toEqual([]);
   });
