@@ -12,7 +12,7 @@ const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools
  * test, so a new file beside its source is one unless it stands in a folder named here.
  */
 const SYSTEM = [
-  "src/{audit,cli,demo,engine,host,ledger,protocols,queue,runner,tiers}/**/*.test.ts",
+  "src/{audit,cli,demo,engine,host,ledger,protocols,queue,runner,nodes}/**/*.test.ts",
   // Memory is measured in a process of its own: what other tests have done to the heap counts, too.
   "src/core/load/stats/workflow-stats.test.ts",
   // Reporters against servers on this machine.

@@ -14,7 +14,7 @@ function sourcesIn(folder: string): readonly { readonly path: string; readonly t
     .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
 }
 
-const FOLDERS = ["tiers", "client", "ledger"];
+const FOLDERS = ["nodes", "client", "ledger"];
 /** It only shortens the pauses of one request, whose id is as unforeseeable. */
 const OF_ONE_REQUEST = "ledger/client.ts: new Random(call.id)";
 

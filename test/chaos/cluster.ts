@@ -62,7 +62,7 @@ const isWrong = numbers.some((one) => !(one > 0)) || !Number.isInteger(seed) || 
 if (values.help || isWrong) {
   const names = faults.map(({ name }) => `"${name}"`).join(", ");
   (values.help ? process.stdout : process.stderr).write(
-    `usage: npm run chaos:${values.pressure ? "pressure" : "tiers"} -- [options]
+    `usage: npm run chaos:${values.pressure ? "pressure" : "cluster"} -- [options]
   --rounds N       faults one after the other, each as often as any other (${faults.length})
   --seed N         of their order and moments (the clock)
   --only NAME      this fault in every round
