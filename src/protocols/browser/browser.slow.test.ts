@@ -18,7 +18,7 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
   });
   afterAll(() => site.stop());
 
-  it("opens pages and says what they took", async () => {
+  it("opens pages and reports their timings", async () => {
     const [home, picture, moved] = await answersTo(
       shop.goto("/"),
       shop.goto("/picture"),
@@ -29,7 +29,7 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     const { timings, vitals } = home.value;
     expect(vitals).toMatchObject({ cls: 0, inpMs: null, fidMs: null });
     expect(vitals?.ttfbMs).toBeGreaterThan(0);
-    // A busy machine may paint after the page has loaded: then neither is known.
+    // A busy machine may paint after the page has loaded; both values are missing then.
     expect(vitals?.lcpMs ?? 0).toBeGreaterThanOrEqual(vitals?.fcpMs ?? 0);
     expect(timings?.loadMs).toBeGreaterThanOrEqual(timings?.domInteractiveMs ?? Number.NaN);
     expect(timings?.waitingMs).toBeGreaterThan(0);
@@ -41,7 +41,7 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     expect(moved.connectMs).toBe(-1);
   });
 
-  it("fills, selects, clicks and reads as people do", async () => {
+  it("fills, selects, clicks and reads like a person", async () => {
     const [, filled, chosen, found, said, pressed] = await answersTo(
       shop.goto("/"),
       shop.fill("input[name=q]", "red shoes"),
@@ -61,8 +61,8 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     expect(pressed.value).toMatch(/^visits=/);
   });
 
-  it("knows what interactions and shifts of the page took", async () => {
-    /** A busy machine paints late, and tells of an interaction only then. */
+  it("measures interactions and layout shifts", async () => {
+    /** A busy machine paints late and reports an interaction only then. */
     const until = (figure: string) =>
       shop.use("told", (page) =>
         page.waitForFunction(`globalThis.__hyperscale().vitals.${figure}`),
@@ -83,7 +83,7 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     expect(shifted.value?.cls).toBeGreaterThan(0);
   });
 
-  it("says no by name, and goes on with the same page", async () => {
+  it("reports refused actions by name and continues on the same page", async () => {
     const [missing, wanted, absent, many, thrown, home] = await answersTo(
       shop.goto("/nowhere"),
       shop.goto("/nowhere", { expect: 404 }),
@@ -102,7 +102,7 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     expect(home).toMatchObject({ ok: true, connectMs: -1 });
   });
 
-  it("gives each user cookies of its own, and each iteration where that is asked for", async () => {
+  it("isolates cookies per user, and per iteration on request", async () => {
     const title = shop.use("title", (page) => page.title());
     const [ada, bob] = [new TestSession(), new TestSession({}, 1)];
     await perform(shop.goto("/"), ada);
@@ -124,7 +124,7 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     for (const session of [ada, bob]) session.close();
   });
 
-  it("verifies certificates, unless it was told not to", async () => {
+  it("verifies certificates unless insecure is set", async () => {
     const secure = await startSite(makeCertificate({ hosts: ["127.0.0.1"] }));
     onTestFinished(() => secure.stop());
     const [doubting, trusting] = await answersTo(
@@ -135,28 +135,28 @@ describe("a browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
     expect(trusting.error).toBeNull();
   });
 
-  it("goes on with a new browser when one has ended", async () => {
+  it("starts a new browser after one was killed", async () => {
     const session = new TestSession();
     const crashed = await perform(
       shop.use("end", (page) => page.context().browser()?.close() ?? Promise.resolve()),
       session,
     );
     expect(crashed).toMatchObject({ errorKind: "reset" });
-    // It takes a moment to end.
+    // The browser takes a while to exit.
     await expect.poll(async () => (await perform(shop.goto("/"), session)).error).toBeNull();
     session.close();
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const [homes, searches] = [site.count("/"), site.count("/found")];
     const steps = await runExample("browser.ts", { BROWSER_URL: site.url }, "5s");
     expect(site.count("/") - homes).toBe(steps.get("home")?.ok);
-    // A busy machine may not come that far.
+    // A busy machine may not get that far.
     expect(site.count("/found") - searches).toBe(steps.get("search")?.ok ?? 0);
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const shop = new BrowserTarget("http://127.0.0.1");
   const idle = "idle" as WaitUntil;
   it.each([
@@ -165,7 +165,7 @@ describe("a mistake", () => {
     ["no page", () => shop.goto("http://"), /is no path/],
     ["an end that is none", () => shop.goto("/", { waitUntil: idle }), /waitUntil is one of/],
     ["another context", () => make({ context: "tab" }), /context is "user" or "iteration"/],
-  ])("%s is told at once", (_what, act, text) => {
+  ])("reports at once: %s", (_what, act, text) => {
     expect(act).toThrow(text);
   });
 });
@@ -177,7 +177,7 @@ function make(options: object): BrowserTarget {
 describe("no browser", () => {
   const nothing = { exists: () => false, environment: {} };
 
-  it("is told with the line that installs one", () => {
+  it("is reported with the command that installs one", () => {
     expect(() => findChromium("", "/own/chrome", nothing)).toThrow(
       "npx playwright-core install chromium",
     );

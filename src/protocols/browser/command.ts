@@ -1,4 +1,4 @@
-/** What is asked of a page, and what is known of it afterwards. */
+/** Commands for a page and the values they return. */
 
 import type { Page } from "playwright-core";
 
@@ -9,7 +9,7 @@ export type BrowserCommand =
       readonly kind: "goto";
       readonly address: string;
       readonly waitUntil: WaitUntil;
-      /** Statuses of the document that are no failure; empty: all below 400. */
+      /** Statuses of the document that count as success; empty means all below 400. */
       readonly expect: readonly number[];
     }
   | { readonly kind: "click"; readonly selector: string; readonly navigates: boolean }
@@ -26,7 +26,7 @@ export type BrowserCommand =
   | { readonly kind: "vitals" }
   | { readonly kind: "use"; readonly script: (page: Page) => Promise<unknown> };
 
-/** https://web.dev/articles/vitals: what a page has had of each so far; null where it has had none. */
+/** Web vitals of a page so far (https://web.dev/articles/vitals); null where none was observed. */
 export interface WebVitals {
   /** Time to first byte of the document, redirects included. */
   readonly ttfbMs: number | null;
@@ -42,7 +42,7 @@ export interface WebVitals {
   readonly fidMs: number | null;
 }
 
-/** The navigation of a page, in milliseconds; the last three from its beginning. */
+/** Timings of a navigation, in milliseconds; the last three count from its start. */
 export interface PageTimings {
   readonly redirectMs: number;
   readonly dnsMs: number;
@@ -58,12 +58,12 @@ export interface PageTimings {
 
 /** A page that was opened. */
 export interface LoadedPage {
-  /** Where it ended up, after redirects. */
+  /** Final address, after redirects. */
   readonly address: string;
   readonly status: number;
   readonly timings: PageTimings | null;
   readonly vitals: WebVitals | null;
-  /** HTTP requests that the browser made for it, and those of them without an answer. */
+  /** HTTP requests that the browser made for the page; `requestsFailed` counts those without a response. */
   readonly requests: number;
   readonly requestsFailed: number;
 }

@@ -1,6 +1,6 @@
 /**
- * A virtual user's context in the browser, with one page: cookies, storage and cache are its own. What
- * it takes to open it is `connectMs`; a call that is given up takes its context with it.
+ * Browser context of one virtual user, with one page and its own cookies, storage and cache. The time to open it is
+ * `connectMs`. A call that is abandoned closes its context.
  */
 
 import type { Browser, BrowserContext } from "playwright-core";
@@ -17,9 +17,9 @@ export interface ContextOptions {
   readonly viewport: { readonly width: number; readonly height: number };
   readonly userAgent: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A context for each iteration instead of each user. */
+  /** Opens a context per iteration instead of per user. */
   readonly perIteration: boolean;
-  /** How long an element may take to be there. */
+  /** How long to wait for an element. */
   readonly elementMs: number;
 }
 
@@ -65,7 +65,7 @@ export class BrowserConnection implements Connection<BrowserCommand>, TabEvents 
     const { headers, userAgent, viewport } = this.#options;
     const { origin, settings, user } = this.#host;
     const { insecure } = settings;
-    // The one place that decides, and notes, whether certificates are verified.
+    // The only place that decides, and records, whether certificates are verified.
     const verified = !origin.secure || tlsOptions(origin, { insecure, user }).rejectUnauthorized;
     return browser.newContext({
       viewport: { ...viewport },
@@ -116,10 +116,10 @@ export class BrowserConnection implements Connection<BrowserCommand>, TabEvents 
     if (this.#tab !== null) this.#closeContext();
   }
 
-  /** Once: when it is over, or as soon as it is open after that. */
+  /** Called once: on `destroy`, or when opening completes after it. */
   #closeContext(): void {
     const closed = this.#context?.close() ?? Promise.resolve();
-    // A browser that has ended has closed it.
+    // Closing fails when the browser has exited, which closed the context.
     closed.catch(() => undefined).finally(() => this.#process.release());
   }
 }

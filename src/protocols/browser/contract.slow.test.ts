@@ -32,7 +32,7 @@ describe("browser", needs(chromiumPath !== undefined, NO_BROWSER), () => {
         Buffer.from("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n"),
         Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"),
       ],
-      // What a page may have is the browser's business; none of it is kept here.
+      // The browser limits the size of pages; nothing of it is kept here.
       oversize: null,
       timeoutMs: 10_000,
     },

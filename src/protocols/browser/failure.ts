@@ -1,10 +1,10 @@
-/** What Chromium and Playwright say when something goes wrong, in the words of this house. */
+/** Translates errors of Chromium and Playwright into error kinds. */
 
 import { errorText } from "../../core/base/error-text.ts";
 import type { ErrorKind } from "../errors.ts";
 import type { ConnectionFailure } from "../target/connection.ts";
 
-/** Chromium's names of network errors (net_error_list.h), by how they begin; the first that fits. */
+/** Chromium's names of network errors (net_error_list.h) by prefix; the first match wins. */
 const KINDS: readonly (readonly [RegExp, ErrorKind])[] = [
   [/^ERR_(NAME_|DNS_|ICANN_)/, "dns"],
   [/^ERR_(CERT_|SSL_|BAD_SSL|TLS|QUIC_HANDSHAKE)/, "tls"],
@@ -15,25 +15,25 @@ const KINDS: readonly (readonly [RegExp, ErrorKind])[] = [
   [/^ERR_(INSUFFICIENT|OUT_OF|NO_BUFFER)/, "resources"],
 ];
 
-/** Of an answer that had begun. */
+/** Errors after the response had begun. */
 const IN_MID_ANSWER = /^ERR_(CONTENT_LENGTH|INCOMPLETE_)/;
 
-/** A navigation that failed: its kind, and Chromium's own name for it as the code. */
+/** Failure of a navigation: its kind, with Chromium's name of the error as the code. */
 export function navigationFailure(name: string): ConnectionFailure {
   const kind = KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? "protocol";
   const when = IN_MID_ANSWER.test(name) ? " in mid-answer" : "";
   return { kind, code: name, text: `the page did not open: ${name}${when}` };
 }
 
-/** "ERR_CONNECTION_REFUSED" of what was thrown, or null. */
+/** Extracts a name such as "ERR_CONNECTION_REFUSED" from a thrown error, or null. */
 export function networkErrorOf(error: unknown): string | null {
   const text = errorText(error);
-  // What Chromium shows instead of a page has replaced it, and the reason is told to nobody.
+  // Chromium's error page has replaced the document, and the reason is lost.
   if (text.includes("chrome-error://")) return "ERR_FAILED";
   return /net::(ERR_[A-Z0-9_]+)/.exec(text)?.[1] ?? null;
 }
 
-/** Why something that concerns an element of the page was not done; null for other reasons. */
+/** Reason why an action on an element was refused; null for other errors. */
 export function elementRefusal(
   error: unknown,
   selector: string,

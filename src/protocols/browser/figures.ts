@@ -1,6 +1,6 @@
 /**
- * Figures of a page, read by the page itself. The scripts are texts: they run in the browser, and what
- * compiles our files must not change them.
+ * Metrics of a page, collected by scripts inside the page. The scripts are strings because they run in the browser, and
+ * the compiler must not change them.
  */
 
 import type { PageTimings, WebVitals } from "./command.ts";
@@ -11,10 +11,10 @@ export interface PageFigures {
   readonly timings: PageTimings | null;
 }
 
-/** Of the longest interactions so many are kept: the 98th percentile of 500 is the tenth. */
+/** Number of longest interactions to keep: the 98th percentile of 500 is the tenth longest. */
 const INTERACTIONS_KEPT = 10;
 
-/** Runs in every page before its own scripts, and watches. */
+/** Runs in every page before its own scripts and observes its performance entries. */
 export const WATCH_SCRIPT = `(() => {
   if (globalThis !== globalThis.top || globalThis.__hyperscale !== undefined) return;
   const vitals = { fcpMs: null, lcpMs: null, cls: 0, fidMs: null };
@@ -25,13 +25,13 @@ export const WATCH_SCRIPT = `(() => {
       const observer = new PerformanceObserver((list) => take(list.getEntries()));
       observer.observe({ type, buffered: true, ...more });
       observers.push(() => take(observer.takeRecords()));
-    } catch {} // Unknown to this browser: that figure stays null.
+    } catch {} // Not supported by this browser: the value stays null.
   };
   watch("paint", (entry) => {
     if (entry.name === "first-contentful-paint") vitals.fcpMs = entry.startTime;
   });
   watch("largest-contentful-paint", (entry) => { vitals.lcpMs = entry.startTime; });
-  // Shifts less than a second apart, over at most five, are one window.
+  // Shifts less than a second apart, over at most five seconds, form one window.
   let shifts = { value: 0, first: 0, last: 0 };
   watch("layout-shift", (entry) => {
     if (entry.hadRecentInput) return;
@@ -53,7 +53,7 @@ export const WATCH_SCRIPT = `(() => {
   }, { durationThreshold: 16 });
   watch("first-input", (entry) => {
     vitals.fidMs = entry.processingStart - entry.startTime;
-    // Shorter than what is told of events: it counts all the same.
+    // May be below the threshold of event entries; it counts all the same.
     if (entry.interactionId > 0) interaction(entry.interactionId, entry.duration);
   });
   const inpMs = () => {
@@ -81,7 +81,7 @@ export const WATCH_SCRIPT = `(() => {
   Object.defineProperty(globalThis, "__hyperscale", { value: read });
 })()`;
 
-/** Gives what was watched, once what is there has been painted. */
+/** Returns the observed metrics after the next paint. */
 export const READ_SCRIPT = `new Promise((resolve) => {
   const tell = () => resolve(globalThis.__hyperscale?.() ?? null);
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(tell)));

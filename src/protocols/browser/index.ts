@@ -1,4 +1,4 @@
-/** A real browser: its door, `import { browser } from "hyperscalejs/browser"`. */
+/** Entry point of the browser protocol: `import { browser } from "hyperscalejs/browser"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -33,7 +33,7 @@ registerProtocol({
   name: "browser",
   client: (session) => new TargetClient<BrowserCommand>(session),
   ping: {
-    // The addresses themselves are HTTP's.
+    // http: and https: addresses themselves belong to HTTP.
     schemes: ["browser+http", "browser+https"],
     call: (address, options) =>
       new BrowserTarget(address.replace(/^browser\+/i, ""), options).ping(),

@@ -1,11 +1,11 @@
-/** A browser that the preparation started and no user came for ends by itself. */
+/** Idle time after which a browser started by the preparation, but used by no one, exits. */
 export const UNUSED_MS_MAX = 30_000;
 
-/** So long a browser waits for another user after the last one has gone: starting one takes a second. */
+/** How long a browser waits for another user after the last one has left; starting one takes a second. */
 export const IDLE_MS_MAX = 1_000;
 
-/** Until a page has painted what it loaded, and its figures are read; hidden pages never paint. */
+/** How long to wait for a page to paint before its metrics are read; hidden pages never paint. */
 export const PAINT_MS_MAX = 250;
 
-/** Of a selector, a text to type or an address. */
+/** Longest selector, text to type or address. */
 export const TEXT_CHARACTERS_MAX = 1_000_000;

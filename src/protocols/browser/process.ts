@@ -1,7 +1,7 @@
 /**
- * Chromium as a process of its own: one for each way to start it, shared by all virtual users of a
- * core, each of whom has a context in it. The preparation of a run starts it, so that its second or two
- * are in no figure; it ends soon after the last user.
+ * Chromium as a separate process: one per set of launch options, shared by all virtual users of a core, each with its
+ * own context. The preparation of a run starts it, so that its second or two are in no measurement; it exits soon after
+ * the last user.
  */
 
 import { existsSync } from "node:fs";
@@ -17,7 +17,7 @@ const playwright = new OptionalPackage<typeof import("playwright-core")>(
 );
 
 interface LaunchOptions {
-  /** "" looks for one. */
+  /** "" searches for one. */
   readonly executablePath: string;
   readonly headless: boolean;
   readonly args: readonly string[];
@@ -25,7 +25,7 @@ interface LaunchOptions {
 
 const INSTALL_LINE = "npx playwright-core install chromium";
 
-/** Where systems have theirs. */
+/** Where operating systems install it. */
 const PLACES = [
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
@@ -36,7 +36,7 @@ const PLACES = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
-/** The option's, else CHROMIUM_PATH's, else Playwright's own, else the system's. */
+/** Takes the option, else CHROMIUM_PATH, else Playwright's own browser, else the system's. */
 export function findChromium(
   wanted: string,
   ofPlaywright: string,
@@ -62,14 +62,14 @@ export class BrowserProcess {
     this.#options = options;
   }
 
-  /** Before the run: what is not installed is said with the line that installs it. */
+  /** Runs before the run; when no browser is installed, the error shows the command that installs one. */
   async prepare(): Promise<void> {
     await playwright.load();
     await this.#start();
     this.#endLater(UNUSED_MS_MAX);
   }
 
-  /** For one user, who must `release` it; also when this fails. */
+  /** Acquires the browser for one user, who must `release` it even when this fails. */
   acquire(): Promise<Browser> {
     this.#users++;
     clearTimeout(this.#timer);
@@ -89,7 +89,7 @@ export class BrowserProcess {
   #end(): void {
     const running = this.#running;
     this.#running = null;
-    running?.then((browser) => browser.close()).catch(() => undefined); // It has ended, then.
+    running?.then((browser) => browser.close()).catch(() => undefined); // Closing fails when it has already exited.
   }
 
   #start(): Promise<Browser> {
@@ -118,7 +118,7 @@ export class BrowserProcess {
 
 const processes = new Map<string, BrowserProcess>();
 
-/** Targets that start it alike share it. */
+/** Returns the shared process for these launch options. */
 export function browserProcess(options: LaunchOptions): BrowserProcess {
   const key = JSON.stringify(options);
   const known = processes.get(key) ?? new BrowserProcess(options);

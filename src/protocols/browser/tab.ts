@@ -1,4 +1,4 @@
-/** The page of one virtual user: performs commands on it and counts what goes over the network. */
+/** Page of one virtual user: performs commands on it and counts its network traffic. */
 
 import type { BrowserContext, Page, Request } from "playwright-core";
 import { errorText } from "../../core/base/error-text.ts";
@@ -16,13 +16,13 @@ type Outcome =
   | { readonly kind: "failed"; readonly failure: ConnectionFailure; readonly at: number };
 
 export interface TabEvents {
-  /** The document that a command asked for begins to come, with this status. */
+  /** The document that a command requested has started to arrive, with this status. */
   documentBegun(status: number, now: number): void;
-  /** Nothing can be performed any more. */
+  /** No further command can be performed. */
   lost(text: string): void;
 }
 
-/** A document that the page asked for. */
+/** A document that the page requested. */
 interface Navigation {
   readonly request: Request;
   status: number;
@@ -35,9 +35,9 @@ export class Tab {
   readonly #page: Page;
   readonly #elementMs: number;
   #navigation: Navigation | null = null;
-  /** Ends the wait for a document that broke off: Chromium shows what came of it and loads on. */
+  /** Ends the wait for a document that broke off: Chromium renders the part that arrived and keeps loading. */
   #brokeOff: (name: string) => void = () => undefined;
-  /** Sizes that the browser still has to tell. */
+  /** Sizes that the browser has yet to report. */
   readonly #counting = new Set<Promise<void>>();
   requests = 0;
   requestsFailed = 0;
@@ -47,7 +47,7 @@ export class Tab {
   constructor(context: BrowserContext, page: Page, elementMs: number, events: TabEvents) {
     this.#page = page;
     this.#elementMs = elementMs;
-    // Calls have deadlines of their own.
+    // Calls have their own deadlines.
     page.setDefaultTimeout(0);
     context.on("request", () => this.requests++);
     context.on("requestfinished", (request) => this.#count(request));
@@ -116,7 +116,7 @@ export class Tab {
       case "wait":
         return element.waitFor(options);
       case "text":
-        // biome-ignore lint/performance/useDomNodeTextContent: what people see of it is meant.
+        // biome-ignore lint/performance/useDomNodeTextContent: the visible text is meant.
         return element.innerText(options);
     }
   }
@@ -161,7 +161,7 @@ export class Tab {
     };
   }
 
-  /** Null where the page went elsewhere meanwhile. */
+  /** Null when the page navigated away meanwhile. */
   async #figures(): Promise<PageFigures | null> {
     try {
       return await this.#page.evaluate<PageFigures | null>(READ_SCRIPT);
@@ -188,7 +188,7 @@ export class Tab {
         this.bytesIn += sizes.responseHeadersSize + sizes.responseBodySize;
         this.bytesOut += sizes.requestHeadersSize + sizes.requestBodySize;
       },
-      () => undefined, // The page has closed: nobody asks for its bytes any more.
+      () => undefined, // The page has closed; its bytes are no longer needed.
     );
     this.#counting.add(counted);
     void counted.then(() => this.#counting.delete(counted));

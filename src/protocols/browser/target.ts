@@ -1,5 +1,5 @@
 /**
- * A site in a browser as users write it.
+ * \n A site opened in a browser, as users write it.
  *
  *   const shop = browser.target("https://shop.test");
  *   const home = await step("home", shop.goto("/"));
@@ -18,24 +18,24 @@ import { TEXT_CHARACTERS_MAX } from "./limits.ts";
 import { browserProcess } from "./process.ts";
 
 export interface BrowserOptions {
-  /** For each call; the workflow's `timeout` by default. */
+  /** Timeout of each call; the workflow's `timeout` by default. */
   readonly timeout?: Duration;
-  /** How long an element may take until it is there and can be used; 5 s by default. */
+  /** How long to wait until an element is present and usable; 5 s by default. */
   readonly elementTimeout?: Duration;
-  /** Chromium; else CHROMIUM_PATH's, Playwright's own, or the system's. */
+  /** Path of Chromium; defaults to CHROMIUM_PATH, Playwright's own browser, or the system's. */
   readonly executablePath?: string;
-  /** Without a window, as by default. */
+  /** Runs without a window, as by default. */
   readonly headless?: boolean;
-  /** Further arguments of Chromium. */
+  /** Additional command-line arguments of Chromium. */
   readonly args?: readonly string[];
-  /** "iteration": cookies, storage and cache begin anew with each; "user", the default: they stay. */
+  /** "user" (default) keeps cookies, storage and cache between iterations; "iteration" starts each one empty. */
   readonly context?: "user" | "iteration";
-  /** Of the page, in pixels; 1280 x 720 by default. */
+  /** Viewport in pixels; 1280 x 720 by default. */
   readonly viewport?: { readonly width: number; readonly height: number };
   readonly userAgent?: string;
-  /** Go with every request of a page. */
+  /** Sent with every request of a page. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Accept any certificate. */
+  /** Accepts any certificate. */
   readonly insecure?: boolean;
 }
 
@@ -45,21 +45,21 @@ const OPTION_NAMES: Readonly<Record<keyof BrowserOptions, true>> = {
 };
 
 export interface GotoOptions {
-  /** When the page counts as opened: "load" by default. */
+  /** When the page counts as loaded; "load" by default. */
   readonly waitUntil?: WaitUntil;
-  /** Statuses of the document that are no failure; below 400 by default. */
+  /** Statuses of the document that count as success; below 400 by default. */
   readonly expect?: number | readonly number[];
   readonly timeout?: Duration;
 }
 
 export interface ActionOptions {
-  /** It leads to another page: the call ends when that has loaded. */
+  /** The action leads to another page; the call ends when that page has loaded. */
   readonly navigates?: boolean;
 }
 
 export type BrowserResponse<Value = unknown> = TargetResult<Value>;
 export type BrowserCall<Value> = DescribedCall<BrowserCommand, Value>;
-/** What an action ends with: the page that it led to. */
+/** Value of an action: the page that it led to, if any. */
 type Reached<Options extends ActionOptions> = Options extends { readonly navigates: true }
   ? LoadedPage
   : null;
@@ -92,7 +92,7 @@ export class BrowserTarget {
     );
   }
 
-  /** Opens a page: a path, or an address of any host. */
+  /** Opens a page by path, or by the address of any host. */
   goto(path: string, options: GotoOptions = {}): BrowserCall<LoadedPage> {
     checkNames("goto", options, ["waitUntil", "expect", "timeout"]);
     const { expect = [], timeout, waitUntil = "load" } = options;
@@ -118,7 +118,7 @@ export class BrowserTarget {
     return this.#call(command as BrowserCommand, (value) => (value ?? null) as Reached<Options>);
   }
 
-  /** A key in an element, as Playwright names them: "Enter". */
+  /** Presses a key in an element; names as in Playwright: "Enter". */
   press<Options extends ActionOptions = object>(
     selector: string,
     key: string,
@@ -129,35 +129,35 @@ export class BrowserTarget {
     return this.#call(command as BrowserCommand, (value) => (value ?? null) as Reached<Options>);
   }
 
-  /** Empties a field and types this into it. */
+  /** Clears a field and types the text into it. */
   fill(selector: string, text: string): BrowserCall<null> {
     if (typeof text !== "string" || text.length > TEXT_CHARACTERS_MAX)
       throw new TypeError(`fill takes a text of at most ${TEXT_CHARACTERS_MAX} characters`);
     return this.#call({ kind: "fill", selector: checkText(selector), text }, () => null);
   }
 
-  /** Options of a `select`, by value or label. */
+  /** Selects options of a `select` by value or label. */
   select(selector: string, ...values: readonly string[]): BrowserCall<readonly string[]> {
     const command = { kind: "select", selector: checkText(selector), values } as const;
     return this.#call(command, (value) => value as readonly string[]);
   }
 
-  /** Until an element is there and visible. */
+  /** Waits until an element is present and visible. */
   waitFor(selector: string): BrowserCall<null> {
     return this.#call({ kind: "wait", selector: checkText(selector) }, () => null);
   }
 
-  /** What an element says. */
+  /** Returns the visible text of an element. */
   text(selector: string): BrowserCall<string> {
     return this.#call({ kind: "text", selector: checkText(selector) }, String);
   }
 
-  /** What the page has had so far: layout shifts and interactions come after its load. */
+  /** Returns the web vitals so far; layout shifts and interactions occur after the load. */
   vitals(): BrowserCall<WebVitals | null> {
     return this.#call({ kind: "vitals" }, (value) => value as WebVitals | null);
   }
 
-  /** Whatever Playwright can do with a page, measured as one call. */
+  /** Runs any Playwright script on the page, measured as one call. */
   use<Value>(title: string, script: (page: Page) => Promise<Value>): BrowserCall<Value> {
     if (typeof script !== "function") throw new TypeError("use takes a title and a function");
     return new DescribedCall(this.#target, {
@@ -167,7 +167,7 @@ export class BrowserTarget {
     });
   }
 
-  /** Opens the page of the address, and says in a line what it took. */
+  /** Opens the page of the address and summarises its timings in a line. */
   ping(): BrowserCall<string> {
     const { href } = this.#target.url;
     const command = { kind: "goto", address: href, waitUntil: "load", expect: [] } as const;

@@ -1,4 +1,4 @@
-/** A small shop for a browser, and a server that speaks by hand. */
+/** A small shop for a browser, and a scripted server. */
 
 import http from "node:http";
 import https from "node:https";
@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { CountingServer } from "../../testing/contract.ts";
 import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripted-server.ts";
 
-/** Long enough to be told of: interactions below 16 ms are not. */
+/** Long enough to be reported: browsers omit interactions below 16 ms. */
 const BUSY_MS = 50;
 
 const PAGES: Readonly<Record<string, string>> = {
@@ -34,13 +34,13 @@ const PAGES: Readonly<Record<string, string>> = {
 
 export interface Site extends CountingServer {
   readonly url: string;
-  /** How often a path was asked for, without its query. */
+  /** Number of requests for a path, ignoring the query. */
   count(path: string): number;
-  /** The last address that was asked for with this path. */
+  /** Address of the last request for this path. */
   last(path: string): string;
 }
 
-/** Counts its first page as served. */
+/** Counts requests for its first page as served. */
 export async function startSite(tls?: https.ServerOptions): Promise<Site> {
   const counts = new Map<string, number>();
   const addresses = new Map<string, string>();
@@ -93,7 +93,7 @@ function answerTo(path: string, request: http.IncomingMessage): SiteAnswer {
   return { status: 404, headers: html, body: "<h1>Nothing here</h1>" };
 }
 
-/** Calls back for each request. */
+/** Invokes the callback for each request. */
 export function listenPages(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => socket.on("data", () => onCall(socket)));
 }
