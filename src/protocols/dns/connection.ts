@@ -1,4 +1,4 @@
-/** Questions to a DNS server, over UDP or TCP, one at a time; answers are told by their number. */
+/** Sends queries to a DNS server over UDP or TCP, one at a time; responses are matched by message id. */
 
 import type {
   CarriedCall,
@@ -13,7 +13,7 @@ import { StreamSocket } from "../target/stream-socket.ts";
 import { codeName, decodeReply } from "./message.ts";
 
 export interface DnsCommand {
-  /** With the number 0. */
+  /** Encoded with message id 0. */
   readonly query: Buffer;
 }
 
@@ -22,12 +22,12 @@ type Call = CarriedCall<DnsCommand>;
 const IDS = 65_536;
 const MALFORMED = { kind: "protocol", text: "the answer is malformed" } as const;
 
-/** The question that is open, and the numbers of questions. */
+/** The pending query and the sequence of message ids. */
 class Question {
   #call: Call | null = null;
   #id = Math.floor(Math.random() * IDS);
 
-  /** The question as it goes out. */
+  /** Returns the query as it is sent. */
   ask(call: Call): Buffer {
     this.#call = call;
     this.#id = (this.#id + 1) % IDS;
@@ -36,12 +36,12 @@ class Question {
     return query;
   }
 
-  /** A late answer has another number. */
+  /** Drops the pending query; a late response carries an outdated id. */
   forget(): void {
     this.#call = null;
   }
 
-  /** False for what is malformed; what has another number is late, and nobody's. */
+  /** Returns false for malformed responses. Responses with another id are late and ignored. */
   answered(bytes: Buffer, now: number): boolean {
     if (bytes.length < 2) return false;
     const call = this.#call;
@@ -98,7 +98,7 @@ export class DnsUdpConnection implements Connection<DnsCommand> {
   }
 }
 
-/** Over TCP each message has its length before it. */
+/** Over TCP, every message is prefixed with its length. */
 export class DnsTcpConnection implements Connection<DnsCommand> {
   readonly #host: ConnectionHost;
   readonly #socket: StreamSocket;

@@ -5,7 +5,7 @@ import { encodeQuery } from "./message.ts";
 import { DnsTarget } from "./target.ts";
 import { DNSMASQ, dnsmasqProgram, startDnsmasq } from "./testing/server.ts";
 
-/** An answer without its number, which the server below puts in. */
+/** A response without a message id, which the server below fills in. */
 function answer(change: (bytes: Buffer) => Buffer): Buffer {
   const bytes = encodeQuery("fixed.test", "A", true);
   bytes[2] = 0x81;
@@ -24,7 +24,7 @@ describeContract({
   real: {
     start: dnsmasqProgram === null ? null : startDnsmasq,
     absent: absent(DNSMASQ),
-    // More at once overflow the server's buffer, and what is lost is not sent again.
+    // More at once overflow the server's buffer, and lost datagrams are not sent again.
     users: 100,
   },
   hostile: {
@@ -42,9 +42,9 @@ describeContract({
     half: null,
     rubbish: [
       Buffer.of(1),
-      // A question in place of an answer.
+      // A query instead of a response.
       encodeQuery("fixed.test", "A", true),
-      // A record that is not there.
+      // A record count without the record.
       answer((bytes) => Buffer.concat([bytes.subarray(0, 7), Buffer.of(1), bytes.subarray(8)])),
       // A name that points to itself.
       answer((bytes) => Buffer.concat([bytes.subarray(0, 12), Buffer.of(0xc0, 12, 0, 1, 0, 1)])),

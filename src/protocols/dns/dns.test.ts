@@ -1,4 +1,4 @@
-/** What is DNS's own: records, codes, both transports. */
+/** Tests specific to DNS: records, response codes, both transports. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { needs } from "../../../test/needs.ts";
@@ -17,14 +17,14 @@ async function perform(call: DnsCall): Promise<DnsResponse> {
   return result as DnsResponse;
 }
 
-it("refuses before the run what cannot be asked", () => {
+it("rejects invalid queries before the run", () => {
   const names = dns.target("dns://127.0.0.1");
   expect(() => names.query("a..b")).toThrow("no part of a name");
   expect(() => names.query("a".repeat(64))).toThrow("no part of a name");
   expect(() => names.query("a", "QUUX")).toThrow("no type");
 });
 
-it("survives any byte in any place, and any length", () => {
+it("survives any byte at any position, and any length", () => {
   const bytes = encodeQuery("fixed.test", "A", true);
   bytes[2] = 0x81;
   bytes[7] = 2;
@@ -66,7 +66,7 @@ describe("a server", needs(dnsmasqProgram !== null, absent(DNSMASQ)), () => {
     expect(missing).toMatchObject({ errorKind: "application", errorCode: "NXDOMAIN", status: 3 });
   });
 
-  it("counts what the server counts in a whole run of the example", async () => {
+  it("matches the server's own count in a whole run of the example", async () => {
     const before = await server.served();
     const steps = await runExample("dns.ts", { DNS_URL: `dns://127.0.0.1:${server.port}` });
     expect((await server.served()) - before).toBe(steps.get("look up")?.sent);

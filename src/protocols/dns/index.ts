@@ -1,4 +1,4 @@
-/** DNS over UDP and TCP: its door, `import { dns } from "hyperscalejs/dns"`. */
+/** Entry point of DNS over UDP and TCP: `import { dns } from "hyperscalejs/dns"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -1,6 +1,6 @@
-/** Messages of DNS (RFC 1035): questions as bytes, answers as records. */
+/** DNS messages (RFC 1035): encodes queries and decodes responses into records. */
 
-/** The types of records that have a name here; others are asked for as TYPE65, and come as bytes. */
+/** Record types that have a name here; others are queried as TYPE65 and returned as bytes. */
 const TYPES: Readonly<Record<string, number>> = {
   A: 1,
   NS: 2,
@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, number>> = {
 const TYPE_NAMES = new Map(Object.entries(TYPES).map(([name, number]) => [number, name]));
 const CODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 const HEADER_BYTES = 12;
-/** Names that point to names, within one. */
+/** Compression pointers followed within one name. */
 const POINTERS_MAX = 32;
 const NAME_BYTES_MAX = 255;
 
@@ -26,14 +26,14 @@ export interface DnsRecord {
   readonly type: string;
   /** Seconds. */
   readonly ttl: number;
-  /** An address or a name as text, the texts of TXT, fields of MX, SRV and SOA; else bytes. */
+  /** Address or name as text, strings of TXT, fields of MX, SRV and SOA; bytes for other types. */
   readonly data: string | readonly string[] | Readonly<Record<string, string | number>> | Buffer;
 }
 
 export interface DnsAnswer {
   readonly answers: readonly DnsRecord[];
   readonly authoritative: boolean;
-  /** The answer did not fit: the rest is to be had over TCP. */
+  /** The response did not fit; the full one is available over TCP. */
   readonly truncated: boolean;
 }
 
@@ -46,7 +46,7 @@ export function codeName(code: number): string {
   return CODES[code] ?? `RCODE${code}`;
 }
 
-/** With the number 0; the sender puts its own in. Throws for what is no name or type. */
+/** Encodes a query with message id 0; the sender sets its own. Throws for an invalid name or type. */
 export function encodeQuery(name: string, type: string, recursive: boolean): Buffer {
   const number = TYPES[type] ?? Number(/^TYPE(\d{1,5})$/.exec(type)?.[1] ?? Number.NaN);
   if (!(number >= 0 && number < 65_536)) {
@@ -67,7 +67,7 @@ function labelOf(label: string): Buffer {
   return Buffer.concat([Buffer.of(bytes.length), bytes]);
 }
 
-/** Null for what is no whole answer. Never throws. */
+/** Returns null for an incomplete or malformed response. Never throws. */
 export function decodeReply(bytes: Buffer): DnsReply | null {
   if (bytes.length < HEADER_BYTES || ((bytes[2] ?? 0) & 0x80) === 0) return null;
   const [questions, records] = [bytes.readUInt16BE(4), bytes.readUInt16BE(6)];
@@ -144,7 +144,7 @@ function readData(
   }
 }
 
-/** Numbers of two bytes each, and a name behind them. */
+/** Reads 16-bit numbers followed by a name. */
 function fieldsOf(
   bytes: Buffer,
   start: number,
@@ -187,7 +187,7 @@ function address6(bytes: Buffer): string {
   return groups.join(":");
 }
 
-/** `end` is behind the name where it stands; what it points to lies elsewhere. */
+/** `end` is the offset after the name itself; compression pointers lead elsewhere. */
 function readName(bytes: Buffer, from: number): Found<string> | null {
   const labels: string[] = [];
   let at = from;

@@ -1,5 +1,5 @@
 /**
- * A DNS server as users write it.
+ * \n A DNS server, as users write it.
  *
  *   const names = dns.target("dns://10.0.0.2");
  *   const answer = await step("look up", names.query("shop.test", "A"));     // value.answers
@@ -13,7 +13,7 @@ import { type DnsCommand, DnsTcpConnection, DnsUdpConnection } from "./connectio
 import { type DnsAnswer, encodeQuery } from "./message.ts";
 
 export interface QueryOptions {
-  /** Asks the server to ask others; true by default. */
+  /** Asks the server to resolve recursively; true by default. */
   readonly recursive?: boolean;
   readonly timeout?: Duration;
 }
@@ -40,7 +40,7 @@ export class DnsTarget {
     );
   }
 
-  /** `type` is A by default; TYPE65 asks for one that has no name here. */
+  /** `type` is A by default; TYPE65 queries a type that has no name here. */
   query(name: string, type = "A", options: QueryOptions = {}): DnsCall {
     checkNames("query", options, ["recursive", "timeout"]);
     const { recursive = true, timeout } = options;

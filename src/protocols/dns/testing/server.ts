@@ -1,4 +1,4 @@
-/** A real DNS server for the tests: dnsmasq. */
+/** dnsmasq, a real DNS server for the tests. */
 
 import { userInfo } from "node:os";
 import type { CountingServer } from "../../testing/contract.ts";
@@ -9,7 +9,7 @@ const LOOK_MS = 20;
 const LOOKS_PER_SIGNAL = 100;
 export const dnsmasqProgram = findProgram(DNSMASQ);
 
-/** Knows some names of the domain test, and that there is no missing.test; asks nobody. */
+/** Serves some names of the domain test and NXDOMAIN for missing.test; forwards to no other server. */
 export async function startDnsmasq(): Promise<CountingServer> {
   if (dnsmasqProgram === null) throw new Error("there is no dnsmasq");
   const server = await startServer({
@@ -28,8 +28,8 @@ export async function startDnsmasq(): Promise<CountingServer> {
       ([, figure = "0"]) => figure,
     );
   /**
-   * It writes its figures down when it is told to; those of UDP, since TCP is answered by children. While it starts it
-   * listens, and does not hear.
+   * dnsmasq writes its statistics on a signal, for UDP only, since child processes answer TCP. While it starts, it
+   * listens but ignores the signal.
    */
   const served = async (): Promise<number> => {
     const before = figures().length;
