@@ -1,4 +1,4 @@
-/** What is asked of an FTP server, and what it answers. */
+/** Commands for an FTP server and the values they return. */
 
 export type FtpCommand =
   | { readonly kind: "list"; readonly path: string }
@@ -6,7 +6,7 @@ export type FtpCommand =
       readonly kind: "upload";
       readonly path: string;
       readonly content: Buffer;
-      /** Behind what is there. */
+      /** Appends to an existing file. */
       readonly append: boolean;
     }
   | { readonly kind: "download"; readonly path: string }

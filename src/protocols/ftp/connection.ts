@@ -1,6 +1,6 @@
 /**
- * Connections to FTP servers by the driver `basic-ftp`, one command at a time. Files and lists go over
- * connections of their own, which the server names (passive mode); their bytes count, too.
+ * Connections to FTP servers through the driver `basic-ftp`, one command at a time. Files and listings use separate
+ * data connections in passive mode; their bytes are counted, too.
  */
 
 import type net from "node:net";
@@ -32,9 +32,9 @@ interface Client {
   readonly sockets: DriverSockets;
 }
 
-/** By this code the server ends the connection itself. */
+/** Reply code with which the server closes the connection. */
 const ENDS_CONNECTION = 421;
-/** Codes of answers have a first digit from 1 to 5. */
+/** Reply codes start with a digit from 1 to 5. */
 const CODE_MAX = 599;
 
 export class FtpDriver implements Driver<Client, FtpCommand> {
@@ -46,7 +46,7 @@ export class FtpDriver implements Driver<Client, FtpCommand> {
 
   open(address: DriverAddress, events: DriverEvents): Opening<Client> {
     const sockets = new DriverSockets();
-    // Calls have deadlines of their own.
+    // Calls have their own deadlines.
     const ftp = new ftpDriver.module.Client(0);
     const context = ftp.ftp as unknown as ContextParts;
     const make = context._newSocket.bind(context);
@@ -105,7 +105,7 @@ export class FtpDriver implements Driver<Client, FtpCommand> {
     return { code: `${code}`, text: error instanceof Error ? error.message : "" };
   }
 
-  /** An answer without the form of one. */
+  /** Detects replies that do not have the form of one. */
   isMalformed(error: unknown): boolean {
     const code = codeOf(error);
     if (code !== null) return code > CODE_MAX;
@@ -122,7 +122,7 @@ export class FtpDriver implements Driver<Client, FtpCommand> {
   }
 }
 
-/** What the driver keeps to itself. */
+/** Private parts of the driver's context. */
 interface ContextParts {
   _newSocket(): net.Socket;
 }

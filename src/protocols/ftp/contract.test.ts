@@ -23,7 +23,7 @@ describeContract({
     mute: () => listenTcp(() => undefined),
     resets: true,
     half: Buffer.from("213-half"),
-    // Lines without a code are none to the driver: it waits for one that has it.
+    // The driver ignores lines without a code and waits for one that has it.
     rubbish: [Buffer.from("213 many\r\n"), Buffer.from("999 hello\r\n")],
     oversize: null,
   },

@@ -16,7 +16,7 @@ describe("a server", needs(pyftpdlib !== null, absent(PYFTPDLIB)), () => {
   });
   afterAll(() => server.stop());
 
-  it("keeps files as they are, and gives them back", async () => {
+  it("stores files unchanged and returns them", async () => {
     const content = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 256));
     const [made, sent, added, size, back, all] = await answersTo(
       files.mkdir("bills"),
@@ -38,7 +38,7 @@ describe("a server", needs(pyftpdlib !== null, absent(PYFTPDLIB)), () => {
     expect(all.value).toEqual([{ name: "7.pdf", bytes: 100_003, isFolder: false }]);
   });
 
-  it("renames and removes, and goes on after what was refused", async () => {
+  it("renames and removes files, and continues after a refused command", async () => {
     const [, renamed, missing, removed, gone] = await answersTo(
       files.upload("a", ""),
       files.rename("a", "b"),
@@ -52,7 +52,7 @@ describe("a server", needs(pyftpdlib !== null, absent(PYFTPDLIB)), () => {
     expect(gone).toMatchObject({ errorKind: "application", errorCode: "550" });
   });
 
-  it("says what a login lacks, and what a server cannot do", async () => {
+  it("names a failed login and an unsupported command", async () => {
     const [stranger, plain] = await answersTo(
       new FtpTarget(server.url, { password: "wrong" }).ping(),
       new FtpTarget(server.url, { tls: true }).ping(),
@@ -61,11 +61,11 @@ describe("a server", needs(pyftpdlib !== null, absent(PYFTPDLIB)), () => {
     expect(plain).toMatchObject({ errorKind: "application", errorCode: "500" });
   });
 
-  it("speaks TLS, and believes whom it was told to", async () => {
+  it("speaks TLS and trusts only the given authority", async () => {
     const { cert, certFile, keyFile } = certificateFiles();
     const secure = await startFtp(certFile, keyFile);
     onTestFinished(() => secure.stop());
-    // No file: this server often resets the connection of one, on a quiet machine always.
+    // No file transfer: this server often resets its data connection, on a quiet machine always.
     const [trusting, doubting] = await answersTo(
       new FtpTarget(secure.url, { tls: true, ca: cert }).size("hello"),
       new FtpTarget(secure.url, { tls: true }).ping(),
@@ -75,7 +75,7 @@ describe("a server", needs(pyftpdlib !== null, absent(PYFTPDLIB)), () => {
     expect(doubting.errorKind).toBe("tls");
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const [stored, retrieved] = [server.count("STOR"), server.count("RETR")];
     const steps = await runExample("ftp.ts", { FTP_URL: server.url });
     expect(server.count("STOR") - stored).toBe(steps.get("bill")?.ok);
@@ -83,13 +83,13 @@ describe("a server", needs(pyftpdlib !== null, absent(PYFTPDLIB)), () => {
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const files = new FtpTarget("ftp://127.0.0.1");
   it.each([
     ["no path", () => files.size(""), /is no path/],
     ["two commands", () => files.remove("a\r\nDELE b"), /is no path/],
     ["TLS twice", () => new FtpTarget("ftps://127.0.0.1", { tls: true }), /from the beginning/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

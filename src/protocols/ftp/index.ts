@@ -1,4 +1,4 @@
-/** FTP: its door, `import { ftp } from "hyperscalejs/ftp"`. */
+/** Entry point of FTP: `import { ftp } from "hyperscalejs/ftp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -17,7 +17,7 @@ declare module "../protocol.ts" {
 }
 
 export const ftp = {
-  /** A server: `ftp.target("ftp://user:password@files.test")`; ftps: TLS from the beginning. */
+  /** A server: `ftp.target("ftp://user:password@files.test")`; ftps: uses TLS from the start. */
   target: (address: string, options?: FtpOptions): FtpTarget => new FtpTarget(address, options),
 };
 

@@ -1,5 +1,5 @@
-/** Of a file that is downloaded: it is held in memory. */
+/** Largest file to download; it is kept in memory. */
 export const DOWNLOAD_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Of a path, as most servers have it. */
+/** Longest path, as on most servers. */
 export const PATH_BYTES_MAX = 4_096;

@@ -1,5 +1,5 @@
 /**
- * An FTP server as users write it.
+ * \n An FTP server, as users write it.
  *
  *   const files = ftp.target("ftp://shop:secret@files.test", { tls: true });
  *   await step("bill", files.upload("/bills/7.pdf", readFileSync("bill.pdf")));
@@ -16,10 +16,13 @@ import { FtpDriver, type FtpLogin, ftpDriver } from "./connection.ts";
 import { PATH_BYTES_MAX } from "./limits.ts";
 
 export interface FtpOptions extends TargetOptions {
-  /** Whom to log in as; the address's own by default, else anonymous. */
+  /** User to log in as; defaults to the user in the address, else anonymous. */
   readonly user?: string;
   readonly password?: string;
-  /** Go over to TLS by AUTH TLS before the login, and for every file; a server that cannot fails the call. */
+  /**
+   * Upgrades to TLS by AUTH TLS before the login, and for every file. The call fails when the server does not support
+   * it.
+   */
   readonly tls?: boolean;
 }
 
@@ -47,18 +50,18 @@ export class FtpTarget {
     const driver = new FtpDriver(loginOf(url, origin.secure, options));
   }
 
-  /** What is in a folder. */
+  /** Lists the contents of a folder. */
   list(path = "/"): FtpCall<readonly FtpEntry[]> {
     const command = { kind: "list", path: checkPath(path) } as const;
     return this.#call("list", command, (value) => value as readonly FtpEntry[]);
   }
 
-  /** Ends when the server has the whole file. */
+  /** Finishes when the server has received the whole file. */
   upload(path: string, content: Payload): FtpCall<null> {
     return this.#upload("upload", path, content, false);
   }
 
-  /** Behind what is there. */
+  /** Appends to a file. */
   append(path: string, content: Payload): FtpCall<null> {
     return this.#upload("append", path, content, true);
   }
@@ -69,13 +72,13 @@ export class FtpTarget {
     return this.#call(title, command, () => null);
   }
 
-  /** The whole file. */
+  /** Returns the whole file. */
   download(path: string): FtpCall<Buffer> {
     const command = { kind: "download", path: checkPath(path) } as const;
     return this.#call("download", command, (value) => value as Buffer);
   }
 
-  /** Bytes of a file. */
+  /** Returns the size of a file in bytes. */
   size(path: string): FtpCall<number> {
     return this.#call("size", { kind: "size", path: checkPath(path) }, Number);
   }
@@ -107,7 +110,7 @@ export class FtpTarget {
   }
 }
 
-/** A line break would begin another command. */
+/** Rejects line breaks, which would start another command. */
 function checkPath(path: unknown): string {
   if (typeof path === "string" && path !== "" && !/[\r\n\0]/.test(path))
     if (Buffer.byteLength(path) <= PATH_BYTES_MAX) return path;

@@ -1,4 +1,4 @@
-/** A real FTP server, and one that speaks by hand. */
+/** A real FTP server, and a scripted one. */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export const pyftpdlib = findPythonModule(PYFTPDLIB);
 
 const QUIET_MS = 100;
 
-/** Writes each command that it has answered into a file. */
+/** Logs every answered command to a file. */
 const SERVER = `
 import sys
 from pyftpdlib.authorizers import DummyAuthorizer
@@ -31,15 +31,15 @@ servers.FTPServer(("127.0.0.1", port), Handler, backlog=1024).serve_forever()
 `;
 
 export interface FtpServer extends CountingServer {
-  /** With user and password. */
+  /** Includes user and password. */
   readonly url: string;
-  /** A file of it. */
+  /** Reads a file of the server. */
   file(name: string): Buffer;
-  /** How often it has answered a command. */
+  /** Number of times it has answered a command. */
   count(command: string): number;
 }
 
-/** Counts SIZE as served. With files of a certificate it speaks nothing but TLS. */
+/** Counts SIZE commands as served. With certificate files it accepts TLS only. */
 export async function startFtp(...certificate: readonly string[]): Promise<FtpServer> {
   if (pyftpdlib === null) throw new Error("there is no pyftpdlib");
   const server = await startServer({
@@ -62,7 +62,7 @@ export async function startFtp(...certificate: readonly string[]): Promise<FtpSe
     file: (name) => readFileSync(join(server.folder, "files", name)),
     count,
     served: async () => {
-      // It writes what it did after it has answered.
+      // The server writes its log after it has answered.
       for (let before = -1, now = count("SIZE"); ; before = now, now = count("SIZE")) {
         if (now === before) return now;
         await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
@@ -72,7 +72,7 @@ export async function startFtp(...certificate: readonly string[]): Promise<FtpSe
   };
 }
 
-/** Lets everybody in, and calls back for each SIZE. */
+/** Accepts every login and invokes the callback for each SIZE. */
 export function listenFiles(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     socket.write("220 hello\r\n");
