@@ -1,5 +1,5 @@
 /**
- * GraphQL over HTTP as users write it.
+ * \n GraphQL over HTTP, as users write it.
  *
  *   const api = graphql.target("https://…/graphql");
  *   step("user", api.query("query($id: ID!) { user(id: $id) { name } }", { id: 1 }))
@@ -8,8 +8,8 @@
  *     { variables: { id: 1 } }))
  *   step("user", ({ graphql }) => graphql.query(url, document, { variables: { id } }))
  *
- * The document is checked when the request is made, and its bytes are ready before the loop begins.
- * Errors inside an answer make the call fail with kind "application".
+ * The document is checked when the request is made, and its bytes are ready before the loop begins. Errors inside a
+ * response fail the call with kind "application".
  */
 
 import type { UrlPart } from "../http/parts.ts";
@@ -36,7 +36,7 @@ function requestTo<Data>(
   );
 }
 
-/** One virtual user's client: connections and cookies are those of HTTP, in the same session. */
+/** Client of one virtual user; it shares connections and cookies with HTTP in the same session. */
 export class GraphqlClient {
   readonly #http1: HttpClient;
   readonly #session: Session;
@@ -79,6 +79,6 @@ export const graphql = {
     requestTo<Data>("query", target, document, options),
   mutation: <Data = unknown>(target: Target, document: string, options?: GraphqlOptions) =>
     requestTo<Data>("mutation", target, document, options),
-  /** What all requests to one server have in common: address, headers, TLS, what carries them. */
+  /** Common options of all requests to one server: address, headers, TLS, HTTP version. */
   target: (url: string, options?: GraphqlTargetOptions) => new GraphqlTarget(url, options),
 };

@@ -10,7 +10,7 @@ const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 const answer = (body: string): Buffer =>
   Buffer.from(`${HEAD}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 
-/** The reference implementation over Node's own server. */
+/** The reference implementation on Node's own server. */
 function executed(request: IncomingMessage, response: ServerResponse): void {
   let body = "";
   request.on("data", (part) => {
@@ -34,7 +34,7 @@ describeContract({
     success: graphql.query(`http://127.0.0.1:${port}/`, "query ($id: Int!) { price(id: $id) }", {
       variables: { id: 7 },
     }),
-    // Errors inside an answer have no code of the protocol: graphql.test.ts.
+    // Errors inside a response have no protocol code; see graphql.test.ts.
     refused: null,
   }),
   real: { start: () => startCounting(executed), absent: "", users: 1_000 },
@@ -43,7 +43,7 @@ describeContract({
     mute: null,
     resets: true,
     half: Buffer.from(`${HEAD}content-length: 20\r\n\r\n{"data":`),
-    // An answer of HTTP that is no GraphQL leaves its connection open: graphql.test.ts.
+    // An HTTP response that is not GraphQL keeps its connection open; see graphql.test.ts.
     rubbish: [Buffer.from("hello\r\n")],
     oversize: answer(`{"data":"${"x".repeat(70_000)}"}`),
   },

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DOCUMENT_DEPTH_MAX, readDocument } from "./document.ts";
 
-describe("proper documents", () => {
+describe("valid documents", () => {
   it.each([
     ["{ a }", [{ kind: "query", name: null, variables: [] }]],
     ["query Q { a }", [{ kind: "query", name: "Q", variables: [] }]],
@@ -44,7 +44,7 @@ describe("proper documents", () => {
   });
 });
 
-describe("improper documents", () => {
+describe("invalid documents", () => {
   it.each([
     ["", 1, 1, "it is empty"],
     ["# nothing", 1, 10, "it is empty"],
@@ -74,7 +74,7 @@ describe("improper documents", () => {
     expect(() => readDocument(text)).toThrow(message);
   });
 
-  it("nested without end are refused, not a stack overflow", () => {
+  it("rejects endless nesting without a stack overflow", () => {
     const nested = (depth: number): string => `${"{ a ".repeat(depth)}${"}".repeat(depth)}`;
     expect(readDocument(nested(DOCUMENT_DEPTH_MAX))).toHaveLength(1);
     expect(() => readDocument(nested(DOCUMENT_DEPTH_MAX + 1))).toThrow(/nested too deeply/);
@@ -82,7 +82,7 @@ describe("improper documents", () => {
     expect(() => readDocument("x".repeat(2_000_000))).toThrow(/at most/);
   });
 
-  it("of any text end with a readable error or are taken (OPT-9)", () => {
+  it("accepts or rejects any text with a readable error (OPT-9)", () => {
     const piece = fc.oneof(
       fc.constantFrom(
         "{",

@@ -1,27 +1,27 @@
 /**
- * Checks a GraphQL document before anything is sent: its syntax, by recursive descent over the
- * grammar of executable documents, and what can be known without the schema: that operations have
- * distinct names, that used fragments and variables are there. (OPT-9)
+ * Validates a GraphQL document before anything is sent: its syntax, by recursive descent over the grammar of executable
+ * documents, and the rules that need no schema: operation names are distinct, used fragments and variables are defined.
+ * (OPT-9)
  */
 
 import { GraphqlSyntaxError, Lexer, type Token } from "./lexer.ts";
 
 const DOCUMENT_CHARACTERS_MAX = 1024 * 1024;
-/** Selections, lists and objects inside each other. */
+/** Nesting depth of selections, lists and objects. */
 export const DOCUMENT_DEPTH_MAX = 128;
 
 type OperationKind = "query" | "mutation" | "subscription";
 
 export interface Operation {
   readonly kind: OperationKind;
-  /** Null for an operation without a name. */
+  /** Null for an anonymous operation. */
   readonly name: string | null;
   readonly variables: readonly Variable[];
 }
 
 interface Variable {
   readonly name: string;
-  /** Not null and without a default: a request must give it. */
+  /** Non-null type without a default: every request must provide it. */
   readonly required: boolean;
 }
 
@@ -32,7 +32,7 @@ export function readDocument(text: string): readonly Operation[] {
   return new DocumentReader(text).document();
 }
 
-/** What one definition makes use of. */
+/** Fragments and variables used by one definition. */
 interface Uses {
   readonly fragments: Map<string, Token>;
   readonly variables: Map<string, Token>;
@@ -254,7 +254,7 @@ class DocumentReader {
     if (this.#operations.length === 0) this.#refuse("it holds no operation, only fragments");
   }
 
-  /** Each operation with the fragments it reaches: all are defined, all variables are declared. */
+  /** Checks each operation with the fragments it reaches: all are defined and all variables declared. */
   #checkUses(): void {
     for (const definition of this.#operations) {
       const declared = new Set(definition.operation.variables.map(({ name }) => name));

@@ -66,7 +66,7 @@ const client = (settings?: ConstructorParameters<typeof TestSession>[0]): Graphq
   new GraphqlClient(session(settings));
 
 describe("a query", () => {
-  it("gives its data", async () => {
+  it("returns its data", async () => {
     const { url, requests } = await serve();
     const response = await client().query<{ user: { name: string } }>(url, USER, {
       variables: { id: 1 },
@@ -87,7 +87,7 @@ describe("a query", () => {
     ]);
   });
 
-  it("goes as GET when told so", async () => {
+  it("uses GET when configured", async () => {
     const { url, requests } = await serve();
     const options = { variables: { id: 1 }, operationName: "User", method: "GET" } as const;
     expect((await client().query(url, USER, options)).ok).toBe(true);
@@ -95,7 +95,7 @@ describe("a query", () => {
     expect(requests[0]?.url).toContain("operationName=User");
   });
 
-  it("goes over HTTP/2 when told so", async () => {
+  it("uses HTTP/2 when configured", async () => {
     const server = nodeHttp2.createServer((request, response) => {
       const pieces: Buffer[] = [];
       request.on("data", (piece: Buffer) => pieces.push(piece));
@@ -111,7 +111,7 @@ describe("a query", () => {
     expect(response.data).toEqual({ user: { id: "1", name: "Ada" } });
   });
 
-  it("keeps headers of the user, also Accept", async () => {
+  it("keeps user headers, including Accept", async () => {
     const { url, requests } = await serve();
     const options = { variables: { id: 1 }, headers: { Accept: "application/json" } };
     await client().query(url, USER, options);
@@ -120,7 +120,7 @@ describe("a query", () => {
 });
 
 describe("failures", () => {
-  it("errors in the answer: application, with partial data", async () => {
+  it("errors in the response: application, with partial data", async () => {
     const { url } = await serve();
     const response = await client().query(url, USER, { variables: { id: 7 } });
     expect(response).toMatchObject({ ok: false, errorKind: "application", status: 200 });
@@ -130,7 +130,7 @@ describe("failures", () => {
     expect(response.data).toEqual({ user: null });
   });
 
-  it("errors in an answer with an error status: status, with the message", async () => {
+  it("errors in a response with an error status: status, with the message", async () => {
     const { url } = await serve((response) => {
       response.statusCode = 400;
       response.end('{"errors":[{"message":"bad"},{"message":"worse"}]}');
@@ -152,7 +152,7 @@ describe("failures", () => {
     expect(response.error).toMatch(problem);
   });
 
-  it("an error status without GraphQL inside: status", async () => {
+  it("an error status without GraphQL content: status", async () => {
     const { url } = await serve((response) => {
       response.statusCode = 502;
       response.end("<html>");
@@ -160,25 +160,25 @@ describe("failures", () => {
     expect(await client().query(url, "{ a }")).toMatchObject({ errorKind: "status", status: 502 });
   });
 
-  it("a body too long to be kept: protocol, since nobody can tell", async () => {
+  it("a body too long to be kept: protocol, since it cannot be checked", async () => {
     const { url } = await serve((response) => response.end(`{"data":"${"x".repeat(500)}"}`));
     const response = await client({ bodyBytesMax: 100 }).query(url, "{ a }");
     expect(response.errorKind).toBe("protocol");
   });
 
-  it("no answer in time: timeout", async () => {
+  it("no response in time: timeout", async () => {
     const { url } = await serve(() => undefined);
     const response = await client().query(url, "{ a }", { timeout: "60ms" });
     expect(response).toMatchObject({ errorKind: "timeout", data: null, errors: [] });
   });
 
-  it("nobody listens: refused", async () => {
+  it("nothing listens: refused", async () => {
     expect((await client().query("http://127.0.0.1:1/", "{ a }")).errorKind).toBe("refused");
   });
 });
 
 describe("a prepared request", () => {
-  it("is judged the same whether somebody sees the answer or not", async () => {
+  it("has the same outcome whether or not the response is read", async () => {
     const { url, connections, requests } = await serve();
     const user = session();
     for (const keep of [true, false]) {
@@ -195,7 +195,7 @@ describe("a prepared request", () => {
     expect(new Set(requests.map(({ body }) => body)).size).toBe(2);
   });
 
-  it("is not heard any more once its virtual user has ended", async () => {
+  it("reports nothing once its virtual user has stopped", async () => {
     const { url } = await serve(() => undefined);
     const user = session();
     const run = await runner(graphql.query(url, "{ a }", { timeout: 1_000 }), user);
@@ -210,7 +210,7 @@ describe("a prepared request", () => {
   });
 });
 
-describe("mistakes are told when the request is made", () => {
+describe("reports mistakes when the request is made", () => {
   const url = "http://127.0.0.1:1/";
   it.each([
     [() => graphql.query(url, "{ a"), /line 1, column 4: expected a name, found the end/],
@@ -227,7 +227,7 @@ describe("mistakes are told when the request is made", () => {
     expect(make).toThrow(problem);
   });
 
-  it("takes the operation that operationName says", () => {
+  it("runs the operation named by operationName", () => {
     const document = "query A { a } mutation B { b }";
     expect(graphql.mutation(url, document, { operationName: "B" }).protocol).toBe("graphql");
   });

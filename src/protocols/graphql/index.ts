@@ -1,4 +1,4 @@
-/** GraphQL over HTTP, and its subscriptions over WebSocket: their door. */
+/** Entry point of GraphQL over HTTP and of its subscriptions over WebSocket. */
 
 import { registerProtocol } from "../protocol.ts";
 import { GraphqlClient } from "./client.ts";

@@ -1,11 +1,11 @@
-/** Tokens of a GraphQL document (spec of September 2025, §2.1), found one after the other. */
+/** Tokens of a GraphQL document (spec of September 2025, §2.1), produced one at a time. */
 
 type TokenKind = "punctuator" | "name" | "number" | "string" | "end";
 
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
-  /** Where it begins in the document. */
+  /** Offset of its first character in the document. */
   readonly at: number;
 }
 
@@ -19,11 +19,11 @@ export class GraphqlSyntaxError extends Error {
   }
 }
 
-// White space, commas, comments and the byte order mark stand between tokens and mean nothing.
+// White space, commas, comments and the byte order mark separate tokens and have no meaning.
 const IGNORED = /(?:[\uFEFF \t\r\n,]+|#[^\r\n]*)*/y;
 const PUNCTUATOR = /[!$&()[\]{}:=@|]|\.\.\./y;
 const NAME = /[_A-Za-z][_0-9A-Za-z]*/y;
-// A number ends where nothing follows that could belong to it.
+// A number must not be followed by a character that could continue it.
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![_0-9A-Za-z.])/y;
 const BLOCK_STRING = /"""(?:[^"\\]|\\"""|\\(?!""")|"{1,2}(?!"))*"""/y;
 const STRING = /"(?:[^"\\\r\n]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}))*"/y;

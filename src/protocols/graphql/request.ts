@@ -1,4 +1,4 @@
-/** A GraphQL request as a step performs it: checked when it is made, carried by an HTTP request. */
+/** A GraphQL request as a step performs it: validated when it is made, carried by an HTTP request. */
 
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { HeadersPart, type HeaderValues } from "../http/parts.ts";
@@ -20,39 +20,42 @@ import type {
 import { type Operation, readDocument } from "./document.ts";
 import { GraphqlResponse } from "./response.ts";
 
-/** What one request says besides its document. */
+/** Options of one request besides its document. */
 export interface GraphqlOptions
   extends Omit<RequestOptions, "json" | "body" | "form" | "params" | "readBody"> {
   readonly variables?: Readonly<Record<string, unknown>>;
-  /** Which operation to run; needed when the document holds several. */
+  /** Operation to run; required when the document contains several. */
   readonly operationName?: string;
-  /** Goes along as it is: persisted queries, tracing. */
+  /** Sent unchanged: persisted queries, tracing. */
   readonly extensions?: Readonly<Record<string, unknown>>;
-  /** Queries may also go as GET, for the sake of caches. */
+  /** Queries may also use GET, for caches. */
   readonly method?: "POST" | "GET";
-  /** What carries the request; HTTP/1.1 by default. */
+  /** HTTP version that carries the request; HTTP/1.1 by default. */
   readonly over?: "http1" | "http2";
 }
 
 export type OperationKind = "query" | "mutation";
 
-/** What one request says, whatever carries it. */
+/** Content of one request besides its document, independent of the transport. */
 type Said = Pick<GraphqlOptions, "extensions" | "operationName" | "variables">;
 
 type Carrier = HttpRequest | Http2Request;
 
-/** Makes the HTTP request that carries a GraphQL one. */
+/** Makes the HTTP request that carries a GraphQL request. */
 type Carry = (method: Method, options: RequestOptions) => Carrier;
 
 const ACCEPT = "application/graphql-response+json, application/json;q=0.9";
 
-/** `Answered` is what `data` of its answer may be: with null unless asking for it ends the iteration. */
+/**
+ * `Answered` is the type of `data` in its response: includes null unless accessing it on a failed call ends the
+ * iteration.
+ */
 export class GraphqlRequest<Data = unknown, Answered = Data | null>
   implements PreparedCall<GraphqlResponse<Data, Answered>>
 {
   declare readonly resultType?: GraphqlResponse<Data, Answered>;
   readonly protocol = "graphql";
-  /** "query User": what a step is called that was given no name. */
+  /** Default name of a step with this request: "query User". */
   readonly title: string;
   /** The HTTP request that carries it. */
   readonly carrier: Carrier;
@@ -79,7 +82,7 @@ export class GraphqlRequest<Data = unknown, Answered = Data | null>
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
     const bound = new BoundRequest(keep, sink);
-    // Only the body tells success from failure, so it is kept here even if nobody else can see it.
+    // Success depends on the body, so it is kept here even if no function reads it.
     bound.carried = this.carrier.bind(session, true, bound);
     return bound;
   }
@@ -104,7 +107,7 @@ export class GraphqlRequest<Data = unknown, Answered = Data | null>
   }
 }
 
-/** One user's request under way: the answer of its carrier becomes a GraphQL one. */
+/** Request of one user in flight: turns the HTTP response into a GraphQL response. */
 class BoundRequest implements BoundCall, CallSink {
   carried: BoundCall | null = null;
   readonly #keep: boolean;
@@ -129,7 +132,7 @@ class BoundRequest implements BoundCall, CallSink {
   }
 }
 
-/** Functions send the same few documents again and again: each is read once. */
+/** Functions send the same few documents repeatedly; each is parsed once. */
 const DOCUMENTS_MAX = 256;
 const documents = new Map<string, readonly Operation[]>();
 
@@ -157,7 +160,7 @@ function chosenOperation(operations: readonly Operation[], name: string | undefi
   return found;
 }
 
-/** The operation that is asked for; throws when there is none of that kind, or a variable is missing. */
+/** Returns the requested operation; throws when there is none of that kind, or a variable is missing. */
 export function checkedOperation(
   kind: Operation["kind"],
   document: string,
@@ -179,7 +182,7 @@ export function checkedOperation(
   return operation;
 }
 
-/** Names are the same whatever their case. */
+/** Header names are case-insensitive. */
 export function withAccept(own: HeaderValues | HeadersPart | undefined): HeaderValues {
   const entries = own instanceof HeadersPart ? own.entries : Object.entries(own ?? {});
   const given = entries.some(([name]) => name.toLowerCase() === "accept");

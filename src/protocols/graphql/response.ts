@@ -1,4 +1,4 @@
-/** The answer to a GraphQL request: an HTTP response whose body says `{ data, errors }`. */
+/** Response to a GraphQL request: an HTTP response whose body is `{ data, errors }`. */
 
 import { errorText } from "../../core/base/error-text.ts";
 import type { ErrorKind } from "../errors.ts";
@@ -20,7 +20,7 @@ export interface Answer {
 
 const NOTHING: Answer = { data: null, errors: [] };
 
-/** `Answered` is what `data` may be: without null where asking a failed call for it ends the iteration. */
+/** `Answered` is the type of `data`: excludes null where accessing it on a failed call ends the iteration. */
 export class GraphqlResponse<Data = unknown, Answered = Data | null> extends HttpResponse {
   override readonly protocol: string = "graphql";
   readonly errors: readonly GraphqlError[];
@@ -34,7 +34,7 @@ export class GraphqlResponse<Data = unknown, Answered = Data | null> extends Htt
     this.errors = verdict.answer.errors;
   }
 
-  /** `title` is what was called: an answer that HTTP has nothing against does not say it. */
+  /** `title` names the request; a response that HTTP considers successful does not carry it. */
   static of<Data, Answered = Data | null>(
     http: HttpResponse,
     title: string,
@@ -42,7 +42,7 @@ export class GraphqlResponse<Data = unknown, Answered = Data | null> extends Htt
     return new GraphqlResponse<Data, Answered>({ ...judge(http), title }, http);
   }
 
-  /** Null when there is none; partial when there are errors too. In a flow a failed call has none. */
+  /** Null when there is none; partial when there are errors, too. In a flow, a failed call has none. */
   get data(): Answered {
     contentAsked(this);
     return this.#data as Answered;
@@ -62,7 +62,7 @@ interface Verdict extends CallRecord {
   readonly answer: Answer;
 }
 
-/** A transport failure stays what it is; a complete answer is judged by what it says. */
+/** Transport failures are kept; a complete response is judged by its content. */
 function judge(http: HttpResponse): Verdict {
   const failed = http.status === 0 || (http.errorKind !== null && http.errorKind !== "status");
   if (failed) return verdict(http, http.errorKind, http.error, NOTHING);
@@ -82,7 +82,7 @@ function judge(http: HttpResponse): Verdict {
   return verdict(http, kind, errorsText(answer.errors, http.error ?? "GraphQL error"), answer);
 }
 
-/** For people. */
+/** Human-readable. */
 export function errorsText(errors: readonly GraphqlError[], what = "GraphQL error"): string {
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
   return `${what}: ${errors[0]?.message ?? "none was named"}${more}`;
@@ -100,7 +100,7 @@ function verdict(
   return { ...times, status, bytesIn, bytesOut, sent, errorKind, error, answer };
 }
 
-/** Throws when it is none. */
+/** Throws when the body is not a GraphQL response. */
 export function answerOf(body: unknown): Answer {
   if (typeof body !== "object" || body === null || !("data" in body || "errors" in body))
     throw new Error('the body is JSON, but has neither "data" nor "errors"');

@@ -1,6 +1,6 @@
 /**
- * A GraphQL server as a target: what all requests to it have in common. It has no user and sends
- * nothing; its verbs describe requests, which steps perform.
+ * \n A GraphQL server as a target: the common options of all requests to it. It has no user and sends nothing; its
+ * verbs describe requests, which steps perform.
  *
  *   const api = graphql.target("https://shop.test/graphql");
  *   const me = api.with({ headers: { authorization: `Bearer ${token}` } });
@@ -17,24 +17,24 @@ import { SubscriptionSockets } from "./subscription/sockets.ts";
 import { type TypedDocument, textOf } from "./typed-document.ts";
 
 export interface GraphqlTargetOptions extends Omit<TargetOptions, "readBody"> {
-  /** What carries the requests; HTTP/1.1 by default. */
+  /** HTTP version that carries the requests; HTTP/1.1 by default. */
   readonly over?: "http1" | "http2";
-  /** Where connections for subscriptions go; the target's own address, by WebSocket, by default. */
+  /** WebSocket address for subscriptions; the target's own address by default. */
   readonly subscriptionUrl?: string;
 }
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** What one request of a target says besides document and variables. */
+/** Options of one request besides document and variables. */
 type TargetRequestOptions = Omit<GraphqlOptions, "variables" | "over">;
 
-/** Variables may be left out where none is required. */
+/** Variables are optional when none is required. */
 type Given<Wanted> =
   Record<string, never> extends Wanted
     ? [variables?: Wanted, options?: TargetRequestOptions]
     : [variables: Wanted, options?: TargetRequestOptions];
 
-/** Asking a failed call for `data` ends the iteration, so whoever has it has all of it. */
+/** Accessing `data` of a failed call ends the iteration, so `data` is always complete. */
 type Described<Data> = GraphqlRequest<Data, Data>;
 
 export class GraphqlTarget {
@@ -56,7 +56,7 @@ export class GraphqlTarget {
     this.#sockets = sockets ?? new SubscriptionSockets(subscriptionUrl, rest, { made: null });
   }
 
-  /** Describes a connection for subscriptions (graphql-transport-ws); its result subscribes on it. */
+  /** Describes a connection for subscriptions (graphql-transport-ws); its result can subscribe on it. */
   connect(options: GraphqlConnectOptions = {}): WebsocketConnect<GraphqlConnection> {
     return this.#sockets.connect(options);
   }
@@ -98,7 +98,7 @@ export class GraphqlTarget {
     );
   }
 
-  /** The same target with other options; the same connections where only headers differ. */
+  /** Returns the same target with other options; connections are shared when only headers differ. */
   with(options: Omit<GraphqlTargetOptions, "over" | "subscriptionUrl">): GraphqlTarget {
     return new GraphqlTarget("", {}, [this.#carriers.with(options), this.#sockets.with(options)]);
   }

@@ -1,4 +1,4 @@
-/** What the compiler says of GraphQL targets: each line marked below must be an error. */
+/** Compile-time checks of GraphQL targets: each line marked below must be an error. */
 
 import { expect, expectTypeOf, it } from "vitest";
 import type { GraphqlResponse } from "./response.ts";
@@ -25,7 +25,7 @@ it("types data by the call or its document", () => {
   api.query(first);
 });
 
-it("marks variables that do not fit, and awaiting a description", () => {
+it("rejects variables of the wrong type and awaiting a description", () => {
   // @ts-expect-error a variable is required
   expect(() => api.query(byId)).toThrow(/"\$id" is required/);
   // @ts-expect-error a variable of another type

@@ -9,7 +9,7 @@ const field = (value: string, more: object = {}) => ({ kind: "Field", name: name
 const set = (...selections: object[]) => ({ kind: "SelectionSet", selections });
 const argument = (key: string, value: object) => ({ kind: "Argument", name: name(key), value });
 
-/** As code generators write trees: without the source. */
+/** As code generators emit trees: without the source. */
 const TREE = {
   kind: "Document",
   definitions: [
@@ -76,8 +76,8 @@ const TREE = {
   ],
 };
 
-describe("a document that a tool made", () => {
-  it("is written out from its tree, as the grammar has it", () => {
+describe("a generated document", () => {
+  it("is printed from its tree, following the grammar", () => {
     const text = textOf(TREE);
     expect(text).toBe(
       'query User($id: ID!, $tags: [String!] = ["a \\"b\\"\\n", null]) ' +
@@ -98,7 +98,7 @@ describe("a document that a tool made", () => {
     expect(textOf(TREE)).toBe(text);
   });
 
-  it("keeps its source where that is all of it, and may be an object that is text", () => {
+  it("keeps its source where that is complete, and may be a String object", () => {
     const one = { kind: "OperationDefinition", operation: "query", selectionSet: set(field("a")) };
     const source = { kind: "Document", definitions: [one], loc: { source: { body: "{   a }" } } };
     expect(textOf(source)).toBe("{   a }");
@@ -107,7 +107,7 @@ describe("a document that a tool made", () => {
     expect(textOf(new TypedString("{ a }"))).toBe("{ a }");
   });
 
-  it("is refused when it is none", () => {
+  it("is rejected when it is not a document", () => {
     for (const wrong of [null, 7, {}, { kind: "Field" }])
       expect(() => textOf(wrong)).toThrow(/a GraphQL document is text, or what gql/);
     const schema = { kind: "Document", definitions: [{ kind: "ObjectTypeDefinition" }] };

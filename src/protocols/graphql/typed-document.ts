@@ -1,19 +1,19 @@
 /**
- * Documents that other tools made: a syntax tree as `graphql-tag` and code generators write it, or an
- * object whose text is the document. Their type says what data and variables are; trees without
- * their source are written out again, by the grammar of executable documents.
+ * Documents created by other tools: a syntax tree as `graphql-tag` and code generators emit it, or an object whose text
+ * is the document. Their type determines data and variables. Trees without their source are printed, following the
+ * grammar of executable documents.
  */
 
 import { DOCUMENT_DEPTH_MAX } from "./document.ts";
 
-/** What TypedDocumentNode and TypedDocumentString of code generators have in common. */
+/** Common part of TypedDocumentNode and TypedDocumentString of code generators. */
 export interface TypedDocument<Data, Variables> {
   /** Only for the compiler. */
   readonly __apiType?: (variables: Variables) => Data;
   toString(): string;
 }
 
-/** Trees are constants of a file: each is written out once. */
+/** Trees are constants of a file; each is printed once. */
 const texts = new WeakMap<object, string>();
 
 export function textOf(document: unknown): string {
@@ -29,7 +29,7 @@ export function textOf(document: unknown): string {
 
 const NO_DOCUMENT = "a GraphQL document is text, or what gql`…` or a code generator made of one";
 
-/** A node of a syntax tree: what it holds depends on its kind. */
+/** A node of a syntax tree; its fields depend on its kind. */
 interface Node {
   readonly kind?: string;
   readonly [part: string]: unknown;
@@ -39,7 +39,7 @@ function textAnew(document: Node): string {
   if (document instanceof String) return document.toString();
   if (document.kind !== "Document") throw new TypeError(NO_DOCUMENT);
   const { body } = partOf(partOf(document, "loc"), "source");
-  // Fragments that were put into the template are in the tree alone.
+  // Fragments interpolated into the template are in the tree only.
   const definitions = nodesOf(document, "definitions");
   if (typeof body === "string" && definitions.length === 1) return body;
   return definitions.map((definition) => definitionText(definition)).join("\n");
@@ -120,7 +120,7 @@ function valueText(node: Node, depth: number): string {
     case "Variable":
       return `$${nameOf(node)}`;
     case "StringValue":
-      // Escapes of JSON are escapes of GraphQL.
+      // JSON escapes are valid GraphQL escapes.
       return JSON.stringify(node["value"]);
     case "NullValue":
       return "null";

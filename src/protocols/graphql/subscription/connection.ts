@@ -1,5 +1,5 @@
 /**
- * A connection for subscriptions, as a step of a flow opens it and speaks on it.
+ * \n A connection for subscriptions, as a step of a flow opens and uses it.
  *
  *   const live = await step("connect", api.connect({ keep: "user" }));
  *   const prices = await step("subscribe", live.subscribe<Price>("subscription { price { cents } }"));
@@ -21,21 +21,21 @@ import { type LiveSubscription, Subscriptions } from "./subscriptions.ts";
 
 export interface GraphqlConnectOptions
   extends Omit<TargetConnectOptions, "protocols" | "compress"> {
-  /** Goes along with connection_init: tokens, say. */
+  /** Payload of connection_init, for example a token. */
   readonly payload?: object;
 }
 
 type Variables = Readonly<Record<string, unknown>>;
 
 export interface SubscribeOptions {
-  /** Which operation to run; needed when the document holds several. */
+  /** Operation to run; required when the document contains several. */
   readonly operationName?: string;
   readonly extensions?: Variables;
-  /** Later than that it counts as a time-out. */
+  /** Timeout of the call. */
   readonly within?: Duration;
 }
 
-/** Variables may be left out where none is required. */
+/** Variables are optional when none is required. */
 type Given<Wanted> =
   Record<string, never> extends Wanted
     ? [variables?: Wanted, options?: SubscribeOptions]
@@ -53,7 +53,7 @@ export function subscriptionGreeting(payload: object | undefined): Greeting<Grap
 
 export class GraphqlConnection extends CallResult {
   override readonly protocol: string = "graphql";
-  /** Null when it failed, or when its answer was made up. */
+  /** Null when connecting failed, or when its response was canned. */
   readonly #speaking: Speaking | null;
 
   constructor(record: CallRecord, error: string | null, speaking: Speaking | null) {
@@ -65,7 +65,7 @@ export class GraphqlConnection extends CallResult {
     return this.#speaking?.[1].open ?? false;
   }
 
-  /** Describes a subscription; the call ends when it was handed to the network. */
+  /** Describes a subscription; the call finishes when the request was written to the network. */
   subscribe<Data = unknown>(
     document: string,
     variables?: Variables,
@@ -101,7 +101,7 @@ export class GraphqlConnection extends CallResult {
     );
   }
 
-  /** Describes the end in order: the call ends when the server has agreed. */
+  /** Describes an orderly close; the call finishes when the server has confirmed it. */
   close(): SocketCall<SubscriptionMessage<never>> {
     contentAsked(this);
     const over = (response: WebsocketResponse): SubscriptionMessage<never> =>

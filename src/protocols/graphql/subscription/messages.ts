@@ -1,6 +1,6 @@
 /**
- * Messages of the subprotocol graphql-transport-ws, by which GraphQL goes over a WebSocket: what we
- * say, and what comes, told apart and checked.
+ * Messages of the subprotocol graphql-transport-ws, which carries GraphQL over a WebSocket: builds client messages, and
+ * parses and checks server messages.
  */
 
 import { type Answer, answerOf, errorOf, type GraphqlError } from "../response.ts";
@@ -27,7 +27,7 @@ export type ServerMessage =
   | { readonly type: "error"; readonly id: string; readonly errors: readonly GraphqlError[] }
   | { readonly type: "complete"; readonly id: string };
 
-/** Throws a sentence for what the subprotocol does not know. */
+/** Throws a readable message for anything that the subprotocol does not define. */
 export function readMessage(message: unknown): ServerMessage {
   if (typeof message !== "object" || message === null) throw new Error("a message is no object");
   const { id, payload, type } = message as Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** Where the subscriptions of a target go: its address by WebSocket, with its headers and connections. */
+/** Opens the WebSockets for the subscriptions of a target, with its address, headers and connections. */
 
 import { CONNECTION_OPTION_NAMES, type ConnectionOptions } from "../../http/connection-options.ts";
 import type { AuthPart, HeaderValues } from "../../http/parts.ts";
@@ -18,7 +18,7 @@ interface SocketOptions extends ConnectionOptions {
 export class SubscriptionSockets {
   readonly #url: string;
   readonly #options: SocketOptions;
-  /** Made on first use: most targets have no subscriptions. Those that differ in headers share it. */
+  /** Created on first use, because most targets have no subscriptions. Targets that differ only in headers share it. */
   readonly #target: { made: WebsocketTarget | null };
 
   constructor(url: string, options: SocketOptions, target: { made: WebsocketTarget | null }) {

@@ -1,4 +1,4 @@
-/** Subscriptions against a real server of graphql-transport-ws, as flows and tests perform them. */
+/** Subscriptions against a real graphql-transport-ws server, as flows and tests perform them. */
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
@@ -38,7 +38,7 @@ async function connected(
   return live;
 }
 
-/** A server that answers connection_init by what it is told to. */
+/** A server that answers connection_init as scripted. */
 async function scripted(answer: (socket: WebSocket, text: string) => void): Promise<string> {
   const server = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   server.on("connection", (socket) => {
@@ -54,7 +54,7 @@ async function scripted(answer: (socket: WebSocket, text: string) => void): Prom
 }
 
 describe("messages", () => {
-  it("are measured one by one, until the server completes", async () => {
+  it("are measured one by one until the server completes", async () => {
     const server = await served();
     const session = userSession();
     const live = await connected(server, session);
@@ -80,7 +80,7 @@ describe("messages", () => {
     expect(server.sent()).toBe(2);
   });
 
-  it("of several subscriptions share a connection and are told apart", async () => {
+  it("of several subscriptions share a connection and reach their own subscriber", async () => {
     const server = await served();
     const session = userSession();
     const live = await connected(server, session);
@@ -101,7 +101,7 @@ describe("messages", () => {
     expect(server.connections()).toBe(1);
   });
 
-  it("that nobody waits for are counted by listen, from the moment that they name", async () => {
+  it("without a waiting call are counted by listen, from the time that they name", async () => {
     const server = await served();
     const api = graphql.target(server.url);
     const watching = flow("watching", async ({ step }) => {
@@ -120,7 +120,7 @@ describe("messages", () => {
     expect(counted("part").map(({ result }) => result.errorKind)).toEqual([null, "application"]);
   });
 
-  it("cost the server a pong for each ping", async () => {
+  it("answer each ping of the server with a pong", async () => {
     const heard: string[] = [];
     const url = await scripted((socket, text) => {
       heard.push(text);
@@ -135,7 +135,7 @@ describe("messages", () => {
 });
 
 describe("failures", () => {
-  it("are counted by their kind, and leave the connection as it is", async () => {
+  it("are counted by their kind and leave the connection open", async () => {
     const server = await served();
     const session = userSession();
     const live = await connected(server, session);
@@ -155,7 +155,7 @@ describe("failures", () => {
     expect(server.connections()).toBe(1);
   });
 
-  it("a wait that lasts too long is a time-out, and the next one may do better", async () => {
+  it("a wait that takes too long times out, and the next one may succeed", async () => {
     const server = await served();
     const session = userSession();
     const live = await connected(server, session);
@@ -166,7 +166,7 @@ describe("failures", () => {
     expect(silence.active).toBe(true);
   });
 
-  it("a lost connection ends waits as reset, and is a failure of who listens", async () => {
+  it("a lost connection ends waits as reset and counts as a failure of its listeners", async () => {
     const server = await served();
     const session = userSession();
     const live = await connected(server, session);
@@ -180,7 +180,7 @@ describe("failures", () => {
   });
 
   it.each(["hello", "[]", '{"type":"next"}', '{"id":"1","type":"next"}', '{"id":"1","type":"x"}'])(
-    "rubbish is of the kind protocol and ends the connection: %s",
+    "a malformed message fails with kind protocol and closes the connection: %s",
     async (text) => {
       const server = await served();
       const session = userSession();
@@ -196,7 +196,7 @@ describe("failures", () => {
 });
 
 describe("connecting", () => {
-  it("gives its payload, and is refused by the server's own code without it", async () => {
+  it("sends its payload, and fails with the server's own code without it", async () => {
     const server = await served("secret");
     const api = graphql.target(server.url).with({ headers: { "x-app": "shop" } });
     const session = userSession();
@@ -207,19 +207,19 @@ describe("connecting", () => {
     expect(outside.error).toContain("4403: Forbidden");
   });
 
-  it("takes as long as the server lets it, and leaves nothing open", async () => {
+  it("times out on a slow server and leaves nothing open", async () => {
     const url = await scripted(() => undefined);
     const result = await perform(graphql.target(url).connect(), userSession(300));
     expect(result.errorKind).toBe("timeout");
   });
 
-  it("to a server that speaks no subscriptions is of the kind protocol", async () => {
+  it("to a server without subscriptions fails with kind protocol", async () => {
     const url = await scripted((socket) => socket.send('{"type":"hello"}'));
     const result = await perform(graphql.target(url).connect(), userSession());
     expect(result.errorKind).toBe("protocol");
   });
 
-  it("refuses what is no subscription before anything is sent", async () => {
+  it("rejects documents without a subscription before anything is sent", async () => {
     const server = await served();
     const session = userSession();
     const live = await connected(server, session);
@@ -229,7 +229,7 @@ describe("connecting", () => {
   });
 });
 
-describe("the end", () => {
+describe("termination", () => {
   it("of a subscription reaches the server, and waits end without a message", async () => {
     const server = await served();
     const session = userSession();
@@ -241,11 +241,11 @@ describe("the end", () => {
     expect(await waiting).toMatchObject({ ok: true, done: true });
     await expect.poll(server.active).toBe(0);
     expect(live.open).toBe(true);
-    // Again is no call to the server.
+    // A second unsubscribe is not sent to the server.
     expect(await perform(silence.unsubscribe(), session)).toMatchObject({ ok: true, sent: 0 });
   });
 
-  it("of an iteration closes its connections, but for those of the user", async () => {
+  it("of an iteration closes its connections, except those kept for the user", async () => {
     const server = await served();
     const session = userSession();
     const kept = await connected(server, session);
@@ -268,18 +268,18 @@ describe("the end", () => {
     await expect.poll(server.open).toBe(0);
     await expect.poll(server.active).toBe(0);
     expect(heard).toBe(0);
-    // Its connection was another user's.
+    // The connection belongs to another user.
     expect(() => silence.next().bind(new TestSession(), true, { callFinished: () => {} })).toThrow(
       "another user's",
     );
   });
 });
 
-it("counts what the server counts in a whole run of the example", async () => {
+it("matches the server's own count in a whole run of the example", async () => {
   const server = await served();
   const steps = await runExample("graphql-subscriptions.ts", { GRAPHQL_URL: server.url });
   expect(steps.get("subscribe")?.sent).toBe(server.subscribed());
-  // What was on its way when the run ended is nobody's.
+  // Messages in transit when the run ended are not counted.
   const heard = (steps.get("price")?.ok ?? 0) - (steps.get("subscribe")?.ok ?? 0);
   expect(heard).toBeLessThanOrEqual(server.sent());
 });

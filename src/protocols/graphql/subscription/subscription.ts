@@ -1,4 +1,4 @@
-/** A subscription that was asked for, and the messages that it brings. */
+/** An active subscription and the messages that it delivers. */
 
 import type { Duration } from "../../../core/base/duration.ts";
 import type { Failure } from "../../errors.ts";
@@ -19,14 +19,14 @@ import { completeMessage, readMessage } from "./messages.ts";
 import { type LiveSubscription, Subscriptions } from "./subscriptions.ts";
 
 export interface NextOptions {
-  /** Later than that it counts as a time-out. */
+  /** Timeout of the wait. */
   readonly within?: Duration;
 }
 
 export class Subscription<Data> extends CallResult {
   override readonly protocol: string = "graphql";
   readonly #speaking: Speaking | null;
-  /** Null when it failed, or when its answer was made up. */
+  /** Null when subscribing failed, or when its response was canned. */
   readonly #live: LiveSubscription | null;
 
   constructor(
@@ -40,17 +40,17 @@ export class Subscription<Data> extends CallResult {
     this.#live = live;
   }
 
-  /** More may come. */
+  /** True while more messages may arrive. */
   get active(): boolean {
     return this.#live?.done === false && this.#speaking?.[1].open === true;
   }
 
-  /** Describes the wait for a message: one that came already and was not taken, or the next. */
+  /** Describes the wait for a message: the first unread one, or the next to arrive. */
   next({ within }: NextOptions = {}): SocketCall<SubscriptionMessage<Data>> {
     return this.#call("next", within);
   }
 
-  /** Describes its end: the call ends when that was handed to the network. */
+  /** Describes the end of the subscription; the call finishes when the request was written to the network. */
   unsubscribe(): SocketCall<SubscriptionMessage<Data>> {
     return this.#call("unsubscribe", undefined);
   }
@@ -78,9 +78,8 @@ export class Subscription<Data> extends CallResult {
   }
 
   /**
-   * Counts the messages that no call waits for under this name, each as long as it took since the
-   * moment that it names; without `at` they have no latency. Errors and a lost connection are
-   * failures of it.
+   * Counts messages that no call waits for under this name. Their latency counts from the time that `at` returns;
+   * without `at` they have none. Errors and a lost connection count as failures.
    */
   listen(name: string, at?: NamedMoment<Data>): void {
     contentAsked(this);
@@ -96,11 +95,11 @@ export class Subscription<Data> extends CallResult {
 interface Content {
   readonly data: unknown;
   readonly errors: readonly GraphqlError[];
-  /** Nothing more comes. */
+  /** No more messages will arrive. */
   readonly done: boolean;
 }
 
-/** Of a message that the dispatch has read already; of none where the subscription had ended. */
+/** Content of a message that the dispatcher has parsed; empty when the subscription had ended. */
 function contentOf(message: WebsocketMessage | null): Content {
   if (message === null) return { data: null, errors: [], done: true };
   const read = readMessage(message.json());
@@ -113,11 +112,11 @@ function refusalOf(message: WebsocketMessage): Failure | null {
   return errors.length === 0 ? null : { kind: "application", text: errorsText(errors) };
 }
 
-/** What a wait for a message ended with: data, errors, or the end of the subscription. */
+/** Outcome of a wait for a message: data, errors, or the end of the subscription. */
 export class SubscriptionMessage<Data> extends CallResult {
   override readonly protocol: string = "graphql";
   readonly errors: readonly GraphqlError[];
-  /** The subscription has ended, and this is no message. */
+  /** The subscription has ended, and this is not a message. */
   readonly done: boolean;
   readonly #data: unknown;
 
@@ -142,7 +141,7 @@ export class SubscriptionMessage<Data> extends CallResult {
     return new SubscriptionMessage<Data>(answeredRecord(status), null, content);
   }
 
-  /** In a flow, asking a failed call for it ends the iteration because of that call. */
+  /** In a flow, accessing it on a failed call ends the iteration because of that call. */
   get data(): Data {
     contentAsked(this);
     if (this.done) throw new Error("the subscription has ended: look at done first");
@@ -152,7 +151,7 @@ export class SubscriptionMessage<Data> extends CallResult {
 
 const NOTHING: Content = { data: null, errors: [], done: false };
 
-/** A complete message that says no. */
+/** A complete message that reports errors. */
 function refused(response: WebsocketResponse): CallRecord {
   const { bytesIn, bytesOut, connectMs, endedAt, firstByteAt, sent, startedAt } = response;
   const times = { startedAt, firstByteAt, endedAt, connectMs, tlsMs: response.tlsMs };

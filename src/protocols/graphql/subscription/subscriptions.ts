@@ -1,7 +1,6 @@
 /**
- * The subscriptions on one WebSocket, by the rules of graphql-transport-ws: each has an id and a
- * channel of its own. What comes for an id that has ended is dropped: the server may have sent it
- * before it heard of the end.
+ * \n The subscriptions on one WebSocket, following graphql-transport-ws: each has its own id and channel. Messages for
+ * an id that has ended are dropped, because the server may have sent them before it learned of the end.
  *
  *   connection_init ──▶ connection_ack      subscribe ──▶ next … error | complete
  */
@@ -23,15 +22,15 @@ import {
   subscribeMessage,
 } from "./messages.ts";
 
-/** One that the server was asked for. */
+/** A subscription that was requested from the server. */
 export interface LiveSubscription {
   readonly id: string;
   readonly channel: Channel;
-  /** Nothing more comes: the server completed or refused it, or its user ended it. */
+  /** No more messages will arrive: the server completed or rejected it, or its user unsubscribed. */
   done: boolean;
 }
 
-/** Close codes of the subprotocol that are no lost connections. */
+/** Close codes of the subprotocol that are not lost connections. */
 const CLOSE_KINDS: Readonly<Record<number, ErrorKind>> = {
   4400: "protocol",
   4401: "application",
@@ -63,12 +62,12 @@ export class Subscriptions implements Subprotocol {
     return known;
   }
 
-  /** The call ends when the server has acknowledged the connection. */
+  /** The call finishes when the server has acknowledged the connection. */
   init(call: WebsocketCall, payload: object | undefined, now: number): void {
     this.#socket.exchange(call, initMessage(payload), null, now);
   }
 
-  /** The call ends when the request was handed to the network: the server does not confirm it. */
+  /** The call finishes when the request was written to the network; the server does not confirm it. */
   subscribe(call: WebsocketCall, request: object, now: number): LiveSubscription | null {
     const channel = this.#socket.openChannel();
     if (channel === null) {
@@ -81,7 +80,7 @@ export class Subscriptions implements Subprotocol {
     return live;
   }
 
-  /** The call ends with the next message; without one when the subscription has ended. */
+  /** The call finishes with the next message, or without one when the subscription has ended. */
   next(call: WebsocketCall, live: LiveSubscription, now: number): void {
     if (live.channel.takeQueued(call, null, now)) return;
     if (live.done) call.succeed(null, now);
@@ -134,7 +133,7 @@ export class Subscriptions implements Subprotocol {
     const { channel } = live;
     if (read.type === "next") return channel;
     this.#ended(live);
-    // All that wait hear the end, the last of them by its socket.
+    // Notify all waiting calls of the end, the last of them through its socket.
     while (channel.waiting > 1) channel.offer(message, false);
     const listensOnly = channel.waiting === 0 && channel.listener !== null;
     return listensOnly && read.type === "complete" ? null : channel;

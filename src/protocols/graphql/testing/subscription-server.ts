@@ -1,4 +1,4 @@
-/** A real server of GraphQL subscriptions for the tests: graphql-ws on ws, with the schema of a shop. */
+/** A real GraphQL subscription server for the tests: graphql-ws on ws, with the schema of a shop. */
 
 import http from "node:http";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import type { ServerOptions } from "graphql-ws";
 import { useServer } from "graphql-ws/use/ws";
 import { WebSocketServer } from "ws";
 
-/** The very module that graphql-ws loads: a second one would not know the schema of the first. */
+/** The same module instance that graphql-ws loads: a second one would not recognise the schema of the first. */
 const { buildSchema, GraphQLError } = createRequire(import.meta.url)("graphql") as typeof Graphql;
 
 const SDL = `
@@ -31,22 +31,22 @@ interface PriceArguments {
 
 export interface SubscriptionServer {
   readonly url: string;
-  /** Messages that it sent for subscriptions, and subscriptions ever, by its own count. */
+  /** Messages sent for subscriptions, and subscriptions in total, by its own count. */
   readonly sent: () => number;
   readonly subscribed: () => number;
-  /** Connections ever, and now. */
+  /** Connections in total, and open ones. */
   readonly connections: () => number;
   readonly open: () => number;
-  /** Subscriptions that are under way. */
+  /** Active subscriptions. */
   readonly active: () => number;
-  /** Hangs up on everybody. */
+  /** Terminates all connections. */
   hangUp(): void;
-  /** Says this to everybody, whatever the rules are. */
+  /** Sends this text to all clients, whether or not the protocol allows it. */
   say(text: string): void;
   close(): Promise<void>;
 }
 
-/** Whoever does not give the token, where one is wanted, is not let in. */
+/** Rejects clients without the token, where one is required. */
 export async function serveSubscriptions(token: string | null = null): Promise<SubscriptionServer> {
   const counts = { sent: 0, subscribed: 0, connections: 0, active: 0 };
   const web = http.createServer();
@@ -107,7 +107,7 @@ function subscriptionRoot(counts: { active: number }): Record<string, object> {
   };
 }
 
-/** An iterable that can be ended while it waits, as one of a broker can. */
+/** An iterable that can be ended while it waits, as a broker's can. */
 function silence(counts: { active: number }): AsyncIterableIterator<never> {
   let end: (result: IteratorReturnResult<undefined>) => void = () => undefined;
   counts.active++;
