@@ -1,4 +1,4 @@
-/** One connection to a gRPC server: a session of HTTP/2 that carries many calls at once. */
+/** One connection to a gRPC server: an HTTP/2 session that carries many concurrent calls. */
 
 import { clock } from "../call.ts";
 import type { Failure } from "../errors.ts";
@@ -25,9 +25,9 @@ export interface GrpcCommand {
   /** "/shop.Catalog/GetItem". */
   readonly path: string;
   readonly constant: ConstantFields;
-  /** All messages, each behind its length. */
+  /** All messages, each with its length prefix. */
   readonly content: Buffer;
-  /** The answer is a single message, not a stream of them. */
+  /** The response is a single message rather than a stream. */
   readonly single: boolean;
 }
 
@@ -110,7 +110,7 @@ export class GrpcConnection implements Connection<GrpcCommand>, SessionOwner {
     return false;
   }
 
-  /** Only now is known how many calls the server takes at once. */
+  /** The server's limit on concurrent calls is known only now. */
   settingsCame(): void {
     if (this.#opened) return;
     this.#opened = true;
@@ -120,7 +120,7 @@ export class GrpcConnection implements Connection<GrpcCommand>, SessionOwner {
 
   goingAway(): void {
     this.#leaving = true;
-    // After those that it has not looked at are told.
+    // Close only after the streams that the server has not processed were reported.
     process.nextTick(() => this.#closeIfDone());
   }
 
@@ -128,17 +128,17 @@ export class GrpcConnection implements Connection<GrpcCommand>, SessionOwner {
     this.#lost(failure);
   }
 
-  /** The server is told that nobody wants the rest. */
+  /** Cancels the stream, so that the server stops sending. */
   cut(stream: Http2Stream): void {
     this.#session?.letGo(stream, CANCEL);
   }
 
-  /** Content came for one of the calls. */
+  /** Accounts content that arrived for one of the calls. */
   received(bytes: number): void {
     this.#in.payload(bytes);
   }
 
-  /** A call has ended. Who answers with what is no gRPC is trusted with no further one. */
+  /** A call has finished. A connection whose peer does not speak gRPC carries no further calls. */
   ended(stream: GrpcStream, now: number): void {
     if (!this.#streams.has(stream.call)) return;
     this.#account(stream, now);
@@ -147,7 +147,7 @@ export class GrpcConnection implements Connection<GrpcCommand>, SessionOwner {
     this.#closeIfDone();
   }
 
-  /** Its own bytes, and its share of what belongs to nobody alone. */
+  /** Charges a call its own bytes and its share of the bytes that belong to no single call. */
   #account({ call, received }: GrpcStream, now: number): void {
     const active = this.#streams.size;
     const { length } = call.command.content;
@@ -171,7 +171,7 @@ export class GrpcConnection implements Connection<GrpcCommand>, SessionOwner {
   }
 }
 
-/** One call on the way. */
+/** One call in flight. */
 class GrpcStream implements StreamListener {
   readonly call: Call;
   stream: Http2Stream | null = null;
@@ -220,7 +220,7 @@ class GrpcStream implements StreamListener {
     this.#end(failure);
   }
 
-  /** The server goes on with what nobody wants any more, unless it is told. */
+  /** Cancels the stream; without that, the server would keep sending. */
   #fail(failure: ConnectionFailure): void {
     this.#failure = failure;
     if (this.stream !== null) this.#connection.cut(this.stream);
@@ -232,7 +232,7 @@ class GrpcStream implements StreamListener {
     this.#connection.ended(this, clock());
   }
 
-  /** Gives the kind of its failure; null when the answer was one. */
+  /** Reports the outcome. Returns the kind of failure, or null on success. */
   tell(now: number): ConnectionFailure["kind"] | null {
     const { call } = this;
     const failure = this.#failure ?? this.#problem();
@@ -252,7 +252,7 @@ class GrpcStream implements StreamListener {
     return null;
   }
 
-  /** What is wrong with an answer that has ended in order. */
+  /** Checks a response that completed in order; null when it is valid. */
   #problem(): ConnectionFailure | null {
     const { status = 0 } = this.#headers ?? {};
     if (status !== 200)

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { runExample } from "../testing/example.ts";
 import { startShop } from "./testing/server.ts";
 
-it("counts what the server counts in a whole run", async () => {
+it("matches the server's own count in a whole run", async () => {
   const server = await startShop();
   onTestFinished(() => server.stop());
   const steps = await runExample("grpc.ts", { GRPC_URL: `grpc://127.0.0.1:${server.port}` });

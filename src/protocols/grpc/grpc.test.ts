@@ -26,20 +26,20 @@ async function answer<Value>(
 }
 
 describe("a call", () => {
-  it("gives the message as a plain object: 64-bit numbers as text, enums by name", async () => {
+  it("returns messages as plain objects: 64-bit numbers as text, enums by name", async () => {
     const response = await answer(target().unary("shop.Catalog/GetItem", { id: 7 }));
     expect(response).toMatchObject({ ok: true, protocol: "grpc", status: 0 });
     expect(response.value).toEqual({ id: "7", name: "item 7", unit: "GRAM", prices: [0.5, 2] });
     expect(response.loginMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("that the server refuses has the name of its status, and what it said", async () => {
+  it("reports a refused call with the status name and the server's message", async () => {
     const response = await answer(target().unary("shop.Catalog/GetItem", { id: 404 }));
     expect(response).toMatchObject({ errorKind: "application", errorCode: "NOT_FOUND", status: 5 });
     expect(response.error).toBe("NOT_FOUND: no item 404 – really");
   });
 
-  it("streams answers, questions, and both", async () => {
+  it("streams responses, requests, and both", async () => {
     const list = await answer(target().serverStream("shop.Catalog/List", { count: 1_000 }));
     expect(list.value).toHaveLength(1_000);
     expect(list.value.at(-1)).toMatchObject({ id: "1000" });
@@ -51,7 +51,7 @@ describe("a call", () => {
     expect(quote.value.map(({ id }) => Number(id))).toEqual(wishes.map(({ id }) => id));
   });
 
-  it("takes what answers hold: 64-bit numbers as text, enums by name", async () => {
+  it("accepts the values of responses: 64-bit numbers as text, enums by name", async () => {
     const shop = target();
     const item = await answer(shop.unary("shop.Catalog/GetItem", { id: "9007199254740993" }));
     expect(item.value).toMatchObject({ id: "9007199254740993", unit: "GRAM" });
@@ -65,7 +65,7 @@ describe("a call", () => {
       expect(() => shop.clientStream("shop.Catalog/Put", [wrong])).toThrow(said);
   });
 
-  it("takes the metadata of its target, and its own before it", async () => {
+  it("merges metadata of the target with that of the call, which wins", async () => {
     const shop = target({ metadata: { "x-run": "7", "x-user": "target" } });
     const call = shop.unary("shop.Catalog/GetItem", { id: 1 }, { metadata: { "x-user": "call" } });
     expect((await answer(call)).ok).toBe(true);
@@ -73,7 +73,7 @@ describe("a call", () => {
     expect(server.metadata().get("x-user")).toEqual(["call"]);
   });
 
-  it("goes over TLS, agreed on by ALPN", async () => {
+  it("uses TLS with ALPN", async () => {
     const { cert, key } = makeCertificate();
     const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
     const secure = await startShop(ServerCredentials.createSsl(null, [pair]));
@@ -84,7 +84,7 @@ describe("a call", () => {
     expect(response.tlsMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("shares a connection with others of its user", async () => {
+  it("shares a connection with other calls of its user", async () => {
     const session = new TestSession();
     const call = target().unary("shop.Catalog/GetItem", { id: 7 });
     const runs = await Promise.all(Array.from({ length: 20 }, () => runner(call, session)));
@@ -97,29 +97,29 @@ describe("a call", () => {
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const prepared = async (call: GrpcCall<unknown>): Promise<void> => {
     await call.prepare();
   };
 
-  it("in the name of a method is told before the run", async () => {
+  it("reports an unknown method name before the run", async () => {
     await expect(prepared(target().unary("shop.Catalog/GetItm", {}))).rejects.toThrow(
       'no .proto file has a method "shop.Catalog/GetItm"; did you mean "shop.Catalog/GetItem"?',
     );
   });
 
-  it("in the kind of a call is told with the right one", async () => {
+  it("reports the wrong kind of call and names the right one", async () => {
     await expect(prepared(target().unary("shop.Catalog/List", {}))).rejects.toThrow(
       "shop.Catalog/List is called by serverStream(…), not unary(…)",
     );
   });
 
-  it("in a message is told by its field", async () => {
+  it("reports the wrong field of a message", async () => {
     const call = target().clientStream("shop.Catalog/Put", [{ name: 7 }]);
     await expect(prepared(call)).rejects.toThrow("shop.Catalog/Put: Item.name: string expected");
   });
 
-  it("in a file's name is told", async () => {
+  it("reports a missing .proto file", async () => {
     const shop = target({ proto: "nowhere.proto" });
     await expect(prepared(shop.unary("shop.Catalog/GetItem", {}))).rejects.toThrow(
       /there is no file .*nowhere\.proto/,
@@ -127,21 +127,21 @@ describe("a mistake", () => {
   });
 
   it.each([{ "grpc-timeout": "1S" }, { "x y": "1" }, { "x-a": "\n" }])(
-    "in metadata %j is told at once",
+    "rejects metadata %j at once",
     (metadata) => {
       expect(() => target().unary("shop.Catalog/GetItem", {}, { metadata })).toThrow(/metadata/);
     },
   );
 });
 
-it("a server that says nothing of its health is alive all the same", async () => {
+it("treats a server without a health service as alive", async () => {
   const response = await answer(target().ping());
   expect(response).toMatchObject({ errorKind: "application", errorCode: "UNIMPLEMENTED" });
 });
 
 describe("reflection", () => {
   it.each([[["v1"]], [["v1alpha"]], [["v1", "v1alpha"]]] as const)(
-    "of %s describes what the server serves",
+    "of %s describes the services of the server",
     async (versions) => {
       const shop = await startShop(undefined, versions);
       onTestFinished(() => shop.stop());
@@ -157,7 +157,7 @@ describe("reflection", () => {
     },
   );
 
-  it("that is not there, or nobody to ask, is told before the run", async () => {
+  it("reports a missing reflection service or an unreachable server before the run", async () => {
     const asked = new GrpcTarget(`grpc://127.0.0.1:${server.port}`, { reflection: true });
     const call = asked.unary("shop.Catalog/GetItem", { id: 7 });
     await expect(call.prepare()).rejects.toThrow(/cannot be asked.*UNIMPLEMENTED/);

@@ -1,4 +1,4 @@
-/** gRPC: its door, `import { grpc } from "hyperscalejs/grpc"`. */
+/** Entry point of gRPC: `import { grpc } from "hyperscalejs/grpc"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -27,7 +27,7 @@ declare module "../protocol.ts" {
 
 /** A server: `grpc.target("grpc://shop.test:50051", { proto: "shop.proto" })`; grpcs: over TLS. */
 function target(address: string, options?: GrpcOptions): GrpcTarget;
-/** Typed by what `hyperscale types` wrote of its .proto file: `grpc.target<Methods>(…)`. */
+/** Typed by the output of `hyperscale types` for its .proto file: `grpc.target<Methods>(…)`. */
 function target<Methods extends { readonly [Name in keyof Methods]: GrpcMethod }>(
   address: string,
   options?: GrpcOptions,

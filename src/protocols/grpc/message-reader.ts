@@ -1,11 +1,11 @@
-/** Cuts the content of a stream into messages: a flag, a length, so many bytes. */
+/** Splits the content of a stream into messages: a flag, a length, then that many bytes. */
 
 const PREFIX_BYTES = 5;
 
 export class MessageReader {
-  /** Whole messages, in the order they came; empty ones where nobody looks at them. */
+  /** Complete messages in order of arrival; empty ones when no caller reads them. */
   readonly messages: Buffer[] = [];
-  /** What was wrong; null so far. */
+  /** First violation of the format; null so far. */
   problem: string | null = null;
   readonly #bytesMax: number;
   readonly #keeps: boolean;
@@ -21,12 +21,12 @@ export class MessageReader {
     this.#keeps = keeps;
   }
 
-  /** Nothing of a message that has not ended. */
+  /** True when no message is partially read. */
   get between(): boolean {
     return this.#prefixBytes === 0;
   }
 
-  /** Takes bytes[from, end); false when they cannot be. */
+  /** Consumes bytes[from, end); returns false when they are malformed. */
   read(bytes: Buffer, from: number, end: number): boolean {
     let at = from;
     while (at < end || (this.#prefixBytes === PREFIX_BYTES && this.#left === 0)) {
@@ -69,7 +69,7 @@ export class MessageReader {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Messages as the content of a request. */
+/** Encodes messages as the content of a request. */
 export function withPrefixes(messages: readonly Uint8Array[]): Buffer {
   const length = messages.reduce((sum, message) => sum + PREFIX_BYTES + message.length, 0);
   const content = Buffer.allocUnsafe(length);

@@ -1,6 +1,6 @@
 /**
- * What a server serves, asked of the server itself: its reflection service (v1, else v1alpha) lists the
- * services and gives the files that describe them, as descriptors.
+ * Loads the schema from the server itself: its reflection service (v1, else v1alpha) lists the services and returns the
+ * files that describe them, as descriptors.
  */
 
 import type { Root } from "protobufjs";
@@ -21,7 +21,7 @@ import { DESCRIPTOR_FILES_MAX } from "./limits.ts";
 
 type Protobuf = typeof import("protobufjs");
 
-/** Asks a method of the server with messages that are encoded already. */
+/** Calls a method of the server with messages that are already encoded. */
 export type RawCall = (
   path: string,
   messages: readonly Uint8Array[],
@@ -29,7 +29,7 @@ export type RawCall = (
 
 const VERSIONS = ["v1", "v1alpha"] as const;
 
-/** The part of reflection.proto that is needed; the same in both versions. */
+/** The required part of reflection.proto; the same in both versions. */
 const PROTO = `
   syntax = "proto3";
   message Request {
@@ -62,7 +62,7 @@ interface Answered {
   readonly errorResponse?: { readonly errorMessage: string };
 }
 
-/** Throws a sentence when the server has no reflection, or cannot be asked. */
+/** Rejects with a readable message when the server has no reflection service or cannot be reached. */
 export async function reflectedRoot(protobuf: Protobuf, call: RawCall): Promise<Root> {
   const descriptor = await loadDriver<{ readonly default: typeof Descriptor }>(
     "protobufjs/ext/descriptor.js",
@@ -90,7 +90,7 @@ class Reflection {
   readonly #ask: Ask;
   readonly #types: Root;
   #version: (typeof VERSIONS)[number] = "v1";
-  /** By their names. */
+  /** Descriptor files by name. */
   readonly #files = new Map<string, Descriptor.IFileDescriptorProto>();
 
   constructor(protobuf: Protobuf, descriptor: typeof Descriptor, ask: Ask) {
@@ -126,7 +126,7 @@ class Reflection {
     }
   }
 
-  /** Files that others import and that have not come; each is asked for once. */
+  /** Imported files that are not loaded yet; each is requested once. */
   #missing(): readonly string[] {
     const imported = [...this.#files.values()].flatMap(({ dependency }) => dependency ?? []);
     const missing = new Set(
@@ -144,7 +144,7 @@ class Reflection {
     return result.value.map((bytes) => response.toObject(response.decode(bytes)) as Answered);
   }
 
-  /** Newer servers have v1, many only v1alpha. */
+  /** Newer servers support v1, many only v1alpha. */
   async #streamed(messages: readonly Uint8Array[]): Promise<TargetResult<readonly Buffer[]>> {
     const path = `/grpc.reflection.${this.#version}.ServerReflection/ServerReflectionInfo`;
     const result = await this.#ask(path, messages);
@@ -167,7 +167,7 @@ function performed<Value>(
   });
 }
 
-/** Of nobody: what is asked before there are users. */
+/** Session for calls made before there are users. */
 class AskingSession implements Session {
   readonly user = 0;
   readonly settings = DEFAULT_CALL_SETTINGS;

@@ -1,4 +1,4 @@
-/** Services and messages as .proto files or the server itself describe them, read with protobufjs. */
+/** Services and messages described by .proto files or by the server, parsed with protobufjs. */
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -16,7 +16,7 @@ export type ProtoFile = string | URL;
 
 type Protobuf = typeof import("protobufjs");
 
-/** Messages as programs use them: 64-bit numbers as text, enums by name, nothing left out. */
+/** Plain messages: 64-bit numbers as text, enums by name, defaults included. */
 const PLAIN = { longs: String, enums: String, defaults: true, arrays: true, objects: true };
 
 export interface MethodSchema {
@@ -30,7 +30,7 @@ export interface MethodSchema {
 
 export class Schema {
   readonly #files: readonly ProtoFile[];
-  /** Asks the server; null where the files say it all. */
+  /** Calls the server for reflection; null when .proto files are given. */
   readonly #reflection: RawCall | null;
   #root: Root | null = null;
   #loading: Promise<void> | null = null;
@@ -62,7 +62,7 @@ export class Schema {
         : await reflectedRoot(await loadProtobuf(), reflection);
   }
 
-  /** `name` is "shop.Catalog/GetItem". Throws a sentence when there is no such method. */
+  /** `name` is "shop.Catalog/GetItem". Throws a readable message when there is no such method. */
   method(name: string): MethodSchema {
     const known = this.#methods.get(name);
     if (known !== undefined) return known;
@@ -83,7 +83,7 @@ async function loadProtobuf(): Promise<Protobuf> {
   return (await loadDriver<{ default: Protobuf }>("protobufjs", "gRPC")).default;
 }
 
-/** What they and the files that they import hold. */
+/** Reads the files and those that they import. */
 export async function readProtoFiles(files: string[]): Promise<Root> {
   const protobuf = await loadProtobuf();
   const missing = files.find((file) => !existsSync(file));

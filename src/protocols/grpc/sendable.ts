@@ -1,19 +1,19 @@
 /**
- * Messages as programs write them, made fit for protobufjs: it checks numbers only, and we also take what
- * answers hold, 64-bit numbers as text and enums by name.
+ * Converts user-written messages for protobufjs, which checks numbers only. Also accepts the form of responses: 64-bit
+ * numbers as text and enums by name.
  */
 
 import type { Enum, Field, MapField, Type } from "protobufjs";
 
-/** The same value where there is nothing to change. */
+/** Returns the same value when nothing changes. */
 type Convert = (value: unknown) => unknown;
 
-/** By message: it may hold itself. */
+/** Cached by message type, because a message may contain itself. */
 const converters = new WeakMap<Type, Convert>();
 
 const WHOLE_NUMBER = /^-?\d{1,20}$/;
 
-/** What is wrong in a message is left as it is: the check that follows names it. */
+/** Leaves invalid values unchanged; the verification that follows names them. */
 export function sendable(type: Type, message: object): object {
   return messageConverter(type)(message) as object;
 }
@@ -33,7 +33,7 @@ function messageConverter(type: Type): Convert {
   return convert;
 }
 
-/** Null where values go as they are. */
+/** Null where values need no conversion. */
 function valueConverter({ resolvedType, type }: Field | MapField): Convert | null {
   if (resolvedType === null) return type.endsWith("64") ? longConverter(type) : null;
   if (isEnum(resolvedType)) {

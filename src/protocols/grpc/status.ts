@@ -1,4 +1,4 @@
-/** The codes that gRPC ends calls with, and what HTTP statuses mean in their place. */
+/** gRPC status codes, and the codes that HTTP statuses map to. */
 
 const CODES = [
   "OK",
@@ -24,7 +24,7 @@ export function nameOfStatus(code: number): string {
   return CODES[code] ?? `STATUS_${code}`;
 }
 
-/** `grpc-message` is percent-encoded UTF-8; one that is not is shown as it came. */
+/** `grpc-message` is percent-encoded UTF-8; an invalid one is shown as received. */
 export function messageText(encoded: string): string {
   try {
     return decodeURIComponent(encoded);

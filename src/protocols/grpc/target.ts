@@ -1,5 +1,5 @@
 /**
- * A gRPC server as users write it.
+ * \n A gRPC server, as users write it.
  *
  *   const shop = grpc.target("grpc://shop.test:50051", { proto: "shop.proto" });
  *   const item = await step("item", shop.unary("shop.Catalog/GetItem", { id: 7 }));
@@ -16,20 +16,20 @@ import type { RawCall } from "./reflection.ts";
 import { type MethodSchema, type ProtoFile, Schema } from "./schema.ts";
 
 export interface GrpcOptions extends TargetOptions {
-  /** The .proto files that describe what it serves. */
+  /** The .proto files that describe its services. */
   readonly proto?: ProtoFile | readonly ProtoFile[];
-  /** Asks the server what it serves, before the run, in place of .proto files. */
+  /** Loads the schema from the server before the run, instead of from .proto files. */
   readonly reflection?: boolean;
-  /** Goes with every call: `{ authorization: "Bearer …" }`. */
+  /** Sent with every call: `{ authorization: "Bearer …" }`. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export interface GrpcCallOptions {
-  /** Of this call; it has its way over the target's. */
+  /** Metadata of this call; overrides that of the target. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A message as programs use it: 64-bit numbers are text, enums are names. Numbers can be sent, too. */
+/** A plain message: 64-bit numbers are text, enums are names. Numbers are accepted when sending. */
 export type GrpcMessage = Readonly<Record<string, unknown>>;
 
 export type GrpcResponse<Value = GrpcMessage> = TargetResult<Value>;
@@ -44,7 +44,7 @@ export const GRPC = {
 /** How a method is called. */
 export type GrpcKind = "unary" | "serverStream" | "clientStream" | "bidi";
 
-/** Encoded when it is first needed: .proto files are read after the workflow file. */
+/** Encoded on first use, because .proto files are read after the workflow file. */
 class LazyCommand implements GrpcCommand {
   readonly path: string;
   readonly constant: GrpcCommand["constant"];
@@ -69,7 +69,7 @@ class LazyCommand implements GrpcCommand {
 export class GrpcCall<Value> extends DescribedCall<GrpcCommand, Value> {
   override async prepare(): Promise<void> {
     await super.prepare();
-    // A message that does not fit is told before the run.
+    // Reports a message that does not match the schema before the run.
     void this.command.content;
   }
 }
@@ -98,7 +98,7 @@ export class GrpcTarget {
     );
   }
 
-  /** One message, one answer. */
+  /** One request message, one response message. */
   unary<Value extends object = GrpcMessage>(
     method: string,
     message: object,
@@ -107,7 +107,7 @@ export class GrpcTarget {
     return this.#call("unary", method, [message], options);
   }
 
-  /** One message, a stream of answers: `value` is the list of them when the server has ended it. */
+  /** One request message, a stream of responses; `value` is the list of them once the server has closed the stream. */
   serverStream<Value extends object = GrpcMessage>(
     method: string,
     message: object,
@@ -116,7 +116,7 @@ export class GrpcTarget {
     return this.#call("serverStream", method, [message], options);
   }
 
-  /** A stream of messages, one answer. */
+  /** A stream of request messages, one response message. */
   clientStream<Value extends object = GrpcMessage>(
     method: string,
     messages: readonly object[],
@@ -125,7 +125,7 @@ export class GrpcTarget {
     return this.#call("clientStream", method, messages, options);
   }
 
-  /** Streams both ways: all messages are sent, and `value` is the list of all answers. */
+  /** Streams in both directions: all messages are sent, and `value` is the list of all responses. */
   bidi<Value extends object = GrpcMessage>(
     method: string,
     messages: readonly object[],
@@ -134,14 +134,14 @@ export class GrpcTarget {
     return this.#call("bidi", method, messages, options);
   }
 
-  /** A stream both ways of messages that are encoded already. */
+  /** Bidirectional stream of messages that are already encoded. */
   raw(path: string, messages: readonly Uint8Array[]): GrpcCall<readonly Buffer[]> {
     const parts = { path, constant: this.#constant({}), single: false };
     const command = new LazyCommand(parts, () => withPrefixes(messages));
     return this.#described(command, path.slice(1), (answers) => answers as readonly Buffer[]);
   }
 
-  /** Asks the server's health service; one that has none answers UNIMPLEMENTED. */
+  /** Calls the server's health service; a server without one answers UNIMPLEMENTED. */
   ping(): GrpcCall<string> {
     const parts = {
       path: "/grpc.health.v1.Health/Check",
@@ -172,7 +172,7 @@ export class GrpcTarget {
       return (single ? decoded[0] : decoded) as Value;
     };
     const call = this.#described(command, method, decode);
-    // In the loop a mistake shows the user's own line.
+    // In the loop, encode now so that an error shows the user's own line.
     if (this.#schema.loaded) void command.content;
     return call;
   }
@@ -190,7 +190,7 @@ export class GrpcTarget {
     });
   }
 
-  /** The fields of a call's request, the same object for the same metadata. */
+  /** Constant header fields of a call's request; the same object for the same metadata. */
   #constant(metadata: Readonly<Record<string, string>>): GrpcCommand["constant"] {
     const { host, protocol } = this.#target.url;
     const own = Object.entries({ ...this.#metadata, ...metadata });
@@ -216,7 +216,7 @@ export class GrpcTarget {
   }
 }
 
-/** By one target that is made when the first is asked for. */
+/** Uses one target, created on first use. */
 function rawCalls(make: () => GrpcTarget): RawCall {
   let target: GrpcTarget | null = null;
   return (path, messages) => {
@@ -225,7 +225,7 @@ function rawCalls(make: () => GrpcTarget): RawCall {
   };
 }
 
-/** Combinations of metadata that are kept; others are made anew for each call. */
+/** Metadata combinations to cache; others are encoded for each call. */
 const CONSTANTS_MAX = 64;
 
 function checkedKind(schema: MethodSchema, kind: GrpcKind): MethodSchema {

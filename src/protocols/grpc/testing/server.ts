@@ -1,4 +1,4 @@
-/** A gRPC server that we did not write (@grpc/grpc-js), and one of frames by hand. */
+/** A third-party gRPC server (@grpc/grpc-js), and one that is scripted frame by frame. */
 
 import { fileURLToPath } from "node:url";
 import * as grpc from "@grpc/grpc-js";
@@ -13,7 +13,7 @@ export const SHOP_PROTO = fileURLToPath(
 
 export interface ShopServer {
   readonly port: number;
-  /** What came with the last call. */
+  /** Metadata of the last call. */
   readonly metadata: () => grpc.Metadata;
   /** Calls of GetItem. */
   served(): Promise<number>;
@@ -28,10 +28,10 @@ interface Wish {
 
 const itemOf = ({ id }: Wish): object => ({ id, name: `item ${id}`, unit: 1, prices: [0.5, 2] });
 
-/** Versions of the reflection service that a server has. */
+/** Supported versions of the reflection service. */
 type Reflection = readonly ("v1" | "v1alpha")[];
 
-/** Answers items by their number; number 404 is not there. */
+/** Returns items by id; id 404 does not exist. */
 export async function startShop(
   credentials?: grpc.ServerCredentials,
   reflection: Reflection = [],
@@ -87,8 +87,8 @@ export async function startShop(
 }
 
 /**
- * A reflection service as servers have it, by reflection.proto: services by name, files by the symbols
- * they hold and by name. The messages are in a file of their own, which the services' file imports.
+ * A reflection service following reflection.proto: services by name, files by symbol and by name. The messages are in a
+ * separate file, which the file of the services imports.
  */
 function addReflection(server: grpc.Server, version: string, root: protobuf.Root): void {
   const [shop] = root.toDescriptor("proto3").file ?? [];
@@ -122,13 +122,13 @@ function addReflection(server: grpc.Server, version: string, root: protobuf.Root
   });
 }
 
-/** A field of bytes, as the wire has it. */
+/** Encodes a length-delimited field. */
 function field(number: number, bytes: Buffer): Buffer {
   const writer = protobuf.Writer.create().uint32((number << 3) | 2);
   return Buffer.from(writer.bytes(bytes).finish());
 }
 
-/** The one field that a request of reflection has. */
+/** Decodes the single field of a reflection request. */
 function askedOf(bytes: Buffer): { readonly by: number; readonly value: string } {
   const reader = protobuf.Reader.create(bytes);
   return { by: reader.uint32() >>> 3, value: reader.string() };
@@ -153,7 +153,7 @@ function definitionOf(methods: Readonly<Record<string, protobuf.Method>>): grpc.
   return definition;
 }
 
-/** Lets clients in, and calls back for each request; what follows is up to the test. */
+/** Accepts clients and invokes the callback for each request; the test does the rest. */
 export function listenFrames(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     let pending = Buffer.alloc(0);
