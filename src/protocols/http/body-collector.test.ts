@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { BodyCollector } from "./body-collector.ts";
 
-it("gives back what was added, in one piece", () => {
+it("returns the added pieces as one buffer", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 20 }), (pieces) => {
       const collector = new BodyCollector(1_000_000);
@@ -16,7 +16,7 @@ it("gives back what was added, in one piece", () => {
   );
 });
 
-it("keeps up to the limit and nothing of a longer body", () => {
+it("keeps bodies up to the limit and drops longer ones", () => {
   const collector = new BodyCollector(4);
   const bytes = Buffer.from("abcdef");
   collector.add(bytes, 0, 4);

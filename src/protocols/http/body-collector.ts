@@ -1,9 +1,9 @@
 /**
- * Puts the pieces of a kept body together in one growing buffer. A list of pieces would let a server
- * that sends one byte at a time cost a hundred bytes of memory for each.
+ * Collects the pieces of a kept body in one growing buffer. With a list of pieces, a server that sends one byte at a
+ * time would cost a hundred bytes of memory for each.
  */
 
-/** From the second piece on. A body in one piece gets what it needs, from memory that Node has ready. */
+/** Initial capacity from the second piece on. A body in one piece is allocated at its size, from Node's buffer pool. */
 const GROWN_BYTES = 4 * 1024;
 
 export class BodyCollector {
@@ -34,7 +34,7 @@ export class BodyCollector {
     this.#length = needed;
   }
 
-  /** The body, or null when it was longer than allowed. */
+  /** Returns the body, or null when it exceeded the limit. */
   take(): Buffer | null {
     if (this.#tooLong) return null;
     return this.#bytes === null ? EMPTY : this.#bytes.subarray(0, this.#length);

@@ -1,6 +1,6 @@
 /**
- * Sends a body while it is read: one piece at a time, and the next one only when the connection has
- * taken the last, so that a slow server costs time and no memory.
+ * Sends a body while it is read: one piece at a time, and the next only when the connection has accepted the last. A
+ * slow server costs time, not memory.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -8,9 +8,9 @@ import { clock } from "../call.ts";
 import { setImmediate } from "../net/timers.ts";
 import type { BodySource } from "./body-source.ts";
 
-/** Where the pieces go: a socket, or a stream of HTTP/2. */
+/** Destination of the pieces: a socket, or an HTTP/2 stream. */
 export interface PumpTarget {
-  /** False when it has enough for now: `drain` tells when it wants more. */
+  /** Returns false when its buffer is full; `drain` signals when it accepts more. */
   write(piece: Uint8Array | string): boolean;
   cork(): void;
   uncork(): void;
@@ -18,12 +18,12 @@ export interface PumpTarget {
   off(event: "drain", listener: () => void): unknown;
 }
 
-/** Hears of the pieces, and of exactly one end unless the pump is stopped. */
+/** Receives the progress, and exactly one outcome unless the pump is stopped. */
 interface PumpOwner {
-  /** So many bytes went to the connection. */
+  /** Number of bytes handed to the connection. */
   bodyPiece(bytes: number): void;
   bodySent(now: number): void;
-  /** The source could not be read, or was not as long as it said. */
+  /** The source could not be read, or did not match its declared length. */
   bodyFailed(problem: string, now: number): void;
 }
 
@@ -33,7 +33,7 @@ const LAST_CHUNK = "0\r\n\r\n";
 export class BodyPump {
   readonly #source: BodySource;
   readonly #target: PumpTarget;
-  /** HTTP/1.1 without a length: each piece goes as a chunk (RFC 9112 §7.1). */
+  /** HTTP/1.1 without a length: each piece is sent as a chunk (RFC 9112 §7.1). */
   readonly #chunked: boolean;
   readonly #owner: PumpOwner;
   #stopped = false;
@@ -48,7 +48,7 @@ export class BodyPump {
     void this.#run();
   }
 
-  /** Nothing more is written or told; the source is let go. */
+  /** Stops writing and reporting, and releases the source. */
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -59,7 +59,7 @@ export class BodyPump {
   #letGo(): void {
     const iterator = this.#iterator;
     this.#iterator = null;
-    // A source that cannot be ended properly has nobody left to hear of it.
+    // Errors while closing an abandoned source are ignored.
     iterator?.return?.()?.catch(() => undefined);
   }
 
@@ -69,7 +69,7 @@ export class BodyPump {
       if (!this.#stopped) this.#end(() => this.#owner.bodySent(clock()));
     } catch (error) {
       this.#letGo();
-      // In a turn of its own: a loop of calls that fail at once must not hold up everything else.
+      // In a separate turn, so that a loop of calls that fail at once does not block the event loop.
       setImmediate(() => this.#end(() => this.#owner.bodyFailed(errorText(error), clock())));
     }
   }
@@ -102,7 +102,7 @@ export class BodyPump {
     if (this.#chunked) this.#owner.bodyPiece(LAST_CHUNK.length);
   }
 
-  /** False when the connection has enough for now. */
+  /** Returns false when the connection's buffer is full. */
   #write(piece: Uint8Array): boolean {
     if (!this.#chunked) {
       this.#owner.bodyPiece(piece.length);

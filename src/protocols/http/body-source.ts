@@ -1,38 +1,38 @@
 /**
- * Bodies that are not held in memory as a whole: they are read while they are sent, piece by piece, so
- * that one upload costs one piece of memory whatever its length.
+ * Bodies that are not kept in memory as a whole: they are read piece by piece while they are sent, so that an upload of
+ * any length costs one piece of memory.
  */
 
 import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 
-/** How much of a file is read at once. */
+/** Bytes of a file to read at once. */
 const PIECE_BYTES = 64 * 1024;
-/** What is shorter is read once before the loop and sent like any bytes. */
+/** Shorter files are read once before the loop and sent like any bytes. */
 export const IN_MEMORY_BYTES_MAX = 1024 * 1024;
 
 export interface BodySource {
-  /** Goes out as Content-Length; null where nobody can know it: then HTTP/1.1 sends chunks. */
+  /** Sent as Content-Length; null when unknown, in which case HTTP/1.1 sends chunks. */
   readonly length: number | null;
-  /** Can be read more than once: for a redirect, a new attempt, or the next iteration. */
+  /** Can be read more than once: for a redirect, a retry, or the next iteration. */
   readonly replayable: boolean;
-  /** Throws when it cannot be read again. */
+  /** Throws when it cannot be read a second time. */
   read(): AsyncIterable<Uint8Array>;
   /**
-   * The call is over. A stream that nobody began to read holds on to what it was opened for: a call
-   * that found no connection would cost a file descriptor.
+   * Called when the call is over. Closes a stream that was never read; otherwise a call without a connection would leak
+   * a file descriptor.
    */
   release?(): void;
 }
 
-/** A body: bytes that are there, or a source of them. */
+/** A body: bytes, or a source of them. */
 export type BodyContent = Buffer | BodySource;
 
 export function isSource(content: BodyContent | null): content is BodySource {
   return content !== null && !(content instanceof Uint8Array);
 }
 
-/** A file that is read anew for each request. */
+/** A file that is opened for each request. */
 export class FileSource implements BodySource {
   readonly replayable = true;
   readonly length: number;
@@ -47,7 +47,7 @@ export class FileSource implements BodySource {
     const file = await open(this.#path, "r");
     try {
       for (;;) {
-        // A buffer of its own for each piece: the socket may still hold the one before.
+        // Allocate a buffer for each piece, because the socket may still use the previous one.
         const piece = Buffer.allocUnsafe(PIECE_BYTES);
         const { bytesRead } = await file.read(piece, 0, PIECE_BYTES);
         if (bytesRead === 0) return;
@@ -74,7 +74,7 @@ export class BlobSource implements BodySource {
   }
 }
 
-/** A stream that the user gave: it can be read once, and nobody knows its length. */
+/** A user-provided stream: it can be read once, and its length is unknown. */
 export class StreamSource implements BodySource {
   readonly replayable = false;
   readonly length: number | null;
@@ -86,7 +86,7 @@ export class StreamSource implements BodySource {
     this.length = length;
   }
 
-  /** The same stream, by someone who knows how long it is. */
+  /** The same stream with a known length. */
   withLength(length: number): StreamSource {
     return new StreamSource(this.#pieces, length);
   }
@@ -106,7 +106,7 @@ export class StreamSource implements BodySource {
     if (this.#read) return;
     this.#read = true;
     const pieces = this.#pieces;
-    // What a stream of Node fails with from here on, nobody is left to hear.
+    // Ignore later errors of the stream; no call is left to report them.
     if (pieces instanceof Readable) pieces.on("error", () => undefined).destroy();
     else
       pieces[Symbol.asyncIterator]()
@@ -124,7 +124,7 @@ async function* bytesOf(pieces: AsyncIterable<unknown>): AsyncIterable<Uint8Arra
   }
 }
 
-/** Several contents one after the other: the parts of a form. */
+/** Concatenation of several contents: the parts of a form. */
 export class JoinedSource implements BodySource {
   readonly length: number | null;
   readonly replayable: boolean;
@@ -148,7 +148,7 @@ export class JoinedSource implements BodySource {
   }
 }
 
-/** All of it; for what is known to be short. */
+/** Reads the whole source; only for short ones. */
 export async function readWhole(source: BodySource): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   for await (const piece of source.read()) pieces.push(piece);

@@ -1,4 +1,4 @@
-/** What values become when they are sent, read back by a parser that is not ours: Node's own fetch. */
+/** Encodes values as bodies and reads them back with an independent parser: Node's own fetch. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ async function bytesOf({ content }: EncodedBody): Promise<Buffer> {
   return isSource(content) ? readWhole(content) : content;
 }
 
-/** The form that an independent reader finds in the bytes. */
+/** Parses the form with an independent reader. */
 async function readForm(encoded: EncodedBody): Promise<FormData> {
   const body = new Uint8Array(await bytesOf(encoded));
   return new Response(body, { headers: { "content-type": encoded.contentType } }).formData();
@@ -53,12 +53,12 @@ describe("a body", () => {
     ],
     ["a ReadableStream", new Blob(["stream"]).stream(), "application/octet-stream", "stream"],
   ];
-  it.each(cases)("that is %s goes as what it is", async (_what, value, type, text) => {
+  it.each(cases)("of %s is sent in its own format", async (_what, value, type, text) => {
     const encoded = encodeBody(value);
     expect([encoded.contentType, (await bytesOf(encoded)).toString()]).toEqual([type, text]);
   });
 
-  it("that is an async iterable is read once", async () => {
+  it("of an async iterable is read once", async () => {
     const encoded = encodeBody(
       (async function* () {
         yield "a";
@@ -91,7 +91,7 @@ describe("a body", () => {
     expect(() => compose("POST", "http://a.test/", options as object)).toThrow(message);
   });
 
-  it("that holds itself is refused", () => {
+  it("that contains itself is rejected", () => {
     const loop: Record<string, unknown> = {};
     loop["self"] = loop;
     expect(() => compose("POST", "http://a.test/", { json: loop })).toThrow("holds itself");
@@ -99,13 +99,13 @@ describe("a body", () => {
 });
 
 describe("a form", () => {
-  it("with values only is urlencoded, and leaves out what is undefined", () => {
+  it("with values only is urlencoded and omits undefined values", () => {
     const encoded = encodeFormValues({ a: "x y", n: 1, yes: true, no: undefined, l: ["1", "2"] });
     expect(encoded.contentType).toBe("application/x-www-form-urlencoded");
     expect(encoded.content.toString()).toBe("a=x+y&n=1&yes=true&l=1&l=2");
   });
 
-  it("with files is multipart, with names, types and bytes as they were", async () => {
+  it("with files is multipart, with their names, types and bytes", async () => {
     const every = Uint8Array.from({ length: 256 }, (_, at) => at);
     for (const name of tricky.filter((text) => text !== "")) {
       const encoded = encodeFormValues({
@@ -122,7 +122,7 @@ describe("a form", () => {
     }
   });
 
-  it("escapes line ends in names, so that nobody can add a header or a part", async () => {
+  it("escapes line breaks in names, so that values cannot inject a header or a part", async () => {
     const evil = 'a"\r\ncontent-type: text/html\r\n\r\n<b>';
     const form = new FormData();
     form.append(evil, "1");
@@ -135,7 +135,7 @@ describe("a form", () => {
     expect((read.get("file") as File).type).toBe("application/octet-stream");
   });
 
-  it("is read back the same by Node's parser, and has the length it says", async () => {
+  it("survives Node's parser unchanged and has its declared length", async () => {
     const text = fc
       .string({ unit: "grapheme", maxLength: 20 })
       .map((s) => s.replace(/[\r\n]/g, "_"));
@@ -170,7 +170,7 @@ describe("a form", () => {
     );
   });
 
-  it("from FormData equals what Node's own fetch would send, but for the boundary", async () => {
+  it("from FormData equals the output of Node's own fetch, except for the boundary", async () => {
     const form = new FormData();
     for (const name of tricky) form.append(`f ${name}`, `a\rb\nc\r\nd ${name}`);
     form.append("file", new File(["x"], 'q"\n.txt', { type: "text/plain" }));

@@ -1,4 +1,4 @@
-/** What `body`, `json` and `form` of a request become: bytes or a source of them, and their type. */
+/** Encodes `body`, `json` and `form` of a request: bytes or a source of them, and their content type. */
 
 import { BlobSource, StreamSource } from "./body-source.ts";
 import { FilePart } from "./file-part.ts";
@@ -13,8 +13,8 @@ import {
 import { isPlainObject, jsonText, nameOf, type PlainObject } from "./plain-data.ts";
 
 /**
- * Text, bytes, files, forms and streams go as they are; plain objects and arrays become JSON. The
- * content type is the one that belongs to each.
+ * Text, bytes, files, forms and streams are sent unchanged; plain objects and arrays become JSON. Each has its matching
+ * content type.
  */
 export type BodyValue =
   | string
@@ -27,7 +27,7 @@ export type BodyValue =
   | AsyncIterable<Uint8Array | string>
   | PlainObject;
 
-/** Undefined values are left out, lists give one field each. */
+/** Undefined values are omitted; lists become one field per item. */
 export type FormValues = Readonly<Record<string, FormValue | readonly FormValue[]>>;
 type FormValue = string | number | boolean | Blob | FilePart | undefined;
 
@@ -38,7 +38,7 @@ export function encodeJson(value: unknown, path: string): EncodedBody {
   return { content: Buffer.from(jsonText(value, path)), contentType: JSON_TYPE };
 }
 
-/** Throws, naming the value, for what is nothing that can be sent. */
+/** Throws, naming the value, for anything that cannot be sent. */
 export function encodeBody(value: BodyValue): EncodedBody {
   if (typeof value === "string") {
     return { content: Buffer.from(value), contentType: "text/plain; charset=utf-8" };

@@ -1,4 +1,4 @@
-/** What the compiler accepts as a body; `tsc` is the judge, the run only checks that it loads. */
+/** Compile-time checks of body types: `tsc` decides, and the run only checks that the file loads. */
 
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";

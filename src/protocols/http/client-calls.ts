@@ -1,4 +1,4 @@
-/** The calls that functions of one virtual user make, for every version of HTTP. */
+/** Calls made by functions of one virtual user, for every version of HTTP. */
 
 import { clock } from "../call.ts";
 import type { CallRecord, CallResult, CallSink, ClientCall, Session } from "../protocol.ts";
@@ -8,7 +8,7 @@ import type { Method, RequestOptions } from "./request.ts";
 import type { HttpResponse } from "./response.ts";
 import type { Target } from "./verbs.ts";
 
-/** Requests without options that functions build again and again are composed once per core. */
+/** Requests without options that functions build repeatedly; each is composed once per core. */
 const PLAIN_REQUESTS_MAX = 1_024;
 
 export class PlainRequests<Sent> {
@@ -72,7 +72,7 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
   }
 }
 
-/** One call of a client, used again when it is done: a user rarely has more than one or two at once. */
+/** One call of a client, reused when it is done: a user rarely has more than one or two at once. */
 class HttpCall<Sent, Response extends HttpResponse> implements CallSink, ClientCall {
   readonly protocol: string;
   readonly #exchange: HttpExchange<Sent>;

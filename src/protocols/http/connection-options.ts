@@ -1,4 +1,4 @@
-/** How connections are made, as users write it: the options of a target, checked and made into a route. */
+/** Connection options of a target, as users write them; checks them and turns them into a route. */
 
 import net from "node:net";
 import { type Duration, parseDuration } from "../../core/base/duration.ts";
@@ -26,31 +26,33 @@ export interface UserCertificate {
 export interface ConnectionOptions {
   /** Authorities to trust instead of the system's. */
   readonly ca?: Pem | readonly Pem[];
-  /** Our certificate with its chain, and its key. */
+  /** Client certificate with its chain, and its key. */
   readonly cert?: Pem;
   readonly key?: Pem;
   readonly passphrase?: string;
-  /** A certificate for each virtual user, asked for by its number once per connection. */
+  /** Returns the certificate of a virtual user by its number; called once per connection. */
   readonly certificate?: (user: number) => UserCertificate;
-  /** The name that TLS asks for and checks, where it is not the address's. */
+  /** Name that TLS requests (SNI) and verifies, if it differs from the host of the address. */
   readonly serverName?: string;
-  /** Accept any certificate. The result says so. */
+  /** Accepts any certificate. The result says so. */
   readonly insecure?: boolean;
-  /** "http://user:password@proxy:3128". False: none. Else HTTP_PROXY, HTTPS_PROXY and NO_PROXY hold. */
+  /**
+   * "http://user:password@proxy:3128"; false disables proxies. By default HTTP_PROXY, HTTPS_PROXY and NO_PROXY apply.
+   */
   readonly proxy?: string | false;
-  /** Where hosts really are: { "shop.test": "127.0.0.1:8443" }; of a list, connections take turns. */
+  /** Overrides the addresses of hosts: { "shop.test": "127.0.0.1:8443" }. Connections rotate through a list. */
   readonly hosts?: Readonly<Record<string, string | readonly string[]>>;
-  /** Addresses of this machine to connect from; of a list, connections take turns. */
+  /** Local addresses to connect from; connections rotate through a list. */
   readonly localAddress?: string | readonly string[];
   readonly dns?: DnsOptions;
 }
 
 interface DnsOptions {
-  /** How long an answer is used for new connections; the whole run by default. */
+  /** How long a lookup is reused for new connections; the whole run by default. */
   readonly ttl?: Duration;
   /** "user": each new connection takes the next address of the host; "core": all take the first. */
   readonly per?: "core" | "user";
-  /** Servers to ask instead of the system's: "127.0.0.1:5353". */
+  /** DNS servers to query instead of the system's: "127.0.0.1:5353". */
   readonly servers?: readonly string[];
 }
 
@@ -71,7 +73,7 @@ const NAMES: Readonly<Record<keyof ConnectionOptions, true>> = {
 
 export const CONNECTION_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
 
-/** Null when there is nothing that the address does not say itself. Throws for what cannot be. */
+/** Returns null when the options add nothing to the address. Throws for invalid options. */
 export function routeOf(options: ConnectionOptions): Route | null {
   const { ca, hosts, insecure, localAddress, serverName } = options;
   const given = {
@@ -118,7 +120,7 @@ function certificatesOf({ cert, certificate, key, passphrase }: ConnectionOption
   };
 }
 
-/** Null and undefined come from users' own tables, for a user that is not in them. */
+/** Null and undefined come from users' own tables, for a user that is missing in them. */
 function checkedCertificate(given: UserCertificate | null | undefined): ClientCertificate {
   const { cert, key, passphrase } = given ?? {};
   if (cert === undefined || key === undefined) throw new TypeError("it needs cert and key");

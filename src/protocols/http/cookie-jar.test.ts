@@ -16,15 +16,15 @@ function jarWith(url: string, ...lines: string[]): CookieJar {
   return jar;
 }
 
-describe("who gets a cookie back", () => {
-  it("is only the host that set it, when it named no domain", () => {
+describe("scope", () => {
+  it("is the host that set the cookie, when it named no domain", () => {
     const jar = jarWith("http://shop.test/", "a=1");
     expect(jar.header(at("http://shop.test/x"), NOW)).toBe("a=1");
     expect(jar.header(at("http://www.shop.test/"), NOW)).toBe("");
     expect(jar.header(at("http://test/"), NOW)).toBe("");
   });
 
-  it("is every host below the domain it named", () => {
+  it("is every host below the named domain", () => {
     const jar = jarWith("http://www.shop.test/", "a=1; Domain=.Shop.Test");
     expect(jar.header(at("http://shop.test/"), NOW)).toBe("a=1");
     expect(jar.header(at("http://a.b.shop.test/"), NOW)).toBe("a=1");
@@ -41,7 +41,7 @@ describe("who gets a cookie back", () => {
     expect(jarWith(url, `a=1; Domain=${domain}`).size).toBe(0);
   });
 
-  it("is an address or a bare name that names itself", () => {
+  it("is an IP address or a bare name that names itself", () => {
     for (const url of ["http://127.0.0.1/", "http://localhost/"]) {
       const jar = jarWith(url, `a=1; Domain=${new URL(url).hostname}`);
       expect(jar.header(at(url), NOW)).toBe("a=1");
@@ -50,7 +50,7 @@ describe("who gets a cookie back", () => {
     }
   });
 
-  it("is at or below the cookie's path, counted in whole segments", () => {
+  it("is at or below the cookie's path, compared by whole segments", () => {
     const jar = jarWith("http://a.test/", "a=1; Path=/shop");
     for (const path of ["/shop", "/shop/", "/shop/cart", "/shop?x=/"]) {
       expect(jar.header(at(`http://a.test${path}`), NOW)).toBe("a=1");
@@ -71,7 +71,7 @@ describe("who gets a cookie back", () => {
     if (folder !== "/") expect(jar.header(at("http://a.test/"), NOW)).toBe("");
   });
 
-  it("is only a secure request for a secure cookie", () => {
+  it("excludes insecure requests for a secure cookie", () => {
     const jar = jarWith("https://a.test/", "a=1; Secure");
     expect(jar.header(at("https://a.test/"), NOW)).toBe("a=1");
     expect(jar.header(at("http://a.test/"), NOW)).toBe("");
@@ -89,21 +89,21 @@ describe("who gets a cookie back", () => {
   });
 });
 
-describe("how long", () => {
-  it("is up to Max-Age, which goes before Expires", () => {
+describe("expiry", () => {
+  it("follows Max-Age, which takes precedence over Expires", () => {
     const jar = jarWith("http://a.test/", "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=10");
     expect(jar.header(at("http://a.test/"), NOW + 9_999)).toBe("a=1");
     expect(jar.header(at("http://a.test/"), NOW + 10_000)).toBe("");
   });
 
-  it("is up to Expires, or for the session", () => {
+  it("follows Expires, else the session", () => {
     const jar = jarWith("http://a.test/", "a=1; Expires=Thu, 15 Jan 2026 12:00:01 GMT", "b=2");
     expect(jar.header(at("http://a.test/"), NOW + 999)).toBe("a=1; b=2");
     expect(jar.header(at("http://a.test/"), NOW + 1_000)).toBe("b=2");
     expect(jar.header(at("http://a.test/"), NOW + 1e12)).toBe("b=2");
   });
 
-  it("ends at once with Max-Age=0 or a date gone by, and the jar is as cheap as a new one", () => {
+  it("is immediate with Max-Age=0 or a past date, and leaves the jar as cheap as a new one", () => {
     for (const end of ["Max-Age=0", "Max-Age=-5", "Expires=Thu, 01 Jan 1970 00:00:00 GMT"]) {
       const jar = jarWith("http://a.test/", "a=1");
       jar.store([`a=gone; ${end}`], at("http://a.test/"), NOW);
@@ -113,15 +113,15 @@ describe("how long", () => {
 });
 
 describe("order", () => {
-  it("is longer paths first, then older first, and a cookie set again keeps its age", () => {
+  it("sorts longer paths first, then older cookies, and keeps the age of a cookie that is set again", () => {
     const jar = jarWith("http://a.test/x/y", "a=1; Path=/", "b=2; Path=/x", "c=3; Path=/");
     jar.store(["a=9; Path=/"], at("http://a.test/"), NOW);
     expect(jar.header(at("http://a.test/x/y"), NOW)).toBe("b=2; a=9; c=3");
   });
 });
 
-describe("bounds", () => {
-  it("displace the oldest cookie of a domain", () => {
+describe("limits", () => {
+  it("evict the oldest cookie of a domain", () => {
     const jar = new CookieJar();
     const lines = Array.from({ length: COOKIES_PER_DOMAIN_MAX + 2 }, (_, i) => `c${i}=x`);
     jar.store(lines, at("http://a.test/"), NOW);
@@ -131,7 +131,7 @@ describe("bounds", () => {
     expect(header.endsWith(`c${COOKIES_PER_DOMAIN_MAX + 1}=x`)).toBe(true);
   });
 
-  it("hold over all domains", () => {
+  it("apply across all domains", () => {
     const jar = new CookieJar();
     for (let host = 0; host < COOKIES_MAX + 10; host++) {
       jar.store(["a=1"], at(`http://h${host}.test/`), NOW);
@@ -141,7 +141,7 @@ describe("bounds", () => {
     expect(jar.header(at("http://h10.test/"), NOW)).toBe("a=1");
   });
 
-  it("leave out a cookie that is too large, and an attribute that is", () => {
+  it("drop an oversized cookie, and an oversized attribute", () => {
     const jar = jarWith("http://a.test/", `a=${"x".repeat(COOKIE_BYTES_MAX)}`);
     expect(jar.size).toBe(0);
     jar.store([`a=1; Path=/${"x".repeat(2_000)}`], at("http://a.test/"), NOW);
@@ -150,7 +150,7 @@ describe("bounds", () => {
 });
 
 it.each(["", ";", "a", "=1", " =1", "; a=1", "a\x00=1", "a=1\x07", "a=1\r\nb: c"])(
-  "the line %j sets no cookie",
+  "ignores the line %j",
   (line) => {
     expect(parseSetCookie(line, NOW)).toBeNull();
   },
@@ -224,7 +224,7 @@ describe("against tough-cookie", () => {
     maxLength: 12,
   });
 
-  it("every origin is sent the same cookies after any sequence of answers", () => {
+  it("sends every origin the same cookies after any sequence of responses", () => {
     fc.assert(
       fc.property(sets, fc.array(origin, { minLength: 1, maxLength: 6 }), (answers, asks) => {
         const ours = new CookieJar();
@@ -242,7 +242,7 @@ describe("against tough-cookie", () => {
           theirs.setCookieSync(text, urlOf(from), { ignoreError: true, now: new Date(now) });
         }
         for (const ask of asks) {
-          // As sets: a deleted cookie that comes back keeps its old age over there, against §5.3.
+          // Compared as sets: tough-cookie gives a deleted cookie that is set again its old age, against §5.3.
           expect(pairs(ours.header(ask, now))).toEqual(
             pairs(theirs.getCookieStringSync(urlOf(ask))),
           );
@@ -252,7 +252,7 @@ describe("against tough-cookie", () => {
     );
   });
 
-  it("any text can be a Set-Cookie line without harm", () => {
+  it("survives any text as a Set-Cookie line", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 80 }), (text) => {
         const jar = jarWith("http://a.test/", text);

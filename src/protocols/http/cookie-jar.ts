@@ -1,35 +1,34 @@
 /**
- * The cookies of one virtual user, by the rules of RFC 6265 §5.3 and §5.4, made for the hot path: an
- * empty jar costs one comparison per request, a full one a walk over a short list that is kept in
- * sending order (longer paths first, then older cookies first), with "name=value" already joined.
+ * \n Cookies of one virtual user, following RFC 6265 §5.3 and §5.4, optimised for the hot path: an empty jar costs one
+ * comparison per request, a full one a walk over a short list that is kept in sending order (longer paths first, then
+ * older cookies first), with "name=value" already joined.
  *
- * A load generator visits nothing but its targets, so two things of browsers are left out: SameSite,
- * since every request is first-party, and the list of public suffixes, instead of which a Domain of
- * one label ("com") is refused.
+ * A load generator visits only its targets, so two features of browsers are omitted: SameSite, since every request is
+ * first-party, and the public suffix list, instead of which a Domain of one label ("com") is rejected.
  *
- * Bounded: a server that sets cookies for ever displaces its own oldest ones.
+ * Bounded: a server that keeps setting cookies evicts its own oldest ones.
  */
 
 import { parseSetCookie, type SetCookie } from "./set-cookie.ts";
 
 export interface CookieOrigin {
-  /** Lower case, without port: cookies do not know ports. */
+  /** Lower case, without port: cookies ignore ports. */
   readonly host: string;
-  /** Path of the request; a query after it does no harm. */
+  /** Path of the request; may include a query. */
   readonly path: string;
   readonly secure: boolean;
 }
 
-/** RFC 6265 §6.1 asks for at least 50 per domain. */
+/** RFC 6265 §6.1 requires at least 50 per domain. */
 export const COOKIES_PER_DOMAIN_MAX = 50;
-/** Per virtual user, of whom there may be tens of thousands. */
+/** Per virtual user; there may be tens of thousands of users. */
 export const COOKIES_MAX = 200;
 
 interface Cookie {
   readonly name: string;
   readonly pair: string;
   readonly domain: string;
-  /** ".domain" for the suffix test; null for a cookie of this very host. */
+  /** ".domain" for the suffix test; null for a host-only cookie. */
   readonly suffix: string | null;
   readonly path: string;
   readonly secure: boolean;
@@ -38,7 +37,7 @@ interface Cookie {
   readonly order: number;
 }
 
-/** What all empty jars share, so that a virtual user without cookies costs no array. */
+/** Shared by all empty jars, so that a virtual user without cookies costs no array. */
 const NONE: Cookie[] = [];
 
 export class CookieJar {
@@ -53,7 +52,7 @@ export class CookieJar {
     this.#cookies = NONE;
   }
 
-  /** Takes the Set-Cookie lines of one answer. `nowMs` is wall-clock time, as Expires is. */
+  /** Stores the Set-Cookie lines of one response. `nowMs` is wall-clock time, like Expires. */
   store(lines: readonly string[], origin: CookieOrigin, nowMs: number): void {
     for (const line of lines) {
       const parsed = parseSetCookie(line, nowMs);
@@ -64,7 +63,7 @@ export class CookieJar {
     }
   }
 
-  /** The value of the Cookie header for a request there; "" when there is nothing to send. */
+  /** Returns the value of the Cookie header for a request; "" when there is nothing to send. */
   header({ host, path, secure }: CookieOrigin, nowMs: number): string {
     if (this.#cookies === NONE) return "";
     let header = "";
@@ -80,7 +79,7 @@ export class CookieJar {
     const at = this.#cookies.findIndex((held) => isSame(held, cookie));
     const held = this.#cookies[at];
     if (held !== undefined && held.expiresAt > nowMs && cookie.expiresAt > nowMs) {
-      // Set again: it keeps its age, and with it its place.
+      // A cookie that is set again keeps its age, and with it its position.
       this.#cookies[at] = { ...cookie, order: held.order };
       return;
     }
@@ -94,14 +93,14 @@ export class CookieJar {
   }
 }
 
-/** The cookie to keep, or null when this origin may not set it. */
+/** Returns the cookie to store, or null when this origin may not set it. */
 function accept(given: SetCookie, origin: CookieOrigin, order: number): Cookie | null {
   const { name, value, secure, expiresAt } = given;
   const domain = given.domain ?? origin.host;
   if (domain !== origin.host && !maySetFor(domain, origin.host)) return null;
   const hostOnly = given.domain === null || isAddress(domain) || !domain.includes(".");
   const path = given.path ?? defaultPath(origin.path);
-  // RFC 6265bis §4.1.3: the name promises what the attributes must hold.
+  // RFC 6265bis §4.1.3: a name prefix requires matching attributes.
   if (name.startsWith("__Secure-") && !secure) return null;
   if (name.startsWith("__Host-") && !(secure && given.domain === null && given.path === "/")) {
     return null;
@@ -134,7 +133,7 @@ function pathMatches(cookiePath: string, path: string): boolean {
   return next === SLASH || next === QUESTION_MARK;
 }
 
-/** The folder of the request's path (§5.1.4). */
+/** The directory of the request's path (§5.1.4). */
 function defaultPath(target: string): string {
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
@@ -146,7 +145,7 @@ function isSame(a: Cookie, b: Cookie): boolean {
   return a.name === b.name && a.domain === b.domain && a.path === b.path;
 }
 
-/** Displaces the oldest cookie of the same domain, or of all, where a bound is reached. */
+/** Evicts the oldest cookie of the domain, or of the jar, when a limit is reached. */
 function makeRoom(cookies: Cookie[], domain: string): void {
   const ofDomain = cookies.filter((cookie) => cookie.domain === domain);
   const crowd =

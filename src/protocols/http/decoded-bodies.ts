@@ -1,15 +1,15 @@
 /**
- * Decompressed bodies that are kept in case somebody looks again. A few kilobytes of gzip can be many
- * megabytes once they are read, so what one core holds of them is bounded: beyond it the oldest are
- * forgotten, and decompressed again if asked for. Those of a virtual user go with its iteration.
+ * Caches decompressed bodies in case they are read again. A few kilobytes of gzip can become many megabytes, so the
+ * total per core is bounded: beyond it, the oldest are evicted and decompressed again on access. Those of a virtual
+ * user are dropped at the end of its iteration.
  */
 
 import type { SessionKey, SessionState } from "../protocol.ts";
 
-/** What the decompressed bodies of all virtual users of one core take together. */
+/** Total size of decompressed bodies of all virtual users of one core. */
 export const DECODED_BYTES_PER_CORE_MAX = 64 * 1024 * 1024;
 
-/** One decompressed body, as its response holds it. */
+/** One decompressed body; its response refers to it. */
 export class DecodedBody {
   bytes: Buffer | null = null;
 }
@@ -17,7 +17,7 @@ export class DecodedBody {
 const held = new Set<DecodedBody>();
 let heldBytes = 0;
 
-/** For tests and for those who want to know: never more than `DECODED_BYTES_PER_CORE_MAX`. */
+/** Currently cached bytes, for tests and diagnostics; never more than `DECODED_BYTES_PER_CORE_MAX`. */
 export function decodedBytesHeld(): number {
   return heldBytes;
 }
@@ -28,22 +28,22 @@ function forget(body: DecodedBody): void {
   body.bytes = null;
 }
 
-/** Those of one virtual user; made with the first, because most users never have any. */
+/** Bodies of one virtual user; created with the first, because most users never have any. */
 export const decodedBodies: SessionKey<DecodedBodies> = {
   name: "decoded bodies",
   create: () => new DecodedBodies(),
 };
 
-/** Where the decompressed bodies of a user are found. */
+/** Gives access to the decompressed bodies of a user. */
 export interface DecodedOwner {
   readonly decoded: DecodedBodies;
 }
 
-/** The decompressed bodies of one virtual user. */
+/** Decompressed bodies of one virtual user. */
 export class DecodedBodies implements SessionState {
   #own: DecodedBody[] = [];
 
-  /** Keeps the bytes if there is room for them at all. */
+  /** Caches the bytes unless they exceed the limit on their own. */
   keep(body: DecodedBody, bytes: Buffer): void {
     if (bytes.length > DECODED_BYTES_PER_CORE_MAX) return;
     for (const oldest of held) {

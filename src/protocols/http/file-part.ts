@@ -1,6 +1,6 @@
 /**
- * `file("cart.json")`: a body, or a value of a form, that stands in a file beside the workflow. Short
- * files are read once per core and stay in memory; long ones are read while they are sent.
+ * `file("cart.json")`: a body, or a form value, that is read from a file beside the workflow. Short files are read once
+ * per core and kept in memory; long ones are read while they are sent.
  */
 
 import { readFileSync, statSync } from "node:fs";
@@ -14,9 +14,9 @@ import {
 import { type BodyContent, FileSource, IN_MEMORY_BYTES_MAX } from "./body-source.ts";
 import type { EncodedBody, FormFile } from "./multipart.ts";
 
-/** What all short files of one core may take together; those beyond are read while they are sent. */
+/** Total size of short files kept by one core; further files are read while they are sent. */
 const KEPT_BYTES_MAX = 64 * 1024 * 1024;
-/** Distinct paths that one core remembers. */
+/** Distinct paths cached by one core. */
 const FILES_MAX = 1_024;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -51,7 +51,7 @@ export class FilePart implements Preparable, EncodedBody, FormFile {
     this.path = path;
     this.contentType =
       contentType ?? TYPES[extname(path).toLowerCase()] ?? "application/octet-stream";
-    // One that a function makes in the loop is looked at when it is sent.
+    // A file named by a function in the loop is checked when it is sent.
     if (workflowFolder() === null) prepareBeforeLoop(this);
   }
 
@@ -80,7 +80,7 @@ export class FilePart implements Preparable, EncodedBody, FormFile {
 export const file = (path: string, contentType?: string): FilePart =>
   new FilePart(path, contentType);
 
-/** At once, not by a promise: it happens before the loop, or the first time that a function names it. */
+/** Reads synchronously: before the loop, or the first time that a function names the file. */
 function contentOf(full: string, path: string): BodyContent {
   const known = files.get(full);
   if (known !== undefined) return known;

@@ -38,7 +38,7 @@ describe("find", () => {
     expect(findElement(page, selector)?.value).toBe(value);
   });
 
-  it("gives tag, attributes and text", () => {
+  it("returns tag, attributes and text", () => {
     const button = findElement(page, "#go.primary");
     expect([button?.tag, button?.text, button?.value]).toEqual([
       "button",
@@ -55,11 +55,11 @@ describe("find", () => {
   );
 
   it.each(["", "form input", "a, b", "a:first-child", "a > b", "[name", "input[name=a b]"])(
-    "refuses the selector %j",
+    "rejects the selector %j",
     (selector) => expect(() => findElement(page, selector)).toThrow("write one element"),
   );
 
-  it("finds any name and value again, as every quoting writes them", () => {
+  it("finds any name and value in every style of quoting", () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9_-]{0,10}$/);
     const text = fc.string({ unit: "grapheme", maxLength: 30 });
     const written = (text: string): string =>
@@ -74,7 +74,7 @@ describe("find", () => {
     );
   });
 
-  it("ends with any text, and a hostile one costs no more than its length", () => {
+  it("terminates on any text, in time linear in its length", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[<>a"'=\s/!-]{0,60}$/), (html) => {
         findElement(html, "a[b=c]");

@@ -1,13 +1,13 @@
 /**
- * Finds one element in HTML, for the hidden fields and links that a journey needs: a scanner of start
- * tags, not a parser of documents. It reads the text once, from left to right, and knows comments,
- * scripts, styles, quotes and character references; it builds no tree. So a selector names one element
- * by what its own tag says (`input[name=csrf].big`), and never where it stands.
+ * Finds one element in HTML, for the hidden fields and links that a journey needs: a scanner of start tags, not a
+ * document parser. It reads the text once, from left to right, and handles comments, scripts, styles, quotes and
+ * character references; it builds no tree. A selector therefore matches one element by its own tag
+ * (`input[name=csrf].big`), never by its position.
  */
 
-/** More attributes than this are no tag that a person wrote. */
+/** No hand-written tag has more attributes. */
 const ATTRIBUTES_MAX = 256;
-/** Contents of these are no tags (HTML §13.2.5); a script may well hold text that looks like one. */
+/** Elements whose content has no tags (HTML §13.2.5); a script may contain text that looks like one. */
 const RAW_CONTENT = new Set(["script", "style", "textarea", "title", "xmp", "iframe", "noembed"]);
 
 export interface HtmlElement {
@@ -15,17 +15,17 @@ export interface HtmlElement {
   readonly tag: string;
   /** Names in lower case, values with character references replaced; "" where none was written. */
   readonly attributes: ReadonlyMap<string, string>;
-  /** The attribute of that name. */
+  /** Returns the attribute of that name. */
   attribute(name: string): string | undefined;
-  /** What forms and links are about: the attribute value, content or href, in this order. */
+  /** Attribute `value`, `content` or `href`, in this order: the one that forms and links need. */
   readonly value: string | undefined;
-  /** The text from the tag to the next one, trimmed: "Log in" of a button. */
+  /** Trimmed text from the tag to the next one: "Log in" of a button. */
   readonly text: string;
 }
 
 type Test = (tag: string, attributes: ReadonlyMap<string, string>) => boolean;
 
-/** The first element that fits, or undefined. Throws for a selector that this scanner cannot follow. */
+/** Returns the first matching element, or undefined. Throws for a selector that this scanner does not support. */
 export function findElement(html: string, selector: string): HtmlElement | undefined {
   const fits = selectorOf(selector);
   for (const { attributes, end, tag } of startTags(html)) {
@@ -51,7 +51,7 @@ function elementOf(
   };
 }
 
-/** A tag, an id, a class, or an attribute with what it is compared with. */
+/** A tag, an id, a class, or an attribute with an optional comparison. */
 const PARTS = [
   /([a-zA-Z][\w-]*|\*)/,
   /#([\w-]+)/,
@@ -114,7 +114,7 @@ function unknownSelector(selector: unknown): TypeError {
 interface StartTag {
   readonly tag: string;
   readonly attributes: ReadonlyMap<string, string>;
-  /** Behind its ">". */
+  /** Offset after its ">". */
   readonly end: number;
 }
 
@@ -152,7 +152,7 @@ const NAME = /^[a-zA-Z][^\s/>]*/;
 const ATTRIBUTE = /([^\s/>=][^\s/>=]*)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/y;
 const SPACE = /[\s/]*/y;
 
-/** Null when the tag never ends. */
+/** Null when the tag is never closed. */
 function attributesFrom(html: string, from: number): Omit<StartTag, "tag"> | null {
   const attributes = new Map<string, string>();
   let at = from;
@@ -165,14 +165,14 @@ function attributesFrom(html: string, from: number): Omit<StartTag, "tag"> | nul
     ATTRIBUTE.lastIndex = at;
     const found = ATTRIBUTE.exec(html);
     if (found === null) {
-      // A stray "=": over it, as browsers do.
+      // Skip a stray "=", as browsers do.
       at++;
       continue;
     }
     at = ATTRIBUTE.lastIndex;
     const [, name = "", double, single, bare] = found;
     const key = name.toLowerCase();
-    // The first of two counts.
+    // The first of two equal names wins.
     if (attributes.size < ATTRIBUTES_MAX && !attributes.has(key))
       attributes.set(key, decoded(double ?? single ?? bare ?? ""));
   }
@@ -187,7 +187,7 @@ const NAMED: Readonly<Record<string, string>> = {
   quot: '"',
 };
 
-/** Numbers and the names that HTML's own syntax needs; others stay as they are. */
+/** Decodes numeric references and the names that HTML's own syntax needs; others stay unchanged. */
 function decoded(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(

@@ -1,4 +1,4 @@
-/** What workflows use of HTTP whatever its version: the parts of requests, and the response. */
+/** Exports of HTTP that are common to all versions: the parts of requests, and the response. */
 
 export type { BodyValue, FormValues } from "./body.ts";
 export type { ConnectionOptions, UserCertificate } from "./connection-options.ts";

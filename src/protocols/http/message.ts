@@ -1,7 +1,7 @@
 /**
- * A composed request under the settings of one workflow: where it goes, how long it may take, what
- * counts as success, and the form in which one version of HTTP sends it, made once. `Sent` is that
- * form: bytes for HTTP/1.1, a header object for HTTP/2.
+ * A composed request under the settings of one workflow: its destination, its timeouts, its success criterion, and the
+ * form in which one version of HTTP sends it, encoded once. `Sent` is that form: bytes for HTTP/1.1, a header object
+ * for HTTP/2.
  */
 
 import { type CallTimeouts, timeoutsOf } from "../call.ts";
@@ -12,24 +12,24 @@ import type { CookieOrigin } from "./cookie-jar.ts";
 import { type ComposedRequest, isSuccess } from "./request.ts";
 import { type Template, unvaried, type Variation, varied } from "./variation.ts";
 
-/** What one version of HTTP adds to the requests and clients that all versions share. */
+/** Parts that one version of HTTP adds to the shared requests and clients. */
 export interface HttpVersion<Sent> {
   /** Name of the protocol in results. */
   readonly protocol: string;
-  /** Does what is the same in every call of a template. */
+  /** Does the work that is the same for every call of a template. */
   encoder(template: Template, settings: CallSettings, origin: Origin): Encode<Sent>;
-  /** An exchange of this virtual user, to be started as often as needed. */
+  /** An exchange of this virtual user, which can be started repeatedly. */
   exchange(
     message: HttpMessage<Sent>,
     session: Session,
     keep: boolean,
     sink: CallSink,
   ): HttpExchange<Sent>;
-  /** The bound call, if it is an exchange of this version. */
+  /** Returns the bound call if it is an exchange of this version. */
   exchangeOf(bound: BoundCall | null): HttpExchange<Sent> | null;
 }
 
-/** Values of the two headers, "" for none; `lasting` says that what it gives is sent again and again. */
+/** Takes the values of the two headers, "" for none; `lasting` says that the result is sent repeatedly. */
 export type Encode<Sent> = (
   variation: Variation,
   cookies: string,
@@ -38,7 +38,7 @@ export type Encode<Sent> = (
 ) => Sent;
 
 export interface HttpExchange<Sent> extends BoundCall {
-  /** The next start sends this message: a client uses one exchange for many. */
+  /** Sets the message that the next start sends; a client uses one exchange for many. */
   aim(message: HttpMessage<Sent>): void;
 }
 
@@ -46,13 +46,13 @@ export class HttpMessage<Sent> {
   readonly origin: Origin;
   readonly timeouts: CallTimeouts;
   readonly redirectsMax: number;
-  /** The longest body that is kept. */
+  /** Longest body to keep. */
   readonly bodyBytesMax: number;
-  /** Null: keep the body where a function can see it. */
+  /** Null: keep the body where a function can read it. */
   readonly readBody: boolean | null;
-  /** The answer has no body whatever its headers say. */
+  /** The response has no body, whatever its headers say. */
   readonly isHead: boolean;
-  /** Sent piece by piece behind what `sent` holds; null nearly always. */
+  /** Sent piece by piece after `sent`; null nearly always. */
   readonly upload: BodySource | null;
   readonly #template: Template;
   readonly #variation: Variation;
@@ -61,7 +61,7 @@ export class HttpMessage<Sent> {
   #sent: Sent | undefined;
   #wasSent = false;
 
-  /** `given` may be a message of the same template: then what their settings ask for is known already. */
+  /** `given` may be a message of the same template, whose derived settings are then reused. */
   constructor(
     version: HttpVersion<Sent>,
     template: Template,
@@ -94,7 +94,7 @@ export class HttpMessage<Sent> {
     this.#encode = version.encoder(template, given, this.origin);
   }
 
-  /** A request that is no variation of another. */
+  /** A request that is not a variation of another. */
   static of<Sent>(
     version: HttpVersion<Sent>,
     request: ComposedRequest,
@@ -104,7 +104,7 @@ export class HttpMessage<Sent> {
     return new HttpMessage(version, template, unvaried(template), settings);
   }
 
-  /** The whole request; put together only where somebody asks for more than what is sent. */
+  /** The whole request; composed only when more than its bytes is needed. */
   get source(): ComposedRequest {
     this.#source ??= varied(this.#template, this.#variation);
     return this.#source;
@@ -118,7 +118,7 @@ export class HttpMessage<Sent> {
     return this.#variation.path;
   }
 
-  /** For a virtual user without cookies. What is sent a second time is worth being kept. */
+  /** Encoded form for a virtual user without cookies; cached from the second use on. */
   get sent(): Sent {
     if (this.#sent !== undefined) return this.#sent;
     const own = this.#template.request.cookies;
@@ -128,7 +128,7 @@ export class HttpMessage<Sent> {
     return sent;
   }
 
-  /** With the cookies of the virtual user's jar behind those of the request itself, and its trace. */
+  /** Encoded form with the cookies of the virtual user's jar after those of the request itself, and its trace. */
   sentWith(fromJar: string, traceparent: string): Sent {
     if (fromJar === "" && traceparent === "") return this.sent;
     const own = this.#template.request.cookies;
@@ -136,7 +136,7 @@ export class HttpMessage<Sent> {
     return this.#encode(this.#variation, cookies, traceparent, false);
   }
 
-  /** For people: "GET https://shop.test/cart?page=2". */
+  /** Request as shown in reports: "GET https://shop.test/cart?page=2". */
   get title(): string {
     const { method, url } = this.#template.request;
     return `${method} ${url.secure ? "https" : "http"}://${url.authority}${this.path}`;
@@ -147,7 +147,7 @@ export class HttpMessage<Sent> {
     return { host: url.hostname, path: this.path, secure: url.secure };
   }
 
-  /** Why an answer is a failure, null for a success. The last redirect that may be followed leads to no other. */
+  /** Returns why a response is a failure; null for a success. A redirect beyond the allowed number is a failure. */
   failureOf(status: number, redirectsMax: number, redirectsLeft: number): string | null {
     const { request } = this.#template;
     const isRedirect = status >= 300 && status <= 399 && status !== 304;

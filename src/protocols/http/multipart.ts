@@ -1,6 +1,6 @@
 /**
- * Forms as browsers send them: multipart/form-data (RFC 7578, and the escapes of the WHATWG form
- * algorithm, which every server reads) where a file is among the values, else urlencoded.
+ * Encodes forms as browsers do: multipart/form-data (RFC 7578, with the escapes of the WHATWG form algorithm, which
+ * every server reads) when a file is among the values, else urlencoded.
  */
 
 import { randomBytes } from "node:crypto";
@@ -39,7 +39,7 @@ function urlencoded(entries: readonly FormEntry[]): EncodedBody {
 }
 
 export function multipart(entries: readonly FormEntry[]): EncodedBody {
-  // 128 random bits do not occur in content by chance, and nobody who writes the content knows them.
+  // 128 random bits do not occur in content by chance, and authors of the content cannot predict them.
   const boundary = `hyperscale-${randomBytes(16).toString("hex")}`;
   const parts: BodyContent[] = [];
   for (const { name, value } of entries) {
@@ -64,7 +64,7 @@ export function multipart(entries: readonly FormEntry[]): EncodedBody {
 
 const LINE_END = Buffer.from("\r\n");
 
-/** The entries of a FormData; its files are Blobs with a name. */
+/** Returns the entries of a FormData; its files are Blobs with a name. */
 export function entriesOf(form: FormData): FormEntry[] {
   const entries: FormEntry[] = [];
   for (const [name, value] of form) {
@@ -73,18 +73,18 @@ export function entriesOf(form: FormData): FormEntry[] {
   return entries;
 }
 
-/** A Blob without a name is called "blob", as browsers do. */
+/** A Blob without a name is called "blob", as in browsers. */
 export function fileOf(blob: Blob): FormFile {
   const name = "name" in blob && typeof blob.name === "string" ? blob.name : "blob";
   return { fileName: name, contentType: blob.type, content: new BlobSource(blob) };
 }
 
-/** Lone line ends become CRLF, as the form algorithm says of names and texts. */
+/** Converts lone line breaks to CRLF, as the form algorithm requires for names and texts. */
 function withLineEnds(text: string): string {
   return text.replace(/\r?\n|\r/g, "\r\n");
 }
 
-/** Quotes and line ends would end the header. */
+/** Escapes quotes and line breaks, which would end the header. */
 function escaped(text: string): string {
   return text.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22");
 }

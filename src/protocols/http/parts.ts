@@ -1,6 +1,6 @@
 /**
- * Prepared parts of HTTP requests: what a user builds once at the top of a file and uses
- * in every call. Each part turns into text or bytes when it is made or prepared, never in the loop.
+ * \n Prepared parts of HTTP requests: a user builds them once at the top of a file and uses them in every call. Each
+ * part is turned into text or bytes when it is made or prepared, never in the loop.
  *
  *   const api = url("https://api.example.com/users");
  *   const trace = headers({ "x-run": "nightly" });
@@ -15,22 +15,22 @@ import type { EncodedBody } from "./multipart.ts";
 import { nameOf } from "./plain-data.ts";
 
 export class UrlPart implements Endpoint {
-  /** Without credentials: it is shown to people. */
+  /** Without credentials, because it is displayed. */
   readonly href: string;
   /** Value of the Authorization header for the credentials in the address; "" when it has none. */
   readonly authorization: string;
   readonly secure: boolean;
   readonly hostname: string;
   readonly port: number;
-  /** Host header and :authority: the port only where it is not the scheme's own. */
+  /** Host header and :authority; includes the port unless it is the scheme's default. */
   readonly authority: string;
-  /** Path with query, as it stands in the request line. */
+  /** Path with query, as in the request line. */
   readonly path: string;
 
-  /** How connections are made, where the address alone does not say it. */
+  /** How connections are made, where the address alone does not determine it. */
   readonly route: Route | null;
 
-  /** `base` is what `text` is a plain path under: nothing of it has to be parsed again. */
+  /** `base` is the prefix when `text` is a plain path under it; then nothing has to be parsed again. */
   constructor(text: string, route: Route | null = null, base: UrlPart | null = null) {
     this.route = route;
     if (base !== null) {
@@ -45,14 +45,14 @@ export class UrlPart implements Endpoint {
     }
     const parsed = parseUrl(text);
     this.authorization = basicOf(parsed);
-    // Only where there is something: each makes Node parse the address again.
+    // Assign only when needed: each assignment makes Node parse the address again.
     if (this.authorization !== "") {
       parsed.username = "";
       parsed.password = "";
     }
     this.href = parsed.href;
     this.secure = parsed.protocol === "https:" || parsed.protocol === "wss:";
-    // Brackets belong to the URL's spelling of an IPv6 address, not to the address.
+    // Brackets belong to the URL's notation of an IPv6 address, not to the address.
     this.hostname = parsed.hostname.replace(/^\[|\]$/g, "");
     this.port = parsed.port === "" ? (this.secure ? 443 : 80) : Number(parsed.port);
     this.authority = parsed.host;
@@ -113,12 +113,12 @@ export class AuthPart {
   }
 }
 
-/** A value that is undefined is left out, as in `params` and `form`. */
+/** An undefined value is omitted, as in `params` and `form`. */
 export type HeaderValues = Readonly<Record<string, string | number | undefined>>;
 export type ParamValues = Readonly<Record<string, ParamValue | readonly ParamValue[]>>;
 type ParamValue = string | number | boolean | null | undefined;
 
-/** An address that is parsed once and looked up once per core. */
+/** An address that is parsed once and resolved once per core. */
 export const url = (text: string): UrlPart => new UrlPart(text);
 export const headers = (values: HeaderValues): HeadersPart => new HeadersPart(values);
 export const data = (value: BodyValue, contentType?: string): DataPart =>
@@ -135,13 +135,13 @@ function basic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
 
-/** "http://ada:secret@shop.test/" asks for Basic credentials, as everywhere else. RFC 7617. */
+/** "http://ada:secret@shop.test/" requests Basic authentication (RFC 7617). */
 function basicOf({ password, username }: URL): string {
   if (username === "" && password === "") return "";
   return basic(unescaped(username), unescaped(password));
 }
 
-/** A stray percent sign stands for itself. */
+/** Keeps stray percent signs. */
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -184,7 +184,7 @@ export function headerEntries(values: HeaderValues): (readonly [string, string])
   return entries;
 }
 
-/** Refuses what would break the request apart: line ends and other control characters. */
+/** Rejects line breaks and other control characters, which would split the request. */
 export function checkedHeader(name: string, value: string): readonly [string, string] {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name))
     throw new TypeError(`"${name}" is not a header name`);
@@ -192,7 +192,7 @@ export function checkedHeader(name: string, value: string): readonly [string, st
 }
 
 export function checkedHeaderValue(name: string, value: string): string {
-  // Tab and everything from space on, as in RFC 9110; bytes above 255 cannot be sent.
+  // Tab and everything from space on, as in RFC 9110; characters above 255 cannot be sent.
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
     throw new TypeError(`the value of header "${name}" holds a character that cannot be sent`);
   }

@@ -1,24 +1,24 @@
 /**
- * What may become JSON: null, text, finite numbers, booleans, arrays and plain objects of them, and
- * whatever says itself how it is written (`toJSON`, as dates do). `JSON.stringify` turns a Map into
- * `{}`, a function into nothing and NaN into null without a word; a load test that sends `{}` measures
- * the wrong thing and passes, so all of these are refused with the path of the value.
+ * Values that can become JSON: null, text, finite numbers, booleans, arrays and plain objects of them, and objects with
+ * `toJSON`, such as dates. `JSON.stringify` silently turns a Map into `{}`, drops a function and turns NaN into null. A
+ * load test that sends `{}` measures the wrong thing and passes, so all of these are rejected with the path of the
+ * value.
  */
 
-/** Objects and arrays; the compiler refuses functions, maps, sets, promises and patterns. */
+/** Objects and arrays; the compiler rejects functions, maps, sets, promises and regular expressions. */
 export type PlainObject =
   | Readonly<Record<string, unknown>>
-  // Interfaces have no index signature, so that they need the second form.
+  // Interfaces have no index signature, so they need the second form.
   | (object & {
       readonly [Symbol.toStringTag]?: never;
       readonly [Symbol.match]?: never;
       readonly bind?: never;
     });
 
-/** Deeper than any message; a value that holds itself is found by it. */
+/** Deeper than any message; detects a value that contains itself. */
 const DEPTH_MAX = 512;
 
-/** `path` names the value in the message: "json". */
+/** `path` names the value in the error message: "json". */
 export function jsonText(value: unknown, path: string): string {
   const problem = problemOf(value, 0);
   if (problem !== null) throw new TypeError(`${path}${problem.path} ${problem.text}`);
@@ -26,7 +26,7 @@ export function jsonText(value: unknown, path: string): string {
 }
 
 interface Problem {
-  /** From the value that was looked at: ".items[2]". Put together only when there is a problem. */
+  /** Relative to the checked value: ".items[2]". Built only when there is a problem. */
   readonly path: string;
   readonly text: string;
 }
@@ -56,14 +56,14 @@ function problemInside(value: object, depth: number): Problem | null {
     return null;
   }
   if (!isPlainObject(value)) {
-    // Bytes have a toJSON in Node that writes every byte as a number: nobody means that.
+    // Node's `toJSON` of bytes writes every byte as a number, which is never intended.
     const own = "toJSON" in value && typeof value.toJSON === "function";
     return own && !ArrayBuffer.isView(value) ? null : refusal(nameOf(value), "it is no plain data");
   }
   const values = value as Readonly<Record<string, unknown>>;
   for (const name in values) {
     const item = values[name];
-    // Left out by JSON, and meant so: an option that is not set.
+    // JSON omits it, as intended for an option that is not set.
     if (item === undefined) continue;
     const problem = problemOf(item, depth + 1);
     if (problem !== null) return { ...problem, path: `.${name}${problem.path}` };
@@ -71,13 +71,13 @@ function problemInside(value: object, depth: number): Problem | null {
   return null;
 }
 
-/** Made by braces, `JSON.parse` or `Object.create(null)`, in whatever realm. */
+/** Created by braces, `JSON.parse` or `Object.create(null)`, in any realm. */
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** "a Map", "a function", "undefined": for messages. */
+/** Names a value in messages: "a Map", "a function", "undefined". */
 export function nameOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value !== "object") return `a ${typeof value}`;

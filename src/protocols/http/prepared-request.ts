@@ -1,4 +1,4 @@
-/** A request that is composed once and encoded once per settings, for every version of HTTP. */
+/** A request that is composed once, and encoded once per settings, for every version of HTTP. */
 
 import { clock } from "../call.ts";
 import { type Origin, originOf } from "../net/origin.ts";
@@ -28,7 +28,7 @@ import type { KeptAnswer } from "./response.ts";
 import { type Template, unvaried, type Variation } from "./variation.ts";
 import type { Target } from "./verbs.ts";
 
-/** What a response is made of. */
+/** Parts of a response. */
 interface AnsweredParts {
   readonly record: CallRecord;
   readonly error: string | null;
@@ -39,7 +39,7 @@ interface AnsweredParts {
 interface Likeness<Sent> {
   readonly template: PreparedRequest<Sent>;
   readonly variation: Variation;
-  /** What its step is called: "/orders/{}". */
+  /** Default name of its step: "/orders/{}". */
   readonly title: string;
 }
 
@@ -50,9 +50,9 @@ export class PreparedRequest<Sent> {
   readonly #options: RequestOptions;
   readonly #like: Likeness<Sent> | null;
   #template: Template | undefined;
-  /** Made while the file was loaded. */
+  /** Created while the file was loaded. */
   readonly #atTheTop = workflowFolder() === null;
-  /** The last one asked for, which is nearly always the only one. */
+  /** Message of the last settings, which are nearly always the only ones. */
   #message: HttpMessage<Sent> | undefined;
   #settings: CallSettings | undefined;
   #others: WeakMap<CallSettings, HttpMessage<Sent>> | undefined;
@@ -70,7 +70,7 @@ export class PreparedRequest<Sent> {
     this.#options = options;
     this.#like = like;
     if (like !== null) return;
-    // Composed at once where nothing must be read first, so that a mistake shows the user's own line.
+    // Composed at once when no file must be read first, so that an error shows the user's own line.
     if (filesOf(options).length === 0) this.#composed();
   }
 
@@ -83,14 +83,14 @@ export class PreparedRequest<Sent> {
     await this.message(environment.settings).origin.prepare();
   }
 
-  /** What it is composed to, or what the request is composed to that it is a variation of. */
+  /** Template of this request, or of the request that it is a variation of. */
   #composed(): Template {
     if (this.#like !== null) return this.#like.template.#composed();
     this.#template ??= { request: compose(this.#method, this.#target, this.#options), varying: [] };
     return this.#template;
   }
 
-  /** Says which headers, by their names, will have other values in the requests that are like this one. */
+  /** Declares the names of headers whose values differ in requests like this one. */
   vary(names: readonly string[]): boolean {
     const { request } = this.#composed();
     const varying = names.map((name) => request.headers.findIndex(([given]) => given === name));
@@ -99,7 +99,7 @@ export class PreparedRequest<Sent> {
     return inOrder;
   }
 
-  /** The same request but for what varies; `title` is what its step is called. */
+  /** Returns the same request with a variation; `title` is the default name of its step. */
   like(variation: Variation, title: string): PreparedRequest<Sent> {
     const like = { template: this, variation, title };
     return new PreparedRequest(this.#version, this.#method, this.#target, this.#options, like);
@@ -109,7 +109,7 @@ export class PreparedRequest<Sent> {
     return this.#version.exchange(this.message(session.settings), session, keep, sink);
   }
 
-  /** For a flow: see `PreparedCall.rebind`. */
+  /** See `PreparedCall.rebind`; used by flows. */
   rebind(session: Session, spent: BoundCall | null, sink: CallSink): BoundCall {
     const message = this.message(session.settings);
     const exchange = this.#version.exchangeOf(spent);
@@ -118,7 +118,7 @@ export class PreparedRequest<Sent> {
     return exchange;
   }
 
-  /** The response that this answer would be. */
+  /** Builds the response for a canned answer. */
   answered(answer: CannedAnswer): AnsweredParts {
     const { body, headers = {}, json, status = 200 } = answer;
     const failed = !isSuccess(this.#composed().request, status);
@@ -145,7 +145,7 @@ export class PreparedRequest<Sent> {
     return { record, error, kept };
   }
 
-  /** What was done before the call was reached. */
+  /** Describes the work done in advance. */
   get prepared(): string {
     if (this.#atTheTop) return "prepared before the run";
     if (this.#like === null) return "composed anew";
@@ -157,7 +157,7 @@ export class PreparedRequest<Sent> {
     return `prepared but for its ${["path", ...more].join(" and ")}`;
   }
 
-  /** "GET /items", without what differs from call to call. */
+  /** "GET /items", without the parts that vary. */
   get title(): string {
     if (this.#like !== null) return `${this.#method} ${this.#like.title}`;
     const { method, path } = this.#composed().request;
@@ -165,7 +165,7 @@ export class PreparedRequest<Sent> {
     return `${method} ${query < 0 ? path : path.slice(0, query)}`;
   }
 
-  /** Where it goes: known before the files of its body are read. */
+  /** Destination; known before the files of its body are read. */
   get origin(): Origin {
     const url = typeof this.#target === "string" ? new UrlPart(this.#target) : this.#target;
     return originOf(url, url.route);
@@ -194,7 +194,7 @@ export class PreparedRequest<Sent> {
 
 const NO_OPTIONS: RequestOptions = {};
 
-/** What must be looked at on disk before the request can be composed. */
+/** Files that must be read before the request can be composed. */
 function filesOf({ body, form }: RequestOptions): readonly FilePart[] {
   if (form === undefined) return body instanceof FilePart ? [body] : NO_FILES;
   return [body, ...Object.values(form).flat()].filter((value) => value instanceof FilePart);
@@ -202,7 +202,7 @@ function filesOf({ body, form }: RequestOptions): readonly FilePart[] {
 
 const NO_FILES: readonly FilePart[] = [];
 
-/** Short bodies that can be read again and again are read once: the loop then writes bytes. */
+/** Short replayable bodies are read once; the loop then writes bytes. */
 async function inMemory(request: ComposedRequest): Promise<ComposedRequest> {
   const { body } = request;
   if (!isSource(body) || !body.replayable) return request;

@@ -1,9 +1,9 @@
-/** The request that a redirect asks for, whatever carries it. RFC 9110 §15.4. */
+/** Builds the request that follows a redirect, for any version of HTTP. RFC 9110 §15.4. */
 
 import { UrlPart } from "./parts.ts";
 import type { ComposedRequest } from "./request.ts";
 
-/** Null when the answer is no redirect that can be followed. */
+/** Null when the response is not a redirect that can be followed. */
 export function redirectOf(
   request: ComposedRequest,
   status: number,
@@ -27,7 +27,7 @@ function redirected(request: ComposedRequest, target: UrlPart, status: number): 
     target.authority === request.url.authority && target.secure === request.url.secure;
   const headers = request.headers.filter(([name]) => {
     const key = name.toLowerCase();
-    // Credentials stay with the host they were given for; a dropped body takes its headers along.
+    // Credentials stay with their host; a dropped body takes its headers along.
     if (!sameHost && (key === "authorization" || key === "cookie" || key === "host")) return false;
     return !(rewritten && key.startsWith("content-"));
   });

@@ -1,7 +1,7 @@
 /**
- * Requests of one target that add the same headers, whatever their values. They share a template for each
- * method, with JSON and without, and differ from it in what a variation says: a loop that makes a
- * target by `with`, and requests of it, composes nothing.
+ * Requests of one target that add the same header names, with any values. They share a template for each method, with
+ * and without JSON, and differ from it only by a variation: a loop that calls `with` on a target and describes requests
+ * composes nothing.
  */
 
 import type { ConnectionOptions } from "./connection-options.ts";
@@ -18,19 +18,19 @@ import type { Variation } from "./variation.ts";
 import type { HttpKind, HttpOutputs } from "./verbs.ts";
 
 export interface TargetOptions extends ConnectionOptions {
-  /** For every request; one that names the same header has its way, undefined takes it out. */
+  /** Headers of every request; those of a request take precedence, and undefined removes one. */
   readonly headers?: HeaderValues;
   readonly auth?: AuthPart;
-  /** False drops the bodies of answers; a request may say otherwise. */
+  /** False drops response bodies; a request may override it. */
   readonly readBody?: boolean;
 }
 
-/** Makes the requests of one version of HTTP. */
+/** Creates the requests of one version of HTTP. */
 export interface CallMaker<Kind extends HttpKind> {
   describe<Body>(method: Method, url: UrlPart, options: RequestOptions): HttpOutputs<Body>[Kind];
-  /** Says which headers have other values in requests that are like it; false when they cannot. */
+  /** Declares the headers whose values vary; returns false when the template does not support it. */
   vary(template: HttpOutputs<unknown>[Kind], names: readonly string[]): boolean;
-  /** The same as the template but for what varies. */
+  /** Returns the template with a variation. */
   like<Body>(
     template: HttpOutputs<unknown>[Kind],
     variation: Variation,
@@ -38,34 +38,34 @@ export interface CallMaker<Kind extends HttpKind> {
   ): HttpOutputs<Body>[Kind];
 }
 
-/** Where requests go and who makes them: the same for all that `with` gives, but for other connections. */
+/** Destination and maker of requests: the same for all targets made by `with`, unless their connections differ. */
 export interface Server<Kind extends HttpKind> {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly base: string;
   readonly url: UrlPart;
-  /** The path of the base: "" or "/api". */
+  /** Path of the base: "" or "/api". */
   readonly prefix: string;
   readonly maker: CallMaker<Kind>;
 }
 
-/** What needs no parsing: nothing to escape, and no dots that would go up. */
+/** Paths that need no parsing: nothing to escape, and no dot segments. */
 const PLAIN_PATH = /^(?!.*\/\.{1,2}(?:[/?]|$))\/[\w\-.~!$&()*+,;=:@/?%]*$/;
 
-/** Null where requests cannot be variations: a header that is named twice, say. */
+/** Null when requests cannot be variations, for example because a header is named twice. */
 type Template<Kind extends HttpKind> = HttpOutputs<unknown>[Kind] | null;
 
-/** Combinations of header names that one target knows; requests with others are composed each by itself. */
+/** Combinations of header names cached per target; requests with others are composed individually. */
 const SHAPES_MAX = 16;
 
 export class RequestShape<Kind extends HttpKind> {
   readonly server: Server<Kind>;
-  /** Of the first target of this shape: others have other values for the headers that are named. */
+  /** Options of the first target of this shape; others differ in the values of the named headers. */
   readonly #options: TargetOptions;
   readonly #names: readonly string[];
   readonly #plain = new Map<Method, Template<Kind>>();
   readonly #withJson = new Map<Method, Template<Kind>>();
   readonly #extended: RequestShape<Kind>[] = [];
-  /** The last path that needed no parsing: a loop asks for the same ones again and again. */
+  /** Last path that needed no parsing: a loop requests the same ones repeatedly. */
   #plainPath = "/";
 
   constructor(server: Server<Kind>, options: TargetOptions, names: readonly string[] = []) {
@@ -74,7 +74,7 @@ export class RequestShape<Kind extends HttpKind> {
     this.#names = names;
   }
 
-  /** Nothing of the path has to be parsed. */
+  /** True when no part of the path has to be parsed. */
   isPlain(path: string): boolean {
     if (path === this.#plainPath) return true;
     if (!PLAIN_PATH.test(path)) return false;
@@ -82,14 +82,14 @@ export class RequestShape<Kind extends HttpKind> {
     return true;
   }
 
-  /** Options of a target of this shape that has these values. */
+  /** Options of a target of this shape with these values. */
   options(values: readonly string[]): TargetOptions {
     if (this.#names.length === 0) return this.#options;
     const own = this.#names.map((name, at) => [name, values[at] as string] as const);
     return { ...this.#options, headers: { ...this.#options.headers, ...Object.fromEntries(own) } };
   }
 
-  /** The shape with these headers more; undefined where there can be none. */
+  /** Returns the shape with these additional headers; undefined when it cannot exist. */
   extendedBy(headers: HeaderValues): RequestShape<Kind> | undefined {
     for (const shape of this.#extended) if (shape.#adds(headers)) return shape;
     const names = Object.keys(headers);
@@ -110,14 +110,14 @@ export class RequestShape<Kind extends HttpKind> {
     return at === this.#names.length;
   }
 
-  /** The values of the headers that it adds, each checked. */
+  /** Returns the checked values of its additional headers. */
   valuesOf(headers: HeaderValues): readonly string[] {
     const values: string[] = [];
     for (const name of this.#names) values.push(checkedHeaderValue(name, String(headers[name])));
     return values;
   }
 
-  /** The request for another path, with other values and another JSON text. */
+  /** Returns the request for another path, with other values and another JSON text. */
   like<Body>(
     method: Method,
     variation: Variation,
@@ -143,7 +143,7 @@ export class RequestShape<Kind extends HttpKind> {
   }
 }
 
-/** A request that is composed by itself. */
+/** Composes a single request without a template. */
 export function describe<Kind extends HttpKind, Body>(
   { base, maker, prefix, url }: Server<Kind>,
   options: TargetOptions,
@@ -163,7 +163,7 @@ export function describe<Kind extends HttpKind, Body>(
   });
 }
 
-/** Later options have their way; headers are merged, and checked. */
+/** Later options take precedence; headers are merged and checked. */
 export function optionsWith(options: TargetOptions, later: TargetOptions): TargetOptions {
   const headers = mergedHeaders(options.headers, later.headers);
   if (headers === undefined) return { ...options, ...later };
@@ -171,7 +171,7 @@ export function optionsWith(options: TargetOptions, later: TargetOptions): Targe
   return { ...options, ...later, headers };
 }
 
-/** Names are the same whatever their case; the later value has its way. */
+/** Header names are case-insensitive; the later value takes precedence. */
 function mergedHeaders(
   common: HeaderValues | undefined,
   own: HeaderValues | HeadersPart | undefined,

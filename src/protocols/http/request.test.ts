@@ -1,4 +1,4 @@
-/** What a request refuses, and what it makes of the address and the headers it is given. */
+/** Invalid requests, and how addresses and headers are normalised. */
 
 import { describe, expect, it } from "vitest";
 import { UrlPart } from "./parts.ts";
@@ -22,7 +22,7 @@ describe("an option of a request", () => {
     expect(() => compose("POST", "http://shop.test/", given(options))).toThrow(message);
   });
 
-  it("that is undefined is as if it were not there", () => {
+  it("that is undefined counts as absent", () => {
     const options = given({ json: undefined, body: "x", headers: { a: undefined, b: 0 } });
     const { body, headers } = compose("POST", "http://shop.test/", options);
     expect(String(body)).toBe("x");
@@ -46,13 +46,13 @@ describe("credentials in an address", () => {
     expect(authorizationOf(url)).toBe(basic(credentials));
   });
 
-  it("give way to those of the request, and are not where there are none", () => {
+  it("yield to those of the request, and are absent where none are given", () => {
     const headers = { Authorization: "Bearer x" };
     expect(authorizationOf("http://ada:secret@shop.test/", { headers })).toBeUndefined();
     expect(authorizationOf("http://shop.test/")).toBeUndefined();
   });
 
-  it("are in nothing that is shown", () => {
+  it("are never displayed", () => {
     const part = new UrlPart("http://ada:secret@shop.test:81/x?y");
     expect([part.href, part.authority, part.path]).toEqual([
       "http://shop.test:81/x?y",

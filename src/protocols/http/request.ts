@@ -1,7 +1,6 @@
 /**
- * What one HTTP request says, free of any HTTP version: method, address, headers, body, and what
- * counts as success. `compose` puts the parts together once; the clients of HTTP/1.1 and HTTP/2 turn
- * the result into bytes or header blocks.
+ * One HTTP request, independent of the HTTP version: method, address, headers, body, and success criterion. `compose`
+ * joins the parts once; the clients of HTTP/1.1 and HTTP/2 turn the result into bytes or header blocks.
  */
 
 import { type Duration, parseDuration } from "../../core/base/duration.ts";
@@ -32,19 +31,19 @@ export interface RequestOptions {
   readonly auth?: AuthPart;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as what it is: text, bytes, a Blob, a form, a stream, a prepared `data(…)` or a `file(…)`. */
+  /** Sent in its own format: text, bytes, a Blob, a form, a stream, a prepared `data(…)` or a `file(…)`. */
   readonly body?: BodyValue | DataPart | FilePart;
-  /** Fields of a form: multipart where a `file(…)` or a Blob is among them, else urlencoded. */
+  /** Form fields: multipart when a `file(…)` or a Blob is among them, else urlencoded. */
   readonly form?: FormValues;
-  /** For the whole call; overrides the workflow's. */
+  /** Timeout of the whole call; overrides the workflow's. */
   readonly timeout?: Duration;
-  /** How many redirects to follow; none by default. */
+  /** Redirects to follow; none by default. */
   readonly redirects?: number;
-  /** Which statuses are a success; everything below 400 by default. */
+  /** Statuses that count as success; everything below 400 by default. */
   readonly expect?: number | readonly number[] | ((status: number) => boolean);
-  /** Keep the body even if no function can see the response, or discard it although one can. */
+  /** Keeps the body even if no function can read the response, or discards it although one can. */
   readonly readBody?: boolean;
-  /** The longest body that is kept, also once decompressed; 16 MiB by default, 1 GiB at most. */
+  /** Longest body to keep, before and after decompression; 16 MiB by default, 1 GiB at most. */
   readonly bodyBytesMax?: number;
 }
 
@@ -55,7 +54,7 @@ export interface ComposedRequest {
   /** Path with the query of `params`. */
   readonly path: string;
   readonly headers: readonly (readonly [string, string])[];
-  /** Cookies that the request itself names; those of the virtual user's jar come on top. */
+  /** Cookies named by the request itself; those of the virtual user's jar are added. */
   readonly cookies: string;
   readonly body: BodyContent | null;
   readonly timeoutMs: number | null;
@@ -70,7 +69,7 @@ type Header = readonly [name: string, value: string];
 const USER_AGENT: Header = ["user-agent", "hyperscale"];
 const ACCEPT: Header = ["accept", "*/*"];
 
-/** `name` is in lower case. A request has few headers: looking through them costs less than a set. */
+/** `name` is in lower case. A request has few headers, so a scan costs less than a set. */
 export function namesHeader(headers: readonly Header[], name: string): boolean {
   for (const [given] of headers)
     if (given.length === name.length && given.toLowerCase() === name) return true;
@@ -129,7 +128,7 @@ const OPTIONS: Readonly<Record<keyof RequestOptions, true>> = {
 
 const NAMES: ReadonlySet<string> = new Set(Object.keys(OPTIONS));
 
-/** An option that nobody reads would change nothing without a word. */
+/** Rejects unknown options, which would silently have no effect. */
 function checkOptions(options: RequestOptions): void {
   let content: string | null = null;
   for (const name in options) {
@@ -166,7 +165,7 @@ function addContentType({ contentType }: EncodedBody, headers: Header[]): void {
   }
 }
 
-/** A stream whose length the request itself names goes without chunks. */
+/** A stream whose length is given in the request is sent without chunks. */
 function contentOf(
   { content }: EncodedBody,
   headers: readonly (readonly [string, string])[],
@@ -184,7 +183,7 @@ function pathWithParams(path: string, values: RequestOptions["params"]): string 
   return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
 }
 
-/** What one buffer of Node can well hold. */
+/** Practical limit of one Node buffer. */
 const KEPT_BYTES_MAX = 1024 * 1024 * 1024;
 
 function bytesMaxOf(value: number): number {
@@ -207,7 +206,7 @@ function expectation(value: RequestOptions["expect"]): ((status: number) => bool
   return (status) => wanted.has(status);
 }
 
-/** The rule of C30-12 when a request does not say otherwise. */
+/** The default rule (C30-12), unless the request overrides it. */
 export function isSuccess(request: ComposedRequest, status: number): boolean {
   return request.expect === null ? status < 400 : request.expect(status);
 }

@@ -1,6 +1,6 @@
 /**
- * An HTTP answer as steps and checks see it. Headers and body are kept as the bytes that came and
- * are decoded when somebody looks: a check on the status alone costs nothing.
+ * An HTTP response as steps and checks see it. Headers and body are kept as received and decoded on access: a check of
+ * the status alone costs nothing.
  */
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
@@ -11,22 +11,22 @@ import { type CallRecord, CallResult } from "../protocol.ts";
 import { DecodedBody, type DecodedOwner } from "./decoded-bodies.ts";
 import { findElement, type HtmlElement } from "./html.ts";
 
-/** What the bytes of an answer were kept as; null where nothing was asked for. */
+/** Kept bytes of a response; null where nothing was requested. */
 export interface KeptAnswer {
-  /** Header lines as name and value, in order. Called at most once. */
+  /** Parses header lines into name and value, in order. Called at most once. */
   readHeaders(): readonly (readonly [string, string])[];
   readonly body: Buffer | null;
-  /** The body as text, where that is known without looking at its bytes: it is plain ASCII. */
+  /** Body as text, when it is known to be plain ASCII without scanning its bytes. */
   readonly plainText?: string | null;
-  /** The body was to be kept, but was longer than `bodyBytesMax`. */
+  /** The body should have been kept but exceeded `bodyBytesMax`. */
   readonly tooLong: boolean;
-  /** Holds for the body as it came and as it is once decompressed. */
+  /** Limits the body both as received and after decompression. */
   readonly bodyBytesMax: number;
-  /** Whose user forgets the decompressed body in the end. */
+  /** Owner of the cache for the decompressed body. */
   readonly owner: DecodedOwner;
 }
 
-/** `Body` is only for the compiler: what the request says that its answer's JSON is. */
+/** `Body` exists only for the compiler: the JSON type that the request declares. */
 export class HttpResponse<Body = unknown> extends CallResult {
   override readonly protocol: string = "http";
   readonly #kept: KeptAnswer | null;
@@ -56,7 +56,7 @@ export class HttpResponse<Body = unknown> extends CallResult {
     return this.headers.get(name.toLowerCase());
   }
 
-  /** The body's bytes, decompressed. */
+  /** Decompressed bytes of the body. */
   bytes(): Buffer {
     const known = this.#decoded?.bytes ?? null;
     if (known !== null) return known;
@@ -82,7 +82,7 @@ export class HttpResponse<Body = unknown> extends CallResult {
     try {
       return this.#kept?.body == null ? "" : this.bytes().toString("utf8", 0, EXCERPT_BYTES);
     } catch {
-      // A body that cannot be decompressed says nothing.
+      // A body that cannot be decompressed has no excerpt.
       return "";
     }
   }
@@ -91,23 +91,23 @@ export class HttpResponse<Body = unknown> extends CallResult {
     return this.#kept?.plainText ?? this.bytes().toString("utf8");
   }
 
-  /** Throws when the body is not JSON; the step then counts as failed. */
+  /** Throws when the body is not JSON, which fails the step. */
   json<Value = Body>(): Value {
     contentAsked(this);
     return parseJsonBody(this.text(), `the body (status ${this.status})`);
   }
 
   /**
-   * The first element of an HTML page whose own tag fits: `find("input[name=csrf]")?.value`. Tag, id,
-   * class and attributes; no descendants and no lists.
+   * Returns the first element of an HTML page whose own tag matches: `find("input[name=csrf]")?.value`. Supports tag,
+   * id, class and attributes; no descendants and no lists.
    */
   find(selector: string): HtmlElement | undefined {
     return findElement(this.text(), selector);
   }
 
-  /** The first place in the body that fits, with its groups; null when there is none. */
+  /** Returns the first match in the body, with its groups; null when there is none. */
   match(pattern: RegExp): RegExpExecArray | null {
-    // One that remembers where it stopped would skip what the next answer begins with.
+    // A stateful pattern would skip the beginning of the next response.
     pattern.lastIndex = 0;
     const found = pattern.exec(this.text());
     pattern.lastIndex = 0;
@@ -116,7 +116,7 @@ export class HttpResponse<Body = unknown> extends CallResult {
 }
 
 const EMPTY = Buffer.alloc(0);
-/** More than a sample of a failure shows. */
+/** Longer than what a sample of a failure shows. */
 const EXCERPT_BYTES = 1_024;
 
 type Decoder = (body: Buffer, limit: { readonly maxOutputLength: number }) => Buffer;
@@ -144,7 +144,7 @@ function tooLong(when: string, bytesMax: number): string {
   );
 }
 
-/** Splits the raw head of an HTTP/1.x answer into its header lines. */
+/** Splits the raw head of an HTTP/1.x response into its header lines. */
 export function splitHeaderLines(head: string): readonly (readonly [string, string])[] {
   const lines = head.split("\r\n");
   const headers: (readonly [string, string])[] = [];

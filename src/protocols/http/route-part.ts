@@ -1,13 +1,13 @@
 /**
- * A path with values in it: route`/orders/${id}`, or route("/orders/{id}", { id }) where the path has a
- * type. Values are escaped; the constant parts are looked at once and not in every call: they are known by
- * the identity of the template, or by its text.
+ * A path with values: route`/orders/${id}`, or route("/orders/{id}", { id }) where the path has a type. Values are
+ * escaped. The constant parts are parsed once rather than in every call: they are cached by the identity of the
+ * template, or by its text.
  */
 
 export class RoutePart<Template extends string = string, Values = unknown> {
-  /** For the compiler: what `TypedHttpTarget` checks. */
+  /** Exists only for the compiler; `TypedHttpTarget` checks it. */
   declare readonly filled?: readonly [Template, Values];
-  /** With the values put in. */
+  /** Path with the values inserted. */
   readonly path: string;
   readonly template: RouteTemplate;
 
@@ -18,16 +18,16 @@ export class RoutePart<Template extends string = string, Values = unknown> {
 }
 
 interface RouteTemplate {
-  /** "/orders/{}": what a step is called that was given no name. */
+  /** Default name of a step: "/orders/{}". */
   readonly title: string;
-  /** Whatever its values, the path needs no parsing: nothing to escape, and no dots that would go up. */
+  /** The path needs no parsing whatever its values: nothing to escape, and no dot segments. */
   readonly plain: boolean;
 }
 
-/** Dots of the constants could make up ".." together with those of a value. */
+/** Without dots, which could form ".." together with those of a value. */
 const PLAIN_CONSTANT = /^[\w\-~!$&()*+,;=:@/?%]*$/;
 
-/** By template: a place in the source has one for ever. */
+/** By template; each occurrence in the source has one permanent identity. */
 const templates = new WeakMap<readonly string[], RouteTemplate>();
 
 type RouteValue = string | number;
@@ -63,7 +63,7 @@ interface NamedTemplate {
   readonly names: readonly string[];
 }
 
-/** By text. A program writes few; one that makes them up in a loop is not kept all of. */
+/** By text. A program has few; the size is bounded for programs that generate them in a loop. */
 const named = new Map<string, NamedTemplate>();
 const NAMED_MAX = 1_024;
 

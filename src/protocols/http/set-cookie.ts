@@ -1,7 +1,6 @@
 /**
- * Reads one Set-Cookie line as user agents must (RFC 6265 §5.1.1 and §5.2): forgiving about what is
- * inside an attribute, strict about what makes a cookie at all. Whether the cookie is then taken is
- * the jar's affair.
+ * Parses one Set-Cookie line as user agents must (RFC 6265 §5.1.1 and §5.2): lenient inside attributes, strict about
+ * the cookie itself. The jar decides whether to accept it.
  */
 
 export interface SetCookie {
@@ -9,10 +8,10 @@ export interface SetCookie {
   readonly value: string;
   /** Without a leading dot, in lower case; null when absent. */
   readonly domain: string | null;
-  /** Null when absent or not beginning with a slash. */
+  /** Null when absent or without a leading slash. */
   readonly path: string | null;
   readonly secure: boolean;
-  /** Wall clock; Infinity for a session cookie, -Infinity for one that is to be deleted. */
+  /** Wall clock; Infinity for a session cookie, -Infinity for a deletion. */
   readonly expiresAt: number;
 }
 
@@ -21,7 +20,7 @@ export const COOKIE_BYTES_MAX = 4_096;
 /** An attribute longer than this is ignored (RFC 6265bis §5.6). */
 const ATTRIBUTE_BYTES_MAX = 1_024;
 
-/** Null for a line that sets no cookie. */
+/** Returns null for a line that sets no cookie. */
 export function parseSetCookie(line: string, nowMs: number): SetCookie | null {
   const end = line.indexOf(";");
   const pair = end < 0 ? line : line.slice(0, end);
@@ -36,7 +35,7 @@ export function parseSetCookie(line: string, nowMs: number): SetCookie | null {
 
 type Attributes = Omit<SetCookie, "name" | "value">;
 
-/** The last of several attributes of one name counts; Max-Age goes before Expires. */
+/** The last of several attributes of one name wins; Max-Age takes precedence over Expires. */
 function parseAttributes(text: string, nowMs: number): Attributes {
   let domain: string | null = null;
   let path: string | null = null;
@@ -66,14 +65,14 @@ const MONTH = /^(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/i;
 const YEAR = /^(\d{2,4})(?:\D|$)/;
 const MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec";
 
-/** Dates in any of the forms servers have ever used (§5.1.1); null when it is none. */
+/** Parses dates in any form that servers have ever used (§5.1.1); null when invalid. */
 export function parseCookieDate(text: string): number | null {
   let time: RegExpExecArray | null = null;
   let day: RegExpExecArray | null = null;
   let month: RegExpExecArray | null = null;
   let year: RegExpExecArray | null = null;
   for (const token of text.split(DELIMITERS)) {
-    // Each token fills the first thing it looks like that is not found yet.
+    // Each token fills the first missing field whose format it matches.
     let found: RegExpExecArray | null = null;
     if (time === null) found = time = TIME.exec(token);
     if (found === null && day === null) found = day = DAY.exec(token);
@@ -107,6 +106,6 @@ function instant(parts: {
   const { year, month, day, hours, minutes, seconds } = parts;
   if (year < 1_601 || hours > 23 || minutes > 59 || seconds > 59) return null;
   const at = Date.UTC(year, month, day, hours, minutes, seconds);
-  // A day that the month does not have has rolled over into the next.
+  // Reject a day that rolled over into the next month.
   return new Date(at).getUTCDate() === day ? at : null;
 }

@@ -11,7 +11,7 @@ const line = (call: ReturnType<typeof http.get>): string => sent(call).split("\r
 
 const shop = http.target("http://ada:secret@shop.test:8080/api/", { headers: { "x-run": "7" } });
 
-it("sends the same bytes whichever way a request was described", () => {
+it("sends the same bytes however a request was described", () => {
   const [plain, routed, composed] = [
     shop.get("/orders/7"),
     shop.get(route`/orders/${7}`),
@@ -25,7 +25,7 @@ it("sends the same bytes whichever way a request was described", () => {
   expect(composed).toContain("GET /api/orders/7 HTTP/1.1\r\nhost: shop.test:8080\r\nx-run: 7\r\n");
 });
 
-it("keeps what a literal path without options describes, and nothing that is made in a loop", () => {
+it("caches requests for a literal path without options, and none made in a loop", () => {
   expect(shop.get("/orders")).toBe(shop.get("/orders"));
   expect(shop.get("/orders")).not.toBe(shop.post("/orders"));
   expect(shop.get("/orders", {})).not.toBe(shop.get("/orders", {}));
@@ -43,7 +43,7 @@ it.each([
   expect(line(shop.get(path))).toBe(expected);
 });
 
-it("escapes the values of a route, so that none leaves its place", () => {
+it("escapes the values of a route, so that none leaves its segment", () => {
   expect(line(shop.get(route`/orders/${"a/b?c"}/x`))).toBe("GET /api/orders/a%2Fb%3Fc/x HTTP/1.1");
   expect(line(shop.get(route`/orders/${".."}/x`))).toBe("GET /api/orders/%2E%2E/x HTTP/1.1");
   expect(() => route`/orders/${undefined as never}`).toThrow(/a value is undefined/);
@@ -63,15 +63,15 @@ it("names steps by method and route", () => {
   expect(http.get("http://shop.test/x?y=1").title).toBe("GET /x");
 });
 
-it("adds headers of `with` to those of the target, and keeps its connections", () => {
+it("adds headers of `with` to those of the target and keeps its connections", () => {
   const me = shop.with({ headers: { authorization: "Bearer t" } });
   expect(sent(me.get("/x"))).toContain("x-run: 7\r\nauthorization: Bearer t\r\n");
   const origins = [shop, me].map((one) => one.get("/x").origin().id);
   expect(origins[0]).toBe(origins[1]);
 });
 
-describe("a request that differs from its template", () => {
-  /** The same, composed by itself. */
+describe("a variation of a template", () => {
+  /** The same request, composed individually. */
   const alone = (method: "GET" | "POST", path: string, options: RequestOptions): string =>
     sent(
       http.request(method, `http://ada:secret@shop.test:8080/api${path}`, {
@@ -81,7 +81,7 @@ describe("a request that differs from its template", () => {
     );
   const token = (text: string): { authorization: string } => ({ authorization: `Bearer ${text}` });
 
-  it("sends what it would send if it were composed by itself, whatever came before", () => {
+  it("sends the same bytes as an individually composed request, whatever came before", () => {
     for (const text of ["first", "second ümlaut", ""]) {
       const me = shop.with({ headers: token(text) });
       const headers = token(text);
@@ -105,7 +105,7 @@ describe("a request that differs from its template", () => {
     }
   });
 
-  it("takes the place of a header whatever its case, and may name those that are added", () => {
+  it("replaces a header regardless of case, and may name those that are added", () => {
     const own = { "X-Run": "8", "user-agent": "mine", "content-type": "text/json", accept: "a/b" };
     for (const run of ["8", "9"]) {
       const me = shop.with({ headers: { ...own, "X-Run": run } });
@@ -120,7 +120,7 @@ describe("a request that differs from its template", () => {
     expect(sent(without.get("/x"))).not.toContain("x-run");
   });
 
-  it("is told apart by the order and number of its headers", () => {
+  it("depends on the order and number of its headers", () => {
     const twice = [1, 2].flatMap((n) => [
       sent(shop.with({ headers: { a: n, b: "x" } }).get("/")),
       sent(shop.with({ headers: { b: "x", a: n } }).get("/")),
@@ -136,7 +136,7 @@ describe("a request that differs from its template", () => {
     ]);
   });
 
-  it("is as it was when it was described, whatever becomes of the values", () => {
+  it("is a snapshot: later changes of the values have no effect", () => {
     const headers = token("mine");
     const json = { count: 1 };
     const me = shop.with({ headers });
@@ -164,7 +164,7 @@ describe("a request that differs from its template", () => {
     expect(() => shop.get("/x", { jsn: 1 } as RequestOptions)).toThrow(/no option "jsn"/);
   });
 
-  it("is the whole request for who looks at more than its bytes", () => {
+  it("exposes the whole request when more than its bytes is read", () => {
     const me = shop.with({ headers: token("t") });
     const { source } = me.post("/x?a=1", { json: { b: 2 } }).request.message(DEFAULT_CALL_SETTINGS);
     expect(source).toMatchObject({ method: "POST", path: "/api/x?a=1" });
@@ -173,7 +173,7 @@ describe("a request that differs from its template", () => {
     expect(String(source.body)).toBe('{"b":2}');
   });
 
-  it("holds for HTTP/2 alike", () => {
+  it("works for HTTP/2 alike", () => {
     const target = http2.target("https://shop.test");
     for (const text of ["first", "second"]) {
       const { request } = target.with({ headers: token(text) }).post("/x", { json: [text] });
@@ -203,7 +203,7 @@ it("works for HTTP/2 alike", () => {
   );
 });
 
-it("throws the line to write when a description is awaited", async () => {
+it("throws an error that shows the line to write when a description is awaited", async () => {
   const awaited = (async () => await (shop.get("/orders") as unknown as Promise<unknown>))();
   await expect(awaited).rejects.toThrow(/GET \/orders is only described.*await step\("name", …\)/);
 });

@@ -1,6 +1,6 @@
 /**
- * A target: what all requests to one server have in common. It has no user and sends nothing; its verbs
- * describe requests, which steps perform.
+ * \n A target: the common options of all requests to one server. It has no user and sends nothing; its verbs describe
+ * requests, which steps perform.
  *
  *   const shop = http.target("https://shop.test/api", { headers: { accept: "application/json" } });
  *   workflow(…).step("home", shop.get("/"))
@@ -28,16 +28,16 @@ import { type HttpKind, type HttpOutputs, HttpVerbs } from "./verbs.ts";
 export type { CallMaker, TargetOptions };
 
 const TARGET_OPTION_NAMES = [...CONNECTION_OPTION_NAMES, "headers", "auth", "readBody"];
-/** Requests of one target for a path and no options, kept from call to call. */
+/** Cached requests of one target for a path without options. */
 const LITERALS_MAX = 256;
 const NO_VALUES: readonly string[] = [];
 const [SLASH, QUESTION_MARK] = [0x2f, 0x3f];
 
 export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | RoutePart> {
   readonly #shape: RequestShape<Kind>;
-  /** Of the headers that its shape names. */
+  /** Values of the headers that its shape names. */
   readonly #values: readonly string[];
-  /** By method and path; only of targets that are made once, not in a loop. */
+  /** By method and path; only for targets that are not made in a loop. */
   readonly #literals: Map<string, HttpOutputs<unknown>[Kind]> | null;
 
   constructor(shape: RequestShape<Kind>, values: readonly string[]) {
@@ -47,7 +47,7 @@ export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | 
     this.#literals = workflowFolder() === null ? new Map() : null;
   }
 
-  /** `path` begins with a slash and is put behind the base; "" is the base itself. */
+  /** `path` begins with a slash and is appended to the base; "" is the base itself. */
   override request<Body = unknown>(
     method: Method,
     path: string | RoutePart,
@@ -84,7 +84,7 @@ export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | 
     );
   }
 
-  /** Undefined where the options say more than a variation can. */
+  /** Undefined when a variation cannot express the options. */
   #varied<Body>(
     method: Method,
     path: string,
@@ -118,7 +118,7 @@ export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | 
     return this.#shape.options(this.#values);
   }
 
-  /** The same target with other options; the same connections where only headers differ. */
+  /** Returns the same target with other options; connections are shared when only headers differ. */
   with(options: TargetOptions): HttpTarget<Kind> {
     const { headers } = options;
     if (headers !== undefined && onlyHeaders(options)) {
@@ -134,7 +134,7 @@ export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | 
   }
 }
 
-/** A target as `http.target(…)` makes it. */
+/** Creates a target; implements `http.target(…)`. */
 export function targetOf<Kind extends HttpKind>(
   base: string,
   options: TargetOptions,
@@ -155,10 +155,10 @@ function serverOf<Kind extends HttpKind>(
 ): Server<Kind> {
   const route = routeOf(options);
   const url = new UrlPart(base, route);
-  // Hosts of targets at the top of a file are looked up before the first call.
+  // Hosts of targets at the top of a file are resolved before the first call.
   if (workflowFolder() === null) {
     const origin = originOf(url, route);
-    // Who is not found there fails the calls that need it, not what else the file runs.
+    // A failed lookup fails the calls that need the host, not the rest of the file.
     prepareBeforeLoop({ prepare: () => origin.prepare().catch(() => undefined) });
   }
   return { base, url, prefix: url.path === "/" ? "" : url.path, maker };

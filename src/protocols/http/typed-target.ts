@@ -1,6 +1,6 @@
 /**
- * A target that knows what its server serves: paths, parameters, bodies and answers as `hyperscale types`
- * wrote them of an OpenAPI document. Types only; what runs is an `HttpTarget`.
+ * \n A target that is typed by its schema: paths, parameters, bodies and responses as `hyperscale types` generated them
+ * from an OpenAPI document. Types only; at run time it is an `HttpTarget`.
  *
  *   const shop = http.target<Paths>("https://shop.test/api");
  *   await step("item", shop.get(route("/items/{id}", { id: 7 })));
@@ -12,13 +12,13 @@ import type { TargetOptions } from "./request-shape.ts";
 import type { RoutePart } from "./route-part.ts";
 import type { HttpKind, HttpOutputs } from "./verbs.ts";
 
-/** Of `Paths[method][path]`: what a request needs, and what its answer holds. */
+/** Type of `Paths[method][path]`: the inputs of a request and the content of its response. */
 interface HttpOperation {
-  /** Of the names in the path. */
+  /** Values of the path parameters. */
   readonly values?: object;
   /** `params`, `headers`, and one of `json`, `form` and `body`. */
   readonly options?: object;
-  /** What `json()` gives. */
+  /** Return type of `json()`. */
   readonly response: unknown;
 }
 
@@ -52,19 +52,19 @@ type OperationOf<Paths, Method extends string, Path> = Method extends keyof Path
     : never
   : never;
 
-/** A path with names in it is filled by `route(path, values)`. */
+/** A path with parameters is filled by `route(path, values)`. */
 type Where<Path extends string, Operation> = Path extends `${string}{${string}`
   ? RoutePart<Path, Operation extends { readonly values: infer Values } ? Values : unknown>
   : Path;
 
-/** They may be left out where nothing of them is required. */
+/** Optional when none of its fields is required. */
 type OptionsOf<Operation> = Operation extends { readonly options: infer Own }
   ? Record<never, never> extends Own
     ? [options?: Common & Own]
     : [options: Common & Own]
   : [options?: Common];
 
-/** What every request takes. Headers may come from the target, so that none is required of a request. */
+/** Options common to every request. Headers may come from the target, so a request requires none. */
 type Common = Omit<RequestOptions, "params" | "headers" | "json" | "form" | "body"> & {
   readonly headers?: HeaderValues;
 };

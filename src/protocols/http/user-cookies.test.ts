@@ -17,7 +17,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-/** Each sets a cookie of its own and answers with the cookies that came. */
+/** Each server sets its own cookie and answers with the cookies it received. */
 async function serveBoth(): Promise<{ readonly http1: string; readonly http2: string }> {
   const first = http.createServer((request, response) => {
     response.setHeader("set-cookie", "one=1; Path=/");
@@ -37,7 +37,7 @@ function user(settings: ConstructorParameters<typeof TestSession>[0] = {}): Test
   return session;
 }
 
-it("a virtual user has one jar for HTTP/1.1 and HTTP/2", async () => {
+it("a virtual user shares one jar between HTTP/1.1 and HTTP/2", async () => {
   const urls = await serveBoth();
   const session = user();
   const [over1, over2] = [new HttpClient(session), new Http2Client(session)];
@@ -47,7 +47,7 @@ it("a virtual user has one jar for HTTP/1.1 and HTTP/2", async () => {
   expect((await new Http2Client(user()).get(urls.http2)).text()).toBe("none");
 });
 
-it("a new iteration empties it for both, where the settings say so", async () => {
+it("a new iteration clears the jar for both when configured", async () => {
   const urls = await serveBoth();
   const session = user({ cookies: "iteration" });
   await new HttpClient(session).get(urls.http1);

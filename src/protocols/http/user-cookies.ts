@@ -1,4 +1,6 @@
-/** What one virtual user adds to its requests, over any version of HTTP: the cookies of one jar, and its trace. */
+/**
+ * Adds the state of one virtual user to its requests, for any version of HTTP: the cookies of one jar, and its trace.
+ */
 
 import type { MeasuredCall } from "../call.ts";
 import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
@@ -6,16 +8,16 @@ import type { TraceContext } from "../trace-context.ts";
 import { CookieJar } from "./cookie-jar.ts";
 import type { HttpMessage } from "./message.ts";
 
-/** Knows the trace that its requests carry; "" for none. */
+/** Carries the trace of a call's requests; "" for none. */
 type Traced = Pick<MeasuredCall, "traceparent">;
 
 export class UserCookies implements SessionState {
   readonly #lifetime: CallSettings["cookies"];
   readonly #trace: TraceContext | null;
-  /** Null until the first cookie comes: most virtual users never have one. */
+  /** Null until the first cookie arrives; most virtual users never have one. */
   #jar: CookieJar | null = null;
 
-  /** There only where an iteration begins without cookies. */
+  /** Defined only when iterations begin without cookies. */
   readonly reset: (() => void) | undefined;
 
   constructor(lifetime: CallSettings["cookies"], trace: TraceContext | null = null) {
@@ -29,9 +31,9 @@ export class UserCookies implements SessionState {
           };
   }
 
-  /** The message as this user sends it for this call. */
+  /** Encodes the message with the cookies and trace of this user. */
   apply<Sent>(message: HttpMessage<Sent>, call: Traced): Sent {
-    // All requests of a call belong to one span: those of its redirects, too.
+    // All requests of a call belong to one span, including those of redirects.
     if (this.#trace !== null && call.traceparent === "") call.traceparent = this.#trace.next();
     const { traceparent } = call;
     const jar = this.#jar;
@@ -40,7 +42,7 @@ export class UserCookies implements SessionState {
     return message.sentWith(jar.header(message.cookieOrigin, Date.now()), traceparent);
   }
 
-  /** Takes the Set-Cookie lines of an answer. */
+  /** Stores the Set-Cookie lines of a response. */
   arrived(message: HttpMessage<unknown>, lines: readonly string[]): void {
     if (this.#lifetime === "off") return;
     this.#jar ??= new CookieJar();
@@ -50,7 +52,7 @@ export class UserCookies implements SessionState {
   close(): void {}
 }
 
-/** Every request passes here for its cookies, so here it can be shown with them. */
+/** Shows requests with their cookies; every request passes here. */
 class ShownCookies extends UserCookies {
   readonly #show: (text: string) => void;
 
@@ -66,7 +68,7 @@ class ShownCookies extends UserCookies {
   }
 }
 
-/** HTTP/1.1 is bytes, or a string of them; HTTP/2 shows itself. */
+/** HTTP/1.1 sends bytes or a string of them; HTTP/2 formats itself. */
 function textOf(sent: unknown): string {
   return Buffer.isBuffer(sent) ? sent.toString("latin1") : String(sent);
 }

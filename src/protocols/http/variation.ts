@@ -1,29 +1,28 @@
 /**
- * Requests that a flow describes anew in every iteration differ from each other in little: their path,
- * the values of a few headers, their JSON. Everything else is composed once, as a template; a
- * variation says what differs from it.
+ * Requests that a flow describes in every iteration differ from each other in little: their path, the values of a few
+ * headers, their JSON. The rest is composed once, as a template; a variation contains the difference.
  */
 
 import { UrlPart } from "./parts.ts";
 import type { ComposedRequest } from "./request.ts";
 
 export interface Variation {
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
-  /** Of the template's varying headers, in their order. */
+  /** Values of the template's varying headers, in their order. */
   readonly headerValues: readonly string[];
-  /** Text of the content; null leaves the template's. */
+  /** Text of the content; null keeps the template's. */
   readonly json: string | null;
 }
 
-/** A request of which others are variations. */
+/** A request that others are variations of. */
 export interface Template {
   readonly request: ComposedRequest;
-  /** Places of the headers that differ in its variations; their order is that of the request. */
+  /** Indexes of the headers that vary, in the order of the request. */
   readonly varying: readonly number[];
 }
 
-/** The template as it is. */
+/** The template without changes. */
 export function unvaried({ request, varying }: Template): Variation {
   const headerValues = varying.map((place) => request.headers[place]?.[1] ?? "");
   return { path: request.path, headerValues, json: null };

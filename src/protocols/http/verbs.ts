@@ -1,7 +1,7 @@
 /**
- * The verbs of HTTP over whatever a request becomes: a described request, or the promise of an answer,
- * by HTTP/1.1 or HTTP/2. The one base class of the package besides results and errors: several clients
- * share seven verbs, and forwarding them by hand was the same forty lines each time.
+ * The verbs of HTTP for anything that a request becomes: a described request, or the promise of a response, over
+ * HTTP/1.1 or HTTP/2. The only base class of the package besides results and errors: several clients share seven verbs,
+ * and forwarding them by hand repeated the same forty lines.
  */
 
 import type { UrlPart } from "./parts.ts";
@@ -10,8 +10,8 @@ import type { Method, RequestOptions } from "./request.ts";
 export type Target = string | UrlPart;
 
 /**
- * What a request becomes, by kind; `Body` is what `json()` of its answer gives. Empty here: the
- * clients of each version of HTTP add theirs by merging.
+ * Output type of a request, by kind; `Body` is the type of `json()` of its response. Empty here: the clients of each
+ * version of HTTP add theirs by declaration merging.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by merging.
 // biome-ignore lint/correctness/noUnusedVariables: so is the use of its parameter.
