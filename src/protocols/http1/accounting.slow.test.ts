@@ -1,6 +1,6 @@
 /**
- * Every request is accounted for: against a server that misbehaves in every known way, each call ends
- * exactly once with the kind that fits, and what the server counted is what the client counted.
+ * Accounts for every request: against a server that misbehaves in every known way, each call finishes exactly once with
+ * the right kind, and the counts of server and client match.
  */
 
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
@@ -33,7 +33,7 @@ function client(timeoutMs = 2_000): HttpClient {
   return new HttpClient(session);
 }
 
-/** Null: a complete answer, however odd. */
+/** Null: a complete response, however odd. */
 const KINDS: Readonly<Record<HostileBehaviour, ErrorKind | null>> = {
   "infinite-headers": "protocol",
   "infinite-header-line": "protocol",
@@ -76,14 +76,14 @@ const KINDS: Readonly<Record<HostileBehaviour, ErrorKind | null>> = {
   fine: null,
 };
 
-/** Only what must time out is given little time: the machine may be busy. */
+/** Only behaviours that must time out get a short timeout, because the machine may be busy. */
 function patience(behaviour: HostileBehaviour): number {
   return KINDS[behaviour] === "timeout" ? 1_000 : 60_000;
 }
 
 const behaviours = Object.keys(hostileBehaviours) as HostileBehaviour[];
 
-it.each(behaviours)("%s ends with its kind and costs at most its connection", async (behaviour) => {
+it.each(behaviours)("%s has its outcome and costs at most a connection", async (behaviour) => {
   const user = client(patience(behaviour));
   const before = hostile.connections();
   const answer = await user.get(`${hostile.url}/${behaviour}`);
@@ -94,7 +94,7 @@ it.each(behaviours)("%s ends with its kind and costs at most its connection", as
   expect(hostile.connections() - before).toBeLessThanOrEqual(2);
 });
 
-it("the server's count is ok plus failed by kind, over all behaviours at once", async () => {
+it("the server's count equals ok plus failed by kind, over all behaviours at once", async () => {
   const before = hostile.served();
   const twice = [...behaviours, ...behaviours];
   const answers = await Promise.all(
@@ -112,25 +112,25 @@ it("the server's count is ok plus failed by kind, over all behaviours at once", 
   expect(byKind).toEqual(expected);
 });
 
-it("memory stays bounded while servers send without end", async () => {
+it("memory stays bounded while servers send endlessly", async () => {
   const endless = behaviours.filter((name) => name.startsWith("infinite"));
   await Promise.all(endless.map((name) => client(100).get(`${hostile.url}/${name}`)));
   const before = process.memoryUsage();
   let received = 0;
   for (let round = 0; round < 4 || received <= 1024 * 1024; round++) {
     const answers = await Promise.all(
-      // Bodies that somebody wants to keep are the worst case.
+      // Bodies that are to be kept are the worst case.
       endless.map((name) => client(250).get(`${hostile.url}/${name}`, { readBody: true })),
     );
     for (const answer of answers) received += answer.bytesIn;
   }
   const after = process.memoryUsage();
-  // Kept bodies end at 16 MiB each; heads at 64 KiB. Without those bounds this test would hold `received`.
+  // Kept bodies end at 16 MiB each; heads at 64 KiB. Without those limits this test would keep `received` in memory.
   expect(received).toBeGreaterThan(1024 * 1024);
   expect(after.heapUsed - before.heapUsed).toBeLessThan(64 * 1024 * 1024);
 });
 
-it("failures before any answer have their kind too", async () => {
+it("failures before any response have a kind, too", async () => {
   const gone = await startScriptedServer(() => undefined);
   await gone.close();
   const user = client();
@@ -150,7 +150,7 @@ it("failures before any answer have their kind too", async () => {
   }
 });
 
-it("a server that goes away in mid-run fails every request with a kind, and none twice", async () => {
+it("a server that disappears during a run fails every request with a kind, and none twice", async () => {
   const demo = await startDemoTarget({ port: 0 });
   const users = Array.from({ length: 20 }, () => client(60_000));
   const kinds: (ErrorKind | null)[] = [];
@@ -168,7 +168,7 @@ it("a server that goes away in mid-run fails every request with a kind, and none
   expect(new Set(failed)).toEqual(
     new Set([...failed].filter((k) => k === "reset" || k === "refused")),
   );
-  // What the server answered before it left, and at most one request per connection cut in mid-air.
+  // Requests answered before the server left, and at most one request per connection that was cut off.
   expect(demo.stats().requests).toBeGreaterThanOrEqual(ok);
   expect(demo.stats().requests - ok).toBeLessThanOrEqual(users.length);
 });

@@ -18,7 +18,7 @@ function read(text: string): {
   return { outcome, body, taken: reader.taken, problem: reader.problem };
 }
 
-describe("proper bodies", () => {
+describe("valid bodies", () => {
   it.each([
     ["0\r\n\r\n", ""],
     ["000\r\n\r\n", ""],
@@ -35,7 +35,7 @@ describe("proper bodies", () => {
   });
 });
 
-describe("broken bodies", () => {
+describe("malformed bodies", () => {
   it.each([
     ["\r\n", "a chunk size is missing"],
     [";a\r\n", "a chunk size is missing"],
@@ -66,14 +66,14 @@ describe("broken bodies", () => {
     expect(read(text)).toMatchObject({ outcome: "broken", problem });
   });
 
-  it("bounds the extensions of all chunks together", () => {
+  it("limits the extensions of all chunks together", () => {
     const line = `1;${"e".repeat(1023)}\r\nx\r\n`;
     const fits = Math.floor(CHUNK_EXTENSION_BYTES_MAX / 1023);
     expect(read(line.repeat(fits)).outcome).toBe("more");
     expect(read(line.repeat(fits + 1)).problem).toBe("the chunk extensions are too long");
   });
 
-  it("bounds the trailers", () => {
+  it("limits the trailers", () => {
     const line = `X: ${"t".repeat(1019)}\r\n`;
     const fits = TRAILER_BYTES_MAX / line.length;
     expect(read(`0\r\n${line.repeat(fits)}`).outcome).toBe("more");
@@ -81,7 +81,7 @@ describe("broken bodies", () => {
   });
 });
 
-it("takes a chunk of the largest size without holding it", () => {
+it("accepts a chunk of the largest size without buffering it", () => {
   const reader = new ChunkedReader();
   let got = 0;
   const count = (from: number, end: number): void => {
@@ -94,7 +94,7 @@ it("takes a chunk of the largest size without holding it", () => {
   expect(got).toBe(100 * 65_536);
 });
 
-it("starts afresh after a reset, whatever it has seen before", () => {
+it("starts over after a reset, whatever it has read before", () => {
   const proper = Buffer.from("3;a\r\nabc\r\n0\r\nX: y\r\n\r\n");
   const broken = Buffer.from("2;bb\r\nab\r\n0;c\r\nX: y\r\nZ");
   const reader = new ChunkedReader();
@@ -114,7 +114,7 @@ it("starts afresh after a reset, whatever it has seen before", () => {
   }
 });
 
-it("gives back any content, cut anywhere on both sides", () => {
+it("returns any content, split anywhere on both sides", () => {
   const content = fc.uint8Array({ maxLength: 200 });
   const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 });
   fc.assert(

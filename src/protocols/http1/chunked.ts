@@ -1,6 +1,6 @@
 /**
- * Incremental reader of a chunked body (RFC 9112 §7.1). It is fed pieces of any size, tells through
- * `onData` which bytes are content, and stops at the end of the trailers.
+ * Incremental parser of a chunked body (RFC 9112 §7.1). Takes pieces of any size, passes content to `onData`, and stops
+ * after the trailers.
  */
 
 import { TOKEN, VALUE } from "./head.ts";
@@ -24,17 +24,17 @@ const COLON = 58;
 const SEMICOLON = 59;
 
 type ChunkedOutcome =
-  /** All bytes were taken and the body goes on. */
+  /** All bytes were consumed and the body continues. */
   "more" | "done" | "broken";
 
 export class ChunkedReader {
-  /** Bytes of the last `feed` that belonged to the body; the rest is behind its end. */
+  /** Bytes of the last `feed` that belonged to the body; the rest follows its end. */
   taken = 0;
   problem: string | null = null;
   #state = SIZE;
   #digits = 0;
   #left = 0;
-  /** Of all chunks of the body: tiny chunks with long extensions cost more than they carry. */
+  /** Total over all chunks of the body: tiny chunks with long extensions cost more than they carry. */
   #extensionBytes = 0;
   #trailerBytes = 0;
 
@@ -75,7 +75,7 @@ export class ChunkedReader {
     return "more";
   }
 
-  /** One byte of framing; false when it breaks the rules. */
+  /** Parses one byte of framing; returns false when it is malformed. */
   #frame(byte: number): boolean {
     switch (this.#state) {
       case SIZE:
@@ -119,7 +119,7 @@ export class ChunkedReader {
     return true;
   }
 
-  /** Trailers are read over, but by the rules of header lines. */
+  /** Trailers are skipped, but must follow the rules of header lines. */
   #trailerByte(byte: number): boolean {
     if (++this.#trailerBytes > TRAILER_BYTES_MAX) return this.#broken("the trailers are too long");
     switch (this.#state) {

@@ -1,4 +1,4 @@
-/** The client against real sockets: what is sent, how answers are read, redirects, cookies, TLS. */
+/** The client against real sockets: requests, responses, redirects, cookies, TLS. */
 
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -45,7 +45,7 @@ async function scripted(script: Script): Promise<ScriptedServer> {
 const OK = "HTTP/1.1 200 OK\r\n";
 
 describe("a request", () => {
-  it("is the same bytes every time, with everything its parts ask for", async () => {
+  it("has the same bytes every time, with all its parts", async () => {
     const server = await scripted((socket) => socket.write(`${OK}content-length: 0\r\n\r\n`));
     const call = http.post(url(`${server.url}/a?x=1`), {
       params: params({ page: 2, tag: ["a b", "c"], left: undefined }),
@@ -77,7 +77,7 @@ describe("a request", () => {
     expect(third).toEqual(first);
   });
 
-  it("says which method, and a length of zero where a body could have been", async () => {
+  it("names its method, and has a length of zero where a body is expected", async () => {
     const server = await scripted((socket) => socket.write(`${OK}content-length: 0\r\n\r\n`));
     const client = clientWith();
     await client.get(server.url);
@@ -112,7 +112,7 @@ describe("a request", () => {
     expect([refused.status, refused.errorKind]).toEqual([401, "status"]);
   });
 
-  it("cannot be split by what a user puts into a header", () => {
+  it("cannot be split by a user-provided header", () => {
     expect(() => http.get(demo.url, { headers: { "x-a": "1\r\nx-b: 2" } })).toThrow(/x-a/);
     expect(() => http.get(demo.url, { headers: { "x a": "1" } })).toThrow(/not a header name/);
     expect(() => auth.bearer("a\nb")).toThrow(/authorization/);
@@ -126,7 +126,7 @@ describe("a request", () => {
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   it.each([
     ["with a length", `${OK}content-length: 5\r\n\r\nhello`, "hello"],
     ["with a length of zero", `${OK}content-length: 0\r\n\r\n`, ""],
@@ -163,7 +163,7 @@ describe("an answer", () => {
     expect(server.connections()).toBe(1);
   });
 
-  it("may come in pieces of one byte", async () => {
+  it("may arrive in pieces of one byte", async () => {
     const text =
       "HTTP/1.1 100 Continue\r\n\r\n" +
       `${OK}x-a: 1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n`;
@@ -201,7 +201,7 @@ describe("an answer", () => {
     expect(server.connections()).toBe(2);
   });
 
-  it("of HTTP/1.0 or with connection: close is the last of its connection", async () => {
+  it("of HTTP/1.0 or with connection: close is the last on its connection", async () => {
     const answers = [
       "HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\na",
       `${OK}connection: close\r\ncontent-length: 1\r\n\r\nb`,
@@ -215,7 +215,7 @@ describe("an answer", () => {
     expect(server.requests.map((request) => request.connection)).toEqual([0, 1, 2]);
   });
 
-  it("larger than the read buffer arrives whole, with a length and in chunks", async () => {
+  it("larger than the read buffer is complete, with a length and in chunks", async () => {
     const client = clientWith();
     for (const kind of ["bytes", "chunked"]) {
       const response = await client.get(`${demo.url}/${kind}/1000000`);
@@ -225,7 +225,7 @@ describe("an answer", () => {
     }
   });
 
-  it("is decompressed only when somebody reads it", async () => {
+  it("is decompressed only on access", async () => {
     const response = await clientWith().get(`${demo.url}/gzip`);
     expect(response.json()).toMatchObject({ gzipped: true });
     const packed = gzipSync("x".repeat(1000));
@@ -239,13 +239,13 @@ describe("an answer", () => {
     const broken = await scripted((socket) =>
       socket.write(`${OK}content-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc`),
     );
-    // The call succeeded; only whoever looks inside learns that the body is rubbish.
+    // The call succeeded; a malformed body shows only when it is read.
     const rubbish = await clientWith().get(broken.url);
     expect(rubbish.ok).toBe(true);
     expect(() => rubbish.bytes()).toThrow();
   });
 
-  it("is searched for elements and patterns", async () => {
+  it("can be searched for elements and patterns", async () => {
     const html = '<form><input type="hidden" name="csrf" value="a&amp;b"></form>order 17, order 18';
     const server = await scripted((socket) =>
       socket.write(`${OK}content-length: ${html.length}\r\n\r\n${html}`),
@@ -258,7 +258,7 @@ describe("an answer", () => {
     expect(answer.match(/invoice/)).toBeNull();
   });
 
-  it("keeps its body only when that is asked for", async () => {
+  it("keeps its body only on request", async () => {
     const session = sessionWith();
     const unread = await runner(http.get(demo.url), session, false);
     expect((await unread()).result).toBeUndefined();
@@ -270,12 +270,12 @@ describe("an answer", () => {
     expect(() => tooLong.text()).toThrow(/pass a larger { bodyBytesMax }/);
   });
 
-  it("says what is wrong when it is not the JSON somebody wanted", async () => {
+  it("explains why it is not the expected JSON", async () => {
     const response = await clientWith().get(demo.url);
     expect(() => response.json()).toThrow(/status 200.*not JSON.*Hyperscale!/);
   });
 
-  it("of 400 and above failed, unless the request expects it", async () => {
+  it("of 400 and above fails, unless the request expects it", async () => {
     const client = clientWith();
     const missing = await client.get(`${demo.url}/nothing-here`);
     expect([missing.status, missing.errorKind, missing.ok]).toEqual([404, "status", false]);
@@ -301,12 +301,12 @@ describe("an answer", () => {
 });
 
 describe("redirects", () => {
-  it("are not followed unless asked for", async () => {
+  it("are not followed by default", async () => {
     const response = await clientWith().get(`${demo.url}/redirect/1`);
     expect([response.status, response.header("location")]).toEqual([302, "/redirect/0"]);
   });
 
-  it("are followed so many times, as one call", async () => {
+  it("are followed up to the limit, as one call", async () => {
     const client = clientWith({ redirectsMax: 3 });
     expect((await client.get(`${demo.url}/redirect/3`)).json()).toEqual({ redirected: true });
     const tooMany = await client.get(`${demo.url}/redirect/4`);
@@ -344,7 +344,7 @@ describe("redirects", () => {
     expect(second?.headers.has("content-type")).toBe(body !== "");
   });
 
-  it("take credentials along on the same host only", async () => {
+  it("keep credentials on the same host only", async () => {
     const other = await scripted((socket) => socket.write(`${OK}content-length: 0\r\n\r\n`));
     const server = await scripted((socket, request) => {
       const target = request.path === "/there" ? `${other.url}/x` : "/here2";
@@ -369,13 +369,13 @@ describe("redirects", () => {
     ]);
     const foreign = other.requests[0]?.headers;
     expect(foreign?.get("authorization")).toBeUndefined();
-    // Cookies know hosts, not ports: the jar's own cookie of 127.0.0.1 goes, the request's does not.
+    // Cookies are scoped to hosts, not ports: the jar's own cookie of 127.0.0.1 is sent, the request's is not.
     expect(foreign?.get("cookie")).toBe("own=1");
     expect(foreign?.get("x-plain")).toBe("kept");
     expect(foreign?.get("host")).toBe(`127.0.0.1:${other.port}`);
   });
 
-  it("to nowhere sensible end the call with the redirect itself", async () => {
+  it("with an invalid location end the call with the redirect itself", async () => {
     const server = await scripted((socket) =>
       socket.write("HTTP/1.1 302 Go\r\nlocation: http://[bad\r\ncontent-length: 0\r\n\r\n"),
     );
@@ -383,7 +383,7 @@ describe("redirects", () => {
     expect([response.status, response.errorKind]).toEqual([302, null]);
   });
 
-  it("to a name that does not exist fail as dns", async () => {
+  it("to an unknown host fail as dns", async () => {
     const server = await scripted((socket) =>
       socket.write(
         "HTTP/1.1 302 Go\r\nlocation: http://nowhere.invalid/\r\ncontent-length: 0\r\n\r\n",
@@ -398,7 +398,7 @@ describe("cookies", () => {
   const seen = async (client: HttpClient): Promise<unknown> =>
     (await client.get(`${demo.url}/cookies`)).json<{ cookies: unknown }>().cookies;
 
-  it("belong to one virtual user and live over its iterations", async () => {
+  it("belong to one virtual user and outlive its iterations", async () => {
     const session = sessionWith();
     const [ada, bob] = [new HttpClient(session), clientWith()];
     await ada.get(`${demo.url}/cookies/set?user=ada`);
@@ -408,7 +408,7 @@ describe("cookies", () => {
     expect(await seen(bob)).toEqual({ user: "bob" });
   });
 
-  it("are forgotten with each iteration when the settings say so", async () => {
+  it("are cleared before each iteration when configured", async () => {
     const session = sessionWith({ cookies: "iteration" });
     const client = new HttpClient(session);
     await client.get(`${demo.url}/cookies/set?a=1`);
@@ -417,13 +417,13 @@ describe("cookies", () => {
     expect(await seen(client)).toEqual({});
   });
 
-  it("are not kept at all when they are off", async () => {
+  it("are ignored when disabled", async () => {
     const client = clientWith({ cookies: "off" });
     await client.get(`${demo.url}/cookies/set?a=1`);
     expect(await seen(client)).toEqual({});
   });
 
-  it("of the jar join those of a prepared request", async () => {
+  it("of the jar are added to those of a prepared request", async () => {
     const session = sessionWith();
     await new HttpClient(session).get(`${demo.url}/cookies/set?a=1`);
     const send = await runner(
@@ -447,7 +447,7 @@ describe("TLS", () => {
     expect(secure.stats().requests).toBe(0);
   });
 
-  it("works with any certificate when told to, keeps connections, and measures the handshake", async () => {
+  it("accepts any certificate when insecure, keeps connections, and measures the handshake", async () => {
     const secure = await startDemoTarget({ port: 0, tls: makeCertificate() });
     closers.push(() => secure.close());
     const client = clientWith({ insecure: true });
@@ -459,7 +459,7 @@ describe("TLS", () => {
     expect(secure.stats()).toMatchObject({ requests: 2, connections: 1 });
   });
 
-  it("with a server that speaks plain HTTP, or closes, is a tls failure", async () => {
+  it("to a server that speaks plain HTTP, or closes, fails as tls", async () => {
     const plain = await clientWith({ insecure: true }).get(demo.url.replace("http:", "https:"));
     expect(plain.errorKind).toBe("tls");
     const server = await scripted(() => undefined);

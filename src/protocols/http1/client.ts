@@ -1,10 +1,10 @@
 /**
- * HTTP/1.1 as users write it.
+ * \n HTTP/1.1, as users write it.
  *
  *   http.get("https://…")                 at the top of a file or in `step(…)`: a prepared request
- *   ({ http }) => http.get("https://…")   in a function: sends it now and answers with the response
+ *   ({ http }) => http.get("https://…")   in a function: sends it now and resolves to the response
  *
- * A client call may also send a prepared request: `http.send(home)`.
+ * A client can also send a prepared request: `http.send(home)`.
  */
 
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
@@ -35,7 +35,7 @@ declare module "../http/verbs.ts" {
   }
 }
 
-/** A described request: its bytes are made once. `Body` is what `json()` of its answer gives. */
+/** A described request: its bytes are encoded once. `Body` is the type of `json()` of its response. */
 export class HttpRequest<Body = unknown> implements PreparedCall<HttpResponse<Body>> {
   declare readonly resultType?: HttpResponse<Body>;
   readonly protocol = HTTP1.protocol;
@@ -89,7 +89,7 @@ export class HttpRequest<Body = unknown> implements PreparedCall<HttpResponse<Bo
 
 const plainRequests = new PlainRequests(HTTP1);
 
-/** One virtual user's client, for use inside functions. */
+/** Client of one virtual user, for use inside functions. */
 export class HttpClient extends HttpVerbs<"http1Answer"> {
   readonly #calls: ClientCalls<Http1Bytes, HttpResponse>;
 
@@ -127,9 +127,9 @@ class PreparedVerbs extends HttpVerbs<"http1"> {
     return HttpRequest.of<Body>(method, target, options);
   }
 
-  /** What all requests to one server have in common: base address, headers, TLS, proxy. */
+  /** Common options of all requests to one server: base address, headers, TLS, proxy. */
   target(base: string, options?: TargetOptions): HttpTarget<"http1">;
-  /** Typed by what `hyperscale types` wrote of an OpenAPI document. */
+  /** Typed by the output of `hyperscale types` for an OpenAPI document. */
   target<Paths extends object>(
     base: string,
     options?: TargetOptions,

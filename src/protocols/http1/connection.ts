@@ -1,11 +1,11 @@
 /**
- * One TCP or TLS connection that carries one exchange at a time.
+ * \n One TCP or TLS connection that carries one exchange at a time.
  *
  *   connecting ──open──▶ idle ──send──▶ head ──▶ body ──▶ idle …          any ──▶ closed
  *
- * All connections of a core share one read buffer: Node fills it, calls back, and the callback is
- * done with it when it returns (`onread`), which saves a third of the CPU time of `data` events.
- * A head that is split over reads is collected in a buffer of its own, bounded by HEAD_BYTES_MAX.
+ * All connections of a core share one read buffer: Node fills it, calls back, and the callback is done with it when it
+ * returns (`onread`), which saves a third of the CPU time of `data` events. A head that is split over reads is
+ * collected in a separate buffer, bounded by HEAD_BYTES_MAX.
  */
 
 import type net from "node:net";
@@ -43,12 +43,12 @@ const readWords = new Uint32Array(readBuffer.buffer, readBuffer.byteOffset, READ
 const IN_HEAD = 0;
 const IN_BODY = 1;
 
-/** What a connection tells whoever holds it. */
+/** Receives the events of a connection. */
 export interface ConnectionOwner {
   readonly settings: CallSettings;
-  /** Number of the virtual user whose connections they are. */
+  /** Number of the virtual user that owns the connections. */
   readonly user: number;
-  /** An open connection has nothing to do. */
+  /** An open connection has become idle. */
   idle(connection: Http1Connection): void;
   /** A connection has closed. */
   gone(connection: Http1Connection): void;
@@ -56,15 +56,15 @@ export interface ConnectionOwner {
 
 export class Http1Connection implements CarryingConnection, Deferred {
   readonly origin: Origin;
-  /** Connected, and for TLS secured. */
+  /** Connected and, for TLS, secured. */
   open = false;
   readonly #owner: ConnectionOwner;
-  /** To the proxy, as long as its tunnel is not open. */
+  /** Socket to the proxy until its tunnel is open. */
   #socket: net.Socket;
   readonly #heads: HeadCache;
   readonly #texts: RepeatedText;
   readonly #ownHead = new Head();
-  /** Of the answer that is being read: our own, or the cache's, which is not ours to change. */
+  /** Head of the current response: this connection's own, or a cached one, which must not be changed. */
   #head = this.#ownHead;
   #exchange: CarriedExchange | null;
   #closed = false;
@@ -72,12 +72,12 @@ export class Http1Connection implements CarryingConnection, Deferred {
   #interim = 0;
   #bodyLeft = 0;
   #chunked: ChunkedReader | null = null;
-  /** Start of a head that did not come in one piece; null nearly always. */
+  /** Start of a head that was split over reads; null nearly always. */
   #partial: Buffer | null = null;
   #tcpConnectedAt = 0;
-  /** The request of its exchange, when it waits to be written. */
+  /** Bytes of the request that wait to be written. */
   #unwritten: Http1Bytes | null = null;
-  /** Sends a body that is not in memory; null when it is sent, which is nearly always. */
+  /** Sends a body that is not in memory; null once it is sent, which is nearly always. */
   #pump: BodyPump | null = null;
 
   constructor(origin: Origin, owner: ConnectionOwner, exchange: CarriedExchange, now: number) {
@@ -89,7 +89,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
     this.#exchange = exchange;
     exchange.connection = this;
     exchange.call.connecting(now);
-    // Without TLS a proxy takes the request itself (absolute form); with TLS it hands the bytes on.
+    // Without TLS, a proxy reads the request itself (absolute form); with TLS, it forwards the bytes.
     this.#socket = origin.proxy !== null && origin.secure ? this.#tunnel(now) : this.#connect(now);
   }
 
@@ -118,7 +118,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
         this.#connected(startedAt, clock());
         const socket = this.#listen(secure(tunnel, this.origin, this.#socketOptions()));
         this.#socket = socket;
-        // Node reads into our buffer only where the socket is its own.
+        // Node supports `onread` only for sockets that it opened itself.
         socket.on("data", (piece: Buffer) => {
           for (let at = 0; at < piece.length && !this.#closed; at += READ_BUFFER_BYTES) {
             this.#onBytes(piece.copy(readBuffer, 0, at, at + READ_BUFFER_BYTES));
@@ -185,7 +185,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
   resume(): void {
     const bytes = this.#unwritten;
     this.#unwritten = null;
-    // Closed before its turn came: nothing went out.
+    // Write nothing if it was closed before its turn.
     if (bytes !== null && this.#exchange !== null) this.#writeNow(this.#exchange, bytes);
   }
 
@@ -232,7 +232,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
   #onBytes(count: number): void {
     const exchange = this.#exchange;
     if (exchange === null) {
-      // Bytes that nobody asked for: the connection cannot be trusted any more.
+      // Close the connection on unsolicited bytes; it cannot be trusted any more.
       this.drop();
       return;
     }
@@ -255,7 +255,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
     if (partial !== null) {
       buffer = Buffer.concat([partial, readBuffer.subarray(0, count)]);
       end = buffer.length;
-      // Parsed again only when it is whole: a head that drips in must not cost its square.
+      // Parse again only when it is complete: a head that arrives byte by byte must not cost quadratic time.
       if (findHeadEnd(buffer, 0, Math.max(0, partial.length - 3), end) < 0) {
         this.#keepPartial(exchange, buffer, partial.length, now);
         return;
@@ -296,7 +296,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
     }
   }
 
-  /** The head goes on in the next read, unless what came is no HTTP at all. */
+  /** Keeps the head for the next read, unless it is not HTTP at all. */
   #keepPartial(exchange: CarriedExchange, bytes: Buffer, lookedAt: number, now: number): void {
     const problem =
       bytes.length > HEAD_BYTES_MAX
@@ -368,11 +368,11 @@ export class Http1Connection implements CarryingConnection, Deferred {
     if (this.#bodyLeft === 0) this.#finish(exchange, from + take === end, now);
   }
 
-  /** The answer is complete. `clean` is false when bytes follow that belong to no answer. */
+  /** The response is complete. `clean` is false when unexpected bytes follow it. */
   #finish(exchange: CarriedExchange, clean: boolean, now: number): void {
     this.#exchange = null;
     exchange.connection = null;
-    // An answer that came before the body was sent: the rest of it would be read as a request.
+    // Close if the response arrived before the body was sent: the rest of it would be read as a request.
     const sent = this.#pump === null;
     if (clean && sent && this.#head.keepAlive && this.#owner.settings.keepAlive)
       this.#owner.idle(this);
@@ -411,7 +411,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
       this.drop();
       return;
     }
-    // What was collected of a head may show why: rubbish is a protocol error, not a reset.
+    // The partial head may show the cause: malformed bytes are a protocol error, not a reset.
     const partial = this.#partial;
     if (partial !== null && parseHead(this.#head, partial, 0, partial.length, false) < 0) {
       this.#fail(exchange, this.#head.problem ?? "the head is malformed", clock());
@@ -438,7 +438,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
   }
 }
 
-/** What an origin says again and again. */
+/** Caches of what an origin sends repeatedly. */
 interface Repeated {
   readonly heads: HeadCache;
   readonly texts: RepeatedText;
@@ -455,7 +455,7 @@ function repeatedBy(origin: Origin): Repeated {
   return found;
 }
 
-/** Value of the first header of that name in a raw head. */
+/** Returns the value of the first header of that name in a raw head. */
 function headerOf(head: string, name: string): string | null {
   const match = new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, "i").exec(head);
   return match?.[1]?.trim() ?? null;

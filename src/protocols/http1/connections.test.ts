@@ -1,4 +1,4 @@
-/** Connections: reuse, the shared pool and its bound, time-outs, and how a virtual user leaves. */
+/** Connections: reuse, the shared pool and its limit, timeouts, and how a virtual user leaves. */
 
 import { afterEach, describe, expect, it } from "vitest";
 import { startDemoTarget } from "../../demo/server.ts";
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 const FINE = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/** Sessions share a pool when they have the very same settings, so they are made once per test. */
+/** Sessions share a pool when they have the same settings object, so it is created once per test. */
 function users(count: number, settings: Partial<CallSettings> = {}): TestSession[] {
   const shared: CallSettings = { ...DEFAULT_CALL_SETTINGS, timeoutMs: 60_000, ...settings };
   return Array.from({ length: count }, () => {
@@ -43,7 +43,7 @@ async function scripted(script: Script): Promise<ScriptedServer> {
   return server;
 }
 
-/** Turns of the event loop, for what must not happen. */
+/** Lets the event loop run, to check that something does not happen. */
 async function turns(ms = 60): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -53,7 +53,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe("connections of a virtual user", () => {
-  it("are its own, and kept for all its requests", async () => {
+  it("are not shared, and kept for all its requests", async () => {
     const demo = await startDemoTarget({ port: 0 });
     closers.push(() => demo.close());
     const clients = users(5).map((session) => new HttpClient(session));
@@ -98,7 +98,7 @@ describe("connections of a virtual user", () => {
     expect(server.connections()).toBe(3);
   });
 
-  it("on which bytes come that nobody asked for are not used again", async () => {
+  it("that receive unsolicited bytes are not reused", async () => {
     const server = await scripted((socket, request) => {
       socket.write(FINE);
       if (request.connection === 0) setTimeout(() => socket.write("HTTP/1.1 200 OK\r\n\r\n"), 20);
@@ -110,7 +110,7 @@ describe("connections of a virtual user", () => {
     expect(server.requests.map((request) => request.connection)).toEqual([0, 1]);
   });
 
-  it("do not carry the smuggled second answer to the next request", async () => {
+  it("do not deliver a smuggled second response to the next request", async () => {
     const smuggled = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil";
     const server = await scripted((socket, request) =>
       socket.write(request.path === "/first" ? FINE + smuggled : FINE),
@@ -123,7 +123,7 @@ describe("connections of a virtual user", () => {
 });
 
 describe("the shared pool", () => {
-  it("never opens more connections than its bound, and serves everybody", async () => {
+  it("never exceeds its connection limit, and serves every request", async () => {
     const demo = await startDemoTarget({ port: 0 });
     closers.push(() => demo.close());
     const sessions = users(40, { connections: "shared", sharedConnectionsMax: 3 });
@@ -137,7 +137,7 @@ describe("the shared pool", () => {
     expect(demo.stats()).toMatchObject({ requests: 200, connections: 3 });
   });
 
-  it("lets waiting requests time out, and replaces connections that break", async () => {
+  it("times out waiting requests and replaces broken connections", async () => {
     const server = await scripted((socket, { path }) => {
       if (path === "/ok") socket.write(FINE);
       else if (path === "/cut") socket.destroy();
@@ -158,7 +158,7 @@ describe("the shared pool", () => {
     expect((await c.get(`${server.url}/ok`)).text()).toBe("ok");
   });
 
-  it("fails everybody in the queue when nobody listens, each once", async () => {
+  it("fails every queued request once when nothing listens", async () => {
     const gone = await startScriptedServer(() => undefined);
     await gone.close();
     const sessions = users(10, { connections: "shared", sharedConnectionsMax: 2 });
@@ -168,7 +168,7 @@ describe("the shared pool", () => {
     expect(answers.map((answer) => answer.errorKind)).toEqual(new Array(10).fill("refused"));
   });
 
-  it("goes on for the others when a user leaves with a request under way or waiting", async () => {
+  it("keeps serving others when a user leaves with a request in flight or queued", async () => {
     const server = await scripted((socket, { path }) => {
       if (path === "/ok") socket.write(FINE);
     });
@@ -195,8 +195,8 @@ describe("the shared pool", () => {
   });
 });
 
-describe("time-outs", () => {
-  it("of the first byte, of the whole call, and of one request's own", async () => {
+describe("timeouts", () => {
+  it("of the first byte, the whole call, and a single request", async () => {
     const server = await scripted((socket, { path }) => {
       if (path === "/half") socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc");
     });
@@ -214,7 +214,7 @@ describe("time-outs", () => {
     await until(() => server.open() === 0);
   });
 
-  it("count a slow drip as one call that takes too long", async () => {
+  it("treat a slow drip as one call that takes too long", async () => {
     const server = await scripted((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
       const timer = setInterval(() => socket.write("x"), 5);
@@ -238,7 +238,7 @@ describe("time-outs", () => {
     expect(server.requests.length).toBe(asked);
   });
 
-  it("leave a late answer unheard: the next request gets its own", async () => {
+  it("discard a late response: the next request gets its own", async () => {
     const server = await scripted((socket, { path }) => {
       const body = `HTTP/1.1 200 OK\r\ncontent-length: ${path.length}\r\n\r\n${path}`;
       setTimeout(() => socket.write(body), path === "/late" ? 120 : 0);
@@ -254,7 +254,7 @@ describe("time-outs", () => {
 });
 
 describe("a virtual user that leaves", () => {
-  it("cuts its connections and hears nothing more of what was under way", async () => {
+  it("closes its connections and receives no more results", async () => {
     const server = await scripted(() => undefined);
     const [session] = users(1, { timeoutMs: 1_000 }) as [TestSession];
     let heard = 0;
@@ -270,12 +270,12 @@ describe("a virtual user that leaves", () => {
     await until(() => server.requests.length === 2);
     session.close();
     await until(() => server.open() === 0);
-    // Longer than their time-out.
+    // Longer than their timeout.
     await turns(1_200);
     expect(heard).toBe(0);
   });
 
-  it("makes no new connection, whatever its functions still try", async () => {
+  it("opens no new connection, whatever its functions still try", async () => {
     const server = await scripted((socket) => socket.write(FINE));
     const [session] = users(1) as [TestSession];
     const client = new HttpClient(session);
@@ -288,7 +288,7 @@ describe("a virtual user that leaves", () => {
     expect([server.requests.length, server.connections(), heard]).toEqual([1, 1, 0]);
   });
 
-  it("ends a chain of redirects where it is", async () => {
+  it("stops a chain of redirects", async () => {
     const server = await scripted((socket) => {
       setTimeout(
         () => socket.write("HTTP/1.1 302 Go\r\nlocation: /on\r\ncontent-length: 0\r\n\r\n"),
@@ -306,21 +306,21 @@ describe("a virtual user that leaves", () => {
   });
 });
 
-it("sends nothing more than one prepared request at a time, and hears each end once", async () => {
+it("sends one prepared request at a time, and reports each result once", async () => {
   const server = await scripted((socket) => socket.write(FINE));
   const [session] = users(1) as [TestSession];
-  // `runner` throws when an end is heard twice or without a start.
+  // `runner` throws when a result is reported twice or without a start.
   const send = await runner(http.get(server.url), session);
   for (let i = 0; i < 500; i++) await send();
   expect(server.requests.length).toBe(500);
   expect(server.connections()).toBe(1);
 });
 
-describe("answers that come in one turn of the loop", () => {
+describe("responses that arrive in one turn of the loop", () => {
   const USERS = 32;
   const ROUNDS = 20;
 
-  /** Answers nobody until all users have asked, and then all of them together. */
+  /** Waits until all users have sent a request, and then answers all of them together. */
   async function answeringTogether(): Promise<ScriptedServer> {
     let waiting: (() => void)[] = [];
     return scripted((socket, { path }) => {
@@ -333,7 +333,7 @@ describe("answers that come in one turn of the loop", () => {
     });
   }
 
-  it("go to who asked, one request at a time, and are timed when they are read", async () => {
+  it("reach their own callers, one request at a time, and are timed when they are read", async () => {
     const server = await answeringTogether();
     const clients = users(USERS).map((session) => new HttpClient(session));
     await Promise.all(

@@ -9,7 +9,7 @@ describeContract({
   name: "http",
   calls: (port) => ({
     success: http.get(`http://127.0.0.1:${port}/`),
-    // What HTTP refuses has a kind of its own: client.test.ts.
+    // Error statuses of HTTP have their own kind; see client.test.ts.
     refused: null,
   }),
   real: { start: startCounting, absent: "", users: 1_000 },
@@ -25,7 +25,7 @@ describeContract({
       Buffer.from(`${HEAD}content-length: 1\r\ncontent-length: 2\r\n\r\n`),
       Buffer.from(`${HEAD}content-length: -1\r\n\r\n`),
     ],
-    // A head: bodies that nobody reads may have any length.
+    // A head: bodies that are not kept may have any length.
     oversize: Buffer.from(`${HEAD}x-long: ${"x".repeat(70_000)}`),
   },
 });

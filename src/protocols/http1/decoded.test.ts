@@ -1,4 +1,4 @@
-/** Compressed answers: what one may become, and what all of a core may hold. */
+/** Compressed responses: the limit of one, and of all on a core. */
 
 import nodeHttp from "node:http";
 import nodeHttp2 from "node:http2";
@@ -39,7 +39,7 @@ async function serve(bytes: number, version: "1" | "2" = "1"): Promise<string> {
 }
 
 describe("a gzip bomb", () => {
-  it("is refused beyond bodyBytesMax, with advice that helps", async () => {
+  it("is rejected beyond bodyBytesMax, with advice that helps", async () => {
     const url = await serve(63 * MIB);
     const client = new HttpClient(session());
     const answer = await client.get(url);
@@ -67,10 +67,10 @@ describe("a gzip bomb", () => {
         expect(decodedBytesHeld()).toBeLessThanOrEqual(DECODED_BYTES_PER_CORE_MAX);
       }
       expect(decodedBytesHeld()).toBe(60 * MIB);
-      // Forgotten is not lost: whoever looks again gets the same bytes.
+      // Evicted bodies are not lost: reading one again returns the same bytes.
       const [first] = answers;
       expect(first?.bytes().equals(Buffer.alloc(15 * MIB))).toBe(true);
-      // The same bytes twice in a row are decompressed once.
+      // Two reads in a row decompress once.
       expect(first?.bytes()).toBe(first?.bytes());
       for (const user of users) user.reset();
       expect(decodedBytesHeld()).toBe(0);
@@ -82,7 +82,7 @@ describe("a gzip bomb", () => {
 });
 
 describe("a body that is too long to keep", () => {
-  it("says how to keep it, and the advice works", async () => {
+  it("explains how to keep it, and the advice works", async () => {
     const server = nodeHttp.createServer((_, response) => response.end(Buffer.alloc(17 * MIB)));
     closers.push(() => server.close());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,7 +1,6 @@
 /**
- * A composed request as HTTP/1.1 sends it, in one piece, so that each send is one write. What is sent once
- * is a string of its bytes: Node writes that without a buffer in between. What is sent again and again
- * is a buffer.
+ * Encodes a composed request for HTTP/1.1 in one piece, so that each send is one write. A request that is sent once is
+ * a latin1 string, which Node writes without an intermediate buffer. A request that is sent repeatedly is a buffer.
  */
 
 import { isSource } from "../http/body-source.ts";
@@ -12,7 +11,7 @@ import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 import { TRACEPARENT } from "../trace-context.ts";
 
-/** A string holds one byte in each character (latin1). */
+/** A string contains one byte per character (latin1). */
 export type Http1Bytes = Buffer | string;
 
 /** Node copies longer strings to the heap before it writes them. */
@@ -24,14 +23,14 @@ export function encoder(
   origin: Origin,
 ): Encode<Http1Bytes> {
   const { body, method, url } = template.request;
-  // A proxy that reads the request itself gets the whole address. RFC 9112 §3.2.2.
+  // A proxy that reads the request itself needs the absolute form. RFC 9112 §3.2.2.
   const proxied = origin.proxy !== null && !url.secure;
   const before = `${method} ${proxied ? `http://${origin.authorityFor(url.authority)}` : ""}`;
   const [first = "", ...pieces] = headerPieces(template, settings.keepAlive, origin);
   const length = lengthText(template.request);
   const ownLength = namesHeader(template.request.headers, "content-length");
   const ownTrace = namesHeader(template.request.headers, TRACEPARENT);
-  // Paths repeat themselves more often than what follows them.
+  // Cached because consecutive requests often have the same path.
   let lastPath = "";
   let lastLine = "";
   return ({ headerValues, json, path }, cookies, traceparent, lasting) => {
@@ -54,7 +53,7 @@ export function encoder(
 function withJson(headers: string, json: string, ownLength: boolean): Http1Bytes {
   const length = Buffer.byteLength(json);
   const head = ownLength ? `${headers}\r\n` : `${headers}content-length: ${length}\r\n\r\n`;
-  // Of plain ASCII the bytes are the characters.
+  // For plain ASCII, bytes and characters are the same.
   if (length === json.length && length <= STRING_BYTES_MAX) return head + json;
   return joined(head, Buffer.from(json));
 }
@@ -66,7 +65,7 @@ function joined(head: string, body: Uint8Array): Buffer {
   return bytes;
 }
 
-/** The text between the path and what comes last, cut where the varying headers have their values. */
+/** Text between the path and the last part, split where the varying headers have their values. */
 function headerPieces(
   { request, varying }: Template,
   keepAlive: boolean,
@@ -90,7 +89,7 @@ function headerPieces(
   return [...pieces, text];
 }
 
-/** How long the content is, which comes last, and the empty line. */
+/** Content-Length, which comes last, and the empty line. */
 function lengthText({ body, headers, method }: ComposedRequest): string {
   const needed = body !== null || method === "POST" || method === "PUT" || method === "PATCH";
   if (isSource(body) && body.length === null)

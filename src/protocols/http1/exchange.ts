@@ -1,7 +1,6 @@
 /**
- * One request and its answer on the way: what is sent, what came so far, and who wants to know.
- * A bound call of a virtual user reuses its exchange, so the loop of a prepared step allocates
- * nothing; only when somebody can look at the answer is an `HttpResponse` made of it.
+ * One request and its response in flight. A bound call of a virtual user reuses its exchange, so the loop of a prepared
+ * step allocates nothing; an `HttpResponse` is created only when a caller can read it.
  */
 
 import { type CallOwner, MeasuredCall } from "../call.ts";
@@ -82,7 +81,7 @@ class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, 
   }
 
   start(now: number): void {
-    // A function that goes on after its virtual user has ended makes no more load.
+    // A function that continues after its virtual user has stopped generates no more load.
     if (this.source.closed) return;
     const message = this.#first;
     this.message = message;
@@ -120,7 +119,7 @@ class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, 
     this.#collector?.add(buffer, from, end);
   }
 
-  /** Its answer was complete when it was read. */
+  /** The response was already complete when it was read. */
   resume(): void {
     this.complete(this.call.endedAt);
   }
@@ -134,7 +133,7 @@ class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, 
     else call.fail("status", failure, now);
   }
 
-  /** True when the call goes on with the redirect's target. */
+  /** Returns true when the call continues with the redirect's target. */
   #follow(location: string, now: number): boolean {
     const target = redirectOf(this.message.source, this.call.status, location);
     if (target === null) return false;

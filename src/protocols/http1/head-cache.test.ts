@@ -15,7 +15,7 @@ const answer = (date: string, extra = ""): string =>
   `HTTP/1.1 200 OK\r\nDate: ${date}\r\nContent-Length: 5\r\n${extra}\r\nhello`;
 
 describe("the head cache", () => {
-  it("knows the head it has seen, and only that one, byte for byte", () => {
+  it("recognises a cached head, and only that one, byte for byte", () => {
     const cache = new HeadCache();
     const first = read(answer("Sun 00:00:01"));
     expect(cache.find(buffer, words, first.count, false)).toBeNull();
@@ -31,7 +31,7 @@ describe("the head cache", () => {
     }
   });
 
-  it("knows the heads of a journey's calls, whichever comes next", () => {
+  it("recognises the heads of a journey's calls in any order", () => {
     const cache = new HeadCache();
     const texts = [..."12345678"].map(
       (length) => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`,
@@ -49,7 +49,7 @@ describe("the head cache", () => {
     }
   });
 
-  it("does not take a shorter read, or the answer to HEAD, for the whole", () => {
+  it("distinguishes a shorter read, and the response to HEAD, from the whole", () => {
     const cache = new HeadCache();
     const { count, end, head } = read(answer("Sun 00:00:01"));
     cache.keep(buffer, end, head, false);
@@ -57,7 +57,7 @@ describe("the head cache", () => {
     expect(cache.find(buffer, words, count, true)).toBeNull();
   });
 
-  it("never keeps heads with cookies or a redirect, which mean something each time", () => {
+  it("never caches heads with cookies or a redirect, which must be processed each time", () => {
     const cache = new HeadCache();
     for (const extra of ["Set-Cookie: a=1\r\n", "Location: /there\r\n"]) {
       const { count, end, head } = read(answer("Sun 00:00:01", extra));
@@ -66,7 +66,7 @@ describe("the head cache", () => {
     }
   });
 
-  it("stands aside when every head differs, and tries again later", () => {
+  it("pauses when every head differs, and tries again later", () => {
     const cache = new HeadCache();
     const last = (): ReturnType<typeof read> => {
       const one = read(answer("Sun 00:00:99"));

@@ -1,7 +1,6 @@
 /**
- * The last heads that an origin sent, with what they meant. The same question is answered with the
- * same head again and again, but for a Date that changes once a second. Only whole heads at the start
- * of the read buffer are looked up.
+ * Caches the last heads of an origin with their parsed form. The same request is usually answered with the same head,
+ * except for a Date that changes once a second. Only complete heads at the start of the read buffer are looked up.
  */
 
 import { Head } from "./head.ts";
@@ -10,7 +9,7 @@ import { KNOWN_BYTES_MAX, KNOWN_MAX, KnownBytes, StandAside } from "./known-byte
 class KnownHead {
   readonly bytes = new KnownBytes();
   readonly head = new Head();
-  /** Of an answer to HEAD, which has no body whatever it says. */
+  /** Response to HEAD, which never has a body. */
   isHead = false;
 
   fits(bytes: Buffer, words: Uint32Array, count: number, isHead: boolean): boolean {
@@ -21,17 +20,17 @@ class KnownHead {
 export class HeadCache {
   readonly #known: KnownHead[] = [];
   readonly #aside = new StandAside();
-  /** The one that was found last. */
+  /** Index of the last hit. */
   #last = 0;
-  /** The one that is forgotten next. */
+  /** Index of the next eviction. */
   #oldest = 0;
 
-  /** Bytes of the head that was found last. */
+  /** Bytes of the head of the last hit. */
   get length(): number {
     return this.#known[this.#last]?.bytes.length ?? 0;
   }
 
-  /** The meaning of a head that `bytes` begins with, if it is known; never to be changed. */
+  /** Returns the parsed form of a cached head that `bytes` begins with; it must not be changed. */
   find(bytes: Buffer, words: Uint32Array, count: number, isHead: boolean): Head | null {
     if (this.#aside.standsAside) return null;
     const known = this.#known;
@@ -52,9 +51,9 @@ export class HeadCache {
     return null;
   }
 
-  /** Keeps a head that was read from the start of `bytes`. */
+  /** Caches a head that was read from the start of `bytes`. */
   keep(bytes: Buffer, length: number, head: Head, isHead: boolean): void {
-    // Cookies and redirects must be looked at each time.
+    // Cookies and redirects must be processed each time.
     if (this.#aside.learnsNothing || length > KNOWN_BYTES_MAX) return;
     if (head.hasSetCookie || head.hasLocation) return;
     let one = this.#known[this.#oldest];

@@ -58,7 +58,7 @@ describe("status line", () => {
     expect(parse(`${line}\r\n\r\n`).problem).toBe("the status line is not HTTP/1.x");
   });
 
-  it("refuses a switch of protocols that nobody asked for", () => {
+  it("rejects an unsolicited protocol switch", () => {
     expect(parse("HTTP/1.1 101 Switching Protocols\r\n\r\n").problem).toMatch(/switches protocols/);
   });
 });
@@ -92,13 +92,13 @@ describe("header lines", () => {
   });
 
   it.each(["X: a\0b", "X: a\rb", "X: a\nb", "X: a\x7f", "X: \x01", "X: a\r\r"])(
-    "%j holds a control character",
+    "%j contains a control character",
     (line) => {
       expect(parse(withHeaders(line)).problem).toBe("a header value holds a control character");
     },
   );
 
-  it("notes cookies and a location", () => {
+  it("detects cookies and a location", () => {
     expect(parse(withHeaders("SET-Cookie: a=1", "location: /x"))).toMatchObject({
       hasSetCookie: true,
       hasLocation: true,
@@ -109,7 +109,7 @@ describe("header lines", () => {
     });
   });
 
-  it("forgets the answer before", () => {
+  it("clears the state of the previous response", () => {
     const head = new Head();
     for (const text of [
       withHeaders("Set-Cookie: a=1", "Location: /", "Connection: close", "Content-Length: 9"),
@@ -209,7 +209,7 @@ describe("keeping the connection", () => {
     expect(parse(text).keepAlive).toBe(keepAlive);
   });
 
-  it("never outlives a body that ends with the connection", () => {
+  it("is impossible for a body that ends with the connection", () => {
     expect(parse(withHeaders("Connection: keep-alive")).keepAlive).toBe(false);
   });
 
@@ -220,7 +220,7 @@ describe("keeping the connection", () => {
 });
 
 describe("the end of a head", () => {
-  it("is found from any place that was looked at before", () => {
+  it("is found from any previously scanned position", () => {
     const text = Buffer.from("..HTTP/1.1 200 OK\r\nX: y\r\n\r\nbody\r\n\r\n");
     const end = text.indexOf("body");
     for (let from = 2; from < end; from++) {
@@ -229,7 +229,7 @@ describe("the end of a head", () => {
     for (let length = 0; length < end; length++) expect(findHeadEnd(text, 2, 2, length)).toBe(-1);
   });
 
-  it("does not reach back into what came before the head", () => {
+  it("does not extend to bytes before the head", () => {
     const text = Buffer.from("\r\n\r\nHTTP/1.1 200 OK\r\n\r\n");
     expect(findHeadEnd(text, 4, 4, text.length)).toBe(text.length);
     expect(findHeadEnd(text, 2, 2, text.length)).toBe(text.length);
@@ -237,23 +237,23 @@ describe("the end of a head", () => {
 });
 
 describe("early problems", () => {
-  it("sees a stranger by the first byte that is wrong", () => {
+  it("detects a foreign protocol by the first wrong byte", () => {
     const text = Buffer.from("HTTP/2 ");
     for (let length = 0; length <= 5; length++) expect(earlyProblem(text, 0, 0, length)).toBeNull();
     expect(earlyProblem(text, 0, 0, 6)).toMatch(/not HTTP/);
   });
 
-  it("sees an empty head", () => {
+  it("detects an empty head", () => {
     expect(earlyProblem(Buffer.from("\r\n\r\n"), 0, 0, 4)).toMatch(/not HTTP/);
   });
 
-  it("sees bare line feeds, but none that lie behind the end", () => {
+  it("detects bare line feeds, but none after the end", () => {
     const text = Buffer.from("HTTP/1.1 200 OK\r\nX: y\nZ: z\n");
     expect(earlyProblem(text, 0, 0, 21)).toBeNull();
     expect(earlyProblem(text, 0, 0, 22)).toMatch(/without CR/);
   });
 
-  it("has nothing to say about the beginning of a head that is taken", () => {
+  it("accepts the beginning of a valid head", () => {
     const text = Buffer.from(withHeaders("X: y", "Content-Length: 3"));
     for (let length = 0; length < text.length; length++) {
       expect(earlyProblem(text, 0, 0, length)).toBeNull();
@@ -262,7 +262,7 @@ describe("early problems", () => {
 });
 
 describe("any bytes", () => {
-  it("never throw and never read behind the end", () => {
+  it("never throw and never read beyond the end", () => {
     const byte = fc.oneof(
       fc.constantFrom(..."\r\n: \t0HTP/1.".split("").map((text) => text.charCodeAt(0))),
       fc.nat(255),
@@ -274,13 +274,13 @@ describe("any bytes", () => {
         const alone = new Head();
         const end = parseHead(alone, text, 0, text.length, toHead);
         if (end !== HEAD_BROKEN) expect(end).toBe(headEnd);
-        // The same head at another place, with other bytes behind it.
+        // The same head at another offset, followed by other bytes.
         const around = [Buffer.from("xyz"), text.subarray(0, headEnd), Buffer.from("A: b\r\n")];
         const other = new Head();
         const moved = parseHead(other, Buffer.concat(around), 3, headEnd + 3, toHead);
         expect(moved).toBe(end === HEAD_BROKEN ? end : end + 3);
         expect(other).toEqual(alone);
-        // Cut short, it is incomplete or already broken, whatever bytes lie behind the cut.
+        // Cut short, it is incomplete or already malformed, whatever bytes follow the cut.
         for (let cut = 0; cut < headEnd; cut++) {
           const early = parseHead(new Head(), text, 0, cut, toHead);
           expect(early === HEAD_INCOMPLETE || (early === end && early === HEAD_BROKEN)).toBe(true);

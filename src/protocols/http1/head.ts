@@ -1,9 +1,9 @@
 /**
- * Reads the head of an HTTP/1.x answer: status line and headers, and of the headers only what
- * decides about framing and reuse. Everything else stays bytes until somebody asks (response.ts).
+ * \n Parses the head of an HTTP/1.x response: the status line, and the headers that affect framing and reuse.
+ * Everything else stays bytes until it is read (response.ts).
  *
- * Strict where leniency has been abused for request smuggling (RFC 9112): CRLF line ends only, no
- * white space before the colon, no folded lines, no doubled or contradicting lengths.
+ * Strict where leniency has been abused for request smuggling (RFC 9112): CRLF line ends only, no white space before
+ * the colon, no folded lines, no duplicate or contradicting lengths.
  */
 
 export const BODY_NONE = 0;
@@ -19,9 +19,9 @@ export class Head {
   keepAlive = true;
   hasSetCookie = false;
   hasLocation = false;
-  /** Set when the head breaks a rule; the text says which. */
+  /** Set when the head violates a rule; names the rule. */
   problem: string | null = null;
-  /** What has been seen so far; `conclude` makes the fields above of it. */
+  /** Headers seen so far; `conclude` derives the fields above from them. */
   minor = 1;
   sawLength = false;
   sawEncoding = false;
@@ -52,15 +52,15 @@ const COLON = 58;
 const STATUS_LINE_BYTES_MIN = 14;
 
 /**
- * Index just behind the empty line that ends the head which begins at `start`, or -1. Bytes before
- * `from` have been looked at before.
+ * Returns the index after the empty line that ends the head at `start`, or -1. Bytes before `from` have been scanned
+ * before.
  */
 export function findHeadEnd(buffer: Buffer, start: number, from: number, end: number): number {
   let at = from;
   for (;;) {
     at = buffer.indexOf(LF, at);
     if (at < 0 || at >= end) return -1;
-    // The head ends with CRLF CRLF: this LF closes an empty line if CR LF CR stands right before.
+    // The head ends with CRLF CRLF: this LF closes an empty line if it follows CR LF CR.
     const closes = at - 3 >= start && buffer[at - 1] === CR && buffer[at - 2] === LF;
     if (closes && buffer[at - 3] === CR) return at + 1;
     at++;
@@ -70,9 +70,8 @@ export function findHeadEnd(buffer: Buffer, start: number, from: number, end: nu
 const PREFIX = Buffer.from("HTTP/1.");
 
 /**
- * For a head that has begun but not ended: what is wrong with it already, or null. Without this, a
- * server that does not speak HTTP at all would be heard as silence until the time-out. Line ends
- * before `from` have been looked at before.
+ * Checks an incomplete head; returns what is wrong with it already, or null. Without this check, a server that does not
+ * speak HTTP would look silent until the timeout. Line ends before `from` have been checked before.
  */
 export function earlyProblem(
   buffer: Buffer,
@@ -95,9 +94,8 @@ export function earlyProblem(
 const NOT_HTTP = "the status line is not HTTP/1.x";
 
 /**
- * Parses the head that begins at `from`, in one pass; bytes from `end` on are no part of it, whatever
- * they are. `noBody` is true for answers to HEAD. Gives the index just behind the head, or
- * HEAD_INCOMPLETE, or HEAD_BROKEN with `head.problem` set.
+ * Parses the head that begins at `from`, in one pass; bytes from `end` on are ignored. `noBody` is true for responses
+ * to HEAD. Returns the index after the head, HEAD_INCOMPLETE, or HEAD_BROKEN with `head.problem` set.
  */
 export function parseHead(
   head: Head,
@@ -128,7 +126,7 @@ export function parseHead(
     if (byte !== CR) return refuse(head, "a header value holds a control character");
     if (at + 1 >= end) return HEAD_INCOMPLETE;
     if (buffer[at + 1] !== LF) return refuse(head, "a header value holds a control character");
-    // Only five names matter here, told apart by length first.
+    // Only five names matter here, distinguished by length first.
     if (nameLength === 14 || nameLength === 10 || nameLength === 17 || nameLength === 8) {
       const problem = applyHeader(head, buffer, nameStart, valueStart, at);
       if (problem !== null) return refuse(head, problem);
@@ -137,7 +135,7 @@ export function parseHead(
   }
 }
 
-/** Byte after the status line. "HTTP/1.1 200 OK", the reason being optional. */
+/** Returns the index after the status line. "HTTP/1.1 200 OK", the reason being optional. */
 function parseStatusLine(head: Head, buffer: Buffer, from: number, end: number): number {
   if (end - from < STATUS_LINE_BYTES_MIN) return HEAD_INCOMPLETE;
   const proper =
@@ -169,7 +167,7 @@ function parseStatusLine(head: Head, buffer: Buffer, from: number, end: number):
   return buffer[at + 1] === LF ? at + 2 : refuse(head, NOT_HTTP);
 }
 
-/** Takes from one header what decides about framing and reuse; the problem, if it has one. */
+/** Applies one header that affects framing or reuse; returns the problem, if there is one. */
 function applyHeader(
   head: Head,
   buffer: Buffer,
@@ -177,7 +175,7 @@ function applyHeader(
   valueStart: number,
   valueEnd: number,
 ): string | null {
-  // The colon stands right before the value.
+  // The colon immediately precedes the value.
   switch (valueStart - 1 - nameStart) {
     case 14:
       if (!nameIs(buffer, nameStart, "content-length")) return null;
@@ -203,14 +201,14 @@ function applyHeader(
   }
 }
 
-/** All headers have been seen: settles body and reuse. False when they contradict each other. */
+/** Derives body and reuse from all headers. Returns false when they contradict each other. */
 function conclude(head: Head, noBody: boolean): boolean {
   const { status } = head;
   if (head.sawLength && head.sawEncoding) {
     refuse(head, "both Content-Length and Transfer-Encoding");
     return false;
   }
-  // We never ask for an upgrade: what would follow is not HTTP.
+  // No upgrade was requested; the bytes that follow are not HTTP.
   if (status === 101) {
     refuse(head, "the server switches protocols without being asked");
     return false;
@@ -221,8 +219,8 @@ function conclude(head: Head, noBody: boolean): boolean {
   } else if (head.bodyKind === BODY_LENGTH && head.bodyLength === 0) {
     head.bodyKind = BODY_NONE;
   }
-  // HTTP/1.0 keeps a connection only where it says so, and has no Transfer-Encoding (RFC 9112 §6.1):
-  // read it, and trust nothing behind it. "close" outweighs everything.
+  // HTTP/1.0 keeps a connection only on request, and has no Transfer-Encoding (RFC 9112 §6.1): read it, but do not
+  // reuse the connection. "close" overrides everything.
   const wanted = head.minor === 1 || (head.sawKeepAlive && !head.sawEncoding);
   head.keepAlive = wanted && !head.sawClose && head.bodyKind !== BODY_UNTIL_CLOSE;
   return true;
@@ -230,8 +228,8 @@ function conclude(head: Head, noBody: boolean): boolean {
 
 function nameIs(buffer: Buffer, at: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) {
-    // In tokens, setting bit 5 folds letters and leaves "-" alone. What it would take for "-" beside
-    // that is CR, which ends a value.
+    // In tokens, setting bit 5 folds letters and leaves "-" unchanged. The only other byte it maps to "-" is CR, which
+    // ends a value.
     if (((buffer[at + i] as number) | 0x20) !== name.charCodeAt(i)) return false;
   }
   return true;
@@ -253,7 +251,7 @@ function parseLength(buffer: Buffer, from: number, end: number): number {
 }
 
 function applyConnection(head: Head, buffer: Buffer, from: number, end: number): void {
-  // Nearly always one word and nothing else.
+  // Nearly always a single token.
   const start = buffer[from] === SPACE ? from + 1 : from;
   if (end - start === 10 && nameIs(buffer, start, "keep-alive")) head.sawKeepAlive = true;
   else if (end - start === 5 && nameIs(buffer, start, "close")) head.sawClose = true;
@@ -264,7 +262,7 @@ function applyConnection(head: Head, buffer: Buffer, from: number, end: number):
   }
 }
 
-/** Chunked must come last and only once; without it the body ends with the connection. -1: improper. */
+/** Chunked must come last and only once; without it, the body ends with the connection. -1: invalid. */
 function encodedBodyKind(buffer: Buffer, from: number, end: number): number {
   const codings = listOf(buffer, from, end);
   if (codings.length === 0) return -1;
@@ -273,7 +271,7 @@ function encodedBodyKind(buffer: Buffer, from: number, end: number): number {
   return at >= 0 ? BODY_CHUNKED : BODY_UNTIL_CLOSE;
 }
 
-/** Members of a comma-separated list, in lower case; empty members do not count (RFC 9110 §5.6.1). */
+/** Items of a comma-separated list, in lower case; empty items are ignored (RFC 9110 §5.6.1). */
 function listOf(buffer: Buffer, from: number, end: number): readonly string[] {
   const members = buffer.toString("latin1", from, end).toLowerCase().split(",");
   return members.map((member) => member.replace(/^[ \t]+|[ \t]+$/g, "")).filter(Boolean);

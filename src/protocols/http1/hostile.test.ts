@@ -1,4 +1,4 @@
-/** Servers that break the rules, on real sockets: each costs one connection and ends with its kind. */
+/** Servers that violate the protocol, on real sockets: each costs one connection and fails with its kind. */
 
 import net from "node:net";
 import { afterEach, expect, it } from "vitest";
@@ -33,7 +33,7 @@ function client(timeoutMs = 10_000): HttpClient {
   return new HttpClient(session);
 }
 
-/** Writes for ever, as fast as the other side reads. */
+/** Writes endlessly, as fast as the other side reads. */
 function flood(socket: net.Socket, text: string): void {
   const bytes = Buffer.from(text.repeat(Math.ceil(16_384 / text.length)));
   const more = (): void => {
@@ -71,7 +71,7 @@ it.each([
   expect((await client().get(url)).errorKind).toBe("protocol");
 });
 
-it("an endless body ends by the time-out and is not kept", async () => {
+it("an endless body times out and is not kept", async () => {
   const url = await serve((socket) => {
     socket.write(`${ok}Transfer-Encoding: chunked\r\n\r\n`);
     flood(socket, "1\r\nx\r\n");
@@ -80,7 +80,7 @@ it("an endless body ends by the time-out and is not kept", async () => {
   expect(response.errorKind).toBe("timeout");
 });
 
-it("a slow drip ends by the time-out of the whole call", async () => {
+it("a slow drip hits the timeout of the whole call", async () => {
   const url = await serve((socket) => {
     const drip = setInterval(() => socket.write("x"), 10);
     socket.write(`${ok}X: `);
@@ -101,7 +101,7 @@ it.each([
   expect((await client().get(url)).errorKind).toBe("reset");
 });
 
-it("bytes behind an answer are never taken for the next one", async () => {
+it("bytes after a response are never mistaken for the next one", async () => {
   let connections = 0;
   const url = await serve((socket) => {
     connections++;
@@ -113,7 +113,7 @@ it("bytes behind an answer are never taken for the next one", async () => {
   expect(connections).toBe(2);
 });
 
-it("a body of tiny chunks arrives whole", async () => {
+it("a body of tiny chunks is complete", async () => {
   const url = await serve((socket) => {
     socket.write(`${ok}Transfer-Encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(20_000)}0\r\n\r\n`);
   });

@@ -1,4 +1,4 @@
-/** HTTP/1.1: its door. */
+/** Entry point of HTTP/1.1. */
 
 import { registerProtocol } from "../protocol.ts";
 import { HttpClient } from "./client.ts";

@@ -1,16 +1,16 @@
 /**
- * Answers as they are kept until somebody looks. A small one is a single string of its bytes, which is
- * the cheapest thing there is to make and to forget; bytes become a buffer only when they are read.
+ * Responses kept until they are read. A small one is a single string of its bytes, the cheapest representation to
+ * create and to discard; it becomes a buffer only on access.
  */
 
 import type { BodyCollector } from "../http/body-collector.ts";
 import type { DecodedOwner } from "../http/decoded-bodies.ts";
 import { type KeptAnswer, splitHeaderLines } from "../http/response.ts";
 
-/** Beyond this, copying bytes is cheaper than making a string of them. */
+/** Above this size, copying bytes is cheaper than creating a string. */
 export const TEXT_BYTES_MAX = 4 * 1024;
 
-/** What an answer needs to know of the exchange that it came by. */
+/** Settings of the exchange that apply to its response. */
 export interface Keeping {
   readonly bodyBytesMax: number;
   readonly keepsBody: boolean;
@@ -19,11 +19,11 @@ export interface Keeping {
 
 const ASCII = /^[\x00-\x7f]*$/;
 const ENCODED = /\r\ncontent-encoding[ \t]*:/i;
-/** The last answer that was read as text, and that text: answers repeat themselves. */
+/** The last response that was read as text, with that text: responses repeat. */
 let lastText = "";
 let lastPlain: string | null = null;
 
-/** Head and body in one latin1 string, which holds every byte as it came. */
+/** Head and body in one latin1 string, which preserves every byte. */
 export class TextAnswer implements KeptAnswer {
   readonly tooLong = false;
   readonly bodyBytesMax: number;
@@ -60,7 +60,7 @@ export class TextAnswer implements KeptAnswer {
   }
 }
 
-/** A head, and a body that was copied or came in pieces; null when it was not to be kept. */
+/** A head, and a body that was copied or arrived in pieces; null when it was not to be kept. */
 export class PiecedAnswer implements KeptAnswer {
   readonly bodyBytesMax: number;
   readonly owner: DecodedOwner;

@@ -1,12 +1,11 @@
 /**
- * Something that was read, to be known again by its bytes at the start of the read buffer: a server
- * answers the same questions with the same heads and the same small answers over and over, and to
- * compare words costs a tenth of reading them anew.
+ * Bytes seen before, recognised at the start of the read buffer. A server answers the same requests with the same heads
+ * and small responses, and comparing words costs a tenth of parsing them again.
  */
 
-/** Longer ones are rarely the same twice, and not worth a copy. */
+/** Longer ones rarely repeat and are not worth a copy. */
 export const KNOWN_BYTES_MAX = 1_024;
-/** Of one origin: about what the calls of one journey are answered with. */
+/** Entries per origin: about the number of distinct responses of one journey. */
 export const KNOWN_MAX = 8;
 const MISSES_MAX = 32;
 const STAND_ASIDE = 1_000;
@@ -21,7 +20,7 @@ export class KnownBytes {
     this.#bytes.set(source.subarray(0, length));
   }
 
-  /** From the end: that is where answers differ, in their lengths and their bodies. */
+  /** Compares from the end, where responses differ: in their lengths and bodies. */
   begins(source: Uint8Array, sourceWords: Uint32Array): boolean {
     const whole = this.length >>> 2;
     for (let at = this.length - 1; at >= whole << 2; at--)
@@ -32,21 +31,21 @@ export class KnownBytes {
 }
 
 /**
- * Where everything that is read differs (a request id in every head) comparing would be for nothing:
- * after a row of misses nothing is looked up for a while.
+ * Suspends lookups where every input differs, for example by a request id in every head: after a series of misses,
+ * nothing is looked up for a while.
  */
 export class StandAside {
   #misses = 0;
   #left = 0;
 
-  /** Asked once before each look-up. */
+  /** Must be read once before each lookup. */
   get standsAside(): boolean {
     if (this.#left === 0) return false;
     this.#left--;
     return true;
   }
 
-  /** Nothing is to be learnt now either. */
+  /** Nothing is added to the cache either. */
   get learnsNothing(): boolean {
     return this.#left > 0;
   }

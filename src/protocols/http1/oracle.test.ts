@@ -1,4 +1,4 @@
-/** The readers of this folder against llhttp, over generated answers; `npm run fuzz:http1` goes on. */
+/** The parsers of this folder against llhttp, over generated responses; `npm run fuzz:http1` runs longer. */
 
 import { describe, expect, it } from "vitest";
 import { Random } from "../../core/base/random.ts";
@@ -10,8 +10,8 @@ import { readAnswer } from "./testing/read-answer.ts";
 const ANSWERS = 8000;
 const ok = "HTTP/1.1 200 OK\r\n";
 
-describe("generated answers", () => {
-  it("end as llhttp says, but for the listed differences", () => {
+describe("generated responses", () => {
+  it("have the same outcome as in llhttp, except for the listed differences", () => {
     const ends = { complete: 0, broken: 0, incomplete: 0 };
     for (let i = 0; i < ANSWERS; i++) {
       const random = new Random(`oracle/${i}`);
@@ -20,11 +20,11 @@ describe("generated answers", () => {
       ends[ours.end]++;
       expect(problem, `answer ${i}: ${JSON.stringify(answer.bytes.toString("latin1"))}`).toBeNull();
     }
-    // The generator must not drift to where there is nothing to compare.
+    // The generator must not drift to a point where nothing is left to compare.
     for (const count of Object.values(ends)) expect(count).toBeGreaterThan(ANSWERS / 25);
   });
 
-  it("end the same however they are cut", () => {
+  it("have the same outcome however they are split", () => {
     for (let i = 0; i < ANSWERS / 8; i++) {
       const random = new Random(`cuts/${i}`);
       const { bytes, toHead } = generateAnswer(random);
@@ -37,7 +37,7 @@ describe("generated answers", () => {
     }
   });
 
-  it("end the same for every cut in two of one answer with everything in it", () => {
+  it("have the same outcome for every split in two of one response with all features", () => {
     const bytes = Buffer.from(
       `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${ok}Transfer-Encoding: chunked\r\nX: y\r\n\r\n` +
         '3;a="b"\r\nabc\r\n00a\r\n0123456789\r\n0\r\nX: y\r\n\r\nHTTP/1.1',

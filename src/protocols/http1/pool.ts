@@ -1,6 +1,6 @@
 /**
- * Where exchanges get their connections from: the virtual user's own ones, or a pool that all users
- * of a core share. Both also know the cookies, since those decide the bytes of a request.
+ * Provides connections for exchanges: those of the virtual user, or a pool shared by all users of a core. Both also
+ * provide the cookies, which affect the bytes of a request.
  */
 
 import { clock } from "../call.ts";
@@ -20,11 +20,11 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   readonly #session: Session;
   /** The connection that became idle last, which is nearly always the only one. */
   #idle: Http1Connection | null = null;
-  /** Those that were idle before it, by origin id; null until there are two, as most users have no list. */
+  /** Other idle connections by origin id; null until there are two, so that most users have no list. */
   #moreIdle: (Http1Connection[] | undefined)[] | null = null;
-  /** All of them, idle or not; null until the first, because many users only share those of others. */
+  /** All connections, idle or not; null until the first, because many users only use the shared pool. */
   #open: Set<Http1Connection> | null = null;
-  /** Calls of its own that want more connections at once than it may have. */
+  /** Calls of this user that wait because its connection limit is reached. */
   #waiting: CarriedExchange[] | null = null;
   readonly #shared: SharedConnections | null;
   readonly #cookies: UserCookies;
@@ -77,7 +77,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     return open >= connectionsPerOriginMax;
   }
 
-  /** A connection to this origin is free, or may be opened. */
+  /** Serves waiting calls once a connection to this origin is idle or may be opened. */
   #serveWaiting({ id }: Origin): void {
     const at = this.#waiting?.findIndex(({ message }) => message.origin.id === id) ?? -1;
     if (at < 0) return;
@@ -152,7 +152,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   }
 }
 
-/** Opens a connection at once, unless the address has to be looked up anew for it. */
+/** Opens a connection at once, unless the address has to be resolved again first. */
 function whenFresh(exchange: CarriedExchange, now: number, open: (now: number) => void): void {
   const { origin } = exchange.message;
   if (origin.stale) exchange.call.lookUp(origin, now, open);
@@ -164,7 +164,7 @@ export const http1Sessions: SessionKey<UserConnections> = {
   create: (session) => new UserConnections(session),
 };
 
-/** One pool for all virtual users of a core: at most so many connections per origin, first come first served. */
+/** One pool for all virtual users of a core: a limited number of connections per origin, first come, first served. */
 class SharedConnections {
   static readonly #pools = new Map<CallSettings, SharedConnections>();
   readonly #settings: CallSettings;
@@ -191,7 +191,7 @@ class SharedConnections {
     this.#pool(exchange.message.origin).abandon(exchange);
   }
 
-  /** Cuts off what that user has under way. */
+  /** Cancels the calls of that user. */
   leave(source: ConnectionSource): void {
     for (const pool of this.#perOrigin) pool?.leave(source);
   }
@@ -208,7 +208,7 @@ class SharedConnections {
 
 class OriginPool implements ConnectionOwner {
   readonly settings: CallSettings;
-  /** Of everybody. */
+  /** Belongs to all users. */
   readonly user = 0;
   readonly #idle: Http1Connection[] = [];
   /** Bounded by the number of virtual users: each has at most its own calls waiting. */
@@ -259,7 +259,7 @@ class OriginPool implements ConnectionOwner {
     if (next !== undefined) this.acquire(next, clock());
   }
 
-  /** The first in the queue whose user is still there. */
+  /** Returns the first queued exchange whose user is still active. */
   #nextWaiting(): CarriedExchange | undefined {
     for (const exchange of this.#waiting) {
       this.#waiting.delete(exchange);

@@ -9,13 +9,13 @@ function reader(): { readonly buffer: Buffer; readonly texts: RepeatedText } {
 }
 
 describe("RepeatedText", () => {
-  it("is the text of the bytes, whatever came before", () => {
+  it("returns the text of the bytes, whatever came before", () => {
     const { buffer, texts } = reader();
     const random = new Random("answers");
     let text = "";
     for (let i = 0; i < 20_000; i++) {
       if (text === "" || random.chance(0.3)) {
-        // Of lengths around the limits, with one letter that differs anywhere.
+        // Lengths around the limits, with one letter that differs anywhere.
         const length = random.pick([0, 1, 3, 77, 78, 80, 1_023, 1_024, 1_025, 2_000]);
         const at = random.below(Math.max(1, length));
         text = "x".repeat(at) + random.pick(["a", "b", "\xff"]) + "x".repeat(length);
@@ -26,7 +26,7 @@ describe("RepeatedText", () => {
     }
   });
 
-  it("reads elsewhere as it stands there", () => {
+  it("reads other positions unchanged", () => {
     const { buffer, texts } = reader();
     buffer.write("onetwo", 0, "latin1");
     expect(texts.of(buffer, 0, 3)).toBe("one");

@@ -1,6 +1,6 @@
 /**
- * The last small answers of an origin as the strings that they are kept as. Load on a few addresses is
- * answered with the same bytes again and again, and all responses then share a string.
+ * Caches the last small responses of an origin as strings. Load on a few addresses is answered with the same bytes
+ * repeatedly, and all those responses then share a string.
  */
 
 import { KNOWN_BYTES_MAX, KNOWN_MAX, KnownBytes, StandAside } from "./known-bytes.ts";
@@ -15,16 +15,16 @@ export class RepeatedText {
   readonly #sourceWords: Uint32Array;
   readonly #known: KnownText[] = [];
   readonly #aside = new StandAside();
-  /** The one that is forgotten next. */
+  /** Index of the next eviction. */
   #oldest = 0;
 
-  /** `words` are those of the read buffer. */
+  /** `words` is a view of the read buffer. */
   constructor(readBuffer: Buffer, words: Uint32Array) {
     this.#source = readBuffer;
     this.#sourceWords = words;
   }
 
-  /** The latin1 text of bytes[from, end). */
+  /** Returns the latin1 text of bytes[from, end). */
   of(bytes: Buffer, from: number, end: number): string {
     if (bytes !== this.#source || from !== 0 || end > KNOWN_BYTES_MAX || this.#aside.standsAside)
       return bytes.toString("latin1", from, end);

@@ -1,4 +1,4 @@
-/** Targets against real servers: TLS with an authority of its own, client certificates, proxies, hosts, DNS. */
+/** Targets against real servers: TLS with a private authority, client certificates, proxies, hosts, DNS. */
 
 import nodeHttp from "node:http";
 import nodeHttp2 from "node:http2";
@@ -68,7 +68,7 @@ interface TlsServer {
   readonly seen: readonly Seen[];
 }
 
-/** Speaks HTTP/1.1 and HTTP/2, and looks at client certificates. */
+/** Speaks HTTP/1.1 and HTTP/2, and reads client certificates. */
 async function tlsServer(demands = false): Promise<TlsServer> {
   const seen: Seen[] = [];
   const server = nodeHttp2.createSecureServer(
@@ -113,7 +113,7 @@ describe.each(versions)("TLS over $name", ({ verbs }) => {
   const get = (options: TargetOptions, own?: TestSession): Promise<Finished> =>
     once(verbs.target("https://shop.test", options).get("/"), own);
 
-  it("trusts an authority of its own and nobody else, by the name that is asked for", async () => {
+  it("trusts only the given authority, by the requested name", async () => {
     const { port, seen } = await tlsServer();
     const hosts = { "shop.test": `127.0.0.1:${port}` };
     const stranger = await get({ hosts });
@@ -129,7 +129,7 @@ describe.each(versions)("TLS over $name", ({ verbs }) => {
     expect(misnamed.record.errorKind).toBe("tls");
   });
 
-  it("asks for the server name it is told, whatever the address", async () => {
+  it("requests the configured server name, whatever the address", async () => {
     const { port, seen } = await tlsServer();
     const options = { ca: shopCertificate.cert, serverName: "shop.test" };
     const target = verbs.target(`https://127.0.0.1:${port}`, options);
@@ -138,7 +138,7 @@ describe.each(versions)("TLS over $name", ({ verbs }) => {
     expect(seen[0]?.servername).toBe("shop.test");
   });
 
-  it("checks the address that is asked for, not the machine that is connected to", async () => {
+  it("verifies the requested address, not the machine it connects to", async () => {
     const right = makeCertificate({ hosts: ["10.1.2.3"] });
     const server = https.createServer(
       { ...right, ALPNProtocols: ["h2", "http/1.1"] },
@@ -159,19 +159,19 @@ describe.each(versions)("TLS over $name", ({ verbs }) => {
     expect(await failureOf("10.1.2.4", { proxy: proxy.url })).toBe("tls");
   });
 
-  it("shows a client certificate, where one is demanded", async () => {
+  it("sends a client certificate where one is required", async () => {
     const { port, seen } = await tlsServer(true);
     const common = { hosts: { "shop.test": `127.0.0.1:${port}` }, ca: shopCertificate.cert };
     const without = await get(common);
     expect(without.record.errorKind).not.toBeNull();
-    // The server's refusal comes when the request is out, which it never reads.
+    // The server's refusal arrives when the request is sent, which it never reads.
     expect([without.record.errorKind, without.result?.sent]).toEqual(["tls", 0]);
     const shown = await get({ ...common, cert: ada.cert, key: Buffer.from(ada.key) });
     expect(shown.record.errorKind).toBeNull();
     expect(seen.map(({ client }) => client)).toEqual(["ada"]);
   });
 
-  it("shows each user's own certificate", async () => {
+  it("sends each user's own certificate", async () => {
     const { port, seen } = await tlsServer(true);
     const target = verbs.target("https://shop.test", {
       hosts: { "shop.test": `127.0.0.1:${port}` },
@@ -191,7 +191,7 @@ describe.each(versions)("TLS over $name", ({ verbs }) => {
     );
   });
 
-  it("may be left unverified, and the result says so", async () => {
+  it("can skip verification, and the result says so", async () => {
     const { port } = await tlsServer();
     const { record } = await get({ hosts: { "shop.test": `127.0.0.1:${port}` }, insecure: true });
     expect(record.errorKind).toBeNull();
@@ -200,7 +200,7 @@ describe.each(versions)("TLS over $name", ({ verbs }) => {
 });
 
 describe("a target", () => {
-  it("has a base, headers and credentials, and requests have their way", async () => {
+  it("has a base, headers and credentials, which requests override", async () => {
     const seen: nodeHttp.IncomingMessage[] = [];
     const server = nodeHttp.createServer((request, response) => {
       seen.push(request);
@@ -243,14 +243,14 @@ describe("a target", () => {
     expect(() => http.target("https://shop.test", options as TargetOptions)).toThrow(message);
   });
 
-  it("refuses what is no path", () => {
+  it("rejects an invalid path", () => {
     const shop = http.target("https://shop.test");
     expect(() => shop.get("items")).toThrow('a path that begins with "/", not "items"');
     expect(() => shop.get("https://other.test/")).toThrow("a path that begins");
     expect(() => http.target("https://shop.test/?a=1")).toThrow("has no query");
   });
 
-  it("connects from the addresses of this machine that it is told, in turn", async () => {
+  it("connects from the configured local addresses in turn", async () => {
     const { port, seen } = await tlsServer();
     const target = http.target("https://shop.test", {
       hosts: { "shop.test:443": `127.0.0.1:${port}` },
@@ -278,7 +278,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
     return { port: await listen(server), hosts };
   }
 
-  it("is asked for a tunnel to a server with TLS, with credentials, once per connection", async () => {
+  it("opens a tunnel to a TLS server, with credentials, once per connection", async () => {
     const { port, seen } = await tlsServer();
     const expected = `Basic ${Buffer.from("ada:p@ss").toString("base64")}`;
     const proxy = await startProxy({ to: port, credentials: expected });
@@ -297,7 +297,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
     expect(seen.map(({ host }) => host)).toEqual(["shop.test", "shop.test", "shop.test"]);
   });
 
-  it("hands on requests without TLS", async () => {
+  it("forwards requests without TLS", async () => {
     const { hosts, port } = await plainServer();
     const proxy = await startProxy({ to: port });
     closers.push(proxy.close);
@@ -313,7 +313,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
     expect(hosts).toEqual(["shop.test:81", "shop.test:81"]);
   });
 
-  it("that refuses is named as what it is", async () => {
+  it("that refuses is named in the error", async () => {
     const { port } = await tlsServer();
     const proxy = await startProxy({ to: port, credentials: "Basic other" });
     closers.push(proxy.close);
@@ -353,7 +353,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
     expect(proxy.asked).toHaveLength(1);
   });
 
-  it("ends in silence when the user ends before the tunnel is open", async () => {
+  it("ends silently when the user stops before the tunnel is open", async () => {
     const silent = await listen(nodeHttp.createServer());
     const own = session();
     let heard = false;
@@ -371,7 +371,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
 });
 
 describe("a WebSocket", () => {
-  it("goes through the environment's proxy by a tunnel", async () => {
+  it("uses a tunnel through the environment's proxy", async () => {
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
     await new Promise((resolve) => server.once("listening", resolve));
     closers.push(() => server.close());
@@ -386,7 +386,7 @@ describe("a WebSocket", () => {
 });
 
 describe.each(versions)("names for $name", ({ name, verbs }) => {
-  /** The same port on several addresses of loopback; each says which one it is. */
+  /** The same port on several loopback addresses; each names itself. */
   async function several(addresses: readonly string[]): Promise<{ port: number; hits: string[] }> {
     const hits: string[] = [];
     let port = 0;
@@ -407,7 +407,7 @@ describe.each(versions)("names for $name", ({ name, verbs }) => {
     return { port, hits };
   }
 
-  it("of a list of hosts are taken in turn, by each new connection", async () => {
+  it("of a list of hosts are rotated by each new connection", async () => {
     const { hits, port } = await several(["127.0.0.1", "127.0.0.2"]);
     const target = verbs.target("http://shop.test", {
       hosts: { "shop.test": [`127.0.0.1:${port}`, `127.0.0.2:${port}`] },
@@ -417,7 +417,7 @@ describe.each(versions)("names for $name", ({ name, verbs }) => {
     expect(hits).toEqual(["127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2"]);
   });
 
-  it("are looked up once, or anew for a connection after their time, or by each user (OPT-4)", async () => {
+  it("are resolved once, again after their TTL, or by each user (OPT-4)", async () => {
     const { hits, port } = await several(["127.0.0.1", "127.0.0.2"]);
     let addresses = ["127.0.0.1", "127.0.0.2"];
     const dns = await startDnsServer(() => addresses);
@@ -444,7 +444,7 @@ describe.each(versions)("names for $name", ({ name, verbs }) => {
     expect(hits).toEqual(["127.0.0.2"]);
   });
 
-  it("that nobody knows fail as dns", async () => {
+  it("that cannot be resolved fail as dns", async () => {
     const dns = await startDnsServer(() => []);
     closers.push(dns.close);
     const target = verbs.target("http://shop.test", { dns: { servers: [dns.address] } });

@@ -1,4 +1,4 @@
-/** Bodies on the way to real servers, by HTTP/1.1 and HTTP/2: files, forms, streams, early answers. */
+/** Uploads to real servers, over HTTP/1.1 and HTTP/2: files, forms, streams, early responses. */
 
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -45,8 +45,8 @@ function collect(request: IncomingMessage | nodeHttp2.Http2ServerRequest, done: 
 type Answer = ServerResponse | nodeHttp2.Http2ServerResponse;
 
 /**
- * /early answers before it has read, /unread never reads, /hang-up closes the connection, /again
- * redirects with 307, everything else says ok.
+ * /early answers before it has read, /unread never reads, /hang-up closes the connection, /again redirects with 307,
+ * everything else answers ok.
  */
 function onRequest(
   request: IncomingMessage | nodeHttp2.Http2ServerRequest,
@@ -118,7 +118,7 @@ afterEach(() => {
 });
 
 describe.each(versions)("$name", ({ client, server, verbs }) => {
-  it("streams a long file again and again with its length", async () => {
+  it("streams a long file repeatedly with its length", async () => {
     const url = await listen(server());
     const send = await runner(verbs.post(url, { body: file(join(folder, "long.bin")) }), session());
     for (let i = 0; i < 3; i++) {
@@ -177,7 +177,7 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     expect(received[0]?.headers["content-length"]).toBeUndefined();
   });
 
-  it("takes the length of a stream from the header that names it", async () => {
+  it("takes the length of a stream from its header", async () => {
     const url = await listen(server());
     const options = { headers: { "content-length": 5 }, body: new Blob(["12345"]).stream() };
     await client(session()).post(url, options);
@@ -186,7 +186,7 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     expect(received[0]?.body.toString()).toBe("12345");
   });
 
-  it("says so when a stream would have to be read twice: redirect, second iteration", async () => {
+  it("reports a stream that would have to be read twice: redirect, second iteration", async () => {
     const url = await listen(server());
     const user = client(session({ redirectsMax: 3 }));
     const redirected = await user.post(`${url}/again`, { body: new Blob(["x"]).stream() });
@@ -202,17 +202,17 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     expect(result?.error).toContain("cannot be sent again");
   });
 
-  it("follows a redirect with a body that can be read again", async () => {
+  it("follows a redirect with a replayable body", async () => {
     const url = await listen(server());
     const user = client(session({ redirectsMax: 3 }));
     const answer = await user.post(`${url}/again`, { body: new Blob([long]) });
     expect([answer.errorKind, answer.status]).toEqual([null, 200]);
-    // Nothing of a stream that an earlier test cut off.
+    // Ignores parts of a stream that an earlier test cut off.
     const whole = received.filter(({ length }) => length > 0);
     expect(whole.map(({ hash }) => hash)).toEqual([longHash, longHash]);
   });
 
-  it("stops sending when the answer comes first, and does not use that connection again", async () => {
+  it("stops sending when the response arrives first, and does not reuse that connection", async () => {
     const url = await listen(server());
     const user = client(session());
     let asked = 0;
@@ -232,7 +232,7 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     expect(asked - before).toBeLessThan(3);
   });
 
-  it("fails the call, not the run, when the source breaks or has another length", async () => {
+  it("fails the call, not the run, when the source fails or has another length", async () => {
     const url = await listen(server());
     const user = client(session());
     const broken = await user.post(url, {
@@ -258,7 +258,7 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     expect((await user.post(url, { body: "well" })).status).toBe(200);
   });
 
-  it("lets go of the source when the call times out, or the server hangs up", async () => {
+  it("releases the source when the call times out or the server hangs up", async () => {
     const url = await listen(server());
     const user = client(session());
     let [begun, ended] = [false, false];
@@ -270,7 +270,7 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
         ended = true;
       }
     };
-    // On a busy machine a call may time out before its connection is open, and the source is begun.
+    // On a busy machine a call may time out before its connection is open and the source is started.
     for (let timeout = 100; !begun; timeout *= 2) {
       const late = await user.post(`${url}/unread`, { timeout, body: endless() });
       expect(late.errorKind).toBe("timeout");
@@ -282,7 +282,7 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     expect((await user.post(url, { body: "well" })).status).toBe(200);
   });
 
-  it("lets go of streams that it never began to read, because nobody answered", async () => {
+  it("releases streams that it never started to read, because the server was unreachable", async () => {
     const unused = server();
     const url = await listen(unused);
     await new Promise<void>((resolve) => unused.close(() => resolve()));
@@ -300,7 +300,7 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     expect(cancelled).toBe(true);
   });
 
-  it("ends in silence when the user ends in the middle of an upload", async () => {
+  it("ends silently when the user stops during an upload", async () => {
     const url = await listen(server());
     const own = session();
     let pieces = 0;
@@ -352,7 +352,7 @@ describe("a body larger than memory allows", () => {
     })();
     const answer = await new HttpClient(session()).post(url, { body });
     expect([answer.status, got]).toEqual([200, TOTAL]);
-    // What lies in between: one piece with us, and the buffers of the two sockets.
+    // In transit: one piece here, and the buffers of the two sockets.
     expect(most).toBeLessThan(32 * 1024 * 1024);
   });
 });

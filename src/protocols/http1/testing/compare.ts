@@ -1,17 +1,16 @@
 /**
- * What ours and llhttp's word on the same answer must have in common.
+ * \n Compares our outcome with llhttp's for the same response.
  *
- * Both complete: same status, same body, same end, and ours never keeps a connection that llhttp
- * would close. Only one complete: for a reason listed here. When neither gets to the end, it is free
- * whether the answer is called broken or incomplete: we judge a head when it has ended, llhttp while
- * it comes.
+ * Both complete: same status, same body, same end, and ours never keeps a connection that llhttp would close. Only one
+ * complete: for a reason listed here. When neither completes, the response may be called malformed or incomplete: we
+ * check a head when it has ended, llhttp while it arrives.
  */
 
 import type { GeneratedAnswer } from "./generate.ts";
 import { readWithLlhttp } from "./llhttp.ts";
 import { type AnswerRead, readAnswer } from "./read-answer.ts";
 
-/** Our problem → where llhttp takes the answer, and why we do not. */
+/** Our problem → where llhttp accepts the response, and why we do not. */
 export const STRICTER: ReadonlyMap<string, string> = new Map([
   [
     "the status line is not HTTP/1.x",
@@ -28,7 +27,7 @@ export const STRICTER: ReadonlyMap<string, string> = new Map([
   ["a chunk extension holds a control character", "llhttp takes DEL inside a quoted value"],
 ]);
 
-/** llhttp's problem, by its beginning → where we take the answer, and why. */
+/** Prefix of llhttp's problem → where we accept the response, and why. */
 export const LOOSER: ReadonlyMap<string, string> = new Map([
   [
     "Invalid character in chunk extensions",
@@ -37,13 +36,13 @@ export const LOOSER: ReadonlyMap<string, string> = new Map([
   ["Data after `Connection: close`", "llhttp takes an interim answer of HTTP/1.0 as the last one"],
 ]);
 
-/** A tab behind a value is white space (RFC 9110 §5.5); llhttp takes it as a part of these two. */
+/** A tab after a value is white space (RFC 9110 §5.5); llhttp treats it as part of these two. */
 const TAB_BEHIND_FRAMING = /^(content-length|transfer-encoding):[^\r\n]*\t[ \t]*\r$/im;
 
 interface Comparison {
   readonly ours: AnswerRead;
   readonly theirs: AnswerRead;
-  /** Null when the two agree as far as they must; else what is wrong. */
+  /** Null when the two agree as far as required; otherwise the difference. */
   readonly problem: string | null;
 }
 
@@ -68,7 +67,7 @@ function disagreement(ours: AnswerRead, theirs: AnswerRead, toHead: boolean): st
   if (ours.status !== theirs.status) return `status ${ours.status}, llhttp ${theirs.status}`;
   if (ours.body !== theirs.body) return "different bodies";
   if (ours.taken !== theirs.taken) return `ends at ${ours.taken}, llhttp at ${theirs.taken}`;
-  // An answer to HEAD has no body whatever its headers say; llhttp is unsure and closes.
+  // A response to HEAD never has a body; llhttp is unsure and closes.
   if (ours.keepAlive && !theirs.keepAlive && !toHead)
     return "ours keeps a connection that llhttp closes";
   return null;

@@ -1,6 +1,6 @@
 /**
- * Answers for the parser to read: proper ones, proper ones with damage, lines that have fooled
- * parsers before, and noise. Everything follows from the seed.
+ * Generates responses for the parser: valid ones, damaged ones, lines that have fooled parsers before, and noise.
+ * Everything is derived from the seed.
  */
 
 import type { Random } from "../../../core/base/random.ts";
@@ -19,7 +19,7 @@ export function generateAnswer(random: Random): GeneratedAnswer {
   return { bytes: roll < 0.45 ? damage(random, proper) : proper, toHead };
 }
 
-/** Cuts at random places; an empty piece now and then. */
+/** Splits at random positions, with an occasional empty piece. */
 export function cut(random: Random, bytes: Buffer): readonly Buffer[] {
   const pieces: Buffer[] = [];
   let at = 0;
@@ -68,7 +68,7 @@ function plainHeader(random: Random): string {
   return `${name}:${random.pick(["", " ", "\t", "  "])}${value}`;
 }
 
-/** Adds the framing header to `lines`, and gives the bytes behind the head. */
+/** Adds the framing header to `lines`, and returns the bytes after the head. */
 function framedBody(random: Random, lines: string[]): Buffer {
   const content = noise(random, random.chance(0.1) ? random.below(2000) : random.below(12));
   const roll = random.float();

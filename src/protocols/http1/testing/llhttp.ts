@@ -1,6 +1,6 @@
 /**
- * llhttp, the parser of Node and undici, as the oracle: its WebAssembly build is taken out of the
- * undici package and driven byte for byte like ours.
+ * llhttp, the parser of Node and undici, as the oracle: its WebAssembly build is extracted from the undici package and
+ * driven byte for byte like ours.
  */
 
 import { createRequire } from "node:module";
@@ -20,13 +20,13 @@ interface Exports {
   free(pointer: number): void;
 }
 
-/** The part of WebAssembly that we need; Node's types leave it to those of the browser. */
+/** The required part of WebAssembly, which Node's types leave to those of the browser. */
 interface WebAssemblyHost {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
 }
 
-/** What one parse has seen; the callbacks below fill it. */
+/** State of one parse, filled by the callbacks below. */
 const seen = { toHead: false, status: 0, keepAlive: false, complete: false, body: [] as Buffer[] };
 
 const RESPONSE = 2;
@@ -62,7 +62,7 @@ function load(): Exports {
   return instance.exports as Exports;
 }
 
-/** llhttp's word on one answer; the connection closes behind the last piece. */
+/** Parses one response with llhttp; the connection closes after the last piece. */
 export function readWithLlhttp(pieces: readonly Buffer[], toHead: boolean): AnswerRead {
   Object.assign(seen, { toHead, status: 0, keepAlive: false, complete: false, body: [] });
   const parser = llhttp.llhttp_alloc(RESPONSE);

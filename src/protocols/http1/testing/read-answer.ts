@@ -1,7 +1,7 @@
 /**
- * The readers of this folder put together over pieces of any size, without a socket: what tests and
- * the fuzzer compare with llhttp. Keeps to the same order as a connection does: interim answers are
- * skipped, the body is read by its kind, and bytes behind the end are left alone.
+ * The parsers of this folder combined over pieces of any size, without a socket, for tests and the fuzzer to compare
+ * with llhttp. Follows the order of a connection: interim responses are skipped, the body is read by its kind, and
+ * bytes after the end are left unread.
  */
 
 import { ChunkedReader } from "../chunked.ts";
@@ -22,12 +22,12 @@ export interface AnswerRead {
   readonly status: number;
   readonly body: string;
   readonly keepAlive: boolean;
-  /** Bytes up to the end of the answer; 0 unless complete. */
+  /** Bytes up to the end of the response; 0 unless complete. */
   readonly taken: number;
   readonly problem: string | null;
 }
 
-/** Reads one answer; the connection closes behind the last piece. */
+/** Reads one response; the connection closes after the last piece. */
 export function readAnswer(pieces: readonly Buffer[], toHead: boolean): AnswerRead {
   const reader = new AnswerReader(toHead);
   for (const piece of pieces) {
@@ -57,7 +57,7 @@ class AnswerReader {
     if (this.#inBody) return this.#feedBody(piece, 0);
     const before = this.#pending.length;
     const buffer = Buffer.concat([this.#pending, piece]);
-    // As a connection does it: a head in pieces is parsed again only when it is whole.
+    // Like a connection, parse a split head again only when it is complete.
     if (before > 0 && findHeadEnd(buffer, 0, Math.max(0, before - 3), buffer.length) < 0)
       return this.#keep(buffer, before);
     let start = 0;

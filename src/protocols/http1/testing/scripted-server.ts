@@ -1,4 +1,4 @@
-/** A server whose answers a test writes byte by byte; it remembers what it was asked. */
+/** A server whose responses a test writes byte by byte; it records the requests. */
 
 import net from "node:net";
 
@@ -8,7 +8,7 @@ interface ScriptedRequest {
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
-  /** Number of the connection it came on, from 0. */
+  /** Number of its connection, from 0. */
   readonly connection: number;
 }
 
@@ -17,7 +17,7 @@ export interface ScriptedServer {
   readonly port: number;
   readonly requests: readonly ScriptedRequest[];
   connections(): number;
-  /** Connections that are open now. */
+  /** Number of open connections. */
   open(): number;
   close(): Promise<void>;
 }
