@@ -1,11 +1,11 @@
 /**
- * HTTP/2 as users write it: the same verbs and options as `http`, over one connection that carries
- * many requests at once.
+ * \n HTTP/2, as users write it: the same verbs and options as `http`, over one connection that carries many concurrent
+ * requests.
  *
  *   step("home", http2.get("https://…"))             a prepared request
  *   step("home", ({ http2 }) => http2.get("https://…"))
  *
- * https:// is agreed on by ALPN; http:// speaks HTTP/2 from the first byte (prior knowledge).
+ * https:// is negotiated by ALPN; http:// uses HTTP/2 from the first byte (prior knowledge).
  */
 
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
@@ -36,7 +36,7 @@ declare module "../http/verbs.ts" {
   }
 }
 
-/** A described request: its header block is made once. `Body` is what `json()` of its answer gives. */
+/** A described request: its header block is encoded once. `Body` is the type of `json()` of its response. */
 export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<Body>> {
   declare readonly resultType?: Http2Response<Body>;
   readonly protocol = HTTP2.protocol;
@@ -88,7 +88,7 @@ export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<
 
 const plainRequests = new PlainRequests(HTTP2);
 
-/** One virtual user's client, for use inside functions. */
+/** Client of one virtual user, for use inside functions. */
 export class Http2Client extends HttpVerbs<"http2Answer"> {
   readonly #calls: ClientCalls<Http2Head, Http2Response>;
 
@@ -126,9 +126,9 @@ class PreparedVerbs extends HttpVerbs<"http2"> {
     return Http2Request.of<Body>(method, target, options);
   }
 
-  /** What all requests to one server have in common: base address, headers, TLS, proxy. */
+  /** Common options of all requests to one server: base address, headers, TLS, proxy. */
   target(base: string, options?: TargetOptions): HttpTarget<"http2">;
-  /** Typed by what `hyperscale types` wrote of an OpenAPI document. */
+  /** Typed by the output of `hyperscale types` for an OpenAPI document. */
   target<Paths extends object>(
     base: string,
     options?: TargetOptions,

@@ -1,15 +1,14 @@
 /**
- * One HTTP/2 connection: the socket, and the session that speaks over it once it is open. Connecting and
- * TLS are measured apart.
+ * \n One HTTP/2 connection: the socket, and the session on top of it once it is open. Connecting and TLS are measured
+ * separately.
  *
  *   connecting ──▶ open ──GOAWAY, time-out──▶ retired ──last stream ends──▶ closed
  *
- * Over TLS the protocol is agreed on by ALPN; without TLS the server must know (h2c with prior
- * knowledge). Retired connections finish what they carry and take nothing new.
+ * Over TLS the protocol is negotiated by ALPN; without TLS the server must support prior knowledge (h2c). Retired
+ * connections finish their streams and accept no new ones.
  *
- * Wire bytes are those of the socket. Whoever ends takes its own payload and an even share of the
- * rest that nobody took yet, so sums over calls are exact, and single values good guesses where
- * streams overlap.
+ * Wire bytes are those of the socket. A call that finishes is charged its own payload and an even share of the rest
+ * that is not charged yet, so sums over calls are exact, and single values are good estimates where streams overlap.
  */
 
 import type net from "node:net";
@@ -25,15 +24,15 @@ import { READ_BUFFER_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
 import { Http2Session, type SessionOwner } from "./session.ts";
 import { WireShare } from "./wire-share.ts";
 
-/** A call as the connection that carries it, or that it waits for, sees it. */
+/** A call as seen by the connection that carries it, or that it waits for. */
 export interface CarriedStream {
   readonly call: MeasuredCall;
-  /** Content so far, without framing. */
+  /** Content received so far, without framing. */
   readonly payloadIn: number;
   readonly payloadOut: number;
-  /** May send now. */
+  /** The call may send now. */
   opened(session: Http2Session, now: number): void;
-  /** The connection ended before it could send. */
+  /** The connection closed before the call could send. */
   connectionFailed(failure: Failure, now: number): void;
 }
 
@@ -41,27 +40,27 @@ export interface Http2ConnectionOwner {
   gone(connection: Http2Connection): void;
 }
 
-/** All connections of a core read into one buffer, and are done with it before the next one reads. */
+/** Shared by all connections of a core; each is done with it before the next one reads. */
 const readBuffer = Buffer.allocUnsafe(READ_BUFFER_BYTES);
 
 export class Http2Connection implements SessionOwner {
   readonly origin: Origin;
-  /** Streams under way and calls that wait for the connection to open. */
+  /** Streams in flight and calls that wait for the connection to open. */
   active = 0;
-  /** Streams under way. */
+  /** Streams in flight. */
   #open = 0;
   readonly #owner: Http2ConnectionOwner;
   readonly #startedAt: number;
-  /** To the proxy, as long as its tunnel is not open. */
+  /** Socket to the proxy until its tunnel is open. */
   #socket: net.Socket;
   #session: Http2Session | null = null;
-  /** Calls that wait for the connection, for the server's word on how many streams it allows, or for one of them. */
+  /** Calls that wait for the connection, for the server's stream limit, or for a free stream. */
   readonly #waiting = new Set<CarriedStream>();
   #settingsKnown = false;
   #retired = false;
   #closed = false;
   #tcpConnectedAt = 0;
-  /** Bytes of the wire, or within TLS. Asking the socket would cost more than counting. */
+  /** Bytes on the wire, or within TLS. Querying the socket would cost more than counting. */
   #read = 0;
   #written = 0;
   readonly #in = new WireShare();
@@ -79,12 +78,12 @@ export class Http2Connection implements SessionOwner {
     return this.#session !== null;
   }
 
-  /** Takes new streams. */
+  /** Accepts new streams. */
   get usable(): boolean {
     return !this.#retired && !this.#closed;
   }
 
-  /** How many streams may be under way at once. */
+  /** Maximum number of concurrent streams. */
   get capacity(): number {
     return Math.min(
       this.#session?.streamsMax ?? STREAMS_PER_CONNECTION_MAX,
@@ -96,7 +95,7 @@ export class Http2Connection implements SessionOwner {
     return this.#read;
   }
 
-  /** Puts a call on this connection, now or as soon as it is open. */
+  /** Adds a call to this connection; it is sent now or as soon as the connection is open. */
   add(stream: CarriedStream, now: number): void {
     this.active++;
     this.#out.payload(stream.payloadOut);
@@ -110,12 +109,12 @@ export class Http2Connection implements SessionOwner {
     if (!this.#settingsKnown) stream.call.connecting(now);
   }
 
-  /** Until the server's settings are here, more than one stream might be refused for being too many. */
+  /** Until the server's settings arrive, a second stream might exceed its limit. */
   #mayOpen(): boolean {
     return this.#open < (this.#settingsKnown ? this.capacity : 1);
   }
 
-  /** The call has ended, or has given up. */
+  /** The call has finished or was abandoned. */
   remove(stream: CarriedStream): void {
     if (!this.#waiting.delete(stream)) this.#open--;
     const { active } = this;
@@ -126,17 +125,17 @@ export class Http2Connection implements SessionOwner {
     else if (this.#waiting.size > 0) this.#openWaiting();
   }
 
-  /** So many bytes of content came for one of the streams. */
+  /** Accounts content bytes received for one of the streams. */
   received(bytes: number): void {
     this.#in.payload(bytes);
   }
 
-  /** So many bytes of an upload went out that `payloadOut` did not name when the call was added. */
+  /** Accounts upload bytes that `payloadOut` did not include when the call was added. */
   sent(bytes: number): void {
     this.#out.payload(bytes);
   }
 
-  /** Takes no new streams; closes when the last one has ended. */
+  /** Accepts no new streams; closes after the last one. */
   retire(): void {
     this.#retired = true;
     if (this.active === 0) this.close();
@@ -172,9 +171,9 @@ export class Http2Connection implements SessionOwner {
       tunnelOpen: (tunnel) => {
         this.#tcpConnectedAt = clock();
         this.#socket = this.#listen(secure(tunnel, this.origin, options));
-        // Node reads into our buffer only where the socket is its own.
+        // Node supports `onread` only for sockets that it opened itself.
         this.#socket.on("data", (piece: Buffer) => this.#receive(piece, piece.length));
-        // It may hold what a server said at once, and is paused then.
+        // The socket is paused, and may contain bytes that the server sent first.
         this.#socket.resume();
         if (!this.origin.secure) this.#secured();
       },
@@ -254,7 +253,7 @@ export class Http2Connection implements SessionOwner {
     else this.#fail(CLOSED);
   }
 
-  /** Ends the connection with everything that it carries or that waits for it. */
+  /** Closes the connection and fails all calls on it or waiting for it. */
   #fail(failure: Failure): void {
     this.#retired = true;
     const waiting = [...this.#waiting];

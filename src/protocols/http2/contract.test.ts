@@ -41,7 +41,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** Sends its settings, then calls back for each request. */
+/** Sends its settings, then invokes the callback for each request. */
 function listenFrames(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     let pending = Buffer.alloc(0);
@@ -62,7 +62,7 @@ function listenFrames(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
 }
 
 const OK = Buffer.from([0x88]);
-/** A header of 4,000 bytes that is not to be remembered. */
+/** A header of 4,000 bytes that is not added to the table. */
 const LONG_HEADER = Buffer.concat([
   Buffer.from([0x00, 0x01, 0x78, 0x7f, 0xa1, 0x1e]),
   Buffer.alloc(4_000, "x"),
@@ -73,7 +73,7 @@ describeContract({
   name: "http2",
   calls: (port) => ({
     success: http2.get(`http://127.0.0.1:${port}/`),
-    // What HTTP refuses has a kind of its own: http2.test.ts.
+    // Error statuses of HTTP have their own kind; see http2.test.ts.
     refused: null,
   }),
   real: { start: startNode, absent: "", users: 1_000 },
@@ -84,7 +84,7 @@ describeContract({
     half: Buffer.concat([frame(HEADERS, 4, 1, OK), frame(0, 0, 1, Buffer.from("half"))]),
     rubbish: [
       Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"),
-      // DATA before HEADERS, of no stream, too long; settings of a stream, of an odd length; a broken header block.
+      // DATA before HEADERS, on stream 0, too long; settings on a stream, of an odd length; a malformed header block.
       frame(0, 0, 1, Buffer.from("early")),
       frame(0, 0, 0, NOTHING),
       frame(0, 0, 1, Buffer.alloc(20_000)),
@@ -93,7 +93,7 @@ describeContract({
       frame(HEADERS, 4, 1, Buffer.of(0xff, 0xff, 0xff, 0xff, 0xff)),
       frame(CONTINUATION, 4, 1, OK),
     ],
-    // A head: bodies that nobody reads may have any length.
+    // A head: bodies that are not kept may have any length.
     oversize: Buffer.concat([
       frame(HEADERS, 0, 1, OK),
       ...Array.from({ length: 100 }, () => frame(CONTINUATION, 0, 1, LONG_HEADER)),

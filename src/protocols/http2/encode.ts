@@ -1,4 +1,4 @@
-/** A composed request as HTTP/2 sends it: fields with lower-case names, put together once. (OPT-8) */
+/** Encodes a composed request for HTTP/2: fields with lower-case names, built once. (OPT-8) */
 
 import type { Encode } from "../http/message.ts";
 import { type ComposedRequest, namesHeader } from "../http/request.ts";
@@ -23,7 +23,7 @@ export class Http2Head implements RequestHead {
     this.isHead = head.isHead;
   }
 
-  /** For people. */
+  /** Human-readable. */
   toString(): string {
     const { pseudo, rest } = this.constant;
     const added = [

@@ -1,6 +1,6 @@
 /**
- * One request and its answer as a stream of an HTTP/2 connection. Like the exchange of HTTP/1.1 it is
- * bound to its virtual user and started again and again.
+ * One request and its response as a stream of an HTTP/2 connection. Like the HTTP/1.1 exchange, it is bound to its
+ * virtual user and started repeatedly.
  */
 
 import { type CallOwner, clock, MeasuredCall } from "../call.ts";
@@ -53,7 +53,7 @@ class Http2Exchange
   #connection: Http2Connection | null = null;
   #session: Http2Session | null = null;
   #stream: Http2Stream | null = null;
-  /** Bytes the connection had read when the stream began: silence since then makes it suspect. */
+  /** Bytes that the connection had read when the stream began; silence since then makes it suspect. */
   #readAtStart = 0;
   #headers: HeaderList | null = null;
   #body: BodyCollector | null = null;
@@ -87,7 +87,7 @@ class Http2Exchange
   }
 
   start(now: number): void {
-    // A function that goes on after its virtual user has ended makes no more load.
+    // A function that continues after its virtual user has stopped generates no more load.
     if (this.#user.closed) return;
     this.#redirectsLeft = this.#first.redirectsMax;
     this.#retriesLeft = UNSEEN_RETRIES_MAX;
@@ -101,7 +101,7 @@ class Http2Exchange
     this.#headers = null;
     this.#body = null;
     this.payloadIn = 0;
-    // An upload counts as it goes.
+    // An upload is counted as it is sent.
     this.payloadOut = message.upload === null ? (message.source.body?.length ?? 0) : 0;
     if (message.origin.address !== undefined) this.#connect(now);
     else this.call.lookUp(message.origin, now, (later) => this.#connect(later));
@@ -164,7 +164,7 @@ class Http2Exchange
           ? "no answer"
           : "no complete answer";
     const silent = connection !== null && connection.bytesRead === this.#readAtStart;
-    // Whoever has not sent a byte since may be gone for good: the next call gets another connection.
+    // A peer that has sent nothing since may be dead: the next call gets another connection.
     if (silent || connection?.open === false) connection?.retire();
     this.#leave();
     return missing;
@@ -203,7 +203,7 @@ class Http2Exchange
   }
 
   resume(): void {
-    // Its user may be gone by now.
+    // The virtual user may have stopped by now.
     if (this.call.underWay) this.#complete(this.call.endedAt);
   }
 
@@ -239,7 +239,7 @@ class Http2Exchange
     this.connectionFailed(failure, clock());
   }
 
-  /** The connection takes no new stream: it is closing, or has used up its stream numbers. */
+  /** The connection accepts no new stream: it is closing, or has used up its stream ids. */
   #notSent(): void {
     this.#connection?.retire();
     this.#leave();
@@ -249,13 +249,13 @@ class Http2Exchange
     } else this.call.fail("reset", "the connection took no further request", clock());
   }
 
-  /** The same call goes on with another stream. */
+  /** Continues the same call on another stream. */
   #again(message: Message, now: number): void {
     this.call.again(message.timeouts);
     this.#send(message, now);
   }
 
-  /** Lets go of stream and connection, so that nothing they do later can be heard as a second end. */
+  /** Detaches from stream and connection, so that their later events cannot finish the call twice. */
   #leave(): void {
     const stream = this.#stream;
     const session = this.#session;

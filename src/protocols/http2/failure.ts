@@ -1,4 +1,4 @@
-/** What went wrong with a stream or a connection of HTTP/2, as one of our kinds. */
+/** Maps failures of HTTP/2 streams and connections to error kinds. */
 
 import { errorText } from "../../core/base/error-text.ts";
 import { type ErrorKind, errorCode, type Failure, kindOfSocketError } from "../errors.ts";
@@ -35,7 +35,7 @@ function kindOfCode(code: number): ErrorKind {
     case frames.CANCEL:
     case frames.CONNECT_ERROR:
       return "reset";
-    // The server could have answered and did not want to.
+    // The server could have answered and refused to.
     case frames.REFUSED_STREAM:
     case frames.ENHANCE_YOUR_CALM:
       return "refused";
@@ -46,7 +46,7 @@ function kindOfCode(code: number): ErrorKind {
   }
 }
 
-/** A stream that the server has reset. */
+/** Failure of a stream that the server has reset. */
 export function resetFailure(code: number): Failure {
   return { kind: kindOfCode(code), text: `the stream was reset with ${nameOfCode(code)}` };
 }
@@ -57,7 +57,7 @@ export function goawayFailure(code: number): Failure {
   return { kind: kindOfCode(code), text: `the server closed with GOAWAY ${nameOfCode(code)}` };
 }
 
-/** An error of the socket, or of TLS. */
+/** Failure of the socket or of TLS. */
 export function connectionFailure(error: unknown, duringTls: boolean): Failure {
   if (errorCode(error)?.includes("NO_APPLICATION_PROTOCOL"))
     return { kind: "protocol", text: NO_HTTP2 };

@@ -1,6 +1,6 @@
 /**
- * Cuts what a server sends into frames. Content goes on as it comes; every other payload is handed over
- * whole, from the read buffer itself where all of it is there, and is done with when the call returns.
+ * Splits received bytes into frames. Content is passed on as it arrives; every other payload is delivered whole, from
+ * the read buffer itself where it is complete, and must be processed before the callback returns.
  */
 
 import { DATA, FRAME_HEAD_BYTES, PADDED } from "./frames.ts";
@@ -14,11 +14,11 @@ export interface FrameHead {
 }
 
 export interface FrameListener {
-  /** Before anything of its payload; false to stop reading: the connection is over. */
+  /** Called before any of the payload; returns false to stop reading because the connection is over. */
   frameBegins(head: FrameHead): boolean;
-  /** bytes[from, end) is a part of the content of the DATA frame that began. */
+  /** bytes[from, end) is part of the content of the current DATA frame. */
   content(head: FrameHead, bytes: Buffer, from: number, end: number): boolean;
-  /** All of the payload of a frame. */
+  /** Complete payload of a frame. */
   frameCame(head: FrameHead, bytes: Buffer, from: number, end: number): boolean;
   frameTooLong(length: number): void;
 }
@@ -33,10 +33,10 @@ interface MutableHead {
 export class FrameReader {
   readonly #listener: FrameListener;
   readonly #head: MutableHead = { type: 0, flags: 0, stream: 0, length: 0 };
-  /** Beginning of a frame's head, or of a payload, that the rest has not come of yet. */
+  /** Beginning of a frame head or payload that is not complete yet. */
   #begun: Buffer | null = null;
   #begunBytes = 0;
-  /** Bytes of payload that are still to come; -1 between frames. */
+  /** Remaining bytes of the payload; -1 between frames. */
   #left = -1;
   #streamed = false;
 
@@ -60,7 +60,7 @@ export class FrameReader {
     }
   }
 
-  /** Gives the place behind the head; `#left` stays -1 when all of it is not there yet. */
+  /** Returns the index after the head; `#left` stays -1 while the head is incomplete. */
   #readHead(bytes: Buffer, at: number, end: number): number {
     if (this.#begunBytes === 0 && end - at >= FRAME_HEAD_BYTES) {
       this.#setHead(bytes, at);
@@ -93,7 +93,7 @@ export class FrameReader {
       this.#listener.frameTooLong(head.length);
       return false;
     }
-    // Padding stands at both ends of a payload, and nobody pads but to hide lengths: taken as a whole.
+    // Padding is at both ends of a payload and rare; deliver such frames whole.
     this.#streamed = head.type === DATA && (head.flags & PADDED) === 0;
     return this.#listener.frameBegins(head);
   }

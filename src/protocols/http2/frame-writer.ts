@@ -1,6 +1,6 @@
 /**
- * What a client sends: header blocks, and content as far as the server's windows and the socket take it.
- * Everything that is sent in one turn of the loop goes out in one write.
+ * Sends header blocks, and content as far as the server's windows and the socket allow. Everything that is sent in one
+ * turn of the loop is combined into one write.
  */
 
 import { type Deferred, turn } from "../net/turn.ts";
@@ -21,23 +21,23 @@ export interface RequestHead {
 }
 
 export interface FrameCarrier {
-  /** False when the socket has enough for now; `resume` is called when it wants more. */
+  /** Returns false when the socket's buffer is full; `resume` is called when it drains. */
   write(bytes: Buffer): boolean;
 }
 
-/** Frames of an upload that wait for the end of the turn, before the socket is asked how it is. */
+/** Frames of an upload to buffer until the end of the turn, before the socket's backpressure is checked. */
 const FLUSH_FRAMES = 8;
 
 export class FrameWriter {
-  /** What may be sent on all streams together. */
+  /** Send window of the connection. */
   window = f.FIRST_WINDOW_BYTES;
-  /** What may be sent on a new stream. */
+  /** Initial send window of a new stream. */
   firstStreamWindow = f.FIRST_WINDOW_BYTES;
-  /** Content was sent since the last look. */
+  /** Content was sent since the last check. */
   progressed = false;
   readonly #carrier: FrameCarrier;
   readonly #encoder = new HpackEncoder();
-  /** Have content to send, and no room for it. */
+  /** Streams with content to send but no window. */
   readonly #blocked = new Set<Http2Stream>();
   #out: Buffer[] = [];
   #held = false;
@@ -63,7 +63,7 @@ export class FrameWriter {
     else process.nextTick(this.#flushing.resume);
   }
 
-  /** What is sent from now on waits for `release`. */
+  /** Buffers everything until `release`. */
   hold(): void {
     this.#held = true;
   }
@@ -82,7 +82,7 @@ export class FrameWriter {
     if (!this.#carrier.write(bytes)) this.#full = true;
   }
 
-  /** The socket takes more. */
+  /** The socket accepts more. */
   resume(): void {
     this.#full = false;
     this.unblock();
@@ -94,7 +94,7 @@ export class FrameWriter {
     this.#blocked.clear();
   }
 
-  /** The server's word on the table of header fields. */
+  /** Applies the server's limit on the header table. */
   limitTable(bytes: number): void {
     this.#encoder.limit(bytes);
   }
@@ -120,7 +120,7 @@ export class FrameWriter {
     }
   }
 
-  /** As much as windows and socket take. */
+  /** Sends as much as windows and socket allow. */
   sendContent(stream: Http2Stream): void {
     while (!stream.sent && (stream.hasContent || stream.complete)) {
       const room = Math.min(stream.sendWindow, this.window, FRAME_BYTES_MAX);
@@ -151,7 +151,7 @@ export class FrameWriter {
     this.send(bytes);
   }
 
-  /** It may go on, if it waited. */
+  /** Continues the stream if it was blocked. */
   retry(stream: Http2Stream): void {
     if (this.#blocked.has(stream)) this.sendContent(stream);
   }

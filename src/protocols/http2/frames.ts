@@ -1,4 +1,4 @@
-/** Frames of HTTP/2 as bytes (RFC 9113 §4, §6). */
+/** HTTP/2 frames as bytes (RFC 9113 §4, §6). */
 
 export const FRAME_HEAD_BYTES = 9;
 
@@ -40,13 +40,13 @@ export const MAX_FRAME_SIZE = 5;
 export const MAX_HEADER_LIST_SIZE = 6;
 
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
-/** What every window has before anybody says otherwise. */
+/** Initial size of every window. */
 export const FIRST_WINDOW_BYTES = 65_535;
 export const WINDOW_BYTES_MAX = 2 ** 31 - 1;
-/** Numbers of streams are odd for a client, and end here. */
+/** Stream ids of a client are odd, and end here. */
 export const STREAM_ID_MAX = 2 ** 31 - 1;
 
-/** A frame with room for its payload. */
+/** A frame with space for its payload. */
 export function frame(type: number, flags: number, stream: number, payloadBytes: number): Buffer {
   const bytes = Buffer.allocUnsafe(FRAME_HEAD_BYTES + payloadBytes);
   writeHead(bytes, 0, type, flags, stream, payloadBytes);
@@ -69,7 +69,7 @@ export function writeHead(
   into.writeUInt32BE(stream, at + 5);
 }
 
-/** One whose payload is a number: RST_STREAM, WINDOW_UPDATE. */
+/** A frame whose payload is a number: RST_STREAM, WINDOW_UPDATE. */
 export function numberFrame(type: number, stream: number, number: number): Buffer {
   const bytes = frame(type, 0, stream, 4);
   bytes.writeUInt32BE(number, FRAME_HEAD_BYTES);

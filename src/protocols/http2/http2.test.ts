@@ -62,7 +62,7 @@ function session(settings: ConstructorParameters<typeof TestSession>[0] = {}): T
 const client = (settings?: ConstructorParameters<typeof TestSession>[0]): Http2Client =>
   new Http2Client(session(settings));
 
-/** Answers with what came, as JSON. */
+/** Answers with the received request as JSON. */
 const echo: OnStream = (stream, headers) => {
   const pieces: Buffer[] = [];
   stream.on("data", (piece: Buffer) => pieces.push(piece));
@@ -74,7 +74,7 @@ const echo: OnStream = (stream, headers) => {
 };
 
 describe("a request", () => {
-  it("gets its answer over cleartext with prior knowledge", async () => {
+  it("is answered over cleartext with prior knowledge", async () => {
     const { url } = await serve(echo);
     const response = await client().get(url);
     expect(response).toBeInstanceOf(Http2Response);
@@ -86,7 +86,7 @@ describe("a request", () => {
     expect(response.endedAt).toBeGreaterThanOrEqual(response.firstByteAt);
   });
 
-  it("gets its answer over TLS, agreed on by ALPN", async () => {
+  it("is answered over TLS, negotiated by ALPN", async () => {
     const { url } = await serve(echo, true);
     const response = await client({ insecure: true }).get(url);
     expect(response).toMatchObject({ ok: true, status: 200 });
@@ -126,7 +126,7 @@ describe("a request", () => {
     expect(second.bytesOut).toBeLessThan(21_000);
   });
 
-  it("understands HEAD, empty answers and compressed ones", async () => {
+  it("handles HEAD, empty and compressed responses", async () => {
     const { url } = await serve((stream, headers) => {
       const path = headers[":path"];
       if (path === "/empty") stream.respond({ ":status": 204 }, { endStream: true });
@@ -154,7 +154,7 @@ describe("a request", () => {
     expect((await client().get(url, { expect: 404 })).ok).toBe(true);
   });
 
-  it("follows redirects when asked to", async () => {
+  it("follows redirects when configured", async () => {
     const { url } = await serve((stream, headers) => {
       if (headers[":path"] === "/") {
         stream.respond({ ":status": 302, location: "/there" }, { endStream: true });
@@ -182,7 +182,7 @@ describe("a request", () => {
   });
 
   it.each([{ Connection: "close" }, { "transfer-encoding": "chunked" }, { te: "gzip" }])(
-    "with %j is a mistake that is told at once",
+    "with %j is rejected at once",
     async (headers) => {
       const request = http2.get("http://127.0.0.1:1/", { headers });
       await expect(runner(request, session())).rejects.toThrow(/HTTP\/2/);
@@ -191,7 +191,7 @@ describe("a request", () => {
 });
 
 describe("a prepared request", () => {
-  it("reuses one connection and keeps nothing that nobody can see", async () => {
+  it("reuses one connection and keeps nothing that no function can read", async () => {
     const { url, connections, streams } = await serve(echo);
     const run = await runner(http2.get(url), session(), false);
     const first = await run();
@@ -204,14 +204,14 @@ describe("a prepared request", () => {
     expect([connections(), streams()]).toEqual([1, 21]);
   });
 
-  it("opens a connection for each call when connections are not kept", async () => {
+  it("opens a connection for each call when keep-alive is off", async () => {
     const { url, connections } = await serve(echo);
     const run = await runner(http2.get(url), session({ keepAlive: false }));
     for (let i = 0; i < 3; i++) expect((await run()).record.errorKind).toBeNull();
     expect(connections()).toBe(3);
   });
 
-  it("discards the body when told so", async () => {
+  it("discards the body when configured", async () => {
     const { url } = await serve(echo);
     const run = await runner(http2.get(url, { readBody: false }), session());
     const { result } = await run();
@@ -219,7 +219,7 @@ describe("a prepared request", () => {
     expect(() => (result as Http2Response).text()).toThrow(/discarded/);
   });
 
-  it("does not keep a body longer than allowed", async () => {
+  it("drops a body longer than the limit", async () => {
     const { url } = await serve((stream) => {
       stream.respond({ ":status": 200 });
       stream.end("x".repeat(2000));
@@ -231,7 +231,7 @@ describe("a prepared request", () => {
 });
 
 describe("connections", () => {
-  it("carry calls side by side, up to what the server allows", async () => {
+  it("carry concurrent calls, up to the server's limit", async () => {
     const { url, connections } = await serve((stream) => {
       setTimeout(() => {
         if (stream.destroyed) return;
@@ -249,11 +249,11 @@ describe("connections", () => {
     expect(connections()).toBeGreaterThan(1);
   });
 
-  it("are shared by virtual users when the settings say so, and closed with the last", async () => {
+  it("are shared by virtual users when configured, and closed with the last", async () => {
     const { url, connections } = await serve(echo);
     const first = session({ connections: "shared" });
     const second = new TestSession(first.settings);
-    // Sharing goes by the settings object of the workflow.
+    // Sharing depends on the settings object of the workflow.
     Object.assign(second, { settings: first.settings });
     await new Http2Client(first).get(url);
     const other = new Http2Client(second);
@@ -264,7 +264,7 @@ describe("connections", () => {
     second.close();
   });
 
-  it("are opened anew after the server closed them", async () => {
+  it("are opened again after the server closed them", async () => {
     let close: () => void = () => undefined;
     const { url, connections } = await serve((stream, headers) => {
       const { session } = stream;
@@ -274,7 +274,7 @@ describe("connections", () => {
     const http = client();
     expect((await http.get(url)).ok).toBe(true);
     close();
-    // The end arrives with the next turns of the loop.
+    // The close arrives with the next turns of the loop.
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect((await http.get(url)).ok).toBe(true);
     expect(connections()).toBe(2);
@@ -282,7 +282,7 @@ describe("connections", () => {
 });
 
 describe("failures", () => {
-  it("nobody listens: refused", async () => {
+  it("nothing listens: refused", async () => {
     const response = await client().get("http://127.0.0.1:1/");
     expect(response).toMatchObject({ errorKind: "refused", status: 0 });
     expect(response.text()).toBe("");
@@ -313,7 +313,7 @@ describe("failures", () => {
     expect(response.errorKind).toBe("protocol");
   });
 
-  it("a TLS server without HTTP/2: protocol, with a word about ALPN", async () => {
+  it("a TLS server without HTTP/2: protocol, with a hint about ALPN", async () => {
     const https = await import("node:https");
     const server = https.createServer(makeCertificate(), (_request, answer) => answer.end());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -336,13 +336,13 @@ describe("failures", () => {
     });
     let target = url;
     if (phase === "connect") {
-      // Accepts, and never begins TLS.
+      // Accepts, and never starts TLS.
       const mute = net.createServer((socket) => void closers.push(() => socket.destroy()));
       await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
       closers.push(() => mute.close());
       target = `https://127.0.0.1:${(mute.address() as net.AddressInfo).port}/`;
     }
-    // On a busy machine what comes before the missing part may be late, too: then it gets longer.
+    // On a busy machine earlier phases may be late, too; then the timeout grows.
     const missing = ["no connection", "no answer", "no complete answer"];
     const earlier = missing.slice(0, missing.indexOf(text));
     let response = await client({ timeoutMs: 500 }).get(target);
@@ -356,7 +356,7 @@ describe("failures", () => {
     expect(response.error).toMatch(new RegExp(`^${text} after`));
   });
 
-  it("a connection that fell silent is not used again", async () => {
+  it("a connection that fell silent is not reused", async () => {
     let mute = false;
     const { url, connections } = await serve((stream, headers) => {
       if (!mute) echo(stream, headers);
@@ -395,7 +395,7 @@ describe("resets", () => {
     expect(response.error).toContain(name);
   });
 
-  it("a reset in mid-answer keeps the status and is a failure", async () => {
+  it("a reset during the response keeps the status and is a failure", async () => {
     const url = await served((connection, stream) => {
       connection.frame(raw.HEADERS, raw.END_HEADERS, stream, raw.STATUS_200);
       connection.frame(raw.DATA, 0, stream, Buffer.from("half"));
@@ -404,7 +404,7 @@ describe("resets", () => {
     expect(await client().get(url)).toMatchObject({ errorKind: "reset", status: 200 });
   });
 
-  it("the end of the connection in mid-answer is a reset", async () => {
+  it("a connection closed during the response is a reset", async () => {
     const url = await served((connection, stream) => {
       connection.frame(raw.HEADERS, raw.END_HEADERS, stream, raw.STATUS_200);
       connection.frame(raw.DATA, 0, stream, Buffer.from("half"));
@@ -422,7 +422,7 @@ describe("resets", () => {
     expect(response.error).toContain("ENHANCE_YOUR_CALM");
   });
 
-  it("a call that a GOAWAY left unseen is sent again on a new connection", async () => {
+  it("a call that a GOAWAY left unprocessed is sent again on a new connection", async () => {
     let connections = 0;
     const url = await served((connection, stream) => {
       connections = connection.number;
@@ -433,7 +433,7 @@ describe("resets", () => {
     expect(connections).toBe(2);
   });
 
-  it("but only so often", async () => {
+  it("gives up after a limited number of retries", async () => {
     let connections = 0;
     const url = await served((connection) => {
       connections = connection.number;
@@ -443,7 +443,7 @@ describe("resets", () => {
     expect(connections).toBe(1 + UNSEEN_RETRIES_MAX);
   });
 
-  it("after a graceful GOAWAY the call under way ends well, the next goes elsewhere", async () => {
+  it("after a graceful GOAWAY the call in flight succeeds, and the next uses a new connection", async () => {
     let last = 0;
     const url = await served((connection, stream) => {
       last = connection.number;
@@ -457,8 +457,8 @@ describe("resets", () => {
   });
 });
 
-describe("the end of a virtual user", () => {
-  it("closes its connections, and calls under way are not heard any more", async () => {
+describe("a virtual user that stops", () => {
+  it("closes its connections, and calls in flight are not reported", async () => {
     let closed: () => void = () => undefined;
     const gone = new Promise<void>((resolve) => {
       closed = resolve;

@@ -1,4 +1,4 @@
-/** HTTP/2: its door. */
+/** Entry point of HTTP/2. */
 
 import { registerProtocol } from "../protocol.ts";
 import { Http2Client } from "./client.ts";

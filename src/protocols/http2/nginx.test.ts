@@ -1,4 +1,4 @@
-/** Against a server that is not Node's: nginx, with its habit of closing after so many requests. */
+/** Against a server other than Node's: nginx, which closes a connection after a number of requests. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ describe("nginx", needs(hasNginx, "no nginx (package nginx)"), () => {
     }
   });
 
-  it("loses no call when it closes connections after so many requests", async () => {
+  it("loses no call when it closes connections after a number of requests", async () => {
     const session = new TestSession({ insecure: true });
     const run = await runner(http2.get(`${secureUrl}hello`), session);
     let connections = 0;
@@ -61,7 +61,7 @@ describe("nginx", needs(hasNginx, "no nginx (package nginx)"), () => {
     session.close();
   });
 
-  it("loses no call when many are under way as it closes", async () => {
+  it("loses no call when many are in flight as it closes", async () => {
     const session = new TestSession({ insecure: true });
     const client = new Http2Client(session);
     for (let round = 0; round < 5; round++) {

@@ -1,6 +1,6 @@
 /**
- * Open connections by origin. As few as carry the streams: a second one is opened when the first has
- * all the streams that the server allows. Closed when the last user has left.
+ * Open connections by origin, as few as possible: a second one is opened when the first uses all streams that the
+ * server allows. Closed when the last user has left.
  */
 
 import type { Origin } from "../net/origin.ts";
@@ -14,13 +14,13 @@ export class Http2Pool implements Http2ConnectionOwner {
   readonly #user: number;
   #users = 0;
 
-  /** `user` is the number of the virtual user whose pool it is. */
+  /** `user` is the number of the virtual user that owns the pool. */
   constructor(settings: CallSettings, user = 0) {
     this.#settings = settings;
     this.#user = user;
   }
 
-  /** The pool of all virtual users of this core with these settings. */
+  /** Returns the pool of all virtual users of this core with these settings. */
   static shared(settings: CallSettings): Http2Pool {
     let pool = Http2Pool.#shared.get(settings);
     if (pool === undefined) {
@@ -42,7 +42,7 @@ export class Http2Pool implements Http2ConnectionOwner {
     }
   }
 
-  /** Null when a new one is needed, and the address has to be looked up anew for it. */
+  /** Null when a new connection is needed and the address has to be resolved again first. */
   connectionFor(origin: Origin, now: number): Http2Connection | null {
     let connections = this.#byOrigin.get(origin);
     if (connections === undefined) {
@@ -55,7 +55,7 @@ export class Http2Pool implements Http2ConnectionOwner {
       if (connection.active < connection.capacity) return connection;
       if (least === null || connection.active < least.active) least = connection;
     }
-    // At the bound, calls wait on a connection until the server allows another stream.
+    // At the limit, calls wait on a connection until the server allows another stream.
     if (least !== null && connections.size >= this.#settings.sharedConnectionsMax) return least;
     if (origin.stale) return null;
     const { insecure } = this.#settings;

@@ -1,4 +1,4 @@
-/** The session in memory: frames by hand, cut anywhere, and servers that mean harm. */
+/** The session in memory: handwritten frames, split anywhere, and hostile servers. */
 
 import { describe, expect, it } from "vitest";
 import { Random } from "../../core/base/random.ts";
@@ -38,7 +38,7 @@ function literal(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from([0, n.length]), n, Buffer.from([v.length]), v]);
 }
 
-/** Everything that a stream heard, in words. */
+/** Records all events of a stream as text. */
 class Heard implements StreamListener {
   readonly events: string[] = [];
   body = "";
@@ -114,7 +114,7 @@ class Peer implements SessionOwner {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("frames", () => {
-  it("mean the same wherever they are cut", () => {
+  it("mean the same wherever they are split", () => {
     const random = new Random(3);
     const answer = Buffer.concat([
       SETTINGS,
@@ -148,7 +148,7 @@ describe("frames", () => {
     }
   });
 
-  it("go out together, behind the preface and the settings", async () => {
+  it("are sent together, after the preface and the settings", async () => {
     const peer = new Peer();
     peer.open();
     peer.open(Buffer.from("body"));
@@ -192,7 +192,7 @@ describe("content", () => {
     expect(peer.frames().at(-1)).toMatchObject({ type: f.DATA, flags: f.END_STREAM, stream: 1 });
   });
 
-  it("of an answer is acknowledged before its window is used up", () => {
+  it("of a response is acknowledged before its window is used up", () => {
     const peer = new Peer();
     const { heard } = peer.open();
     peer.say(SETTINGS, frame(f.HEADERS, f.END_HEADERS, 1, STATUS_200));
@@ -224,7 +224,7 @@ describe("content", () => {
 });
 
 describe("a stream", () => {
-  it("that nobody wants any more is reset, and its answer is thrown away", async () => {
+  it("that is abandoned is reset, and its response is discarded", async () => {
     const peer = new Peer();
     const { heard, stream } = peer.open();
     peer.say(SETTINGS);
@@ -240,7 +240,7 @@ describe("a stream", () => {
     expect(peer.failure).toBeNull();
   });
 
-  it("beyond the last one that a GOAWAY names was not looked at", () => {
+  it("beyond the last one named by a GOAWAY was not processed", () => {
     const peer = new Peer();
     const [first, second] = [peer.open(), peer.open()];
     const goaway = f.goawayFrame(f.NO_ERROR);
@@ -254,7 +254,7 @@ describe("a stream", () => {
 });
 
 describe("a server that refuses every call", () => {
-  it("breaks no rule, however often it does", () => {
+  it("is within the protocol, however often it does", () => {
     const peer = new Peer();
     peer.say(SETTINGS);
     for (let i = 0; i < 2 * IDLE_FRAMES_MAX; i++) {
@@ -266,7 +266,7 @@ describe("a server that refuses every call", () => {
   });
 });
 
-describe("a server that breaks the rules", () => {
+describe("a server that violates the protocol", () => {
   const headers = frame(f.HEADERS, f.END_HEADERS, 1, STATUS_200);
   const cases: [string, Buffer[]][] = [
     ["does not begin with settings", [frame(f.PING, 0, 0, Buffer.alloc(8))]],
@@ -305,7 +305,7 @@ describe("a server that breaks the rules", () => {
       [SETTINGS, frame(f.HEADERS, 4, 1, Buffer.from([0x80]))],
     ],
   ];
-  it.each(cases)("%s: the connection ends, and the call with it", (_what, frames) => {
+  it.each(cases)("%s: closes the connection and fails the call", (_what, frames) => {
     const peer = new Peer();
     const { heard } = peer.open();
     peer.say(...frames);
@@ -326,7 +326,7 @@ describe("a server that breaks the rules", () => {
     ["windows", f.numberFrame(f.WINDOW_UPDATE, 0, 1), []],
     ["informational answers", frame(f.HEADERS, 4, 1, Buffer.from([0x08, 3, 0x31, 0x30, 0x33])), []],
   ];
-  it.each(floods)("floods with %s: it does not go on for ever", (_what, flood, before) => {
+  it.each(floods)("floods with %s: is cut off at a limit", (_what, flood, before) => {
     const peer = new Peer();
     const { heard } = peer.open();
     peer.say(SETTINGS, ...before);
@@ -338,7 +338,7 @@ describe("a server that breaks the rules", () => {
     expect(Buffer.concat(peer.written).length).toBeLessThan(64 * IDLE_FRAMES_MAX);
   });
 
-  it("sends rubbish: the session ends or goes on, and nothing else happens", () => {
+  it("sends random bytes: the session ends or continues, without other effects", () => {
     const random = new Random(11);
     for (let round = 0; round < 3_000; round++) {
       const peer = new Peer();

@@ -1,9 +1,9 @@
 /**
- * HTTP/2 as a client speaks it (RFC 9113), over bytes that somebody else carries: settings, streams, flow
- * control, header blocks.
+ * \n The client side of HTTP/2 (RFC 9113), independent of the transport: settings, streams, flow control, header
+ * blocks.
  *
- * The server is not believed: what it may make us keep or do without progress is bounded, and the first
- * frame that breaks the rules ends the connection with a name for it.
+ * The server is not trusted: the memory and work it can cause without progress are bounded, and the first frame that
+ * violates the protocol closes the connection with a named error.
  */
 
 import type { Failure } from "../errors.ts";
@@ -23,11 +23,11 @@ import {
 import { Http2Stream, type StreamListener } from "./stream.ts";
 
 export interface SessionOwner extends FrameCarrier {
-  /** How many streams the server allows is known, or has changed. */
+  /** The server's stream limit is known, or has changed. */
   settingsCame(): void;
-  /** No new streams; those under way go on. */
+  /** No new streams are accepted; those in flight continue. */
   goingAway(): void;
-  /** Over. Streams under way are told by `fail`. */
+  /** The session is over. Streams in flight are notified by `fail`. */
   sessionFailed(failure: Failure): void;
 }
 
@@ -37,7 +37,7 @@ const INFORMATIONAL_MAX = 16;
 const STREAM_WINDOW_LOW = RECEIVE_WINDOW_BYTES / 2;
 
 export class Http2Session implements FrameListener {
-  /** How many streams the server allows at once. */
+  /** Concurrent streams allowed by the server. */
   streamsMax = Number.POSITIVE_INFINITY;
   readonly #owner: SessionOwner;
   readonly #reader = new FrameReader(this);
@@ -51,7 +51,7 @@ export class Http2Session implements FrameListener {
   #unacknowledged = 0;
   /** See IDLE_FRAMES_MAX. */
   #idleFrames = 0;
-  /** A header block whose end has not come: of which stream, and what there is of it. */
+  /** An incomplete header block: its stream, and the part received so far. */
   #blockStream = 0;
   #blockFlags = 0;
   #blockFrames = 0;
@@ -74,14 +74,12 @@ export class Http2Session implements FrameListener {
     );
   }
 
-  /** Takes new streams. */
+  /** Accepts new streams. */
   get usable(): boolean {
     return !this.#over && !this.#goneAway && this.#nextId <= f.STREAM_ID_MAX;
   }
 
-  /**
-   * Sends a request. `body` goes with it; null for none, "later" when pieces follow by `sendContent`.
-   */
+  /** Sends a request with its `body`: null for none, "later" when pieces follow by `sendPiece`. */
   request(
     head: RequestHead,
     body: Uint8Array | "later" | null,
@@ -107,7 +105,7 @@ export class Http2Session implements FrameListener {
     return stream;
   }
 
-  /** A piece of a body that comes bit by bit. False when it has to wait: `onDrained` tells. */
+  /** Sends one piece of a body. Returns false when it has to wait for `onDrained`. */
   sendPiece(stream: Http2Stream, piece: Uint8Array): boolean {
     if (!this.#streams.has(stream.id)) return true;
     stream.add(piece);
@@ -115,21 +113,21 @@ export class Http2Session implements FrameListener {
     return !stream.hasContent;
   }
 
-  /** No more pieces come. */
+  /** Ends the body. */
   endContent(stream: Http2Stream): void {
     if (!this.#streams.has(stream.id)) return;
     stream.complete = true;
     this.#writer.sendContent(stream);
   }
 
-  /** Nobody wants to hear of it any more; the server is told unless it is done with it. */
+  /** Detaches the listener, and resets the stream unless the server has finished it. */
   letGo(stream: Http2Stream, code: number): void {
     stream.listener = null;
     if (!this.#drop(stream)) return;
     this.#writer.send(f.numberFrame(f.RST_STREAM, stream.id, code));
   }
 
-  /** What the socket has read. */
+  /** Processes bytes read by the socket. */
   receive(bytes: Buffer, from: number, end: number): void {
     if (this.#over) return;
     this.#writer.hold();
@@ -137,12 +135,12 @@ export class Http2Session implements FrameListener {
     this.#writer.release();
   }
 
-  /** The socket takes more. */
+  /** The socket accepts more. */
   resume(): void {
     this.#writer.resume();
   }
 
-  /** Over, for a reason that the carrier knows: streams under way end with it. */
+  /** Ends the session for a reason of the transport, and fails streams in flight. */
   fail(failure: Failure): void {
     this.#over = true;
     this.#writer.close();
@@ -168,7 +166,7 @@ export class Http2Session implements FrameListener {
 
   #contentBegins({ stream, length }: FrameHead): boolean {
     if (!this.#isOurs(stream)) return this.#broken(f.PROTOCOL_ERROR, "content of no stream");
-    // All of a frame counts, its padding included, whether or not anybody wants it.
+    // The whole frame counts, including its padding, whether or not it is used.
     this.#unacknowledged += length;
     if (this.#unacknowledged > RECEIVE_WINDOW_BYTES)
       return this.#broken(f.FLOW_CONTROL_ERROR, "more content than its window allows");
@@ -210,7 +208,7 @@ export class Http2Session implements FrameListener {
       case f.PUSH_PROMISE:
         return this.#broken(f.PROTOCOL_ERROR, "it pushes what we said we do not want");
       default:
-        // PRIORITY, and kinds that we do not know (RFC 9113 §5.5).
+        // PRIORITY and unknown frame types are ignored (RFC 9113 §5.5).
         return true;
     }
   }
@@ -370,7 +368,7 @@ export class Http2Session implements FrameListener {
     return true;
   }
 
-  /** Streams up to the last one that the server names go on; the others it has not looked at. */
+  /** Streams up to the last one that the server names continue; it has not processed the others. */
   #onGoaway({ stream: id, length }: FrameHead, bytes: Buffer, from: number): boolean {
     if (id !== 0 || length < 8) return this.#broken(f.FRAME_SIZE_ERROR, "a GOAWAY too short");
     const last = bytes.readUInt32BE(from) & 0x7fffffff;
@@ -415,12 +413,12 @@ export class Http2Session implements FrameListener {
       return;
     }
     this.#drop(stream);
-    // Answered before all of the body was sent: the rest is not wanted.
+    // The server answered before the whole body was sent; cancel the rest.
     if (!stream.sent) this.#writer.send(f.numberFrame(f.RST_STREAM, stream.id, f.CANCEL));
     stream.listener?.streamEnded();
   }
 
-  /** An answer that is none, on a connection that goes on. */
+  /** Fails one stream with a malformed response; the connection continues. */
   #refuse(stream: Http2Stream, why: string): void {
     if (!this.#drop(stream)) return;
     this.#writer.send(f.numberFrame(f.RST_STREAM, stream.id, f.PROTOCOL_ERROR));
@@ -432,7 +430,7 @@ export class Http2Session implements FrameListener {
     return this.#streams.delete(stream.id);
   }
 
-  /** A stream that we have opened, though it may be over. */
+  /** A stream that this client opened, possibly finished since. */
   #isOurs(id: number): boolean {
     return id % 2 === 1 && id < this.#nextId;
   }
@@ -444,7 +442,7 @@ export class Http2Session implements FrameListener {
     return this.#broken(f.ENHANCE_YOUR_CALM, `${IDLE_FRAMES_MAX} frames that tell nothing`);
   }
 
-  /** The server broke a rule that concerns all streams. */
+  /** Closes the connection: the server violated a rule that affects all streams. */
   #broken(code: number, why: string): false {
     if (this.#over) return false;
     this.#writer.flush();

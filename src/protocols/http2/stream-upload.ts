@@ -1,4 +1,4 @@
-/** A stream of HTTP/2 as the place that a body is pumped into. */
+/** Adapts an HTTP/2 stream as the target of a body pump. */
 
 import type { PumpTarget } from "../http/body-pump.ts";
 import type { Http2Session } from "./session.ts";
@@ -18,7 +18,7 @@ export class StreamUpload implements PumpTarget {
     return this.#session.sendPiece(this.#stream, bytes);
   }
 
-  /** What is sent in one turn goes out together anyway. */
+  /** Writes of one turn are combined anyway. */
   cork(): void {}
   uncork(): void {}
 

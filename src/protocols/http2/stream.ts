@@ -1,43 +1,43 @@
-/** One request and its answer inside a connection: how far each side is, and what may still be sent. */
+/** One request and its response on a connection: the state of each side, and the content still to be sent. */
 
 import type { Failure } from "../errors.ts";
 import type { HeaderList } from "./hpack/header-list.ts";
 
-/** Hears exactly one end of a stream (ended, reset or failed), unless it was let go before. */
+/** Receives exactly one end of a stream (ended, reset or failed), unless it was detached before. */
 export interface StreamListener {
-  /** Those of the answer; informational ones (1xx) are not told. */
+  /** Headers of the response; informational ones (1xx) are not reported. */
   headersCame(headers: HeaderList): void;
-  /** bytes[from, end) is content; gone when this returns. */
+  /** bytes[from, end) is content; valid only until this returns. */
   contentCame(bytes: Buffer, from: number, end: number): void;
   trailersCame?(trailers: HeaderList): void;
-  /** All of the answer is here. */
+  /** The response is complete. */
   streamEnded(): void;
-  /** `unseen`: the connection was closing, and the server has not looked at the request. */
+  /** `unseen`: the connection was closing, and the server has not processed the request. */
   streamReset(code: number, unseen: boolean): void;
   streamFailed(failure: Failure): void;
 }
 
 export class Http2Stream {
   readonly id: number;
-  /** The answer has no content whatever its headers say. */
+  /** The response has no content, whatever its headers say. */
   readonly isHead: boolean;
-  /** Null once nobody wants to hear of it any more. */
+  /** Null once it was detached. */
   listener: StreamListener | null;
   sendWindow: number;
-  /** Content that came since the server was last told that it may send more. */
+  /** Content received since the last window update. */
   unacknowledged = 0;
   headers: HeaderList | null = null;
   informational = 0;
   received = 0;
-  /** Everything of the request is sent. */
+  /** The whole request is sent. */
   sent = false;
 
   /** Pieces that are not sent yet, the first one from `#offset` on. */
   readonly #pieces: Uint8Array[] = [];
   #offset = 0;
-  /** No further pieces come. */
+  /** No further pieces follow. */
   complete: boolean;
-  /** Told when all pieces that were given are sent. */
+  /** Called when all given pieces are sent. */
   onDrained: (() => void) | null = null;
 
   constructor(id: number, listener: StreamListener, isHead: boolean, sendWindow: number) {
@@ -56,12 +56,12 @@ export class Http2Stream {
     if (piece.length > 0) this.#pieces.push(piece);
   }
 
-  /** Of the first piece, what is not sent yet. */
+  /** Unsent bytes of the first piece. */
   get available(): number {
     return (this.#pieces[0]?.length ?? 0) - this.#offset;
   }
 
-  /** Copies the next `bytes`, at most what is available, behind `at`. */
+  /** Copies the next `bytes`, at most `available`, to `at`. */
   take(into: Buffer, at: number, bytes: number): void {
     const piece = this.#pieces[0];
     if (piece === undefined) return;
@@ -72,7 +72,7 @@ export class Http2Stream {
     this.#offset = 0;
   }
 
-  /** What is wrong with the length of an answer that has ended; null when nothing is. */
+  /** Mismatch between content and announced length of a complete response; null when they match. */
   get lengthProblem(): string | null {
     const { headers, isHead, received } = this;
     if (headers === null || isHead || headers.contentLength < 0) return null;

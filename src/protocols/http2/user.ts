@@ -1,6 +1,6 @@
 /**
- * One virtual user's side of HTTP/2: its connections (or the pool that all users of a core share),
- * and the calls it has under way.
+ * HTTP/2 state of one virtual user: its connections (or the pool that all users of a core share), and its calls in
+ * flight.
  */
 
 import { type DecodedBodies, type DecodedOwner, decodedBodies } from "../http/decoded-bodies.ts";
@@ -10,7 +10,7 @@ import type { CallSettings, Session, SessionKey, SessionState } from "../protoco
 import type { Http2Connection } from "./connection.ts";
 import { Http2Pool } from "./pool.ts";
 
-/** A call under way, as its user ends it. */
+/** A call in flight that its user can cancel. */
 interface Cancellable {
   cancel(): void;
 }

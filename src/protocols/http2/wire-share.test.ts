@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { WireShare } from "./wire-share.ts";
 
-it("gives a call alone all there is", () => {
+it("charges a single call all bytes", () => {
   const share = new WireShare();
   share.payload(10);
   expect(share.take(66, 10, 1)).toBe(66);
   expect(share.take(66, 0, 1)).toBe(0);
 });
 
-it("splits the framing of calls side by side evenly, and leaves each its payload", () => {
+it("splits the framing of concurrent calls evenly, and charges each its payload", () => {
   const share = new WireShare();
   share.payload(1000);
   share.payload(10);
@@ -17,7 +17,7 @@ it("splits the framing of calls side by side evenly, and leaves each its payload
   expect(share.take(1110, 1000, 1)).toBe(1050);
 });
 
-it("gives every byte away exactly once", () => {
+it("charges every byte exactly once", () => {
   const calls = fc.array(fc.record({ payload: fc.nat(5000), framing: fc.nat(100) }), {
     minLength: 1,
   });

@@ -1,6 +1,6 @@
-/** Divides the bytes of one direction of a connection among the calls that it carried side by side. */
+/** Divides the bytes of one direction of a connection among its concurrent calls. */
 export class WireShare {
-  /** Bytes that have been given to a call. */
+  /** Bytes that have been charged to a call. */
   #taken = 0;
   /** Payload of calls that have not taken their share yet. */
   #payload = 0;
@@ -9,7 +9,7 @@ export class WireShare {
     this.#payload += bytes;
   }
 
-  /** The share of a call that ends: its own payload, and of the framing one part in `active`. */
+  /** Returns the share of a call that finishes: its own payload, plus one part in `active` of the framing. */
   take(total: number, ownPayload: number, active: number): number {
     const open = total - this.#taken;
     const framing = Math.max(0, open - this.#payload);

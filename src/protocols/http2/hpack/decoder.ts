@@ -1,6 +1,6 @@
 /**
- * Blocks of fields as a server sends them (RFC 7541). The table that both sides keep is changed by every
- * block, so one that cannot be read ends the connection.
+ * Decodes header blocks (RFC 7541). Every block may change the table that both sides share, so a malformed one closes
+ * the connection.
  */
 
 import { DynamicTable, fieldBytes, TABLE_BYTES_MAX } from "./dynamic-table.ts";
@@ -8,16 +8,16 @@ import { type DecodedField, decodedField, HeaderList } from "./header-list.ts";
 import { decodeHuffman } from "./huffman.ts";
 import { STATIC_TABLE } from "./static-table.ts";
 
-/** Bounds what a small block can unfold to. */
+/** Limits the size that a small block can expand to. */
 export const LIST_BYTES_MAX = 64 * 1024;
 
 const STATIC_FIELDS = STATIC_TABLE.map(([name, value]) => decodedField(name, value));
-/** More than any length in a block. */
+/** Larger than any length in a block. */
 const INTEGER_MAX = 2 ** 28;
 
 const NONE: readonly DecodedField[] = [];
 
-/** The block cannot be read: nothing after it can be, either. */
+/** The block is malformed; later blocks cannot be decoded, either. */
 export class HpackError extends Error {}
 
 export class HpackDecoder {
@@ -25,15 +25,15 @@ export class HpackDecoder {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #end = 0;
-  /** The last block whose meaning does not depend on what it changed in the table, and what it says. */
+  /** Last block whose meaning does not depend on its own changes to the table, with its decoded form. */
   #lastBlock: Buffer | null = null;
   #lastList: HeaderList | null = null;
-  /** What it adds to the table every time: nginx adds the same fields with every answer. */
+  /** Fields that it adds to the table every time: nginx adds the same fields with every response. */
   #lastAdded: readonly DecodedField[] = NONE;
-  /** The block that is being read refers to the table, or makes it larger or smaller. */
+  /** The current block refers to the table or resizes it. */
   #usesTable = false;
 
-  /** Reads bytes[from, end). Throws a `HpackError`. */
+  /** Decodes bytes[from, end). Throws an `HpackError`. */
   decode(bytes: Buffer, from: number, end: number): HeaderList {
     const last = this.#lastBlock;
     if (last !== null && this.#lastList !== null && last.length === end - from) {

@@ -1,10 +1,10 @@
-/** The dynamic table of HPACK: the fields sent last, newest first, bounded by their size (RFC 7541 §4). */
+/** The dynamic table of HPACK: the last fields sent, newest first, bounded by their size (RFC 7541 §4). */
 
-/** The default of HTTP/2, so that nothing has to be said; also what we use where a server allows more. */
+/** The default of HTTP/2, which needs no setting; also used where a server allows more. */
 export const TABLE_BYTES_MAX = 4096;
-/** What every entry counts for besides its text. */
+/** Size of every entry in addition to its text. */
 const ENTRY_OVERHEAD_BYTES = 32;
-/** More than a table can have: none is larger than TABLE_BYTES_MAX. */
+/** Upper bound of entries: no table is larger than TABLE_BYTES_MAX. */
 const ENTRIES_MAX = TABLE_BYTES_MAX / ENTRY_OVERHEAD_BYTES;
 
 export function fieldBytes(name: string, value: string): number {
@@ -14,7 +14,7 @@ export function fieldBytes(name: string, value: string): number {
 export class DynamicTable<Entry extends { readonly name: string; readonly value: string }> {
   bytesMax: number;
   bytes = 0;
-  /** A ring: full tables lose their oldest with every one that is added. */
+  /** A ring buffer: a full table evicts its oldest entry with every addition. */
   readonly #entries: (Entry | undefined)[] = [];
   #oldest = 0;
   #length = 0;
@@ -27,13 +27,13 @@ export class DynamicTable<Entry extends { readonly name: string; readonly value:
     return this.#length;
   }
 
-  /** The newest is 0. */
+  /** Index 0 is the newest. */
   at(index: number): Entry | undefined {
     if (index >= this.#length) return undefined;
     return this.#entries[(this.#oldest + this.#length - 1 - index) % ENTRIES_MAX];
   }
 
-  /** One that is larger than the whole table empties it. */
+  /** An entry larger than the whole table empties it. */
   add(entry: Entry): void {
     const bytes = fieldBytes(entry.name, entry.value);
     this.#shrink(this.bytesMax - bytes);

@@ -1,9 +1,9 @@
 /**
- * Blocks of fields as we send them. What is the same in every request is kept in the server's table by
- * the first one, and is a few ready bytes from the second on. Paths and cookies go as they are.
+ * \n Encodes header blocks. The first request stores its constant fields in the server's table; from the second on,
+ * they are a few ready bytes. Paths and cookies are sent as literals.
  *
- * Fields enter the table as long as there is room and stay: none is pushed out, so that the table comes to
- * rest. Each one that enters moves the places of all others, and ready bytes have to be made anew.
+ * Fields are added to the table while there is space and never evicted, so that the table becomes stable. Each addition
+ * shifts the indexes of all others, and ready bytes have to be encoded again.
  */
 
 import { TRACEPARENT } from "../../trace-context.ts";
@@ -11,7 +11,7 @@ import { fieldBytes, TABLE_BYTES_MAX } from "./dynamic-table.ts";
 import { encodeHuffman, huffmanBytes } from "./huffman.ts";
 import { type Field, STATIC_TABLE, staticField, staticName } from "./static-table.ts";
 
-/** Distinct requests whose bytes are kept ready on one connection. */
+/** Distinct requests whose bytes are cached on one connection. */
 const READY_MAX = 64;
 
 const INDEXED = 0x80;
@@ -20,25 +20,25 @@ const RESIZED = 0x20;
 const NEVER_KEPT = 0x10;
 const PATH_NAME = staticName(":path");
 const COOKIE_NAME = staticName("cookie");
-/** A field that is not kept, by a name that no table has. */
+/** A literal field that is not added to the table. */
 const TRACE_NAME = Buffer.from(
   `\0${String.fromCharCode(TRACEPARENT.length)}${TRACEPARENT}`,
   "latin1",
 );
 const ROOT_PATH = INDEXED | staticField(":path", "/");
-/** Differ from request to request: they would only fill the table. */
+/** Differ from request to request and would only fill the table. */
 const CHANGING: ReadonlySet<string> = new Set([
   ...["age", "content-length", "etag", "if-modified-since", "if-none-match", "location"],
 ]);
 
-/** What does not change from request to request. */
+/** Fields that are the same in every request. */
 export interface ConstantFields {
-  /** Those that begin with ":", but for the path. */
+  /** Fields that begin with ":", except the path. */
   readonly pseudo: readonly Field[];
   readonly rest: readonly Field[];
 }
 
-/** What a request consists of; "" for what it has not. */
+/** Fields of a request; "" for absent ones. */
 interface EncodedFields {
   readonly constant: ConstantFields;
   readonly path: string;
@@ -47,7 +47,7 @@ interface EncodedFields {
 }
 
 interface ReadyBytes {
-  /** Fields in the table when they were made. */
+  /** Fields in the table when they were encoded. */
   readonly held: number;
   readonly pseudo: Uint8Array;
   readonly rest: Uint8Array;
@@ -56,28 +56,28 @@ interface ReadyBytes {
 export class HpackEncoder {
   #bytesMax = TABLE_BYTES_MAX;
   #bytes = 0;
-  /** Name and value to place, counted from the oldest. */
+  /** Name and value to position, counted from the oldest. */
   readonly #places = new Map<string, number>();
-  /** The server wants a smaller table; told with the next block. */
+  /** The server wants a smaller table; signalled with the next block. */
   #resize: number | null = null;
   readonly #ready = new Map<ConstantFields, ReadyBytes>();
   #last: ConstantFields | null = null;
   #lastReady: ReadyBytes | null = null;
 
-  /** The server's word on how large the table may be. */
+  /** Applies the server's limit on the table size. */
   limit(bytesMax: number): void {
     const wanted = Math.min(bytesMax, TABLE_BYTES_MAX);
     if (wanted === this.#bytesMax) return;
     this.#bytesMax = wanted;
     this.#resize = wanted;
-    // To zero and back drops what both sides hold, so that no place has to be counted anew.
+    // Resizing to zero and back drops all entries on both sides, so that no index has to be recomputed.
     this.#bytes = 0;
     this.#places.clear();
     this.#ready.clear();
     this.#last = null;
   }
 
-  /** The block for these fields, behind so many free bytes. */
+  /** Returns the block for these fields, after `free` unused bytes. */
   encode({ constant, cookies, path, traceparent }: EncodedFields, free: number): Buffer {
     const prefix = this.#sizeUpdates();
     const ready = this.#readyFor(constant);
@@ -115,7 +115,7 @@ export class HpackEncoder {
     if (ready?.held !== held) {
       const pseudo = this.#fields(constant.pseudo);
       ready = { held, pseudo, rest: this.#fields(constant.rest) };
-      // Only bytes that added nothing can be sent again.
+      // Only bytes that added nothing to the table can be sent again.
       if (this.#places.size !== held) return ready;
       if (this.#ready.size >= READY_MAX) this.#ready.clear();
       this.#ready.set(constant, ready);
@@ -177,7 +177,7 @@ function pushInteger(bytes: number[], flags: number, prefixBits: number, value: 
   bytes.push(rest);
 }
 
-/** Huffman code where it is shorter: made once, sent often. */
+/** Uses Huffman code where it is shorter: encoded once, sent often. */
 function pushText(bytes: number[], text: string): void {
   const coded = huffmanBytes(text);
   if (coded < text.length) {
@@ -189,13 +189,13 @@ function pushText(bytes: number[], text: string): void {
   for (let i = 0; i < text.length; i++) bytes.push(text.charCodeAt(i));
 }
 
-/** Most are a few bytes, which a call of `set` costs more than. */
+/** Most are a few bytes, for which `set` costs more than a loop. */
 function put(into: Buffer, at: number, bytes: Uint8Array): number {
   for (let from = 0; from < bytes.length; from++) into[at + from] = bytes[from] as number;
   return at + bytes.length;
 }
 
-/** Of a text that is made anew for every request, and so goes as it is. */
+/** Size of a text that differs in every request and is therefore sent without Huffman code. */
 function textBytes(text: string): number {
   if (text.length < 0x7f) return 1 + text.length;
   let bytes = 2 + text.length;

@@ -1,9 +1,9 @@
-/** What came as one block of fields, looked at once: servers send the same block again and again. */
+/** A decoded header block, checked once: servers send the same block repeatedly. */
 
 export interface DecodedField {
   readonly name: string;
   readonly value: string;
-  /** Holds what RFC 9113 §8.2 forbids. */
+  /** Contains what RFC 9113 §8.2 forbids. */
   readonly malformed: boolean;
 }
 
@@ -27,15 +27,15 @@ export function decodedField(name: string, value: string): DecodedField {
 }
 
 export class HeaderList {
-  /** Of an answer; 0 in trailers. */
+  /** Status of a response; 0 in trailers. */
   readonly status: number;
   /** -1 when none is given. */
   readonly contentLength: number;
   readonly location: string | null;
   readonly setCookies: readonly string[];
-  /** All but the fields that begin with ":". */
+  /** All fields except those that begin with ":". */
   readonly lines: readonly (readonly [string, string])[];
-  /** What is wrong with it; null when nothing is. */
+  /** Violated rule; null for a valid block. */
   readonly problem: string | null;
 
   constructor(fields: readonly DecodedField[]) {

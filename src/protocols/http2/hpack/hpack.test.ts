@@ -34,7 +34,7 @@ describe("the Huffman code", () => {
     expect(decodeHuffman(hex(code), 0, bytes.length)).toBe(text);
   });
 
-  it("gives every octet back, at every place", () => {
+  it("returns every octet at every position", () => {
     const all = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).join("");
     for (let shift = 0; shift < 8; shift++) {
       const text = "0".repeat(shift) + all;
@@ -54,7 +54,7 @@ describe("the Huffman code", () => {
 });
 
 describe("a block", () => {
-  it("changes the table for those that follow (RFC 7541, C.6)", () => {
+  it("changes the table for the blocks that follow (RFC 7541, C.6)", () => {
     const decoder = new HpackDecoder();
     const first = hex(
       "4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6" +
@@ -67,18 +67,18 @@ describe("a block", () => {
     ];
     expect(decode(decoder, first)).toEqual({ status: 302, lines, problem: null });
     expect(decode(decoder, hex("4883 640e ffc1 c0bf"))).toMatchObject({ status: 307, lines });
-    // The same bytes mean something else now, and the same once nothing is added any more.
+    // The same bytes now mean something else; once nothing is added, their meaning is stable.
     expect(decode(decoder, hex("c1c0 bf"))).toMatchObject({ status: 0 });
     expect(decode(decoder, hex("c1c0 bf"))).toMatchObject({ status: 0 });
   });
 
-  it("that adds the same fields again and again adds them every time", () => {
+  it("that adds the same fields adds them every time", () => {
     const decoder = new HpackDecoder();
-    // A status of the standard's table, and "a: 1", which is added.
+    // A status of the static table, and "a: 1", which is added.
     const adding = hex("88 4001 6101 31");
     for (let answer = 0; answer < 5; answer++)
       expect(decode(decoder, adding)).toMatchObject({ status: 200, lines: [["a", "1"]] });
-    // Added after them; behind it stand the five, and there is no sixth.
+    // Added after them; the five follow, and there is no sixth.
     expect(decode(decoder, hex("88 4001 6201 32")).lines).toEqual([["b", "2"]]);
     expect(decode(decoder, hex("88 be bf c0 c1 c2 c3")).lines).toEqual([
       ["b", "2"],
@@ -87,7 +87,7 @@ describe("a block", () => {
     expect(() => decode(decoder, hex("88 c4"))).toThrow(HpackError);
   });
 
-  it("that adds what it names by its place means something else the next time", () => {
+  it("that adds a field named by its index means something else the next time", () => {
     const decoder = new HpackDecoder();
     decode(decoder, hex("88 4001 6101 31 4001 6201 32"));
     // The name of the field before the last, with another value, which is added.
@@ -96,7 +96,7 @@ describe("a block", () => {
     expect(decode(decoder, naming).lines).toEqual([["b", "3"]]);
   });
 
-  it("that pushes out the oldest leaves the others in their places", () => {
+  it("that evicts the oldest keeps the positions of the others", () => {
     const decoder = new HpackDecoder();
     const twoDigits = (number: number) => `${100 + (number % 100)}`.slice(1);
     const places = Math.floor(4096 / (32 + "a".length + "00".length));
@@ -122,7 +122,7 @@ describe("a block", () => {
     expect(() => decode(new HpackDecoder(), hex(bytes))).toThrow(HpackError);
   });
 
-  it("that unfolds to too much cannot be read", () => {
+  it("that expands beyond the limit is rejected", () => {
     const decoder = new HpackDecoder();
     const large = Buffer.concat([hex("4001 78 7f 81 1f"), Buffer.alloc(4096, 0x61)]);
     const block = Buffer.concat([large.subarray(0, 6 + 4000), Buffer.alloc(1000, 0xbe)]);
@@ -141,7 +141,7 @@ describe("a block", () => {
     expect(decode(new HpackDecoder(), hex(bytes)).problem).not.toBeNull();
   });
 
-  it("of random bytes is read or refused, and nothing else happens", () => {
+  it("of random bytes is decoded or rejected, without other effects", () => {
     const random = new Random(7);
     for (let i = 0; i < 20_000; i++) {
       const bytes = Buffer.from(
@@ -156,8 +156,8 @@ describe("a block", () => {
   });
 });
 
-describe("what we encode", () => {
-  /** A server of Node's, with raw bytes from us: what it understood is the oracle. */
+describe("an encoded block", () => {
+  /** A Node server that receives our raw bytes; its decoded headers are the oracle. */
   async function understood(blocks: readonly Buffer[], tableBytes: number): Promise<unknown[]> {
     const server = http2.createServer({ settings: { headerTableSize: tableBytes } });
     closers.push(() => server.close());
@@ -221,7 +221,7 @@ describe("what we encode", () => {
     expect(blocks.at(-1)?.length).toBeLessThan(1_000);
   });
 
-  it("shrinks to a few bytes once the server knows it", () => {
+  it("shrinks to a few bytes once the server knows its fields", () => {
     const encoder = new HpackEncoder();
     const head = {
       pseudo: [

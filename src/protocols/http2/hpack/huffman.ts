@@ -1,9 +1,9 @@
 /**
- * The Huffman code of HPACK (RFC 7541, appendix B). The code is canonical: the lengths tell all, codes
- * of one length follow each other in the order of their symbols.
+ * The Huffman code of HPACK (RFC 7541, appendix B). The code is canonical: it follows from the lengths, and codes of
+ * one length are consecutive in the order of their symbols.
  */
 
-/** Bits of the code of each octet, and of the end of a string. */
+/** Code length in bits of each octet, and of the end of a string. */
 // biome-ignore format: a table.
 const LENGTHS = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
@@ -19,13 +19,13 @@ const LENGTHS = [
 ];
 const END_OF_STRING = 256;
 const WINDOW_BITS = 8;
-/** A string is padded with the first bits of the code for its end, fewer than these. */
+/** A string is padded with the first bits of its end code, at most this many. */
 const PADDING_BITS_MAX = 7;
 
 const CODES = canonicalCodes();
-/** Two numbers per node: where bit 0 and bit 1 lead; below zero the symbol, as its complement. */
+/** Two numbers per node: the successors for bit 0 and bit 1; a negative number is the complement of a symbol. */
 const TREE = decodingTree();
-/** For every next 8 bits the short code they begin with: its symbol, and its bits times 256; or 0. */
+/** For every value of the next 8 bits, the short code they begin with: its symbol plus its length times 256; or 0. */
 const SHORT = shortCodes();
 
 function canonicalCodes(): readonly number[] {
@@ -76,11 +76,11 @@ function shortCodes(): Uint16Array {
   return short;
 }
 
-/** A code is 5 bits at least. */
+/** A code has at least 5 bits. */
 const GROWTH_MAX = 8 / 5;
 let scratch = Buffer.allocUnsafe(1024);
 
-/** The text that bytes[from, end) stand for; null when they are no code. */
+/** Decodes bytes[from, end); null when they are malformed. */
 export function decodeHuffman(bytes: Buffer, from: number, end: number): string | null {
   const room = Math.ceil((end - from) * GROWTH_MAX);
   if (scratch.length < room) scratch = Buffer.allocUnsafe(room);
@@ -117,7 +117,7 @@ export function decodeHuffman(bytes: Buffer, from: number, end: number): string 
   return scratch.toString("latin1", 0, length);
 }
 
-/** Bytes of `text`, one octet per character, when encoded. */
+/** Encoded size of `text`, one octet per character. */
 export function huffmanBytes(text: string): number {
   let bits = 0;
   for (let i = 0; i < text.length; i++) bits += bitsOf(text.charCodeAt(i));

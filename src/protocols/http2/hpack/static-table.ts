@@ -33,12 +33,12 @@ export const STATIC_TABLE: readonly Field[] = [
   ...NAMES_ONLY.map((name): Field => [name, ""]),
 ];
 
-/** The first entry with this name; 0 when there is none. */
+/** Returns the first entry with this name; 0 when there is none. */
 export function staticName(name: string): number {
   return firstByName.get(name) ?? 0;
 }
 
-/** The entry with this name and value; 0 when there is none. */
+/** Returns the entry with this name and value; 0 when there is none. */
 export function staticField(name: string, value: string): number {
   return byField.get(`${name}\0${value}`) ?? 0;
 }

@@ -1,6 +1,6 @@
 /**
- * A server that writes HTTP/2 frames by hand, for answers that no proper library would give. It
- * acknowledges settings and calls back with each request's stream number.
+ * A server that writes HTTP/2 frames by hand, for responses that no proper library would send. It acknowledges settings
+ * and invokes a callback with each request's stream id.
  */
 
 import net from "node:net";
@@ -19,7 +19,7 @@ export const STATUS_200 = Buffer.from([0x88]);
 
 export interface RawConnection {
   readonly socket: net.Socket;
-  /** Counted from 1 over the server's life. */
+  /** Counted from 1 since the server started. */
   readonly number: number;
   frame(type: number, flags: number, stream: number, payload: Buffer): void;
 }
@@ -90,7 +90,7 @@ function encode(type: number, flags: number, stream: number, payload: Buffer): B
   return Buffer.concat([head, payload]);
 }
 
-/** Payload of RST_STREAM, or with a last stream of GOAWAY. */
+/** Payload of RST_STREAM or, with a last stream, of GOAWAY. */
 export function codePayload(code: number, lastStream?: number): Buffer {
   const payload = Buffer.alloc(lastStream === undefined ? 4 : 8);
   if (lastStream !== undefined) payload.writeUInt32BE(lastStream, 0);
