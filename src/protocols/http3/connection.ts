@@ -1,6 +1,6 @@
 /**
- * Connections over QUIC by the driver `@currentspace/http3`: one for each virtual user, whose requests
- * share it as streams. Nobody says over UDP that nobody listens: that is a time-out.
+ * QUIC connections through the driver `@currentspace/http3`: one per virtual user, whose requests share it as streams.
+ * UDP does not report that nothing listens; that is a timeout.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -19,7 +19,7 @@ import { IDLE_MS_MAX } from "./limits.ts";
 export interface Http3Command {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
-  /** Statuses that are no failure; empty: all below 400. */
+  /** Statuses that count as success; empty means all below 400. */
   readonly expect: readonly number[];
 }
 
@@ -36,7 +36,7 @@ interface Trust {
 
 const STATUS_FAILED = 400;
 const REQUEST_CANCELLED = 0x010c;
-/** Alerts of TLS as QUIC has them: RFC 9001, section 4.8. */
+/** TLS alerts as QUIC error codes: RFC 9001, section 4.8. */
 const [TLS_ERROR_FIRST, TLS_ERROR_LAST] = [0x100, 0x1ff];
 
 interface Carried {
@@ -60,21 +60,21 @@ export class Http3Connection implements Connection<Http3Command> {
     const { origin, settings, user } = host;
     const address = origin.nextAddress();
     const place = address.host.includes(":") ? `[${address.host}]` : address.host;
-    // The one place that decides, and notes, whether certificates are verified.
+    // The only place that decides, and records, whether certificates are verified.
     const { rejectUnauthorized } = tlsOptions(origin, { insecure: settings.insecure, user });
     this.#session = http3Driver.module.connect(`https://${place}:${address.port}`, {
       ...(ca === null ? {} : { ca }),
       rejectUnauthorized: rejectUnauthorized !== false,
       servername: origin.hostname,
       maxIdleTimeoutMs: IDLE_MS_MAX,
-      // Calls have deadlines of their own.
+      // Calls have their own deadlines.
       connectTimeoutMs: 0,
     });
     this.#session.on("error", (error) => this.#lost(failureOf(error)));
     this.#session.on("close", ({ errorCode, reason }) => this.#lost(closedBy(errorCode, reason)));
     this.#session.ready().then(
       () => this.#opened(startedAt),
-      // The event of its end says more, and comes after.
+      // The close event that follows carries more detail.
       (error: unknown) => setImmediate(() => this.#lost(failureOf(error))),
     );
   }
@@ -83,7 +83,7 @@ export class Http3Connection implements Connection<Http3Command> {
     if (this.#over) return;
     const now = clock();
     this.#count();
-    // QUIC shakes hands for both at once: there is no TLS apart.
+    // QUIC combines both handshakes; there is no separate TLS time.
     this.#host.opened({ connectMs: now - startedAt, tlsMs: -1, loginMs: -1 }, now);
   }
 
@@ -144,7 +144,7 @@ export class Http3Connection implements Connection<Http3Command> {
     call.failed({ kind: "reset", text: `${errorText(error)} ${when}` }, clock());
   }
 
-  /** What went over the connection since it was last asked belongs to the call that ends. */
+  /** Accounts the bytes transferred since the last accounting to the call that finishes. */
   #bytesOf(call: CarriedCall<Http3Command>, now: number): void {
     const [bytesIn, bytesOut] = [this.#bytesIn, this.#bytesOut];
     this.#count();
@@ -176,7 +176,7 @@ export class Http3Connection implements Connection<Http3Command> {
     if (this.#over) return;
     this.#over = true;
     this.#carried.clear();
-    // It has ended already where this fails.
+    // Destroying fails when the session has already closed.
     this.#session.destroy().catch(() => undefined);
   }
 }

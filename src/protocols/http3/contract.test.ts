@@ -12,20 +12,20 @@ describe("http3", needs(isPresent, WHY_ABSENT), () => {
     name: "http3",
     calls: (port) => ({
       success: new Http3Target(`https://127.0.0.1:${port}`, { insecure: true }).get("/"),
-      // What HTTP refuses has a kind of its own: http3.test.ts.
+      // Error statuses of HTTP have their own kind; see http3.test.ts.
       refused: null,
     }),
     real: {
       start: isPresent ? () => startCaddy() : null,
       absent: WHY_ABSENT,
-      // Each connection of the driver has threads of its own.
+      // Each connection of the driver has its own threads.
       users: 50,
       leakCalls: 900,
     },
     hostile: {
       listen: listenUdp,
       mute: null,
-      // Datagrams that are no QUIC are dropped, as everything that is not sealed: nothing is heard of them.
+      // Datagrams that are not QUIC, or not sealed, are dropped silently.
       resets: false,
       half: null,
       rubbish: [],

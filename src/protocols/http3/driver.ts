@@ -1,4 +1,4 @@
-/** What is used of the package `@currentspace/http3`, which few have: its types are not at hand here. */
+/** Used part of the package `@currentspace/http3`. It is an optional install, so its types are not available here. */
 
 import type { Duplex } from "node:stream";
 import { OptionalPackage } from "../target/driver.ts";
@@ -6,7 +6,7 @@ import { OptionalPackage } from "../target/driver.ts";
 export type HeaderFields = Readonly<Record<string, string | readonly string[]>>;
 
 export interface Http3Stream extends Duplex {
-  /** With an error code of HTTP/3 (RFC 9114, section 8.1). */
+  /** Takes an HTTP/3 error code (RFC 9114, section 8.1). */
   close(code?: number): void;
 }
 

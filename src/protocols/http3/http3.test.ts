@@ -23,7 +23,7 @@ describe("a server", needs(isPresent, WHY_ABSENT), () => {
   });
   afterAll(() => server.stop());
 
-  it("answers by HTTP/3 whom it can prove itself to", async () => {
+  it("answers over HTTP/3 when its certificate is trusted", async () => {
     const [home, order, missing, wanted] = await answersTo(
       shop.get("/"),
       shop.post("/orders", { body: { item: 7 } }),
@@ -40,7 +40,7 @@ describe("a server", needs(isPresent, WHY_ABSENT), () => {
     expect(wanted.value.status).toBe(404);
   });
 
-  it("is not believed without an authority that knows it", async () => {
+  it("is rejected when no trusted authority signed its certificate", async () => {
     const [doubting, trusting] = await answersTo(
       new Http3Target(`https://localhost:${server.port}`).get("/"),
       new Http3Target(`https://localhost:${server.port}`, { insecure: true }).get("/"),
@@ -49,7 +49,7 @@ describe("a server", needs(isPresent, WHY_ABSENT), () => {
     expect(trusting.error).toBeNull();
   });
 
-  it("carries many requests of a user at once, each with its own answer", async () => {
+  it("answers concurrent requests of a user on one connection", async () => {
     const session = new TestSession();
     await perform(shop.get("/"), session);
     const paths = Array.from({ length: 50 }, (_, at) => `/orders?${at}`);
@@ -59,14 +59,14 @@ describe("a server", needs(isPresent, WHY_ABSENT), () => {
     session.close();
   });
 
-  it("has no answer that is longer than allowed", async () => {
+  it("rejects a response longer than the limit", async () => {
     const session = new TestSession({ bodyBytesMax: 100 });
     expect(await perform(shop.get("/long"), session)).toMatchObject({ errorKind: "protocol" });
     expect((await perform(shop.get("/"), session)).ok).toBe(true);
     session.close();
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const before = await server.count("/orders");
     const steps = await runExample("http3.ts", {
       HTTP3_URL: `https://localhost:${server.port}`,
@@ -77,13 +77,13 @@ describe("a server", needs(isPresent, WHY_ABSENT), () => {
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const shop = new Http3Target("https://127.0.0.1");
   it.each([
     ["a certificate of the user", () => make({ cert: "x" }), /has no option "cert"/],
     ["no path", () => shop.get("home"), /is no path/],
     ["two headers in one", () => shop.get("/", { headers: { a: "b\r\nc: d" } }), /cannot be sent/],
-  ])("%s is told at once", (_what, act, text) => {
+  ])("reports at once: %s", (_what, act, text) => {
     expect(act).toThrow(text);
   });
 });

@@ -1,4 +1,4 @@
-/** HTTP/3, experimental: its door, `import { http3 } from "hyperscalejs/http3"`. */
+/** Entry point of HTTP/3 (experimental): `import { http3 } from "hyperscalejs/http3"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -31,6 +31,6 @@ export const http3 = {
 registerProtocol({
   name: "http3",
   client: (session) => new TargetClient<Http3Command>(session),
-  // https:// is HTTP/1.1's.
+  // https:// belongs to HTTP/1.1.
   ping: { schemes: ["h3"], call: (address, options) => new Http3Target(address, options).ping() },
 });

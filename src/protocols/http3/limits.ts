@@ -1,5 +1,5 @@
-/** Requests of one user that share its connection at once. */
+/** Concurrent requests of one user on its connection. */
 export const STREAMS_PER_CONNECTION_MAX = 100;
 
-/** A connection on which nothing happens for so long ends: longer than calls usually take. */
+/** Idle time after which a connection closes; longer than calls usually take. */
 export const IDLE_MS_MAX = 120_000;

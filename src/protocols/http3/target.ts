@@ -1,5 +1,5 @@
 /**
- * A server that speaks HTTP/3 as users write it.
+ * \n An HTTP/3 server, as users write it.
  *
  *   const shop = http3.target("https://shop.test");
  *   const home = await step("home", shop.get("/"));
@@ -16,22 +16,22 @@ import { http3Driver } from "./driver.ts";
 import { STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
 
 export interface Http3Options {
-  /** For each call; the workflow's `timeout` by default. */
+  /** Timeout of each call; the workflow's `timeout` by default. */
   readonly timeout?: Duration;
-  /** Go with every request. */
+  /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Authorities to trust instead of the system's, as PEM. */
   readonly ca?: string | Buffer | readonly (string | Buffer)[];
-  /** Accept any certificate. */
+  /** Accepts any certificate. */
   readonly insecure?: boolean;
-  /** Where hosts really are: { "shop.test": "127.0.0.1:8443" }. */
+  /** Overrides the addresses of hosts: { "shop.test": "127.0.0.1:8443" }. */
   readonly hosts?: Readonly<Record<string, string>>;
 }
 
 export interface Http3RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Payload;
-  /** Statuses that are no failure; below 400 by default. */
+  /** Statuses that count as success; below 400 by default. */
   readonly expect?: number | readonly number[];
   readonly timeout?: Duration;
 }
@@ -44,7 +44,7 @@ const HTTP3: TargetProtocol = {
   schemes: { https: { port: 443, secure: true }, h3: { port: 443, secure: true } },
   optionNames: ["headers"],
   callsPerConnectionMax: STREAMS_PER_CONNECTION_MAX,
-  // UDP: nobody says that nobody listens.
+  // UDP does not report that nothing listens.
   listens: false,
   load: () => http3Driver.load(),
 };
@@ -77,7 +77,7 @@ export class Http3Target {
     return this.request("POST", path, options);
   }
 
-  /** Encoded once, when it is described. */
+  /** Encoded once, when the request is described. */
   request(method: string, path: string, options: Http3RequestOptions = {}): Http3Call {
     checkNames("request", options, ["headers", "body", "expect", "timeout"]);
     const { body, expect = [], headers = {}, timeout } = options;
@@ -105,7 +105,7 @@ export class Http3Target {
     });
   }
 
-  /** HEAD of the address, whatever its status. */
+  /** HEAD request to the address; any status counts as success. */
   ping(): DescribedCall<Http3Command, string> {
     const { command } = this.request("HEAD", this.#target.url.pathname || "/");
     const decode = (answer: unknown): string =>
@@ -114,7 +114,7 @@ export class Http3Target {
   }
 }
 
-/** Names go out in lower case; what would break a message apart is refused. */
+/** Converts names to lower case and rejects values that would split the message. */
 function lowered(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => {

@@ -1,4 +1,4 @@
-/** caddy, and the package that speaks HTTP/3 with it: too large to come along with this one. */
+/** Starts caddy and finds the HTTP/3 driver package, which is too large to bundle. */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import {
 
 const CADDY: ServerPackage = { program: "caddy", package: "caddy" };
 const caddy = findProgram(CADDY);
-/** A folder whose node_modules have it. */
+/** Folder whose node_modules contain the driver. */
 export const driverFolder = findNpmPackage("@currentspace/http3", "0.9.0");
 
 export const isPresent = caddy !== null && driverFolder !== null;
@@ -24,7 +24,7 @@ export const WHY_ABSENT =
     ? absent(CADDY)
     : "no @currentspace/http3 (120 MB from npm; npm run test:protocols fetches it)";
 
-/** Packages are found beside the workflow: here, that is where it was fetched to. */
+/** Packages are resolved beside the workflow; for tests, that is the folder it was installed to. */
 export async function useDriver(): Promise<void> {
   if (driverFolder !== null)
     await prepareCalls([], { settings: DEFAULT_CALL_SETTINGS, folder: driverFolder });
@@ -34,11 +34,11 @@ const QUIET_MS = 100;
 
 export interface CaddyServer extends CountingServer {
   readonly cert: string;
-  /** Requests by HTTP/3 in its log, with this path. */
+  /** HTTP/3 requests for this path in the server's log. */
   count(path: string): Promise<number>;
 }
 
-/** Says by which protocol it was asked; `/missing` is not there. */
+/** Answers with the protocol of the request; `/missing` does not exist. */
 export async function startCaddy(): Promise<CaddyServer> {
   if (caddy === null) throw new Error("there is no caddy");
   const { cert, key } = makeCertificate({ hosts: ["localhost"] });
@@ -58,7 +58,7 @@ export async function startCaddy(): Promise<CaddyServer> {
       .split("\n")
       .filter((line) => line.includes('"HTTP/3.0"') && line.includes(`"uri":"${path}"`)).length;
   const count = async (path: string): Promise<number> => {
-    // It writes what it did after it has answered.
+    // The server writes its log after it has answered.
     for (let before = -1, now = logged(path); ; before = now, now = logged(path)) {
       if (now === before) return now;
       await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
