@@ -1,9 +1,9 @@
-/** What is asked of a Kafka cluster, and what it answers. */
+/** Commands for a Kafka cluster and the values they return. */
 
 export interface KafkaMessage {
   readonly key?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** By the key, or in turn, where it is not given. */
+  /** Chosen by the key, or round-robin, when not given. */
   readonly partition?: number;
 }
 
@@ -25,16 +25,16 @@ export type KafkaCommand =
   | {
       readonly kind: "subscribe";
       readonly topic: string;
-      /** "" gives each virtual user a group of its own. */
+      /** "" gives each virtual user its own group. */
       readonly group: string;
       readonly fromBeginning: boolean;
-      /** It outlives the iteration that it began in. */
+      /** Outlives the iteration in which it was created. */
       readonly kept: boolean;
     }
   | { readonly kind: "receive"; readonly topic: string }
   | { readonly kind: "ping" };
 
-/** Where the first message of a partition was put; "-1" where nobody waited to hear. */
+/** Partition and offset of the first message; offset "-1" when no acknowledgement was requested. */
 export interface Placement {
   readonly partition: number;
   readonly offset: string;
@@ -47,8 +47,8 @@ export interface ReceivedMessage {
   readonly key: Buffer | null;
   readonly data: Buffer;
   readonly headers: ReadonlyMap<string, string>;
-  /** When it was produced, by the clock of who did it, in milliseconds since 1970. */
+  /** Time of production by the producer's clock, in milliseconds since 1970. */
   readonly producedAtMs: number;
-  /** From there until it was here, which was asked of this machine's clock. */
+  /** Time from production to receipt, by this machine's clock. */
   readonly latencyMs: number;
 }

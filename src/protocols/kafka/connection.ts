@@ -1,6 +1,6 @@
 /**
- * One virtual user's client of a Kafka cluster, by the driver `kafkajs`: a producer, and a consumer for
- * each topic that it has subscribed to. Whatever ends a socket of the producer ends the connection.
+ * Kafka client of one virtual user, through the driver `kafkajs`: a producer, and a consumer for each subscribed topic.
+ * The loss of any producer socket closes the connection.
  */
 
 import net from "node:net";
@@ -24,7 +24,7 @@ export interface KafkaLogin {
   readonly clientId: string;
   readonly tls: boolean;
   readonly sasl: Sasl | null;
-  /** How often the driver tries again what the cluster calls temporary. */
+  /** Retries by the driver of errors that the cluster calls temporary. */
   readonly retries: number;
 }
 
@@ -36,7 +36,7 @@ export interface Sasl {
 
 export const kafkaDriver = new OptionalPackage<typeof import("kafkajs")>("kafkajs", "Kafka");
 
-/** Calls have deadlines of their own. */
+/** Calls have their own deadlines. */
 const NEVER_MS = 2 ** 31 - 1;
 
 type Subscribe = Extract<KafkaCommand, { kind: "subscribe" }>;
@@ -50,7 +50,7 @@ interface Subscription {
 interface Client {
   readonly sockets: DriverSockets;
   readonly producer: Producer;
-  /** Whose sockets come and go with what they are needed for. */
+  /** Client whose sockets are opened and closed as needed. */
   readonly others: Kafka;
   readonly inbox: Inbox<ReceivedMessage>;
   readonly subscriptions: Map<string, Subscription>;
@@ -124,7 +124,7 @@ export class KafkaDriver implements Driver<Client, KafkaCommand> {
     }
   }
 
-  /** From the end: of what is there when the call begins, nothing; of what comes afterwards, all. */
+  /** From the end: delivers nothing that exists when the call begins, and everything produced afterwards. */
   async #subscribe(client: Client, { fromBeginning, group, kept, topic }: Subscribe) {
     const { inbox, others, subscriptions } = client;
     if (subscriptions.has(topic)) return null;
@@ -152,7 +152,7 @@ export class KafkaDriver implements Driver<Client, KafkaCommand> {
       autoCommit: group !== "",
       eachMessage: async ({ message, partition }) => {
         const offset = BigInt(message.offset);
-        // What it fetched before it was told where to begin comes again.
+        // Skip messages fetched before the seek took effect; they are delivered again.
         if (offset < (next.get(partition) ?? 0n)) return;
         next.set(partition, offset + 1n);
         inbox.arrived(messageOf(topic, partition, message), 0, 0);
@@ -167,7 +167,7 @@ export class KafkaDriver implements Driver<Client, KafkaCommand> {
     return command.kind === "receive" ? 0 : 1;
   }
 
-  /** Errors of the cluster have names; the driver wraps them. */
+  /** Extracts the cluster's error name; the driver wraps it. */
   refusal(error: unknown): Refusal | null {
     for (const cause of causesOf(error)) {
       const { message, type } = cause as { readonly type?: unknown; readonly message?: string };
@@ -178,7 +178,7 @@ export class KafkaDriver implements Driver<Client, KafkaCommand> {
     return null;
   }
 
-  /** What the driver trips over while it reads is no error of its own. */
+  /** Exceptions of the driver's decoder are not its own error types. */
   isMalformed(error: unknown): boolean {
     return causesOf(error).some(
       (cause) => cause instanceof RangeError || cause instanceof TypeError,
@@ -220,7 +220,7 @@ async function produced(
     messages: [...messages],
     ...(gzip ? { compression: CompressionTypes.GZIP } : {}),
   });
-  // The driver sends nothing, and says nothing, where a partition has no leader.
+  // The driver sends nothing and reports no error when a partition has no leader.
   if (placed.length === 0 && acks !== 0)
     throw Object.assign(new Error(`${topic} has no such partition`), { type: NO_PARTITION });
   return placed.map(({ baseOffset = "-1", partition }) => ({ partition, offset: baseOffset }));
@@ -273,7 +273,7 @@ function messageOf(topic: string, partition: number, message: Fetched): Received
 
 const CAUSES_MAX = 8;
 
-/** The error and what it was thrown for, outermost first. */
+/** The error and its causes, outermost first. */
 function causesOf(error: unknown): readonly Error[] {
   const causes: Error[] = [];
   let next = error;

@@ -19,7 +19,7 @@ describeContract({
   real: {
     start: kcatProgram === null ? null : () => startKafka(),
     absent: absent(KCAT),
-    // Its backlog is five connections long: who comes sixth tries again after seconds.
+    // The server's backlog is five connections; a sixth client retries after seconds.
     users: 40,
   },
   hostile: {
@@ -28,7 +28,7 @@ describeContract({
     resets: true,
     half: Buffer.from("\0\0\0\x64\0\0", "latin1"),
     rubbish: [
-      // A list of a thousand topics, and nothing in it.
+      // Announces a list of a thousand topics, and contains none.
       answer(0, Buffer.from([0, 0, 3, 232])),
       answer(0, Buffer.from([0, 0, 0, 1, 0, 99, 65])),
     ],

@@ -1,4 +1,4 @@
-/** Kafka: its door, `import { kafka } from "hyperscalejs/kafka"`. */
+/** Entry point of Kafka: `import { kafka } from "hyperscalejs/kafka"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -15,7 +15,7 @@ describe("a cluster", needs(kcatProgram !== null, absent(KCAT)), () => {
   });
   afterAll(() => server.stop());
 
-  it("puts messages where they belong, and says where", async () => {
+  it("stores messages in their partition and returns its offset", async () => {
     const [first, second, batch] = await answersTo(
       events.produce("orders", { id: 7 }, { partition: 2, acks: "leader" }),
       events.produce("orders", "again", { partition: 2, compression: "gzip" }),
@@ -35,19 +35,19 @@ describe("a cluster", needs(kcatProgram !== null, absent(KCAT)), () => {
     expect(await server.count("orders")).toBe(4);
   });
 
-  it("keeps one partition for a key", async () => {
+  it("assigns one partition per key", async () => {
     const call = events.produce("keyed", "x", { key: "ada" });
     const results = await answersTo(call, call, call);
     expect(results.map(({ value }) => value[0]?.offset)).toEqual(["0", "1", "2"]);
   });
 
-  it("does not wait for anybody where nobody is to answer", async () => {
+  it("does not wait for an acknowledgement when none is requested", async () => {
     const [sent] = await answersTo(events.produce("careless", "x", { acks: "none" }));
     expect(sent).toMatchObject({ ok: true });
     await expect.poll(() => server.count("careless")).toBe(1);
   });
 
-  it("hears what comes after it subscribed, with the time it took on the way", async () => {
+  it("delivers messages produced after the subscription, with their latency", async () => {
     const session = new TestSession();
     await perform(events.produce("news", "old"), session);
     expect(await perform(events.subscribe("news"), session)).toMatchObject({ ok: true });
@@ -64,7 +64,7 @@ describe("a cluster", needs(kcatProgram !== null, absent(KCAT)), () => {
     session.close();
   });
 
-  it("begins at the beginning where it is told to, and gives up in time", async () => {
+  it("starts at the beginning on request, and times out when nothing arrives", async () => {
     const session = new TestSession();
     await perform(events.produce("log", "first"), session);
     await perform(events.subscribe("log", { from: "beginning", keep: "user" }), session);
@@ -73,19 +73,19 @@ describe("a cluster", needs(kcatProgram !== null, absent(KCAT)), () => {
     expect(heard.value.data.toString()).toBe("first");
     const nothing = await perform(events.receive("log", { timeout: "50ms" }), session);
     expect(nothing.errorKind).toBe("timeout");
-    // Waiting for nothing costs no connection.
+    // A wait that times out keeps the connection.
     const next = await perform(events.produce("log", "second"), session);
     expect(next).toMatchObject({ ok: true, connectMs: -1 });
     session.close();
   });
 
-  it("counts what the cluster counts in a whole run", async () => {
+  it("matches the cluster's own count in a whole run", async () => {
     const steps = await runExample("kafka.ts", { KAFKA_URL: server.url }, "10s");
     expect(await server.count("hyperscale-orders")).toBe(steps.get("order")?.ok);
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const events = new KafkaTarget("kafka://127.0.0.1");
   it.each([
     ["no topic", () => events.produce("a b", "x"), /is no topic/],
@@ -97,7 +97,7 @@ describe("a mistake", () => {
       /mechanism is one of/,
     ],
     ["endless retries", () => new KafkaTarget("kafka://a", { retries: -1 }), /retries is/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

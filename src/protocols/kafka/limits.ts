@@ -1,11 +1,11 @@
-/** Messages of one call. */
+/** Messages per call. */
 export const MESSAGES_MAX = 10_000;
 
-/** Subscriptions of one virtual user: each has connections and a group of its own. */
+/** Subscriptions of one virtual user; each has its own connections and group. */
 export const SUBSCRIPTIONS_MAX = 16;
 
-/** Calls of one virtual user at once. */
+/** Concurrent calls of one virtual user. */
 export const CALLS_MAX = 1_024;
 
-/** How long a broker may hold back an empty answer to a consumer: what it has comes at once. */
+/** How long a broker may delay an empty response to a consumer; available messages are sent at once. */
 export const FETCH_WAIT_MS_MAX = 500;

@@ -1,5 +1,5 @@
 /**
- * A Kafka cluster as users write it.
+ * \n A Kafka cluster, as users write it.
  *
  *   const events = kafka.target("kafka://broker.test:9092");
  *   await step("order", events.produce("orders", { id: 7 }, { key: "ada" }));
@@ -24,19 +24,19 @@ import { KafkaDriver, type KafkaLogin, kafkaDriver, type Sasl } from "./connecti
 import { CALLS_MAX, MESSAGES_MAX } from "./limits.ts";
 
 export interface KafkaOptions extends TargetOptions {
-  /** Whom to log in as, by SASL; the address's own by default, nobody where it has none. */
+  /** User to log in as by SASL; defaults to the user in the address, else no login. */
   readonly user?: string;
   readonly password?: string;
-  /** How: "plain" by default. */
+  /** SASL mechanism; "plain" by default. */
   readonly mechanism?: Sasl["mechanism"];
-  /** What the cluster's logs and quotas know it by; "hyperscale" by default. */
+  /** Name in the cluster's logs and quotas; "hyperscale" by default. */
   readonly clientId?: string;
-  /** How often to try again what the cluster calls temporary, such as NOT_LEADER; 0 by default. */
+  /** Retries of errors that the cluster calls temporary, such as NOT_LEADER; 0 by default. */
   readonly retries?: number;
 }
 
 export interface ProduceOptions extends KafkaMessage {
-  /** Who must have it before the call ends: all replicas in sync (default), their leader, nobody. */
+  /** Replicas that must acknowledge before the call finishes: all in sync (default), their leader, or none. */
   readonly acks?: keyof typeof ACKS;
   readonly compression?: "gzip";
 }
@@ -46,11 +46,13 @@ export interface BatchMessage extends KafkaMessage {
 }
 
 export interface SubscribeOptions {
-  /** Members of one group share its messages; each virtual user has a group of its own by default. */
+  /** Members of a group share its messages; each virtual user has its own group by default. */
   readonly group?: string;
-  /** "end": what comes from now on; "beginning": all that is there. A known group goes on. */
+  /**
+   * "end": messages produced from now on; "beginning": all available messages. A known group resumes where it stopped.
+   */
   readonly from?: "end" | "beginning";
-  /** "user" keeps it for further iterations; else it ends with the one it is made in. */
+  /** "user" keeps the subscription for further iterations; otherwise it ends with its iteration. */
   readonly keep?: "user" | "iteration";
 }
 
@@ -82,7 +84,7 @@ export class KafkaTarget {
     const driver = new KafkaDriver(loginOf(url, origin.secure, options));
   }
 
-  /** One message; `value` says where it was put. */
+  /** Produces one message; `value` is its partition and offset. */
   produce(
     topic: string,
     payload: Payload,
@@ -92,7 +94,7 @@ export class KafkaTarget {
     return this.#produce(topic, [encoded(payload, options)], options);
   }
 
-  /** Several messages in one call. */
+  /** Produces several messages in one call. */
   produceBatch(
     topic: string,
     messages: readonly BatchMessage[],
@@ -124,7 +126,7 @@ export class KafkaTarget {
     });
   }
 
-  /** What comes is received by `receive` of the same topic. Joining a group takes seconds. */
+  /** Messages are received by `receive` of the same topic. Joining a group takes seconds. */
   subscribe(topic: string, options: SubscribeOptions = {}): KafkaCall<null> {
     checkNames("subscribe", options, ["group", "from", "keep"]);
     const { from = "end", group = "", keep = "iteration" } = options;
@@ -141,7 +143,7 @@ export class KafkaTarget {
     });
   }
 
-  /** The next message of a subscription: one that came already, or the next. */
+  /** Receives a message of a subscription: the first unread one, or the next to arrive. */
   receive(
     topic: string,
     options: { readonly timeout?: Duration } = {},
@@ -155,7 +157,7 @@ export class KafkaTarget {
     });
   }
 
-  /** Asks for the brokers of the cluster; `value` is how many there are. */
+  /** Requests the list of brokers; `value` is their number. */
   ping(): KafkaCall<string> {
     return new DescribedCall(this.#target, {
       command: { kind: "ping" },

@@ -1,6 +1,6 @@
 /**
- * The cluster that the C client's authors test with (librdkafka's mock, in Debian's `kcat`): it speaks the
- * protocol, keeps its logs in memory, and knows neither users nor TLS. And one that speaks by hand.
+ * librdkafka's mock cluster (in Debian's `kcat`), which the authors of the C client test with: it speaks the protocol,
+ * keeps its logs in memory, and supports neither users nor TLS. Also a scripted broker.
  */
 
 import { Kafka, logLevel } from "kafkajs";
@@ -11,12 +11,12 @@ import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripte
 export const KCAT: ServerPackage = { program: "kcat", package: "kcat" };
 export const kcatProgram = findProgram(KCAT);
 
-/** What calls that are counted produce to. */
+/** Topic of the calls that are counted. */
 export const TOPIC = "served";
 
 export interface KafkaServer extends CountingServer {
   readonly url: string;
-  /** Messages of a topic, by the offsets of its partitions. */
+  /** Messages of a topic, computed from the offsets of its partitions. */
   count(topic: string): Promise<number>;
 }
 
@@ -63,13 +63,13 @@ const text = (value: string): Buffer => Buffer.concat([int16(value.length), Buff
 const list = (...items: readonly Buffer[]): Buffer =>
   Buffer.concat([int32(items.length), ...items]);
 
-/** An answer with the number of what it answers; its length is counted. */
+/** A response with the correlation id of its request and its length prefix. */
 export const answer = (correlation: number, ...parts: readonly Buffer[]): Buffer => {
   const payload = Buffer.concat([int32(correlation), ...parts]);
   return Buffer.concat([int32(payload.length), payload]);
 };
 
-/** The oldest version of each is enough. */
+/** Offers only the oldest version of each API. */
 const versions = (): Buffer => {
   const upTo: readonly (readonly [number, number])[] = [
     [API.produce, 3],
@@ -87,7 +87,7 @@ const metadata = (port: number): Buffer => {
   return Buffer.concat([list(broker), list(topic)]);
 };
 
-/** Has one broker and one partition, and calls back for each message that is produced. */
+/** Has one broker and one partition, and invokes the callback for each produced message. */
 export async function listenMessages(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   const server = await listenTcp((socket) => {
     let kept = Buffer.alloc(0);
@@ -106,7 +106,7 @@ export async function listenMessages(onCall: (peer: Peer) => void): Promise<Scri
   return server;
 }
 
-/** What has the form of an answer gets the number of the question. */
+/** Sets the correlation id of messages that have the form of a response. */
 function answering(peer: Peer, correlation: number): Peer {
   const numbered = (bytes: Uint8Array): Uint8Array => {
     if (bytes.length < 8) return bytes;
