@@ -15,9 +15,9 @@ export interface MemcachedCommand {
 
 type Call = CarriedCall<MemcachedCommand>;
 
-/** Of a line: a key has at most 250 bytes. */
+/** Longest line: a key has at most 250 bytes. */
 const LINE_BYTES_MAX = 2_048;
-/** Lines that answer a command, beside values and numbers. */
+/** Lines that answer a command, besides values and numbers. */
 const WORDS = /^(?:STORED|NOT_STORED|EXISTS|NOT_FOUND|DELETED|TOUCHED|OK|VERSION .*|\d{1,20})$/;
 
 export class MemcachedConnection implements Connection<MemcachedCommand> {
@@ -25,7 +25,7 @@ export class MemcachedConnection implements Connection<MemcachedCommand> {
   readonly #socket: StreamSocket;
   readonly #buffer = new StreamBuffer(this);
   #call: Call | null = null;
-  /** Of a get, until its END. */
+  /** Value of a get, until its END. */
   #value: Buffer | null = null;
   #problem = "";
   #now = 0;

@@ -1,4 +1,4 @@
-/** memcached: its door, `import { memcached } from "hyperscalejs/memcached"`. */
+/** Entry point of memcached: `import { memcached } from "hyperscalejs/memcached"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -14,7 +14,7 @@ describe("a server", needs(memcachedProgram !== null, absent(MEMCACHED_SERVER)),
   });
   afterAll(() => server.stop());
 
-  it("keeps, counts and forgets", async () => {
+  it("stores, counts and deletes", async () => {
     const cache = memcached.target(`memcached://127.0.0.1:${server.port}`);
     expect((await perform(cache.set("n", "5", { ttl: "1m" }))).value).toBe(true);
     expect((await perform(cache.incr("n", 2))).value).toBe(7);
@@ -29,7 +29,7 @@ describe("a server", needs(memcachedProgram !== null, absent(MEMCACHED_SERVER)),
     expect(() => cache.get("two words")).toThrow("no key");
   });
 
-  it("counts what the server counts in a whole run of the example", async () => {
+  it("matches the server's own count in a whole run of the example", async () => {
     const before = await server.served();
     const url = `memcached://127.0.0.1:${server.port}`;
     const steps = await runExample("memcached.ts", { MEMCACHED_URL: url });

@@ -1,5 +1,5 @@
 /**
- * A memcached server as users write it.
+ * \n A memcached server, as users write it.
  *
  *   const cache = memcached.target("memcached://cache.test");
  *   const price = await step("cached", cache.get("price:7"));            // value: string | null
@@ -19,7 +19,7 @@ import {
 import { type MemcachedCommand, MemcachedConnection } from "./connection.ts";
 
 export interface SetOptions {
-  /** Whole seconds; the key is forgotten after that. */
+  /** Whole seconds; the key expires after that. */
   readonly ttl?: Duration;
 }
 
@@ -53,7 +53,7 @@ export class MemcachedTarget {
     return this.#call("get", `get ${checkKey(key)}`, decode);
   }
 
-  /** True when it was stored. */
+  /** `value` is true when it was stored. */
   set(key: string, value: Payload, options: SetOptions = {}): MemcachedCall<boolean> {
     checkNames("set", options, ["ttl"]);
     const seconds = options.ttl === undefined ? 0 : millisecondsOf(options.ttl, "ttl") / 1_000;
@@ -63,12 +63,12 @@ export class MemcachedTarget {
     return this.#call("set", line, (answer) => answer === "STORED", data);
   }
 
-  /** True when there was one. */
+  /** `value` is true when the key existed. */
   delete(key: string): MemcachedCall<boolean> {
     return this.#call("delete", `delete ${checkKey(key)}`, (answer) => answer === "DELETED");
   }
 
-  /** The sum; null where there is no such key. */
+  /** `value` is the sum; null when the key does not exist. */
   incr(key: string, by = 1): MemcachedCall<number | null> {
     const decode = (answer: unknown) => (answer === "NOT_FOUND" ? null : Number(answer));
     return this.#call("incr", `incr ${checkKey(key)} ${by}`, decode);

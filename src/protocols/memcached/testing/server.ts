@@ -14,7 +14,7 @@ export async function startMemcached(): Promise<CountingServer> {
     program: memcachedProgram,
     args: (port) => ["-l", "127.0.0.1", "-p", `${port}`, "-c", "4000", "-u", userInfo().username],
   });
-  /** Asked apart from the code that is tested. */
+  /** Queried independently of the tested code. */
   const served = (): Promise<number> =>
     new Promise((resolve, reject) => {
       const socket = net.connect(server.port, "127.0.0.1", () => socket.write("stats\r\n"));
