@@ -1,4 +1,4 @@
-/** One connection to a MongoDB server: hello, a login where somebody is named, one command at a time. */
+/** One connection to a MongoDB server: hello, a login if a user is given, one command at a time. */
 
 import { randomBytes } from "node:crypto";
 import type { Document } from "bson";
@@ -15,14 +15,14 @@ import { bson, encodeMessage, MessageParser } from "./message.ts";
 import { Scram, type ScramMechanism } from "./scram.ts";
 
 export interface MongodbCommand {
-  /** In BSON; the same bytes however often it is sent. */
+  /** BSON, encoded once. */
   readonly body: Uint8Array;
-  /** Answers in parts, of which all are wanted: the rest is asked for, up to so many documents. */
+  /** Reads all batches of a cursor, up to this many documents. */
   readonly cursor: { readonly database: string; readonly documentsMax: number } | null;
 }
 
 export interface MongodbLogin {
-  /** "" logs nobody in. */
+  /** "" for no login. */
   readonly user: string;
   readonly password: string;
   readonly source: string;
@@ -30,7 +30,7 @@ export interface MongodbLogin {
 
 type Call = CarriedCall<MongodbCommand>;
 
-/** What came of a cursor so far, and what its last part said. */
+/** Documents of a cursor so far, and the last batch. */
 interface Gathered {
   readonly documents: Document[];
 }
@@ -121,7 +121,7 @@ export class MongodbConnection implements Connection<MongodbCommand> {
     return true;
   }
 
-  /** Answers to hello and to the login, in this order. */
+  /** Handles the replies to hello and to the login, in this order. */
   #greeted(document: Document): void {
     const refusal = refusalOf(document);
     const { password, source, user } = this.#login;
@@ -144,7 +144,7 @@ export class MongodbConnection implements Connection<MongodbCommand> {
     const challenge = textOf(document["payload"]);
     const { source } = this.#login;
     const conversationId: unknown = document["conversationId"];
-    // The proof first; a server that does not skip the empty round gets one.
+    // Send the proof first; a server that does not skip the empty exchange gets one.
     const payload =
       this.#rounds === 0 ? scram.proof(challenge) : scram.verified(challenge) ? EMPTY : null;
     if (payload === null || ++this.#rounds > LOGIN_ROUNDS_MAX)
@@ -162,7 +162,7 @@ export class MongodbConnection implements Connection<MongodbCommand> {
     this.#host.opened(this.#socket.times(this.#now), this.#now);
   }
 
-  /** The first or a further part of what a cursor gives. */
+  /** Handles the first or a further batch of a cursor. */
   #part(
     call: Call,
     document: Document,
@@ -189,7 +189,7 @@ export class MongodbConnection implements Connection<MongodbCommand> {
     this.#socket.write(bytes);
   }
 
-  /** Nobody waits for the answer: without one is how it is asked for. */
+  /** Closes the cursor, with the flag that requests no reply. */
   #kill(database: string, cursor: Document): void {
     const command = { killCursors: collectionOf(cursor), cursors: [longOf(cursor["id"])] };
     const message = encodeMessage(bson.module.serialize({ ...command, $db: database }), 0);
@@ -199,7 +199,7 @@ export class MongodbConnection implements Connection<MongodbCommand> {
 }
 
 const EMPTY = Buffer.alloc(0);
-/** The flag of a message that is not answered. */
+/** Flag of a message that is not answered. */
 const MORE_TO_COME = 2;
 
 function collectionOf(cursor: Document): string {
@@ -207,7 +207,7 @@ function collectionOf(cursor: Document): string {
   return name.slice(name.indexOf(".") + 1);
 }
 
-/** Numbers of cursors have 64 bits, also those that were read as plain numbers. */
+/** Cursor ids have 64 bits, including those that were decoded as plain numbers. */
 function longOf(id: unknown): unknown {
   return typeof id === "number" ? bson.module.Long.fromNumber(id) : id;
 }
@@ -223,7 +223,7 @@ interface Refusal {
   readonly text: string;
 }
 
-/** A command that failed, or one whose writes did. */
+/** Failure of a command or of its writes. */
 function refusalOf(document: Document): Refusal | null {
   const [failed] = (document["writeErrors"] ?? []) as Document[];
   const error = document["ok"] === 1 ? failed : document;
@@ -232,7 +232,7 @@ function refusalOf(document: Document): Refusal | null {
   return { code: String(name ?? "ERROR"), text: String(error["errmsg"] ?? "the command failed") };
 }
 
-/** Errors of single writes come without their names. */
+/** Errors of single writes have no name. */
 const NAMES: Readonly<Record<number, string>> = {
   ...{ 11000: "DuplicateKey", 121: "DocumentValidationFailure", 66: "ImmutableField" },
 };

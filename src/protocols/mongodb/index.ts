@@ -1,4 +1,4 @@
-/** MongoDB: its door, `import { mongodb } from "hyperscalejs/mongodb"`. */
+/** Entry point of MongoDB: `import { mongodb } from "hyperscalejs/mongodb"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

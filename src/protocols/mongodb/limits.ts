@@ -1,11 +1,11 @@
-/** Documents that one call inserts; the server takes 100,000. */
+/** Documents inserted by one call; the server accepts 100,000. */
 export const DOCUMENTS_MAX = 10_000;
 
-/** Of the head of a message: its length, two numbers and what it is. */
+/** Head of a message: its length, two numbers and its opcode. */
 export const HEAD_BYTES = 16;
 
-/** The server takes no longer message. */
+/** Largest message that the server accepts. */
 export const MESSAGE_BYTES_MAX = 48_000_000;
 
-/** Rounds of a login: the longest that is spoken here has three. */
+/** Round trips of a login; the longest supported one has three. */
 export const LOGIN_ROUNDS_MAX = 4;

@@ -1,6 +1,6 @@
 /**
- * Messages of MongoDB: a head, flags, and one document in BSON (OP_MSG, section kind 0). Checksums and
- * compression are never agreed on, so an answer that has them breaks the rules.
+ * MongoDB messages: a head, flags, and one BSON document (OP_MSG, section kind 0). Checksums and compression are never
+ * negotiated, so a response that uses them is malformed.
  */
 
 import type { Document } from "bson";
@@ -15,7 +15,7 @@ const BODY_AT = HEAD_BYTES + 5;
 /** Documents have at least a length and an end. */
 const MESSAGE_BYTES_MIN = BODY_AT + 5;
 
-/** `number` comes back with the answer. */
+/** `number` is returned with the response. */
 export function encodeMessage(body: Uint8Array, number: number): Buffer {
   const message = Buffer.allocUnsafe(BODY_AT + body.length);
   message.writeInt32LE(message.length, 0);
@@ -29,14 +29,14 @@ export function encodeMessage(body: Uint8Array, number: number): Buffer {
 }
 
 interface MessageReader {
-  /** An answer to the message of this number. False where nobody asked. */
+  /** A response to the message of this number. Returns false for an unexpected one. */
   message(document: Document, number: number): boolean;
-  /** The parser will not be asked before so many bytes are there. */
+  /** The parser is not called again before this many bytes are available. */
   wants(bytes: number): void;
 }
 
 export class MessageParser implements StreamParser {
-  /** Why nothing more can be read. */
+  /** Reason why nothing more can be read. */
   problem = "";
   readonly #reader: MessageReader;
   readonly #bytesMax: number;
@@ -68,7 +68,7 @@ export class MessageParser implements StreamParser {
 
   #document(bytes: Buffer): Document | null {
     try {
-      // Of its own: what is kept of it must not be overwritten by the next read.
+      // Copied, so that the next read does not overwrite what is kept of it.
       return bson.module.deserialize(Buffer.from(bytes));
     } catch {
       return null;

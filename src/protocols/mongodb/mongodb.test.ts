@@ -17,7 +17,7 @@ async function started(...options: Parameters<typeof startMongodb>): Promise<Mon
 const REAL_URL = process.env["HYPERSCALE_TEST_MONGODB_URL"] ?? "";
 const NO_REAL = "no MongoDB server (HYPERSCALE_TEST_MONGODB_URL names one)";
 
-/** What users do, on a server of ours and on a real one. */
+/** Typical use, on our own server and on a real one. */
 async function useAll(url: string, options: MongodbOptions = {}): Promise<void> {
   const db = new MongodbTarget(url, options);
   const items = `hyperscale_${process.pid}_${Date.now()}`;
@@ -53,7 +53,7 @@ async function useAll(url: string, options: MongodbOptions = {}): Promise<void> 
 }
 
 describe("a server of our own", () => {
-  it("is one to the driver of MongoDB's makers, too", async () => {
+  it("is accepted by the official MongoDB driver", async () => {
     const server = await started({ secured: true });
     const auth = { username: USER.name, password: USER.password };
     const url = `mongodb://127.0.0.1:${server.port}/?directConnection=true`;
@@ -68,11 +68,11 @@ describe("a server of our own", () => {
     await expect(items.insertOne({ _id: 3, at: 0 })).rejects.toThrow("E11000");
   });
 
-  it("keeps, finds, changes and forgets documents", async () => {
+  it("stores, finds, changes and deletes documents", async () => {
     await useAll((await started()).url);
   });
 
-  it("lets in whom it knows, and says so of others", async () => {
+  it("accepts known users and rejects others", async () => {
     const server = await started({ secured: true });
     const { name: user, password } = USER;
     await useAll(server.url, { user, password });
@@ -84,7 +84,7 @@ describe("a server of our own", () => {
     expect(nobody).toMatchObject({ errorKind: "application", errorCode: "Unauthorized" });
   });
 
-  it("is believed over TLS by the authority that was given, and by nobody else", async () => {
+  it("is trusted over TLS only through the given authority", async () => {
     const { cert, key } = makeCertificate({ hosts: ["127.0.0.1"] });
     const server = await started({ tls: { cert, key } });
     const [trusting, doubting] = await answersTo(
@@ -96,7 +96,7 @@ describe("a server of our own", () => {
     expect(doubting.errorKind).toBe("tls");
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const server = await started();
     const steps = await runExample("mongodb.ts", { MONGODB_URL: server.url });
     expect(server.documents("hyperscale_orders")).toHaveLength(steps.get("order")?.ok ?? -1);
@@ -104,10 +104,10 @@ describe("a server of our own", () => {
 });
 
 describe("a real server", needs(REAL_URL !== "", NO_REAL), () => {
-  it("keeps, finds, changes and forgets documents", () => useAll(REAL_URL));
+  it("stores, finds, changes and deletes documents", () => useAll(REAL_URL));
 });
 
-it("proves a password as RFC 7677 shows it, and knows the server's proof", () => {
+it("computes the proof of RFC 7677 and verifies the server's", () => {
   const scram = new Scram("SCRAM-SHA-256", "user", "pencil", "rOprNGfwEbeRWgbNEkqO");
   const challenge =
     "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
@@ -120,14 +120,14 @@ it("proves a password as RFC 7677 shows it, and knows the server's proof", () =>
   expect(scram.proof(challenge.replace("4096", "1"))).toBeNull();
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const db = new MongodbTarget("mongodb://127.0.0.1/shop");
   it.each([
     ["no collection", () => db.find(""), /is no name of a collection/],
     ["no documents", () => db.insertMany("a", []), /1 to 10000 documents/],
     ["no command", () => db.command({}), /a command is a document/],
     ["a replica set", () => new MongodbTarget("mongodb://a/?replicaSet=b"), /not supported/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

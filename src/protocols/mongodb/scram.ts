@@ -1,13 +1,13 @@
 /**
- * One login by SCRAM (RFC 5802, RFC 7677), the client's side: both prove that they know the password, and
- * neither says it. SHA-256, or SHA-1 where the server knows no better, with MongoDB's own digest.
+ * Client side of one SCRAM login (RFC 5802, RFC 7677): both sides prove that they know the password without sending it.
+ * Uses SHA-256, or SHA-1 with MongoDB's own digest where the server supports nothing better.
  */
 
 import { createHash, createHmac, pbkdf2Sync, timingSafeEqual } from "node:crypto";
 
 export type ScramMechanism = "SCRAM-SHA-256" | "SCRAM-SHA-1";
 
-/** A server that asks for more wants to keep us busy. */
+/** Rejects a server that tries to keep the client busy. */
 const ITERATIONS_MAX = 1_000_000;
 const ITERATIONS_MIN = 4_096;
 const HEADER = "n,,";
@@ -34,7 +34,7 @@ export class Scram {
     return Buffer.from(`${HEADER}${this.#bare}`);
   }
 
-  /** Null for a challenge that breaks the rules. */
+  /** Null for a malformed challenge. */
   proof(challenge: string): Buffer | null {
     const parts = partsOf(challenge);
     const [nonce = "", salt = ""] = [parts.get("r"), parts.get("s")];
@@ -59,7 +59,7 @@ export class Scram {
     return Buffer.from(`${withoutProof},p=${Buffer.from(proof).toString("base64")}`);
   }
 
-  /** The server knows the password, too. */
+  /** Returns true when the server knows the password, too. */
   verified(last: string): boolean {
     const given = Buffer.from(partsOf(last).get("v") ?? "", "base64");
     const expected = this.#signature;

@@ -1,5 +1,5 @@
 /**
- * A MongoDB server as users write it.
+ * \n A MongoDB server, as users write it.
  *
  *   const db = mongodb.target("mongodb://shop:secret@db.test/shop");
  *   const found = await step("find", db.find("items", { sku: "tea" }, { limit: 1 }));
@@ -16,18 +16,18 @@ import { DOCUMENTS_MAX, MESSAGE_BYTES_MAX } from "./limits.ts";
 import { bson } from "./message.ts";
 
 export interface MongodbOptions extends TargetOptions {
-  /** Whom to log in as, by SCRAM; the address's own by default, nobody where it has none. */
+  /** User to log in as by SCRAM; defaults to the user in the address, else no login. */
   readonly user?: string;
   readonly password?: string;
-  /** The address's path by default. */
+  /** Defaults to the path of the address. */
   readonly database?: string;
-  /** The database that knows the user: `?authSource=` of the address, "admin" by default. */
+  /** Database of the user: `?authSource=` of the address, "admin" by default. */
   readonly authSource?: string;
-  /** Speak TLS; `?tls=true` in the address does the same. */
+  /** Uses TLS, like `?tls=true` in the address. */
   readonly tls?: boolean;
 }
 
-/** Documents as MongoDB has them; classes such as ObjectId are those of the package `bson`. */
+/** MongoDB documents; classes such as ObjectId are those of the package `bson`. */
 export type MongodbDocument = Readonly<Document>;
 
 export interface FindOptions {
@@ -35,20 +35,20 @@ export interface FindOptions {
   readonly skip?: number;
   readonly sort?: Readonly<Record<string, 1 | -1>>;
   readonly projection?: MongodbDocument;
-  /** Documents of each part of the answer; the server's 101 at first by default. */
+  /** Documents per batch; by default the server's, 101 in the first one. */
   readonly batchSize?: number;
 }
 
 export interface Written {
-  /** Documents that were inserted or deleted, or that an update has found. */
+  /** Documents inserted, deleted, or matched by an update. */
   readonly count: number;
-  /** Of those, the ones that an update has changed. */
+  /** Matched documents that an update changed. */
   readonly modified: number;
 }
 
 export type MongodbResponse<Value = MongodbDocument> = TargetResult<Value>;
 
-/** Encoded when it is first needed: the package for it is loaded after the workflow file. */
+/** Encoded on first use, because its package is loaded after the workflow file. */
 class LazyCommand implements MongodbCommand {
   readonly cursor: MongodbCommand["cursor"];
   readonly #document: MongodbDocument;
@@ -71,7 +71,7 @@ class LazyCommand implements MongodbCommand {
 export class MongodbCall<Value> extends DescribedCall<MongodbCommand, Value> {
   override async prepare(): Promise<void> {
     await super.prepare();
-    // A document that cannot be encoded is told before the run.
+    // Reports a document that cannot be encoded before the run.
     void this.command.body;
   }
 }
@@ -103,14 +103,14 @@ export class MongodbTarget {
     this.#database = database === "" ? "test" : database;
   }
 
-  /** Any command, as the server's manual has it: `{ ping: 1 }`; `value` is the whole answer. */
+  /** Any command of the server's manual: `{ ping: 1 }`; `value` is the whole reply. */
   command(document: MongodbDocument): MongodbCall<MongodbDocument> {
     const [name] = Object.keys(document ?? {});
     if (name === undefined) throw new TypeError("a command is a document: { ping: 1 }");
     return this.#call(name, document, (answer) => answer as MongodbDocument);
   }
 
-  /** All that match, however many parts they come in; `limit` bounds them. */
+  /** Returns all matching documents, in however many batches; `limit` bounds them. */
   find(
     collection: string,
     filter: MongodbDocument = {},
@@ -121,7 +121,7 @@ export class MongodbTarget {
     return this.#cursor(`find ${collection}`, command, options.limit);
   }
 
-  /** The first that matches; null where there is none. */
+  /** Returns the first matching document; null when there is none. */
   findOne(collection: string, filter: MongodbDocument = {}): MongodbCall<MongodbDocument | null> {
     const command = { find: nameOf(collection), filter, limit: 1, singleBatch: true };
     return this.#call(`find ${collection}`, command, firstOf);
@@ -234,7 +234,7 @@ function writtenOf(answer: unknown): Written {
   return { count: numberOf(answer, "n"), modified: numberOf(answer, "nModified") };
 }
 
-/** Known before the address is looked at any further. */
+/** Determined before the rest of the address is parsed. */
 function secureOf(address: string, { tls }: MongodbOptions): boolean {
   const query = typeof address === "string" && URL.canParse(address) ? new URL(address) : null;
   const said = query?.searchParams.get("tls") ?? query?.searchParams.get("ssl") ?? "false";
@@ -244,7 +244,7 @@ function secureOf(address: string, { tls }: MongodbOptions): boolean {
 const ADDRESS_OPTIONS = ["tls", "ssl", "authSource", "directConnection"];
 
 function loginOf(url: URL, options: MongodbOptions): MongodbLogin {
-  // Ignored, it would mean something else than it says: replica sets, write concerns, compression.
+  // Ignoring these would change their meaning: replica sets, write concerns, compression.
   const stray = [...url.searchParams.keys()].find((name) => !ADDRESS_OPTIONS.includes(name));
   if (stray !== undefined) throw new TypeError(`mongodb.target: "${stray}" is not supported`);
   const source = options.authSource ?? url.searchParams.get("authSource") ?? "admin";

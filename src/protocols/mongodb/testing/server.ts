@@ -1,7 +1,7 @@
 /**
- * No MongoDB server can be had from Debian or npm, so this one is ours: OP_MSG, SCRAM-SHA-256, documents in
- * memory, equality as the only condition. The `mongodb` driver of its makers uses it in a test, so that it
- * is not our client alone that agrees with it. HYPERSCALE_TEST_MONGODB_URL names a real one.
+ * Our own MongoDB server, because neither Debian nor npm provides one: OP_MSG, SCRAM-SHA-256, documents in memory,
+ * equality as the only condition. A test runs the official `mongodb` driver against it, so that it is checked by more
+ * than our own client. HYPERSCALE_TEST_MONGODB_URL selects a real server.
  */
 
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
@@ -20,7 +20,7 @@ export interface MongodbServer extends CountingServer {
 }
 
 interface Options {
-  /** Only whom it knows gets in. */
+  /** Accepts known users only. */
   readonly secured?: boolean;
   readonly tls?: tls.SecureContextOptions;
 }
@@ -70,7 +70,7 @@ function onMessages(socket: net.Socket, use: (document: Document, number: number
   });
 }
 
-/** The body, and what was put beside it. */
+/** The body and its document sequences. */
 function documentOf(message: Buffer): Document {
   let at = 20;
   let body: Document = {};
@@ -135,7 +135,7 @@ class ServerSession {
     this.#known = !secured;
   }
 
-  /** Null where nobody waits for one. */
+  /** Null where no reply is requested. */
   answer(command: Document): Document | null {
     const [name = ""] = Object.keys(command);
     if (name === "hello" || name === "isMaster" || name === "ismaster") return hello(command);
@@ -219,7 +219,7 @@ class ServerSession {
     return { n: gone.length, ok: 1 };
   }
 
-  /** SCRAM-SHA-256, the server's side. */
+  /** Server side of SCRAM-SHA-256. */
   #login(command: Document): Document {
     const text = Buffer.from(command["payload"].buffer).toString("utf8");
     if (command["saslStart"] !== undefined) {
@@ -254,7 +254,7 @@ const refused = (code: number, codeName: string, errmsg: string): Document => ({
   ...{ ok: 0, code, codeName, errmsg },
 });
 
-/** As a server that stands alone says it. */
+/** Reply of a standalone server. */
 const hello = ({ legacy = false, saslSupportedMechs }: Document): Document => ({
   ...(saslSupportedMechs === undefined ? {} : { saslSupportedMechs: ["SCRAM-SHA-256"] }),
   ...(legacy === true ? { legacy } : {}),
@@ -274,7 +274,7 @@ function same(one: unknown, other: unknown): boolean {
   return other !== undefined && String(one) === String(other);
 }
 
-/** Says hello to everybody, and calls back for each command after that. */
+/** Answers hello for every client, and invokes the callback for each command after that. */
 export function listenCommands(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     onMessages(socket, (document, number) => {
