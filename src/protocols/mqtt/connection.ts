@@ -1,4 +1,4 @@
-/** One connection to an MQTT server; it carries many calls at once, told apart by the numbers of packets. */
+/** One connection to an MQTT server; it carries many concurrent calls, distinguished by packet ids. */
 
 import type {
   CarriedCall,
@@ -50,7 +50,7 @@ export type MqttCommand =
 type Call = CarriedCall<MqttCommand>;
 
 const PACKET_IDS = 65_535;
-/** Codes from here say no. */
+/** Codes from here on are refusals. */
 const REFUSALS = 128;
 
 export class MqttConnection implements Connection<MqttCommand> {
@@ -59,7 +59,7 @@ export class MqttConnection implements Connection<MqttCommand> {
   readonly #socket: StreamSocket;
   readonly #buffer = new StreamBuffer(this);
   readonly #inbox = new Inbox<MqttMessage>();
-  /** By the number of the packet that is to be acknowledged. */
+  /** By the id of the packet that is to be acknowledged. */
   readonly #unacknowledged = new Map<number, Call>();
   readonly #pings: (Call | "ended")[] = [];
   /** By filter: whether they outlive the iteration. */
@@ -118,7 +118,7 @@ export class MqttConnection implements Connection<MqttCommand> {
     this.#socket.write(bytes);
   }
 
-  /** A number that no packet under way has; null when there is none, and the call has ended. */
+  /** Returns an unused packet id; null when there is none, and the call has failed. */
   #number(call: Call, now: number): number | null {
     if (this.#unacknowledged.size >= PACKET_IDS) {
       call.failed({ kind: "resources", text: "too many packets wait to be acknowledged" }, now);
@@ -139,7 +139,7 @@ export class MqttConnection implements Connection<MqttCommand> {
     this.#inbox.receive(call, ({ topic }) => matchesFilter(topic, filter), now);
   }
 
-  /** A late acknowledgement is nobody's; the number is free again when it comes. */
+  /** A late acknowledgement is ignored; it frees the packet id. */
   forget(call: Call): boolean {
     for (const [id, waiting] of this.#unacknowledged) {
       if (waiting !== call) continue;
@@ -257,7 +257,7 @@ export class MqttConnection implements Connection<MqttCommand> {
     }
   }
 
-  /** Half of the way of QoS 2. */
+  /** First half of the QoS 2 handshake. */
   #received(id: number, code: number, bytes: number): void {
     const call = this.#unacknowledged.get(id);
     if (call === undefined || code >= REFUSALS) {
@@ -295,7 +295,7 @@ export class MqttConnection implements Connection<MqttCommand> {
   }
 }
 
-/** Stands for a call that has ended, or that nobody waits for. */
+/** Placeholder for a call that has finished, or that no caller waits for. */
 const nothing = (): void => undefined;
 const ENDED: Call = {
   command: { kind: "ping" },
@@ -308,7 +308,7 @@ const ENDED: Call = {
   failed: nothing,
 };
 
-/** First bytes of packets that a server may send; all but PUBLISH have fixed flags. */
+/** First bytes of packets that a server may send; all except PUBLISH have fixed flags. */
 const FIRST_BYTES = new Set([0x20, 0x40, 0x50, 0x62, 0x70, 0x90, 0xb0, 0xd0, 0xe0]);
 
 function isServerPacket(first: number): boolean {

@@ -16,7 +16,7 @@ describe.each(["5", "3.1.1"] as const)("version %s", (version) => {
       const refused = { call: target.publish("secret", "x", { qos: 1 }), code: "NOT_AUTHORIZED" };
       return {
         success: target.publish("rooms/7", "21.5", { qos: 1 }),
-        // MQTT 3.1.1 has no word for it: what may not be published is acknowledged and dropped.
+        // MQTT 3.1.1 cannot report it: a forbidden publication is acknowledged and dropped.
         refused: version === "5" ? refused : null,
       };
     },
@@ -40,9 +40,9 @@ describe.each(["5", "3.1.1"] as const)("version %s", (version) => {
         Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"),
         Buffer.of(0x40, 0xff, 0xff, 0xff, 0xff, 0x7f),
         Buffer.of(0x40, 1, 0),
-        // An acknowledgement of what was never sent.
+        // An acknowledgement of a packet that was never sent.
         Buffer.of(0x40, 2, 0, 99),
-        // A second welcome.
+        // A second CONNACK.
         Buffer.of(0x20, 3, 0, 0, 0),
         // QoS 3.
         Buffer.of(0x36, 5, 0, 1, 97, 0, 1),

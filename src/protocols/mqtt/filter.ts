@@ -1,8 +1,8 @@
-/** Topics and the filters of subscriptions: levels between slashes, `+` for one, `#` for all that follow. */
+/** Topics and subscription filters: levels between slashes, `+` for one, `#` for all that follow. */
 
 export function matchesFilter(topic: string, filter: string): boolean {
   const own = filter.startsWith("$share/") ? filter.split("/").slice(2).join("/") : filter;
-  // Topics of the server itself are not part of "everything".
+  // Topics of the server itself ("$SYS/…") match only filters that begin with "$".
   if (topic.startsWith("$") !== own.startsWith("$")) return false;
   const levels = topic.split("/");
   const wanted = own.split("/");
@@ -36,7 +36,7 @@ export function checkFilter(filter: unknown): string {
   throw new TypeError(`${JSON.stringify(filter)} is no filter of topics`);
 }
 
-/** Texts on the wire have a length of two bytes. */
+/** Strings on the wire have a length of two bytes. */
 function fits(text: string): boolean {
   return Buffer.byteLength(text) <= 65_535;
 }

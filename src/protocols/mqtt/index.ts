@@ -1,4 +1,4 @@
-/** MQTT 3.1.1 and 5: its door, `import { mqtt } from "hyperscalejs/mqtt"`. */
+/** Entry point of MQTT 3.1.1 and 5: `import { mqtt } from "hyperscalejs/mqtt"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

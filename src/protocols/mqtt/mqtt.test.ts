@@ -1,4 +1,4 @@
-/** What is MQTT's own: qualities of service, subscriptions, logins; and how flows use it. */
+/** Tests specific to MQTT: qualities of service, subscriptions, logins; and its use in flows. */
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { needs } from "../../../test/needs.ts";
@@ -27,7 +27,7 @@ it.each([
   expect(matchesFilter(topic, filter)).toBe(matches);
 });
 
-it("refuses before the run what cannot be sent", () => {
+it("rejects invalid messages before the run", () => {
   const broker = mqtt.target("mqtt://broker.test");
   expect(() => broker.publish("a/+", "x")).toThrow("no topic");
   expect(() => broker.subscribe("a/#/b")).toThrow("no filter");
@@ -63,7 +63,7 @@ describe.each(["5", "3.1.1"] as const)("version %s", present, (version) => {
     session.close();
   });
 
-  it("carries calls of a flow side by side on one connection", async () => {
+  it("carries concurrent calls of a flow on one connection", async () => {
     const target = broker();
     const chat = flow("chat", async ({ check, step }) => {
       await step("join", target.subscribe("room"), { required: true });
@@ -99,7 +99,7 @@ describe("logins", present, () => {
   });
 });
 
-it("counts what the server counts in a whole run of the example", present, async () => {
+it("matches the server's own count in a whole run of the example", present, async () => {
   const server = await startMosquitto();
   onTestFinished(() => server.stop());
   const steps = await runExample("mqtt.ts", { MQTT_URL: `mqtt://127.0.0.1:${server.port}` });

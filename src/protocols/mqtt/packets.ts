@@ -1,4 +1,4 @@
-/** Packets of MQTT 3.1.1 and 5: what we send as bytes, and what the server sends as values. */
+/** Packets of MQTT 3.1.1 and 5: encodes client packets and decodes server packets. */
 
 export type MqttVersion = 4 | 5;
 export type Qos = 0 | 1 | 2;
@@ -53,7 +53,7 @@ function packet(first: number, ...parts: readonly Uint8Array[]): Buffer {
   return Buffer.concat([Buffer.of(first, ...length), body]);
 }
 
-/** The keep-alive is off: who sends nothing for long is not cut off, and no timer beats per user. */
+/** The keep-alive is off: silent clients are not disconnected, and no timer runs per user. */
 export function encodeConnect(options: ConnectOptions): Buffer {
   const { cleanStart, clientId, password, username, version } = options;
   const flags =
@@ -69,7 +69,7 @@ export function encodeConnect(options: ConnectOptions): Buffer {
   );
 }
 
-/** A PUBLISH in two parts: between them stands the number of the packet, where it has one. */
+/** A PUBLISH in two parts, with the packet id between them, where it has one. */
 export function encodePublish(
   topic: string,
   data: Uint8Array,
@@ -80,7 +80,7 @@ export function encodePublish(
   return packet(0x30 | (qos << 1) | (retain ? 1 : 0), text(topic), id, properties, data);
 }
 
-/** Where the number of the packet stands in an encoded PUBLISH. */
+/** Offset of the packet id in an encoded PUBLISH. */
 export function packetIdAt(publish: Buffer): number {
   let at = 1;
   while (((publish[at] ?? 0) & 0x80) !== 0) at++;
@@ -102,12 +102,12 @@ export function encodeUnsubscribe(id: number, filter: string, version: MqttVersi
   return packet(0xa2, Buffer.of(id >> 8, id & 255), properties, text(filter));
 }
 
-/** PUBACK, PUBREC, PUBREL and PUBCOMP that say yes. */
+/** Successful PUBACK, PUBREC, PUBREL and PUBCOMP. */
 export function encodeAcknowledgement(type: number, id: number): Buffer {
   return Buffer.of((type << 4) | (type === PUBREL ? 2 : 0), 2, id >> 8, id & 255);
 }
 
-/** A packet of the server, as far as a client must know it. */
+/** A server packet, with the fields that a client needs. */
 export type ServerPacket =
   | { readonly type: typeof CONNACK; readonly code: number }
   | { readonly type: typeof PUBLISH; readonly id: number; readonly message: MqttMessage }
@@ -120,7 +120,7 @@ export type ServerPacket =
   | { readonly type: typeof PINGRESP }
   | { readonly type: typeof DISCONNECT; readonly code: number };
 
-/** Null for what breaks the rules. `body` is valid only now. */
+/** Null for a malformed packet. `body` is valid only now. */
 export function decodePacket(
   first: number,
   body: Buffer,
@@ -177,7 +177,7 @@ function publishOf(flags: number, body: Buffer, version: MqttVersion): ServerPac
   return { type: PUBLISH, id, message };
 }
 
-/** A length of up to four bytes; null when it is not whole, or longer than that. */
+/** Reads a length of up to four bytes; null when it is incomplete or longer. */
 export function readLength(
   buffer: Buffer,
   from: number,
@@ -192,7 +192,7 @@ export function readLength(
   return null;
 }
 
-/** Names of what servers say no with. MQTT 5 has codes from 128; 3.1.1 only five, at the login. */
+/** Names of refusal codes. MQTT 5 has codes from 128; 3.1.1 only five, at the login. */
 const REASONS: Readonly<Record<number, string>> = {
   1: "UNACCEPTABLE_PROTOCOL_VERSION",
   2: "IDENTIFIER_REJECTED",

@@ -1,5 +1,5 @@
 /**
- * An MQTT server as users write it.
+ * \n An MQTT server, as users write it.
  *
  *   const broker = mqtt.target("mqtt://broker.test");
  *   await step("measure", broker.publish("rooms/7", "21.5", { qos: 1 }));
@@ -15,26 +15,26 @@ import { checkFilter, checkTopic } from "./filter.ts";
 import { encodePublish, type MqttMessage, type MqttVersion, type Qos } from "./packets.ts";
 
 export interface MqttOptions extends TargetOptions {
-  /** Whom to log in as; the address's own (mqtt://user:password@host) by default. */
+  /** User to log in as; defaults to the user in the address (mqtt://user:password@host). */
   readonly username?: string;
   readonly password?: string;
   /** "5" by default, or "3.1.1". */
   readonly version?: "3.1.1" | "5";
-  /** Of each virtual user, by its number; the server chooses one by default. */
+  /** Client id of a virtual user by its number; assigned by the server by default. */
   readonly clientId?: (user: number) => string;
-  /** False goes on with the session that the server kept for the client's id; true by default. */
+  /** False resumes the session that the server kept for the client id; true by default. */
   readonly cleanStart?: boolean;
 }
 
 export interface PublishOptions {
-  /** 0 ends when the bytes have been handed to the network, 1 and 2 when the server has acknowledged. */
+  /** QoS 0 finishes when the bytes were written to the network, 1 and 2 when the server has acknowledged. */
   readonly qos?: Qos;
   readonly retain?: boolean;
 }
 
 export interface SubscribeOptions {
   readonly qos?: Qos;
-  /** "user" keeps it for further iterations; else it ends with the one it is made in. */
+  /** "user" keeps the subscription for further iterations; otherwise it ends with its iteration. */
   readonly keep?: "user" | "iteration";
 }
 
@@ -78,7 +78,7 @@ export class MqttTarget {
     return this.#call(`publish ${topic}`, { kind: "publish", bytes, qos }, () => null);
   }
 
-  /** What comes is received by `receive` of the same filter. */
+  /** Messages are received by `receive` of the same filter. */
   subscribe(filter: string, options: SubscribeOptions = {}): MqttCall<null> {
     checkNames("subscribe", options, ["qos", "keep"]);
     const { keep = "iteration", qos = 0 } = options;
@@ -91,7 +91,7 @@ export class MqttTarget {
     return this.#call(`subscribe ${filter}`, command, () => null);
   }
 
-  /** The next message of a subscription: one that came already, or the next. */
+  /** Receives a message of a subscription: the first unread one, or the next to arrive. */
   receive(filter: string, options: { readonly timeout?: Duration } = {}): MqttCall<MqttMessage> {
     checkNames("receive", options, ["timeout"]);
     return this.#call(

@@ -1,4 +1,4 @@
-/** A real MQTT server for the tests: mosquitto. */
+/** mosquitto, a real MQTT server for the tests. */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
