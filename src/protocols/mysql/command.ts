@@ -1,9 +1,9 @@
-/** What is asked of a MySQL server, and what it answers. */
+/** Commands for a MySQL server and the values they return. */
 
 import type { SqlCommand, SqlStatement } from "../target/sql.ts";
 
 export interface Statement extends SqlStatement {
-  /** By the binary protocol: each connection prepares the text once. */
+  /** Uses the binary protocol; each connection prepares the text once. */
   readonly prepared: boolean;
 }
 
@@ -11,8 +11,8 @@ export type MysqlCommand = SqlCommand<Statement>;
 
 export interface Rows {
   readonly rows: readonly Readonly<Record<string, unknown>>[];
-  /** Rows that were found or changed. */
+  /** Rows found or changed. */
   readonly rowCount: number;
-  /** What AUTO_INCREMENT gave to the first row that was inserted; 0 where nothing was. */
+  /** AUTO_INCREMENT value of the first inserted row; 0 when there is none. */
   readonly insertId: number;
 }

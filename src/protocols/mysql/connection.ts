@@ -1,4 +1,4 @@
-/** Connections to MySQL and MariaDB by the driver `mysql2`, one statement or transaction at a time. */
+/** Connections to MySQL and MariaDB through the driver `mysql2`, one statement or transaction at a time. */
 
 import type net from "node:net";
 import tls from "node:tls";
@@ -24,12 +24,12 @@ export interface MysqlLogin {
 
 export const mysqlDriver = new OptionalPackage<typeof import("mysql2")>("mysql2", "MySQL");
 
-/** Statements that one connection keeps prepared. */
+/** Prepared statements that one connection keeps. */
 const PREPARED_MAX = 1_000;
 
-/** By these the server ends the connection itself. */
+/** Error codes with which the server closes the connection. */
 const ENDS_CONNECTION = new Set([
-  ...[1053, 1077], // The server stops.
+  ...[1053, 1077], // The server is stopping.
   ...[1927, 3169], // The connection was killed: MariaDB, MySQL.
 ]);
 
@@ -46,7 +46,7 @@ export class MysqlDriver implements Driver<Client, MysqlCommand> {
     const client = mysqlDriver.module.createConnection({
       ...{ host, port, user, password, database },
       ...(this.#login.tls ? { ssl: {} } : {}),
-      // Calls have deadlines of their own.
+      // Calls have their own deadlines.
       connectTimeout: 0,
       maxPreparedStatements: PREPARED_MAX,
     });
@@ -54,7 +54,7 @@ export class MysqlDriver implements Driver<Client, MysqlCommand> {
     if (this.#login.tls) parts.startTLS = (done) => secure(parts, address, events, done);
     parts.stream.once("connect", () => events.connected());
     client.on("error", (error) => events.lost(withoutTls(error)));
-    // Packets that are out of order: the driver would go on with them.
+    // Packets out of order, which the driver would accept.
     client.on("warn", (error: Error) => events.lost(error));
     const ready = new Promise((resolve, reject) => {
       client.once("error", reject);
@@ -78,13 +78,13 @@ export class MysqlDriver implements Driver<Client, MysqlCommand> {
   }
 
   refusal(error: unknown): Refusal | null {
-    // Only servers give a state.
+    // Only server errors have a state.
     if (!(error instanceof Error) || !("sqlState" in error)) return null;
     const { code, errno = 0 } = error as { readonly code?: string; readonly errno?: number };
     return ENDS_CONNECTION.has(errno) ? null : { code: code ?? `${errno}`, text: error.message };
   }
 
-  /** What the driver trips over while it reads has no code. */
+  /** Exceptions of the driver's decoder have no code. */
   isMalformed(error: unknown): boolean {
     const { code } = error as { readonly code?: string };
     if (code === undefined || error instanceof RangeError) return true;
@@ -115,7 +115,7 @@ function performed(client: Client, { prepared, text, values }: Statement): Promi
       else reject(error);
     };
     if (!prepared) client.query(text, [...values], told);
-    // A value that the driver cannot carry is thrown.
+    // The driver throws for a value that it cannot encode.
     else client.execute(text, values as (string | number | null)[], told);
   });
 }
@@ -125,18 +125,18 @@ function rowsOf(result: unknown): Rows {
     const { affectedRows, insertId } = result as ResultSetHeader;
     return { rows: [], rowCount: affectedRows, insertId };
   }
-  // CALL gives lists of rows: the first one counts.
+  // CALL returns lists of rows; the first one counts.
   const rows: Rows["rows"] = Array.isArray(result[0]) ? result[0] : result;
   return { rows, rowCount: rows.length, insertId: 0 };
 }
 
-/** Under a code that is known to be about TLS. */
+/** Adds a code that is recognised as a TLS error. */
 function withoutTls(error: NodeJS.ErrnoException): Error {
   if (error.code !== "HANDSHAKE_NO_SSL_SUPPORT") return error;
   return Object.assign(new Error("the server speaks no TLS"), { code: "ERR_TLS_NOT_SPOKEN" });
 }
 
-/** What the driver keeps to itself. */
+/** Private parts of the driver's client. */
 interface ClientParts {
   stream: net.Socket;
   readonly packetParser: { execute(bytes: Buffer): void };
@@ -147,7 +147,7 @@ function partsOf(client: Client): ClientParts {
   return client as unknown as ClientParts;
 }
 
-/** As every target makes TLS; the driver's own way knows neither its names nor its certificates. */
+/** Starts TLS like every other target; the driver's own way supports neither our names nor our certificates. */
 function secure(
   parts: ClientParts,
   address: DriverAddress,

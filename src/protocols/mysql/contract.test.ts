@@ -34,9 +34,9 @@ describeContract({
       Buffer.from("\x64\0\0\x02\x03de", "latin1"),
     ]),
     rubbish: [
-      // A column that ends before its own lengths.
+      // A column shorter than its own lengths.
       Buffer.concat([message(1, Buffer.from([1])), message(2, Buffer.from("\x03d", "latin1"))]),
-      // Out of order.
+      // Out of sequence.
       message(7, Buffer.from([0, 0, 0, 2, 0, 0, 0])),
     ],
     oversize: null,

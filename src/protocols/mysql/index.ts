@@ -1,4 +1,4 @@
-/** MySQL and MariaDB: its door, `import { mysql } from "hyperscalejs/mysql"`. */
+/** Entry point of MySQL and MariaDB: `import { mysql } from "hyperscalejs/mysql"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -18,7 +18,7 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
   });
   afterAll(() => server.stop());
 
-  it("gives rows, and what a new connection took apart from its login", async () => {
+  it("returns rows, and measures the login of a new connection separately", async () => {
     const [found, again] = await answersTo(
       db.query("select ? n, ? t", [7, "it's"]),
       db.query("select 1"),
@@ -47,7 +47,7 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
     expect(await prepared()).toBe(before + 1);
   });
 
-  it("keeps all of a transaction, or nothing", async () => {
+  it("commits all of a transaction, or nothing", async () => {
     const insert = (id: number) => db.query("insert into items values (?, 't')", [id]);
     const [kept, undone, after] = await answersTo(
       db.transaction(insert(10), insert(11)),
@@ -61,13 +61,13 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
     expect(rows.map(({ id }) => id)).toEqual([10, 11, 13]);
   });
 
-  it("gives the rows of a procedure", async () => {
+  it("returns the rows of a procedure", async () => {
     await server.ask("create procedure two() select 2 n");
     const [called] = await answersTo(db.query("call two()"));
     expect(called?.value.rows).toEqual([{ n: 2 }]);
   });
 
-  it("fails the call when the server ends the connection, and goes on with another", async () => {
+  it("fails the call when the server closes the connection, and continues on another", async () => {
     const session = new TestSession();
     const cut = (await runner(db.query("select sleep(60)"), session))();
     const sleeping =
@@ -81,7 +81,7 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
     session.close();
   });
 
-  it("says what a login lacks by the server's own name for it", async () => {
+  it("reports a failed login by the server's own name for it", async () => {
     const nowhere = new MysqlTarget(server.url, { database: "nowhere" });
     const stranger = new MysqlTarget(server.url, { password: "wrong" });
     const [first, second] = await answersTo(nowhere.query("select 1"), stranger.query("select 1"));
@@ -89,12 +89,12 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
     expect(second).toMatchObject({ errorKind: "application", errorCode: "ER_ACCESS_DENIED_ERROR" });
   });
 
-  it("fails as TLS where the server has none", async () => {
+  it("fails as TLS when the server does not support it", async () => {
     const [refused] = await answersTo(new MysqlTarget(server.url, { tls: true }).query("select 1"));
     expect(refused).toMatchObject({ ok: false, errorKind: "tls" });
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const steps = await runExample("mysql.ts", { DATABASE_URL: server.url });
     const [row] = await server.ask("select count(*) n from hyperscale_orders");
     expect(Number(row?.["n"])).toBe(steps.get("order")?.ok);
@@ -102,7 +102,7 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
 });
 
 describe("over TLS", needs(mariadbProgram !== null, absent(MARIADB)), () => {
-  it("believes the authority that it was given, and nobody else", async () => {
+  it("trusts only the given authority", async () => {
     const { cert, certFile, keyFile } = certificateFiles();
     const server = await startMysql(`--ssl-cert=${certFile}`, `--ssl-key=${keyFile}`);
     onTestFinished(() => server.stop());
@@ -115,7 +115,7 @@ describe("over TLS", needs(mariadbProgram !== null, absent(MARIADB)), () => {
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   it.each([
     ["no user", () => new MysqlTarget("mysql://127.0.0.1/x"), /names no user/],
     [
@@ -130,7 +130,7 @@ describe("a mistake", () => {
       /value 1 .* null says NULL/,
     ],
     ["an empty transaction", () => new MysqlTarget("mysql://a@b/x").transaction(), /1 to 1000/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * A MySQL or MariaDB server as users write it.
+ * \n A MySQL or MariaDB server, as users write it.
  *
  *   const db = mysql.target("mysql://shop:secret@db.test/shop");
  *   const byId = "select * from items where id = ?";
@@ -17,16 +17,16 @@ import type { MysqlCommand, Rows } from "./command.ts";
 import { MysqlDriver, type MysqlLogin, mysqlDriver } from "./connection.ts";
 
 export interface MysqlOptions extends TargetOptions {
-  /** Whom to log in as; the address's own by default. */
+  /** User to log in as; defaults to the user in the address. */
   readonly user?: string;
   readonly password?: string;
-  /** The address's path by default. */
+  /** Defaults to the path of the address. */
   readonly database?: string;
-  /** Speak TLS; `?ssl-mode=REQUIRED` in the address does the same. */
+  /** Uses TLS, like `?ssl-mode=REQUIRED` in the address. */
   readonly tls?: boolean;
 }
 
-/** What a statement takes for its question marks. */
+/** Values for the question marks of a statement. */
 export type Parameters = readonly unknown[];
 
 export type MysqlResponse<Value = Rows> = TargetResult<Value>;
@@ -61,8 +61,8 @@ export class MysqlTarget {
   }
 
   /**
-   * One statement; `value` has its `rows`, `rowCount` and `insertId`. The values are written into the
-   * text before it is sent.
+   * One statement; `value` has its `rows`, `rowCount` and `insertId`. The values are inserted into the text before it
+   * is sent.
    */
   query(text: string, values: Parameters = NONE): MysqlCall<Rows> {
     return statementCall(this.#target, {
@@ -82,8 +82,8 @@ export class MysqlTarget {
   }
 
   /**
-   * Several statements, all of them or none: one measured call until COMMIT. The first one that
-   * fails rolls back what came before it.
+   * Several statements, all or nothing: one measured call until COMMIT. The first one that fails rolls back the
+   * transaction.
    */
   transaction(...calls: readonly MysqlCall<Rows>[]): MysqlCall<readonly Rows[]> {
     return transactionCall(this.#target, calls);
@@ -94,7 +94,7 @@ export class MysqlTarget {
   }
 }
 
-/** The binary protocol has no way to say undefined. */
+/** Rejects undefined, which the binary protocol cannot encode. */
 function checkedValues(values: Parameters): Parameters {
   const at = values.findIndex((value) => value === undefined || typeof value === "function");
   if (at < 0) return values;

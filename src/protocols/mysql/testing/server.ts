@@ -1,4 +1,4 @@
-/** A real MariaDB server, and one that speaks by hand. */
+/** A real MariaDB server, and a scripted one. */
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -14,9 +14,9 @@ export const mariadbProgram = findProgram(MARIADB);
 type Row = Readonly<Record<string, unknown>>;
 
 export interface MysqlServer extends CountingServer {
-  /** With user and database. */
+  /** Includes user and database. */
   readonly url: string;
-  /** What one statement gives, asked by a client of its own. */
+  /** Result of one statement, run by a separate client. */
   ask(text: string): Promise<readonly Row[]>;
 }
 
@@ -72,7 +72,7 @@ export async function startMysql(...options: readonly string[]): Promise<MysqlSe
   };
 }
 
-/** The script that makes a database calls others of its package. */
+/** The script that creates a database calls other programs of its package. */
 function withPrograms({
   environment,
   path,
@@ -81,7 +81,7 @@ function withPrograms({
   return { ...environment, PATH: folders.join(":") };
 }
 
-/** A message with its number in the conversation. */
+/** A message with its sequence number. */
 export const message = (number: number, payload: Buffer): Buffer => {
   const head = Buffer.alloc(4);
   head.writeUIntLE(payload.length, 0, 3);
@@ -89,7 +89,7 @@ export const message = (number: number, payload: Buffer): Buffer => {
   return Buffer.concat([head, payload]);
 };
 
-/** Version 10, thread 1, and twenty bytes to scramble a password with. */
+/** Version 10, thread 1, and twenty bytes of salt for the password. */
 const GREETING = message(
   0,
   Buffer.concat([
@@ -101,7 +101,7 @@ const GREETING = message(
 );
 const LET_IN = message(2, Buffer.from([0, 0, 0, 2, 0, 0, 0]));
 
-/** Lets everybody in, and calls back for each statement. */
+/** Accepts every login, and invokes the callback for each statement. */
 export function listenStatements(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     let isIn = false;
