@@ -1,6 +1,6 @@
 /**
- * One connection to a NATS server; it carries many calls at once. Answers to requests come to an inbox of
- * its own, told apart by a token; what subscriptions bring waits until it is received.
+ * One connection to a NATS server; it carries many concurrent calls. Responses to requests arrive at its own inbox,
+ * distinguished by a token; messages of subscriptions wait until they are received.
  */
 
 import { randomBytes } from "node:crypto";
@@ -22,7 +22,7 @@ export type NatsCommand =
       readonly kind: "subscribe";
       readonly subject: string;
       readonly queue: string;
-      /** It outlives the iteration that it began in. */
+      /** Outlives the iteration in which it was created. */
       readonly kept: boolean;
     }
   | { readonly kind: "receive"; readonly subject: string }
@@ -36,11 +36,11 @@ export interface NatsLogin {
 
 interface NatsAccess {
   readonly login: NatsLogin;
-  /** From the greeting on; else only where the server asks for it. */
+  /** TLS after the greeting in any case; otherwise only when the server requires it. */
   readonly tls: boolean;
 }
 
-/** What of INFO matters here. */
+/** Required fields of INFO. */
 interface NatsGreeting {
   readonly tls_required?: boolean;
   readonly tls_available?: boolean;
@@ -50,7 +50,7 @@ type Call = CarriedCall<NatsCommand>;
 
 const PING = Buffer.from("PING\r\n");
 const PONG = Buffer.from("PONG\r\n");
-/** Of the inbox for answers; those of subscriptions count from 2. */
+/** Subscription id of the response inbox; those of subscriptions start at 2. */
 const INBOX_SID = "1";
 const NO_RESPONDERS = 503;
 /** Subscriptions of one connection. */
@@ -59,13 +59,13 @@ const SUBSCRIPTIONS_MAX = 1_024;
 export class NatsConnection implements Connection<NatsCommand> {
   readonly #host: ConnectionHost;
   readonly #login: NatsLogin;
-  /** TLS is wanted whatever the server says. */
+  /** TLS is required, whatever the server offers. */
   readonly #wantsTls: boolean;
   #greeting: NatsGreeting | null = null;
   readonly #socket: StreamSocket;
   readonly #parser: NatsParser;
   readonly #buffer: StreamBuffer;
-  /** What ends with the next PONGs, in their order: the login, a call, or one that has ended before. */
+  /** Consumers of the next PONGs, in order: the login, a call, or one that has finished before. */
   readonly #pongs: (Call | "login" | "ended")[] = [];
   readonly #requests = new Map<string, Call>();
   readonly #inboxPrefix = `_INBOX.${randomBytes(9).toString("hex")}`;
@@ -88,7 +88,7 @@ export class NatsConnection implements Connection<NatsCommand> {
     this.#socket = new StreamSocket(host, this, now);
   }
 
-  /** The server speaks first, in plain; TLS begins behind its greeting. */
+  /** The server speaks first, in plain text; TLS begins after its greeting. */
   streamOpen(): void {
     if (this.#greeting !== null) this.#logIn();
   }
@@ -146,7 +146,7 @@ export class NatsConnection implements Connection<NatsCommand> {
     }
   }
 
-  /** Without confirmation it ends when the bytes have been handed to the network. */
+  /** Without confirmation, the call finishes when the bytes were handed to the network. */
   #publish(call: Call, bytes: Buffer, confirm: boolean, now: number): void {
     call.wrote(bytes.length + (confirm ? PING.length : 0), 1, now);
     if (!confirm) {
@@ -201,7 +201,7 @@ export class NatsConnection implements Connection<NatsCommand> {
     this.#inbox.receive(call, (message) => message.sid === sid, now);
   }
 
-  /** What comes later is told apart by its token, or is the next one's to receive. */
+  /** A late response is recognised by its token, and a late message is kept for the next receiver. */
   forget(call: Call): boolean {
     for (const [token, waiting] of this.#requests)
       if (waiting === call) return this.#requests.delete(token);
@@ -273,7 +273,7 @@ export class NatsConnection implements Connection<NatsCommand> {
 
   ok(): void {}
 
-  /** Violations of permissions belong to the oldest call that is not confirmed; all others end it all. */
+  /** Permission violations fail the oldest unconfirmed call; all other errors close the connection. */
   error(text: string): void {
     const code = codeOf(text);
     const at = this.#pongs.findIndex((call) => typeof call === "object");
@@ -288,7 +288,7 @@ export class NatsConnection implements Connection<NatsCommand> {
   }
 }
 
-/** Null for what is no greeting. */
+/** Null for an invalid greeting. */
 function greetingOf(text: string): NatsGreeting | null {
   try {
     const greeting: unknown = JSON.parse(text);
@@ -298,7 +298,7 @@ function greetingOf(text: string): NatsGreeting | null {
   }
 }
 
-/** "Authorization Violation" → AUTHORIZATION_VIOLATION; without what it was about. */
+/** "Authorization Violation" → AUTHORIZATION_VIOLATION; without its details. */
 function codeOf(text: string): string {
   const words = /^[A-Za-z]+(?: [A-Za-z]+)?/.exec(text)?.[0] ?? "ERROR";
   return words.toUpperCase().replace(" ", "_");

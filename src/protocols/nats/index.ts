@@ -1,4 +1,4 @@
-/** NATS: its door, `import { nats } from "hyperscalejs/nats"`. */
+/** Entry point of NATS: `import { nats } from "hyperscalejs/nats"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

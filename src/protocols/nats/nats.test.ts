@@ -1,4 +1,4 @@
-/** What is NATS's own: requests, subscriptions, logins; and how flows use it. */
+/** Tests specific to NATS: requests, subscriptions, logins; and its use in flows. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { NATS_SERVER, natsProgram, startNats } from "./testing/server.ts";
 const present = needs(natsProgram !== null, absent(NATS_SERVER));
 
 it.each(["a b", "", "a..b", ".a", "a\r\nPUB b 0", 7 as unknown as string])(
-  "refuses the subject %j before the run",
+  "rejects the subject %j before the run",
   (subject) => {
     const bus = nats.target("nats://bus.test");
     expect(() => bus.publish(subject, "x")).toThrow("is no subject");
@@ -47,7 +47,7 @@ describe("a server", present, () => {
     session.close();
   });
 
-  it("answers requests, and says when nobody does", async () => {
+  it("answers requests, and reports a missing responder", async () => {
     const bus = nats.target(`nats://127.0.0.1:${server.port}`);
     const answering = new TestSession();
     await perform(bus.subscribe("prices", { keep: "user" }), answering);
@@ -61,19 +61,19 @@ describe("a server", present, () => {
     expect(nobody).toMatchObject({
       errorKind: "application",
       errorCode: "NO_RESPONDERS",
-      // Samples of the report have the text alone.
+      // Samples in the report show the text only.
       error: "NO_RESPONDERS: nobody responds to that subject",
       status: 503,
     });
     const slow = await perform(bus.request("prices", "x", { timeout: "50ms" }), asking);
     expect(slow.errorKind).toBe("timeout");
-    // The connection goes on: an answer that comes late is nobody's.
+    // The connection stays open: a late response is ignored.
     expect((await perform(bus.ping(), asking)).connectMs).toBeLessThan(0);
     asking.close();
     answering.close();
   });
 
-  it("carries calls of a flow side by side on one connection", async () => {
+  it("carries concurrent calls of a flow on one connection", async () => {
     const bus = nats.target(`nats://127.0.0.1:${server.port}`);
     const chat = flow("chat", async ({ check, step }) => {
       await step("join", bus.subscribe("room"), { required: true });
@@ -90,7 +90,7 @@ describe("a server", present, () => {
     expect(calls.filter(({ result }) => result.connectMs >= 0)).toHaveLength(1);
   });
 
-  it("counts what the server counts in a whole run of the example", async () => {
+  it("matches the server's own count in a whole run of the example", async () => {
     const before = await server.served();
     const steps = await runExample("nats.ts", { NATS_URL: `nats://127.0.0.1:${server.port}` });
     const sent = (steps.get("order")?.sent ?? 0) + (steps.get("event")?.sent ?? 0);
@@ -105,7 +105,7 @@ describe("logins", present, () => {
   });
   afterAll(() => server.stop());
 
-  it("lets in who has the token, and nobody else", async () => {
+  it("accepts clients with the token and rejects others", async () => {
     const at = `127.0.0.1:${server.port}`;
     expect((await perform(nats.target(`nats://secret@${at}`).ping())).ok).toBe(true);
     const inside = await perform(nats.target(`nats://${at}`, { token: "secret" }).ping());
@@ -135,7 +135,7 @@ describe("TLS", present, () => {
   });
 
   it.each(["nats", "tls"])(
-    "begins behind the greeting of %s://, and is measured apart",
+    "begins after the greeting of %s://, and is measured separately",
     async (scheme) => {
       const bus = nats.target(`${scheme}://127.0.0.1:${server.port}`, { ca: certificate.cert });
       const [first, again] = await answersTo(bus.publish("a", Buffer.alloc(100_000)), bus.ping());
@@ -146,12 +146,12 @@ describe("TLS", present, () => {
     },
   );
 
-  it("is refused where the certificate is not believed", async () => {
+  it("fails when the certificate is not trusted", async () => {
     const bus = nats.target(`tls://127.0.0.1:${server.port}`);
     expect(await perform(bus.ping())).toMatchObject({ errorKind: "tls" });
   });
 
-  it("that was asked for is missed where the server has none", async () => {
+  it("fails when it is required and the server has none", async () => {
     const plain = await startNats();
     onTestFinished(() => plain.stop());
     const bus = nats.target(`tls://127.0.0.1:${plain.port}`);

@@ -1,5 +1,5 @@
 /**
- * A NATS server as users write it.
+ * \n A NATS server, as users write it.
  *
  *   const bus = nats.target("nats://bus.test");
  *   await step("order", bus.publish("orders", { id: 7 }));
@@ -15,16 +15,16 @@ import { type NatsCommand, NatsConnection, type NatsLogin } from "./connection.t
 import { checkSubject, encodePublish, type NatsMessage, type NatsPublish } from "./wire.ts";
 
 export interface NatsOptions extends TargetOptions {
-  /** Whom to log in as; the address's own (nats://user:password@host) by default. */
+  /** User to log in as; defaults to the user in the address (nats://user:password@host). */
   readonly username?: string;
   readonly password?: string;
-  /** Instead of a user; the address's user without a password by default. */
+  /** Token instead of a user; defaults to the address's user without a password. */
   readonly token?: string;
 }
 
 export interface PublishOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** False ends the call when the bytes have been handed to the network, not when the server has them. */
+  /** False finishes the call when the bytes were handed to the network, without waiting for the server. */
   readonly confirm?: boolean;
 }
 
@@ -34,9 +34,9 @@ export interface RequestOptions {
 }
 
 export interface SubscribeOptions {
-  /** Of all subscribers of a queue group, one gets each message. */
+  /** Queue group; each message is delivered to one of its subscribers. */
   readonly queue?: string;
-  /** "user" keeps it for further iterations; else it ends with the one it is made in. */
+  /** "user" keeps the subscription for further iterations; otherwise it ends with its iteration. */
   readonly keep?: "user" | "iteration";
 }
 
@@ -46,7 +46,7 @@ export type NatsCall<Value> = DescribedCall<NatsCommand, Value>;
 
 export const NATS: TargetProtocol = {
   name: "nats",
-  // NATS begins in plain, also where it goes on over TLS.
+  // NATS begins in plain text, even when TLS follows.
   schemes: { nats: { port: 4222, secure: false }, tls: { port: 4222, secure: false } },
   optionNames: ["username", "password", "token"],
   callsPerConnectionMax: 1_024,
@@ -63,7 +63,7 @@ export class NatsTarget {
     const tls = this.#target.url.protocol === "tls:";
   }
 
-  /** Ends when the server has it, unless `confirm` is false. */
+  /** Finishes when the server has received the message, unless `confirm` is false. */
   publish(subject: string, payload: Payload, options: PublishOptions = {}): NatsCall<null> {
     checkNames("publish", options, ["headers", "confirm"]);
     const { confirm = true } = options;
@@ -71,7 +71,7 @@ export class NatsTarget {
     return this.#call(`publish ${subject}`, { kind: "publish", bytes, confirm }, () => null);
   }
 
-  /** Sends a message and waits for its answer; NO_RESPONDERS when nobody listens. */
+  /** Sends a message and waits for its response; fails with NO_RESPONDERS when there are no subscribers. */
   request(subject: string, payload: Payload, options: RequestOptions = {}): NatsCall<NatsMessage> {
     checkNames("request", options, ["headers", "timeout"]);
     const message = publishOf(subject, payload, options.headers);
@@ -83,7 +83,7 @@ export class NatsTarget {
     );
   }
 
-  /** What comes is received by `receive` of the same subject. */
+  /** Messages are received by `receive` of the same subject. */
   subscribe(subject: string, options: SubscribeOptions = {}): NatsCall<null> {
     checkNames("subscribe", options, ["queue", "keep"]);
     const { keep = "iteration", queue } = options;
@@ -96,7 +96,7 @@ export class NatsTarget {
     return this.#call(`subscribe ${subject}`, command, () => null);
   }
 
-  /** The next message of a subscription: one that came already, or the next. */
+  /** Receives a message of a subscription: the first unread one, or the next to arrive. */
   receive(subject: string, options: { readonly timeout?: Duration } = {}): NatsCall<NatsMessage> {
     checkNames("receive", options, ["timeout"]);
     return this.#call(

@@ -1,20 +1,20 @@
-/** The protocol of NATS: lines, and messages with their payload behind them. */
+/** The NATS protocol: lines, and messages followed by their payload. */
 
 import type { StreamParser } from "../target/stream-buffer.ts";
 
-/** Of a line; INFO of a large cluster is the longest. */
+/** Longest line; INFO of a large cluster is the longest. */
 const LINE_BYTES_MAX = 64 * 1024;
-/** Of the headers of a message. */
+/** Headers of one message. */
 const HEADERS_BYTES_MAX = 64 * 1024;
 
 export interface NatsMessage {
   readonly subject: string;
-  /** Where an answer is wanted; "" where none is. */
+  /** Subject for the response; "" when none is requested. */
   readonly replyTo: string;
-  /** Number of the subscription. */
+  /** Id of the subscription. */
   readonly sid: string;
   readonly headers: ReadonlyMap<string, string>;
-  /** Of the server, in place of an answer: 503 when nobody responds; 0 for none. */
+  /** Status sent by the server instead of a response: 503 without responders; 0 for none. */
   readonly status: number;
   readonly data: Buffer;
 }
@@ -34,7 +34,7 @@ export class NatsParser implements StreamParser {
   readonly #bytesMax: number;
   readonly #wants: (bytes: number) => void;
 
-  /** `wants` hears how long the message at the front is. */
+  /** `wants` receives the length of the first message. */
   constructor(reader: NatsReader, bytesMax: number, wants: (bytes: number) => void) {
     this.#reader = reader;
     this.#bytesMax = bytesMax;
@@ -80,7 +80,7 @@ export class NatsParser implements StreamParser {
     return -1;
   }
 
-  /** What cannot become a line of the protocol need not be waited for. */
+  /** Returns false as soon as the bytes cannot become a line of the protocol. */
   #beginsWell(buffer: Buffer, from: number, end: number): boolean {
     const start = buffer.toString("latin1", from, Math.min(end, from + 4)).toUpperCase();
     return ["MSG ", "HMSG", "PING", "PONG", "+OK\r", "INFO", "-ERR"].some((verb) =>
@@ -157,7 +157,7 @@ function headersOf(
   return { status: Number(match[1] ?? 0), values };
 }
 
-/** A subject as it may be written into a line: no spaces, no control characters. */
+/** Checks that a subject can be part of a line: no spaces, no control characters. */
 export function checkSubject(subject: unknown, what: string): string {
   if (typeof subject === "string" && /^[^\s\p{Cc}.]+(?:\.[^\s\p{Cc}.]+)*$/u.test(subject))
     return subject;
@@ -170,7 +170,7 @@ export interface NatsPublish {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** PUB or HPUB; `replyTo` "" wants no answer. */
+/** Encodes PUB or HPUB; `replyTo` "" requests no response. */
 export function encodePublish({ data, headers, subject }: NatsPublish, replyTo: string): Buffer {
   const names = Object.entries(headers);
   const to = replyTo === "" ? "" : ` ${replyTo}`;
