@@ -1,4 +1,4 @@
-/** What the reader of the results must know about the connections of a run, each said once. */
+/** Notes on the connections of a run for the reader of its results, each recorded once. */
 
 const NOTES_MAX = 100;
 const notes = new Set<string>();

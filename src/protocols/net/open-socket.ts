@@ -1,7 +1,6 @@
 /**
- * A socket to an origin, for every protocol: to the address looked up before, by its route, and secured
- * where it asks for it. Through a proxy it takes two steps: a tunnel first (`openTunnel`), then TLS over
- * it (`secure`).
+ * Opens a socket to an origin, for every protocol: to the resolved address, by its route, and secured where required.
+ * Through a proxy it takes two steps: a tunnel first (`openTunnel`), then TLS over it (`secure`).
  */
 
 import net from "node:net";
@@ -10,13 +9,13 @@ import { noteOnce } from "./notes.ts";
 import type { Origin } from "./origin.ts";
 
 export interface SocketOptions {
-  /** Accept any certificate, unless the route says otherwise. */
+  /** Accepts any certificate, unless the route overrides it. */
   readonly insecure: boolean;
   /** Number of the virtual user that the connection is for. */
   readonly user: number;
-  /** What to agree on over TLS. */
+  /** Protocol to negotiate over TLS. */
   readonly alpn?: string;
-  /** Reads into a buffer of the caller's instead of `data` events; not with a tunnel. */
+  /** Reads into a buffer of the caller instead of emitting `data` events; not with a tunnel. */
   readonly onread?: net.OnReadOpts;
 }
 
@@ -31,12 +30,12 @@ export function openSocket(origin: Origin, options: SocketOptions): net.Socket {
   }
 }
 
-/** TLS over a tunnel that is open; the tunnel itself for an origin without TLS. */
+/** Starts TLS over an open tunnel; returns the tunnel itself for an origin without TLS. */
 export function secure(tunnel: net.Socket, origin: Origin, options: SocketOptions): net.Socket {
   return origin.secure ? upgrade(tunnel, origin, options) : tunnel;
 }
 
-/** TLS over a socket that has been spoken on in plain. */
+/** Starts TLS on a socket that was used in plain text before. */
 export function upgrade(plain: net.Socket, origin: Origin, options: SocketOptions): net.Socket {
   try {
     return tls.connect({ socket: plain, ...tlsOptions(origin, options) });
@@ -46,7 +45,7 @@ export function upgrade(plain: net.Socket, origin: Origin, options: SocketOption
   }
 }
 
-/** Address and port to connect to, and where from. */
+/** Address and port to connect to, and the local address. */
 export function placeOf(origin: Origin): net.TcpNetConnectOpts {
   const localAddress = origin.route?.nextLocalAddress();
   return {
@@ -56,7 +55,7 @@ export function placeOf(origin: Origin): net.TcpNetConnectOpts {
   };
 }
 
-/** How TLS to an origin is made, by whoever makes it. */
+/** TLS options for an origin, also for drivers that open their own connections. */
 export function tlsOptions(origin: Origin, options: SocketOptions): tls.ConnectionOptions {
   const { hostname, route } = origin;
   const insecure = route?.options.insecure ?? options.insecure;
@@ -68,8 +67,8 @@ export function tlsOptions(origin: Origin, options: SocketOptions): tls.Connecti
   }
   const name = route?.options.serverName ?? hostname;
   return {
-    // An address is no name that a certificate could be chosen by, but one that it must hold; Node
-    // would look for the machine that we really connect to: the proxy, or the override.
+    // A certificate cannot be selected by an IP address, but must contain it. Node would verify the machine that it
+    // connects to: the proxy, or the override.
     ...(net.isIP(name) === 0
       ? { servername: name }
       : { checkServerIdentity: (_, certificate) => tls.checkServerIdentity(name, certificate) }),
@@ -79,7 +78,7 @@ export function tlsOptions(origin: Origin, options: SocketOptions): tls.Connecti
   };
 }
 
-/** A certificate or key that cannot be used ends the connection as any other failure of TLS. */
+/** An unusable certificate or key fails the connection like any other TLS error. */
 function broken(error: unknown): net.Socket {
   const text = error instanceof Error ? error.message : String(error);
   const failure = new Error(`the client certificate cannot be used: ${text}`, { cause: error });

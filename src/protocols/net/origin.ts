@@ -1,4 +1,4 @@
-/** Where connections go: host, port, TLS and route, looked up once per core. One object per distinct origin. */
+/** Destination of connections: host, port, TLS and route, resolved once per core. One object per distinct origin. */
 
 import { clock } from "./clock.ts";
 import { environmentProxy } from "./proxy.ts";
@@ -11,7 +11,7 @@ import {
   SYSTEM_DNS,
 } from "./route.ts";
 
-/** Somewhere that a socket can be opened to. */
+/** An address that a socket can be opened to. */
 interface SocketAddress {
   readonly host: string;
   readonly port: number;
@@ -25,7 +25,7 @@ export class Origin implements Endpoint {
   readonly secure: boolean;
   readonly route: Route | null;
   readonly proxy: ProxyAddress | null;
-  /** What the host's name stands for by the user's own word; empty nearly always. */
+  /** User-defined overrides of the host's address; empty nearly always. */
   readonly #instead: readonly HostAddress[];
   #addresses: readonly SocketAddress[] = [];
   #address: ResolvedAddress | undefined;
@@ -50,12 +50,12 @@ export class Origin implements Endpoint {
     return this.#address;
   }
 
-  /** The look-up is too old for a new connection: `prepare` first. */
+  /** The lookup is too old for a new connection; call `prepare` first. */
   get stale(): boolean {
     return this.#expiresAt !== Number.POSITIVE_INFINITY && clock() >= this.#expiresAt;
   }
 
-  /** Where the next connection goes: to the proxy, where there is one. */
+  /** Returns the address of the next connection: the proxy's, where there is one. */
   nextAddress(): SocketAddress {
     const addresses = this.#addresses;
     const rotates = this.route?.options.dns?.rotates === true || this.#instead.length > 1;
@@ -63,19 +63,19 @@ export class Origin implements Endpoint {
     return addresses[at] ?? { host: this.hostname, port: this.port };
   }
 
-  /** What a proxy without tunnel is asked for: the user's own word on the host, else the address's. */
+  /** Authority for a proxy without a tunnel: the user's override of the host, else that of the address. */
   authorityFor(given: string): string {
     return this.#instead.length === 0 ? given : this.authority;
   }
 
-  /** What a proxy is asked to connect us to. */
+  /** Authority that a proxy is asked to connect to. */
   get authority(): string {
     const [instead] = this.#instead;
     const host = instead?.host ?? this.hostname;
     return `${host.includes(":") ? `[${host}]` : host}:${instead?.port ?? this.port}`;
   }
 
-  /** Looks the host up; later calls wait for the same answer, unless it was none or is too old. */
+  /** Resolves the host; later calls share the lookup, unless it failed or is too old. */
   prepare(): Promise<void> {
     if (this.stale) {
       this.#resolving = undefined;
@@ -110,14 +110,14 @@ export class Origin implements Endpoint {
   }
 }
 
-/** Distinct origins of one run; a workflow that invents host names must not grow memory for ever. */
+/** Distinct origins of one run; a workflow that generates host names must not grow memory without limit. */
 const ORIGINS_MAX = 4_096;
 const origins = new Map<string, Origin>();
 let lastOrigin: Origin | undefined;
 
 export function originOf(endpoint: Endpoint, route: Route | null = null): Origin {
   const { hostname, port, secure } = endpoint;
-  // Calls that are made anew in a loop nearly always go where the last one went.
+  // Calls made in a loop nearly always go to the same origin as the last one.
   if (
     lastOrigin?.hostname === hostname &&
     lastOrigin.port === port &&

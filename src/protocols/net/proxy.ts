@@ -1,11 +1,11 @@
-/** Which proxy an address goes through, as the option or the environment of the run says. */
+/** Selects the proxy for an address, from the option or the environment of the run. */
 
 import net from "node:net";
 import type { Endpoint, ProxyAddress } from "./route.ts";
 
 const DEFAULT_PORT = 8080;
 
-/** "http://user:password@proxy.test:3128"; throws with a readable message, without the password. */
+/** "http://user:password@proxy.test:3128"; throws a readable message without the password. */
 export function proxyOf(text: string, from: string): ProxyAddress {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (!URL.canParse(url)) throw new TypeError(`${from}: it is no address of a proxy`);
@@ -22,7 +22,7 @@ export function proxyOf(text: string, from: string): ProxyAddress {
   };
 }
 
-/** A stray percent sign stands for itself. */
+/** Keeps stray percent signs. */
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -31,7 +31,7 @@ function unescaped(text: string): string {
   }
 }
 
-/** Null where the environment names none, or excepts this address. */
+/** Null where the environment names none, or excludes this address. */
 export function environmentProxy(endpoint: Endpoint): ProxyAddress | null {
   const name = endpoint.secure ? "https_proxy" : "http_proxy";
   const text = variable(name);
@@ -44,12 +44,12 @@ function variable(name: string): string {
   return (process.env[name] ?? process.env[name.toUpperCase()] ?? "").trim();
 }
 
-/** As Go and curl do: a proxy elsewhere cannot mean our own machine. */
+/** As Go and curl do: a remote proxy cannot reach our own loopback. */
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (net.isIPv4(host) && host.startsWith("127."));
 }
 
-/** "*", or names with their subdomains, each with a port if it holds for that one only. */
+/** "*", or names that include their subdomains, each with an optional port. */
 function isExcepted({ hostname, port }: Endpoint, list: string): boolean {
   return list.split(/[\s,]+/).some((entry) => {
     if (entry === "*") return true;

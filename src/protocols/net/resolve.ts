@@ -1,4 +1,4 @@
-/** Host names are looked up once per core; every later call uses the remembered addresses. (OPT-4) */
+/** Resolves host names once per core; every later call uses the cached addresses. (OPT-4) */
 
 import { lookup, Resolver } from "node:dns/promises";
 import net from "node:net";
@@ -12,14 +12,14 @@ export interface ResolvedAddress {
 const HOSTS_MAX = 4_096;
 const known = new Map<string, Promise<readonly ResolvedAddress[]>>();
 
-/** Every address of the host, the preferred one first. */
+/** Returns every address of the host, the preferred one first. */
 export function resolveHost(
   host: string,
   policy: DnsPolicy = SYSTEM_DNS,
 ): Promise<readonly ResolvedAddress[]> {
   const family = net.isIP(host);
   if (family !== 0) return Promise.resolve([{ address: host, family: family === 6 ? 6 : 4 }]);
-  // Who wants fresh answers, or those of other servers, keeps them itself.
+  // Callers with a TTL or other servers cache the addresses themselves.
   if (policy.ttlMs !== Number.POSITIVE_INFINITY || policy.servers.length > 0)
     return lookUp(host, policy);
   let resolved = known.get(host);
@@ -27,7 +27,7 @@ export function resolveHost(
     if (known.size >= HOSTS_MAX) known.clear();
     resolved = lookUp(host, policy);
     known.set(host, resolved);
-    // A failed look-up is not remembered: the next call may have better luck.
+    // A failed lookup is not cached: the next call may succeed.
     resolved.catch(() => known.delete(host));
   }
   return resolved;
@@ -44,7 +44,7 @@ async function lookUp(host: string, { servers }: DnsPolicy): Promise<readonly Re
   }
 }
 
-/** IPv4 first, as the system's look-up above. */
+/** IPv4 first, like the system's lookup above. */
 async function ask(host: string, servers: readonly string[]): Promise<ResolvedAddress[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   resolver.setServers(servers);

@@ -1,12 +1,12 @@
 /**
- * How the connections of a target are made, where the address alone does not say it: whom to trust and
- * who we are (TLS), through which proxy, to which machine instead of the name's, from which address of
- * ours. Made once; requests with the same route share connections, others never do.
+ * How the connections of a target are made, where the address alone does not determine it: trusted authorities and
+ * client certificate (TLS), proxy, address overrides, local address. Created once; requests with the same route share
+ * connections, others never do.
  */
 
 import tls from "node:tls";
 
-/** A PEM text that is there, or that is read from a file when it is needed first. */
+/** A PEM text, or one that is read from a file on first use. */
 export type PemSource = () => string | Buffer;
 
 export interface ClientCertificate {
@@ -22,18 +22,18 @@ export interface ProxyAddress {
   readonly authorization: string;
 }
 
-/** Where to connect instead of what the address says; without a port, to the address's own. */
+/** Overrides the address to connect to; without a port, the original port is used. */
 export interface HostAddress {
   readonly host: string;
   readonly port: number | null;
 }
 
 export interface DnsPolicy {
-  /** How long an answer is used for new connections; Infinity for the whole run. */
+  /** How long a lookup is reused for new connections; Infinity for the whole run. */
   readonly ttlMs: number;
-  /** Each new connection takes the next of all addresses, not always the first. */
+  /** Each new connection takes the next address, not always the first. */
   readonly rotates: boolean;
-  /** Asked instead of the system's resolver; empty for that one. */
+  /** DNS servers to query instead of the system's resolver; empty for the system's. */
   readonly servers: readonly string[];
 }
 
@@ -46,12 +46,12 @@ export const SYSTEM_DNS: DnsPolicy = {
 interface RouteOptions {
   readonly ca?: readonly PemSource[];
   readonly certificate?: () => ClientCertificate;
-  /** Asked once per connection with the number of the virtual user. */
+  /** Called once per connection with the number of the virtual user. */
   readonly certificateOf?: (user: number) => ClientCertificate;
   readonly serverName?: string;
-  /** Accept any certificate; undefined leaves it to the workflow. */
+  /** Accepts any certificate; undefined selects the workflow's setting. */
   readonly insecure?: boolean;
-  /** Undefined: as the environment says. Null: none, whatever it says. */
+  /** Undefined: from the environment. Null: none, whatever the environment says. */
   readonly proxy?: ProxyAddress | null;
   /** By "host" or "host:port". */
   readonly hosts?: ReadonlyMap<string, readonly HostAddress[]>;
@@ -62,7 +62,7 @@ interface RouteOptions {
 let routes = 0;
 
 export class Route {
-  /** Part of the identity of an origin; 0 is the way without a route. */
+  /** Part of the identity of an origin; 0 means no route. */
   readonly id = ++routes;
   readonly options: RouteOptions;
   #context: tls.SecureContext | undefined;
@@ -72,7 +72,7 @@ export class Route {
     this.options = options;
   }
 
-  /** A certificate for each user is nothing that a shared connection could have. */
+  /** A shared connection cannot have a certificate per user. */
   get perUser(): boolean {
     return this.options.certificateOf !== undefined;
   }
@@ -90,17 +90,17 @@ export class Route {
     return context;
   }
 
-  /** The next one in turn; undefined leaves it to the system. */
+  /** Returns the next address in turn; undefined leaves the choice to the system. */
   nextLocalAddress(): string | undefined {
     const { localAddresses = [] } = this.options;
     return localAddresses[this.#locals++ % Math.max(1, localAddresses.length)];
   }
 }
 
-/** What an address of any protocol says about the connection. */
+/** Connection part of an address of any protocol. */
 export interface Endpoint {
   readonly hostname: string;
   readonly port: number;
-  /** TLS. */
+  /** Uses TLS. */
   readonly secure: boolean;
 }

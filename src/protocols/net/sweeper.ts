@@ -1,29 +1,29 @@
 /**
- * Time-outs of all exchanges of one core by one coarse sweep. A timer or an abort signal per request
- * costs more than the request; comparing a few thousand numbers 50 times a second costs nothing.
+ * Timeouts of all exchanges of one core by one coarse sweep. A timer or an abort signal per request costs more than the
+ * request; comparing a few thousand numbers 50 times a second is negligible.
  */
 
 import { clock } from "./clock.ts";
 import { clearInterval, setInterval } from "./timers.ts";
 
 export interface Sweepable {
-  /** In the sweeper's list, which it leaves when the sweep finds that it is over. */
+  /** In the sweeper's list; removed when a sweep finds that it is over. */
   swept: boolean;
-  /** It has begun and not ended. */
+  /** Started and not finished. */
   readonly underWay: boolean;
   /** On the clock of `clock()`. */
   deadline: number;
   timedOut(now: number): void;
 }
 
-/** How late a time-out may be noticed. */
+/** Largest delay in noticing a timeout. */
 const SWEEP_INTERVAL_MS = 20;
 
 class Sweeper {
   readonly #active: Sweepable[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** It is under way; nobody says when it is over, because that would cost every call. */
+  /** Adds an item that was started. There is no removal at its end, because that would cost every call. */
   add(item: Sweepable): void {
     if (item.swept) return;
     item.swept = true;
@@ -39,7 +39,7 @@ class Sweeper {
       return;
     }
     const now = clock();
-    // Backwards, because the last one moves into the place of one that is over.
+    // Backwards, because the last one replaces one that is removed.
     for (let i = active.length - 1; i >= 0; i--) {
       const item = active[i] as Sweepable;
       if (item.underWay && item.deadline <= now) item.timedOut(now);

@@ -1,6 +1,6 @@
 /**
- * The timers of a core, taken when it is loaded. Code of workflows runs in the same process and may replace the
- * global ones, such as with fake timers of a test library; the load goes on as planned.
+ * Timers of a core, captured when it is loaded. Workflow code runs in the same process and may replace the global ones,
+ * for example with fake timers of a test library; the load is not affected.
  */
 
 export const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = globalThis;

@@ -1,10 +1,10 @@
-/** A tunnel through an HTTP proxy: CONNECT, and the proxy hands bytes on in both directions. RFC 9110 §9.3.6. */
+/** A tunnel through an HTTP proxy: after CONNECT, the proxy forwards bytes in both directions. RFC 9110 §9.3.6. */
 
 import net from "node:net";
 import { placeOf } from "./open-socket.ts";
 import type { Origin } from "./origin.ts";
 
-/** The answer to CONNECT is a status line and a few headers. */
+/** The response to CONNECT is a status line and a few headers. */
 const ANSWER_BYTES_MAX = 16 * 1024;
 
 interface TunnelOwner {
@@ -12,7 +12,7 @@ interface TunnelOwner {
   tunnelFailed(error: Error): void;
 }
 
-/** The socket to the proxy, so that it can be given up; the owner hears once. */
+/** Returns the socket to the proxy, so that it can be abandoned; the owner is notified once. */
 export function openTunnel(origin: Origin, owner: TunnelOwner): net.Socket {
   const socket = net.connect(placeOf(origin));
   let answer = Buffer.alloc(0);
@@ -29,7 +29,7 @@ export function openTunnel(origin: Origin, owner: TunnelOwner): net.Socket {
       leave();
       const early = answer.subarray(answer.indexOf(HEAD_END) + HEAD_END.length);
       if (early.length > 0) {
-        // Servers of HTTP/2 speak first: whoever takes the socket over finds their words in it.
+        // HTTP/2 servers speak first: keep their bytes in the socket for its next owner.
         socket.pause();
         socket.unshift(early);
       }
@@ -40,7 +40,7 @@ export function openTunnel(origin: Origin, owner: TunnelOwner): net.Socket {
   const onClose = (): void => fail(refusal("by closing the connection"));
   const leave = (): void => {
     socket.off("data", onData).off("error", onError).off("close", onClose);
-    // Somebody has to hear of it until the next owner listens.
+    // Keep an error listener until the next owner attaches its own.
     socket.on("error", () => undefined);
   };
   socket.on("connect", () => socket.write(connectRequest(origin)));
@@ -50,7 +50,7 @@ export function openTunnel(origin: Origin, owner: TunnelOwner): net.Socket {
 
 const HEAD_END = "\r\n\r\n";
 
-/** Null when the answer is well so far. */
+/** Null when the response is valid so far. */
 function problemOf(answer: Buffer): string | null {
   const end = answer.indexOf(HEAD_END);
   if (end < 0) return answer.length > ANSWER_BYTES_MAX ? "with too long a head" : null;

@@ -1,6 +1,6 @@
 /**
- * What is written on one socket: while answers are being read and dealt with, it waits for its part of
- * the turn (`turn.ts`), and what comes together goes out as one.
+ * Writes to one socket. While responses are being read and processed, writes wait for their phase of the turn
+ * (`turn.ts`) and are combined into one.
  */
 
 import type net from "node:net";
@@ -10,7 +10,7 @@ type Written = (error?: Error | null) => void;
 
 export class TurnWrites implements Deferred {
   readonly #socket: net.Socket;
-  /** Waits for its part of the turn; where there is more than this, the socket is corked. */
+  /** Waits for its phase of the turn; further writes are corked in the socket. */
   #unwritten: Uint8Array | null = null;
   #corked = false;
 
@@ -18,12 +18,12 @@ export class TurnWrites implements Deferred {
     this.#socket = socket;
   }
 
-  /** What the socket has not been given yet. */
+  /** Bytes not yet handed to the socket. */
   get heldBytes(): number {
     return this.#unwritten?.length ?? 0;
   }
 
-  /** `written` hears that the bytes were handed to the network, or why not. */
+  /** `written` is called when the bytes were handed to the network, or with the error. */
   write(bytes: Uint8Array, written?: Written): void {
     if (turn.holdsWrites && this.#unwritten === null && !this.#corked && written === undefined) {
       this.#unwritten = bytes;
@@ -47,7 +47,7 @@ export class TurnWrites implements Deferred {
     this.flush();
   }
 
-  /** Before somebody else writes on the socket. */
+  /** Call before writing to the socket directly. */
   flush(): void {
     const bytes = this.#unwritten;
     this.#unwritten = null;

@@ -1,4 +1,4 @@
-/** The parts of a turn: their order, when there are none, and what a failure in one of them costs. */
+/** The phases of a turn: their order, when there are none, and the effect of a failure in one of them. */
 
 import { describe, expect, it } from "vitest";
 import { DeferredList, Turn } from "./turn.ts";
@@ -7,14 +7,14 @@ function loopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** So many answers in one turn, of which nothing follows. */
+/** Delivers this many responses in one turn, with no consequences. */
 async function turnWith(turn: Turn, answers: number): Promise<void> {
   for (let i = 0; i < answers; i++) turn.answered();
   await loopTurn();
 }
 
 describe("a turn", () => {
-  it("finishes what was read, goes on with promises, and then writes", async () => {
+  it("finishes what was read, continues with promises, and then writes", async () => {
     const turn = new Turn();
     const seen: string[] = [];
     for (const name of ["a", "b", "c"]) {
@@ -37,7 +37,7 @@ describe("a turn", () => {
     expect(turn.reading).toBe(false);
   });
 
-  it("has no parts for a while where few answers come at once", async () => {
+  it("has no phases for a while where few responses arrive at once", async () => {
     const turn = new Turn();
     for (let small = 0; small < 4; small++) {
       expect(turn.reading).toBe(false);
@@ -54,7 +54,7 @@ describe("a turn", () => {
     await loopTurn();
   });
 
-  it("has parts again and again where many come, whatever comes between", async () => {
+  it("has phases repeatedly where many arrive, whatever comes between", async () => {
     const turn = new Turn();
     for (let i = 0; i < 40; i++) {
       turn.answered();
@@ -64,8 +64,8 @@ describe("a turn", () => {
   });
 });
 
-describe("what waits for its part", () => {
-  it("does not depend on what waits before it", async () => {
+describe("a deferred item", () => {
+  it("does not depend on the items before it", async () => {
     const list = new DeferredList();
     const seen: string[] = [];
     list.add({ resume: () => seen.push("first") });
@@ -80,7 +80,7 @@ describe("what waits for its part", () => {
     expect(seen).toEqual(["first", "last"]);
   });
 
-  it("is heard once, however often the list is used", () => {
+  it("is resumed once, however often the list is used", () => {
     const list = new DeferredList();
     const heard = [0, 0, 0];
     for (let round = 1; round <= 3; round++) {

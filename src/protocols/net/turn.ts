@@ -1,41 +1,41 @@
 /**
- * One turn of the event loop, in three parts: all answers that have come are read, then what follows
- * from them is done, then the requests that this led to are written.
+ * \n One turn of the event loop, in three phases: all received responses are read, then they are processed, then the
+ * resulting requests are written.
  *
- *   poll    read, read, read …            the kernel's reading, and the heads of the answers
+ *   poll    read, read, read …            the kernel's reading, and the heads of the responses
  *   check   finish, finish, finish …      counting, functions and flows, the next requests
  *           write, write, write …         the kernel's writing
  *
- * One after the other for each connection would be simpler, and costs a fifth more: each part is more
- * code and data than the caches next to the processor hold, and would find them cold every time.
+ * Handling one connection after the other would be simpler, but costs a fifth more: each phase has more code and data
+ * than the processor's nearest caches, and would find them cold every time.
  *
- * An answer's time is taken when it is read, and the time of a request that waits to be written passes
- * for its call: nothing of this is hidden from what is measured. Requests that are begun at another
- * time, by a timer say, are written at once. So is everything where few answers come in one turn.
+ * A response is timestamped when it is read, and the time of a request that waits to be written counts for its call, so
+ * measurements hide nothing of this. Requests that start at another time, for example by a timer, are written at once.
+ * So is everything where few responses arrive in one turn.
  */
 
 import { setImmediate } from "./timers.ts";
 
 export interface Deferred {
-  /** Its part of the turn has come. */
+  /** Called in its phase of the turn. */
   resume(): void;
 }
 
-/** With fewer answers in one turn there is more to lose than to win. */
+/** With fewer responses in one turn, phases cost more than they save. */
 const ANSWERS_MIN = 4;
-/** Such turns in a row: a busy core has one now and then. */
+/** Number of such turns in a row that disable phases; a busy core has one now and then. */
 const SMALL_TURNS_MAX = 4;
-/** Answers that are then dealt with at once, before it is tried again. */
+/** Responses processed at once before phases are tried again. */
 const TRIED_AGAIN_AFTER = 64;
 
 export class Turn {
-  /** Answers are being read: whatever follows from them waits. */
+  /** Responses are being read; their processing waits. */
   reading = false;
-  /** They are being read, or what follows from them is done: requests wait to be written. */
+  /** Responses are being read or processed; requests wait to be written. */
   holdsWrites = false;
   #answers = 0;
   #smallTurns = 0;
-  /** Answers that are still to be dealt with at once. */
+  /** Responses still to be processed at once. */
   #atOnce = 0;
   readonly #finishing = new DeferredList();
   readonly #writing = new DeferredList();
@@ -57,7 +57,7 @@ export class Turn {
     }
   }
 
-  /** Bytes of an answer have come. */
+  /** Bytes of a response have arrived. */
   answered(): void {
     if (this.holdsWrites) {
       this.#answers++;
@@ -70,7 +70,7 @@ export class Turn {
     this.reading = true;
     this.holdsWrites = true;
     this.#answers = 1;
-    // Promises that were fulfilled in the first are gone on with before the second.
+    // Promises that were fulfilled in the first callback continue before the second.
     setImmediate(this.#finish);
     setImmediate(this.#write);
   }
@@ -80,15 +80,15 @@ export class Turn {
     this.#finishing.add(exchange);
   }
 
-  /** Only while it `holdsWrites`. */
+  /** Only while `holdsWrites`. */
   writeLater(connection: Deferred): void {
     this.#writing.add(connection);
   }
 }
 
-/** Holds one entry at most for each connection that is open. */
+/** Contains at most one entry per open connection. */
 export class DeferredList {
-  /** Used again, and never shortened: that would give its memory back every time. */
+  /** Reused and never shortened, which would release its memory every time. */
   readonly #items: (Deferred | null)[] = [];
   #count = 0;
   #next = 0;
@@ -107,7 +107,7 @@ export class DeferredList {
       this.#next = 0;
       this.#count = 0;
     } finally {
-      // One of them threw, which is its own affair.
+      // Run the rest later if one of them threw.
       if (this.#count > 0) setImmediate(() => this.run());
     }
   }
