@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL by the driver `pg`, one statement or transaction at a time. */
+/** Connections to PostgreSQL through the driver `pg`, one statement or transaction at a time. */
 
 import type net from "node:net";
 import pg from "pg";
@@ -19,9 +19,9 @@ import {
 import { copyIn } from "./copy.ts";
 
 interface Statement extends SqlStatement {
-  /** Prepared under this name when a connection first performs it. */
+  /** Prepared under this name on first use by a connection. */
   readonly name?: string;
-  /** What a COPY takes in. */
+  /** Data of a COPY. */
   readonly copied?: Uint8Array;
 }
 
@@ -36,7 +36,7 @@ export interface PostgresLogin {
 
 export interface Rows {
   readonly rows: readonly Readonly<Record<string, unknown>>[];
-  /** Rows that were found or changed. */
+  /** Rows found or changed. */
   readonly rowCount: number;
 }
 
@@ -55,7 +55,7 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
     const { host, port } = address;
     const client = new pg.Client({
       ...{ host, port, user, password, database },
-      // Without it the driver would take what PGSSLMODE says.
+      // Without it, the driver would use PGSSLMODE.
       ssl: this.#login.tls ? address.tls() : false,
       keepAlive: true,
     });
@@ -68,7 +68,7 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
   perform(client: pg.Client, command: PostgresCommand): Promise<readonly Rows[]> {
     const { statements, transaction } = command;
     const [first] = statements;
-    // The way that load takes: one promise less, and no object for each call.
+    // Fast path of the load: one promise less, and no object per call.
     if (first !== undefined && !transaction && first.copied === undefined)
       return queried(client, first).then(onlyRows);
     return runStatements(command, {
@@ -86,12 +86,12 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
 
   refusal(error: unknown): Refusal | null {
     if (!(error instanceof pg.DatabaseError) || error.code === undefined) return null;
-    // By these the server ends the connection itself.
+    // The server closes the connection with these codes.
     if (ENDS_CONNECTION.test(error.code)) return null;
     return { code: error.code, text: error.message };
   }
 
-  /** The driver has the same class for answers that it cannot read; only servers give codes. */
+  /** The driver uses the same class for responses that it cannot decode; only server errors have codes. */
   isMalformed(error: unknown): boolean {
     return error instanceof pg.DatabaseError && error.code === undefined;
   }
@@ -116,7 +116,7 @@ async function performed(
   return { rows: [], rowCount: await copyIn(client, text, copied) };
 }
 
-/** The driver copies what is given as an object, so only what has a name is. */
+/** The driver copies query objects, so one is used only for named statements. */
 function queried(client: pg.Client, statement: Statement): Promise<pg.QueryResult> {
   const { name, text, values } = statement;
   if (name !== undefined) return client.query({ name, text, values: [...values] });
@@ -131,7 +131,7 @@ function rowsOf({ rowCount, rows }: Pick<pg.QueryResult, "rows" | "rowCount">): 
   return { rows, rowCount: rowCount ?? 0 };
 }
 
-/** The driver keeps it to itself. */
+/** Private member of the driver's client. */
 function socketOf(client: pg.Client): net.Socket | null {
   const { connection } = client as unknown as { readonly connection?: { stream?: net.Socket } };
   return connection?.stream ?? null;

@@ -32,7 +32,7 @@ describeContract({
     resets: true,
     // A data row of 100 bytes that ends early.
     half: Buffer.from("D\0\0\0\x64\0\x01", "latin1"),
-    // What has the form of a message and a length is waited for by the driver.
+    // The driver waits for more on input that has the form of a message and a length.
     rubbish: [Buffer.from("\x01\0\0\0\x04", "latin1"), Buffer.from("?\0\0\0\x04", "latin1")],
     oversize: null,
   },

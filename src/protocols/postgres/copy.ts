@@ -1,4 +1,4 @@
-/** COPY … FROM STDIN as the driver `pg` performs what brings its own rules: the data go out when they are asked for. */
+/** COPY … FROM STDIN as a custom query of the driver `pg`: the data is sent when the server requests it. */
 
 import type pg from "pg";
 
@@ -8,7 +8,7 @@ interface CopyConnection {
   endCopyFrom(): void;
 }
 
-/** What a driver tells whoever it performs. */
+/** Callbacks of the driver for a custom query. */
 class CopyIn {
   readonly #text: string;
   readonly #bytes: Uint8Array;
@@ -51,7 +51,7 @@ class CopyIn {
   }
 }
 
-/** How many rows were taken in. */
+/** Resolves to the number of copied rows. */
 export function copyIn(client: pg.Client, text: string, bytes: Uint8Array): Promise<number> {
   return new Promise((resolve, reject) => {
     client.query(new CopyIn(text, bytes, resolve, reject));

@@ -1,4 +1,4 @@
-/** PostgreSQL: its door, `import { postgres } from "hyperscalejs/postgres"`. */
+/** Entry point of PostgreSQL: `import { postgres } from "hyperscalejs/postgres"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

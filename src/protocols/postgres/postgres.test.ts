@@ -16,7 +16,7 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
   });
   afterAll(() => server.stop());
 
-  it("gives rows, and what a new connection took apart from its login", async () => {
+  it("returns rows, and measures the login of a new connection separately", async () => {
     const [found, again] = await answersTo(
       db.query("select $1::int n, $2 t", [7, "x"]),
       db.query("select 1"),
@@ -38,7 +38,7 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
     expect(clash).toMatchObject({ errorKind: "application", errorCode: "23505" });
   });
 
-  it("keeps all of a transaction, or nothing", async () => {
+  it("commits all of a transaction, or nothing", async () => {
     const insert = (id: number) => db.query("insert into items values ($1, 't')", [id]);
     const [kept, undone] = await answersTo(
       db.transaction(insert(10), insert(11)),
@@ -51,7 +51,7 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
     expect(rows.map(({ id }) => id)).toEqual([10, 11]);
   });
 
-  it("takes in rows by COPY, alone and in a transaction, and says what is wrong with them", async () => {
+  it("copies rows by COPY, alone and in a transaction, and reports invalid ones", async () => {
     const into = "copy items from stdin (format csv)";
     const [taken, both, wrong, after] = await answersTo(
       db.copy(into, "20,nut\n21,bolt\n"),
@@ -65,7 +65,7 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
     expect(after?.value.rows).toEqual([{ n: 3 }]);
   });
 
-  it("fails the call when the server ends the connection, and goes on with another", async () => {
+  it("fails the call when the server closes the connection, and continues on another", async () => {
     const session = new TestSession();
     const run = await runner(db.query("select pg_terminate_backend(pg_backend_pid())"), session);
     expect((await run()).record.errorKind).toBe("reset");
@@ -74,20 +74,20 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
     session.close();
   });
 
-  it("says what a login lacks by the server's own code", async () => {
+  it("reports a failed login by the server's own code", async () => {
     const other = new PostgresTarget(server.url, { database: "nowhere" });
     const [response] = await answersTo(other.query("select 1"));
     expect(response).toMatchObject({ errorKind: "application", errorCode: "3D000" });
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const steps = await runExample("postgres.ts", { DATABASE_URL: server.url });
     const [row] = await server.ask("select count(*) n from hyperscale_orders");
     expect(Number(row?.["n"])).toBe(steps.get("order")?.ok);
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   it.each([
     ["no user", () => new PostgresTarget("postgres://127.0.0.1/x"), /names no user/],
     [
@@ -111,7 +111,7 @@ describe("a mistake", () => {
       () => new PostgresTarget("postgres://a@b/x").transaction(),
       /1 to 1000/,
     ],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

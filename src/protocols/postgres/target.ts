@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server as users write it.
+ * \n A PostgreSQL server, as users write it.
  *
  *   const db = postgres.target("postgres://shop:secret@db.test/shop");
  *   const byId = db.prepared("by_id", "select * from items where id = $1");
@@ -21,16 +21,16 @@ import {
 } from "./connection.ts";
 
 export interface PostgresOptions extends TargetOptions {
-  /** Whom to log in as; the address's own by default. */
+  /** User to log in as; defaults to the user in the address. */
   readonly user?: string;
   readonly password?: string;
-  /** The address's path by default. */
+  /** Defaults to the path of the address. */
   readonly database?: string;
-  /** Speak TLS; `?sslmode=require` in the address does the same. */
+  /** Uses TLS, like `?sslmode=require` in the address. */
   readonly tls?: boolean;
 }
 
-/** What a statement takes for its $1, $2, … */
+/** Values for the placeholders $1, $2, … of a statement. */
 export type Parameters = readonly unknown[];
 
 export type PostgresResponse<Value = Rows> = TargetResult<Value>;
@@ -78,7 +78,7 @@ export class PostgresTarget {
     return (values = NONE) => statementCall(this.#target, { name, text, values }, name);
   }
 
-  /** `copy items from stdin (format csv)` with its data, encoded once; `rowCount` says how many rows it took in. */
+  /** `copy items from stdin (format csv)` with its data, encoded once; `rowCount` is the number of copied rows. */
   copy(text: string, data: string | Uint8Array): PostgresCall<Rows> {
     if (!COPY.test(checkedText(text, COPY_EXAMPLE)))
       throw new TypeError(`a copy takes data from stdin: ${COPY_EXAMPLE}`);
@@ -89,8 +89,8 @@ export class PostgresTarget {
   }
 
   /**
-   * Several statements, all of them or none: one measured call from BEGIN to COMMIT. The first one that
-   * fails rolls back what came before it.
+   * Several statements, all or nothing: one measured call from BEGIN to COMMIT. The first one that fails rolls back the
+   * transaction.
    */
   transaction(...calls: readonly PostgresCall<Rows>[]): PostgresCall<readonly Rows[]> {
     return transactionCall(this.#target, calls);

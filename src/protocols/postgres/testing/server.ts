@@ -1,4 +1,4 @@
-/** A real PostgreSQL server, and one that speaks by hand. */
+/** A real PostgreSQL server, and a scripted one. */
 
 import pg from "pg";
 import { TestPostgres } from "../../../../test/processes/queue/server.ts";
@@ -6,9 +6,9 @@ import type { CountingServer } from "../../testing/contract.ts";
 import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripted-server.ts";
 
 export interface PostgresServer extends CountingServer {
-  /** With user and database. */
+  /** Includes user and database. */
   readonly url: string;
-  /** What one statement gives, asked by a client of its own. */
+  /** Result of one statement, run by a separate client. */
   ask(text: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
@@ -47,7 +47,7 @@ const message = (type: string, payload: Buffer): Buffer => {
 
 const LET_IN = Buffer.concat([message("R", Buffer.alloc(4)), message("Z", Buffer.from("I"))]);
 
-/** Lets everybody in, and calls back for each statement. */
+/** Accepts every login, and invokes the callback for each statement. */
 export function listenStatements(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     let isIn = false;
