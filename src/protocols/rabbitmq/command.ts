@@ -1,15 +1,15 @@
-/** What is asked of a RabbitMQ server, and what it answers. */
+/** Commands for a RabbitMQ server and the values they return. */
 
 export interface MessageOptions {
   readonly headers?: Readonly<Record<string, string | number | boolean>>;
   readonly contentType?: string;
   readonly correlationId?: string;
   readonly replyTo?: string;
-  /** The server forgets it after so many milliseconds. */
+  /** The server drops the message after this many milliseconds. */
   readonly expirationMs?: number;
   /** Survives a restart of the server in a durable queue; false by default. */
   readonly persistent?: boolean;
-  /** Refused with NO_ROUTE where it leads to no queue; without it such a message is dropped. */
+  /** Refused with NO_ROUTE when no queue is bound; without it such a message is dropped. */
   readonly mandatory?: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface QueueOptions {
   readonly durable?: boolean;
   readonly autoDelete?: boolean;
   readonly exclusive?: boolean;
-  /** Such as `{ "x-queue-type": "quorum" }`. */
+  /** Example: `{ "x-queue-type": "quorum" }`. */
   readonly arguments?: Readonly<Record<string, unknown>>;
 }
 
@@ -34,9 +34,9 @@ export type RabbitmqCommand =
       readonly exchange: string;
       readonly routingKey: string;
       readonly content: Buffer;
-      /** As the driver takes them. */
+      /** In the format of the driver. */
       readonly properties: MessageProperties;
-      /** Waits until the server has it. */
+      /** Waits for the server's acknowledgement. */
       readonly confirm: boolean;
     }
   | { readonly kind: "get"; readonly queue: string }
@@ -44,7 +44,7 @@ export type RabbitmqCommand =
       readonly kind: "consume";
       readonly queue: string;
       readonly prefetch: number;
-      /** It outlives the iteration that it began in. */
+      /** Outlives the iteration in which it was created. */
       readonly kept: boolean;
     }
   | { readonly kind: "receive"; readonly queue: string }

@@ -1,6 +1,6 @@
 /**
- * One virtual user's connection to a RabbitMQ server by the driver `amqplib`: one channel with confirms,
- * opened anew when the server closes it, which is how it refuses.
+ * RabbitMQ connection of one virtual user through the driver `amqplib`: one channel with confirms, opened again when
+ * the server closes it, which is how it refuses commands.
  */
 
 import { channel as diagnostics } from "node:diagnostics_channel";
@@ -37,7 +37,7 @@ interface Consumer {
   readonly kept: boolean;
 }
 
-/** A message that waits to be received, and then is acknowledged. */
+/** A message that waits to be received and is then acknowledged. */
 interface Delivered {
   readonly data: Uint8Array;
   readonly queue: string;
@@ -51,11 +51,11 @@ class Client {
   readonly lost: (error: unknown) => void;
   model: ChannelModel | null = null;
   channel: Promise<ConfirmChannel> | null = null;
-  /** The same once it is open; null from its end on. */
+  /** The open channel; null once it is closed. */
   openChannel: ConfirmChannel | null = null;
-  /** Why the server closed the last channel. */
+  /** Reason why the server closed the last channel. */
   refusedBy: unknown = null;
-  /** Messages that the server sent back, by their number. */
+  /** Messages that the server returned, by their number. */
   readonly returned = new Set<string>();
   published = 0;
 
@@ -87,7 +87,7 @@ export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
     };
     const connect = (options: object): Promise<ChannelModel> =>
       rabbitmqDriver.module.connect(place, { noDelay: true, ...options });
-    // A socket of our own below TLS; without it the driver opens one, which is caught as it is made.
+    // TLS uses our own socket; otherwise the driver opens one, which is captured.
     const opening = tls
       ? connect({
           ...address.tls(),
@@ -105,7 +105,7 @@ export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
 
   perform(client: Client, command: RabbitmqCommand, call: object): Promise<unknown> {
     const { openChannel } = client;
-    // Nearly all that a load test does: one promise for it, not five.
+    // Fast path of nearly all load: one promise instead of five.
     return command.kind === "publish" && openChannel !== null
       ? published(client, openChannel, command)
       : this.#perform(client, command, call);
@@ -132,7 +132,7 @@ export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
     return { code, text: error instanceof Error ? error.message : code };
   }
 
-  /** The driver says so, or trips over it. */
+  /** The driver reports it, or throws while decoding. */
   isMalformed(error: unknown): boolean {
     if (!(error instanceof Error)) return false;
     return (
@@ -155,7 +155,7 @@ export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
       consumers.delete(queue);
       void client.channel?.then(async (channel) => {
         await channel.cancel(tag);
-        // What nobody received is another's to receive.
+        // Requeue messages that were not received, for other consumers.
         inbox.drop((message) => {
           const ended = message.queue === queue;
           if (ended) channel.nack(message.delivery);
@@ -172,7 +172,7 @@ export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
   }
 }
 
-/** Calls `open` and hears of the socket that it makes. */
+/** Calls `open` and passes the socket that it creates to `use`. */
 function caught<Value>(open: () => Value, use: (socket: net.Socket) => void): Value {
   const sockets = diagnostics("net.client.socket");
   const hear = (message: unknown): void => use((message as { readonly socket: net.Socket }).socket);
@@ -184,7 +184,7 @@ function caught<Value>(open: () => Value, use: (socket: net.Socket) => void): Va
   }
 }
 
-/** The channel that is open, or a new one in place of one that the server has closed. */
+/** Returns the open channel, or a new one to replace a channel that the server has closed. */
 function channelOf(client: Client): Promise<ConfirmChannel> {
   client.channel ??= opened(client);
   return client.channel;
@@ -201,7 +201,7 @@ async function opened(client: Client): Promise<ConfirmChannel> {
   channel.on("close", () => {
     client.channel = null;
     client.openChannel = null;
-    // With it went those who consumed on it.
+    // The consumers of a channel are lost with it.
     if (client.consumers.size > 0) client.lost(client.refusedBy ?? new Error("channel closed"));
   });
   channel.on("return", ({ properties }) => client.returned.add(String(properties.messageId)));
@@ -237,13 +237,13 @@ function onChannel(
 
 const stateOf = (messages: number, consumers: number): QueueState => ({ messages, consumers });
 
-/** The server acknowledges, and before that sends back what leads nowhere. */
+/** Resolves on the server's acknowledgement; an unroutable message is returned before that. */
 function published(
   client: Client,
   channel: ConfirmChannel,
   { confirm, content, exchange, properties, routingKey }: Publish,
 ): Promise<null> {
-  // Only what must lead somewhere is sent back.
+  // Only mandatory messages are returned.
   const messageId = properties.mandatory === true ? `${++client.published}` : "";
   const numbered = messageId === "" ? properties : { ...properties, messageId };
   return new Promise((resolve, reject) => {
@@ -255,19 +255,19 @@ function published(
         else resolve(null);
       });
     } catch (error) {
-      // The channel has begun to close.
+      // The channel has started to close.
       reject(reasonOf(client, error));
     }
     if (!confirm) resolve(null);
   });
 }
 
-/** Whatever was asked fails without a reason where the whole channel was closed for one. */
+/** Commands fail without a reason when the server closed the channel; returns the reason of the close. */
 function reasonOf({ refusedBy }: Client, error: unknown): unknown {
   return codeOf(error) === null ? (refusedBy ?? error) : error;
 }
 
-/** A message that the server would not take; a channel that went has a reason of its own. */
+/** A message that the server rejected; a closed channel has its own reason. */
 function closedOr(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
   return /nacked/.test(text) ? refusedWith("NACK", "the server refused the message") : error;
@@ -331,7 +331,7 @@ async function ping({ model }: Client): Promise<string> {
   return "answers";
 }
 
-/** Names of AMQP 0-9-1 for its numbers. */
+/** AMQP 0-9-1 names of reply codes. */
 const NAMES: Readonly<Record<number, string>> = {
   ...{ 311: "CONTENT_TOO_LARGE", 312: "NO_ROUTE", 313: "NO_CONSUMERS", 320: "CONNECTION_FORCED" },
   ...{ 402: "INVALID_PATH", 403: "ACCESS_REFUSED", 404: "NOT_FOUND", 405: "RESOURCE_LOCKED" },
@@ -345,17 +345,17 @@ const NAMES: Readonly<Record<number, string>> = {
   ...{ 540: "NOT_IMPLEMENTED", 541: "INTERNAL_ERROR" },
 };
 
-/** The server stops, or an operator ended it. */
+/** The server is stopping, or an operator closed the connection. */
 const ENDS_CONNECTION = new Set(["CONNECTION_FORCED"]);
 
 const MALFORMED = /[Ff]rame|[Uu]nknown (method|class)|malformed/;
 
-/** Null for what no server said. */
+/** Null for errors that are not from a server. */
 function codeOf(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   const { code, refusal } = error as Error & { readonly code?: unknown; readonly refusal?: string };
   if (refusal !== undefined) return refusal;
-  // Of what happens before it lets somebody in, the driver has the number in its text, or not at all.
+  // For errors before the connection is accepted, the driver has the code in its text, or not at all.
   if (/ConnectionOpenOk; got <ConnectionClose/.test(error.message)) return "NOT_ALLOWED";
   const number =
     typeof code === "number" ? code : Number(/by server: (\d{3})\b/.exec(error.message)?.[1]);

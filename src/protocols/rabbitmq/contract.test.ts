@@ -32,12 +32,12 @@ describeContract({
     resets: true,
     half: Buffer.from("\x01\0\x01\0\0\0\x64\0", "latin1"),
     rubbish: [
-      // Without its last byte, and of a kind that is none.
+      // Without its last byte, and of an unknown type.
       Buffer.from("\x01\0\x01\0\0\0\x04\0\x3c\0\x50\0", "latin1"),
       frame(9, 1, Buffer.from([0])),
       method(1, 0, 99, 0, 99),
     ],
-    // Says that more follows than was agreed on.
+    // Announces more than the negotiated size.
     oversize: Buffer.from("\x01\0\x01\x7f\xff\xff\xff\0", "latin1"),
   },
 });

@@ -1,4 +1,4 @@
-/** RabbitMQ: its door, `import { rabbitmq } from "hyperscalejs/rabbitmq"`. */
+/** Entry point of RabbitMQ: `import { rabbitmq } from "hyperscalejs/rabbitmq"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

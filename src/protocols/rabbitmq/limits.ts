@@ -1,11 +1,11 @@
-/** Calls of one virtual user at once. */
+/** Concurrent calls of one virtual user. */
 export const CALLS_MAX = 1_024;
 
 /** Queues that one virtual user consumes. */
 export const CONSUMERS_MAX = 256;
 
-/** Messages of one consumer that wait to be received; as many as the inbox keeps. */
+/** Unread messages of one consumer; as many as the inbox keeps. */
 export const PREFETCH_MAX = 1_000;
 
-/** Of a message that the server sends: more is refused by the driver before it is kept. */
+/** Largest frame from the server; the driver rejects larger ones before buffering them. */
 export const FRAME_BYTES = 131_072;

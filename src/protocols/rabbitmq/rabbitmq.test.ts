@@ -20,7 +20,7 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
   });
   afterAll(() => server.stop());
 
-  it("keeps messages with what belongs to them, and gives them back once", async () => {
+  it("stores messages with their properties and returns each once", async () => {
     const options = { headers: { id: 7 }, correlationId: "c", replyTo: "r", persistent: true };
     const [declared, sent, got, empty] = await answersTo(
       broker.declareQueue("orders"),
@@ -39,7 +39,7 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     expect(empty.value).toBeNull();
   });
 
-  it("leads messages through exchanges, and says what leads nowhere", async () => {
+  it("routes messages through exchanges and reports unroutable ones", async () => {
     const [, , , , nowhere, next, bound] = await answersTo(
       broker.declareExchange("shop", "topic", { durable: false }),
       broker.declareQueue("teas", { durable: false }),
@@ -54,7 +54,7 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     expect(bound.value).toMatchObject({ exchange: "shop", routingKey: "tea.green" });
   });
 
-  it("refuses as the server does, and goes on with the next call", async () => {
+  it("reports the server's refusals and continues with the next call", async () => {
     const [unlike, missing, next] = await answersTo(
       broker.declareQueue("teas", { durable: true }),
       broker.get("nowhere"),
@@ -65,7 +65,7 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     expect(next).toMatchObject({ ok: true, connectMs: -1 });
   });
 
-  it("sends what is consumed, and takes back what nobody received", async () => {
+  it("delivers to consumers and requeues messages that were not received", async () => {
     const session = new TestSession();
     await perform(broker.declareQueue("work"), session);
     await perform(broker.consume("work"), session);
@@ -81,7 +81,7 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     session.close();
   });
 
-  it("gives up in time without losing its connection", async () => {
+  it("times out without losing its connection", async () => {
     const session = new TestSession();
     await perform(broker.declareQueue("quiet"), session);
     await perform(broker.consume("quiet", { keep: "user" }), session);
@@ -94,7 +94,7 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     session.close();
   });
 
-  it("says what a login lacks", async () => {
+  it("reports why a login failed", async () => {
     const [stranger, homeless] = await answersTo(
       new RabbitmqTarget(server.url, { user: "ada", password: "wrong" }).ping(),
       new RabbitmqTarget(server.url, { vhost: "nowhere" }).ping(),
@@ -103,7 +103,7 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     expect(homeless).toMatchObject({ errorKind: "application", errorCode: "NOT_ALLOWED" });
   });
 
-  it("believes over TLS the authority that it was given, and nobody else", async () => {
+  it("trusts only the given authority over TLS", async () => {
     const [trusting, doubting] = await answersTo(
       new RabbitmqTarget(server.secureUrl, { ca: server.cert }).ping(),
       new RabbitmqTarget(server.secureUrl).ping(),
@@ -112,20 +112,20 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     expect(doubting.errorKind).toBe("tls");
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const steps = await runExample("rabbitmq.ts", { RABBITMQ_URL: server.url });
     expect(await server.count("hyperscale-log")).toBe(steps.get("log")?.ok);
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const broker = new RabbitmqTarget("amqp://127.0.0.1");
   it.each([
     ["no queue", () => broker.send("", "x"), /a queue has a name/],
     ["a long name", () => broker.publish("x".repeat(256), "", "x"), /is no name/],
     ["no prefetch", () => broker.consume("a", { prefetch: 0 }), /prefetch is/],
     ["an unknown exchange", () => broker.declareExchange("a", "x" as "topic"), /one of direct/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

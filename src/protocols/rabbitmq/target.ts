@@ -1,5 +1,5 @@
 /**
- * A RabbitMQ server as users write it.
+ * \n A RabbitMQ server, as users write it.
  *
  *   const broker = rabbitmq.target("amqp://shop:secret@broker.test/shop");
  *   await step("order", broker.send("orders", { id: 7 }));
@@ -25,22 +25,22 @@ import { RabbitmqDriver, type RabbitmqLogin, rabbitmqDriver } from "./connection
 import { CALLS_MAX, PREFETCH_MAX } from "./limits.ts";
 
 export interface RabbitmqOptions extends TargetOptions {
-  /** Whom to log in as; the address's own by default, else guest. */
+  /** User to log in as; defaults to the user in the address, else guest. */
   readonly user?: string;
   readonly password?: string;
-  /** The address's path by default, else "/". */
+  /** Virtual host; defaults to the path of the address, else "/". */
   readonly vhost?: string;
 }
 
 export interface PublishOptions extends MessageOptions {
-  /** False ends the call when the message was handed on, not when the server has it. */
+  /** False finishes the call when the message was written, without waiting for the server's acknowledgement. */
   readonly confirm?: boolean;
 }
 
 export interface ConsumeOptions {
   /** Messages that the server sends ahead of their `receive`; 100 by default. */
   readonly prefetch?: number;
-  /** "user" keeps it for further iterations; else it ends with the one it is made in. */
+  /** "user" keeps the consumer for further iterations; otherwise it ends with its iteration. */
   readonly keep?: "user" | "iteration";
 }
 
@@ -75,7 +75,7 @@ export class RabbitmqTarget {
     const driver = new RabbitmqDriver(loginOf(url, origin.secure, options));
   }
 
-  /** To an exchange; ends when the server has it, unless `confirm` is false. */
+  /** Publishes to an exchange; finishes when the server has acknowledged, unless `confirm` is false. */
   publish(
     exchange: string,
     routingKey: string,
@@ -97,18 +97,18 @@ export class RabbitmqTarget {
     return this.#call(`publish ${to}`, command, () => null);
   }
 
-  /** To a queue, by the exchange that leads to every queue by its name. */
+  /** Sends to a queue through the default exchange. */
   send(queue: string, payload: Payload, options: PublishOptions = {}): RabbitmqCall<null> {
     return this.publish("", queueOf(queue), payload, options);
   }
 
-  /** Takes one message, which is acknowledged; null where the queue is empty. */
+  /** Takes and acknowledges one message; null when the queue is empty. */
   get(queue: string): RabbitmqCall<ReceivedMessage | null> {
     const command = { kind: "get", queue: queueOf(queue) } as const;
     return this.#call(`get ${queue}`, command, (value) => value as ReceivedMessage | null);
   }
 
-  /** What comes is received by `receive` of the same queue. */
+  /** Messages are received by `receive` of the same queue. */
   consume(queue: string, options: ConsumeOptions = {}): RabbitmqCall<null> {
     checkNames("consume", options, ["prefetch", "keep"]);
     const { keep = "iteration", prefetch = 100 } = options;
@@ -119,7 +119,7 @@ export class RabbitmqTarget {
     return this.#call(`consume ${queue}`, command, () => null);
   }
 
-  /** The next message of a queue that is consumed, which is acknowledged. */
+  /** Receives and acknowledges the next message of a consumed queue. */
   receive(
     queue: string,
     options: { readonly timeout?: Duration } = {},
@@ -133,7 +133,7 @@ export class RabbitmqTarget {
     );
   }
 
-  /** Makes a queue where there is none; `value` has its messages and consumers. */
+  /** Creates a queue if it does not exist; `value` has its message and consumer counts. */
   declareQueue(queue: string, options: QueueOptions = {}): RabbitmqCall<QueueState> {
     checkNames("declareQueue", options, ["durable", "autoDelete", "exclusive", "arguments"]);
     const command = { kind: "queue", queue: queueOf(queue), options } as const;
@@ -163,7 +163,7 @@ export class RabbitmqTarget {
     return this.#call(`bind ${queue}`, command, () => null);
   }
 
-  /** How many messages went with it. */
+  /** Deletes all messages of a queue and returns their number. */
   purge(queue: string): RabbitmqCall<number> {
     return this.#call(`purge ${queue}`, { kind: "purge", queue: queueOf(queue) }, Number);
   }
@@ -187,7 +187,7 @@ export class RabbitmqTarget {
   }
 }
 
-/** AMQP's short strings. */
+/** Limit of AMQP's short strings. */
 const NAME_BYTES_MAX = 255;
 
 function nameOf(name: unknown): string {

@@ -1,4 +1,4 @@
-/** A real RabbitMQ server, and one that speaks by hand. */
+/** A real RabbitMQ server, and a scripted one. */
 
 import { readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,19 +19,19 @@ export const RABBITMQ_SERVER: ServerPackage = {
 };
 export const rabbitmqProgram = findProgram(RABBITMQ_SERVER);
 
-/** Where calls that are counted send to. */
+/** Queue of the calls that are counted. */
 export const QUEUE = "served";
 
 export interface RabbitmqServer extends CountingServer {
   readonly url: string;
-  /** The same over TLS, and whom to believe there. */
+  /** The same over TLS, and the authority to trust. */
   readonly secureUrl: string;
   readonly cert: string;
-  /** Messages of a queue, as the server says. */
+  /** Messages of a queue, by the server's own count. */
   count(queue: string): Promise<number>;
 }
 
-/** As its own script would start it, which looks for Erlang where Debian installs it. */
+/** Starts it as its own script would, which expects Erlang where Debian installs it. */
 export async function startRabbitmq(): Promise<RabbitmqServer> {
   if (rabbitmqProgram === null) throw new Error("there is no rabbitmq-server");
   const base = join(dirname(rabbitmqProgram.path), "..");
@@ -57,7 +57,7 @@ export async function startRabbitmq(): Promise<RabbitmqServer> {
         ...["-noinput", "-s", "rabbit", "boot", "-boot", "start_sasl", "+W", "w"],
         ...["-syslog", "logger", "[]", "-syslog", "syslog_error_logger", "false"],
         ...["-kernel", "inet_dist_use_interface", "{127,0,0,1}"],
-        // Its own patience with a busy machine is 10 s.
+        // The default of 10 s is too short for a busy machine.
         ...["-rabbit", "handshake_timeout", "60000"],
         ...["-rabbit", "ssl_listeners", `[{"127.0.0.1",${securePort}}]`],
         ...["-rabbit", "ssl_options", certificateIn(folder, cert, key)],
@@ -85,7 +85,7 @@ export async function startRabbitmq(): Promise<RabbitmqServer> {
   }
 }
 
-/** As Erlang writes lists of options. */
+/** Options in Erlang syntax. */
 function certificateIn(folder: string, cert: string, key: string): string {
   writeFileSync(join(folder, "cert.pem"), cert);
   writeFileSync(join(folder, "key.pem"), key);
@@ -109,7 +109,7 @@ function settingsOf(base: string, port: number, folder: string): NodeJS.ProcessE
   };
 }
 
-/** A client of its own that asks the server. */
+/** A separate client that queries the server. */
 async function counting(port: number) {
   const model = await amqp.connect(`amqp://127.0.0.1:${port}`);
   model.on("error", () => undefined);
@@ -121,7 +121,7 @@ async function counting(port: number) {
   };
 }
 
-/** A frame of a kind on a channel. */
+/** A frame of a type on a channel. */
 export const frame = (kind: number, channel: number, payload: Buffer): Buffer => {
   const head = Buffer.alloc(7);
   head.writeUInt8(kind, 0);
@@ -130,14 +130,14 @@ export const frame = (kind: number, channel: number, payload: Buffer): Buffer =>
   return Buffer.concat([head, payload, Buffer.of(0xce)]);
 };
 
-/** One of the methods: the numbers of its class and its own, and what it says. */
+/** A method frame: the numbers of its class and method, and its arguments. */
 export const method = (channel: number, ...bytes: readonly number[]): Buffer =>
   frame(1, channel, Buffer.from(bytes));
 
 const long = (text: string): number[] => [0, 0, 0, text.length, ...Buffer.from(text)];
 const START = method(0, 0, 10, 0, 10, 0, 9, 0, 0, 0, 0, ...long("PLAIN"), ...long("en_US"));
 
-/** By what was asked: its class and number. */
+/** Replies by class and method of the request. */
 const ANSWERS: Readonly<Record<string, Buffer>> = {
   "10.11": method(0, 0, 10, 0, 30, 0, 0, 0, 2, 0, 0, 0, 0),
   "10.40": method(0, 0, 10, 0, 41, 0),
@@ -146,7 +146,7 @@ const ANSWERS: Readonly<Record<string, Buffer>> = {
 };
 const PUBLISH = "60.40";
 
-/** Lets everybody in, opens a channel, and calls back for each message. */
+/** Accepts every login, opens a channel, and invokes the callback for each message. */
 export function listenMessages(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     let kept = Buffer.alloc(0);
