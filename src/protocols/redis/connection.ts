@@ -1,4 +1,4 @@
-/** One connection to a Redis server: it carries one call, of one command or a pipeline of them, at a time. */
+/** One connection to a Redis server: it carries one call at a time, of one command or a pipeline. */
 
 import type {
   CarriedCall,
@@ -10,14 +10,14 @@ import { StreamSocket } from "../target/stream-socket.ts";
 import { encodeCommand, type RedisArgument, RedisError, type RedisReply } from "./resp.ts";
 import { RespReader } from "./resp-reader.ts";
 
-/** Commands as they go out. */
+/** Encoded commands. */
 export interface RedisCommand {
   readonly bytes: Buffer;
-  /** One reply comes for each. */
+  /** Number of commands, each with one reply. */
   readonly commands: number;
 }
 
-/** What is said before the first call. */
+/** Commands sent before the first call. */
 export interface RedisLogin {
   readonly commands: readonly (readonly RedisArgument[])[];
 }
@@ -27,10 +27,10 @@ export class RedisConnection implements Connection<RedisCommand> {
   readonly #socket: StreamSocket;
   readonly #reader: RespReader;
   readonly #login: RedisLogin;
-  /** Replies to the login that are missing; -1 when it is over. */
+  /** Outstanding replies to the login; -1 when it is over. */
   #loginLeft = -1;
   #call: CarriedCall<RedisCommand> | null = null;
-  /** Of a pipeline; a single command needs no list. */
+  /** Replies of a pipeline; a single command needs no list. */
   #replies: RedisReply[] = [];
   #refusal: RedisError | null = null;
   #now = 0;

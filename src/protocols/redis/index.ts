@@ -1,4 +1,4 @@
-/** Redis: its door, `import { redis } from "hyperscalejs/redis"`. */
+/** Entry point of Redis: `import { redis } from "hyperscalejs/redis"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

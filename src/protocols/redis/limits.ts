@@ -1,8 +1,8 @@
-/** Bounds of what a Redis server may send. */
+/** Limits of replies from a Redis server. */
 
-/** Of a line: a length, a number, a simple text, an error. */
+/** Longest line: a length, a number, a simple string, an error. */
 export const LINE_BYTES_MAX = 64 * 1024;
-/** Of lists in lists. */
+/** Nesting depth of lists. */
 export const DEPTH_MAX = 32;
-/** Of all values of one reply together. */
+/** Total values of one reply. */
 export const ELEMENTS_MAX = 1_000_000;

@@ -1,4 +1,4 @@
-/** What is Redis's own: values, logins, pipelines, TLS; and how flows and workflows use it. */
+/** Tests specific to Redis: values, logins, pipelines, TLS; and its use in flows and workflows. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,21 +33,21 @@ describe("a target", () => {
     expect(() => redis.target(address, options)).toThrow(message);
   });
 
-  it("describes; awaiting a description says what to write", async () => {
+  it("describes calls; awaiting a description shows the line to write", async () => {
     const call = redis.target("redis://h").get("k");
     await expect((async () => call as unknown)()).rejects.toThrow('await step("name"');
     expect(() => redis.target("redis://h").set("k", null as unknown as string)).toThrow("argument");
     expect(() => redis.target("redis://h").pipeline()).toThrow("1 to");
   });
 
-  it("gives values their types", () => {
+  it("types its values", () => {
     const cache = redis.target("redis://h");
     const both = cache.pipeline(cache.get("a"), cache.incr("b"));
     expectTypeOf<RedisResponse<string | null>["value"]>().toEqualTypeOf<string | null>();
     expectTypeOf(both).toEqualTypeOf<RedisCall<readonly [string | null, number]>>();
   });
 
-  it("can be given answers", async () => {
+  it("accepts canned answers", async () => {
     const cache = redis.target("redis://h");
     const shop = flow("shop", async ({ check, step }) => {
       const price = await step("price", cache.get("p"));
@@ -92,7 +92,7 @@ describe("a server", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     expect((await perform(cache.get("none"))).value).toBeNull();
   });
 
-  it("takes a value of a megabyte, and a list of many", async () => {
+  it("accepts a value of a megabyte, and a list of many", async () => {
     const cache = at();
     const long = Buffer.alloc(1_000_000, "abcdefg");
     await perform(cache.set("long", long));
@@ -117,7 +117,7 @@ describe("a server", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     expect(() => failed.value).toThrow("not an integer");
   });
 
-  it("tells errors by the server's own names", async () => {
+  it("reports errors by the server's own names", async () => {
     const cache = at();
     await perform(cache.set("text", "x"));
     const result = await perform(cache.command("LPUSH", "text", "x"));
@@ -125,7 +125,7 @@ describe("a server", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     expect(result.error).toMatch(/^WRONGTYPE Operation against/);
   });
 
-  it("chooses a database by path or option", async () => {
+  it("selects a database by path or option", async () => {
     await perform(redis.target(`redis://127.0.0.1:${server.port}/3`).set("only", "three"));
     expect((await perform(at({ database: 3 }).get("only"))).value).toBe("three");
     expect((await perform(at().get("only"))).value).toBeNull();
@@ -153,7 +153,7 @@ describe("a server", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
       ["store", "redis", true],
       ["broken", "redis", false],
     ]);
-    // Over two connections: the server answers the later one first where it reads both at once.
+    // Over two connections: the server answers the later one first when it reads both at once.
     expect(told.slice(1, 3).sort()).toEqual([
       ["INCR", "redis", true],
       ["price", "redis", true],
@@ -214,7 +214,7 @@ describe("over TLS", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("is measured apart, and trusts whom it is told to", async () => {
+  it("is measured separately, and trusts only the given authority", async () => {
     const trusting = await perform(
       redis.target(`rediss://localhost:${tlsPort}`, { ca: cert }).ping(),
     );

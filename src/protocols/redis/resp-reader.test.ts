@@ -6,7 +6,7 @@ function readAll(pieces: readonly Buffer[], bytesMax = 1_000_000): [RedisReply[]
   const replies: RedisReply[] = [];
   const reader = new RespReader({ reply: (value) => replies.push(value) }, bytesMax);
   for (const piece of pieces) {
-    // The buffer is everybody's: what was not copied is lost.
+    // The buffer is shared: bytes that were not copied are lost.
     const shared = Buffer.from(piece);
     if (!reader.feed(shared, shared.length)) break;
     shared.fill(0);
@@ -47,7 +47,7 @@ const VALUES = [
   new RedisError("WRONGTYPE no"),
 ];
 
-/** Texts instead of bytes, for comparison. */
+/** Text instead of bytes, for comparison. */
 function plain(value: RedisReply): unknown {
   if (Buffer.isBuffer(value)) return value.toString();
   if (value instanceof Map)
@@ -62,7 +62,7 @@ describe("replies of RESP2 and RESP3", () => {
     expect(replies.map(plain)).toEqual(VALUES);
   });
 
-  it("are the same wherever they are cut in two, and byte by byte", () => {
+  it("are the same however they are split in two, and byte by byte", () => {
     for (let cut = 1; cut < WIRE.length; cut++) {
       const [replies, problem] = readAll([WIRE.subarray(0, cut), WIRE.subarray(cut)]);
       expect(problem).toBeNull();
@@ -81,12 +81,12 @@ describe("replies of RESP2 and RESP3", () => {
     expect(list).toHaveLength(items);
   });
 
-  it("are bounded together, not each alone", () => {
+  it("are bounded in total, not individually", () => {
     expect(readAll([Buffer.from("*2\r\n$6\r\nabcdef\r\n$6\r\n")], 10)[1]).toContain("bodyBytesMax");
     expect(readAll([Buffer.from("$6\r\nabcdef\r\n$6\r\nabcdef\r\n")], 10)[1]).toBeNull();
   });
 
-  it("survive any byte in any place without throwing, and end or go on", () => {
+  it("survive any byte at any position without throwing", () => {
     for (let at = 0; at < WIRE.length; at++) {
       for (const byte of [0, 10, 13, 36, 42, 255]) {
         const wire = Buffer.from(WIRE);

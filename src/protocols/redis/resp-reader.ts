@@ -1,7 +1,7 @@
 /**
- * Reads replies of RESP2 and RESP3 from bytes as they come. Values are completed one by one, so that
- * a long list costs its length once, however many reads it takes; texts that are split over reads are
- * collected as they come, never allocated by the length that the server claims.
+ * Incremental parser of RESP2 and RESP3 replies. Values are completed one by one, so that a long list costs its length
+ * once, however many reads it takes. Strings that are split over reads are collected as they arrive, never allocated by
+ * the announced length.
  */
 
 import { DEPTH_MAX, ELEMENTS_MAX, LINE_BYTES_MAX } from "./limits.ts";
@@ -14,7 +14,7 @@ const LF = 10;
 interface Open {
   /** `*` list, `~` set, `%` map, `>` push, `|` attributes. */
   readonly kind: number;
-  /** Values that are missing. */
+  /** Outstanding values. */
   left: number;
   readonly values: RedisReply[];
 }
@@ -30,19 +30,19 @@ const [NULL, BOOLEAN, DOUBLE, BIG, LONG_ERROR, VERBATIM] = [..."_#,(!="].map((si
 );
 
 export class RespReader {
-  /** What broke the rules; null while nothing did. */
+  /** First violation of the protocol; null so far. */
   problem: string | null = null;
-  /** Texts are wanted, not only their ends. */
+  /** Strings are needed, not only their ends. */
   keeps = true;
   readonly #sink: ReplySink;
   readonly #bytesMax: number;
   readonly #open: Open[] = [];
-  /** Beginning of a line, or of a text, that goes on in the next read; null nearly always. */
+  /** Beginning of a line or string that continues in the next read; null nearly always. */
   #pieces: Buffer[] | null = null;
   #piecesLength = 0;
-  /** Sign of the text that is being collected; 0 for a line. */
+  /** Type byte of the current string; 0 for a line. */
   #textKind = 0;
-  /** Bytes of the text, with its line end, that are missing. */
+  /** Outstanding bytes of the string, including its line end. */
   #textLeft = 0;
   #elements = 0;
   #bytes = 0;
@@ -52,12 +52,12 @@ export class RespReader {
     this.#bytesMax = bytesMax;
   }
 
-  /** Nothing of a reply has been read. */
+  /** No reply is partially read. */
   get between(): boolean {
     return this.#pieces === null && this.#open.length === 0;
   }
 
-  /** False when the rules were broken: nothing more may be read. */
+  /** Returns false on malformed input, after which nothing more may be read. */
   feed(buffer: Buffer, end: number): boolean {
     let at = 0;
     while (at < end && this.problem === null) {
@@ -76,7 +76,7 @@ export class RespReader {
     if (lineEnd < 0 || lineEnd >= end) {
       const text = this.#piecesLength + end - from;
       if (text > LINE_BYTES_MAX) return this.#broken("a line is longer than 64 KiB", end);
-      // What begins with no sign of the protocol need not be waited for.
+      // Fail at once on bytes that begin with no type of the protocol.
       const first = this.#pieces?.[0]?.[0] ?? buffer[from] ?? 0;
       if (!isSign(first)) return this.#broken(strange(first), end);
       this.#keepPiece(buffer, from, end);
@@ -88,7 +88,7 @@ export class RespReader {
     return this.#wholeLine(whole, 0, whole.length - 1, buffer, lineEnd, end);
   }
 
-  /** `line` from its sign up to its LF; the rest of the read stands in `buffer` behind `lineEnd`. */
+  /** `line` from its type byte up to its LF; the rest of the read is in `buffer` after `lineEnd`. */
   #wholeLine(
     line: Buffer,
     from: number,
@@ -152,7 +152,7 @@ export class RespReader {
   #textOf(kind: number, buffer: Buffer, from: number, end: number): RedisReply {
     if (kind === LONG_ERROR) return new RedisError(buffer.toString("utf8", from, end));
     if (!this.keeps) return null;
-    // A verbatim text begins with its format and a colon: "txt:".
+    // A verbatim string begins with its format and a colon: "txt:".
     return copyOf(buffer, kind === VERBATIM ? Math.min(from + 4, end) : from, end);
   }
 
@@ -182,11 +182,11 @@ export class RespReader {
     if (--open.left === 0) this.#complete();
   }
 
-  /** The innermost aggregate has all its values. */
+  /** The innermost aggregate is complete. */
   #complete(): void {
     const open = this.#open.pop();
     if (open === undefined) return;
-    // Neither answers a command: news of the server, and remarks on the value that follows.
+    // Neither answers a command: server pushes, and attributes of the value that follows.
     if (open.kind === PUSH && this.#open.length === 0) this.#start();
     else if (open.kind !== ATTRIBUTES)
       this.#value(open.kind === MAP ? mapOf(open.values) : open.values);
@@ -202,7 +202,7 @@ export class RespReader {
     this.#bytes = 0;
   }
 
-  /** Copied: the buffer is everybody's. */
+  /** Copied, because the buffer is shared. */
   #keepPiece(buffer: Buffer, from: number, end: number): void {
     this.#pieces ??= [];
     this.#pieces.push(copyOf(buffer, from, end));
@@ -219,7 +219,7 @@ export class RespReader {
   }
 }
 
-/** Without a view of the part in between. */
+/** Copies without an intermediate view. */
 function copyOf(buffer: Buffer, from: number, end: number): Buffer {
   const copy = Buffer.allocUnsafe(end - from);
   buffer.copy(copy, 0, from, end);
@@ -246,7 +246,7 @@ function lengthOf(line: Buffer, from: number, end: number): number {
   return end > from && end - from < 16 ? length : -2;
 }
 
-/** Undefined for what is no value. */
+/** Undefined for an invalid value. */
 function scalarOf(sign: number, line: Buffer, from: number, end: number): RedisReply | undefined {
   if (sign === SIMPLE) return copyOf(line, from, end);
   const text = line.toString("utf8", from, end);
@@ -277,7 +277,7 @@ function doubleOf(text: string): number | undefined {
   return /^[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
-/** Keys that are texts are looked up as such. */
+/** Text keys are converted to strings, so that they can be looked up. */
 function mapOf(values: readonly RedisReply[]): ReadonlyMap<unknown, RedisReply> {
   const map = new Map<unknown, RedisReply>();
   for (let at = 0; at + 1 < values.length; at += 2) {

@@ -1,11 +1,11 @@
-/** RESP, the protocol of Redis: commands as bytes, and the values that replies are made of. */
+/** RESP, the protocol of Redis: encodes commands and defines the values of replies. */
 
-/** An argument of a command as users write it. */
+/** An argument of a command, as users write it. */
 export type RedisArgument = string | number | bigint | Uint8Array;
 
-/** An error that the server sent in place of a value. */
+/** An error reply. */
 export class RedisError {
-  /** Its first word: WRONGTYPE, NOAUTH, ERR. */
+  /** First word of its text: WRONGTYPE, NOAUTH, ERR. */
   readonly code: string;
   readonly text: string;
 
@@ -15,7 +15,7 @@ export class RedisError {
   }
 }
 
-/** A reply; texts are bytes until somebody asks for them. */
+/** A reply; strings stay bytes until they are read. */
 export type RedisReply =
   | null
   | boolean
@@ -28,7 +28,7 @@ export type RedisReply =
 
 const CRLF = Buffer.from("\r\n");
 
-/** One command: an array of bulk strings. Throws for what is no argument. */
+/** Encodes one command as an array of bulk strings. Throws for an invalid argument. */
 export function encodeCommand(words: readonly RedisArgument[]): Buffer {
   const parts: Uint8Array[] = [Buffer.from(`*${words.length}\r\n`)];
   for (const word of words) {

@@ -1,5 +1,5 @@
 /**
- * A Redis server as users write it.
+ * \n A Redis server, as users write it.
  *
  *   const cache = redis.target("redis://cache.test");
  *   const price = await step("cached", cache.get("price:7"));            // value: string | null
@@ -20,23 +20,23 @@ import { type RedisCommand, RedisConnection, type RedisLogin } from "./connectio
 import { encodeCommand, type RedisArgument, type RedisReply } from "./resp.ts";
 
 export interface RedisOptions extends TargetOptions {
-  /** Whom to log in as; the address's own (redis://user:password@host) by default. */
+  /** User to log in as; defaults to the user in the address (redis://user:password@host). */
   readonly username?: string;
   readonly password?: string;
-  /** Number of the database; the address's path (redis://host/2) by default. */
+  /** Number of the database; defaults to the path of the address (redis://host/2). */
   readonly database?: number;
-  /** Version of the protocol: 2 by default, 3 is agreed on by HELLO. */
+  /** Protocol version: 2 by default; 3 is negotiated by HELLO. */
   readonly resp?: 2 | 3;
 }
 
 export interface SetOptions {
-  /** The key is forgotten after that. */
+  /** The key expires after this time. */
   readonly ttl?: Duration;
-  /** "absent": only where there is none, else the value is null; "present": only where there is one. */
+  /** "absent": only when the key does not exist, else the value is null; "present": only when it exists. */
   readonly when?: "absent" | "present";
 }
 
-/** A value as programs use it: texts instead of bytes. */
+/** A plain value: text instead of bytes. */
 export type RedisValue =
   | null
   | boolean
@@ -46,10 +46,10 @@ export type RedisValue =
   | readonly RedisValue[]
   | ReadonlyMap<unknown, RedisValue>;
 
-/** The measured answer to a command; `value` of a pipeline is the list of its values. */
+/** Measured result of a command; `value` of a pipeline is the list of its values. */
 export type RedisResponse<Value = RedisValue> = TargetResult<Value>;
 
-/** A described command; steps perform it, pipelines take it in. */
+/** A described command; steps perform it, and pipelines can include it. */
 export class RedisCall<Value> extends DescribedCall<RedisCommand, Value> {
   readonly decode: (reply: unknown) => Value;
   readonly words: string;
@@ -118,12 +118,12 @@ export class RedisTarget {
     return this.#call(["DEL", ...keys], Number);
   }
 
-  /** Adds to a number and gives the sum. */
+  /** Adds to a number and returns the sum. */
   incr(key: RedisArgument, by = 1): RedisCall<number> {
     return this.#call(by === 1 ? ["INCR", key] : ["INCRBY", key, by], Number);
   }
 
-  /** Gives how many received it. */
+  /** Returns the number of receivers. */
   publish(channel: RedisArgument, message: RedisArgument): RedisCall<number> {
     return this.#call(["PUBLISH", channel, message], Number);
   }
@@ -140,8 +140,8 @@ export class RedisTarget {
   }
 
   /**
-   * Several commands in one go: one write, one measured call. It fails with the first error among the
-   * replies; the server performs the others all the same.
+   * Several commands in one write and one measured call. It fails with the first error among the replies; the server
+   * performs the other commands all the same.
    */
   pipeline<const Calls extends readonly RedisCall<unknown>[]>(
     ...calls: Calls
@@ -168,7 +168,7 @@ export class RedisTarget {
   }
 }
 
-/** The words as people would type them; long ones are cut. */
+/** Characters shown of an argument; longer ones are cut. */
 const SHOWN_CHARACTERS = 40;
 
 function shownWords(words: readonly RedisArgument[]): string {
