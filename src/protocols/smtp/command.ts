@@ -1,9 +1,9 @@
-/** What is asked of a mail server, and what it answers. */
+/** Commands for a mail server and the values they return. */
 
 export interface Attachment {
   readonly filename: string;
   readonly content: string | Uint8Array;
-  /** By the file's name where it is not given. */
+  /** Derived from the file name when not given. */
   readonly contentType?: string;
 }
 
@@ -11,7 +11,7 @@ export interface Mail {
   readonly from: string;
   readonly to: string | readonly string[];
   readonly cc?: string | readonly string[];
-  /** They get it and stand in no header. */
+  /** Recipients that appear in no header. */
   readonly bcc?: string | readonly string[];
   readonly subject?: string;
   readonly text?: string;
@@ -21,15 +21,15 @@ export interface Mail {
 }
 
 export interface SmtpCommand {
-  /** Null only asks whether the server is there. */
+  /** Null only checks that the server responds. */
   readonly mail: Mail | null;
 }
 
 export interface Delivery {
-  /** Addresses that the server took the mail for. */
+  /** Addresses that the server accepted. */
   readonly accepted: readonly string[];
-  /** Addresses that it refused, while it took others. */
+  /** Addresses that the server refused while it accepted others. */
   readonly rejected: readonly string[];
-  /** What it said in the end, with the name of the mail in its queue as a rule. */
+  /** The server's final reply, usually with the queue id of the mail. */
   readonly response: string;
 }

@@ -1,4 +1,4 @@
-/** Connections to mail servers by nodemailer's `smtp-connection`, one mail at a time. */
+/** Connections to mail servers through nodemailer's `smtp-connection`, one mail at a time. */
 
 import { once } from "node:events";
 import net from "node:net";
@@ -17,10 +17,10 @@ import type { Delivery, Mail, SmtpCommand } from "./command.ts";
 import { ANSWER_BYTES_MAX } from "./limits.ts";
 
 export interface SmtpLogin {
-  /** "" logs nobody in. */
+  /** "" for no login. */
   readonly user: string;
   readonly password: string;
-  /** What the client calls itself. */
+  /** Name of the client in EHLO. */
   readonly name: string;
   readonly tls: "none" | "starttls" | "immediate";
 }
@@ -36,10 +36,10 @@ export async function loadSmtp(): Promise<void> {
   await composers.load();
 }
 
-/** Calls have deadlines of their own: the driver's would only disturb them. */
+/** Calls have their own deadlines; those of the driver would only interfere. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** By this code the server ends the connection itself. */
+/** Reply code with which the server closes the connection. */
 const ENDS_CONNECTION = 421;
 
 interface Client {
@@ -59,7 +59,7 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
     const { host, port } = address;
     const { name, tls } = this.#login;
     const socket = net.connect({ host, port, noDelay: true });
-    // Before the driver hears of it: it puts codes of its own on errors.
+    // Listen before the driver, which replaces the codes of errors.
     socket.on("error", (error) => events.lost(error));
     socket.on("close", () => events.lost(new Error("the server closed the connection")));
     const options: SMTPConnection.Options & { readonly maxResponseSize: number } = {
@@ -94,8 +94,8 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
       return null;
     }
     const { from, message, to } = await this.#encode(mail);
-    // One of its own: the driver writes into it who took the mail. Without the size, by which it would
-    // refuse a mail in the server's place.
+    // A separate envelope, because the driver adds the accepted recipients to it. Without the size, by which the driver
+    // would reject a mail in the server's place.
     const envelope = { from, to: [...to] };
     try {
       const sent = await new Promise<SMTPConnection.SentMessageInfo>((resolve, reject) => {
@@ -107,7 +107,7 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
       const { accepted, rejected, response } = sent;
       return { accepted, rejected, response };
     } catch (error) {
-      // The server waits for the rest of a mail that it has refused.
+      // Reset, because the server waits for the rest of a mail that it has refused.
       if (this.refusal(error) !== null) await told((done) => connection.reset(done));
       throw error;
     }
@@ -137,7 +137,7 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
     socket.destroy();
   }
 
-  /** Once for all users who send it. */
+  /** Encoded once for all users who send it. */
   #encode(mail: Mail): Promise<EncodedMail> {
     let encoded = this.#encoded.get(mail);
     if (encoded === undefined) {
@@ -148,7 +148,7 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
   }
 }
 
-/** With the code of the socket's error, which the driver puts aside, or one that is known for TLS. */
+/** Restores the code of the socket's error, which the driver hides, or adds one that is recognised as TLS. */
 function plainError(error: SMTPConnection.SMTPError & { readonly originalCode?: string }): Error {
   const code = error.originalCode ?? (error.code === "ETLS" ? "ERR_TLS_STARTTLS" : undefined);
   return code === undefined ? error : Object.assign(new Error(error.message), { code });

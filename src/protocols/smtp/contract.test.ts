@@ -13,7 +13,7 @@ describeContract({
     return {
       success: target.send({ from, to, subject: "hello", text: "hello" }),
       refused: {
-        // Longer than the server takes, and not told in advance.
+        // Longer than the server accepts, and not announced in advance.
         call: target.send({ from: `${"x".repeat(600)}@shop.test`, to, text: "hello" }),
         code: "500",
       },

@@ -1,4 +1,4 @@
-/** SMTP: its door, `import { smtp } from "hyperscalejs/smtp"`. */
+/** Entry point of SMTP: `import { smtp } from "hyperscalejs/smtp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -17,7 +17,7 @@ declare module "../protocol.ts" {
 }
 
 export const smtp = {
-  /** A server: `smtp.target("smtp://mail.test:587", { tls: true })`; smtps: TLS from the beginning. */
+  /** A server: `smtp.target("smtp://mail.test:587", { tls: true })`; smtps: uses TLS from the start. */
   target: (address: string, options?: SmtpOptions): SmtpTarget => new SmtpTarget(address, options),
 };
 

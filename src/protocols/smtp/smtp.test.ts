@@ -18,7 +18,7 @@ describe("a server", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
   });
   afterAll(() => server.stop());
 
-  it("delivers a mail with its attachments, and says for whom", async () => {
+  it("delivers a mail with its attachments, and reports its recipients", async () => {
     const content = Buffer.from(Array.from({ length: 2_000 }, (_, at) => at % 256));
     const [sent] = await answersTo(
       relay.send({
@@ -38,7 +38,7 @@ describe("a server", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
     expect(mail).not.toMatch(/^bcc:/im);
   });
 
-  it("sends one mail again, on the same connection, and has a new one's time apart", async () => {
+  it("sends one mail again on the same connection, and measures a new connection separately", async () => {
     const mail = relay.send(MAIL);
     const [first, second] = await answersTo(mail, mail);
     expect(second?.value.accepted).toEqual(["ada@shop.test"]);
@@ -47,20 +47,20 @@ describe("a server", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
     expect(second?.connectMs).toBe(-1);
   });
 
-  it("goes on with the next mail after one that is too large", async () => {
+  it("continues with the next mail after one that is too large", async () => {
     const big = relay.send({ ...MAIL, text: "x".repeat(200_000) });
     const [refused, next] = await answersTo(big, relay.send(MAIL));
     expect(refused).toMatchObject({ ok: false, errorKind: "application", errorCode: "552" });
     expect(next?.error).toBeNull();
   });
 
-  it("fails as TLS where the server has none", async () => {
+  it("fails as TLS when the server does not support it", async () => {
     const secure = new SmtpTarget(`smtp://127.0.0.1:${server.port}`, { tls: true });
     const [refused] = await answersTo(secure.send(MAIL));
     expect(refused).toMatchObject({ ok: false, errorKind: "tls" });
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const before = await server.served();
     const steps = await runExample("smtp.ts", { SMTP_URL: `smtp://127.0.0.1:${server.port}` });
     expect((await server.served()) - before).toBe(steps.get("bill")?.ok);
@@ -87,13 +87,13 @@ describe("over TLS", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const relay = new SmtpTarget("smtp://127.0.0.1");
   it.each([
     ["no sender", () => relay.send({ ...MAIL, from: "" }), /has a sender/],
     ["no recipient", () => relay.send({ ...MAIL, to: [] }), /1 to 1000 recipients/],
     ["TLS twice", () => new SmtpTarget("smtps://127.0.0.1", { tls: true }), /from the beginning/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

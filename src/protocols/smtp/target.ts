@@ -1,5 +1,5 @@
 /**
- * A mail server as users write it.
+ * \n A mail server, as users write it.
  *
  *   const relay = smtp.target("smtp://mail.test:587", { user: "shop", password, tls: true });
  *   const bill = { filename: "bill.pdf", content: readFileSync("bill.pdf") };
@@ -17,12 +17,12 @@ import { loadSmtp, SmtpDriver, type SmtpLogin } from "./connection.ts";
 import { RECIPIENTS_MAX } from "./limits.ts";
 
 export interface SmtpOptions extends TargetOptions {
-  /** Whom to log in as; the address's own by default, nobody where it has none. */
+  /** User to log in as; defaults to the user in the address, else no login. */
   readonly user?: string;
   readonly password?: string;
-  /** What to say EHLO with; this machine's name by default. */
+  /** Name in EHLO; the name of this machine by default. */
   readonly name?: string;
-  /** Go over to TLS by STARTTLS before anything else; a server that cannot fails the call. */
+  /** Upgrades to TLS by STARTTLS before anything else. The call fails when the server does not support it. */
   readonly tls?: boolean;
 }
 
@@ -52,7 +52,7 @@ export class SmtpTarget {
     const driver = new SmtpDriver(loginOf(url, origin.secure, options));
   }
 
-  /** One mail, from MAIL to the server's last word; encoded once, however often it is sent. */
+  /** Sends one mail, from MAIL to the server's final reply; encoded once, however often it is sent. */
   send(mail: Mail): SmtpCall<Delivery> {
     if (typeof mail.from !== "string" || mail.from === "")
       throw new TypeError('a mail has a sender: from: "shop@shop.test"');

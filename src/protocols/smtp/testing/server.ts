@@ -1,4 +1,4 @@
-/** A real mail server, and one that speaks by hand. */
+/** A real mail server, and a scripted one. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,11 +10,11 @@ export const AIOSMTPD: ServerPackage = { program: "aiosmtpd", package: "python3-
 export const aiosmtpdProgram = findPythonModule(AIOSMTPD);
 
 export interface MailServer extends CountingServer {
-  /** What it has put into its mailbox. */
+  /** Contents of its mailbox. */
   mails(): readonly string[];
 }
 
-/** Puts what it gets into a mailbox. `options` as on its command line. */
+/** Delivers everything into a mailbox. `options` as on its command line. */
 export async function startMail(...options: readonly string[]): Promise<MailServer> {
   if (aiosmtpdProgram === null) throw new Error("there is no aiosmtpd");
   let box = "";
@@ -37,7 +37,7 @@ export async function startMail(...options: readonly string[]): Promise<MailServ
   };
 }
 
-/** Lets everybody in, and calls back for each mail. */
+/** Accepts every client, and invokes the callback for each mail. */
 export function listenMails(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => {
     socket.write("220 hello\r\n");
