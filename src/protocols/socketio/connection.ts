@@ -1,6 +1,6 @@
 /**
- * One connection to a namespace of a Socket.IO server, over WebSocket from the first byte; it carries many
- * calls at once. Answers are told apart by their number; events that nobody waits for are kept.
+ * \n One connection to a namespace of a Socket.IO server, over WebSocket from the first byte; it carries many
+ * concurrent calls. Responses are matched by id; unread events are kept.
  *
  *   WebSocket ──▶ open (Engine.IO) ──▶ connect, with auth ──▶ connected | connect error
  */
@@ -35,11 +35,11 @@ export type SocketioCommand =
 export interface SocketioEvent {
   readonly event: string;
   readonly args: readonly unknown[];
-  /** Its packet as it came, without the bytes behind it. */
+  /** Received packet, without its attachments. */
   readonly data: Buffer;
 }
 
-/** What a connection is to. */
+/** Destination of a connection. */
 interface Namespace {
   readonly handshake: Handshake;
   readonly namespace: string;
@@ -49,7 +49,7 @@ interface Namespace {
 
 type Call = CarriedCall<SocketioCommand>;
 
-/** A packet whose bytes have not all come. */
+/** A packet whose attachments are incomplete. */
 interface Partial {
   readonly packet: Packet;
   readonly text: string;
@@ -67,7 +67,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
   readonly #requests = new Map<number, Call>();
   readonly #inbox = new Inbox<SocketioEvent>();
   #partial: Partial | null = null;
-  /** Bytes that a call has been given already. */
+  /** Bytes that have been charged to a call. */
   #readBefore = 0;
   #now = 0;
 
@@ -111,7 +111,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     return packetText(type, this.#to.namespace, { id, encoded });
   }
 
-  /** What waits for no answer ends when its bytes have been handed to the network. */
+  /** A call without a response finishes when its bytes were handed to the network. */
   #write(call: Call, text: string, attachments: readonly Buffer[]): void {
     const stream = this.#stream;
     if (stream.waitingBytes > SEND_BUFFER_BYTES_MAX) {
@@ -128,7 +128,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     call.wrote(stream.bytesWritten - before, 1, clock());
   }
 
-  /** What comes later is told apart by its number, or is the next one's to receive. */
+  /** A late response is recognised by its id, and a late event is kept for the next receiver. */
   forget(call: Call): boolean {
     for (const [id, waiting] of this.#requests)
       if (waiting === call) return this.#requests.delete(id);
@@ -228,7 +228,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     return { connectMs, tlsMs, loginMs: this.#now - this.#openAt };
   }
 
-  /** A middleware of the server said no. */
+  /** A middleware of the server refused the connection. */
   #refused(data: unknown): void {
     const { message } = (data ?? {}) as { readonly message?: unknown };
     const text = typeof message === "string" ? message : "the server refused the connection";
@@ -252,7 +252,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     this.#inbox.arrived(message, this.#bytesRead(), this.#now);
   }
 
-  /** Since it was asked last. */
+  /** Bytes since the last call. */
   #bytesRead(): number {
     const { bytesRead } = this.#stream;
     const bytes = bytesRead - this.#readBefore;

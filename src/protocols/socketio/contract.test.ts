@@ -7,7 +7,7 @@ describeContract({
   name: "socketio",
   calls: (port) => ({
     success: new SocketioTarget(`http://127.0.0.1:${port}`).request("echo", ["hello", { id: 7 }]),
-    // Answers are what the application says; who is not let in is refused: socketio.test.ts.
+    // Refusals of events are up to the application; for refused connections see socketio.test.ts.
     refused: null,
   }),
   real: { start: startChat, absent: "", users: 1_000 },

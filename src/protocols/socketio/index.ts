@@ -1,4 +1,4 @@
-/** Socket.IO: its door, `import { socketio } from "hyperscalejs/socketio"`. */
+/** Entry point of Socket.IO: `import { socketio } from "hyperscalejs/socketio"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -28,7 +28,7 @@ export const socketio = {
     new SocketioTarget(address, options),
 };
 
-/** Its addresses are those of HTTP, which `ping` has a way of its own for. */
+/** No `ping`: its addresses are those of HTTP, which `hyperscale ping` handles itself. */
 registerProtocol({
   name: "socketio",
   client: (session) => new TargetClient<SocketioCommand>(session),

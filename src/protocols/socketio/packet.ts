@@ -1,8 +1,8 @@
 /**
- * Packets of Socket.IO (protocol 5) as they go over a WebSocket, inside messages of Engine.IO (protocol 4):
+ * \n Packets of Socket.IO (protocol 5) on a WebSocket, inside messages of Engine.IO (protocol 4):
  *
- *   "4" "2" "/admin," "7" ["say","hello"]        message, event, namespace, number of its answer, arguments
- *   "4" "5" "1-" ["put",{"_placeholder":true,"num":0}], then one binary message for each piece of bytes
+ *   "4" "2" "/admin," "7" ["say","hello"]        message, event, namespace, id of its response, arguments
+ *   "4" "5" "1-" ["put",{"_placeholder":true,"num":0}], then one binary message for each attachment
  */
 
 import { ATTACHMENTS_MAX, DEPTH_MAX } from "./limits.ts";
@@ -29,7 +29,7 @@ export const PACKET = {
 export interface Packet {
   readonly type: number;
   readonly namespace: string;
-  /** Of the answer; null where none is wanted. */
+  /** Id of the response; null when none is requested. */
   readonly id: number | null;
   readonly data: unknown;
   /** Binary messages that follow it. */
@@ -38,7 +38,7 @@ export interface Packet {
 
 const PACKET_TEXT = /^([0-6])(?:(\d{1,4})-)?(?:(\/[^,]*),)?(\d{1,15})?([[{"].*)?$/s;
 
-/** Null for what breaks the rules. `text` is a message without the digit of Engine.IO. */
+/** Null for a malformed packet. `text` is a message without the digit of Engine.IO. */
 export function readPacket(text: string): Packet | null {
   const parts = PACKET_TEXT.exec(text);
   if (parts === null) return null;
@@ -72,7 +72,7 @@ function isProper({ data, id, type }: Packet): boolean {
   }
 }
 
-/** Arguments as they go out: text, and the bytes that it refers to. */
+/** Encoded arguments: text, and the attachments that it refers to. */
 export interface Encoded {
   readonly json: string;
   readonly attachments: readonly Buffer[];
@@ -84,7 +84,7 @@ export function encodeArguments(values: readonly unknown[]): Encoded {
   return { json, attachments };
 }
 
-/** A packet behind the digit of its Engine.IO message. */
+/** A packet preceded by the digit of its Engine.IO message. */
 export function packetText(
   type: number,
   namespace: string,
@@ -113,7 +113,7 @@ function withoutBytes(value: unknown, attachments: Buffer[], depth: number): unk
   return mapValues(value, (item) => withoutBytes(item, attachments, depth + 1));
 }
 
-/** Puts the bytes where the placeholders are; throws for one that refers to none. */
+/** Replaces placeholders by their attachments; throws for one that does not exist. */
 export function withBytes(value: unknown, attachments: readonly Buffer[], depth = 0): unknown {
   if (depth > DEPTH_MAX) throw new RangeError("the arguments are nested too deeply");
   if (Array.isArray(value)) return value.map((item) => withBytes(item, attachments, depth + 1));
@@ -132,7 +132,7 @@ function mapValues(
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, map(item)]));
 }
 
-/** What has a way of its own to become JSON, such as a Date, is left to that. */
+/** Excludes values with their own JSON form, such as a Date. */
 function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !("toJSON" in value);
 }

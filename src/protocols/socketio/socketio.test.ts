@@ -1,4 +1,4 @@
-/** What is Socket.IO's own: namespaces, auth, events, bytes; and how flows use it. */
+/** Tests specific to Socket.IO: namespaces, auth, events, attachments; and its use in flows. */
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { flow, once } from "../../index.ts";
@@ -50,7 +50,7 @@ describe("a server", () => {
     return session;
   }
 
-  it("answers a request with what it was given, bytes too", async () => {
+  it("answers a request with its arguments, including bytes", async () => {
     const session = userSession();
     const given = ["hello", { bytes: Buffer.from([0, 255]) }];
     const answer = await perform(rooms().request("echo", given), session);
@@ -60,7 +60,7 @@ describe("a server", () => {
     expect(answer.bytesIn).toBeGreaterThan(0);
   });
 
-  it("does not let in who is not known, and says so by its own words", async () => {
+  it("rejects unknown clients with its own message", async () => {
     const refused = await perform(rooms("guess").request("echo"), userSession());
     expect(refused).toMatchObject({ errorKind: "application", errorCode: "CONNECT_ERROR" });
     expect(refused.error).toBe("CONNECT_ERROR: who are you?");
@@ -69,7 +69,7 @@ describe("a server", () => {
     expect(lost).toMatchObject({ error: "CONNECT_ERROR: Invalid namespace" });
   });
 
-  it("sends events, which wait for who receives them by name", async () => {
+  it("sends events, which are kept until they are received by name", async () => {
     const session = userSession();
     const chat = rooms();
     await perform(chat.emit("tell", ["one"]), session);
@@ -84,10 +84,10 @@ describe("a server", () => {
     expect(late.errorKind).toBe("timeout");
   });
 
-  it("that never answers costs a time-out, and its connection goes on", async () => {
+  it("that never answers costs a timeout, and the connection stays open", async () => {
     const session = userSession();
     const chat = rooms();
-    // Connected before: on a busy machine that alone may take longer.
+    // Connect first: on a busy machine that alone may take longer.
     await perform(chat.request("echo"), session);
     const silent = await perform(chat.request("silence", [], { timeout: "50ms" }), session);
     expect(silent.errorKind).toBe("timeout");
@@ -95,7 +95,7 @@ describe("a server", () => {
     expect(next.connectMs).toBeLessThan(0);
   });
 
-  it("may throw its clients out: what waits ends as reset", async () => {
+  it("may disconnect its clients, which fails waiting calls as reset", async () => {
     const session = userSession();
     const chat = rooms();
     await perform(chat.request("echo"), session);
@@ -105,7 +105,7 @@ describe("a server", () => {
     expect((await perform(chat.request("echo"), session)).ok).toBe(true);
   });
 
-  it("is left in order, and connected to again by the next call", async () => {
+  it("is disconnected in order, and connected again by the next call", async () => {
     const session = userSession();
     const chat = rooms();
     await perform(chat.request("echo"), session);
@@ -114,7 +114,7 @@ describe("a server", () => {
     expect((await perform(chat.request("echo"), session)).connectMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("carries calls of a flow side by side on one connection", async () => {
+  it("carries concurrent calls of a flow on one connection", async () => {
     const chat = rooms();
     const talk = flow("talk", async ({ check, step }) => {
       await step("join", chat.request("echo"), { required: true });
@@ -130,7 +130,7 @@ describe("a server", () => {
     expect(calls.filter(({ result }) => result.connectMs >= 0)).toHaveLength(1);
   });
 
-  it("counts what we count in a whole run of the example", async () => {
+  it("matches the server's own count in a whole run of the example", async () => {
     const before = await server.served();
     const url = `http://127.0.0.1:${server.port}/rooms`;
     const steps = await runExample("socketio.ts", { SOCKETIO_URL: url, SOCKETIO_TOKEN: "secret" });

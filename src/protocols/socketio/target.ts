@@ -1,5 +1,5 @@
 /**
- * A Socket.IO server as users write it.
+ * \n A Socket.IO server, as users write it.
  *
  *   const chat = socketio.target("https://chat.test/rooms", { auth: { token } });   // namespace /rooms
  *   const answer = await step("say", chat.request<[number]>("say", ["hello"]));       // answer.value[0]
@@ -18,9 +18,9 @@ import { encodeArguments } from "./packet.ts";
 export interface SocketioOptions extends TargetOptions {
   /** Sent when connecting to the namespace. */
   readonly auth?: object;
-  /** Where the server listens for Socket.IO; "/socket.io/" by default. */
+  /** Path of the Socket.IO endpoint; "/socket.io/" by default. */
   readonly path?: string;
-  /** Of the handshake. */
+  /** Headers of the handshake. */
   readonly headers?: HeaderValues;
   readonly query?: Readonly<Record<string, string>>;
 }
@@ -71,12 +71,12 @@ export class SocketioTarget {
     });
   }
 
-  /** Ends when its bytes have been handed to the network: nobody says what became of it. */
+  /** Finishes when its bytes were handed to the network; there is no acknowledgement. */
   emit(event: string, args: readonly unknown[] = [], options?: SocketioCallOptions) {
     return this.#emit<null>("emit", event, args, options);
   }
 
-  /** Ends when the server has called back; `Answer` is what it gave. */
+  /** Finishes when the server has acknowledged; `Answer` is the type of its arguments. */
   request<Answer extends readonly unknown[] = readonly unknown[]>(
     event: string,
     args: readonly unknown[] = [],
@@ -97,7 +97,7 @@ export class SocketioTarget {
     return this.#call(`${kind} ${event}`, { kind, encoded }, options);
   }
 
-  /** The next event of that name: one that came already, or the next. */
+  /** Receives an event of that name: the first unread one, or the next to arrive. */
   receive(event: string, options: SocketioCallOptions = {}): SocketioCall<SocketioEvent> {
     return this.#call(`receive ${event}`, { kind: "receive", event: checkEvent(event) }, options);
   }

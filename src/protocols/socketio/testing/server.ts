@@ -1,4 +1,4 @@
-/** A real Socket.IO server for the tests, and one that says whatever it is told to. */
+/** A real Socket.IO server for the tests, and a scripted one. */
 
 import http from "node:http";
 import type net from "node:net";
@@ -8,17 +8,17 @@ import type { CountingServer } from "../../testing/contract.ts";
 import type { Peer, ScriptedServer } from "../../testing/scripted-server.ts";
 
 export interface ChatServer extends CountingServer {
-  /** Connections to all namespaces now. */
+  /** Open connections to all namespaces. */
   open(): number;
-  /** To everybody in the namespace /rooms. */
+  /** Sends to every client in the namespace /rooms. */
   say(event: string, ...args: unknown[]): void;
   kick(): void;
 }
 
-/** A thousand users beside it on a busy machine may take long to say something. */
+/** A thousand other users on a busy machine may delay messages for long. */
 const PATIENT = { connectTimeout: 240_000, pingInterval: 240_000, pingTimeout: 240_000 };
 
-/** "/" lets everybody in; "/rooms" only who knows the token. */
+/** "/" accepts every client; "/rooms" only those with the token. */
 export async function startChat(): Promise<ChatServer> {
   const web = http.createServer();
   const chat = new Server(web, { serveClient: false, transports: ["websocket"], ...PATIENT });
@@ -39,7 +39,7 @@ export async function startChat(): Promise<ChatServer> {
         served++;
         socket.emit("told", ...all);
       });
-      // "silence" is answered by nobody.
+      // "silence" is never answered.
     });
   const port = await listening(web);
   return {
@@ -58,7 +58,7 @@ async function listening(web: http.Server): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** Lets clients in to "/" and calls back for each packet behind that, with the bare socket. */
+/** Accepts clients in "/" and invokes the callback for each later packet, with the bare socket. */
 export async function listenChat(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   const web = http.createServer();
   const sockets = new Set<net.Socket>();
@@ -90,7 +90,7 @@ export async function listenChat(onCall: (peer: Peer) => void): Promise<Scripted
   };
 }
 
-/** A message of text as a server sends it; RFC 6455 §5.2. */
+/** A text message as a server sends it; RFC 6455 §5.2. */
 export function textFrame(text: string): Buffer {
   const payload = Buffer.from(text);
   const head =
