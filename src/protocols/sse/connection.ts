@@ -1,6 +1,6 @@
 /**
- * One connection to a server of events, over HTTP/1.1: a request, and the events of its answer until the
- * stream ends or enough of them have come. A stream that goes on takes the connection with it.
+ * One connection to an event server, over HTTP/1.1: a request, and the events of its response until the stream ends or
+ * enough of them have arrived. A stream that continues is cut off by closing the connection.
  */
 
 import { ChunkedReader } from "../http1/chunked.ts";
@@ -29,9 +29,9 @@ import { EventReader, type SseEvent } from "./events.ts";
 export interface SseCommand {
   /** The whole request. */
   readonly bytes: Buffer;
-  /** Where in it a traceparent header goes; -1 where the request has one of its own. */
+  /** Offset of an inserted traceparent header; -1 when the request has its own. */
   readonly traceAt: number;
-  /** Events after which the call ends, though the stream may go on; 0 waits for its end. */
+  /** Events after which the call finishes although the stream may continue; 0 waits for its end. */
   readonly take: number;
 }
 
@@ -40,7 +40,7 @@ type Call = CarriedCall<SseCommand>;
 const EVENT_STREAM = /^content-type:[ \t]*text\/event-stream\b/im;
 const STATUS_FAILED = 400;
 
-/** What is read of one answer. */
+/** State of reading one response. */
 class Reading {
   readonly events: SseEvent[] = [];
   readonly reader = new EventReader((event) => this.events.push(event));
@@ -56,7 +56,7 @@ export class SseConnection implements Connection<SseCommand> {
   readonly #socket: StreamSocket;
   #call: Call | null = null;
   #reading = new Reading();
-  /** Of a head that is not whole. */
+  /** Beginning of an incomplete head. */
   #kept: Buffer = Buffer.alloc(0);
   #now = 0;
 
@@ -111,7 +111,7 @@ export class SseConnection implements Connection<SseCommand> {
       this.#broken(head.problem ?? "the head is malformed");
       return;
     }
-    // Interim answers announce nothing that is waited for here.
+    // Interim responses are skipped.
     if (head.status < 200) {
       this.#headBytes(call, bytes.subarray(at));
       return;
@@ -155,7 +155,7 @@ export class SseConnection implements Connection<SseCommand> {
       this.#ended(call, head, true);
   }
 
-  /** The answer is whole, or enough of it. */
+  /** The response is complete, or enough events have arrived. */
   #ended(call: Call, head: Head, spent: boolean): void {
     this.#call = null;
     this.spent ||= spent;
@@ -190,7 +190,7 @@ export class SseConnection implements Connection<SseCommand> {
 
 const NO_CONTENT = 204;
 
-/** The request of a call with its trace, where it has one. */
+/** The request of a call, with its trace header, if any. */
 function traced(call: Call): Buffer {
   const { bytes, traceAt } = call.command;
   const traceparent = traceAt < 0 ? "" : (call.traceparent?.() ?? "");

@@ -8,7 +8,7 @@ describeContract({
   name: "sse",
   calls: (port) => ({
     success: new SseTarget(`http://127.0.0.1:${port}`).events("/few"),
-    // What HTTP refuses has a kind of its own: sse.test.ts.
+    // Error statuses of HTTP have their own kind; see sse.test.ts.
     refused: null,
   }),
   real: { start: () => startEvents(), absent: "", users: 1_000 },

@@ -1,15 +1,15 @@
 /**
- * Events out of a stream of text (WHATWG HTML, "Server-sent events"): lines that end in CR, LF or both,
- * fields, and an empty line behind each event. Pieces may be cut anywhere, also inside a character.
+ * Parses events from a stream of text (WHATWG HTML, "Server-sent events"): lines that end in CR, LF or both, fields,
+ * and an empty line after each event. Pieces may be split anywhere, even inside a character.
  */
 
 import { StringDecoder } from "node:string_decoder";
 
 export interface SseEvent {
-  /** "message" where the server names none. */
+  /** "message" when the server names none. */
   readonly event: string;
   readonly data: string;
-  /** The last one that the stream has named; "" before that. */
+  /** Last id that the stream has named; "" before that. */
   readonly id: string;
 }
 
@@ -18,7 +18,7 @@ export class EventReader {
   readonly #told: (event: SseEvent) => void;
   #line = "";
   #first = true;
-  /** The last line ended in CR: an LF right behind it belongs to it. */
+  /** The last line ended in CR: an LF that follows belongs to it. */
   #afterCr = false;
   #event = "";
   #data: string[] = [];
@@ -28,7 +28,7 @@ export class EventReader {
     this.#told = told;
   }
 
-  /** An event has begun and has not ended. */
+  /** An event is partially received. */
   get begun(): boolean {
     return this.#line !== "" || this.#data.length > 0;
   }
@@ -64,7 +64,7 @@ export class EventReader {
       return;
     }
     const colon = line.indexOf(":");
-    // A comment, by which servers keep connections alive.
+    // A comment, which servers send to keep connections alive.
     if (colon === 0) return;
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);

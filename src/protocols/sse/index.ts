@@ -1,4 +1,4 @@
-/** Server-sent events: its door, `import { sse } from "hyperscalejs/sse"`. */
+/** Entry point of server-sent events: `import { sse } from "hyperscalejs/sse"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -21,5 +21,5 @@ export const sse = {
   target: (address: string, options?: SseOptions): SseTarget => new SseTarget(address, options),
 };
 
-/** Its addresses are those of HTTP, which `ping` has a way of its own for. */
+/** No `ping`: its addresses are those of HTTP, which `hyperscale ping` handles itself. */
 registerProtocol({ name: "sse", client: (session) => new TargetClient<SseCommand>(session) });

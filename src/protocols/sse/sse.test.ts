@@ -30,7 +30,7 @@ describe("a stream", () => {
 });
 
 describe("a server", () => {
-  it("gives its events, until it ends the stream or enough have come", async () => {
+  it("returns its events, until it ends the stream or enough have arrived", async () => {
     const server = await startEvents();
     onTestFinished(() => server.stop());
     const shop = new SseTarget(`http://127.0.0.1:${server.port}`);
@@ -46,12 +46,12 @@ describe("a server", () => {
     expect(all.value[0]).toEqual({ event: "price", data: '{"cents":1}\né', id: "1" });
     expect(again.connectMs).toBe(-1);
     expect(some.value.map(({ id }) => id)).toEqual(["1", "2"]);
-    // The stream went on: its connection was given up.
+    // The stream continued, so its connection was closed.
     expect(next.error).toBeNull();
     expect(next.connectMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("that has no such stream fails the call by its status", async () => {
+  it("without such a stream fails the call by its status", async () => {
     const server = await startEvents();
     onTestFinished(() => server.stop());
     const shop = new SseTarget(`http://127.0.0.1:${server.port}`);
@@ -60,7 +60,7 @@ describe("a server", () => {
     expect(next.connectMs).toBe(-1);
   });
 
-  it("may end a stream by closing, behind a whole event", async () => {
+  it("may end a stream by closing, after a complete event", async () => {
     const end = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: x\n\n";
     const answers = [end, `${end}data: half`];
     const server = await listenTcp((socket) =>
@@ -73,7 +73,7 @@ describe("a server", () => {
     expect(half.errorKind).toBe("reset");
   });
 
-  it("is believed over TLS by the authority that was given", async () => {
+  it("is trusted over TLS through the given authority", async () => {
     const tls = makeCertificate({ hosts: ["127.0.0.1"] });
     const server = await startEvents(tls);
     onTestFinished(() => server.stop());
@@ -86,7 +86,7 @@ describe("a server", () => {
     expect(doubting.errorKind).toBe("tls");
   });
 
-  it("counts what we count in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const server = await startEvents();
     onTestFinished(() => server.stop());
     const steps = await runExample("sse.ts", { SSE_URL: `http://127.0.0.1:${server.port}` });
@@ -95,14 +95,14 @@ describe("a server", () => {
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const shop = new SseTarget("http://127.0.0.1");
   it.each([
     ["no path", () => shop.events("few"), /is no path/],
     ["a header of two lines", () => shop.events("/", { headers: { a: "b\r\nc: d" } }), /header/],
     ["no number", () => shop.events("/", { take: -1 }), /take is/],
     ["no method", () => shop.events("/", { method: "GET /" }), /is no method/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

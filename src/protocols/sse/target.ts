@@ -1,8 +1,8 @@
 /**
- * A server of events (text/event-stream) as users write it.
+ * \n A server of events (text/event-stream), as users write it.
  *
  *   const shop = sse.target("https://shop.test");
- *   const told = await step("prices", shop.events("/prices", { take: 10 }));
+ *   const prices = await step("prices", shop.events("/prices", { take: 10 }));
  *   const answer = await step("chat", shop.events("/chat", { method: "POST", body: { text: "hi" } }));
  */
 
@@ -16,16 +16,16 @@ import { type SseCommand, SseConnection } from "./connection.ts";
 import type { SseEvent } from "./events.ts";
 
 export interface SseOptions extends TargetOptions {
-  /** Go with every request: `{ authorization: "Bearer …" }`. */
+  /** Sent with every request: `{ authorization: "Bearer …" }`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface EventsOptions {
-  /** GET by default, POST where there is a body. */
+  /** GET by default; POST when there is a body. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Payload;
-  /** Ends after so many events; without it the call waits until the server ends the stream. */
+  /** Finishes after this many events; without it the call waits until the server ends the stream. */
   readonly take?: number;
   readonly timeout?: Duration;
 }
@@ -39,7 +39,7 @@ const SSE: TargetProtocol = {
   optionNames: ["headers"],
 };
 
-/** Of one call. */
+/** Events of one call. */
 const EVENTS_MAX = 1_000_000;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -52,7 +52,7 @@ export class SseTarget {
     this.#headers = options.headers ?? {};
   }
 
-  /** Asks for a stream; `value` is the list of its events. */
+  /** Requests a stream; `value` is the list of its events. */
   events(path: string, options: EventsOptions = {}): SseCall {
     checkNames("events", options, ["method", "headers", "body", "take", "timeout"]);
     const { body, headers = {}, take = 0, timeout } = options;

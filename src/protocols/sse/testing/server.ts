@@ -1,4 +1,4 @@
-/** Node's own HTTP server with streams of events, and one that speaks by hand. */
+/** Node's own HTTP server with event streams, and a scripted one. */
 
 import http from "node:http";
 import https from "node:https";
@@ -39,7 +39,7 @@ export async function startEvents(tls?: https.ServerOptions): Promise<CountingSe
   };
 }
 
-/** Calls back for each request. */
+/** Invokes the callback for each request. */
 export function listenStreams(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket) => socket.on("data", () => onCall(socket)));
 }
