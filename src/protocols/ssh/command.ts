@@ -1,11 +1,11 @@
-/** What is asked of an SSH server, and what it answers. */
+/** Commands for an SSH server and the values they return. */
 
 export type SshCommand =
   | {
       readonly kind: "exec";
       readonly command: string;
       readonly input: Buffer;
-      /** Exit codes that are no failure. */
+      /** Exit codes that count as success. */
       readonly codes: readonly number[];
     }
   | { readonly kind: "put"; readonly path: string; readonly content: Buffer }
@@ -16,7 +16,7 @@ export type SshCommand =
   | { readonly kind: "open" };
 
 export interface ExecResult {
-  /** Of the program; null where a signal ended it. */
+  /** Exit code of the program; null when a signal terminated it. */
   readonly code: number | null;
   readonly signal: string;
   readonly stdout: Buffer;

@@ -1,4 +1,4 @@
-/** Connections to SSH servers by the driver `ssh2`, one command or file at a time. */
+/** Connections to SSH servers through the driver `ssh2`, one command or file at a time. */
 
 import { createHash } from "node:crypto";
 import net from "node:net";
@@ -19,10 +19,10 @@ import { FILE_BYTES_MAX, OUTPUT_BYTES_MAX } from "./limits.ts";
 export interface SshLogin {
   readonly user: string;
   readonly password: string;
-  /** As `ssh-keygen` writes it; "" where there is none. */
+  /** In the format of `ssh-keygen`; "" for none. */
   readonly privateKey: string;
   readonly passphrase: string;
-  /** "SHA256:…" of the server's key; "" believes whoever answers. */
+  /** "SHA256:…" of the server's key; "" trusts any server. */
   readonly fingerprint: string;
 }
 
@@ -51,7 +51,7 @@ export class SshDriver implements Driver<Client, SshCommand> {
       ssh.once("ready", resolve);
       ssh.once("error", reject);
     });
-    // Its word before the socket's: a login that failed is more than a connection that ended.
+    // Listen before the socket does: a failed login is more precise than a closed connection.
     ssh.on("error", (error) => events.lost(error));
     const sock = sockets.add(net.connect({ host, port, noDelay: true }), events);
     const { fingerprint, passphrase, password, privateKey, user } = this.#login;
@@ -60,7 +60,7 @@ export class SshDriver implements Driver<Client, SshCommand> {
       username: user,
       ...(password === "" ? {} : { password }),
       ...(privateKey === "" ? {} : { privateKey, passphrase }),
-      // Calls have deadlines of their own.
+      // Calls have their own deadlines.
       readyTimeout: 0,
       ...(fingerprint === ""
         ? {}
@@ -98,7 +98,7 @@ export class SshDriver implements Driver<Client, SshCommand> {
     if (refusal !== undefined) return { code: refusal, text: error.message };
     if (level === "client-authentication")
       return { code: "AUTHENTICATION_FAILED", text: error.message };
-    // Only answers of SFTP have these as numbers.
+    // Only SFTP responses have numeric codes.
     const status = level === undefined && typeof code === "number" ? STATUS[code] : undefined;
     return status === undefined ? null : { code: status, text: error.message };
   }
@@ -106,7 +106,7 @@ export class SshDriver implements Driver<Client, SshCommand> {
   isMalformed(error: unknown): boolean {
     const { level, message } = error as SshError;
     if (level === "protocol" || level === "handshake") return true;
-    // What cannot be opened with the key that was agreed on is thrown as it is.
+    // Packets that cannot be decrypted are thrown as plain errors.
     return level === undefined && /packet|MAC\b|Invalid|Malformed/i.test(message);
   }
 
@@ -123,10 +123,10 @@ export class SshDriver implements Driver<Client, SshCommand> {
 }
 
 interface SshError extends Error {
-  /** Where it happened: "client-authentication", "protocol", … */
+  /** Phase of the error: "client-authentication", "protocol", … */
   readonly level?: string;
   readonly code?: unknown;
-  /** Of our own making. */
+  /** Set by this module. */
   readonly refusal?: string;
 }
 
@@ -163,7 +163,7 @@ function executed(ssh: SshClient, { codes, command, input }: Exec): Promise<Exec
   });
 }
 
-/** What a program says, bounded. */
+/** Output of a program, bounded. */
 class Output {
   readonly stdout: Buffer[] = [];
   readonly stderr: Buffer[] = [];
@@ -184,7 +184,7 @@ class Output {
     return { code, signal, stdout: Buffer.concat(this.stdout), stderr: Buffer.concat(this.stderr) };
   }
 
-  /** The first line of its errors, for people. */
+  /** First line of its error output, for display. */
   said(command: string): string {
     const [line = ""] = Buffer.concat(this.stderr).toString("utf8").split("\n", 1);
     return line === "" ? `${command} failed` : line;
@@ -238,7 +238,7 @@ async function listed(client: Client, path: string): Promise<readonly SftpEntry[
   }));
 }
 
-/** The smallest thing that every server does: a channel, opened and closed. */
+/** The smallest operation that every server supports: opens and closes a channel. */
 function opened(ssh: SshClient): Promise<string> {
   return new Promise((resolve, reject) => {
     ssh.exec("true", (error, stream) => {

@@ -23,7 +23,7 @@ describeContract({
     mute: () => listenTcp(() => undefined),
     resets: true,
     half: Buffer.from([1, 2, 3]),
-    // Whatever it is, it is not sealed with the key that was agreed on.
+    // Any bytes that are not encrypted with the session key.
     rubbish: [Buffer.alloc(256, 7)],
     oversize: null,
   },

@@ -1,4 +1,4 @@
-/** SSH and SFTP: their door, `import { ssh } from "hyperscalejs/ssh"`. */
+/** Entry point of SSH and SFTP: `import { ssh } from "hyperscalejs/ssh"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";

@@ -1,5 +1,5 @@
-/** Of what a program says, its errors included; more fails the call. */
+/** Output of a program, including its errors; a longer one fails the call. */
 export const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Of a file that is fetched: it is held in memory. */
+/** Largest file to fetch; it is kept in memory. */
 export const FILE_BYTES_MAX = 256 * 1024 * 1024;

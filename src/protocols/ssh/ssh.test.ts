@@ -15,7 +15,7 @@ describe("a server", needs(asyncssh !== null, absent(ASYNCSSH)), () => {
   });
   afterAll(() => server.stop());
 
-  it("executes commands with what they read, and says how they ended", async () => {
+  it("executes commands with their input, and reports how they ended", async () => {
     const [said, read, failed, allowed] = await answersTo(
       host.exec("echo hello"),
       host.exec("cat", { input: "from here" }),
@@ -34,7 +34,7 @@ describe("a server", needs(asyncssh !== null, absent(ASYNCSSH)), () => {
     expect(allowed.value.stderr.toString()).toContain("really");
   });
 
-  it("keeps files as they are, and gives them back", async () => {
+  it("stores files unchanged and returns them", async () => {
     const content = Buffer.from(Array.from({ length: 200_000 }, (_, at) => at % 256));
     const [made, , back, all, gone, missing] = await answersTo(
       host.mkdir("bills"),
@@ -52,7 +52,7 @@ describe("a server", needs(asyncssh !== null, absent(ASYNCSSH)), () => {
     expect(missing).toMatchObject({ errorKind: "application", errorCode: "NO_SUCH_FILE" });
   });
 
-  it("lets in who has the key, and believes the server that has the fingerprint", async () => {
+  it("accepts the key, and trusts the server with the given fingerprint", async () => {
     const { fingerprint, port, privateKey } = server;
     const url = `ssh://shop@127.0.0.1:${port}`;
     const other = `SHA256:${"A".repeat(43)}`;
@@ -66,7 +66,7 @@ describe("a server", needs(asyncssh !== null, absent(ASYNCSSH)), () => {
     expect(doubting.errorKind).toBe("protocol");
   });
 
-  it("gives up a command that takes too long, and goes on with another connection", async () => {
+  it("abandons a command that takes too long, and continues on another connection", async () => {
     const session = new TestSession({ timeoutMs: 2_000 });
     const slow = await runner(host.exec("wait"), session);
     expect((await slow()).record.errorKind).toBe("timeout");
@@ -75,21 +75,21 @@ describe("a server", needs(asyncssh !== null, absent(ASYNCSSH)), () => {
     expect(next.error).toBeNull();
   });
 
-  it("counts what the server counts in a whole run", async () => {
+  it("matches the server's own count in a whole run", async () => {
     const steps = await runExample("ssh.ts", { SSH_URL: server.url });
     expect(server.count("echo ordered")).toBe(steps.get("order")?.ok);
     expect(server.file("hyperscale-1.txt").toString()).toMatch(/^bill \d+$/);
   });
 });
 
-describe("a mistake", () => {
+describe("validation", () => {
   const host = new SshTarget("ssh://shop@127.0.0.1");
   it.each([
     ["no user", () => new SshTarget("ssh://127.0.0.1"), /names no user/],
     ["no command", () => host.exec(" "), /a command is a text/],
     ["no path", () => host.get(""), /is no path/],
     ["no fingerprint", () => new SshTarget("ssh://a@b", { fingerprint: "x" }), /fingerprint is/],
-  ])("%s is told at once", (_what, make, text) => {
+  ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * An SSH server as users write it: commands, and files by SFTP.
+ * \n An SSH server, as users write it: commands, and files by SFTP.
  *
  *   const host = ssh.target("ssh://shop@host.test", { privateKey: readFileSync("key", "utf8") });
  *   const up = await step("uptime", host.exec("uptime"));                 // up.value.stdout
@@ -16,21 +16,21 @@ import type { ExecResult, SftpEntry, SshCommand } from "./command.ts";
 import { SshDriver, type SshLogin, sshDriver } from "./connection.ts";
 
 export interface SshOptions extends TargetOptions {
-  /** Whom to log in as; the address's own by default. */
+  /** User to log in as; defaults to the user in the address. */
   readonly user?: string;
   readonly password?: string;
-  /** As `ssh-keygen` writes it: `readFileSync("key", "utf8")`. */
+  /** In the format of `ssh-keygen`: `readFileSync("key", "utf8")`. */
   readonly privateKey?: string;
-  /** Of the private key; `passphrase` of the target. */
+  /** Passphrase of the private key. */
   readonly passphrase?: string;
-  /** "SHA256:…" of the server's key; without it whoever answers is believed. */
+  /** "SHA256:…" of the server's key; without it, any server is trusted. */
   readonly fingerprint?: string;
 }
 
 export interface ExecOptions {
-  /** What the program reads. */
+  /** Standard input of the program. */
   readonly input?: Payload;
-  /** Exit codes that are no failure; `[0]` by default. */
+  /** Exit codes that count as success; `[0]` by default. */
   readonly codes?: readonly number[];
 }
 
@@ -58,7 +58,7 @@ export class SshTarget {
     const driver = new SshDriver(loginOf(this.#target.url, options));
   }
 
-  /** Ends with the program; one that fails is refused with EXIT_ and its code. */
+  /** Finishes with the program; a failed one is reported as EXIT_ and its code. */
   exec(command: string, options: ExecOptions = {}): SshCall<ExecResult> {
     checkNames("exec", options, ["input", "codes"]);
     if (typeof command !== "string" || command.trim() === "")
@@ -74,13 +74,13 @@ export class SshTarget {
     });
   }
 
-  /** Ends when the server has the whole file. */
+  /** Finishes when the server has received the whole file. */
   put(path: string, content: Payload): SshCall<null> {
     const bytes = Buffer.from(payloadBytes(content));
     return this.#call({ kind: "put", path: checkPath(path), content: bytes }, () => null);
   }
 
-  /** The whole file. */
+  /** Returns the whole file. */
   get(path: string): SshCall<Buffer> {
     return this.#call({ kind: "get", path: checkPath(path) }, (value) => value as Buffer);
   }

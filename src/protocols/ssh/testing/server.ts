@@ -1,4 +1,4 @@
-/** A real SSH server, and one that speaks by hand once somebody is in. */
+/** A real SSH server, and one that is scripted after the login. */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripte
 export const ASYNCSSH: ServerPackage = { program: "asyncssh", package: "python3-asyncssh" };
 export const asyncssh = findPythonModule(ASYNCSSH);
 
-/** Knows four programs of its own, and writes each command into a file. OpenSSH's would need root. */
+/** Implements four programs, and logs each command to a file. OpenSSH's server would need root. */
 const SERVER = `
 import asyncio, sys, asyncssh
 port, root, log, keys = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
@@ -47,13 +47,13 @@ asyncio.run(main())
 `;
 
 export interface SshServer extends CountingServer {
-  /** With user and password. */
+  /** Includes user and password. */
   readonly url: string;
   readonly fingerprint: string;
-  /** A key that it lets in. */
+  /** A key that it accepts. */
   readonly privateKey: string;
   file(name: string): Buffer;
-  /** How often it was told to execute this. */
+  /** Number of times it executed this command. */
   count(command: string): number;
 }
 
@@ -87,7 +87,7 @@ export async function startSsh(): Promise<SshServer> {
   };
 }
 
-/** Lets everybody in, and calls back for each command; what it says then is no SSH. */
+/** Accepts every login, and invokes the callback for each command; the bytes it then sends are not SSH. */
 export function listenCommands(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   const hostKeys = [ssh2.utils.generateKeyPairSync("ed25519").private];
   return listenTcp((socket) => {
