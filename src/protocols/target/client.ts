@@ -1,4 +1,4 @@
-/** One virtual user's client of a protocol, for functions: it performs what targets describe. */
+/** Protocol client of one virtual user, for functions: performs calls described by targets. */
 
 import { clock } from "../call.ts";
 import type { CallResult, ClientCall, Session } from "../protocol.ts";
@@ -12,7 +12,7 @@ export class TargetClient<Command> {
     this.#session = session;
   }
 
-  /** Ends with the result, also when the call failed. */
+  /** Resolves to the result, even when the call failed. */
   send = async <Value>(call: DescribedCall<Command, Value>): Promise<TargetResult<Value>> => {
     const { protocol, title } = call;
     let end: (result: CallResult | undefined) => void;

@@ -1,19 +1,19 @@
 /**
- * What a protocol implements to carry calls to a target, and what it tells whoever holds it. A
- * connection is a socket with a reader of our own, or the client of a driver; times, deadlines, pools
- * and counting are none of its business.
+ * \n Interface that a protocol implements to carry calls to a target, and the events it reports to its host. A
+ * connection is a socket with our own parser, or the client of a driver. Times, deadlines, pools and counting are
+ * handled by its host.
  *
  *   connect ──▶ (socket, TLS, login) ──▶ host.opened ──▶ send … answered | refused | failed
- *      └──────────────── any ───────────────▶ host.lost            destroy: at once, told to nobody
+ *      └──────────────── any ───────────────▶ host.lost            destroy: at once, not reported
  */
 
 import type { Failure } from "../errors.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
-/** Milliseconds of each part of opening a connection; negative for what did not happen. */
+/** Milliseconds of each phase of opening a connection; negative for phases that did not happen. */
 export interface OpenTimes {
-  /** Until the way to the server is open, without TLS. */
+  /** Until the connection to the server is open, without TLS. */
   readonly connectMs: number;
   readonly tlsMs: number;
   /** Greeting, authentication and settings, before the first call can be sent. */
@@ -21,57 +21,57 @@ export interface OpenTimes {
 }
 
 export interface ConnectionFailure extends Failure {
-  /** The protocol's own name for it, such as WRONGPASS; "" where it has none. */
+  /** The protocol's own name of the failure, such as WRONGPASS; "" where it has none. */
   readonly code?: string;
-  /** With a refusal: what opening took until then. It counts where the connection was not open yet. */
+  /** With a refusal: the times of opening until then. Counted when the connection was not open yet. */
   readonly opening?: OpenTimes;
-  /** The server closed in order, after all that it had to say. */
+  /** The server closed in order, after its last message. */
   readonly orderly?: boolean;
 }
 
 export interface Connection<Command> {
-  /** It takes no further call: it ends with the last one that it carries. */
+  /** Accepts no further call, and ends with the last one that it carries. */
   readonly spent?: boolean;
-  /** Takes a call; only while the connection is open and has room for it. */
+  /** Sends a call; only while the connection is open and has capacity. */
   send(call: CarriedCall<Command>, now: number): void;
   /**
-   * The call has given up. True: its answer, should it still come, cannot be taken for another's.
-   * Without it, or when false, the connection is destroyed.
+   * The call was abandoned. Returns true when a late response cannot be mistaken for that of another call. Otherwise,
+   * or without this method, the connection is destroyed.
    */
   forget?(call: CarriedCall<Command>): boolean;
-  /** A new iteration of its user begins: what was meant for one iteration ends. */
+  /** A new iteration of its user begins; ends what belongs to one iteration. */
   reset?(): void;
-  /** Ends it at once; nothing of it may be heard afterwards. */
+  /** Closes at once; nothing may be reported afterwards. */
   destroy(): void;
 }
 
-/** A call as its connection sees it. Exactly one of `answered`, `refused` and `failed` ends it. */
+/** A call as its connection sees it. Exactly one of `answered`, `refused` and `failed` finishes it. */
 export interface CarriedCall<Command> {
   readonly command: Command;
-  /** Somebody may look at the answer: without that it need not be decoded. */
+  /** The response may be read; otherwise it need not be decoded. */
   readonly keep: boolean;
-  /** For a protocol with headers: the W3C one that this request carries, "" for none. */
+  /** For a protocol with headers: the W3C trace header of this request, "" for none. */
   traceparent?(): string;
-  /** So many bytes and requests went out; from now on the time to the first byte counts. */
+  /** Accounts sent bytes and requests; the first-byte timeout starts. */
   wrote(bytes: number, requests: number, now: number): void;
-  /** So many bytes came in for it. */
+  /** Accounts received bytes. */
   read(bytes: number, now: number): void;
-  /** A number that the protocol gives to answers, as HTTP does. */
+  /** Sets the protocol's numeric status of the response, as in HTTP. */
   status(status: number): void;
   answered(value: unknown, now: number): void;
-  /** A complete answer that says no, by the protocol's own name for that. */
+  /** A complete response that reports an error, with the protocol's own name of it. */
   refused(code: string, text: string, now: number): void;
   failed(failure: ConnectionFailure, now: number): void;
 }
 
-/** Who holds a connection. */
+/** Owner of a connection. */
 export interface ConnectionHost {
   readonly origin: Origin;
   readonly settings: CallSettings;
-  /** Number of the virtual user that it is for; 0 where many share it. */
+  /** Number of its virtual user; 0 for a shared connection. */
   readonly user: number;
-  /** It takes calls from now on. */
+  /** The connection accepts calls from now on. */
   opened(times: OpenTimes, now: number): void;
-  /** It is closed: every call that it carries ends so. */
+  /** The connection is closed; every call on it fails with this failure. */
   lost(failure: ConnectionFailure, now: number): void;
 }

@@ -1,12 +1,12 @@
-/** Whom to log in as. */
+/** User and password of a login. */
 
 interface Credentials {
-  /** "" where nobody was named. */
+  /** "" for no login. */
   readonly user: string;
   readonly password: string;
 }
 
-/** What the options say has its way over the address (scheme://user:password@host). */
+/** Options take precedence over the address (scheme://user:password@host). */
 export function credentialsOf(
   url: URL,
   { password, user }: { readonly user?: string; readonly password?: string },
@@ -17,7 +17,7 @@ export function credentialsOf(
   };
 }
 
-/** The option's, else the path of the address without its slash. */
+/** Returns the option, else the path of the address without its slash. */
 export function pathOf(url: URL, option: string | undefined): string {
   return option ?? decodeURIComponent(url.pathname.replace(/^\//, ""));
 }

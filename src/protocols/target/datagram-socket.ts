@@ -1,4 +1,4 @@
-/** A UDP socket to one server, for protocols of datagrams: opens it, times it, and hands on what comes. */
+/** A UDP socket to one server, for datagram protocols: opens it, times it, and passes on what arrives. */
 
 import dgram from "node:dgram";
 import { errorText } from "../../core/base/error-text.ts";
@@ -7,10 +7,10 @@ import { kindOfSocketError } from "../errors.ts";
 import type { ConnectionFailure, ConnectionHost, OpenTimes } from "./connection.ts";
 
 interface DatagramReader {
-  /** It can be sent from now on: nobody has been asked. */
+  /** Ready to send; the server has not been contacted. */
   datagramsOpen(times: OpenTimes, now: number): void;
   datagram(bytes: Buffer, now: number): void;
-  /** It is over; a server that is not there says so only after something was sent. */
+  /** The socket is closed. An absent server is noticed only after a datagram was sent. */
   datagramsEnded(failure: ConnectionFailure, now: number): void;
 }
 
@@ -30,7 +30,7 @@ export class DatagramSocket {
     });
     const connect = (): void => {
       if (this.#over) return;
-      // Connected: what others send does not arrive, and that nobody listens is heard.
+      // A connected socket drops datagrams of others, and reports that nothing listens.
       socket.connect(port, host, () => {
         const now = clock();
         const times = { connectMs: now - startedAt, tlsMs: -1, loginMs: -1 };
@@ -42,7 +42,7 @@ export class DatagramSocket {
     else socket.bind({ address: localAddress, exclusive: true }, connect);
   }
 
-  /** `sent` hears that the datagram was handed to the network; not after the end. */
+  /** `sent` is called when the datagram was handed to the network, unless the socket has closed. */
   send(bytes: Uint8Array, sent?: () => void): void {
     this.#socket.send(bytes, (error) => {
       if (error !== null && error !== undefined) this.#broke(error);

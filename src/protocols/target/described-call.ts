@@ -19,13 +19,13 @@ import { millisecondsOf, type Target } from "./target.ts";
 
 interface Description<Command, Value> {
   readonly command: Command;
-  /** What a step is called that was given no name; without what differs from call to call. */
+  /** Default name of its step, without the parts that vary. */
   readonly title: string;
   /** The command as people would write it; the title by default. */
   readonly shown?: string;
-  /** Of this call; the target's by default. */
+  /** Timeout of this call; the target's by default. */
   readonly timeout?: Duration | undefined;
-  /** What the value of its result is, of what the connection gave. */
+  /** Converts the value returned by the connection into that of the result. */
   decode(answer: unknown): Value;
 }
 
@@ -37,7 +37,7 @@ export class DescribedCall<Command, Value>
   readonly target: Target<Command>;
   readonly command: Command;
   readonly title: string;
-  /** Absent where nobody could be asked whether they listen: for datagrams, say. */
+  /** Absent where nothing can be checked before the run, such as datagrams. */
   readonly origin?: () => Origin;
   readonly #shown: string;
   readonly #timeoutMs: number | null;

@@ -1,7 +1,7 @@
 /**
- * A connection that the client of a driver keeps: it opens, performs and throws, we measure around it.
- * Databases get one call at a time, so that nothing waits inside the driver unseen; brokers carry many
- * (`callsPerConnectionMax`), and bytes belong to the call that ends next.
+ * A connection through the client of a driver: the driver connects, performs and throws, and this class measures around
+ * it. Databases get one call at a time, so that no call queues invisibly inside the driver; brokers carry many
+ * (`callsPerConnectionMax`), and bytes are charged to the next call that finishes.
  */
 
 import type { ConnectionOptions } from "node:tls";
@@ -17,23 +17,23 @@ import type {
   OpenTimes,
 } from "./connection.ts";
 
-/** Where a driver connects to, and how. */
+/** Address and options of a driver's connection. */
 export interface DriverAddress {
   readonly host: string;
   readonly port: number;
-  /** For TLS, where it is to be: asking notes what is not verified. */
+  /** TLS options, where TLS is used; calling this records disabled verification. */
   tls(): ConnectionOptions;
 }
 
-/** What is told of a connection while it opens and lives. */
+/** Events of a connection while it opens and afterwards. */
 export interface DriverEvents {
-  /** The way to the server is open; what follows is the login. */
+  /** The network connection is open; the login follows. */
   connected(): void;
-  /** It ended by itself. */
+  /** The connection closed by itself. */
   lost(error: unknown): void;
 }
 
-/** A complete answer that says no. */
+/** A complete response that reports an error. */
 export interface Refusal {
   readonly code: string;
   readonly text: string;
@@ -43,11 +43,11 @@ export interface Refusal {
 export interface Opening<Client> {
   /** Can be closed from now on. */
   readonly client: Client;
-  /** Ends when the first call can be performed. */
+  /** Resolves when the first call can be performed. */
   readonly ready: Promise<unknown>;
 }
 
-/** As `net.Socket` counts. */
+/** Byte counters, as in `net.Socket`. */
 export interface Traffic {
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -55,21 +55,24 @@ export interface Traffic {
 
 export interface Driver<Client, Command> {
   open(address: DriverAddress, events: DriverEvents): Opening<Client>;
-  /** `call` is this one's own, for who has to know it again in `forget`. */
+  /** `call` identifies the call for `forget`. */
   perform(client: Client, command: Command, call: object): Promise<unknown>;
-  /** Requests that it takes. */
+  /** Number of requests that the command sends. */
   requests(command: Command): number;
-  /** Null for what was thrown otherwise. */
+  /** Null for other errors. */
   refusal(error: unknown): Refusal | null;
-  /** The answer broke the rules. */
+  /** The response violated the protocol. */
   isMalformed(error: unknown): boolean;
-  /** What went through its sockets; null while it has none. */
+  /** Traffic of its sockets; null while it has none. */
   traffic(client: Client): Traffic | null;
-  /** The call was given up. True: its answer cannot be taken for another's. False ends the connection. */
+  /**
+   * The call was abandoned. Returns true when a late response cannot be mistaken for that of another call; false closes
+   * the connection.
+   */
   forget?(client: Client, call: object): boolean;
   /** A new iteration of its user begins. */
   reset?(client: Client): void;
-  /** At once, and without a word. */
+  /** Closes at once, without a goodbye. */
   close(client: Client): void;
 }
 
@@ -152,12 +155,12 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
     if (this.#client !== null) this.#driver.close(this.#client);
   }
 
-  /** False for a call that was given up, or whose connection is gone: it has been told. */
+  /** Returns false for a call that was abandoned, or whose connection is lost: it has been reported. */
   #ends(call: CarriedCall<Command>): boolean {
     return this.#calls.delete(call) && !this.#over;
   }
 
-  /** The moment of its end, for which its bytes are counted. */
+  /** Charges its bytes to the call, and returns the time of its end. */
   #countedAt(call: CarriedCall<Command>, client: Client): number {
     const now = clock();
     this.#bytesOf(call, client, now);
@@ -166,7 +169,7 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
 
   #failed(call: CarriedCall<Command>, client: Client, error: unknown): void {
     const refusal = this.#driver.refusal(error);
-    // What was given up has been told.
+    // An abandoned call has been reported.
     if (!this.#calls.has(call)) return;
     if (refusal === null) this.#lost(error);
     else if (this.#ends(call))
@@ -175,7 +178,7 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
 
   #bytesOf(call: CarriedCall<Command>, client: Client, now: number): void {
     const traffic = this.#driver.traffic(client);
-    // Once each: Node counts what a socket has written anew whenever it is asked.
+    // Read each counter once: Node recomputes the bytes written by a socket on every access.
     const read = traffic?.bytesRead ?? 0;
     const written = traffic?.bytesWritten ?? 0;
     call.wrote(written - this.#writtenBefore, 0, now);

@@ -1,4 +1,4 @@
-/** The sockets that the client of a driver has opened: their bytes together, and their end. */
+/** The sockets opened by a driver's client: their total traffic, and their end. */
 
 import type net from "node:net";
 import type { DriverEvents, Traffic } from "./driver-connection.ts";
@@ -10,7 +10,7 @@ export class DriverSockets implements Traffic {
   #connected = false;
   closed = false;
 
-  /** Without `events` its end is nobody's loss: what was asked over it fails by itself. */
+  /** Without `events` its close is not reported: requests over it fail by themselves. */
   add<Socket extends net.Socket>(socket: Socket, events?: DriverEvents): Socket {
     this.#open.add(socket);
     socket.once("connect", () => {
@@ -40,7 +40,7 @@ export class DriverSockets implements Traffic {
     return sum;
   }
 
-  /** Those that are opened later, too. */
+  /** Also destroys sockets that are opened later. */
   destroy(): void {
     this.closed = true;
     for (const socket of this.#open) socket.destroy();

@@ -1,6 +1,6 @@
 /**
- * Packages that a protocol needs and hyperscale does not bring along: found where the workflow lies, else
- * where hyperscale is installed. Absent means a sentence with the line to type, before the run.
+ * Packages that a protocol needs and hyperscale does not bundle: resolved beside the workflow, else beside hyperscale.
+ * When one is missing, an error before the run shows the command that installs it.
  */
 
 import { createRequire } from "node:module";
@@ -20,21 +20,21 @@ export async function loadDriver<Module>(packageName: string, forWhat: string): 
   );
 }
 
-/** A package that is loaded once, before the run; what has its calls carried finds it there. */
+/** A package that is loaded once, before the run. */
 export class OptionalPackage<Module> {
   readonly #name: string;
   readonly #forWhat: string;
   #loading: Promise<Module> | null = null;
   #module: Module | null = null;
 
-  /** `name` may lead to a part of the package: "nodemailer/lib/mail-composer". */
+  /** `name` may be a path inside the package: "nodemailer/lib/mail-composer". */
   constructor(name: string, forWhat: string) {
     this.#name = name;
     this.#forWhat = forWhat;
   }
 
   async load(): Promise<void> {
-    // Loaders differ in what they make of an old module that says it was a new one.
+    // Loaders differ in how they treat a CommonJS module that is marked as an ES module.
     this.#loading ??= loadDriver<Module & { readonly default?: Module }>(
       this.#name,
       this.#forWhat,

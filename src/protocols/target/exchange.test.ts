@@ -1,4 +1,4 @@
-/** Answers that wait for their part of the turn: each call ends once, and as its answer says. */
+/** Responses that wait for their phase of the turn: each call finishes once, with the outcome of its response. */
 
 import net from "node:net";
 import { describe, expect, it } from "vitest";
@@ -17,13 +17,13 @@ const PROTOCOL: TargetProtocol = {
   optionNames: [],
 };
 
-/** One call on a connection, which opens and answers as it likes. */
+/** One call on a connection, which opens and answers as scripted. */
 function called(connect: Connect, port = 1) {
   const target = new Target(PROTOCOL, `test://127.0.0.1:${port}`, {}, connect);
   return new DescribedCall(target, { command: "ask", title: "ask", decode: String });
 }
 
-/** Opens at once, and does with a call what it is told. */
+/** Opens at once, and handles a call with `send`. */
 function connection(host: ConnectionHost, now: number, send: Connection<string>["send"]) {
   queueMicrotask(() => host.opened({ connectMs: 0, tlsMs: -1, loginMs: -1 }, now));
   return { send, destroy: () => undefined };
@@ -33,7 +33,7 @@ function loopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The first answers of a turn, which the others follow. */
+/** The first responses of a turn, which the others follow. */
 async function readingTurn(): Promise<void> {
   while (!turn.reading) {
     await loopTurn();
@@ -41,8 +41,8 @@ async function readingTurn(): Promise<void> {
   }
 }
 
-describe("a call whose answer waits for its part of the turn", () => {
-  it("ends with it, though the connection is lost behind it", async () => {
+describe("a call whose response waits for its phase of the turn", () => {
+  it("succeeds even if the connection is lost afterwards", async () => {
     const ask = called((host, opened) =>
       connection(host, opened, (call, now) => {
         setImmediate(() => {
@@ -58,7 +58,7 @@ describe("a call whose answer waits for its part of the turn", () => {
     expect(result.value).toBe("yes");
   });
 
-  it("ends untold when its user is gone before", async () => {
+  it("is not reported when its user stops first", async () => {
     const session = new TestSession();
     let ended = 0;
     const ask = called((host, opened) =>
@@ -79,7 +79,7 @@ describe("a call whose answer waits for its part of the turn", () => {
   });
 });
 
-/** Says in one turn what it has to say in pieces. */
+/** Sends its message in several pieces within one turn. */
 class Speaker implements Connection<string> {
   readonly #host: ConnectionHost;
   readonly #socket: StreamSocket;
@@ -118,7 +118,7 @@ class Speaker implements Connection<string> {
 }
 
 describe("pieces that are written in one turn", () => {
-  it("go out as one, in their order", async () => {
+  it("are combined, in order", async () => {
     const server = net.createServer((socket) => {
       socket.on("data", (piece) => socket.end(`heard ${piece}`));
       socket.on("error", () => undefined);

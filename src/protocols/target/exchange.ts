@@ -1,6 +1,6 @@
 /**
- * One call to a target on the way: whatever happens ends in one result, never in an error that is
- * thrown. (PROTO-1) A bound call is used again, so a loop of calls allocates little.
+ * One call to a target in flight: every outcome becomes a result, never a thrown error. (PROTO-1) A bound call is
+ * reused, so a loop of calls allocates little.
  */
 
 import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
@@ -11,19 +11,19 @@ import type { TraceContext } from "../trace-context.ts";
 import type { ConnectionFailure } from "./connection.ts";
 import type { ConnectionPool, HeldConnection, PooledCall } from "./pool.ts";
 
-/** How a call ended, apart from its times. */
+/** Outcome of a call, apart from its times. */
 export interface Answer {
-  /** For people; null when it succeeded. */
+  /** Human-readable; null when it succeeded. */
   readonly error: string | null;
-  /** The protocol's own name for what went wrong; "" where it has none. */
+  /** The protocol's own name of the error; "" where it has none. */
   readonly errorCode: string;
-  /** What came, as the connection gave it. */
+  /** Value of the response, as returned by the connection. */
   readonly value: unknown;
   /** Part of `connectMs`; negative when an open connection was used. */
   readonly loginMs: number;
 }
 
-/** What is called, and what becomes of its answer. */
+/** Command of a call, and how to decode its response. */
 export interface Described<Command> {
   readonly command: Command;
   readonly title: string;
@@ -52,7 +52,7 @@ export class Exchange<Command>
   readonly #sink: CallSink;
   #timeouts: CallTimeouts | null = null;
   #starting = false;
-  /** Its answer is there, and waits for its part of the turn. */
+  /** The response has arrived, and waits for its phase of the turn. */
   #isAnswered = false;
 
   constructor(
@@ -68,7 +68,7 @@ export class Exchange<Command>
     this.measure = new MeasuredCall(this, { callFinished: (_, result) => this.#tell(result) });
   }
 
-  /** The next start performs this one. */
+  /** Sets the call that the next start performs. */
   aim(described: Described<Command>): void {
     if (described === this.#described) return;
     this.#described = described;
@@ -96,7 +96,7 @@ export class Exchange<Command>
   }
 
   start(now: number): void {
-    // What goes on after its virtual user has ended makes no more load.
+    // A call that continues after its virtual user has stopped generates no more load.
     if (this.user.closed) return;
     const { pool } = this.user;
     this.value = null;
@@ -155,7 +155,7 @@ export class Exchange<Command>
   }
 
   failed({ code = "", kind, text }: ConnectionFailure, now: number): void {
-    // The connection broke behind its answer.
+    // The connection failed after the response.
     if (this.#isAnswered) return;
     this.errorCode = code;
     this.measure.fail(kind, withCode(code, text), now);
@@ -178,8 +178,8 @@ export class Exchange<Command>
   }
 
   /**
-   * Told at once, a body that calls again and again what is answered at once would hold up everything
-   * else; so what ends while it is being started is told in a turn of its own.
+   * Reports the result. Calls that finish while they are being started are reported in a separate turn: a loop of calls
+   * that are answered at once would block the event loop otherwise.
    */
   #tell(result: CallResult | undefined): void {
     if (this.#starting) setImmediate(() => this.#sink.callFinished(this.measure, result));
@@ -187,7 +187,7 @@ export class Exchange<Command>
   }
 }
 
-/** Samples of the report have the text alone: the code has to stand in it. */
+/** Samples in the report show the text only, so the code must be part of it. */
 function withCode(code: string, text: string): string {
   return code === "" || text.includes(code) ? text : `${code}: ${text}`;
 }

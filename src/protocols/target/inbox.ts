@@ -1,6 +1,6 @@
 /**
- * Messages that a server sends on its own, and calls that wait for them. What nobody waits for is kept
- * for the next who does; beyond the bounds the oldest are dropped and counted.
+ * Messages that a server pushes, and calls that wait for them. Unread messages are kept for the next receiver; beyond
+ * the limits the oldest are dropped and counted.
  */
 
 import type { CarriedCall } from "./connection.ts";
@@ -9,14 +9,14 @@ const MESSAGES_MAX = 1_024;
 const BYTES_MAX = 16 * 1024 * 1024;
 
 interface Waiting<Message> {
-  /** By which it is forgotten. */
+  /** Identifies the waiting call for `forget`. */
   readonly key: object;
   readonly matches: (message: Message) => boolean;
   take(message: Message, bytes: number, now: number): void;
 }
 
 export class Inbox<Message extends { readonly data: Uint8Array }> {
-  /** Messages that were thrown away because nobody received them in time. */
+  /** Messages that were dropped because they were not received in time. */
   dropped = 0;
   readonly #messages: Message[] = [];
   #bytes = 0;
@@ -37,7 +37,7 @@ export class Inbox<Message extends { readonly data: Uint8Array }> {
     }
   }
 
-  /** The oldest that matches ends the call at once, else the next to come. */
+  /** Finishes the call with the oldest unread message that matches, else with the next to arrive. */
   receive(call: CarriedCall<unknown>, matches: (message: Message) => boolean, now: number): void {
     const message = this.#taken(matches);
     if (message !== undefined) {
@@ -51,7 +51,7 @@ export class Inbox<Message extends { readonly data: Uint8Array }> {
     this.#waiting.push({ key: call, matches, take });
   }
 
-  /** The same for drivers; a promise that is forgotten never ends. */
+  /** The same for drivers; a forgotten promise never settles. */
   next(key: object, matches: (message: Message) => boolean): Promise<Message> {
     const message = this.#taken(matches);
     if (message !== undefined) return Promise.resolve(message);
@@ -65,14 +65,14 @@ export class Inbox<Message extends { readonly data: Uint8Array }> {
     return message;
   }
 
-  /** True when it waited here. */
+  /** Returns true when it was waiting here. */
   forget(key: object): boolean {
     const at = this.#waiting.findIndex((waiting) => waiting.key === key);
     if (at >= 0) this.#waiting.splice(at, 1);
     return at >= 0;
   }
 
-  /** Drops what matches: nobody will ask for it any more. */
+  /** Drops matching messages that can no longer be received. */
   drop(matches: (message: Message) => boolean): void {
     for (let at = this.#messages.length - 1; at >= 0; at--) {
       const message = this.#messages[at];

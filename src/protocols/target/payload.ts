@@ -1,4 +1,4 @@
-/** Texts and bytes go out as they are, everything else as JSON. */
+/** Text and bytes are sent unchanged, everything else as JSON. */
 export type Payload = string | Uint8Array | object | number | boolean | null;
 
 export function payloadBytes(payload: Payload): Uint8Array {

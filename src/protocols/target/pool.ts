@@ -1,8 +1,7 @@
 /**
- * Connections to one target: of one virtual user, or shared by all users of a core, kept from iteration
- * to iteration. (PROTO-2) A call takes one
- * that has room, opens another while it may, and else waits; how long it waited is part of its
- * `connectMs`, so that nobody takes it for the server's time.
+ * Connections to one target: of one virtual user, or shared by all users of a core, kept between iterations. (PROTO-2)
+ * A call uses one with free capacity, opens another below the limit, or waits. The wait is part of its `connectMs`, so
+ * that it is not attributed to the server.
  */
 
 import { clock, type MeasuredCall } from "../call.ts";
@@ -17,12 +16,12 @@ import type {
   OpenTimes,
 } from "./connection.ts";
 
-/** Calls that wait for a connection of one pool; more fail for want of resources. */
+/** Calls that may wait for a connection of one pool; further ones fail with kind "resources". */
 const WAITING_CALLS_MAX = 65_536;
 
 export interface PoolTarget<Command> {
   readonly origin: Origin;
-  /** Calls that one connection carries at once. */
+  /** Concurrent calls on one connection. */
   readonly callsPerConnectionMax: number;
   connect(host: ConnectionHost, now: number): Connection<Command>;
 }
@@ -30,9 +29,9 @@ export interface PoolTarget<Command> {
 /** A call as its pool sees it. */
 export interface PooledCall<Command> extends CarriedCall<Command> {
   readonly measure: MeasuredCall;
-  /** Whose call it is. */
+  /** Owner of the call. */
   readonly user: object;
-  /** Where it is carried; null while it waits, and when it has ended. */
+  /** Connection that carries it; null while it waits, and when it has finished. */
   held: HeldConnection<Command> | null;
   /** Negative when an open connection was used. */
   loginMs: number;
@@ -50,7 +49,7 @@ export class ConnectionPool<Command> {
   readonly user: number;
   readonly #connectionsMax: number;
   readonly #held = new Set<HeldConnection<Command>>();
-  /** Those with room for another call. */
+  /** Connections with free capacity. */
   readonly #ready: HeldConnection<Command>[] = [];
   readonly #waiting: PooledCall<Command>[] = [];
 
@@ -77,20 +76,20 @@ export class ConnectionPool<Command> {
     }
     if (this.#waiting.length >= WAITING_CALLS_MAX) {
       const text = `${WAITING_CALLS_MAX} calls wait for a connection`;
-      // In a turn of its own: a loop of calls that fail at once must not hold up everything else.
+      // In a separate turn, so that a loop of calls that fail at once does not block the event loop.
       setImmediate(() => call.failed({ kind: "resources", text }, clock()));
       return;
     }
     this.#waiting.push(call);
   }
 
-  /** A call that waits for a connection has given up. */
+  /** Removes an abandoned call that waits for a connection. */
   withdraw(call: PooledCall<Command>): void {
     const at = this.#waiting.indexOf(call);
     if (at >= 0) this.#waiting.splice(at, 1);
   }
 
-  /** A connection that was full has room again. */
+  /** A full connection has capacity again. */
   hasRoom(held: HeldConnection<Command>): void {
     this.#ready.push(held);
     this.#serveWaiting();
@@ -112,7 +111,7 @@ export class ConnectionPool<Command> {
     for (const held of this.#held) held.reset();
   }
 
-  /** Cuts off, untold, what is under way for whom `leaves` names. */
+  /** Cancels the calls for which `leaves` returns true, without reporting them. */
   cut(leaves: (call: PooledCall<Command>) => boolean): void {
     for (const call of this.#waiting.filter(leaves)) {
       this.withdraw(call);
@@ -165,7 +164,7 @@ export class HeldConnection<Command> implements ConnectionHost {
     this.carried.push(call);
     if (this.open) {
       const { measure } = call;
-      // It waited for this connection, which another call had.
+      // The call waited for this connection, which another one used.
       if (now > measure.startedAt) measure.opened(now - measure.startedAt, -1);
       this.#connection?.send(call, now);
       return;
@@ -188,7 +187,7 @@ export class HeldConnection<Command> implements ConnectionHost {
     for (const call of [...this.carried]) this.#connection?.send(call, now);
   }
 
-  /** The first call had it opened, the others waited for that. */
+  /** The first call opened the connection, the others waited for it. */
   #measureOpening({ connectMs, loginMs, tlsMs }: OpenTimes, now: number): void {
     this.carried.forEach((call, at) => {
       const { measure } = call;
@@ -207,7 +206,7 @@ export class HeldConnection<Command> implements ConnectionHost {
     for (const call of carried) call.failed(failure, now);
   }
 
-  /** A call has ended, told by itself; the connection is there for the next one. */
+  /** A call has finished and reported itself; the connection is available for the next one. */
   left(call: PooledCall<Command>): void {
     const wasFull = this.full;
     this.#remove(call);
@@ -216,7 +215,7 @@ export class HeldConnection<Command> implements ConnectionHost {
     else if (wasFull && !this.closed) this.#pool.hasRoom(this);
   }
 
-  /** A call gives up before its end. */
+  /** A call is abandoned before its end. */
   abandon(call: PooledCall<Command>): void {
     if (this.open && this.#connection?.forget?.(call) === true) {
       call.held = null;
@@ -231,7 +230,7 @@ export class HeldConnection<Command> implements ConnectionHost {
   #remove(call: PooledCall<Command>): void {
     const { carried } = this;
     const at = carried.lastIndexOf(call);
-    // Nearly always the only one, which costs no list of what was taken out.
+    // Nearly always the last one; `pop` avoids the array that `splice` allocates.
     if (at === carried.length - 1) carried.pop();
     else if (at >= 0) carried.splice(at, 1);
   }

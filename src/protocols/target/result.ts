@@ -1,4 +1,4 @@
-/** The measured end of a call to a target. */
+/** Measured result of a call to a target. */
 
 import { contentAsked } from "../failed-content.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
@@ -6,9 +6,9 @@ import type { Answer } from "./exchange.ts";
 
 export class TargetResult<Value> extends CallResult {
   override readonly protocol: string;
-  /** The protocol's own name for what went wrong, such as WRONGTYPE; "" where it has none. */
+  /** The protocol's own name of the error, such as WRONGTYPE; "" where it has none. */
   readonly errorCode: string;
-  /** What it took to be let in on a new connection, part of `connectMs`; negative on an open one. */
+  /** Time of the login on a new connection, part of `connectMs`; negative on an open one. */
   readonly loginMs: number;
   readonly #answer: unknown;
   readonly #decode: (answer: unknown) => Value;
@@ -27,14 +27,14 @@ export class TargetResult<Value> extends CallResult {
     this.#decode = decode;
   }
 
-  /** In a flow, asking a failed call for it ends the iteration because of that call. */
+  /** In a flow, accessing it on a failed call ends the iteration because of that call. */
   get value(): Value {
     contentAsked(this);
     if (this.errorKind !== null) throw new Error(this.error ?? "the call failed");
     return this.#decode(this.#answer);
   }
 
-  /** The value as text, for people. */
+  /** The value as human-readable text. */
   text(): string {
     const { value } = this;
     if (typeof value === "string") return value;

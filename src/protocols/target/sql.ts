@@ -1,4 +1,4 @@
-/** What the protocols of SQL databases share: statements and transactions as calls, and how they run. */
+/** Shared parts of the SQL protocols: statements and transactions as calls, and how they run. */
 
 import { DescribedCall } from "./described-call.ts";
 import type { Target } from "./target.ts";
@@ -10,7 +10,7 @@ export interface SqlStatement {
 
 export interface SqlCommand<Statement extends SqlStatement> {
   readonly statements: readonly Statement[];
-  /** All of them or none. */
+  /** All or nothing. */
   readonly transaction: boolean;
 }
 
@@ -19,7 +19,7 @@ type SqlCall<Statement extends SqlStatement, Value> = DescribedCall<SqlCommand<S
 const STATEMENTS_MAX = 1_000;
 const TITLE_WORDS = 3;
 
-/** The result of one statement; its first words are the title by default. */
+/** One statement; its first words are the title by default. */
 export function statementCall<Statement extends SqlStatement, Result>(
   target: Target<SqlCommand<Statement>>,
   statement: Statement,
@@ -33,7 +33,7 @@ export function statementCall<Statement extends SqlStatement, Result>(
   });
 }
 
-/** The results of several statements, in one measured call from the beginning to COMMIT. */
+/** Several statements in one measured call from BEGIN to COMMIT. */
 export function transactionCall<Statement extends SqlStatement, Result>(
   target: Target<SqlCommand<Statement>>,
   calls: readonly SqlCall<Statement, Result>[],
@@ -63,13 +63,13 @@ export function pingCall<Statement extends SqlStatement>(
   });
 }
 
-/** How one connection runs what it is told. */
+/** Runs commands on one connection. */
 interface SqlSession<Statement, Result> {
   run(statement: Statement): Promise<Result>;
   begin(): Promise<unknown>;
   commit(): Promise<unknown>;
   rollback(): Promise<unknown>;
-  /** The server answered, and said no: it waits for the end of the transaction. */
+  /** The server reported an error and waits for the end of the transaction. */
   refused(error: unknown): boolean;
 }
 
@@ -91,18 +91,18 @@ export async function runStatements<Statement extends SqlStatement, Result>(
   return results;
 }
 
-/** Those that go out for it. */
+/** Number of statements sent. */
 export function statementsSent({ statements, transaction }: SqlCommand<SqlStatement>): number {
   return statements.length + (transaction ? 2 : 0);
 }
 
-/** `example` is one as it should be written. */
+/** `example` shows a valid statement. */
 export function checkedText(text: unknown, example: string): string {
   if (typeof text === "string" && text.trim() !== "") return text;
   throw new TypeError(`a statement is a text: ${example}`);
 }
 
-/** "select * from": without what differs from call to call. */
+/** "select * from": without the parts that vary. */
 function titleOf(text: string): string {
   return text.trim().split(/\s+/, TITLE_WORDS).join(" ").toLowerCase();
 }

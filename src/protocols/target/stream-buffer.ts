@@ -1,22 +1,21 @@
 /**
- * Messages out of a stream of bytes: what does not make a whole message yet is kept for the next read.
- * A parser that says how much it is missing is not asked again before that is there, so that a long
- * message costs its length once.
+ * Extracts messages from a byte stream: an incomplete message is kept for the next read. When a parser knows the
+ * missing length, it is called again only once that is available, so that a long message costs its length once.
  */
 
-/** Of what is kept between reads at first; it grows with what comes, never with what is promised. */
+/** Initial capacity between reads; it grows with received bytes, never with announced ones. */
 const KEPT_BYTES = 1_024;
 
 export interface StreamParser {
   /**
-   * Reads one message from `buffer` between `from` and `end`, valid only now. Gives where it ends; `from`
-   * when it is not whole; -1 when it breaks the rules.
+   * Parses one message from `buffer` between `from` and `end`, valid only now. Returns its end; `from` when it is
+   * incomplete; -1 when it is malformed.
    */
   parse(buffer: Buffer, from: number, end: number): number;
 }
 
 export class StreamBuffer {
-  /** Bytes of the message at the front, where its parser knows. */
+  /** Length of the first message, where its parser knows it. */
   wanted = 0;
   readonly #parser: StreamParser;
   #kept = Buffer.alloc(0);
@@ -26,17 +25,17 @@ export class StreamBuffer {
     this.#parser = parser;
   }
 
-  /** A message has begun and is not whole. */
+  /** A message is partially received. */
   get begun(): boolean {
     return this.#keptLength > 0;
   }
 
-  /** Bytes that wait for the rest of their message. */
+  /** Bytes of an incomplete message. */
   get length(): number {
     return this.#keptLength;
   }
 
-  /** False when the rules were broken: nothing more may be read. */
+  /** Returns false on malformed input, after which nothing more may be read. */
   feed(buffer: Buffer, end: number): boolean {
     if (this.#keptLength === 0) {
       const at = this.#run(buffer, end);

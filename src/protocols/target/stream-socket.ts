@@ -1,7 +1,7 @@
 /**
- * A TCP or TLS connection for protocols with a reader of their own: opens it, times it, and hands on
- * what comes. All of a core share one read buffer: Node fills it, calls back, and whoever reads is done
- * with it, or has copied the rest, when the callback returns.
+ * A TCP or TLS connection for protocols with their own parser: opens it, times it, and passes on what arrives. All of a
+ * core share one read buffer: Node fills it and calls back, and the reader must have consumed or copied it when the
+ * callback returns.
  */
 
 import type net from "node:net";
@@ -17,11 +17,11 @@ const READ_BUFFER_BYTES = 64 * 1024;
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 
 interface StreamReader {
-  /** Connected, and for TLS secured. */
+  /** Connected and, for TLS, secured. */
   streamOpen(now: number): void;
-  /** Bytes that came: `buffer` from 0 up to `end`, valid only now. */
+  /** Received bytes: `buffer` from 0 up to `end`, valid only now. */
   streamBytes(buffer: Buffer, end: number, now: number): void;
-  /** It is over: an error, or the server closed it. Told once, not after `destroy`. */
+  /** The stream failed or the server closed it. Called once, and not after `destroy`. */
   streamEnded(failure: ConnectionFailure, now: number): void;
 }
 
@@ -35,18 +35,18 @@ export class StreamSocket {
   #secure: boolean;
   readonly #startedAt: number;
   #connectedAt = 0;
-  /** When TLS began: at once, unless it was asked for later. */
+  /** When TLS began: at once, unless it was requested later. */
   #tlsFrom = 0;
   #openAt = 0;
   #over = false;
-  /** End when their bytes have been handed to the network, in this order. */
+  /** Calls that finish when their bytes were handed to the network, in this order. */
   readonly #delivered: Delivered[] = [];
-  /** One for all: a function for each call would cost as much as all else of it here. */
+  /** One for all: a function per call would cost as much as the rest of this class. */
   readonly #handedOver = (error?: Error | null): void => {
     if (!this.#over && !error) this.#delivered.shift()?.answered(null, clock());
   };
 
-  /** `alpn` is what to agree on over TLS. */
+  /** `alpn` is the protocol to negotiate over TLS. */
   constructor(host: ConnectionHost, reader: StreamReader, now: number, alpn?: string) {
     const { origin, settings, user } = host;
     this.#host = host;
@@ -82,8 +82,8 @@ export class StreamSocket {
   }
 
   /**
-   * Goes on over TLS, which protocols ask for after a word in plain; `streamOpen` is told again. Such
-   * a socket cannot share the read buffer: Node allots one for each read.
+   * Upgrades to TLS after a plain-text exchange; `streamOpen` is called again. Such a socket cannot share the read
+   * buffer: Node allocates one for each read.
    */
   secure(): void {
     const { origin, settings, user } = this.#host;
@@ -101,7 +101,7 @@ export class StreamSocket {
     this.#hearEnd(socket);
   }
 
-  /** What opening took until now; the rest, after TLS, was the login. */
+  /** Times of opening until now; the part after TLS was the login. */
   times(now: number): OpenTimes {
     return {
       connectMs: this.#connectedAt - this.#startedAt,
@@ -115,7 +115,7 @@ export class StreamSocket {
     return this.#socket.writableLength + this.#writes.heldBytes;
   }
 
-  /** `written` hears that the bytes were handed to the network; not after the end. */
+  /** `written` is called when the bytes were handed to the network, unless the stream has ended. */
   write(bytes: Uint8Array, written?: () => void): void {
     if (written === undefined) this.#writes.write(bytes);
     else
@@ -124,7 +124,7 @@ export class StreamSocket {
       });
   }
 
-  /** The call ends when its bytes have been handed to the network. */
+  /** The call finishes when its bytes were handed to the network. */
   deliver(bytes: Uint8Array, call: Delivered): void {
     this.#delivered.push(call);
     this.#writes.write(bytes, this.#handedOver);

@@ -1,7 +1,6 @@
 /**
- * A server that calls go to: its address, how connections to it are made, and the protocol that
- * carries them. It has no user and sends nothing; a protocol's own target wraps one and describes
- * calls with it, which steps perform.
+ * A server that calls are sent to: its address, its connection options, and the protocol that carries them. It has no
+ * user and sends nothing; a protocol's own target wraps one and describes calls with it, which steps perform.
  */
 
 import { type Duration, parseDuration } from "../../core/base/duration.ts";
@@ -27,34 +26,34 @@ import type { Connection, ConnectionHost } from "./connection.ts";
 import type { CallingUser } from "./exchange.ts";
 import { ConnectionPool, type PoolTarget } from "./pool.ts";
 
-/** Targets of one file; one that is made in a loop would keep its connections for ever. */
+/** Targets of one file; one that is made in a loop would keep its connections forever. */
 const TARGETS_MAX = 1_000;
 
-/** Options that every target takes. */
+/** Options of every target. */
 export interface TargetOptions extends Omit<ConnectionOptions, "proxy"> {
-  /** For each call; the workflow's `timeout` by default. */
+  /** Timeout of each call; the workflow's `timeout` by default. */
   readonly timeout?: Duration;
 }
 
 interface Scheme {
   readonly port: number;
-  /** TLS. */
+  /** Uses TLS. */
   readonly secure: boolean;
 }
 
-/** What a protocol is to its targets. */
+/** A protocol, as its targets use it. */
 export interface TargetProtocol {
-  /** As results and steps call it. */
+  /** Name in results and steps. */
   readonly name: string;
   /** By the scheme of an address, without its colon. */
   readonly schemes: Readonly<Record<string, Scheme>>;
-  /** Names of the options of its own. */
+  /** Names of its own options. */
   readonly optionNames: readonly string[];
-  /** Calls that one connection carries at once; 1 by default. */
+  /** Concurrent calls on one connection; 1 by default. */
   readonly callsPerConnectionMax?: number;
-  /** False where asking whether somebody listens there makes no sense: UDP, say. */
+  /** False where a preflight check makes no sense, as for UDP. */
   readonly listens?: boolean;
-  /** Before the run: loads what is needed. Throws a sentence when it is not there. */
+  /** Loads required packages before the run. Throws a readable message when one is missing. */
   load?(): Promise<void>;
 }
 
@@ -105,18 +104,18 @@ export class Target<Command> implements PoolTarget<Command> {
     const connection = Object.entries(options).filter(([key]) =>
       CONNECTION_OPTION_NAMES.includes(key),
     );
-    // Proxies for HTTP have no business with other protocols.
+    // HTTP proxies do not apply to other protocols.
     const route = routeOf({ ...Object.fromEntries(connection), proxy: false });
     this.origin = originOf(endpoint, route);
     this.#users = {
       name: `${name} ${made}`,
       create: (session) => new TargetUser(this, session),
     };
-    // Hosts of targets at the top of a file are looked up before the first call.
+    // Hosts of targets at the top of a file are resolved before the first call.
     if (workflowFolder() === null) prepareBeforeLoop({ prepare: () => this.#prepareEarly() });
   }
 
-  /** Who is not found there fails the calls that need it, not what else the file runs. */
+  /** A failed lookup fails the calls that need the host, not the rest of the file. */
   async #prepareEarly(): Promise<void> {
     await this.protocol.load?.();
     await this.origin.prepare().catch(() => undefined);
@@ -139,7 +138,7 @@ export class Target<Command> implements PoolTarget<Command> {
     return session.state(this.#users);
   }
 
-  /** All users of a core have these connections together. */
+  /** Connections shared by all users of a core. */
   sharedPool(settings: CallSettings): ConnectionPool<Command> {
     let pool = this.#shared.get(settings);
     if (pool === undefined) {
@@ -151,7 +150,7 @@ export class Target<Command> implements PoolTarget<Command> {
   }
 }
 
-/** One virtual user's side of a target. */
+/** State of one virtual user for a target. */
 class TargetUser<Command> implements CallingUser<Command>, SessionState {
   closed = false;
   readonly pool: ConnectionPool<Command>;
@@ -193,7 +192,7 @@ function schemeOf({ name, schemes }: TargetProtocol, address: unknown): string {
   );
 }
 
-/** Options of a name that nobody knows would be ignored: they are refused. */
+/** Rejects unknown options, which would be ignored otherwise. */
 export function checkNames(where: string, options: object, known: readonly string[]): void {
   const stray = Object.keys(options).find((name) => !known.includes(name));
   if (stray !== undefined)
