@@ -1,14 +1,14 @@
-/** Where the answer to a request over plain TCP ends, and its bytes. */
+/** Finds the end of a response over plain TCP, and extracts its bytes. */
 
-/** How an answer is told from the next. */
+/** How the end of a response is recognised. */
 export type TcpAnswer =
-  /** It ends with these bytes, which are part of it. */
+  /** Ends with these bytes, which are part of it. */
   | { readonly until: string | Uint8Array }
-  /** It has so many bytes. */
+  /** Has this many bytes. */
   | { readonly bytes: number }
-  /** It begins with its length, a big-endian number of so many bytes. */
+  /** Begins with its length, a big-endian number of this many bytes. */
   | { readonly prefix: 1 | 2 | 4 }
-  /** It ends with the connection. */
+  /** Ends with the connection. */
   | "close";
 
 export type TcpFraming =
@@ -33,7 +33,7 @@ export function framingOf(answer: TcpAnswer): TcpFraming {
   throw new TypeError(`answer says where it ends: ${WAYS}`);
 }
 
-/** Length of the answer at the front of the bytes; `wanted` where it is known and not there yet. */
+/** Length of the response at the start of the bytes; `wanted` when it is known but incomplete. */
 export function answerLength(
   framing: TcpFraming,
   buffer: Buffer,

@@ -1,4 +1,4 @@
-/** One TCP connection of a virtual user: it sends bytes, and may wait for an answer, one call at a time. */
+/** One TCP connection of a virtual user: it sends bytes, and may wait for a response, one call at a time. */
 
 import { clock } from "../call.ts";
 import type {
@@ -21,7 +21,7 @@ export class TcpConnection implements Connection<TcpCommand> {
   readonly #socket: StreamSocket;
   readonly #buffer = new StreamBuffer(this);
   #call: CarriedCall<TcpCommand> | null = null;
-  /** Of an answer that ends with the connection. */
+  /** Pieces of a response that ends with the connection. */
   #pieces: Buffer[] = [];
   #piecesLength = 0;
   #problem = "";
@@ -63,7 +63,7 @@ export class TcpConnection implements Connection<TcpCommand> {
       this.#pieces.push(Buffer.from(buffer.subarray(0, end)));
   }
 
-  /** An answer that is not whole yet may not grow for ever. */
+  /** Limits the length of an incomplete response. */
   #checkLength(length: number): boolean {
     const { bodyBytesMax } = this.#host.settings;
     if (length <= bodyBytesMax) return true;

@@ -6,7 +6,7 @@ import { TcpTarget } from "./target.ts";
 
 describeContract({
   name: "tcp",
-  // Redis takes commands as lines, too: a server that answers lines with lines.
+  // Redis accepts commands as lines, too: a server that answers lines with lines.
   calls: (port) => {
     const target = new TcpTarget(`tcp://127.0.0.1:${port}`);
     const success = target.request("PING\r\n", { answer: { until: "\r\n" } });
@@ -28,7 +28,7 @@ describeContract({
     mute: null,
     resets: true,
     half: Buffer.from("+PON"),
-    // One answer is what was asked for; more is rubbish, but that ends only the connection.
+    // Bytes after the response are malformed, but only close the connection.
     rubbish: [],
     oversize: Buffer.alloc(70_000, "x"),
   },

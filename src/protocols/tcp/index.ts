@@ -1,4 +1,4 @@
-/** TCP and TLS: its door, `import { tcp } from "hyperscalejs/tcp"`. */
+/** Entry point of TCP and TLS: `import { tcp } from "hyperscalejs/tcp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -19,7 +19,7 @@ declare module "../protocol.ts" {
 }
 
 export const tcp = {
-  /** Whoever listens there: `tcp.target("tcp://line.test:7")`; tcps: over TLS. */
+  /** Any TCP server: `tcp.target("tcp://line.test:7")`; tcps: over TLS. */
   target: (address: string, options?: TargetOptions): TcpTarget => new TcpTarget(address, options),
 };
 
@@ -28,7 +28,7 @@ registerProtocol({
   client: (session) => new TargetClient<TcpCommand>(session),
   ping: {
     schemes: Object.keys(TCP.schemes),
-    // Nothing is known of what is spoken there: that somebody takes the connection has to do.
+    // The protocol of the server is unknown, so an accepted connection has to suffice.
     call: (address, options) => new TcpTarget(address, options).send(""),
   },
 });

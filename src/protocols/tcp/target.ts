@@ -1,5 +1,5 @@
 /**
- * Whoever speaks over plain TCP or TLS, as users write it.
+ * \n A server that speaks over plain TCP or TLS, as users write it.
  *
  *   const line = tcp.target("tcp://line.test:7");
  *   const echo = await step("echo", line.request("hello\n", { answer: { until: "\n" } }));
@@ -14,7 +14,7 @@ import { framingOf, type TcpAnswer, type TcpFraming } from "./answer.ts";
 import { type TcpCommand, TcpConnection } from "./connection.ts";
 
 export interface TcpRequestOptions {
-  /** Where the answer ends. */
+  /** How the end of the response is recognised. */
   readonly answer: TcpAnswer;
   readonly timeout?: Duration;
 }
@@ -36,14 +36,14 @@ export class TcpTarget {
     this.#target = new Target(TCP, address, options, (host, now) => new TcpConnection(host, now));
   }
 
-  /** Sends bytes and waits for the answer. */
+  /** Sends bytes and waits for the response. */
   request(payload: Payload, options: TcpRequestOptions): TcpCall<Buffer> {
     checkNames("request", options ?? {}, ["answer", "timeout"]);
     const framing = framingOf(options?.answer);
     return this.#call("request", payload, framing, (value) => value as Buffer, options.timeout);
   }
 
-  /** Sends bytes; ends when they were handed to the network. */
+  /** Sends bytes; finishes when they were handed to the network. */
   send(payload: Payload): TcpCall<null> {
     return this.#call("send", payload, { kind: "none" }, () => null);
   }

@@ -1,4 +1,4 @@
-/** What is TCP's own: where answers end. */
+/** Tests specific to TCP: the end of responses. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { listenTcp, type ScriptedServer } from "../testing/scripted-server.ts";
@@ -6,7 +6,7 @@ import { runner, TestSession } from "../testing/session.ts";
 import { type TcpAnswer, type TcpCall, type TcpResponse, tcp } from "./index.ts";
 
 let server: ScriptedServer;
-/** Says again, byte by byte, what it hears; "bye" and it hangs up. */
+/** Echoes byte by byte; closes the connection on "bye". */
 beforeAll(async () => {
   server = await listenTcp((socket) =>
     socket.on("data", (bytes) => {
@@ -44,7 +44,7 @@ it.each<[string, TcpAnswer]>([
   session.close();
 });
 
-it("drops a connection on which more comes than was asked for", async () => {
+it("drops a connection that receives more than was requested", async () => {
   const target = tcp.target(`tcp://127.0.0.1:${server.port}`);
   const session = new TestSession();
   const call = target.request("one\ntwo\n", { answer: { until: "\n" } });
@@ -54,7 +54,7 @@ it("drops a connection on which more comes than was asked for", async () => {
   session.close();
 });
 
-it("sends without waiting, and says before the run where an answer has no end", async () => {
+it("sends without waiting, and rejects a response without an end before the run", async () => {
   const target = tcp.target(`tcp://127.0.0.1:${server.port}`);
   expect(await perform(target.send("x"))).toMatchObject({ ok: true, value: null, bytesOut: 1 });
   expect(() => target.request("x", {} as { answer: "close" })).toThrow("where it ends");
