@@ -1,6 +1,6 @@
 /**
- * What every protocol must do, as tests: against its real server, and against one of ours that says
- * whatever it is told to. A protocol gives a `Subject`; the cases are the same for all.
+ * Requirements on every protocol, as tests: against its real server, and against a scripted one. A protocol provides a
+ * `Subject`; the cases are the same for all.
  */
 
 import { setFlagsFromString } from "node:v8";
@@ -16,52 +16,52 @@ import { type Finished, runner, TestSession } from "./session.ts";
 
 interface Subject {
   readonly name: string;
-  /** Calls to the server at this port of loopback. */
+  /** Calls to the server at this loopback port. */
   calls(port: number): SubjectCalls;
   readonly real: RealSubject;
   readonly hostile: HostileSubject;
 }
 
 interface SubjectCalls {
-  /** Small, and answered well. */
+  /** Small and successful. */
   readonly success: PreparedCall;
-  /** A complete answer that says no, by this name. */
+  /** A complete response that reports an error of this name. */
   readonly refused: { readonly call: PreparedCall; readonly code: string } | null;
 }
 
 interface RealSubject {
-  /** Null where it is absent, for the reason given. */
+  /** Null where it is not installed, for the reason given. */
   readonly start: (() => Promise<CountingServer>) | null;
   readonly absent: string;
-  /** Virtual users at once. */
+  /** Concurrent virtual users. */
   readonly users: number;
-  /** Calls that must leave nothing behind; `LEAK_CALLS` by default. */
+  /** Calls that must not leak anything; `LEAK_CALLS` by default. */
   readonly leakCalls?: number;
 }
 
 export interface CountingServer {
   readonly port: number;
-  /** How many calls like `success` the server has counted itself. */
+  /** Number of calls like `success`, by the server's own count. */
   served(): Promise<number>;
   stop(): Promise<void>;
 }
 
 interface HostileSubject {
-  /** A server that lets clients in and calls back for each call that comes; it says no more by itself. */
+  /** A server that accepts clients and invokes the callback for each call; otherwise it stays silent. */
   listen(onCall: (peer: Peer) => void): Promise<ScriptedServer>;
-  /** One that takes connections and says nothing at all; null where nobody has to be let in. */
+  /** A server that accepts connections and stays silent; null where the protocol has no handshake. */
   readonly mute: (() => Promise<ScriptedServer>) | null;
-  /** The beginning of an answer that never ends; null where answers come whole. */
+  /** The beginning of a response that is never completed; null where responses arrive whole. */
   readonly half: Buffer | null;
-  /** What is said of an answer that was cut off; "mid-answer" by default. */
+  /** Error text for a response that was cut off; "mid-answer" by default. */
   readonly cutOff?: string;
-  /** Connections can be hung up. */
+  /** Connections can be closed by the server. */
   readonly resets: boolean;
-  /** Breaks the rules, each in its own way. */
+  /** Malformed responses, one per violation. */
   readonly rubbish: readonly Buffer[];
-  /** More than 64 KiB, or says so; null where it cannot be. */
+  /** Longer than 64 KiB, or announced as such; null where it is impossible. */
   readonly oversize: Buffer | null;
-  /** What nobody at the port is heard as; "refused" by default. */
+  /** Error kind when nothing listens at the port; "refused" by default. */
   readonly nobody?: ErrorKind;
   /** Enough to open a connection and call; `TIMEOUT_MS` by default. */
   readonly timeoutMs?: number;
@@ -71,7 +71,7 @@ const NO_BYTES = Buffer.alloc(0);
 const CALLS_PER_USER = 5;
 const LEAK_CALLS = 3_000;
 const LEAK_BYTES_MAX = 4 * 1024 * 1024;
-/** Long enough for a busy machine, and not waited for where all is well. */
+/** Long enough for a busy machine; not waited for when all is well. */
 const TIMEOUT_MS = 300;
 
 export function describeContract(subject: Subject): void {
@@ -106,7 +106,7 @@ function realCases({ calls: callsTo, real }: Subject): void {
 }
 
 function singleCases(given: () => Running): void {
-  it("answers: a success with its times and bytes (PROTO-1)", async () => {
+  it("succeeds with its times and bytes (PROTO-1)", async () => {
     const { record, result } = await once(given().calls.success);
     expect(result?.error).toBeNull();
     expect(record.errorKind).toBeNull();
@@ -116,7 +116,7 @@ function singleCases(given: () => Running): void {
     expect(record.bytesOut).toBeGreaterThan(0);
   });
 
-  it("counts an error of the protocol with its own name and throws nothing (PROTO-1)", async () => {
+  it("counts an error of the protocol by its own name and throws nothing (PROTO-1)", async () => {
     const { refused } = given().calls;
     if (refused === null) return;
     const { record, result } = await once(refused.call);
@@ -125,7 +125,7 @@ function singleCases(given: () => Running): void {
     expect(result?.error).not.toBe("");
   });
 
-  it("uses its connection again, also after an error of the protocol (PROTO-2)", async () => {
+  it("reuses its connection, also after an error of the protocol (PROTO-2)", async () => {
     const { refused, success } = given().calls;
     const session = new TestSession();
     const run = await runner(success, session);
@@ -137,7 +137,7 @@ function singleCases(given: () => Running): void {
     session.close();
   });
 
-  it("opens a connection for each call where they are not to be kept", async () => {
+  it("opens a connection for each call without keep-alive", async () => {
     const session = new TestSession({ keepAlive: false });
     const run = await runner(given().calls.success, session);
     for (let i = 0; i < 3; i++) expect((await run()).record.connectMs).toBeGreaterThanOrEqual(0);
@@ -146,7 +146,7 @@ function singleCases(given: () => Running): void {
 }
 
 function manyCases({ leakCalls = LEAK_CALLS, users }: RealSubject, given: () => Running): void {
-  it(`counts what the server counts, with ${users} users at once`, async () => {
+  it(`matches the server's own count, with ${users} concurrent users`, async () => {
     const { calls, server } = given();
     const before = await server.served();
     const sessions = Array.from({ length: users }, (_, user) => new TestSession({}, user));
@@ -156,7 +156,7 @@ function manyCases({ leakCalls = LEAK_CALLS, users }: RealSubject, given: () => 
     for (const session of sessions) session.close();
   });
 
-  it("shares connections where the workflow says so", async () => {
+  it("shares connections when the workflow says so", async () => {
     const { success } = given().calls;
     const sessions = sharing({ connections: "shared", sharedConnectionsMax: 2 }, 6);
     const kinds = await Promise.all(sessions.map((session) => callsOf(session, success)));
@@ -164,7 +164,7 @@ function manyCases({ leakCalls = LEAK_CALLS, users }: RealSubject, given: () => 
     for (const session of sessions) session.close();
   });
 
-  it("is silent after its user has ended", async () => {
+  it("is silent after its user has stopped", async () => {
     const { success } = given().calls;
     const session = new TestSession();
     await success.prepare({ settings: session.settings, folder: "." });
@@ -190,14 +190,14 @@ function manyCases({ leakCalls = LEAK_CALLS, users }: RealSubject, given: () => 
   });
 }
 
-/** A case of those protocols alone that have it. */
+/** A case for the protocols to which it applies. */
 function where(applies: boolean): (name: string, test: () => Promise<void>) => void {
   return (name, test) => {
     if (applies) it(name, test);
   };
 }
 
-/** Calls against a server that does this for each call. */
+/** Calls against a server that handles each call with this script. */
 async function against(
   { calls, hostile }: Subject,
   onCall: (peer: Peer) => void,
@@ -216,14 +216,14 @@ function lossCases(subject: Subject): void {
   const { nobody = "refused", timeoutMs = TIMEOUT_MS } = hostile;
   const nothing = (): void => undefined;
 
-  it(`${nobody}: nobody listens`, async () => {
+  it(`${nobody}: nothing listens`, async () => {
     const settings = nobody === "timeout" ? { timeoutMs } : {};
     const { record, result } = await once(calls(await freePort()).success, settings);
     expect(record.errorKind).toBe(nobody);
     expect(result?.ok).toBe(false);
   });
 
-  it("time-out: the server says nothing, again and again", () =>
+  it("time-out: the server stays silent, repeatedly", () =>
     against(subject, nothing, async (call, server) => {
       const session = new TestSession({ timeoutMs });
       const run = await runner(call, session);
@@ -255,7 +255,7 @@ function lossCases(subject: Subject): void {
     ),
   );
 
-  it("cancelled: a user that ends under way is not heard, and its connections close", () =>
+  it("cancelled: a user that stops with a call in flight gets no result, and its connections close", () =>
     against(subject, nothing, async (call, server) => {
       const session = new TestSession();
       await call.prepare({ settings: session.settings, folder: "." });
@@ -301,7 +301,7 @@ function rubbishCases(subject: Subject): void {
   const shown = rubbish.map(
     (bytes) => [JSON.stringify(bytes.toString("latin1").slice(0, 40)), bytes] as const,
   );
-  it.each(shown)("protocol: rubbish %s", (_, bytes) =>
+  it.each(shown)("protocol: malformed response %s", (_, bytes) =>
     against(
       subject,
       (peer) => peer.write(bytes),
@@ -348,7 +348,7 @@ async function callsOf(session: TestSession, call: PreparedCall): Promise<(strin
   );
 }
 
-/** Sessions with the same settings object: shared pools are found by it. */
+/** Sessions with the same settings object, which identifies shared pools. */
 function sharing(settings: Partial<CallSettings>, users: number): TestSession[] {
   const first = new TestSession(settings);
   const others = Array.from({ length: users - 1 }, (_, user) => first.another(user + 1));

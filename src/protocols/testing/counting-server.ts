@@ -1,4 +1,4 @@
-/** Node's own HTTP server: it answers everything with a few bytes, and counts. */
+/** Node's own HTTP server: answers every request with a few bytes, and counts. */
 
 import http from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,11 +1,11 @@
-/** A DNS server on loopback that answers every question for an IPv4 address with what a test says. */
+/** A DNS server on loopback that answers every query for an IPv4 address as the test specifies. */
 
 import dgram from "node:dgram";
 import type { AddressInfo } from "node:net";
 
 interface DnsServer {
   readonly address: string;
-  /** How many questions for IPv4 addresses came. */
+  /** Number of received queries for IPv4 addresses. */
   questions(): number;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** Runs the example of a protocol as a reader would, against its real server, and gives its summary. */
+/** Runs the example of a protocol as a reader would, against its real server, and returns its summary. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,13 +11,13 @@ import type { RunSummary, StepSummary } from "../../core/load/results/model.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** Its steps by name; each has succeeded at least once, and nothing else was said. */
+/** Returns its steps by name; each must have succeeded at least once, and nothing else may be printed. */
 export async function runExample(
   file: string,
   environment: Readonly<Record<string, string>>,
   duration = "2s",
 ): Promise<ReadonlyMap<string, StepSummary>> {
-  await ran(["--help"], {}); // A stale build is made anew, and what that says is not the example's.
+  await ran(["--help"], {}); // Rebuilds a stale build first, so that its output is not mixed with the example's.
   const out = mkdtempSync(join(tmpdir(), "hyperscale-example-"));
   const args = ["run", join("examples", "protocols", file), "--duration", duration, "--cores", "2"];
   const { code, output } = await ran([...args, "--ui", "none", "--out", out], environment);

@@ -1,4 +1,4 @@
-/** Node's own HTTP client is the witness that the hostile target is as hostile as its names say. */
+/** Verifies with Node's own HTTP client that the hostile target behaves as its names say. */
 
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,10 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => target.close());
 
-/** The code of the error that ends one request, or "answered" when it ends well. */
+/** Code of the error that ends one request, or "answered" on success. */
 function outcome(url: string): Promise<string> {
   return new Promise((resolve) => {
-    // A parse error in the body reaches the request as well as the answer; the request's is the precise one.
+    // A parse error in the body reaches the request as well as the response; the request's is the precise one.
     const fail = (error: NodeJS.ErrnoException): void => resolve(error.code ?? error.message);
     const sent = request(url, { agent: false }).end();
     sent.on("error", fail);
@@ -30,7 +30,7 @@ function outcome(url: string): Promise<string> {
   });
 }
 
-describe("answers that Node's parser refuses", () => {
+describe("sends responses that Node's parser rejects", () => {
   it.each<[HostileBehaviour, string]>([
     ["infinite-headers", "HPE_HEADER_OVERFLOW"],
     ["infinite-header-line", "HPE_HEADER_OVERFLOW"],
@@ -62,7 +62,7 @@ describe("answers that Node's parser refuses", () => {
     expect(await outcome(`${target.url}/${behaviour}`)).toBe(code);
   });
 
-  it("answers /fine well, after all that", async () => {
+  it("answers /fine correctly after all others", async () => {
     expect(await outcome(`${target.url}/fine`)).toBe("answered");
     expect(target.served()).toMatchObject({ fine: 1, garbage: 1 });
   });

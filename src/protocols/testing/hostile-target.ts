@@ -1,11 +1,11 @@
 /**
- * The hostile target: a raw TCP server that answers HTTP badly, one way per path. A client under
- * test may lose the one connection to it, never memory and never a hang.
+ * \n The hostile target: a raw TCP server that answers HTTP badly, one way per path. It may cost a client under test
+ * one connection, but never memory and never a hang.
  *
  *     GET /infinite-headers  →  the behaviour of that name, for as long as the client stays
  *
- * Endless behaviours write only as fast as the client reads, so the server itself stays small.
- * `onAccept` picks behaviours that strike before a request is read.
+ * Endless behaviours write only as fast as the client reads, so the server itself stays small. `onAccept` selects
+ * behaviours that act before a request is read.
  */
 
 import { createServer, type Server, type Socket } from "node:net";
@@ -16,7 +16,7 @@ export type AcceptBehaviour = "serve" | "close" | "reset" | "hang" | "garbage";
 
 interface HostileTargetOptions {
   readonly host?: string;
-  /** 0, the default, takes any free port. */
+  /** 0, the default, selects any free port. */
   readonly port?: number;
   readonly onAccept?: AcceptBehaviour;
   /** Pause between two bytes of a drip. */
@@ -33,7 +33,7 @@ export interface HostileTarget {
   close(): Promise<void>;
 }
 
-/** The first bytes of a request that are kept to find its path; the rest is read and dropped. */
+/** First bytes of a request that are kept to find its path; the rest is read and dropped. */
 const HEAD_BYTES_MAX = 16 * 1024;
 const DRIP_MS = 20;
 const ENDLESS_WRITE_BYTES = 16 * 1024;
@@ -44,12 +44,12 @@ const OK = "HTTP/1.1 200 OK\r\n";
 const pad = "x".repeat(1_000);
 const chunkedHead = `${OK}transfer-encoding: chunked\r\n\r\n`;
 
-/** Unpacks to a thousand times its size. */
+/** Decompresses to a thousand times its size. */
 const BOMB_BYTES = 64 * 1024 * 1024;
 let bomb: Buffer | null = null;
 
 export const hostileBehaviours = {
-  // Never ending.
+  // Endless.
   "infinite-headers": (socket) => endless(socket, OK, (n) => `x-${n}: ${pad}\r\n`),
   "infinite-header-line": (socket) => endless(socket, `${OK}x: `, () => pad),
   "infinite-status-line": (socket) => endless(socket, "HTTP/1.1 200 ", () => pad),
@@ -62,7 +62,7 @@ export const hostileBehaviours = {
   "body-drip": (socket, dripMs) => drip(socket, `${OK}content-length: 1000000\r\n\r\n`, dripMs),
   hang: () => undefined,
   "hang-after-head": (socket) => socket.write(`${OK}content-length: 10\r\n\r\n`),
-  // Framing that lies.
+  // Invalid framing.
   "huge-chunk": says(`transfer-encoding: chunked\r\n\r\nffffffffffffffff\r\nabc`),
   "overflowing-chunk": says("transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\nabc"),
   "bad-chunk": says("transfer-encoding: chunked\r\n\r\nxyz\r\nabc\r\n0\r\n\r\n"),
@@ -90,7 +90,7 @@ export const hostileBehaviours = {
   "bad-status": (socket) => socket.end("HTTP/1.1 2x0 Hm\r\ncontent-length: 0\r\n\r\n"),
   "bad-version": (socket) => socket.end("HTTP/9.9 200 OK\r\ncontent-length: 0\r\n\r\n"),
   "no-head": (socket) => socket.end("<html>an answer of HTTP/0.9</html>\n"),
-  // Leaving early.
+  // Closing early.
   close: (socket) => socket.end(),
   reset: (socket) => socket.resetAndDestroy(),
   "half-head": (socket) => socket.end(`${OK}content-le`),
@@ -98,7 +98,7 @@ export const hostileBehaviours = {
   "half-chunk": (socket) => socket.end(`${chunkedHead}64\r\nabc`),
   "reset-mid-body": (socket) =>
     socket.write(`${OK}content-length: 100\r\n\r\nabc`, () => socket.resetAndDestroy()),
-  // A right answer, for what comes after a bad one.
+  // A valid response, to follow a bad one.
   fine: says("content-length: 3\r\n\r\nabc"),
 } satisfies Readonly<Record<string, Behaviour>>;
 
@@ -112,7 +112,7 @@ function endless(socket: Socket, head: string, piece: (index: number) => string)
   let index = 0;
   socket.write(head);
   const more = (): void => {
-    // One write per turn, many pieces in it; `drain` or the next turn brings the next.
+    // One write of many pieces per turn; `drain` or the next turn triggers the next.
     let pieces = "";
     while (pieces.length < ENDLESS_WRITE_BYTES) pieces += piece(index++);
     if (socket.writable && socket.write(pieces)) setImmediate(more);
@@ -138,7 +138,7 @@ export async function startHostileTarget(
     connections += 1;
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    // The client leaves whenever it likes; that is the point.
+    // The client may leave at any time; that is the point.
     socket.on("error", () => socket.destroy());
     if (!accepted(socket, onAccept)) return;
     onRequests(socket, (name) => {
@@ -164,7 +164,7 @@ function accepted(socket: Socket, behaviour: AcceptBehaviour): boolean {
   if (behaviour === "close") socket.end();
   else if (behaviour === "reset") socket.resetAndDestroy();
   else if (behaviour === "garbage") socket.write("\x00\xff not asked for\r\n\r\n");
-  // Reading goes on, so that the end of the client is seen.
+  // Keep reading, so that the client's close is noticed.
   if (behaviour !== "serve") socket.resume();
   return behaviour === "serve";
 }
@@ -178,7 +178,7 @@ function missing(socket: Socket): void {
   socket.write("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
 }
 
-/** Calls back with the first path segment of each request head; bodies are not expected. */
+/** Invokes the callback with the first path segment of each request head; bodies are not expected. */
 function onRequests(socket: Socket, onRequest: (behaviour: string) => void): void {
   let head = "";
   socket.on("data", (data) => {

@@ -1,4 +1,4 @@
-/** A small HTTP proxy that remembers what it was asked for: CONNECT, and requests in absolute form. */
+/** A small HTTP proxy that records its requests: CONNECT, and requests in absolute form. */
 
 import http from "node:http";
 import net from "node:net";
@@ -14,7 +14,7 @@ interface TestProxy {
 }
 
 interface ProxyRules {
-  /** Where everything really goes, whatever the host; by default where the request says. */
+  /** Port that all connections go to, whatever the host; by default the requested one. */
   readonly to?: number;
   /** Answers with 407 unless the credentials are these. */
   readonly credentials?: string;

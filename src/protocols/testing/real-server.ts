@@ -1,8 +1,8 @@
 /**
- * Real servers for tests. A program is found on the machine, or among Debian packages that were fetched
- * into a cache folder (`apt-get download`, unpacked by `dpkg -x`): nothing is installed, no service is
- * started. `npm run test:protocols` fetches what is missing; other runs use what is there. Servers
- * listen on loopback, belong to the user who tests, and end with the test.
+ * Real servers for tests. A program is found on the machine, or among Debian packages that were downloaded into a cache
+ * folder (`apt-get download`, unpacked by `dpkg -x`): nothing is installed, and no service is started. `npm run
+ * test:protocols` downloads what is missing; other runs use what is available. Servers listen on loopback, run as the
+ * testing user, and stop with the test.
  */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -11,9 +11,9 @@ import net from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
-/** A program, and the Debian package that has it. */
+/** A program, and the Debian package that contains it. */
 export interface ServerPackage {
-  /** As it is called: "redis-server". */
+  /** Name of the executable: "redis-server". */
   readonly program: string;
   readonly package: string;
 }
@@ -35,7 +35,7 @@ function cacheFolder(): string {
   return process.env["HYPERSCALE_SERVERS"] ?? join(cache, "hyperscale", "servers");
 }
 
-/** Null where the program is not on the machine and could not be fetched. */
+/** Null where the program is not on the machine and could not be downloaded. */
 export function findProgram(wanted: ServerPackage): Program | null {
   const onPath = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"]
     .filter((folder) => folder !== "")
@@ -56,7 +56,7 @@ export function findProgram(wanted: ServerPackage): Program | null {
 const PYTHON = "/usr/bin/python3";
 const MODULES = "usr/lib/python3/dist-packages";
 
-/** Debian's Python with a module of it, on the machine or fetched; null where either is missing. */
+/** Debian's Python with one of its modules, installed or downloaded; null where either is missing. */
 export function findPythonModule(wanted: ServerPackage): Program | null {
   if (!existsSync(PYTHON)) return null;
   if (existsSync(join("/", MODULES, wanted.program)))
@@ -68,7 +68,7 @@ export function findPythonModule(wanted: ServerPackage): Program | null {
   return { path: PYTHON, environment: { ...process.env, PYTHONPATH: modules } };
 }
 
-/** A folder whose node_modules have the package; null where it was not fetched, or cannot be. */
+/** A folder whose node_modules contain the package; null where it was not or cannot be downloaded. */
 export function findNpmPackage(name: string, version: string): string | null {
   const folder = join(cacheFolder(), `npm-${name.replaceAll(/[@/]/g, "-")}-${version}`);
   const isThere = (): boolean => existsSync(join(folder, "node_modules", name, "package.json"));
@@ -83,12 +83,12 @@ export function findNpmPackage(name: string, version: string): string | null {
   return isThere() ? folder : null;
 }
 
-/** For skipped tests. */
+/** Reason of skipped tests. */
 export function absent({ package: name, program }: ServerPackage): string {
   return `no ${program} (package ${name}; npm run test:protocols fetches it)`;
 }
 
-/** With everything it needs that the machine lacks; leaves nothing behind when that fails. */
+/** Downloads the package with its missing dependencies; leaves nothing behind when that fails. */
 function fetchPackage(name: string, root: string): void {
   mkdirSync(dirname(root), { recursive: true });
   const place = mkdtempSync(`${root}.`);
@@ -113,9 +113,9 @@ function fetchPackage(name: string, root: string): void {
 
 interface RunningServer {
   readonly port: number;
-  /** A folder of its own, deleted at the end. */
+  /** Private folder, deleted at the end. */
   readonly folder: string;
-  /** The end of what it has said. */
+  /** The last part of its output. */
   output(): string;
   signal(name: NodeJS.Signals): void;
   stop(): Promise<void>;
@@ -123,13 +123,13 @@ interface RunningServer {
 
 interface ServerStart {
   readonly program: Program;
-  /** The command line; files may be written into the folder. */
+  /** Command line; files may be written into the folder. */
   args(port: number, folder: string): readonly string[];
-  /** Besides the program's own. */
+  /** Variables in addition to the program's own. */
   environment?(port: number, folder: string): NodeJS.ProcessEnv;
-  /** Listens once this connects; the port itself by default. */
+  /** Port whose connection signals readiness; the server's own port by default. */
   readonly probePort?: (port: number) => number;
-  /** For servers that choose their port themselves: finds it in what they say, null while it is not there. */
+  /** For servers that choose their own port: finds it in their output, null while it is missing. */
   readonly announced?: (output: string) => number | null;
 }
 
@@ -145,7 +145,7 @@ export async function startServer({
   const child = spawn(program.path, args(port, folder), {
     cwd: folder,
     env: { ...program.environment, ...environment?.(port, folder) },
-    // Nothing is said to them; there are those who end with their input.
+    // An open pipe as input, because some servers exit when it ends.
     stdio: ["pipe", "pipe", "pipe"],
   });
   let output = "";
@@ -153,7 +153,7 @@ export async function startServer({
     stream.on("data", (text) => {
       output = `${output}${String(text)}`.slice(-64 * 1024);
     });
-  // A test that fails before it stops its server, or a run that is broken off, leaves none behind.
+  // Kill the server when a test fails before it stops it, or a run is interrupted.
   const kill = (): boolean => child.kill("SIGKILL");
   process.once("exit", kill);
   const stop = async (): Promise<void> => {
@@ -189,7 +189,7 @@ export async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** What `ask` gives as soon as it is not null, while the server lives. */
+/** Polls `ask` until it returns a value other than null, while the server runs. */
 async function until<Value>(
   ask: () => Value | null | Promise<Value | null>,
   child: ChildProcess,

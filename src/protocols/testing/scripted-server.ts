@@ -1,4 +1,4 @@
-/** Servers that say whatever a test tells them to: over TCP, and by datagrams. */
+/** Servers scripted by a test: over TCP, and by datagrams. */
 
 import dgram from "node:dgram";
 import net from "node:net";
@@ -6,22 +6,22 @@ import net from "node:net";
 /** The other end of a client. */
 export interface Peer {
   write(bytes: Uint8Array): void;
-  /** The last words; datagrams have no end. */
+  /** Sends the last bytes and closes; datagrams are never closed. */
   end(bytes: Uint8Array): void;
-  /** Hangs up. */
+  /** Closes the connection at once. */
   destroy(): void;
 }
 
 export interface ScriptedServer {
   readonly port: number;
-  /** Connections ever; of datagrams, all that came. */
+  /** Connections in total; for datagrams, all that arrived. */
   accepted(): number;
-  /** Connections now. */
+  /** Open connections. */
   open(): number;
   close(): Promise<void>;
 }
 
-/** `onPeer` gets each client that connects; what it sends is heard by `socket.on("data")`. */
+/** `onPeer` receives each client that connects; its bytes arrive by `socket.on("data")`. */
 export async function listenTcp(onPeer: (socket: net.Socket) => void): Promise<ScriptedServer> {
   const sockets = new Set<net.Socket>();
   let accepted = 0;
@@ -31,7 +31,7 @@ export async function listenTcp(onPeer: (socket: net.Socket) => void): Promise<S
     socket.setNoDelay(true);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    // What nobody reads would never be known to have ended.
+    // The end of a socket is only noticed while it is read.
     socket.resume();
     onPeer(socket);
   });
@@ -48,7 +48,7 @@ export async function listenTcp(onPeer: (socket: net.Socket) => void): Promise<S
   };
 }
 
-/** `onDatagram` gets each one with whom to answer. */
+/** `onDatagram` receives each datagram with its sender. */
 export async function listenUdp(
   onDatagram: (peer: Peer, bytes: Buffer) => void,
 ): Promise<ScriptedServer> {

@@ -1,4 +1,4 @@
-/** A virtual user's session for tests: states are made on first use and closed together. */
+/** Session of a virtual user for tests: states are created on first use and closed together. */
 
 import { clock } from "../net/clock.ts";
 import {
@@ -27,7 +27,7 @@ export class TestSession implements Session {
     this.settings = same ?? { ...DEFAULT_CALL_SETTINGS, ...PATIENT, ...settings };
   }
 
-  /** Another user with the very same settings. */
+  /** Another user with the same settings object. */
   another(user: number): TestSession {
     return new TestSession(this.settings, user, this.settings);
   }
@@ -55,7 +55,7 @@ export interface Finished {
   readonly result: CallResult | undefined;
 }
 
-/** Prepares a call, binds it once, and gives a function that starts it and waits for its end. */
+/** Prepares a call, binds it once, and returns a function that starts it and waits for its result. */
 export async function runner(
   call: PreparedCall,
   session: TestSession,
@@ -70,7 +70,7 @@ export async function runner(
     callFinished: (record, result) => {
       const tell = heard;
       heard = refuse;
-      // Bound calls are reused, so what they tell holds only now.
+      // Bound calls are reused, so their record is valid only now.
       tell({ record: { ...copyOf(record) }, result });
     },
   };
@@ -98,7 +98,7 @@ function copyOf(record: CallRecord): CallRecord {
   };
 }
 
-/** What one call ends with. */
+/** Performs one call and returns its result. */
 export async function perform<Result extends CallResult>(
   call: PreparedCall<Result>,
   session = new TestSession(),
@@ -111,7 +111,7 @@ type ResultsOf<Calls extends readonly PreparedCall[]> = {
   -readonly [At in keyof Calls]: Calls[At] extends PreparedCall<infer Result> ? Result : never;
 };
 
-/** What calls end with that one user makes, one after the other. */
+/** Performs calls of one user one after the other, and returns their results. */
 export async function answersTo<Calls extends readonly PreparedCall[]>(
   ...calls: Calls
 ): Promise<ResultsOf<Calls>> {

@@ -1,4 +1,4 @@
-/** HTTP, Redis and PostgreSQL in one flow: each server counts what the summary says of its step. */
+/** HTTP, Redis and PostgreSQL in one flow: the summary of each step matches the count of its server. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { needs } from "../../../test/needs.ts";
@@ -29,7 +29,7 @@ describe("several protocols in one flow", needs(isThere, reason), () => {
 
   afterAll(() => Promise.all([shop?.stop(), cache?.stop(), database?.stop()]));
 
-  it("are counted as each of their servers counts", async () => {
+  it("match the counts of their servers", async () => {
     const steps = await runExample("several.ts", {
       SHOP_URL: `http://127.0.0.1:${shop.port}`,
       REDIS_URL: `redis://127.0.0.1:${cache.port}`,
