@@ -12,7 +12,7 @@ import { DatagramSocket } from "../target/datagram-socket.ts";
 
 export interface UdpCommand {
   readonly bytes: Uint8Array;
-  /** Whether a datagram is the answer; null where none is waited for. */
+  /** Recognises the response; null when none is waited for. */
   readonly answers: ((bytes: Buffer) => boolean) | null;
 }
 
@@ -39,7 +39,7 @@ export class UdpConnection implements Connection<UdpCommand> {
     });
   }
 
-  /** What nobody waits for is dropped, as the network might have done. */
+  /** Unsolicited datagrams are dropped, as the network might have done. */
   datagram(bytes: Buffer, now: number): void {
     const call = this.#call;
     if (call?.command.answers?.(bytes) !== true) return;

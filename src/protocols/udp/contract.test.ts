@@ -4,7 +4,7 @@ import { absent } from "../testing/real-server.ts";
 import { listenUdp } from "../testing/scripted-server.ts";
 import { UdpTarget } from "./target.ts";
 
-/** A question for the address of fixed.test: a DNS server is one that answers datagrams. */
+/** A query for the address of fixed.test: a DNS server answers datagrams. */
 const QUESTION = Buffer.from("00070100000100000000000005666978656404746573740000010001", "hex");
 
 describeContract({
@@ -17,7 +17,7 @@ describeContract({
   real: {
     start: dnsmasqProgram === null ? null : startDnsmasq,
     absent: absent(DNSMASQ),
-    // More at once overflow the server's buffer, and what is lost is not sent again.
+    // More at once overflow the server's buffer, and lost datagrams are not sent again.
     users: 100,
   },
   hostile: {
@@ -25,7 +25,7 @@ describeContract({
     mute: null,
     resets: false,
     half: null,
-    // Datagrams have no rules of their own.
+    // Datagrams have no format of their own.
     rubbish: [],
     oversize: null,
   },

@@ -5,7 +5,7 @@ import { runExample } from "../testing/example.ts";
 import { absent } from "../testing/real-server.ts";
 
 it(
-  "counts what the server counts in a whole run",
+  "matches the server's own count in a whole run",
   needs(dnsmasqProgram !== null, absent(DNSMASQ)),
   async () => {
     const server = await startDnsmasq();

@@ -1,4 +1,4 @@
-/** UDP: its door, `import { udp } from "hyperscalejs/udp"`. */
+/** Entry point of UDP: `import { udp } from "hyperscalejs/udp"`. */
 
 import { registerProtocol } from "../protocol.ts";
 import { TargetClient } from "../target/client.ts";
@@ -18,7 +18,7 @@ declare module "../protocol.ts" {
 }
 
 export const udp = {
-  /** Whoever answers datagrams: `udp.target("udp://game.test:7777")`. */
+  /** A server that answers datagrams: `udp.target("udp://game.test:7777")`. */
   target: (address: string, options?: TargetOptions): UdpTarget => new UdpTarget(address, options),
 };
 
@@ -27,7 +27,7 @@ registerProtocol({
   client: (session) => new TargetClient<UdpCommand>(session),
   ping: {
     schemes: Object.keys(UDP.schemes),
-    // Whatever listens there decides whether it answers "ping".
+    // The server decides whether it answers "ping".
     call: (address, options) => new UdpTarget(address, options).request("ping"),
   },
 });

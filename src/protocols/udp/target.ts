@@ -1,5 +1,5 @@
 /**
- * Whoever answers datagrams, as users write it.
+ * \n A server that answers datagrams, as users write it.
  *
  *   const game = udp.target("udp://game.test:7777");
  *   const answer = await step("where", game.request(Buffer.of(1, 2), { timeout: "200ms" }));
@@ -13,7 +13,7 @@ import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../
 import { type UdpCommand, UdpConnection } from "./connection.ts";
 
 export interface UdpRequestOptions {
-  /** Whether a datagram is the answer; the next one by default. */
+  /** Recognises the response; the next datagram by default. */
   readonly match?: (bytes: Buffer) => boolean;
   readonly timeout?: Duration;
 }
@@ -22,7 +22,7 @@ export type UdpResponse<Value = Buffer> = TargetResult<Value>;
 
 export type UdpCall<Value> = DescribedCall<UdpCommand, Value>;
 
-/** What fits into one datagram of IPv4. */
+/** Largest payload of one IPv4 datagram. */
 const DATAGRAM_BYTES_MAX = 65_507;
 
 export const UDP: TargetProtocol = {
@@ -39,14 +39,14 @@ export class UdpTarget {
     this.#target = new Target(UDP, address, options, (host, now) => new UdpConnection(host, now));
   }
 
-  /** Sends a datagram and waits for one; nothing is sent again, so a loss is a time-out. */
+  /** Sends a datagram and waits for one; nothing is sent again, so a loss is a timeout. */
   request(payload: Payload, options: UdpRequestOptions = {}): UdpCall<Buffer> {
     checkNames("request", options, ["match", "timeout"]);
     const { match = () => true, timeout } = options;
     return this.#call("request", payload, match, timeout, (value) => value as Buffer);
   }
 
-  /** Sends a datagram; ends when it was handed to the network, whatever becomes of it. */
+  /** Sends a datagram; finishes when it was handed to the network, delivered or not. */
   send(payload: Payload): UdpCall<null> {
     return this.#call("send", payload, null, undefined, () => null);
   }
