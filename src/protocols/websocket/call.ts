@@ -1,4 +1,4 @@
-/** One call of a WebSocket on the way: it waits for the handshake, for a message, or for bytes to leave. */
+/** One WebSocket call in flight: it waits for the handshake, for a message, or for bytes to be written. */
 
 import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
 import type { ErrorKind } from "../errors.ts";
@@ -10,24 +10,24 @@ import { WebsocketResponse, type WebsocketSocket } from "./response.ts";
 
 /** The connection that a call waits on. */
 export interface WaitedSocket extends WebsocketSocket {
-  /** The call has given up. */
+  /** The call was abandoned. */
   abandon(call: WebsocketCall): void;
-  /** Gives the call all bytes since the last call ended: sums over calls are exact. */
+  /** Charges the call all bytes since the last call finished, so that sums over calls are exact. */
   account(measure: { bytesIn: number; bytesOut: number }): void;
 }
 
-/** Hears of a call that has begun. */
+/** Called when a call has begun. */
 export type CallBegan = (call: WebsocketCall) => void;
 
 export class WebsocketCall implements CallOwner, Deferred {
   readonly measure: MeasuredCall;
-  /** What a time-out would mean: "no connection", "no answer". */
+  /** Missing part to name on a timeout: "no connection", "no answer". */
   awaited = "no answer";
   readonly #user: { readonly closed: boolean };
   readonly #keep: boolean;
   #socket: WaitedSocket | null = null;
   #message: WebsocketMessage | null = null;
-  /** It has succeeded, which waits for its part of the turn. */
+  /** Succeeded; reporting it waits for its phase of the turn. */
   #hasSucceeded = false;
 
   constructor(user: { readonly closed: boolean }, keep: boolean, sink: CallSink) {
@@ -47,18 +47,18 @@ export class WebsocketCall implements CallOwner, Deferred {
     this.measure.begin(now, timeouts);
   }
 
-  /** From now on it waits on this connection. */
+  /** Waits on this connection from now on. */
   waitOn(socket: WaitedSocket): void {
     this.#socket = socket;
   }
 
-  /** Only while the connection is not open yet, which began to open at `since`. */
+  /** Applies the connect timeout to a connection that has been opening since `since`. */
   connecting(since: number): void {
     this.awaited = "no connection";
     this.measure.connecting(since);
   }
 
-  /** Goes on when the host has been looked up. */
+  /** Calls `then` once the host is resolved. */
   lookUp(origin: Origin, now: number, then: (now: number) => void): void {
     this.awaited = "no connection";
     this.measure.lookUp(origin, now, then);
@@ -90,7 +90,7 @@ export class WebsocketCall implements CallOwner, Deferred {
     return this.awaited;
   }
 
-  /** Ends it untold: the virtual user is gone. */
+  /** Ends the call without notifying the sink, because the virtual user is closed. */
   cancel(): void {
     this.measure.cancel();
     this.#socket = null;

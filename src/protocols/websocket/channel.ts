@@ -1,7 +1,7 @@
 /**
- * The messages of a connection, or of one of several conversations on it. Each that comes is offered
- * to the waiting calls in their order; the first one that it matches ends. What nobody waits for is
- * the listener's, else queued for whoever asks next, within bounds.
+ * The messages of a connection, or of one of several conversations on it. Each message is offered to the waiting calls
+ * in order; the first call that it matches finishes. Other messages go to the listener, else to a bounded queue for the
+ * next receiver.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -10,23 +10,23 @@ import type { WebsocketCall } from "./call.ts";
 import type { Matcher, WebsocketMessage } from "./message.ts";
 import type { MessageQueue } from "./message-queue.ts";
 
-/** Hears the messages that no call waits for. */
+/** Receives the messages that no call waits for. */
 export interface Listener {
   heard(message: WebsocketMessage): void;
-  /** The connection ended, and not because its user wanted that. */
+  /** The connection closed, and not on request of its user. */
   lost(failure: Failure, now: number): void;
 }
 
 interface Waiting {
   readonly call: WebsocketCall;
-  /** Null takes any message. */
+  /** Null accepts any message. */
   readonly matches: Matcher | null;
-  /** It waits for the answer to something that was sent. */
+  /** Waits for the response to a message that was sent. */
   readonly answer: boolean;
 }
 
 export class Channel {
-  /** Null where nobody can receive, as with prepared exchanges. */
+  /** Null where nothing can be received, as with prepared exchanges. */
   readonly #queue: MessageQueue | null;
   readonly #waiting: Waiting[] = [];
   #listener: Listener | null = null;
@@ -35,7 +35,7 @@ export class Channel {
     this.#queue = queue;
   }
 
-  /** Calls that wait. */
+  /** Number of waiting calls. */
   get waiting(): number {
     return this.#waiting.length;
   }
@@ -48,7 +48,7 @@ export class Channel {
     this.#waiting.push(waiting);
   }
 
-  /** A message came. While its connection leaves, nobody listens any more. */
+  /** Delivers a message. While its connection is closing, the listener is skipped. */
   offer(message: WebsocketMessage, leaving: boolean): void {
     if (this.#waiting[0]?.matches === null) {
       this.#waiting.shift()?.call.succeed(message, message.arrivedAt);
@@ -70,7 +70,7 @@ export class Channel {
     else if (!leaving) this.#listener.heard(message);
   }
 
-  /** Ends the call with a message that came already and was not taken; false when there is none. */
+  /** Finishes the call with an unread message; returns false when there is none. */
   takeQueued(call: WebsocketCall, matches: Matcher | null, now: number): boolean {
     try {
       const queued = this.#queue?.take(matches) ?? null;
@@ -82,7 +82,7 @@ export class Channel {
     return true;
   }
 
-  /** From now on, and for what came already, messages that no call waits for are this one's. */
+  /** Passes messages that no call waits for to this listener, including unread ones. */
   listen(listener: Listener): void {
     if (this.#listener !== null) throw new Error("this connection is listened to already");
     this.#listener = listener;
@@ -94,13 +94,13 @@ export class Channel {
     return this.#listener;
   }
 
-  /** Null when it does not wait here. */
+  /** Returns null when the call does not wait here. */
   forget(call: WebsocketCall): Waiting | null {
     const at = this.#waiting.findIndex((waiting) => waiting.call === call);
     return at < 0 ? null : (this.#waiting.splice(at, 1)[0] ?? null);
   }
 
-  /** Nothing more comes: gives the calls that waited. */
+  /** Ends the channel and returns the calls that waited. */
   end(): readonly WebsocketCall[] {
     return this.#waiting.splice(0).map(({ call }) => call);
   }

@@ -1,15 +1,15 @@
 /**
- * WebSocket as users write it.
+ * \n WebSocket, as users write it.
  *
- *   step("echo", websocket.exchange("wss://…", "hello"))         a prepared request and its answer
+ *   step("echo", websocket.exchange("wss://…", "hello"))         a prepared request and its response
  *   step("open", ws.target("wss://…").connect())                 in a flow: see target.ts
  *
  *   step("open", ({ ws }) => ws.connect("wss://…"))              the handshake, measured
  *   step("ask", ({ ws }) => ws.request({ id: 7 }, { match: (m) => m.json<Answer>().id === 7 }))
  *   step("news", ({ ws }) => ws.receive({ timeout: "5s" }))
  *
- * `ws.request`, `send`, `receive` and `close` speak on the connection that `ws.connect` opened last;
- * the response of `connect` holds that connection as `socket`, for those who need several.
+ * `ws.request`, `send`, `receive` and `close` use the connection that `ws.connect` opened last; the response of
+ * `connect` has that connection as `socket`, for code that needs several.
  */
 
 import type { Duration } from "../../core/base/duration.ts";
@@ -44,11 +44,11 @@ import { SWITCHING_PROTOCOLS, WebsocketTarget, type WebsocketTargetOptions } fro
 import { type WebsocketUser, websocketSessions } from "./user.ts";
 
 export interface ExchangeOptions extends ConnectOptions {
-  /** Which message is the answer; the next one by default. */
+  /** Selects the response; the next message by default. */
   readonly match?: Match;
 }
 
-/** One message and its answer on a connection that the virtual user keeps open. */
+/** One message and its response on a connection that the virtual user keeps open. */
 export class WebsocketExchange implements PreparedCall<WebsocketResponse> {
   declare readonly resultType?: WebsocketResponse;
   readonly protocol = "websocket";
@@ -106,14 +106,14 @@ class BoundExchange implements BoundCall {
 
   start(now: number): void {
     const { handshake, matches, payload } = this.#exchange;
-    // What goes on after its virtual user has ended makes no more load.
+    // A call that continues after its virtual user has stopped generates no more load.
     if (this.#user.closed) return;
     this.#call.begin(now, this.#timeouts);
     let socket: UserSocket;
     try {
       socket = this.#user.persistent(handshake);
     } catch (error) {
-      // In a turn of its own: a loop of calls that fail at once must not hold up everything else.
+      // In a separate turn, so that a loop of calls that fail at once does not block the event loop.
       setImmediate(() => this.#call.fail("resources", errorText(error), clock()));
       return;
     }
@@ -124,7 +124,7 @@ class BoundExchange implements BoundCall {
     return this.#call.measure.sent;
   }
 
-  /** Connections are not to be kept: each call gets its own. */
+  /** Closes the connection after the call, for workflows without keep-alive. */
   #closingSink(sink: CallSink): CallSink {
     return {
       callFinished: (record, result) => {
@@ -135,7 +135,7 @@ class BoundExchange implements BoundCall {
   }
 }
 
-/** One virtual user's client, for use inside functions. */
+/** Client of one virtual user, for use inside functions. */
 export class WebsocketClient {
   readonly #user: WebsocketUser;
   readonly #session: Session;
@@ -145,7 +145,7 @@ export class WebsocketClient {
     this.#user = session.state(websocketSessions);
   }
 
-  /** Opens a connection; ends when the handshake is done. */
+  /** Opens a connection; finishes when the handshake is done. */
   connect = async (
     target: string | UrlPart,
     options: ConnectOptions = {},
@@ -176,7 +176,7 @@ export class WebsocketClient {
     );
   };
 
-  /** Whoever makes the call may not return it, or be cut off while it is under way. */
+  /** Reports the call to the session, because its caller may not return it, or be cut off meanwhile. */
   #told(
     verb: string,
     make: (began: CallBegan) => Promise<WebsocketResponse>,
@@ -208,7 +208,7 @@ export class WebsocketClient {
     });
   }
 
-  /** Sends a message and waits for its answer. */
+  /** Sends a message and waits for its response. */
   request = (message: OutgoingMessage, options?: WaitOptions): Promise<WebsocketResponse> =>
     this.#told("request", (began) => this.#latest("request").request(message, options, began));
 
@@ -218,7 +218,7 @@ export class WebsocketClient {
   ): Promise<WebsocketResponse> =>
     this.#told("send", (began) => this.#latest("send").send(message, options, began));
 
-  /** Waits for a message: one that came already and was not taken, or the next. */
+  /** Waits for a message: the first unread one, or the next to arrive. */
   receive = (options?: WaitOptions): Promise<WebsocketResponse> =>
     this.#told("receive", (began) => this.#latest("receive").receive(options, began));
 
@@ -236,9 +236,9 @@ export class WebsocketClient {
 export const websocket = {
   exchange: (target: string | UrlPart, message: OutgoingMessage, options?: ExchangeOptions) =>
     new WebsocketExchange(target, message, options),
-  /** What all connections to one server have in common, for flows. */
+  /** Common options of all connections to one server, for flows. */
   target: (url: string, options?: WebsocketTargetOptions) => new WebsocketTarget(url, options),
 };
 
-/** The same, by the name that its client has in functions. */
+/** Alias: the name of the client in functions. */
 export const ws = websocket;

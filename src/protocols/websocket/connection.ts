@@ -1,4 +1,4 @@
-/** What a step that connected gives: the measured handshake, and the connection to speak on. */
+/** Result of a step that connected: the measured handshake, and the connection to use. */
 
 import type { Duration } from "../../core/base/duration.ts";
 import { contentAsked } from "../failed-content.ts";
@@ -23,9 +23,9 @@ import {
 } from "./socket-call.ts";
 
 export interface SocketWaitOptions {
-  /** Which message is the answer; the next one by default. */
+  /** Selects the response; the next message by default. */
   readonly match?: Match;
-  /** Later than that it counts as a time-out. */
+  /** Timeout of the wait. */
   readonly within?: Duration;
 }
 
@@ -33,7 +33,7 @@ type Described<Body> = SocketCall<WebsocketResponse<Body>>;
 
 export class Connection extends CallResult {
   override readonly protocol: string = "websocket";
-  /** Null when it failed, or when its answer was made up. */
+  /** Null when connecting failed, or when its response was canned. */
   readonly #speaking: Speaking | null;
 
   constructor(record: CallRecord, error: string | null, speaking: Speaking | null) {
@@ -45,7 +45,7 @@ export class Connection extends CallResult {
     return this.#speaking?.[1].open ?? false;
   }
 
-  /** Describes a message and the answer to wait for. `Body` is what `json()` of the answer gives. */
+  /** Describes a message and the response to wait for. `Body` is the type of `json()` of the response. */
   request<Body = unknown>(
     message: OutgoingMessage,
     { match, within }: SocketWaitOptions = {},
@@ -56,7 +56,7 @@ export class Connection extends CallResult {
     return this.#call("request", within, act, payload);
   }
 
-  /** Describes a message; the call ends when its bytes have been handed to the network. */
+  /** Describes a message; the call finishes when its bytes were written to the network. */
   send(
     message: OutgoingMessage,
     { within }: Pick<SocketWaitOptions, "within"> = {},
@@ -66,13 +66,13 @@ export class Connection extends CallResult {
     return this.#call("send", within, act, payload);
   }
 
-  /** Describes the wait for a message: one that came already and was not taken, or the next. */
+  /** Describes the wait for a message: the first unread one, or the next to arrive. */
   receive<Body = unknown>({ match, within }: SocketWaitOptions = {}): Described<Body> {
     const matches = matcherOf(match);
     return this.#call("receive", within, (socket, call, now) => socket.await(call, matches, now));
   }
 
-  /** Describes the end in order: the call ends when the server has agreed. */
+  /** Describes an orderly close; the call finishes when the server has confirmed it. */
   close(code = 1000, reason = ""): Described<never> {
     return this.#call("close", CLOSE_TIMEOUT_MS, (socket, call, now) =>
       socket.finish(call, code, reason, now),
@@ -92,8 +92,8 @@ export class Connection extends CallResult {
   }
 
   /**
-   * Counts the messages that no call waits for under this name, each as long as it took since the
-   * moment that it names; without `at` they have no latency. A lost connection is a failure of it.
+   * Counts messages that no call waits for under this name. Their latency counts from the time that `at` returns;
+   * without `at` they have none. A lost connection counts as a failure.
    */
   listen(name: string, at?: NamedMoment<WebsocketMessage>): void {
     contentAsked(this);

@@ -28,7 +28,7 @@ async function startEcho(): Promise<CountingServer> {
   };
 }
 
-/** Agrees to speak WebSocket, then calls back for everything that comes. */
+/** Accepts the WebSocket handshake, then invokes the callback for everything that arrives. */
 function listenFrames(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
   return listenTcp((socket: net.Socket) => {
     let agreed = false;
@@ -49,7 +49,7 @@ describeContract({
   name: "websocket",
   calls: (port) => ({
     success: websocket.exchange(`ws://127.0.0.1:${port}/`, "hello"),
-    // Answers are what the application says.
+    // Refusals are up to the application.
     refused: null,
   }),
   real: { start: startEcho, absent: "", users: 1_000 },
@@ -60,7 +60,7 @@ describeContract({
     half: Buffer.of(0x81, 5, 0x68, 0x65),
     cutOff: "closed (code 1006)",
     rubbish: [
-      // Reserved bits, an unknown kind, a masked frame, a continuation of nothing, half a character, a long ping.
+      // Reserved bits, an unknown opcode, a masked frame, a stray continuation, half a character, a long ping.
       Buffer.of(0xf1, 1, 0x78),
       Buffer.of(0x83, 1, 0x78),
       Buffer.of(0x81, 0x81, 1, 2, 3, 4, 0x78),

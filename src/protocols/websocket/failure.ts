@@ -1,9 +1,9 @@
-/** What went wrong with a WebSocket, as one of our kinds. */
+/** Maps WebSocket failures to error kinds. */
 
 import { errorText } from "../../core/base/error-text.ts";
 import { errorCode, type Failure, kindOfSocketError } from "../errors.ts";
 
-/** Errors of the socket have Node's codes; what breaks the rules has those of ws and of the HTTP parser. */
+/** Socket errors have Node's codes; protocol violations have those of ws and of the HTTP parser. */
 export function failureOfError(error: unknown, duringTls: boolean): Failure {
   const code = errorCode(error);
   const text = errorText(error);
@@ -13,7 +13,7 @@ export function failureOfError(error: unknown, duringTls: boolean): Failure {
   return { kind: kindOfSocketError(error, duringTls), text };
 }
 
-/** The handshake was answered, but not with a switch of protocols. */
+/** The handshake was answered without a protocol switch. */
 export function failureOfStatus(status: number): Failure {
   return status >= 400
     ? { kind: "status", text: `the server refused the handshake with status ${status}` }
@@ -31,7 +31,7 @@ export function failureOfClose(code: number, reason: string): Failure {
     case 1009:
     case 1010:
       return { kind: "protocol", text };
-    // The server could go on and does not want to.
+    // The server refuses to continue.
     case 1008:
     case 1013:
       return { kind: "refused", text };

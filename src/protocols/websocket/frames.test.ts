@@ -1,4 +1,4 @@
-/** Frames of whole messages against those of the ws package, and where others begin. */
+/** Frames of whole messages compared with those of the ws package, and the borders of other frames. */
 
 import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import * as ws from "ws";
 import { Random } from "../../core/base/random.ts";
 import { FrameBorders, messageFrame, readMessages } from "./frames.ts";
 
-/** Exported by the package, though its types do not say so. */
+/** Exported by the package, but missing in its types. */
 const { Receiver, Sender } = ws as unknown as {
   readonly Receiver: new (
     options: object,
@@ -24,7 +24,7 @@ interface Heard {
   readonly isBinary: boolean;
 }
 
-/** What the package reads as a server does. */
+/** Decodes a frame with the package's server-side receiver. */
 function readByPackage(frame: Uint8Array): Heard[] {
   const heard: Heard[] = [];
   const receiver = new Receiver({ isServer: true });
@@ -57,8 +57,8 @@ function readHere(bytes: Buffer, bytesMax = 1_000_000): { readonly at: number; h
 
 const LENGTHS = [0, 1, 5, 125, 126, 127, 1_000, 65_535];
 
-describe("a message that is sent", () => {
-  it.each(LENGTHS)("of %i characters is read by others, as text and as bytes", (length) => {
+describe("a sent message", () => {
+  it.each(LENGTHS)("of %i characters is decoded by the package, as text and as bytes", (length) => {
     const ascii = "abcdefgh".repeat(length / 8 + 1).slice(0, length);
     expect(readByPackage(messageFrame(ascii) ?? Buffer.of())).toEqual([
       { text: ascii, isBinary: false },
@@ -68,7 +68,7 @@ describe("a message that is sent", () => {
     ]);
   });
 
-  it("may hold any character", () => {
+  it("may contain any character", () => {
     const text = "from ASCII to ü, € and 𝄞";
     const expected = Buffer.from(text).toString("latin1");
     expect(readByPackage(messageFrame(text) ?? Buffer.of())).toEqual([
@@ -81,14 +81,14 @@ describe("a message that is sent", () => {
     expect(new Set(masks).size).toBeGreaterThan(4_990);
   });
 
-  it("is left to the package where it is longer than its length has room for", () => {
+  it("is left to the package when its length needs eight bytes", () => {
     expect(messageFrame("x".repeat(65_536))).toBeNull();
     expect(messageFrame(Buffer.alloc(65_536))).toBeNull();
     expect(messageFrame("€".repeat(30_000))).toBeNull();
   });
 });
 
-describe("messages that come", () => {
+describe("received messages", () => {
   it.each(LENGTHS)("of %i bytes are read, several in a row", (length) => {
     const payload = Buffer.alloc(length, "x");
     const bytes = Buffer.concat([sentByPackage(payload, false), sentByPackage(payload, true)]);
@@ -102,7 +102,7 @@ describe("messages that come", () => {
     });
   });
 
-  it("are left to the package from the first on that is cut, wherever that is", () => {
+  it("are left to the package from the first split one on, wherever that is", () => {
     const first = sentByPackage(Buffer.from("first"), false);
     const second = sentByPackage(Buffer.alloc(200, "x"), false);
     for (let cut = 0; cut < second.length; cut++) {
@@ -129,7 +129,7 @@ describe("messages that come", () => {
 });
 
 describe("borders of frames", () => {
-  it("are found wherever the bytes are cut", () => {
+  it("are found wherever the bytes are split", () => {
     const random = new Random(15);
     const frames = [
       sentByPackage(Buffer.from("whole"), false),
@@ -157,7 +157,7 @@ describe("borders of frames", () => {
     }
   });
 
-  it("are none between the parts of a message, also where a ping comes between", () => {
+  it("exclude those between the parts of a message, even around a ping", () => {
     const borders = new FrameBorders();
     borders.read(sentByPackage(Buffer.from("part"), false, false));
     expect(borders.between).toBe(false);

@@ -1,7 +1,7 @@
 /**
- * Frames of RFC 6455 §5.2 that need no state: a whole message in one, as nearly all are. They are written
- * and read here, in one piece and without copies in between; everything else is left to the ws package,
- * of which `FrameBorders` says where it stands.
+ * Frames of RFC 6455 §5.2 that need no state: a whole message in one frame, as nearly all are. They are encoded and
+ * decoded here, in one piece and without copies; everything else is left to the ws package, whose position
+ * `FrameBorders` tracks.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -13,25 +13,25 @@ const BINARY = 2;
 const FIRST_CONTROL = 8;
 const MASKED = 0x80;
 const MASK_BYTES = 4;
-/** Longer ones have their length in two bytes of its own, or in eight. */
+/** Longer ones have an extended length of two or eight bytes. */
 const SHORT_BYTES_MAX = 125;
 const LENGTH_IN_TWO = 126;
 const LENGTH_IN_EIGHT = 127;
 const TWO_BYTES_MAX = 0xffff;
-/** Masks are to be such as nobody can foresee; asking for each of them alone would cost more than the frame. */
+/** Masks must be unpredictable; drawing each of them individually would cost more than the frame. */
 const RANDOM_BYTES = 8 * 1024;
 
 const random = Buffer.alloc(RANDOM_BYTES);
 let randomUsed = RANDOM_BYTES;
 
-/** A masked frame of a whole message, as a client sends it; null for what is too long for that here. */
+/** Encodes a whole message as a masked client frame; null when it is too long for that. */
 export function messageFrame(payload: string | Uint8Array): Buffer | null {
   if (payload.length > TWO_BYTES_MAX) return null;
   if (typeof payload !== "string") return frameOf(FINAL | BINARY, payload);
   return asciiFrame(payload) ?? frameOf(FINAL | TEXT, Buffer.from(payload));
 }
 
-/** Of plain ASCII the bytes are the characters. */
+/** For plain ASCII, bytes and characters are the same. */
 function asciiFrame(text: string): Buffer | null {
   const frame = frameFor(FINAL | TEXT, text.length);
   const at = frame.length - text.length;
@@ -52,7 +52,7 @@ function frameOf(first: number, bytes: Uint8Array): Buffer | null {
   return frame;
 }
 
-/** With its head and its mask, and room for the payload. */
+/** A frame with its head and mask, and space for the payload. */
 function frameFor(first: number, length: number): Buffer {
   const isShort = length <= SHORT_BYTES_MAX;
   const maskAt = isShort ? 2 : 4;
@@ -72,15 +72,15 @@ function frameFor(first: number, length: number): Buffer {
 }
 
 interface MessageSink {
-  /** Of one frame; the bytes are its own. */
+  /** Payload of one frame; the receiver may keep the bytes. */
   message(bytes: Buffer, isBinary: boolean): void;
-  /** Nobody wants to hear of the rest. */
+  /** The reader needs no further messages. */
   readonly over: boolean;
 }
 
 /**
- * Tells the messages that stand whole in `buffer` from the first byte on, and gives where the first frame
- * begins that is of another kind, is not whole, is longer than `bytesMax`, or breaks a rule.
+ * Delivers the complete messages from the start of `buffer`, and returns the index of the first frame that is of
+ * another kind, incomplete, longer than `bytesMax`, or malformed.
  */
 export function readMessages(
   buffer: Buffer,
@@ -99,7 +99,7 @@ export function readMessages(
       if (end - at < 4) return at;
       length = buffer.readUInt16BE(from);
       from += 2;
-      // A mask, a length in eight bytes, and one that is longer than it need be.
+      // Masked, with a length of eight bytes, or with a length that is not minimal.
     } else if (length > SHORT_BYTES_MAX) return at;
     if (length > bytesMax || from + length > end) return at;
     const bytes = Buffer.allocUnsafe(length);
@@ -111,13 +111,13 @@ export function readMessages(
   return at;
 }
 
-/** Follows what somebody else reads, to know when nothing of it is unfinished. */
+/** Tracks the frames that another parser reads, to know when none is unfinished. */
 export class FrameBorders {
-  /** Head of a frame that has begun. */
+  /** Head of the current frame. */
   readonly #head: number[] = [];
-  /** Bytes of its payload that are to come. */
+  /** Remaining bytes of its payload. */
   #left = 0;
-  /** A message goes on in further frames. */
+  /** A message continues in further frames. */
   #inMessage = false;
 
   /** Between two messages. */

@@ -1,4 +1,4 @@
-/** Where a WebSocket goes and what its handshake says, made once per call site. */
+/** Destination and handshake of a WebSocket, built once per call site. */
 
 import type { Duration } from "../../core/base/duration.ts";
 import { type CallTimeouts, timeoutsOf } from "../call.ts";
@@ -22,15 +22,15 @@ export interface ConnectOptions {
   readonly cookies?: CookiesPart;
   /** Subprotocols to offer, the preferred one first. */
   readonly protocols?: readonly string[];
-  /** Offer compression of messages (permessage-deflate). */
+  /** Offers compression of messages (permessage-deflate). */
   readonly compress?: boolean;
-  /** For the whole call; overrides the workflow's. */
+  /** Timeout of the whole call; overrides the workflow's. */
   readonly timeout?: Duration;
 }
 
 export class Handshake {
   readonly origin: Origin;
-  /** Same key, same connection of the virtual user. */
+  /** Equal keys share a connection of the virtual user. */
   readonly key: string;
   readonly href: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -55,13 +55,13 @@ export class Handshake {
     this.key = JSON.stringify([this.href, this.headers, this.protocols, this.compress]);
   }
 
-  /** For people. */
+  /** Human-readable. */
   get shown(): string {
     return requestText(this);
   }
 }
 
-/** Without what the WebSocket itself adds. */
+/** Omits the headers that the WebSocket itself adds. */
 function requestText({ headers, href, protocols }: Handshake): string {
   const offered = protocols.length === 0 ? [] : [["sec-websocket-protocol", protocols.join(", ")]];
   const lines = [...Object.entries(headers), ...offered].map(
@@ -70,13 +70,13 @@ function requestText({ headers, href, protocols }: Handshake): string {
   return [`GET ${href}`, ...lines].join("\r\n");
 }
 
-/** Where connections to an address go, and how they are made. */
+/** Resolves the address and the route of a WebSocket. */
 export function endpointOf(text: string, route: Route | null): UrlPart {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return new UrlPart(text, route);
   throw new TypeError(`"${text}" has no scheme: write ws://${text} or wss://${text}`);
 }
 
-/** Throws for a time-out that is none, as any mistake in a workflow does. */
+/** Throws for an invalid timeout, like any mistake in a workflow. */
 export function timeoutsFor(timeout: Duration | undefined, settings: CallSettings): CallTimeouts {
   return timeoutsOf(timeout === undefined ? null : timeoutMsOf(timeout), settings);
 }

@@ -1,4 +1,4 @@
-/** WebSocket: its door. */
+/** Entry point of WebSocket. */
 
 import { registerProtocol } from "../protocol.ts";
 import { WebsocketClient } from "./client.ts";

@@ -1,7 +1,7 @@
 /**
- * A call may end while it is being started: the connection is gone, or a message is there already.
- * Told at once, a body that calls again and again would hold up everything else; so it is told in a
- * turn of its own.
+ * Defers results of calls that finish while they are being started, because the connection is lost or a message is
+ * already available. Reported at once, a function that calls in a loop would block the event loop; so they are reported
+ * in a separate turn.
  */
 
 import { setImmediate } from "../net/timers.ts";

@@ -1,4 +1,4 @@
-/** Messages that came and were not waited for. Bounded: beyond, the oldest are dropped and counted. */
+/** Unread messages. Bounded: beyond the limit, the oldest are dropped and counted. */
 
 import { QUEUE_BYTES_MAX, QUEUE_MESSAGES_MAX } from "./limits.ts";
 import type { Matcher, WebsocketMessage } from "./message.ts";
@@ -21,7 +21,7 @@ export class MessageQueue {
     }
   }
 
-  /** The oldest that matches; null when there is none. */
+  /** Returns the oldest message that matches; null when there is none. */
   take(matches: Matcher | null): WebsocketMessage | null {
     const at = matches === null ? 0 : this.#messages.findIndex(matches);
     if (at < 0 || at >= this.#messages.length) return null;

@@ -1,16 +1,16 @@
-/** Messages as they are sent, received and told apart. */
+/** Encodes, decodes and matches messages. */
 
 import type { Duration } from "../../core/base/duration.ts";
 import { parseJsonBody } from "../json-body.ts";
 
-/** Text, bytes, or anything else as JSON. */
+/** Text and bytes are sent unchanged, everything else as JSON. */
 export type OutgoingMessage = string | Uint8Array | object;
 
-/** Which message is the answer: text that it holds, a pattern, or a function. */
+/** Selects the response: text that it contains, a pattern, or a function. */
 export type Match = string | RegExp | ((message: WebsocketMessage) => boolean);
 
 export interface WaitOptions {
-  /** Which message is the answer; the next one by default. */
+  /** Selects the response; the next message by default. */
   readonly match?: Match;
   readonly timeout?: Duration;
 }
@@ -18,7 +18,7 @@ export interface WaitOptions {
 export class WebsocketMessage {
   readonly bytes: Buffer;
   readonly isBinary: boolean;
-  /** When it came, by the clock of calls. */
+  /** Arrival time by the clock of calls. */
   readonly arrivedAt: number;
   #text: string | undefined;
   #json: { readonly value: unknown } | undefined;
@@ -34,14 +34,14 @@ export class WebsocketMessage {
     return this.#text;
   }
 
-  /** Throws when the message is not JSON. Read once, however many calls look whether it is theirs. */
+  /** Throws when the message is not JSON. Parsed once, however many calls check whether it matches. */
   json<Value = unknown>(): Value {
     this.#json ??= { value: parseJsonBody(this.text(), "the message") };
     return this.#json.value as Value;
   }
 }
 
-/** What goes to the wire: text frames for text and JSON, binary ones for bytes. */
+/** Encodes for the wire: text frames for text and JSON, binary ones for bytes. */
 export function encodeMessage(message: OutgoingMessage): string | Buffer {
   if (typeof message === "string") return message;
   if (message instanceof Uint8Array)
@@ -53,11 +53,11 @@ export function encodeMessage(message: OutgoingMessage): string | Buffer {
 
 export type Matcher = (message: WebsocketMessage) => boolean;
 
-/** Without a match, the next message is the answer. */
+/** Without a match, the next message is the response. */
 export function matcherOf(match: Match | undefined): Matcher | null {
   if (match === undefined) return null;
   if (typeof match === "string") return (message) => message.text().includes(match);
-  // A pattern with the flag g or y would remember where it was.
+  // `search` ignores the position that a pattern with the flag g or y remembers.
   if (match instanceof RegExp) return (message) => message.text().search(match) >= 0;
   if (typeof match === "function") return match;
   throw new TypeError("match: text, a pattern or a function");

@@ -3,36 +3,36 @@ import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
 import type { OutgoingMessage, WaitOptions, WebsocketMessage } from "./message.ts";
 
-/** One connection as functions of a workflow use it. */
+/** One connection, as functions of a workflow use it. */
 export interface WebsocketSocket {
   readonly open: boolean;
   readonly closed: boolean;
   /** The subprotocol that the server chose; "" when none. */
   readonly protocol: string;
-  /** Messages that were thrown away because nobody received them in time. */
+  /** Messages that were dropped because they were not received in time. */
   readonly dropped: number;
-  /** Sends a message and waits for its answer, which comes behind it. */
+  /** Sends a message and waits for the response that follows it. */
   request(message: OutgoingMessage, options?: WaitOptions): Promise<WebsocketResponse>;
-  /** Sends a message; ends when its bytes have been handed to the network. */
+  /** Sends a message; finishes when its bytes were written to the network. */
   send(
     message: OutgoingMessage,
     options?: Pick<WaitOptions, "timeout">,
   ): Promise<WebsocketResponse>;
-  /** Waits for a message: one that came already and was not taken, or the next. */
+  /** Waits for a message: the first unread one, or the next to arrive. */
   receive(options?: WaitOptions): Promise<WebsocketResponse>;
-  /** Closes in order: ends when the server has agreed. */
+  /** Closes in order; finishes when the server has confirmed it. */
   close(code?: number, reason?: string): Promise<WebsocketResponse>;
 }
 
 /**
- * The measured end of one WebSocket call: a handshake, a send, or a message that was waited for.
- * `status` is that of the handshake, and 0 for everything behind it. `Body` is what `json()` gives.
+ * Result of one WebSocket call: a handshake, a send, or a wait for a message. `status` is that of the handshake, and 0
+ * for later calls. `Body` is the type of `json()`.
  */
 export class WebsocketResponse<Body = unknown> extends CallResult {
   override readonly protocol: string = "websocket";
-  /** The message that was waited for. */
+  /** The message that the call waited for. */
   readonly message: WebsocketMessage | null;
-  /** The connection it came on; null when there is none. */
+  /** Connection of the call; null when there is none. */
   readonly socket: WebsocketSocket | null;
 
   constructor(
@@ -56,7 +56,7 @@ export class WebsocketResponse<Body = unknown> extends CallResult {
     return this.bytes().toString("utf8");
   }
 
-  /** Throws when the message is not JSON; the step then counts as failed. */
+  /** Throws when the message is not JSON, which fails the step. */
   json<Value = Body>(): Value {
     return parseJsonBody(this.text(), "the message");
   }

@@ -1,4 +1,4 @@
-/** A call on a connection that is there, as a step performs it; and messages that no call waits for. */
+/** A call on an open connection, as a step performs it; and messages that no call waits for. */
 
 import type { Duration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
@@ -23,23 +23,23 @@ import { WebsocketResponse } from "./response.ts";
 import type { UserSocket } from "./socket.ts";
 import { websocketSessions } from "./user.ts";
 
-/** A connection, and the user whose it is. */
+/** A connection, and the user that owns it. */
 export type Speaking = readonly [session: Session, socket: UserSocket];
 
-/** Performs its call on the connection. */
+/** Performs the call on the connection. */
 export type Act<Made = void> = (socket: UserSocket, call: WebsocketCall, now: number) => Made;
 
-/** `Made` is what performing it leaves besides its answer. */
+/** `Made` is the value that performing it produces besides its response. */
 interface Spoken<Result extends CallResult, Made = void> {
   readonly protocol: string;
   readonly title: string;
   readonly within: Duration | undefined;
-  /** What goes out, for people. */
+  /** Sent content, for display. */
   readonly payload: string | Buffer;
   readonly act: Act<Made>;
-  /** What its end is to its step. */
+  /** Builds the result of the step. */
   result(response: WebsocketResponse, made: Made): Result;
-  /** The result that this answer would have. */
+  /** Result for a canned answer. */
   answered(answer: CannedAnswer): Result;
 }
 
@@ -48,7 +48,7 @@ export class SocketCall<Result extends CallResult, Made = void> implements Prepa
   readonly protocol: string;
   readonly title: string;
   readonly #spoken: Spoken<Result, Made>;
-  /** Null when the answer that made the connection was made up. */
+  /** Null when the connection comes from a canned answer. */
   readonly #speaking: Speaking | null;
 
   constructor(spoken: Spoken<Result, Made>, speaking: Speaking | null) {
@@ -117,23 +117,23 @@ class BoundSocketCall<Result extends CallResult, Made> implements BoundCall {
   }
 }
 
-/** The moment that a message names, in milliseconds since 1970: when it was sent, say. */
+/** Reads a timestamp from a message, in milliseconds since 1970, such as the time it was sent. */
 export type NamedMoment<Message> = (message: Message) => number | Date;
 
 interface Heard {
   readonly name: string;
   /** Without it, messages have no latency. */
   readonly at: NamedMoment<WebsocketMessage> | undefined;
-  /** A message that says no; null for others. */
+  /** Returns the failure that a message reports; null for others. */
   refusal?(message: WebsocketMessage): Failure | null;
 }
 
-/** Throws for a name that steps cannot have. */
+/** Throws for an invalid step name. */
 export function checkListenName(name: unknown): void {
   if (typeof name !== "string" || name === "") throw new TypeError("listen(name) needs a name");
 }
 
-/** Tells the session of every message that no call waits for. */
+/** Reports every message that no call waits for to the session. */
 export class MeasuredMessages implements Listener {
   readonly #session: Session;
   readonly #socket: UserSocket;
@@ -176,7 +176,7 @@ export class MeasuredMessages implements Listener {
   }
 }
 
-/** By the clock of calls. Clocks of two machines differ: no message comes before it was sent. */
+/** Converts to the clock of calls. Clocks of two machines differ, so the time is capped at the arrival. */
 function momentOf(named: number | Date, arrivedAt: number): number {
   const at = typeof named === "number" ? named : Number(named);
   if (!Number.isFinite(at))
@@ -189,7 +189,7 @@ function recordOf(errorKind: ErrorKind | null, startedAt: number, endedAt: numbe
   return { ...nothing, errorKind, startedAt, firstByteAt: endedAt, endedAt };
 }
 
-/** Of an answer that somebody made up. */
+/** Record of a canned answer. */
 export function answeredRecord(status: number): CallRecord {
   const now = clock();
   return { ...recordOf(null, now, now), status };

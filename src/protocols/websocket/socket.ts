@@ -1,10 +1,10 @@
 /**
- * One WebSocket connection of one virtual user, and the calls on it.
+ * \n One WebSocket connection of one virtual user, and the calls on it.
  *
  *   connecting ──handshake──▶ open ──close, error, lost step──▶ closed
  *
- * A request without `match` takes the next message as its answer. When it times out, its answer may
- * still come and would be taken for the next one's: the connection has lost step and is closed.
+ * A request without `match` takes the next message as its response. When it times out, its response may still arrive
+ * and would be mistaken for the next one's: the connection has lost step and is closed.
  */
 
 import type { Duration } from "../../core/base/duration.ts";
@@ -39,7 +39,7 @@ const NORMAL_CLOSURE = 1000;
 const LEFT =
   'the connection was closed when its iteration ended: connect with keep: "user" to keep it';
 
-/** The virtual user it belongs to. */
+/** The virtual user that owns the connection. */
 export interface SocketOwner {
   readonly settings: CallSettings;
   /** Number of the virtual user. */
@@ -49,11 +49,11 @@ export interface SocketOwner {
   gone(socket: UserSocket): void;
 }
 
-/** What is spoken on a connection that carries several conversations. */
+/** Protocol of a connection that carries several conversations. */
 export interface Subprotocol {
-  /** Whose a message is; null: it has been dealt with. */
+  /** Returns the channel of a message; null when it is already handled. */
   dispatch(message: WebsocketMessage): Channel | null;
-  /** What a close code of its own means; null for those of all WebSockets. */
+  /** Kind of failure for a close code of the subprotocol; null for the general codes. */
   failureOfClose(code: number): ErrorKind | null;
 }
 
@@ -61,20 +61,20 @@ export class UserSocket implements WaitedSocket, MessageReader {
   readonly handshake: Handshake;
   readonly #owner: SocketOwner;
   readonly #settings: CallSettings;
-  /** Of its handshake; "" for none. */
+  /** Trace header of its handshake; "" for none. */
   readonly #traceparent: string;
   readonly #stream: WebsocketStream;
   #open = false;
   #closed = false;
-  /** Calls that go on when the connection is open. */
+  /** Calls that continue when the connection is open. */
   readonly #opening = new Map<WebsocketCall, (now: number) => void>();
-  /** What everything comes to, unless a subprotocol knows better. */
+  /** Receives all messages, unless a subprotocol dispatches them. */
   readonly main: Channel;
-  /** Those of its conversations. */
+  /** Channels of its conversations. */
   readonly #channels = new Set<Channel>();
   #subprotocol: Subprotocol | null = null;
   #closing: WebsocketCall | null = null;
-  /** Its iteration is over, and it closes: how long it may take for that. */
+  /** Deadline of the close after its iteration is over. */
   #leaving: NodeJS.Timeout | null = null;
   #readBefore = 0;
   #writtenBefore = 0;
@@ -110,7 +110,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     return this.main.dropped;
   }
 
-  /** Like all below, it tells `began` of the call, for whoever wants to know what was sent of it. */
+  /** Like all methods below, reports the call to `began`, for callers that track what was sent. */
   request(
     message: OutgoingMessage,
     options: WaitOptions = {},
@@ -132,7 +132,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     return this.#measured(options.timeout, began, (call, now) => this.deliver(call, payload, now));
   }
 
-  /** Sends the payload as soon as the connection is open; the call ends when its bytes have left. */
+  /** Sends the payload as soon as the connection is open; the call finishes when its bytes are written. */
   deliver(call: WebsocketCall, payload: string | Buffer, now: number): void {
     call.awaited = "not sent";
     this.whenOpen(call, now, () => {
@@ -146,14 +146,14 @@ export class UserSocket implements WaitedSocket, MessageReader {
     return this.#measured(options.timeout, began, (call, now) => this.await(call, matches, now));
   }
 
-  /** The call ends with a message that came already and was not taken, or the next that matches. */
+  /** Finishes the call with the first unread message that matches, or the next to arrive. */
   await(
     call: WebsocketCall,
     matches: Matcher | null,
     now: number,
     channel: Channel = this.main,
   ): void {
-    // What came before the connection closed can still be received.
+    // Messages that arrived before the connection closed can still be received.
     if (channel.takeQueued(call, matches, now)) return;
     this.whenOpen(call, now, () => {
       call.awaited = "no message";
@@ -167,7 +167,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     );
   }
 
-  /** Closes in order; the call ends when the server has agreed. */
+  /** Closes in order; the call finishes when the server has confirmed it. */
   finish(call: WebsocketCall, code: number, reason: string, now: number): void {
     this.whenOpen(call, now, () => {
       call.awaited = "no close";
@@ -177,17 +177,17 @@ export class UserSocket implements WaitedSocket, MessageReader {
     });
   }
 
-  /** From now on, and for what came already, messages that no call waits for are this one's. */
+  /** Passes messages that no call waits for to this listener, including unread ones. */
   listen(listener: Listener): void {
     this.main.listen(listener);
   }
 
-  /** From now on the connection carries conversations, told apart by this. */
+  /** From now on the connection carries conversations, dispatched by this subprotocol. */
   speak(subprotocol: Subprotocol): void {
     this.#subprotocol = subprotocol;
   }
 
-  /** For one more conversation; null when there are too many. */
+  /** Opens a channel for one more conversation; null when there are too many. */
   openChannel(): Channel | null {
     if (this.#channels.size >= CHANNELS_MAX) return null;
     const channel = new Channel(new MessageQueue());
@@ -195,19 +195,19 @@ export class UserSocket implements WaitedSocket, MessageReader {
     return channel;
   }
 
-  /** Nobody will ask for its messages any more. */
+  /** Closes the channel and drops its messages. */
   closeChannel(channel: Channel): void {
     this.#channels.delete(channel);
   }
 
-  /** Outside of all calls: an answer that the subprotocol owes. */
+  /** Sends a reply required by the subprotocol, outside of all calls. */
   say(payload: string): void {
     if (this.#stream.waitingBytes > SEND_BUFFER_BYTES_MAX)
       this.fail({ kind: "resources", text: "too much waits to be sent on this connection" });
     else this.#stream.send(payload);
   }
 
-  /** Its iteration is over: closes in order, which nobody waits for. */
+  /** Closes in order at the end of its iteration, without a call that waits for it. */
   leave(): void {
     if (this.#closed || this.#leaving !== null) return;
     if (!this.#open) {
@@ -218,7 +218,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     this.#stream.close(NORMAL_CLOSURE);
   }
 
-  /** Sends the payload as soon as the connection is open; the call ends with the matching message. */
+  /** Sends the payload as soon as the connection is open; the call finishes with the matching message. */
   exchange(
     call: WebsocketCall,
     payload: string | Buffer,
@@ -256,7 +256,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     } else if (wasOpening && !this.#open && this.#opening.size === 0) this.terminate();
   }
 
-  /** Closes at once; what is under way ends without a word. */
+  /** Closes at once; calls in flight are not reported. */
   terminate(): void {
     for (const call of this.#endCalls()) call.cancel();
     this.#end();
@@ -274,7 +274,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     this.#open = true;
     const opening = [...this.#opening];
     this.#opening.clear();
-    // The handshake is one request, whoever else waited for it.
+    // The handshake is one request, even if several calls waited for it.
     const [first] = opening;
     if (first !== undefined) first[0].measure.sent++;
     const { connectMs, tlsMs } = this.#stream;
@@ -333,7 +333,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     return [...opening, ...this.main.end(), ...[...this.#channels].flatMap((one) => one.end())];
   }
 
-  /** Ends the connection and all that waits on it. */
+  /** Closes the connection and fails all calls on it. */
   fail(failure: Failure): void {
     const calls = this.#endCalls();
     const heard = this.#closed || this.#leaving !== null ? [] : [this.main, ...this.#channels];

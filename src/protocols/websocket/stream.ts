@@ -1,13 +1,13 @@
 /**
- * One WebSocket as a stream of messages, on the ws package: opened over a socket of ours, timed and
- * counted. It knows nothing of calls; whoever reads it does.
+ * \n One WebSocket as a stream of messages, based on the ws package: opened over our own socket, timed and counted. It
+ * is independent of calls, which its reader manages.
  *
  *   read ──▶ messages in one frame ───────────▶ the reader         (`frames.ts`)
  *       └──▶ all else ──▶ the socket's data ──▶ ws ──▶ the reader
  *
- * The ws package makes the handshake and keeps the rules. Once the connection is open, messages that are
- * whole in one frame need neither its streams nor a buffer for each read; what is compressed, in several
- * frames, cut by the end of a read, or breaks a rule is the package's, as are pings and the end.
+ * The ws package performs the handshake and enforces the protocol. Once the connection is open, messages that are
+ * complete in one frame bypass its streams and need no buffer per read. Messages that are compressed, fragmented, split
+ * by the end of a read, or malformed are left to the package, as are pings and the close.
  */
 
 import type net from "node:net";
@@ -24,21 +24,21 @@ import { FrameBorders, messageFrame, readMessages } from "./frames.ts";
 import type { Handshake } from "./handshake.ts";
 
 const READ_BUFFER_BYTES = 64 * 1024;
-/** Of all connections of a core: each read is dealt with, or copied, before the next. */
+/** Shared by all connections of a core: each read is processed, or copied, before the next. */
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 
-/** How it ended. */
+/** How the stream ended. */
 export interface StreamEnd extends Failure {
-  /** Of an answer that refused the handshake; 0 otherwise. */
+  /** Status of a response that refused the handshake; 0 otherwise. */
   readonly status: number;
-  /** Closed by one side's word, with this code (RFC 6455 §7.4); 0 after errors. */
+  /** Close code of either side (RFC 6455 §7.4); 0 after errors. */
   readonly code: number;
 }
 
 export interface MessageReader {
   streamOpen(now: number): void;
   streamMessage(data: Buffer, isBinary: boolean, now: number): void;
-  /** Told once, and not after `destroy`. */
+  /** Called once, and not after `destroy`. */
   streamEnded(end: StreamEnd, now: number): void;
 }
 
@@ -46,13 +46,13 @@ interface StreamOptions {
   readonly insecure: boolean;
   /** Number of the virtual user. */
   readonly user: number;
-  /** Of one message. */
+  /** Largest message. */
   readonly bodyBytesMax: number;
-  /** Of the handshake; "" for none. */
+  /** Trace header of the handshake; "" for none. */
   readonly traceparent?: string;
 }
 
-/** How Node hears of a socket that takes its time. */
+/** Node's callback for a socket that is not available at once. */
 type SocketCallback = (error: Error | null, socket?: net.Socket) => void;
 
 export class WebsocketStream {
@@ -64,12 +64,12 @@ export class WebsocketStream {
   #raw: net.Socket | null = null;
   #writes: TurnWrites | null = null;
   readonly #borders = new FrameBorders();
-  /** It is open, and messages go as they are. */
+  /** Open, without compression. */
   #plain = false;
   #tcpConnectedAt = 0;
   #secureAt = 0;
   over = false;
-  /** One for all messages of which nobody wants to know that they were sent. */
+  /** Shared callback of all messages whose sending is not reported. */
   readonly #sent = (error?: Error | null): void => {
     if (error) this.#end({ ...failureOfError(error, false), status: 0, code: 0 });
   };
@@ -82,7 +82,7 @@ export class WebsocketStream {
     this.#ws = this.#connect();
   }
 
-  /** The subprotocol that the server chose; "" when none. */
+  /** Subprotocol chosen by the server; "" for none. */
   get protocol(): string {
     return this.#ws.protocol;
   }
@@ -109,7 +109,7 @@ export class WebsocketStream {
     return this.#ws.bufferedAmount + (this.#writes?.heldBytes ?? 0);
   }
 
-  /** `sent` hears that the message was handed to the network; not after the end. */
+  /** `sent` is called when the message was handed to the network, unless the stream has ended. */
   send(payload: string | Buffer, sent?: () => void): void {
     const heard =
       sent === undefined
@@ -128,12 +128,12 @@ export class WebsocketStream {
     this.#ws.send(payload, heard);
   }
 
-  /** While it closes, messages are the package's business, which drops them. */
+  /** While it closes, messages are left to the package, which drops them. */
   get #isPlain(): boolean {
     return this.#plain && this.#ws.readyState === WebSocket.OPEN;
   }
 
-  /** In order; the end is told when the server has agreed. */
+  /** Closes in order; the end is reported when the server has confirmed it. */
   close(code: number, reason = ""): void {
     this.#writes?.flush();
     this.#ws.close(code, reason);
@@ -150,7 +150,7 @@ export class WebsocketStream {
     const { bodyBytesMax, traceparent = "" } = this.#options;
     const traced = traceparent === "" ? {} : { [TRACEPARENT]: traceparent };
     const ws = new WebSocket(href, [...protocols], {
-      // What the author wrote comes last, and wins.
+      // User headers come last and take precedence.
       headers: { ...traced, ...headers },
       perMessageDeflate: compress,
       maxPayload: bodyBytesMax,
@@ -194,12 +194,12 @@ export class WebsocketStream {
       this.#isPlain && this.#borders.between
         ? readMessages(readBuffer, count, bodyBytesMax, this)
         : 0;
-    // Whoever listens to the socket: Node's HTTP client during the handshake, then ws and the borders.
+    // Listeners of the socket: Node's HTTP client during the handshake, then ws and the borders.
     if (at < count && !this.over)
       this.#raw?.emit("data", Buffer.from(readBuffer.subarray(at, count)));
   }
 
-  /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
+  /** Opens our own socket to the resolved address, with separate times for connecting and TLS. */
   #connectRaw(done: SocketCallback): net.Socket | undefined {
     const { origin } = this.#handshake;
     if (origin.proxy === null) {

@@ -1,6 +1,6 @@
 /**
- * A server of WebSockets as a target. It has no user and sends nothing; `connect` and what its
- * result offers describe calls, which steps of a flow perform.
+ * \n A WebSocket server as a target. It has no user and sends nothing; `connect` and the methods of its result describe
+ * calls, which steps of a flow perform.
  *
  *   const room = ws.target("wss://chat.test/room");
  *   const socket = await step("connect", room.connect({ params: { ticket }, keep: "user" }));
@@ -47,16 +47,16 @@ const OPTION_NAMES = [
 ];
 
 export interface TargetConnectOptions extends ConnectOptions {
-  /** "user" keeps it for the user's further iterations; else it closes with the one it is opened in. */
+  /** "user" keeps the connection for further iterations; otherwise it closes with its iteration. */
   readonly keep?: "user" | "iteration";
 }
 
 export const SWITCHING_PROTOCOLS = 101;
 
-/** What is said on a new connection before it is anybody's, and what it then is to its step. */
+/** Exchange on a new connection before it is used, and the result of its step. */
 export interface Greeting<Result extends CallResult> {
   readonly protocol: string;
-  /** Ends the call, at once or when the server has agreed. */
+  /** Finishes the call, at once or when the server has confirmed. */
   readonly greet: Act;
   result(record: CallRecord, error: string | null, speaking: Speaking | null): Result;
 }
@@ -77,14 +77,14 @@ export class WebsocketTarget {
         throw new TypeError(`a target has no option "${name}"${didYouMean(name, OPTION_NAMES)}`);
     this.#url = endpointOf(url, routeOf(options));
     this.#options = options;
-    // What is wrong with it shows at the user's own line.
+    // Validate now, so that an error shows the user's own line.
     const { origin } = new Handshake(this.#url, options);
-    // Hosts of targets at the top of a file are looked up before the first call.
+    // Hosts of targets at the top of a file are resolved before the first call.
     if (workflowFolder() === null)
       prepareBeforeLoop({ prepare: () => origin.prepare().catch(() => undefined) });
   }
 
-  /** Describes a connection; performed by a step, its result speaks on it. */
+  /** Describes a connection; the result of its step can be used to send and receive. */
   connect(options: TargetConnectOptions = {}): WebsocketConnect<Connection> {
     return this.connectAs(PLAIN, options);
   }
@@ -102,13 +102,13 @@ export class WebsocketTarget {
   }
 }
 
-/** Names are the same whatever their case. */
+/** Header names are case-insensitive. */
 export function headerValuesOf(headers: HeaderValues | HeadersPart | undefined): HeaderValues {
   const entries = headers instanceof HeadersPart ? headers.entries : Object.entries(headers ?? {});
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** One opening handshake that a step performs. */
+/** An opening handshake that a step performs. */
 export class WebsocketConnect<Result extends CallResult> implements PreparedCall<Result> {
   declare readonly resultType?: Result;
   readonly protocol: string;
@@ -192,7 +192,7 @@ class BoundConnect<Result extends CallResult> implements BoundCall {
     this.#call = new WebsocketCall(this.#user, true, this.#sink);
   }
 
-  /** A connection that nobody can speak on is not left open. */
+  /** Closes a connection whose handshake failed, because it cannot be used. */
   #opened({ errorKind }: CallRecord): UserSocket | null {
     if (errorKind === null) return this.#socket;
     this.#socket?.terminate();
@@ -204,7 +204,7 @@ class BoundConnect<Result extends CallResult> implements BoundCall {
   }
 
   start(now: number): void {
-    // What goes on after its virtual user has ended makes no more load.
+    // A call that continues after its virtual user has stopped generates no more load.
     if (this.#user.closed) return;
     this.#socket = null;
     this.#sink.during(() => {

@@ -1,4 +1,4 @@
-/** One virtual user's WebSockets: those that its functions opened, and those of prepared exchanges. */
+/** WebSockets of one virtual user: those opened by its functions, and those of prepared exchanges. */
 
 import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
 import type { TraceContext } from "../trace-context.ts";
@@ -11,10 +11,10 @@ export class WebsocketUser implements SessionState, SocketOwner {
   readonly settings: CallSettings;
   readonly user: number;
   readonly trace: TraceContext | null;
-  /** What `ws.send` and its kin speak on: the connection opened last. */
+  /** Connection of `ws.send` and its siblings: the one opened last. */
   latest: UserSocket | null = null;
   readonly #all = new Set<UserSocket>();
-  /** Connections of prepared exchanges by target; they stay open over iterations. */
+  /** Connections of prepared exchanges by target; they stay open between iterations. */
   readonly #persistent = new Map<string, UserSocket>();
   /** Connections that close with the iteration they were opened in. */
   readonly #ofIteration = new Set<UserSocket>();
@@ -26,19 +26,19 @@ export class WebsocketUser implements SessionState, SocketOwner {
     this.user = user;
   }
 
-  /** A new connection for functions, with a queue for what comes unasked. */
+  /** Opens a connection for functions, with a queue for unsolicited messages. */
   open(handshake: Handshake): UserSocket {
     return this.#open(handshake, new MessageQueue());
   }
 
-  /** One that closes with its iteration. */
+  /** Opens a connection that closes with its iteration. */
   openForIteration(handshake: Handshake): UserSocket {
     const socket = this.open(handshake);
     this.#ofIteration.add(socket);
     return socket;
   }
 
-  /** The connection that all prepared exchanges with this target use. */
+  /** Returns the connection shared by all prepared exchanges with this target. */
   persistent(handshake: Handshake): UserSocket {
     let socket = this.#persistent.get(handshake.key);
     if (socket === undefined) {
@@ -55,7 +55,7 @@ export class WebsocketUser implements SessionState, SocketOwner {
 
   #open(handshake: Handshake, queue: MessageQueue | null): UserSocket {
     if (this.closed) throw new Error("the virtual user has ended");
-    // A server that does not answer the end of a connection must not hold up the next one.
+    // A server that does not confirm a close must not block the next connection.
     if (this.#all.size >= SOCKETS_PER_USER_MAX)
       [...this.#all].find(({ leaving }) => leaving)?.terminate();
     if (this.#all.size >= SOCKETS_PER_USER_MAX) {
@@ -75,7 +75,7 @@ export class WebsocketUser implements SessionState, SocketOwner {
       this.#persistent.delete(socket.handshake.key);
   }
 
-  /** Connections outlive iterations, as those of HTTP do, unless they were opened for one. */
+  /** Connections outlive iterations, like those of HTTP, unless they were opened for one. */
   reset(): void {
     for (const socket of this.#ofIteration) socket.leave();
     this.#ofIteration.clear();

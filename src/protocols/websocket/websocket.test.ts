@@ -51,7 +51,7 @@ async function listening(server: net.Server): Promise<number> {
   return (server.address() as net.AddressInfo).port;
 }
 
-/** A server of bare TCP that hears the handshake and then does as it likes. */
+/** A bare TCP server that reads the handshake and then runs a script. */
 async function serveRaw(answer: (socket: net.Socket, head: string) => void): Promise<string> {
   const server = net.createServer((socket) => {
     socket.on("error", () => undefined);
@@ -77,7 +77,7 @@ const echo: OnSocket = (socket) => {
 };
 
 describe("connect", () => {
-  it("is measured, and holds the socket", async () => {
+  it("is measured and returns the socket", async () => {
     const { url } = await serve(echo);
     const response = await client().connect(url, { protocols: ["other", "chat"] });
     expect(response).toBeInstanceOf(WebsocketResponse);
@@ -106,7 +106,7 @@ describe("connect", () => {
     expect(requests[0]?.headers["x-key"]).toBe("k");
   });
 
-  it("compresses when asked to", async () => {
+  it("compresses on request", async () => {
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1", perMessageDeflate: true });
     await new Promise((resolve) => server.once("listening", resolve));
     server.on("connection", echo);
@@ -126,7 +126,7 @@ describe("connect", () => {
 });
 
 describe("messages", () => {
-  it("request waits for the answer behind it", async () => {
+  it("request waits for the response that follows it", async () => {
     const { url } = await serve(echo);
     const ws = client();
     await ws.connect(url);
@@ -139,7 +139,7 @@ describe("messages", () => {
     expect(binary.bytes()).toEqual(Buffer.from([0, 255]));
   });
 
-  it("match finds the answer among other messages, which stay to be received", async () => {
+  it("match finds the response among other messages, which can still be received", async () => {
     const { url } = await serve((socket) => {
       socket.on("message", (data) => {
         socket.send("news 1");
@@ -154,11 +154,11 @@ describe("messages", () => {
     expect((await ws.receive()).text()).toBe("news 1");
     expect((await ws.receive({ match: "news" })).text()).toBe("news 2");
     expect((await ws.receive({ timeout: 40 })).errorKind).toBe("timeout");
-    // A receive that times out takes nothing with it.
+    // A receive that times out does not affect others.
     expect((await ws.request("8", { match: '{"id":8}' })).ok).toBe(true);
   });
 
-  it("many requests at once get their own answers", async () => {
+  it("concurrent requests get their own responses", async () => {
     const { url } = await serve((socket) => {
       const held: string[] = [];
       socket.on("message", (data) => {
@@ -177,7 +177,7 @@ describe("messages", () => {
     expect(answers.map((answer) => answer.json<{ id: number }>().id)).toEqual(ids);
   });
 
-  it("send ends when the bytes are out; close when the server agrees", async () => {
+  it("send finishes when the bytes are written; close when the server confirms", async () => {
     const heard: string[] = [];
     const { url } = await serve((socket) => {
       socket.on("message", (data) => heard.push(data.toString()));
@@ -191,7 +191,7 @@ describe("messages", () => {
     expect((await ws.send("late")).errorKind).toBe("reset");
   });
 
-  it("what came before the end can still be received", async () => {
+  it("messages that arrived before the close can still be received", async () => {
     const { url } = await serve((socket) => {
       socket.send("last words");
       socket.close();
@@ -203,7 +203,7 @@ describe("messages", () => {
     expect((await ws.receive()).errorKind).toBe("reset");
   });
 
-  it("unread messages are bounded, and the dropped ones counted", async () => {
+  it("unread messages are bounded, and dropped ones are counted", async () => {
     const extra = 10;
     const { url } = await serve((socket) => {
       for (let i = 0; i < QUEUE_MESSAGES_MAX + extra; i++) socket.send(String(i));
@@ -231,7 +231,7 @@ describe("messages", () => {
 });
 
 describe("a prepared exchange", () => {
-  it("keeps one connection of the virtual user, shared with its like", async () => {
+  it("keeps one connection of the virtual user, shared by equal exchanges", async () => {
     const { url, connections } = await serve(echo);
     const user = session();
     const one = await runner(websocket.exchange(url, "one"), user);
@@ -253,7 +253,7 @@ describe("a prepared exchange", () => {
     expect(connections()).toBe(1);
   });
 
-  it("connects again after the server closed, and each time when told so", async () => {
+  it("connects again after the server closed, and each time without keep-alive", async () => {
     let live: WebSocket | undefined;
     const { url, connections } = await serve((socket, request) => {
       live = socket;
@@ -270,7 +270,7 @@ describe("a prepared exchange", () => {
     expect(connections()).toBe(5);
   });
 
-  it("never takes a late answer for the next one", async () => {
+  it("never mistakes a late response for the next one", async () => {
     let delay = 2_000;
     const { url, connections } = await serve((socket) => {
       let count = 0;
@@ -289,7 +289,7 @@ describe("a prepared exchange", () => {
 });
 
 describe("failures", () => {
-  it("nobody listens: refused; an unknown host: dns", async () => {
+  it("nothing listens: refused; an unknown host: dns", async () => {
     expect((await client().connect("ws://127.0.0.1:1/")).errorKind).toBe("refused");
     expect((await client().connect("ws://no-such-host.invalid/")).errorKind).toBe("dns");
     const run = await runner(websocket.exchange("ws://127.0.0.1:1/", "x"), session());
@@ -324,7 +324,7 @@ describe("failures", () => {
     expect(result?.error).toMatch(new RegExp(`^${text} after`));
   });
 
-  it("rubbish instead of frames: protocol", async () => {
+  it("malformed frames: protocol", async () => {
     const { url } = await serve((socket, request) => {
       socket.on("message", () => request.socket.write(Buffer.from([0xff, 0xff, 0xff, 0xff])));
     });
@@ -333,7 +333,7 @@ describe("failures", () => {
     expect((await ws.request("?")).errorKind).toBe("protocol");
   });
 
-  it("a message longer than allowed: protocol", async () => {
+  it("a message longer than the limit: protocol", async () => {
     const { url } = await serve((socket) => {
       socket.on("message", () => socket.send("x".repeat(2000)));
     });
@@ -359,7 +359,7 @@ describe("failures", () => {
     expect(response.error).toContain(`(code ${code}: because)`);
   });
 
-  it("the end of the connection fails every waiting call", async () => {
+  it("a closed connection fails every waiting call", async () => {
     const { url } = await serve((socket, request) => {
       socket.on("message", () => request.socket.destroy());
     });
@@ -374,7 +374,7 @@ describe("failures", () => {
     ]);
   });
 
-  it("mistakes are told in words", async () => {
+  it("mistakes are reported with a readable message", async () => {
     expect(() => websocket.exchange("host/path", "x")).toThrow(/write ws:\/\/host\/path/);
     expect(() => websocket.exchange("ftp://host", "x")).toThrow(/not an http, https, ws or wss/);
     await expect(
@@ -383,14 +383,14 @@ describe("failures", () => {
     expect(() => client().request("x")).toThrow("call ws.connect(url) first");
   });
 
-  it("connections that are never closed are bounded", async () => {
+  it("caps connections that are never closed", async () => {
     const { url } = await serve(echo);
     const ws = client();
     for (let i = 0; i < SOCKETS_PER_USER_MAX; i++) await ws.connect(url);
     await expect(ws.connect(url)).rejects.toThrow(/close them with ws.close/);
   });
 
-  it("a prepared exchange that gets no connection fails for want of resources", async () => {
+  it("a prepared exchange without a free connection fails with kind resources", async () => {
     const { url } = await serve(echo);
     const user = session();
     const ws = new WebsocketClient(user);
@@ -404,7 +404,7 @@ describe("failures", () => {
   });
 });
 
-it("the end of a virtual user closes its connections, and nothing is heard any more", async () => {
+it("a virtual user that stops closes its connections and reports nothing more", async () => {
   let closed = 0;
   const { url, connections } = await serve((socket) => {
     socket.on("close", () => closed++);
@@ -430,7 +430,7 @@ describe("a target", () => {
   const ada = makeCertificate({ hosts: ["ada"] });
   const bob = makeCertificate({ hosts: ["bob"] });
 
-  /** Takes certificates of ada and bob only, and says whose it was. */
+  /** Accepts certificates of ada and bob only, and records which one. */
   async function demanding(): Promise<{ hosts: Record<string, string>; seen: string[] }> {
     const server = https.createServer({ ...shop, requestCert: true, ca: [ada.cert, bob.cert] });
     const sockets = new WebSocketServer({ server });
@@ -465,7 +465,7 @@ describe("a target", () => {
     expect(seen).toEqual(["ada", "bob"]);
   });
 
-  it("refuses an option that nobody reads", () => {
+  it("rejects an unknown option", () => {
     const options = { header: {} } as object;
     expect(() => new WebsocketTarget("wss://chat.test", options)).toThrow(
       'a target has no option "header"; did you mean "headers"?',
