@@ -24,10 +24,10 @@ class Owner implements CallOwner {
   }
 }
 
-/** A time far ahead of the clock: the sweep of the process does not come in between. */
+/** Far ahead of the real clock, so that the process-wide sweeper does not interfere. */
 const NOW = 1e12;
 
-it("is heard once, however often it ends", () => {
+it("reports its result once, however often it finishes", () => {
   const { call, heard } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.succeed(NOW + 5);
@@ -37,7 +37,7 @@ it("is heard once, however often it ends", () => {
   expect([call.errorKind, call.endedAt]).toEqual([null, NOW + 5]);
 });
 
-it("begins anew after its end, without what was before", () => {
+it("resets all measurements when it begins again", () => {
   const { call, heard } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.opened(3, 4);
@@ -51,7 +51,7 @@ it("begins anew after its end, without what was before", () => {
   expect(heard).toEqual(["status", "ok"]);
 });
 
-it("is not heard after it was cancelled, nor when its user is gone", () => {
+it("reports nothing after it was cancelled or its user was closed", () => {
   const { call, heard } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.cancel();
@@ -63,7 +63,7 @@ it("is not heard after it was cancelled, nor when its user is gone", () => {
   expect([...heard, ...gone.heard]).toEqual([]);
 });
 
-it("has the deadline of the part it is in", () => {
+it("has the deadline of its current phase", () => {
   const { call } = new Owner();
   call.begin(NOW, TIMEOUTS);
   expect(call.deadline).toBe(NOW + 1_000_000);
@@ -81,7 +81,7 @@ it("has the deadline of the part it is in", () => {
   call.cancel();
 });
 
-it("says what was missing when time is up", () => {
+it("names what was missing when it times out", () => {
   const { call, heard } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.timedOut(NOW + 1_500.4);
@@ -102,7 +102,7 @@ it("fails as dns when the host is not found", async () => {
   expect(call.error).toBe("unknown host");
 });
 
-it("does not go on with a look-up that took longer than the call", async () => {
+it("stops after a DNS lookup that outlasted the call", async () => {
   const { call, heard } = new Owner();
   let found: () => void = () => undefined;
   const prepare = (): Promise<void> =>
@@ -120,7 +120,7 @@ it("does not go on with a look-up that took longer than the call", async () => {
   call.cancel();
 });
 
-it("allows no part more than the whole", () => {
+it("caps the timeout of every phase at that of the whole call", () => {
   expect(timeoutsOf(50, DEFAULT_CALL_SETTINGS)).toEqual({
     timeoutMs: 50,
     firstByteTimeoutMs: 50,

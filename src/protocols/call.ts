@@ -1,13 +1,13 @@
 /**
- * One measured call, whatever its protocol: its times and bytes, how long each part of it may take,
- * and how it ended. A protocol's exchange holds one and tells it what happens:
+ * \n Measures one call of any protocol: its times and bytes, the deadline of each phase, and its outcome. The exchange
+ * of a protocol owns one and reports progress to it:
  *
  *   begin ──▶ connecting ──▶ awaitFirstByte ──▶ firstByte ──▶ succeed or fail
  *                 ▲                                 │
  *                 └── again: redirect, new stream ──┘         any ──▶ time-out, or cancel
  *
- * The sink hears exactly one end for each begin, unless the call is cancelled: a call is under way
- * from its begin to its end, and every end that comes later is ignored.
+ * The sink is notified exactly once per begin, unless the call is cancelled. A call is in flight from its begin to its
+ * first outcome; later outcomes are ignored.
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -19,17 +19,17 @@ import type { CallRecord, CallResult, CallSettings, CallSink } from "./protocol.
 
 export { clock };
 
-/** How long a call may take; none of the parts is longer than the whole. */
+/** Timeouts of a call. No phase may take longer than the whole call. */
 export interface CallTimeouts {
   /** The whole call. */
   readonly timeoutMs: number;
   /** From the request to the first byte of its answer. */
   readonly firstByteTimeoutMs: number;
-  /** Until the connection is open, looking up the host included. */
+  /** Until the connection is open, including the DNS lookup. */
   readonly connectTimeoutMs: number;
 }
 
-/** `ownMs` is what the call itself asks for; null leaves it to the workflow's settings. */
+/** `ownMs` is the timeout of the call itself; null selects the workflow's setting. */
 export function timeoutsOf(ownMs: number | null, settings: CallSettings): CallTimeouts {
   if (ownMs !== null) return timeoutsWithin(ownMs, settings);
   let timeouts = ofSettings.get(settings);
@@ -50,18 +50,18 @@ function timeoutsWithin(timeoutMs: number, settings: CallSettings): CallTimeouts
   };
 }
 
-/** The exchange that a call is the measure of. */
+/** The exchange that a `MeasuredCall` measures. */
 export interface CallOwner {
-  /** The virtual user has ended: nothing is told any more. */
+  /** The virtual user has been closed; nothing is reported any more. */
   readonly closed: boolean;
-  /** What is called: "GET https://shop.test/cart". */
+  /** Request as shown in reports: "GET https://shop.test/cart". */
   readonly title?: string;
   /**
-   * Time is up. Lets go of connections and queues, so that nothing they do later belongs to this
-   * call, and says what was missing: "no answer".
+   * Called on a timeout. Detaches from connections and queues, so that their later events do not affect this call.
+   * Returns what was missing: "no answer".
    */
   abandon(): string;
-  /** The call has ended: gives what the sink gets besides the record, undefined when nobody can look at it. */
+  /** Called when the call is finished. Returns the result for the sink, or undefined when no caller can read it. */
   finish(): CallResult | undefined;
 }
 
@@ -69,7 +69,7 @@ const NO_TIMEOUTS: CallTimeouts = { timeoutMs: 0, firstByteTimeoutMs: 0, connect
 
 export class MeasuredCall implements CallRecord, Sweepable {
   errorKind: ErrorKind | null = null;
-  /** For people; null when the call succeeded. */
+  /** Human-readable; null when the call succeeded. */
   error: string | null = null;
   status = 0;
   startedAt = 0;
@@ -87,7 +87,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
   readonly #owner: CallOwner;
   readonly #sink: CallSink;
   #timeouts = NO_TIMEOUTS;
-  /** Calls begun with this object: what was started for an earlier one must not go on with this. */
+  /** Number of calls begun with this object. Callbacks started by an earlier call compare it and stop. */
   #begun = 0;
 
   constructor(owner: CallOwner, sink: CallSink) {
@@ -118,14 +118,16 @@ export class MeasuredCall implements CallRecord, Sweepable {
     sweeper.add(this);
   }
 
-  /** The same call goes on with another request: a redirect, or one that the server never saw. */
+  /**
+   * Continues the same call with another request: a redirect, or a retry of a request that the server never received.
+   */
   again(timeouts: CallTimeouts): void {
     this.status = 0;
     this.#timeouts = timeouts;
     this.deadline = this.startedAt + timeouts.timeoutMs;
   }
 
-  /** Goes on when the host has been looked up; a host that nobody knows ends the call. */
+  /** Calls `then` once the host is resolved; fails the call when it cannot be resolved. */
   lookUp(origin: Pick<Origin, "prepare">, now: number, then: (now: number) => void): void {
     this.connecting(now);
     const begun = this.#begun;
@@ -140,24 +142,24 @@ export class MeasuredCall implements CallRecord, Sweepable {
     );
   }
 
-  /** Only while no connection is open yet: fail earlier than the whole call would. */
+  /** Applies the connect timeout while no connection is open. */
   connecting(since: number): void {
     this.deadline = Math.min(this.deadline, since + this.#timeouts.connectTimeoutMs);
   }
 
-  /** The connection is open: how long the whole call may take is all that counts. */
+  /** The connection is open; from now on only the timeout of the whole call applies. */
   opened(connectMs: number, tlsMs: number): void {
     this.connectMs = connectMs;
     this.tlsMs = tlsMs;
     this.deadline = this.startedAt + this.#timeouts.timeoutMs;
   }
 
-  /** The body is being sent: only the whole call is bounded, however long the upload takes. */
+  /** The body is being sent; only the timeout of the whole call applies. */
   uploading(): void {
     this.deadline = this.startedAt + this.#timeouts.timeoutMs;
   }
 
-  /** The request went out: from now on the time to the first byte counts. */
+  /** The request is sent; the first-byte timeout starts. */
   awaitFirstByte(now: number): void {
     const { firstByteTimeoutMs, timeoutMs } = this.#timeouts;
     this.deadline = Math.min(now + firstByteTimeoutMs, this.startedAt + timeoutMs);
@@ -176,7 +178,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
     if (!this.underWay) return;
     this.errorKind = kind;
     this.error = error;
-    // TLS 1.3: a server that refuses a client's certificate says so when the request is out, and never reads it.
+    // With TLS 1.3 a server rejects a client certificate only after the request was sent, and never reads the request.
     if (kind === "tls" && this.firstByteAt === 0 && this.sent > 0) this.sent--;
     this.#end(now);
   }
@@ -186,7 +188,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
     this.fail("timeout", `${missing} after ${Math.round(now - this.startedAt)} ms`, now);
   }
 
-  /** Ends it untold: the virtual user is gone. */
+  /** Ends the call without notifying the sink, because the virtual user is closed. */
   cancel(): void {
     this.underWay = false;
   }

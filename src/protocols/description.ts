@@ -1,10 +1,10 @@
 /**
- * Descriptions of calls are plain values: they have no user and send nothing, only a step performs
- * them. Whoever awaits one, or returns it from an async function, meant to perform it and would go
- * on without an answer; so asking for `then` throws the line to write.
+ * Descriptions of calls are plain values: they have no user and send nothing until a step performs them. Awaiting one,
+ * or returning it from an async function, is a mistake: the code would continue without a response. Accessing `then`
+ * therefore throws an error that shows the line to write instead.
  */
 
-/** What a description has instead of a `then` that the compiler would accept after `await`. */
+/** Type of `then` on a description; the compiler rejects `await` because of it. */
 export type NotAwaitable = (
   sendsNothing: 'a description sends nothing: write await step("name", description)',
 ) => never;
@@ -12,7 +12,7 @@ export type NotAwaitable = (
 export class DescriptionAwaited extends Error {
   override readonly name = "DescriptionAwaited";
 
-  /** `inSteps` is what to write in a workflow of steps. */
+  /** `inSteps` is the code to suggest for a workflow of steps. */
   constructor(title: string, inSteps = "return http.send(…) in a step") {
     super(
       `${title} is only described, nothing was sent: write await step("name", …) in a flow, ` +

@@ -1,30 +1,32 @@
 /**
- * Every failed call has exactly one kind. The list is short on purpose: it is what a person looks
- * at first, and it must mean the same for every protocol.
+ * Kinds of failure. Every failed call has exactly one. The list is short on purpose: users check it first, and each
+ * kind must mean the same for every protocol.
  */
 
 export const ERROR_KINDS = [
   /** The name of the target could not be resolved. */
   "dns",
-  /** Nobody listens there, or the way there is closed. */
+  /** Nothing listens at the address, or the network rejects the connection. */
   "refused",
-  /** The peer ended the connection before the answer was complete. */
+  /** The peer closed the connection before the response was complete. */
   "reset",
-  /** Connect, first byte or the whole call took longer than allowed. */
+  /** Connecting, the first byte or the whole call took longer than its timeout. */
   "timeout",
   /** The TLS handshake or the certificate failed. */
   "tls",
-  /** The answer broke the rules of the protocol. */
+  /** The response violated the protocol. */
   "protocol",
-  /** A complete answer that says no: HTTP 400 and above, unless the step expects it. */
+  /** A complete response with an error status: HTTP 400 and above, unless the step expects it. */
   "status",
-  /** A complete answer that carries an error inside: GraphQL errors, a refused custom result. */
+  /** A complete response that carries an error: GraphQL errors, a failed custom result. */
   "application",
   /** This machine ran out of ports, descriptors or buffers. */
   "resources",
   /** The step's own code threw. */
   "exception",
-  /** The run ended first: cut off at the end of the graceful stop, when it was older than typical calls. */
+  /**
+   * The run ended first: the call was cut off at the end of the graceful stop although it was older than typical calls.
+   */
   "unanswered",
 ] as const;
 
@@ -32,7 +34,7 @@ export type ErrorKind = (typeof ERROR_KINDS)[number];
 
 export interface Failure {
   readonly kind: ErrorKind;
-  /** For people. */
+  /** Human-readable. */
   readonly text: string;
 }
 
@@ -62,7 +64,7 @@ const BY_CODE: Readonly<Record<string, ErrorKind>> = {
   ENOMEM: "resources",
 };
 
-/** The kind of an error that Node's sockets gave us. */
+/** Maps an error of Node's sockets to its kind. */
 export function kindOfSocketError(error: unknown, duringTls: boolean): ErrorKind {
   const code = errorCode(error);
   const known = code === undefined ? undefined : BY_CODE[code];

@@ -1,9 +1,12 @@
-/** JSON that a server sent. */
+/** Parses JSON sent by a server. */
 
-/** Enough to recognise an error page or a stray frame by. */
+/** Enough to recognise an error page or a stray frame. */
 const SHOWN_CHARACTERS = 60;
 
-/** `what` begins the sentence: "the message". Throws when the text is not JSON; the step then fails. */
+/**
+ * `what` is the subject of the error message, such as "the message". Throws when the text is not JSON, which fails the
+ * step.
+ */
 export function parseJsonBody<Value>(text: string, what: string): Value {
   try {
     return JSON.parse(text) as Value;

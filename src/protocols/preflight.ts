@@ -1,14 +1,13 @@
 /**
- * Before the first user starts: does anybody listen at the addresses the workflow names? Ten seconds
- * of refused connections help nobody. Only a clear refusal counts; slow or odd servers are the run's
- * business.
+ * Checks before the first user starts that something listens at the addresses of the workflow; ten seconds of refused
+ * connections help no one. Only an explicit refusal counts; slow or odd servers are left to the run.
  */
 
 import net from "node:net";
 import { errorCode } from "./errors.ts";
 import type { Origin } from "./net/origin.ts";
 
-/** What a run waits for at most before it begins. */
+/** Longest delay that the check adds to the start of a run. */
 const CHECK_MS_MAX = 2_000;
 
 export async function checkOrigins(origins: readonly Origin[], timeoutMs: number): Promise<void> {

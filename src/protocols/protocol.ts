@@ -1,14 +1,14 @@
 /**
- * What the engine needs of a protocol, and nothing more. One folder per protocol implements it:
+ * \n The interface between the engine and a protocol. One folder per protocol implements it:
  *
  *   definition     http.get("https://…")            a `PreparedCall`, made while the file loads
  *   preparation    call.prepare(environment)        once per executor core: addresses, bytes, checks
  *   virtual user   call.bind(session, keep, sink)   once per user: its connection, its cookies
- *   the loop       bound.start(now)                 as often as it goes; the sink hears exactly once
+ *   the loop       bound.start(now)                 any number of times; the sink is notified once per start
  *
- * Functions written by users reach the same protocol through a client (`({ http }) => http.get(…)`).
- * The door of a protocol (`<folder>/index.ts`) registers it, and the engine makes the client of a
- * virtual user on first use; what it keeps per user lives in the session.
+ * Functions written by users reach the same protocol through a client (`({ http }) => http.get(…)`). The entry point of
+ * a protocol (`<folder>/index.ts`) registers it. The engine creates the client of a virtual user on first use; per-user
+ * state lives in the session.
  */
 
 import { ERROR_KINDS, type ErrorKind } from "./errors.ts";
@@ -20,27 +20,27 @@ import type { TraceContext } from "./trace-context.ts";
 export { connectionNotes, ERROR_KINDS, type ErrorKind };
 
 /**
- * What functions find in their context, by name. Empty here: each door adds its client by merging,
- * so that a workflow sees the clients of exactly the protocols that it imports.
+ * Clients in the context of functions, by name. Empty here: each entry point adds its client by declaration merging, so
+ * that a workflow sees the clients of exactly the protocols that it imports.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: the doors of the protocols fill it.
+// biome-ignore lint/suspicious/noEmptyInterface: the entry points of the protocols fill it.
 export interface Clients {}
 
-/** A protocol as its door registers it: clients are pluggable. (PROTO-3) */
+/** A protocol as its entry point registers it; clients are pluggable. (PROTO-3) */
 export interface Protocol<Name extends keyof Clients> {
-  /** Of the client in the context of functions. */
+  /** Name of the client in the context of functions. */
   readonly name: Name;
   /** The client of one virtual user. */
   client(session: Session): Clients[Name];
-  /** Absent where `hyperscale ping` has a way of its own. */
+  /** Absent where `hyperscale ping` has its own implementation. */
   readonly ping?: ProtocolPing;
 }
 
-/** How `hyperscale ping` tries a server. */
+/** Lets `hyperscale ping` probe a server. */
 export interface ProtocolPing {
-  /** Of its addresses, without the colon. */
+  /** Schemes of its addresses, without the colon. */
   readonly schemes: readonly string[];
-  /** The smallest call that a server answers; its target is the address. */
+  /** The smallest call that a server answers; `address` is its target. */
   call(address: string, options: { readonly insecure: boolean }): PreparedCall;
 }
 
@@ -53,23 +53,22 @@ export function registerProtocol<Name extends keyof Clients>(protocol: Protocol<
   registered.push(protocol);
 }
 
-/** In the order of their registration; grows while workflow files load. */
+/** In order of registration; grows while workflow files load. */
 export function registeredProtocols(): readonly Protocol<keyof Clients>[] {
   return registered;
 }
 
-/** Work to be done before the loop begins: look up, read, check. */
+/** Something to prepare before the loop begins: lookups, files, checks. */
 export interface Preparable {
-  /** Throws with a readable message when it cannot. */
+  /** Rejects with a readable message on failure. */
   prepare(environment: CallEnvironment): Promise<void>;
-  /** The file that it reads, as the workflow names it; one that runs elsewhere takes it along. */
+  /** Data file to read, as the workflow names it. It is shipped along when the workflow runs elsewhere. */
   readonly dataFile?: string;
 }
 
 /**
- * What the workflow file made while it was loaded besides the calls of its steps. Constants at the
- * top of a file are invisible to the engine, so each one that needs preparation enters itself.
- * (OPT-1, OPT-3)
+ * Preparables created while the workflow file loads, besides the calls of its steps. The engine cannot see constants at
+ * the top of a file, so each one that needs preparation registers itself. (OPT-1, OPT-3)
  */
 const constants = new Set<Preparable>();
 
@@ -77,96 +76,98 @@ export function prepareBeforeLoop(constant: Preparable): void {
   constants.add(constant);
 }
 
-/** The files that they read, as the workflow file names them. */
+/** Data files of the registered constants, as the workflow file names them. */
 export function constantFiles(): readonly string[] {
   return [...constants].flatMap(({ dataFile }) => dataFile ?? []);
 }
 
 let folderOfWorkflow: string | null = null;
 
-/** Where relative paths that functions name in the loop start; null until the preparation begins. */
+/** Base folder of relative paths used by functions in the loop; null until the preparation begins. */
 export function workflowFolder(): string | null {
   return folderOfWorkflow;
 }
 
-/** Prepares what the file made and the calls of its steps, and asks whether anybody listens there. */
+/**
+ * Prepares the constants of the file and the calls of its steps, then checks that something listens at their origins.
+ */
 export async function prepareCalls(
   calls: readonly PreparedCall[],
   environment: CallEnvironment,
 ): Promise<void> {
   folderOfWorkflow = environment.folder;
   for (const constant of constants) await constant.prepare(environment);
-  // A call may be of several steps.
+  // Several steps may share a call.
   for (const call of new Set(calls)) await call.prepare(environment);
-  // Those of this workflow alone: what others of the file need is none of its business.
+  // Only the origins of this workflow; other workflows of the file are checked on their own.
   const origins = new Set(calls.flatMap((call) => call.origin?.(environment.settings) ?? []));
   await checkOrigins([...origins], environment.settings.connectTimeoutMs);
 }
 
-/** The measured facts of one finished call. Times are milliseconds of one monotonic clock. */
+/** Measurements of one finished call. Times are milliseconds of one monotonic clock. */
 export interface CallRecord {
   /** Null when the call succeeded. */
   readonly errorKind: ErrorKind | null;
   /** Protocol status such as 200; 0 where there is none. */
   readonly status: number;
-  /** NaN for what nobody began: it is counted and has no duration. */
+  /** NaN for a call that was counted but never started; it has no duration. */
   readonly startedAt: number;
   readonly firstByteAt: number;
   readonly endedAt: number;
-  /** Time to open the connection, without TLS; negative when an open one was used. */
+  /** Time to open the connection, without TLS; negative when an open connection was reused. */
   readonly connectMs: number;
   /** Time of the TLS handshake; negative when there was none. */
   readonly tlsMs: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** What went wrong, for people; null when the call succeeded. */
+  /** Human-readable error; null when the call succeeded. */
   readonly error?: string | null;
-  /** What was called: "GET https://shop.test/cart". */
+  /** Request as shown in reports: "GET https://shop.test/cart". */
   readonly title?: string;
-  /** Requests on the wire: more than one after a redirect or when one was sent again. */
+  /** Requests on the wire: more than one after a redirect or a retry. */
   readonly sent?: number;
-  /** The W3C header that its requests carried; "" for none. */
+  /** W3C `traceparent` header of its requests; "" for none. */
   readonly traceparent?: string;
 }
 
-/** What failed before anything came has none, whatever its times say. */
+/** Calls that failed before any byte arrived have none, whatever their times say. */
 export function hasFirstByte({ bytesIn, errorKind }: CallRecord): boolean {
   return errorKind === null || bytesIn > 0;
 }
 
-/** Hears the end of a call, exactly once per start. `result` is there when the bound call keeps results. */
+/** Receives the outcome of a call, exactly once per start. `result` is present when the bound call keeps results. */
 export interface CallSink {
   callFinished(record: CallRecord, result: CallResult | undefined): void;
 }
 
 export interface PreparedCall<Result extends CallResult = CallResult> extends Preparable {
   readonly protocol: string;
-  /** Only for the compiler: what a step with this call results in. */
+  /** Result type of a step with this call; exists only for the compiler. */
   readonly resultType?: Result;
-  /** Does all work that does not change from call to call. */
+  /** Does all work that is the same for every call. */
   prepare(environment: CallEnvironment): Promise<void>;
-  /** Where it connects to, once prepared; without it nobody asks whether somebody listens there. */
+  /** Origin that it connects to, once prepared. Without it, the preflight check skips the call. */
   origin?(settings: CallSettings): Origin;
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall;
-  /** What a step is called that was given no name: "GET /items". */
+  /** Default name of a step with this call: "GET /items". */
   readonly title?: string;
   /**
-   * Binds it as a flow does, which makes calls anew in every iteration: results are kept, and a bound
-   * call of the same user and sink that has ended is used again where it fits.
+   * Binds for a flow, which describes its calls again in every iteration. Results are kept, and `spent`, a finished
+   * bound call of the same user and sink, is reused where it fits.
    */
   rebind?(session: Session, spent: BoundCall | null, sink: CallSink): BoundCall;
-  /** The result that this answer would have, for those who try a flow without a network. */
+  /** Result for a canned answer, to try a flow without a network. */
   answered?(answer: CannedAnswer): Result;
-  /** The request as it would go out, for people, and what of it was ready before. */
+  /** The request as it would be sent, for display, and the parts of it that were prepared in advance. */
   shown?(settings: CallSettings): { readonly request: string; readonly prepared: string };
 }
 
-/** An answer that somebody made up. */
+/** A made-up response for tests of flows. */
 export interface CannedAnswer {
   /** 200 by default. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Becomes the body, as JSON. */
+  /** JSON value of the body. */
   readonly json?: unknown;
   readonly body?: string;
 }
@@ -177,31 +178,29 @@ export interface BoundCall {
   readonly sent?: number;
 }
 
-/** A call that a function makes by a client. */
+/** A call that a function makes through a client. */
 export interface ClientCall {
   readonly protocol: string;
   /** "GET" and "/path", or "ws" and "request". */
   readonly verb: string;
   readonly path: string;
-  /** What is called: "GET https://shop.test/cart". */
+  /** Request as shown in reports: "GET https://shop.test/cart". */
   readonly title: string;
   /** Requests on the wire so far. */
   readonly sent: number;
 }
 
-/** What a call may use of its executor core, and the settings of the workflow it belongs to. */
+/** Executor core and workflow settings that a call is prepared for. */
 export interface CallEnvironment {
   readonly settings: CallSettings;
-  /** Folder of the workflow file: relative paths start there. */
+  /** Folder of the workflow file; relative paths are resolved against it. */
   readonly folder: string;
 }
 
-/**
- * Settings of a workflow that concern its calls; `DEFAULT_CALL_SETTINGS` has the default of each.
- */
+/** Workflow settings that affect its calls; `DEFAULT_CALL_SETTINGS` has the defaults. */
 export interface CallSettings {
   readonly connectTimeoutMs: number;
-  /** Until the first byte of the answer. */
+  /** Until the first byte of the response. */
   readonly firstByteTimeoutMs: number;
   /** The whole call. */
   readonly timeoutMs: number;
@@ -214,7 +213,7 @@ export interface CallSettings {
   /** Accept any certificate. */
   readonly insecure: boolean;
   readonly bodyBytesMax: number;
-  /** Keep bodies of answers that a function can see. */
+  /** Keep response bodies that a function can read. */
   readonly readBody: boolean;
   /** Connections that one virtual user may have open to one origin. */
   readonly connectionsPerOriginMax: number;
@@ -238,31 +237,34 @@ export const DEFAULT_CALL_SETTINGS: CallSettings = {
   tracedShare: 0,
 };
 
-/** One virtual user's side of all protocols: connections, cookies, clients. Closed when the user ends. */
+/** State of one virtual user across all protocols: connections, cookies, clients. Closed when the user stops. */
 export interface Session {
-  /** Its number, as functions see it. */
+  /** Number of the user, as functions see it. */
   readonly user: number;
   readonly settings: CallSettings;
-  /** Makes the named state on first use; a protocol keeps its per-user things there. */
+  /** Returns the state for the key and creates it on first use; protocols keep their per-user state there. */
   state<State extends SessionState>(key: SessionKey<State>): State;
-  /** The user has ended: nothing new may be started, and what still finishes is not heard. */
+  /** The user has stopped: nothing new may be started, and calls that still finish are not reported. */
   readonly closed: boolean;
-  /** A function begins a call by a client. */
+  /** Called when a function starts a call through a client. */
   calling?(call: ClientCall): void;
-  /** It has ended. */
+  /** Called when such a call has finished. */
   called?(call: ClientCall, result: CallResult): void;
-  /** There where a share of the iterations is traced. */
+  /** Present when a share of the iterations is traced. */
   readonly trace?: TraceContext | null;
-  /** There for who wants to see HTTP requests as they go out. */
+  /** Receives the text of HTTP requests as they are sent. */
   requestSent?(text: string): void;
-  /** Something came that no call had asked for; it is counted under this name. */
+  /** Counts an unsolicited message under this name. */
   unasked?(name: string, result: CallResult): void;
 }
 
 export interface SessionState {
-  /** An iteration is over; left out where nothing of it must end, because every iteration asks. */
+  /**
+   * Called at the end of an iteration. Left undefined when nothing has to be reset, because it is checked for every
+   * iteration.
+   */
   readonly reset?: (() => void) | undefined;
-  /** Ends everything at once; calls under way fail as interrupted and are not heard any more. */
+  /** Closes everything at once; calls in flight are interrupted and not reported. */
   close(): void;
 }
 
@@ -272,13 +274,13 @@ export interface SessionKey<State extends SessionState> {
 }
 
 /**
- * The value a step returns. Every protocol has its own subclass; a step of a user's own making
- * returns a `CustomResult`. Subclasses at any depth count. (WF-7)
+ * The value that a step returns. Every protocol has its own subclass; a user-defined step returns a `CustomResult`.
+ * Subclasses at any depth count. (WF-7)
  */
 export abstract class CallResult implements CallRecord {
   abstract readonly protocol: string;
   readonly errorKind: ErrorKind | null;
-  /** For people; null when the call succeeded. */
+  /** Human-readable; null when the call succeeded. */
   readonly error: string | null;
   readonly status: number;
   readonly startedAt: number;
@@ -290,7 +292,7 @@ export abstract class CallResult implements CallRecord {
   readonly bytesOut: number;
   readonly sent: number;
   readonly traceparent: string;
-  /** What was called, of a call that failed. */
+  /** Request of a failed call. */
   readonly title: string;
 
   constructor(record: CallRecord, error: string | null) {
@@ -309,7 +311,7 @@ export abstract class CallResult implements CallRecord {
     this.title = record.errorKind === null ? "" : (record.title ?? "");
   }
 
-  /** The beginning of what the other side said, where it was kept. */
+  /** Beginning of the response, where it was kept. */
   get excerpt(): string {
     return "";
   }
@@ -318,7 +320,7 @@ export abstract class CallResult implements CallRecord {
     return this.errorKind === null;
   }
 
-  /** Milliseconds from start to end. */
+  /** Milliseconds from start to finish. */
   get durationMs(): number {
     return this.endedAt - this.startedAt;
   }

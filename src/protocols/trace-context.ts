@@ -1,7 +1,7 @@
 /**
- * The W3C trace of one virtual user: a new one for each iteration that is drawn, and a new span for each
- * call in it. What is not drawn goes out as if nobody had asked, in bytes that were made before.
- * (www.w3.org/TR/trace-context, version 00: "00-<trace id>-<span id>-01")
+ * W3C trace context of one virtual user: a new trace for each sampled iteration, and a new span for each call in it.
+ * Requests of other iterations are sent unchanged, from bytes prepared in advance. (www.w3.org/TR/trace-context,
+ * version 00: "00-<trace id>-<span id>-01")
  */
 
 import { randomFillSync } from "node:crypto";
@@ -10,36 +10,36 @@ export const TRACEPARENT = "traceparent";
 
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
-/** Drawn at once: asking the system for a few bytes costs as much as for many. */
+/** Bytes of randomness drawn at once: asking the system for a few costs as much as for many. */
 const POOL_BYTES = 4_096;
 
 export class TraceContext {
-  /** Of iterations, from 0 to 1. */
+  /** Share of traced iterations, from 0 to 1. */
   readonly #share: number;
-  /** "00-<trace id>-" of the iteration under way; "" where it carries none. */
+  /** "00-<trace id>-" of the current iteration; "" where it is not traced. */
   #prefix = "";
 
   constructor(share: number) {
     this.#share = share;
   }
 
-  /** An iteration begins. */
+  /** Starts an iteration. */
   begin(): void {
     this.#prefix = Math.random() < this.#share ? `00-${randomId(TRACE_ID_BYTES)}-` : "";
   }
 
-  /** The iteration is over: what is called beside iterations belongs to no trace. */
+  /** Ends the iteration; calls outside of iterations belong to no trace. */
   end(): void {
     this.#prefix = "";
   }
 
-  /** The header of one more call; "" where it has none. */
+  /** Returns the header for the next call; "" when it is not traced. */
   next(): string {
     return this.#prefix === "" ? "" : `${this.#prefix}${randomId(SPAN_ID_BYTES)}-01`;
   }
 }
 
-/** The ids in a header that `next` gave. */
+/** Parses the ids of a header that `next` returned. */
 export function idsOf(traceparent: string): { readonly traceId: string; readonly spanId: string } {
   const [, traceId = "", spanId = ""] = traceparent.split("-");
   return { traceId, spanId };
@@ -48,7 +48,7 @@ export function idsOf(traceparent: string): { readonly traceId: string; readonly
 const pool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 
-/** Never all zeros, which the standard forbids: with the generator of the system that does not happen. */
+/** Never all zeros, which the standard forbids; the system's generator does not produce that in practice. */
 function randomId(bytes: number): string {
   if (used + bytes > POOL_BYTES) {
     randomFillSync(pool);
