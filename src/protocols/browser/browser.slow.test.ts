@@ -161,8 +161,8 @@ describe("validation", () => {
   const idle = "idle" as WaitUntil;
   it.each([
     ["an option of sockets", () => make({ hosts: {} }), /has no option "hosts"/],
-    ["no selector", () => shop.click(""), /is no selector/],
-    ["no page", () => shop.goto("http://"), /is no path/],
+    ["no selector", () => shop.click(""), /is not a selector/],
+    ["no page", () => shop.goto("http://"), /is not a path/],
     ["an end that is none", () => shop.goto("/", { waitUntil: idle }), /waitUntil is one of/],
     ["another context", () => make({ context: "tab" }), /context is "user" or "iteration"/],
   ])("reports at once: %s", (_what, act, text) => {
@@ -199,6 +199,6 @@ it.each([
   ["ERR_SSL_PROTOCOL_ERROR", "tls"],
   ["ERR_TOO_MANY_REDIRECTS", "protocol"],
   ["ERR_INSUFFICIENT_RESOURCES", "resources"],
-])("a navigation that ends by %s is %s", (name, kind) => {
+])("a navigation that fails with %s is %s", (name, kind) => {
   expect(navigationFailure(name)).toMatchObject({ kind, code: name });
 });

@@ -41,10 +41,10 @@ export function elementRefusal(
 ): { readonly code: string; readonly text: string } | null {
   const text = errorText(error);
   if (text.includes("strict mode violation"))
-    return { code: "ELEMENT_AMBIGUOUS", text: `several elements are ${selector}` };
+    return { code: "ELEMENT_AMBIGUOUS", text: `several elements match ${selector}` };
   if (!(error instanceof Error) || error.name !== "TimeoutError") return null;
   const found = /locator resolved to/.test(text);
   return found
     ? { code: "ELEMENT_NOT_READY", text: `${selector} could not be used within ${waitedMs} ms` }
-    : { code: "ELEMENT_ABSENT", text: `no element is ${selector} within ${waitedMs} ms` };
+    : { code: "ELEMENT_ABSENT", text: `no element matches ${selector} within ${waitedMs} ms` };
 }

@@ -97,7 +97,7 @@ export class BrowserTarget {
     checkNames("goto", options, ["waitUntil", "expect", "timeout"]);
     const { expect = [], timeout, waitUntil = "load" } = options;
     const { url } = this.#target;
-    if (!URL.canParse(path, url.href)) throw new TypeError(`${JSON.stringify(path)} is no path`);
+    if (!URL.canParse(path, url.href)) throw new TypeError(`${JSON.stringify(path)} is not a path`);
     if (!WAITS.includes(waitUntil)) throw new TypeError(`waitUntil is one of ${WAITS.join(", ")}`);
     const { href, pathname } = new URL(path, url.href);
     const command = { kind: "goto", address: href, waitUntil, expect: [expect].flat() } as const;
@@ -210,5 +210,5 @@ function summaryOf({ address, requests, timings, vitals }: LoadedPage): string {
 
 function checkText(text: unknown): string {
   if (typeof text === "string" && text !== "" && text.length <= TEXT_CHARACTERS_MAX) return text;
-  throw new TypeError(`${JSON.stringify(text)} is no selector, key or title`);
+  throw new TypeError(`${JSON.stringify(text)} is not a selector, key or title`);
 }

@@ -51,7 +51,7 @@ export function encodeQuery(name: string, type: string, recursive: boolean): Buf
   const number = TYPES[type] ?? Number(/^TYPE(\d{1,5})$/.exec(type)?.[1] ?? Number.NaN);
   if (!(number >= 0 && number < 65_536)) {
     const known = Object.keys(TYPES).join(", ");
-    throw new TypeError(`${JSON.stringify(type)} is no type: there are ${known}, and TYPE65`);
+    throw new TypeError(`${JSON.stringify(type)} is not a type: there are ${known}, and TYPE65`);
   }
   const labels = name === "." ? [] : name.replace(/\.$/, "").split(".").map(labelOf);
   const question = Buffer.concat([...labels, Buffer.of(0, number >> 8, number & 255, 0, 1)]);
@@ -63,7 +63,7 @@ export function encodeQuery(name: string, type: string, recursive: boolean): Buf
 function labelOf(label: string): Buffer {
   const bytes = Buffer.from(label);
   if (bytes.length < 1 || bytes.length > 63)
-    throw new TypeError(`${JSON.stringify(label)} is no part of a name`);
+    throw new TypeError(`${JSON.stringify(label)} is not part of a name`);
   return Buffer.concat([Buffer.of(bytes.length), bytes]);
 }
 

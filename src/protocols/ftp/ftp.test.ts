@@ -86,8 +86,8 @@ describe("a server", needs(pyftpdlib !== null, absent(PYFTPDLIB)), () => {
 describe("validation", () => {
   const files = new FtpTarget("ftp://127.0.0.1");
   it.each([
-    ["no path", () => files.size(""), /is no path/],
-    ["two commands", () => files.remove("a\r\nDELE b"), /is no path/],
+    ["no path", () => files.size(""), /is not a path/],
+    ["two commands", () => files.remove("a\r\nDELE b"), /is not a path/],
     ["TLS twice", () => new FtpTarget("ftps://127.0.0.1", { tls: true }), /from the beginning/],
   ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);

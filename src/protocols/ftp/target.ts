@@ -114,7 +114,9 @@ export class FtpTarget {
 function checkPath(path: unknown): string {
   if (typeof path === "string" && path !== "" && !/[\r\n\0]/.test(path))
     if (Buffer.byteLength(path) <= PATH_BYTES_MAX) return path;
-  throw new TypeError(`${JSON.stringify(path)} is no path: 1 to ${PATH_BYTES_MAX} bytes, one line`);
+  throw new TypeError(
+    `${JSON.stringify(path)} is not a path: 1 to ${PATH_BYTES_MAX} bytes, one line`,
+  );
 }
 
 function loginOf(url: URL, secure: boolean, options: FtpOptions): FtpLogin {

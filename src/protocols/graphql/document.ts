@@ -251,7 +251,7 @@ class DocumentReader {
       if (name !== null && names.has(name)) this.#refuse(`two operations "${name}"`, token);
       if (name !== null) names.add(name);
     }
-    if (this.#operations.length === 0) this.#refuse("it holds no operation, only fragments");
+    if (this.#operations.length === 0) this.#refuse("it contains no operation, only fragments");
   }
 
   /** Checks each operation with the fragments it reaches: all are defined and all variables declared. */

@@ -145,7 +145,7 @@ describe("failures", () => {
     ["[]", /neither "data" nor "errors"/],
     ['{"errors":"x"}', /not a list/],
     ["", /not JSON/],
-  ])("the answer %j: protocol", async (body, problem) => {
+  ])("the response %j: protocol", async (body, problem) => {
     const { url } = await serve((response) => response.end(body));
     const response = await client().query(url, "{ a }");
     expect(response.errorKind).toBe("protocol");

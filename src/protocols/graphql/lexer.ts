@@ -65,8 +65,8 @@ export class Lexer {
 
   #complaint(at: number): string {
     const character = String.fromCodePoint(this.#document.codePointAt(at) ?? 0);
-    if (character === '"') return "a string is not closed, or holds what it must not";
-    if (/[-0-9]/.test(character)) return "this is not a proper number";
+    if (character === '"') return "a string is not closed, or contains an invalid character";
+    if (/[-0-9]/.test(character)) return "this is not a valid number";
     return `${JSON.stringify(character)} has no meaning here`;
   }
 }

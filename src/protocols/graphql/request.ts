@@ -151,12 +151,12 @@ function chosenOperation(operations: readonly Operation[], name: string | undefi
   const [first] = operations;
   if (name === undefined) {
     if (first === undefined || operations.length > 1)
-      throw new TypeError(`the document holds several operations (${names}): say operationName`);
+      throw new TypeError(`the document contains several operations (${names}): say operationName`);
     return first;
   }
   const found = operations.find((operation) => operation.name === name);
   if (found === undefined)
-    throw new TypeError(`operationName: the document holds no "${name}", only ${names}`);
+    throw new TypeError(`operationName: the document contains no "${name}", only ${names}`);
   return found;
 }
 

@@ -261,11 +261,11 @@ class GrpcStream implements StreamListener {
       return { kind: "protocol", text: "the server does not answer with gRPC" };
     const code = fieldOf(this.#trailers ?? this.#headers, "grpc-status");
     if (code === null || !/^\d{1,3}$/.test(code))
-      return { kind: "protocol", text: "the answer ends without a status of gRPC" };
+      return { kind: "protocol", text: "the answer ends without a gRPC status" };
     const messages = this.#reader.messages.length;
     if (!this.#reader.between) return { kind: "protocol", text: "half a message in mid-answer" };
     if (code === "0" && this.call.command.single && messages !== 1)
-      return { kind: "protocol", text: `${messages} messages where one was to come` };
+      return { kind: "protocol", text: `${messages} messages instead of one` };
     return null;
   }
 }

@@ -55,7 +55,8 @@ export class MessageReader {
     const flag = this.#prefix[0] ?? 0;
     const length = this.#prefix.readUInt32BE(1);
     this.#total += length;
-    if (flag !== 0) this.problem = flag === 1 ? "a compressed message, unasked" : "no message";
+    if (flag !== 0)
+      this.problem = flag === 1 ? "a compressed message, which was not requested" : "no message";
     else if (this.#total > this.#bytesMax)
       this.problem = `messages of more than ${this.#bytesMax} bytes (bodyBytesMax)`;
     else {

@@ -150,7 +150,7 @@ class Reflection {
     const result = await this.#ask(path, messages);
     if (result.ok) return result;
     if (result.errorCode !== "UNIMPLEMENTED" || this.#version === "v1alpha")
-      throw new Error(`the server cannot be asked what it serves: ${result.error}`);
+      throw new Error(`server reflection failed: ${result.error}`);
     this.#version = "v1alpha";
     return this.#streamed(messages);
   }

@@ -67,7 +67,7 @@ export class Schema {
     const known = this.#methods.get(name);
     if (known !== undefined) return known;
     const root = this.#root;
-    if (root === null) throw new Error("what the server serves is read when the run is prepared");
+    if (root === null) throw new Error("the server's schema is loaded when the run is prepared");
     const names = methodNames(root);
     const [service = "", method = ""] = name.split("/");
     if (!names.includes(name))

@@ -244,7 +244,7 @@ function checkedKind(schema: MethodSchema, kind: GrpcKind): MethodSchema {
 function checkedMetadata(name: string, value: string): readonly [string, string] {
   const lower = name.toLowerCase();
   if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-"))
-    throw new TypeError(`"${name}" is no name for metadata`);
+    throw new TypeError(`"${name}" is not a metadata name`);
   if (typeof value !== "string" || !/^[\x20-\x7e]*$/.test(value))
     throw new TypeError(`the metadata "${name}" must be printable ASCII`);
   return [lower, value];

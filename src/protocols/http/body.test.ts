@@ -70,15 +70,15 @@ describe("a body", () => {
   });
 
   it.each([
-    [{ body: { list: [1, new Map()] } }, "body.list[1] is a Map: it is no plain data"],
+    [{ body: { list: [1, new Map()] } }, "body.list[1] is a Map: it is not plain data"],
     [{ json: { a: { b: Number.NaN } } }, "json.a.b is NaN: JSON has no such number"],
     [{ json: { a: () => 1 } }, "json.a is a function: JSON cannot hold it"],
     [{ json: [undefined] }, "json[0] is undefined: JSON cannot hold it"],
     [{ json: { n: 1n } }, "json.n is a bigint: JSON cannot hold it"],
-    [{ json: { bytes: Buffer.from("x") } }, "json.bytes is a Buffer: it is no plain data"],
-    [{ json: { form: new FormData() } }, "json.form is a FormData: it is no plain data"],
-    [{ body: new Set([1]) }, "body is a Set: it is no plain data"],
-    [{ body: Promise.resolve(1) }, "body is a Promise: it is no plain data"],
+    [{ json: { bytes: Buffer.from("x") } }, "json.bytes is a Buffer: it is not plain data"],
+    [{ json: { form: new FormData() } }, "json.form is a FormData: it is not plain data"],
+    [{ body: new Set([1]) }, "body is a Set: it is not plain data"],
+    [{ body: Promise.resolve(1) }, "body is a Promise: it is not plain data"],
     [{ body: null }, "body is null, which cannot be sent"],
     [{ body: 7 }, "body is a number, which cannot be sent"],
     [{ form: { a: { b: 1 } } }, "form.a is an Object: a field is text"],
@@ -87,14 +87,14 @@ describe("a body", () => {
       { form: { a: new Blob(["x"]) }, headers: { "Content-Type": "multipart/form-data" } },
       'leave the header "content-type" out',
     ],
-  ])("that cannot be sent is refused by name: %o", (options, message) => {
+  ])("that cannot be sent is rejected by name: %o", (options, message) => {
     expect(() => compose("POST", "http://a.test/", options as object)).toThrow(message);
   });
 
   it("that contains itself is rejected", () => {
     const loop: Record<string, unknown> = {};
     loop["self"] = loop;
-    expect(() => compose("POST", "http://a.test/", { json: loop })).toThrow("holds itself");
+    expect(() => compose("POST", "http://a.test/", { json: loop })).toThrow("contains itself");
   });
 });
 

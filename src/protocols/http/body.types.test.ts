@@ -29,15 +29,15 @@ const accepted: readonly RequestOptions["body"][] = [
   })(),
 ];
 
-// @ts-expect-error a Map is no plain data
+// @ts-expect-error a Map is not plain data
 const map: RequestOptions["body"] = new Map();
-// @ts-expect-error a Set is no plain data
+// @ts-expect-error a Set is not plain data
 const set: RequestOptions["body"] = new Set();
 // @ts-expect-error a promise has to be awaited
 const promise: RequestOptions["body"] = Promise.resolve("x");
 // @ts-expect-error a function has to be called
 const fn: RequestOptions["body"] = () => "x";
-// @ts-expect-error a pattern is no plain data
+// @ts-expect-error a pattern is not plain data
 const pattern: RequestOptions["body"] = /x/;
 // @ts-expect-error a number alone is no body: say json
 const number: RequestOptions["body"] = 7;

@@ -97,7 +97,7 @@ function certificatesOf({ cert, certificate, key, passphrase }: ConnectionOption
 } {
   if (certificate !== undefined) {
     if (cert !== undefined || key !== undefined)
-      throw new TypeError("certificate is asked for each user: leave out cert and key");
+      throw new TypeError("certificate is called for each user: leave out cert and key");
     if (typeof certificate !== "function")
       throw new TypeError(
         "certificate is a function of the user's number: (user) => ({ cert, key })",
@@ -134,7 +134,7 @@ function checkedCertificate(given: UserCertificate | null | undefined): ClientCe
 function pemSource(value: Pem, name: string): PemSource {
   if (typeof value === "string") {
     if (!value.includes("-----BEGIN "))
-      throw new TypeError(`${name} is no PEM text; write file("${value}") if it is a path`);
+      throw new TypeError(`${name} is not PEM text; write file("${value}") if it is a path`);
     return () => value;
   }
   if (value instanceof Uint8Array) return () => Buffer.from(value);
@@ -170,7 +170,7 @@ function addressOf(text: string, name: string): HostAddress {
     /^(?:\[([^\]]+)\]|([^:/\s]+))(?::(\d{1,5}))?$/.exec(textOf(text, name)) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined || Number(port ?? 1) > 65_535 || Number(port ?? 1) < 1)
-    throw new TypeError(`${name}: "${text}" is no host, and no host:port`);
+    throw new TypeError(`${name}: "${text}" is neither a host nor host:port`);
   return { host, port: port === undefined ? null : Number(port) };
 }
 
@@ -194,7 +194,7 @@ function dnsOf({ per = "core", servers = [], ttl, ...rest }: DnsOptions): DnsPol
 }
 
 function ipOf(text: string, name: string): string {
-  if (net.isIP(text) === 0) throw new TypeError(`${name}: "${text}" is no IP address`);
+  if (net.isIP(text) === 0) throw new TypeError(`${name}: "${text}" is not an IP address`);
   return text;
 }
 

@@ -37,7 +37,7 @@ describe("scope", () => {
     ["http://shop.test/", "test"],
     ["http://127.0.0.1/", "0.0.1"],
     ["http://workshop.test/", "shop.test"],
-  ])("is nobody when %s names the domain %s", (url, domain) => {
+  ])("is empty when %s names the domain %s", (url, domain) => {
     expect(jarWith(url, `a=1; Domain=${domain}`).size).toBe(0);
   });
 
@@ -65,7 +65,7 @@ describe("scope", () => {
     ["/login", "/"],
     ["/a/b/c", "/a/b"],
     ["/a/b/?next=/x/y", "/a/b"],
-  ])("set from %s without a path is at %s and below", (path, folder) => {
+  ])("of a cookie set from %s without a path is %s and below", (path, folder) => {
     const jar = jarWith(`http://a.test${path}`, "a=1");
     expect(jar.header(at(`http://a.test${folder}`), NOW)).toBe("a=1");
     if (folder !== "/") expect(jar.header(at("http://a.test/"), NOW)).toBe("");
@@ -84,7 +84,7 @@ describe("scope", () => {
     ["__Host-a=1; Secure; Path=/x", 0],
     ["__Host-a=1; Secure; Path=/; Domain=a.test", 0],
     ["__Host-a=1; Path=/", 0],
-  ])("%s keeps what its name promises", (line, size) => {
+  ])("checks the prefix of %s", (line, size) => {
     expect(jarWith("https://a.test/", line).size).toBe(size);
   });
 });

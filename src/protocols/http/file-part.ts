@@ -97,7 +97,7 @@ function contentOf(full: string, path: string): BodyContent {
 function readContent(full: string, path: string): BodyContent {
   try {
     const stats = statSync(full);
-    if (!stats.isFile()) throw new Error("it is no file");
+    if (!stats.isFile()) throw new Error("it is not a file");
     const short = stats.size <= IN_MEMORY_BYTES_MAX && keptBytes + stats.size <= KEPT_BYTES_MAX;
     return short ? readFileSync(full) : new FileSource(full, stats.size);
   } catch (cause) {

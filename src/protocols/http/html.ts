@@ -107,7 +107,7 @@ function words(text: string | undefined): readonly string[] {
 function unknownSelector(selector: unknown): TypeError {
   return new TypeError(
     `find(${JSON.stringify(selector)}): write one element by its own tag, as in ` +
-      `"input[name=csrf]", "#id", "a.next[href]"; descendants, lists and pseudo-classes are not known`,
+      `"input[name=csrf]", "#id", "a.next[href]"; descendants, lists and pseudo-classes are not supported`,
   );
 }
 

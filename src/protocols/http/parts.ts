@@ -194,7 +194,7 @@ export function checkedHeader(name: string, value: string): readonly [string, st
 export function checkedHeaderValue(name: string, value: string): string {
   // Tab and everything from space on, as in RFC 9110; characters above 255 cannot be sent.
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-    throw new TypeError(`the value of header "${name}" holds a character that cannot be sent`);
+    throw new TypeError(`the value of header "${name}" contains a character that cannot be sent`);
   }
   return value;
 }

@@ -47,7 +47,7 @@ function problemOf(value: unknown, depth: number): Problem | null {
 
 function problemInside(value: object, depth: number): Problem | null {
   if (depth >= DEPTH_MAX)
-    return { path: "", text: `lies more than ${DEPTH_MAX} levels deep, or holds itself` };
+    return { path: "", text: `is nested more than ${DEPTH_MAX} levels deep, or contains itself` };
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) {
       const problem = problemOf(value[at], depth + 1);
@@ -58,7 +58,9 @@ function problemInside(value: object, depth: number): Problem | null {
   if (!isPlainObject(value)) {
     // Node's `toJSON` of bytes writes every byte as a number, which is never intended.
     const own = "toJSON" in value && typeof value.toJSON === "function";
-    return own && !ArrayBuffer.isView(value) ? null : refusal(nameOf(value), "it is no plain data");
+    return own && !ArrayBuffer.isView(value)
+      ? null
+      : refusal(nameOf(value), "it is not plain data");
   }
   const values = value as Readonly<Record<string, unknown>>;
   for (const name in values) {

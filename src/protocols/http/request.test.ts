@@ -17,8 +17,8 @@ describe("an option of a request", () => {
     [{ bodyBytesMax: -1 }, "bodyBytesMax: a whole number of bytes"],
     [{ headers: { a: null } }, 'header "a" is null: a header is text or a number'],
     [{ headers: { a: { b: 1 } } }, 'header "a" is an Object'],
-    [{ headers: { a: "x\r\ny: z" } }, 'the value of header "a" holds a character'],
-  ])("that nobody reads, or that cannot be, is refused: %o", (options, message) => {
+    [{ headers: { a: "x\r\ny: z" } }, 'the value of header "a" contains a character'],
+  ])("that is unknown or invalid is rejected: %o", (options, message) => {
     expect(() => compose("POST", "http://shop.test/", given(options))).toThrow(message);
   });
 

@@ -173,7 +173,7 @@ function contentOf(
   if (!(content instanceof StreamSource)) return content;
   const named = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
   if (named === undefined) return content;
-  if (!/^\d{1,15}$/.test(named)) throw new TypeError(`content-length: "${named}" is no length`);
+  if (!/^\d{1,15}$/.test(named)) throw new TypeError(`content-length: "${named}" is not a length`);
   return content.withLength(Number(named));
 }
 

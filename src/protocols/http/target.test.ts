@@ -39,7 +39,7 @@ it.each([
   ["", "GET /api HTTP/1.1"],
   ["/a?x=1&y=%20", "GET /api/a?x=1&y=%20 HTTP/1.1"],
   ["/ümlaut", "GET /api/%C3%BCmlaut HTTP/1.1"],
-])("gives %j the meaning that an address has", (path, expected) => {
+])("resolves %j like a URL", (path, expected) => {
   expect(line(shop.get(path))).toBe(expected);
 });
 
@@ -149,10 +149,10 @@ describe("a variation of a template", () => {
   });
 
   it.each([
-    [{ authorization: "a\r\nx: y" }, /the value of header "authorization" holds/],
+    [{ authorization: "a\r\nx: y" }, /the value of header "authorization" contains/],
     [{ authorization: null }, /header "authorization" is null/],
     [{ "a b": "c" }, /"a b" is not a header name/],
-  ])("refuses what breaks a request apart, also the second time: %o", (headers, problem) => {
+  ])("rejects headers that would split a request, also the second time: %o", (headers, problem) => {
     shop.with({ headers: token("fine") });
     const given = headers as unknown as { authorization: string };
     for (let time = 0; time < 2; time++) {

@@ -83,7 +83,7 @@ export class ChunkedReader {
       case EXTENSION:
         if (byte === CR) this.#state = SIZE_LF;
         else if (VALUE[byte] !== 1)
-          return this.#broken("a chunk extension holds a control character");
+          return this.#broken("a chunk extension contains a control character");
         else if (++this.#extensionBytes > CHUNK_EXTENSION_BYTES_MAX)
           return this.#broken("the chunk extensions are too long");
         return true;
@@ -126,15 +126,15 @@ export class ChunkedReader {
       case TRAILER_START:
         if (byte === CR) this.#state = END_LF;
         else if (TOKEN[byte] === 1) this.#state = TRAILER_NAME;
-        else return this.#broken("a trailer has no proper name");
+        else return this.#broken("a trailer has an invalid name");
         return true;
       case TRAILER_NAME:
         if (byte === COLON) this.#state = TRAILER_VALUE;
-        else if (TOKEN[byte] !== 1) return this.#broken("a trailer has no proper name");
+        else if (TOKEN[byte] !== 1) return this.#broken("a trailer has an invalid name");
         return true;
       case TRAILER_VALUE:
         if (byte === CR) this.#state = TRAILER_LF;
-        else if (VALUE[byte] !== 1) return this.#broken("a trailer holds a control character");
+        else if (VALUE[byte] !== 1) return this.#broken("a trailer contains a control character");
         return true;
       default:
         if (byte !== LF) return this.#broken("a trailer ends without LF");

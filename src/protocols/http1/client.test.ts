@@ -151,7 +151,7 @@ describe("a response", () => {
       "HTTP/1.1 304 Not Modified\r\ncontent-length: 500\r\n\r\n",
       "",
     ],
-  ])("%s leaves the connection for the next request", async (_name, answer, body) => {
+  ])("%s keeps the connection for the next request", async (_name, answer, body) => {
     const server = await scripted((socket) => socket.write(answer));
     const send = await runner(http.get(`${server.url}/`), sessionWith());
     for (let i = 0; i < 3; i++) {

@@ -33,7 +33,7 @@ describe("status line", () => {
     ["HTTP/1.0 404 Not Found", 404],
     ["HTTP/1.1 999 caf\u00e9\tbar", 999],
     ["HTTP/1.1 100 Continue", 100],
-  ])("%j is taken", (line, status) => {
+  ])("%j is accepted", (line, status) => {
     expect(parse(`${line}\r\n\r\n`)).toMatchObject({ status, problem: null });
   });
 
@@ -54,7 +54,7 @@ describe("status line", () => {
     "HTTP/1.1 200 O\x7fK",
     "HTTP/1.1 200 O\rK",
     "SSH-2.0-OpenSSH_9.6",
-  ])("%j is refused", (line) => {
+  ])("%j is rejected", (line) => {
     expect(parse(`${line}\r\n\r\n`).problem).toBe("the status line is not HTTP/1.x");
   });
 
@@ -71,7 +71,7 @@ describe("header lines", () => {
     "!#$%&'*+-.^_`|~09azAZ: every name character",
     "X: \x80\xff",
     "X: a:b",
-  ])("%j is taken", (line) => {
+  ])("%j is accepted", (line) => {
     expect(parse(withHeaders(line)).problem).toBeNull();
   });
 
@@ -87,14 +87,14 @@ describe("header lines", () => {
     "X(: y",
     "\xe9: y",
     "X\0: y",
-  ])("%j has no proper name", (line) => {
-    expect(parse(withHeaders(line)).problem).toBe("a header has no proper name");
+  ])("%j has an invalid name", (line) => {
+    expect(parse(withHeaders(line)).problem).toBe("a header has an invalid name");
   });
 
   it.each(["X: a\0b", "X: a\rb", "X: a\nb", "X: a\x7f", "X: \x01", "X: a\r\r"])(
     "%j contains a control character",
     (line) => {
-      expect(parse(withHeaders(line)).problem).toBe("a header value holds a control character");
+      expect(parse(withHeaders(line)).problem).toBe("a header value contains a control character");
     },
   );
 
@@ -156,7 +156,7 @@ describe("framing", () => {
     "Content-Length: 1e3",
     "Content-Length: 1000000000000000",
     "Content-Length: \xb2",
-  ])("%j is refused", (line) => {
+  ])("%j is rejected", (line) => {
     expect(parse(withHeaders(line)).problem).toBe("Content-Length is not a number");
   });
 
@@ -171,10 +171,10 @@ describe("framing", () => {
       "both Content-Length and Transfer-Encoding",
       ["Transfer-Encoding: identity", "Content-Length: 5"],
     ],
-    ["Transfer-Encoding is not a proper list", ["Transfer-Encoding:"]],
-    ["Transfer-Encoding is not a proper list", ["Transfer-Encoding: chunked, identity"]],
-    ["Transfer-Encoding is not a proper list", ["Transfer-Encoding: chunked, chunked"]],
-    ["a header value holds a control character", ["Transfer-Encoding: \x0bchunked"]],
+    ["Transfer-Encoding is not a valid list", ["Transfer-Encoding:"]],
+    ["Transfer-Encoding is not a valid list", ["Transfer-Encoding: chunked, identity"]],
+    ["Transfer-Encoding is not a valid list", ["Transfer-Encoding: chunked, chunked"]],
+    ["a header value contains a control character", ["Transfer-Encoding: \x0bchunked"]],
   ])("%s: %j", (problem, lines) => {
     expect(parse(withHeaders(...lines)).problem).toBe(problem);
   });

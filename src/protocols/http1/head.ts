@@ -114,18 +114,18 @@ export function parseHead(
     if (at >= end) return HEAD_INCOMPLETE;
     const nameLength = at - nameStart;
     if (byte !== COLON || nameLength === 0) {
-      if (byte !== CR || nameLength > 0) return refuse(head, "a header has no proper name");
+      if (byte !== CR || nameLength > 0) return refuse(head, "a header has an invalid name");
       if (at + 1 >= end) return HEAD_INCOMPLETE;
-      if (buffer[at + 1] !== LF) return refuse(head, "a header has no proper name");
+      if (buffer[at + 1] !== LF) return refuse(head, "a header has an invalid name");
       return conclude(head, noBody) ? at + 2 : HEAD_BROKEN;
     }
     const valueStart = ++at;
     byte = buffer[at] as number;
     while (VALUE[byte] === 1) byte = buffer[++at] as number;
     if (at >= end) return HEAD_INCOMPLETE;
-    if (byte !== CR) return refuse(head, "a header value holds a control character");
+    if (byte !== CR) return refuse(head, "a header value contains a control character");
     if (at + 1 >= end) return HEAD_INCOMPLETE;
-    if (buffer[at + 1] !== LF) return refuse(head, "a header value holds a control character");
+    if (buffer[at + 1] !== LF) return refuse(head, "a header value contains a control character");
     // Only five names matter here, distinguished by length first.
     if (nameLength === 14 || nameLength === 10 || nameLength === 17 || nameLength === 8) {
       const problem = applyHeader(head, buffer, nameStart, valueStart, at);
@@ -194,7 +194,7 @@ function applyHeader(
       if (head.sawEncoding) return "two Transfer-Encoding headers";
       head.sawEncoding = true;
       head.bodyKind = encodedBodyKind(buffer, valueStart, valueEnd);
-      return head.bodyKind < 0 ? "Transfer-Encoding is not a proper list" : null;
+      return head.bodyKind < 0 ? "Transfer-Encoding is not a valid list" : null;
     default:
       if (nameIs(buffer, nameStart, "location")) head.hasLocation = true;
       return null;

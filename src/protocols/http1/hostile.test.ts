@@ -47,9 +47,9 @@ function flood(socket: net.Socket, text: string): void {
 it.each([
   ["a banner of another protocol", "SSH-2.0-OpenSSH_9.6\r\n", /not HTTP/],
   ["a head with bare line feeds", "HTTP/1.1 200 OK\ncontent-length: 0\n\n", /not HTTP/],
-  ["an upgrade that nobody asked for", "HTTP/1.1 101 Hi\r\n\r\n", /switches protocols/],
+  ["an unsolicited upgrade", "HTTP/1.1 101 Hi\r\n\r\n", /switches protocols/],
   ["two lengths", `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, /two Content-Length/],
-  ["a chunk that is no chunk", `${ok}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`, /chunk size/],
+  ["a malformed chunk", `${ok}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`, /chunk size/],
 ])("%s is a protocol error at once", async (_name, text, problem) => {
   const url = await serve((socket) => socket.write(text, "latin1"));
   const response = await client().get(url);
@@ -63,7 +63,7 @@ it.each([
   ["interim answers", "", "HTTP/1.1 103 Hints\r\n\r\n"],
   ["chunk extensions", `${ok}Transfer-Encoding: chunked\r\n\r\n1;`, "e"],
   ["trailers", `${ok}Transfer-Encoding: chunked\r\n\r\n0\r\n`, "X: y\r\n"],
-])("endless %s end as a protocol error", async (_name, start, more) => {
+])("endless %s are a protocol error", async (_name, start, more) => {
   const url = await serve((socket) => {
     socket.write(start);
     flood(socket, more);
@@ -96,7 +96,7 @@ it.each([
   ["in a chunk", `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nab`],
   ["before the last chunk", `${ok}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n`],
   ["before the first byte", ""],
-])("an end %s is a reset", async (_name, text) => {
+])("a connection closed %s is a reset", async (_name, text) => {
   const url = await serve((socket) => socket.end(text));
   expect((await client().get(url)).errorKind).toBe("reset");
 });

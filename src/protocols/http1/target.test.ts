@@ -230,16 +230,16 @@ describe("a target", () => {
 
   it.each([
     [{ prxy: "x" }, 'a target has no option "prxy"; did you mean "proxy"?'],
-    [{ ca: "ca.pem" }, 'ca is no PEM text; write file("ca.pem") if it is a path'],
+    [{ ca: "ca.pem" }, 'ca is not PEM text; write file("ca.pem") if it is a path'],
     [{ cert: ada.cert }, "cert and key go together: key is missing"],
     [{ certificate: () => ada, cert: ada.cert, key: ada.key }, "leave out cert and key"],
-    [{ proxy: "https://p:1" }, "a proxy is spoken to by http://, not https://"],
-    [{ proxy: "http://ada:secret@[" }, "proxy: it is no address of a proxy"],
-    [{ hosts: { a: "b:c" } }, 'hosts["a"]: "b:c" is no host, and no host:port'],
-    [{ localAddress: "eth0" }, 'localAddress: "eth0" is no IP address'],
+    [{ proxy: "https://p:1" }, "a proxy address begins with http://, not https://"],
+    [{ proxy: "http://ada:secret@[" }, "proxy: not the address of a proxy"],
+    [{ hosts: { a: "b:c" } }, 'hosts["a"]: "b:c" is neither a host nor host:port'],
+    [{ localAddress: "eth0" }, 'localAddress: "eth0" is not an IP address'],
     [{ dns: { ttl: "soon" } }, "dns.ttl:"],
     [{ dns: { tll: "1s" } }, 'dns has no option "tll"; did you mean "ttl"?'],
-  ])("refuses what cannot be: %o", (options, message) => {
+  ])("rejects invalid options: %o", (options, message) => {
     expect(() => http.target("https://shop.test", options as TargetOptions)).toThrow(message);
   });
 

@@ -55,7 +55,7 @@ function constantFields(request: ComposedRequest): ConstantFields {
   for (const [given, value] of request.headers) {
     const name = given.toLowerCase();
     if (CONNECTION_FIELDS.has(name))
-      throw new TypeError(`the header "${name}" has no place in HTTP/2: leave it out`);
+      throw new TypeError(`the header "${name}" is not allowed in HTTP/2: remove it`);
     if (name === "te" && value !== "trailers")
       throw new TypeError('the header "te" may only say "trailers" in HTTP/2');
     if (name === "host") authority = value;

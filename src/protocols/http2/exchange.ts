@@ -246,7 +246,7 @@ class Http2Exchange
     if (this.#retriesLeft > 0) {
       this.#retriesLeft--;
       this.#again(this.#message, clock());
-    } else this.call.fail("reset", "the connection took no further request", clock());
+    } else this.call.fail("reset", "the connection accepted no further request", clock());
   }
 
   /** Continues the same call on another stream. */

@@ -282,7 +282,7 @@ describe("a server that violates the protocol", () => {
     ["sends half a setting", [frame(f.SETTINGS, 0, 0, Buffer.alloc(5))]],
     ["answers what was not asked", [SETTINGS, frame(f.HEADERS, 4, 3, STATUS_200)]],
     ["answers on an even stream", [SETTINGS, frame(f.HEADERS, 4, 2, STATUS_200)]],
-    ["sends content of no stream", [SETTINGS, frame(f.DATA, 0, 5, Buffer.alloc(1))]],
+    ["sends content on an unknown stream", [SETTINGS, frame(f.DATA, 0, 5, Buffer.alloc(1))]],
     ["sends content before headers", [SETTINGS, frame(f.DATA, 0, 1, Buffer.alloc(1))]],
     [
       "goes on with headers that did not begin",

@@ -156,7 +156,7 @@ export class Http2Session implements FrameListener {
   frameBegins(head: FrameHead): boolean {
     const { type, flags, stream, length } = head;
     if (!this.#settled && (type !== f.SETTINGS || (flags & f.ACK) !== 0))
-      return this.#broken(f.PROTOCOL_ERROR, "it did not begin with its settings");
+      return this.#broken(f.PROTOCOL_ERROR, "it did not send its settings first");
     if (this.#blockStream !== 0 && (type !== f.CONTINUATION || stream !== this.#blockStream))
       return this.#broken(f.PROTOCOL_ERROR, "a frame in the middle of headers");
     if (type === f.DATA) return this.#contentBegins(head);
@@ -165,7 +165,8 @@ export class Http2Session implements FrameListener {
   }
 
   #contentBegins({ stream, length }: FrameHead): boolean {
-    if (!this.#isOurs(stream)) return this.#broken(f.PROTOCOL_ERROR, "content of no stream");
+    if (!this.#isOurs(stream))
+      return this.#broken(f.PROTOCOL_ERROR, "content on an unknown stream");
     // The whole frame counts, including its padding, whether or not it is used.
     this.#unacknowledged += length;
     if (this.#unacknowledged > RECEIVE_WINDOW_BYTES)
@@ -206,7 +207,7 @@ export class Http2Session implements FrameListener {
       case f.WINDOW_UPDATE:
         return this.#onWindowUpdate(head, bytes, from);
       case f.PUSH_PROMISE:
-        return this.#broken(f.PROTOCOL_ERROR, "it pushes what we said we do not want");
+        return this.#broken(f.PROTOCOL_ERROR, "it pushes although push is disabled");
       default:
         // PRIORITY and unknown frame types are ignored (RFC 9113 §5.5).
         return true;
@@ -238,7 +239,8 @@ export class Http2Session implements FrameListener {
   }
 
   #onHeaders(head: FrameHead, bytes: Buffer, from: number, end: number): boolean {
-    if (!this.#isOurs(head.stream)) return this.#broken(f.PROTOCOL_ERROR, "headers of no stream");
+    if (!this.#isOurs(head.stream))
+      return this.#broken(f.PROTOCOL_ERROR, "headers on an unknown stream");
     let first = from;
     let last = end;
     if ((head.flags & f.PADDED) !== 0) last -= bytes[first++] ?? 0;
@@ -254,7 +256,7 @@ export class Http2Session implements FrameListener {
 
   #onContinuation(head: FrameHead, bytes: Buffer, from: number, end: number): boolean {
     if (this.#blockStream === 0)
-      return this.#broken(f.PROTOCOL_ERROR, "headers go on that did not begin");
+      return this.#broken(f.PROTOCOL_ERROR, "a continuation without headers");
     if (!this.#collectBlock(bytes, from, end)) return false;
     if ((head.flags & f.END_HEADERS) === 0) return true;
     const block = Buffer.concat(this.#block);
@@ -267,7 +269,7 @@ export class Http2Session implements FrameListener {
   #collectBlock(bytes: Buffer, from: number, end: number): boolean {
     this.#blockBytes += end - from;
     if (this.#blockBytes > HEADER_BLOCK_BYTES_MAX || ++this.#blockFrames > HEADER_FRAMES_MAX)
-      return this.#broken(f.ENHANCE_YOUR_CALM, "headers without end");
+      return this.#broken(f.ENHANCE_YOUR_CALM, "endless headers");
     this.#block.push(Buffer.from(bytes.subarray(from, end)));
     return true;
   }
@@ -302,7 +304,7 @@ export class Http2Session implements FrameListener {
 
   #onReset({ stream: id, length }: FrameHead, bytes: Buffer, from: number): boolean {
     if (length !== 4) return this.#broken(f.FRAME_SIZE_ERROR, "a reset of a wrong length");
-    if (!this.#isOurs(id)) return this.#broken(f.PROTOCOL_ERROR, "a reset of no stream");
+    if (!this.#isOurs(id)) return this.#broken(f.PROTOCOL_ERROR, "a reset of an unknown stream");
     const stream = this.#streams.get(id);
     if (stream === undefined) return true;
     const code = bytes.readUInt32BE(from);
@@ -313,7 +315,7 @@ export class Http2Session implements FrameListener {
   }
 
   #onSettings({ flags, stream, length }: FrameHead, bytes: Buffer, from: number, end: number) {
-    if (stream !== 0) return this.#broken(f.PROTOCOL_ERROR, "settings of a stream");
+    if (stream !== 0) return this.#broken(f.PROTOCOL_ERROR, "settings on a stream");
     if ((flags & f.ACK) !== 0) return true;
     if (length % SETTING_BYTES !== 0) return this.#broken(f.FRAME_SIZE_ERROR, "half a setting");
     for (let at = from; at < end; at += SETTING_BYTES) {
@@ -337,7 +339,7 @@ export class Http2Session implements FrameListener {
         return this.#firstWindow(value);
       case f.MAX_FRAME_SIZE:
         if (value < FRAME_BYTES_MAX || value >= 2 ** 24)
-          return this.#broken(f.PROTOCOL_ERROR, "a frame size that is none");
+          return this.#broken(f.PROTOCOL_ERROR, "an invalid frame size");
         return true;
       default:
         return true;
@@ -359,8 +361,7 @@ export class Http2Session implements FrameListener {
   }
 
   #onPing({ flags, stream, length }: FrameHead, bytes: Buffer, from: number, end: number): boolean {
-    if (stream !== 0 || length !== 8)
-      return this.#broken(f.FRAME_SIZE_ERROR, "a ping of a wrong kind");
+    if (stream !== 0 || length !== 8) return this.#broken(f.FRAME_SIZE_ERROR, "a malformed ping");
     if ((flags & f.ACK) !== 0) return true;
     const pong = f.frame(f.PING, f.ACK, 0, length);
     bytes.copy(pong, f.FRAME_HEAD_BYTES, from, end);
@@ -384,7 +385,7 @@ export class Http2Session implements FrameListener {
   }
 
   #onWindowUpdate({ stream: id, length }: FrameHead, bytes: Buffer, from: number): boolean {
-    if (length !== 4) return this.#broken(f.FRAME_SIZE_ERROR, "a window of a wrong length");
+    if (length !== 4) return this.#broken(f.FRAME_SIZE_ERROR, "a window update of a wrong length");
     const more = bytes.readUInt32BE(from) & 0x7fffffff;
     if (id === 0) {
       this.#writer.window += more;
@@ -396,7 +397,8 @@ export class Http2Session implements FrameListener {
       this.#writer.unblock();
       return true;
     }
-    if (!this.#isOurs(id)) return this.#broken(f.PROTOCOL_ERROR, "a window of no stream");
+    if (!this.#isOurs(id))
+      return this.#broken(f.PROTOCOL_ERROR, "a window update on an unknown stream");
     const stream = this.#streams.get(id);
     if (stream === undefined) return true;
     stream.sendWindow += more;
@@ -462,8 +464,8 @@ function headersProblem(stream: Http2Stream, headers: HeaderList, isEnd: boolean
     if (headers.status !== 0) return "a status in trailers";
     return isEnd ? null : "headers in the middle of an answer";
   }
-  if (headers.status === 0) return "an answer without a proper status";
+  if (headers.status === 0) return "an answer without a valid status";
   if (headers.status >= 200) return null;
-  if (isEnd) return "an answer that is only informational";
-  return stream.informational < INFORMATIONAL_MAX ? null : "informational answers without end";
+  if (isEnd) return "a response that is only informational";
+  return stream.informational < INFORMATIONAL_MAX ? null : "endless informational responses";
 }

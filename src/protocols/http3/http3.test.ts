@@ -81,7 +81,7 @@ describe("validation", () => {
   const shop = new Http3Target("https://127.0.0.1");
   it.each([
     ["a certificate of the user", () => make({ cert: "x" }), /has no option "cert"/],
-    ["no path", () => shop.get("home"), /is no path/],
+    ["no path", () => shop.get("home"), /is not a path/],
     ["two headers in one", () => shop.get("/", { headers: { a: "b\r\nc: d" } }), /cannot be sent/],
   ])("reports at once: %s", (_what, act, text) => {
     expect(act).toThrow(text);

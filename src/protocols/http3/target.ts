@@ -81,9 +81,11 @@ export class Http3Target {
   request(method: string, path: string, options: Http3RequestOptions = {}): Http3Call {
     checkNames("request", options, ["headers", "body", "expect", "timeout"]);
     const { body, expect = [], headers = {}, timeout } = options;
-    if (!TOKEN.test(method)) throw new TypeError(`${JSON.stringify(method)} is no method`);
+    if (!TOKEN.test(method)) throw new TypeError(`${JSON.stringify(method)} is not a method`);
     if (typeof path !== "string" || !/^\/[!-~]*$/.test(path))
-      throw new TypeError(`${JSON.stringify(path)} is no path: it begins with "/", without spaces`);
+      throw new TypeError(
+        `${JSON.stringify(path)} is not a path: it begins with "/", without spaces`,
+      );
     const content = body === undefined ? null : payloadBytes(body);
     const plain = typeof body === "string" || body instanceof Uint8Array;
     const fields = {

@@ -231,7 +231,7 @@ const NO_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION";
 function received(client: Client, topic: string, call: object): Promise<ReceivedMessage> {
   if (client.subscriptions.has(topic))
     return client.inbox.next(call, (message) => message.topic === topic);
-  const text = `nobody subscribed to ${topic} in this iteration: perform subscribe first`;
+  const text = `not subscribed to ${topic} in this iteration: perform subscribe first`;
   return Promise.reject(Object.assign(new Error(text), { type: "NOT_SUBSCRIBED" }));
 }
 

@@ -88,7 +88,7 @@ describe("a cluster", needs(kcatProgram !== null, absent(KCAT)), () => {
 describe("validation", () => {
   const events = new KafkaTarget("kafka://127.0.0.1");
   it.each([
-    ["no topic", () => events.produce("a b", "x"), /is no topic/],
+    ["no topic", () => events.produce("a b", "x"), /is not a topic/],
     ["an empty batch", () => events.produceBatch("a", []), /1 to 10000 messages/],
     ["unknown acks", () => events.produce("a", "x", { acks: "some" as "all" }), /acks is/],
     [

@@ -179,7 +179,7 @@ function encoded(payload: Payload, { headers = {}, key, partition }: KafkaMessag
 function checkTopic(topic: unknown): string {
   if (typeof topic === "string" && /^[A-Za-z0-9._-]{1,249}$/.test(topic)) return topic;
   throw new TypeError(
-    `${JSON.stringify(topic)} is no topic: 1 to 249 letters, digits, ".", "_", "-"`,
+    `${JSON.stringify(topic)} is not a topic: 1 to 249 letters, digits, ".", "_", "-"`,
   );
 }
 

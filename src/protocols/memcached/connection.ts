@@ -76,10 +76,12 @@ export class MemcachedConnection implements Connection<MemcachedCommand> {
     if (buffer[lf - 1] !== 13) return this.#broken("a line does not end in CRLF");
     const line = buffer.toString("latin1", from, lf - 1);
     const call = this.#call;
-    if (call === null) return this.#broken("a line came that nobody asked for");
+    if (call === null) return this.#broken("an unexpected line");
     const value = /^VALUE \S{1,250} \d{1,10} (\d{1,10})$/.exec(line);
     if (value !== null) return this.#readValue(Number(value[1]), buffer, from, lf + 1, end);
-    return this.#line(call, line) ? lf + 1 : this.#broken("what came is no memcached");
+    return this.#line(call, line)
+      ? lf + 1
+      : this.#broken("the server does not speak the memcached protocol");
   }
 
   #broken(problem: string): -1 {

@@ -98,5 +98,5 @@ const CRLF = Buffer.from("\r\n");
 
 function checkKey(key: unknown): string {
   if (typeof key === "string" && /^[!-~]{1,250}$/.test(key)) return key;
-  throw new TypeError(`${JSON.stringify(key)} is no key: 1 to 250 characters without spaces`);
+  throw new TypeError(`${JSON.stringify(key)} is not a key: 1 to 250 characters without spaces`);
 }

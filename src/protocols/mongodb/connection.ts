@@ -155,7 +155,7 @@ export class MongodbConnection implements Connection<MongodbCommand> {
   #opened(document: Document): void {
     const last = textOf(document["payload"]);
     if (this.#scram !== null && last !== "" && !this.#scram.verified(last)) {
-      this.#lost({ kind: "protocol", text: "the server does not know the password itself" });
+      this.#lost({ kind: "protocol", text: "the server did not prove that it knows the password" });
       return;
     }
     this.#open = true;

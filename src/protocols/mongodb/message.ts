@@ -50,7 +50,7 @@ export class MessageParser implements StreamParser {
     if (end - from < HEAD_BYTES) return from;
     const length = buffer.readInt32LE(from);
     if (length < MESSAGE_BYTES_MIN || buffer.readInt32LE(from + 12) !== OP_MSG)
-      return this.#broken("what came is no message of MongoDB");
+      return this.#broken("the server does not speak the MongoDB protocol");
     if (length > this.#bytesMax)
       return this.#broken(`an answer is longer than ${this.#bytesMax} bytes (bodyBytesMax)`);
     if (end - from < length) {
@@ -58,11 +58,11 @@ export class MessageParser implements StreamParser {
       return from;
     }
     if (buffer.readUInt32LE(from + 16) !== 0 || buffer[from + 20] !== 0)
-      return this.#broken("an answer has flags that nobody agreed on");
+      return this.#broken("a response has flags that were not negotiated");
     const document = this.#document(buffer.subarray(from + BODY_AT, from + length));
-    if (document === null) return this.#broken("an answer is no document");
+    if (document === null) return this.#broken("a response is not a document");
     if (!this.#reader.message(document, buffer.readInt32LE(from + 8)))
-      return this.#broken("an answer came that nobody asked for");
+      return this.#broken("an unexpected response");
     return from + length;
   }
 

@@ -123,7 +123,7 @@ it("computes the proof of RFC 7677 and verifies the server's", () => {
 describe("validation", () => {
   const db = new MongodbTarget("mongodb://127.0.0.1/shop");
   it.each([
-    ["no collection", () => db.find(""), /is no name of a collection/],
+    ["no collection", () => db.find(""), /is not a collection name/],
     ["no documents", () => db.insertMany("a", []), /1 to 10000 documents/],
     ["no command", () => db.command({}), /a command is a document/],
     ["a replica set", () => new MongodbTarget("mongodb://a/?replicaSet=b"), /not supported/],

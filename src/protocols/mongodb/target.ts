@@ -218,7 +218,7 @@ export class MongodbTarget {
 
 function nameOf(collection: unknown): string {
   if (typeof collection === "string" && /^[^$\0]{1,235}$/.test(collection)) return collection;
-  throw new TypeError(`${JSON.stringify(collection)} is no name of a collection`);
+  throw new TypeError(`${JSON.stringify(collection)} is not a collection name`);
 }
 
 function firstOf(answer: unknown): MongodbDocument | null {

@@ -132,7 +132,7 @@ export class MqttConnection implements Connection<MqttCommand> {
 
   #receive(call: Call, filter: string, now: number): void {
     if (!this.#subscriptions.has(filter)) {
-      const text = `nobody subscribed to ${filter} in this iteration: perform subscribe first`;
+      const text = `not subscribed to ${filter} in this iteration: perform subscribe first`;
       call.failed({ kind: "exception", text }, now);
       return;
     }
@@ -186,7 +186,7 @@ export class MqttConnection implements Connection<MqttCommand> {
     if (size.length > bodyBytesMax)
       return this.#broken(`a packet is longer than ${bodyBytesMax} bytes (bodyBytesMax)`);
     const first = buffer[from] ?? 0;
-    if (!isServerPacket(first)) return this.#broken("what came is no packet of an MQTT server");
+    if (!isServerPacket(first)) return this.#broken("the server sent an invalid MQTT packet");
     const packetEnd = size.end + size.length;
     if (packetEnd > end) {
       this.#buffer.wanted = packetEnd - from;
@@ -196,7 +196,7 @@ export class MqttConnection implements Connection<MqttCommand> {
     const packet = decodePacket(first, body, this.#options.version);
     if (packet === null) return this.#broken("a packet is malformed");
     const told = this.#open || packet.type === CONNACK;
-    if (!told) return this.#broken("the server spoke before it let us in");
+    if (!told) return this.#broken("the server sent a packet before CONNACK");
     this.#packet(packet, packetEnd - from);
     return this.#problem === "" ? packetEnd : -1;
   }
@@ -245,7 +245,7 @@ export class MqttConnection implements Connection<MqttCommand> {
   }
 
   #loggedIn(code: number): void {
-    if (this.#open) this.#problem = "the server let us in twice";
+    if (this.#open) this.#problem = "the server sent CONNACK twice";
     else if (code === 0) {
       this.#open = true;
       this.#host.opened(this.#socket.times(this.#now), this.#now);
@@ -287,7 +287,7 @@ export class MqttConnection implements Connection<MqttCommand> {
 
   #ponged(bytes: number): void {
     const call = this.#pings.shift();
-    if (call === undefined) this.#problem = "a PINGRESP came that nobody asked for";
+    if (call === undefined) this.#problem = "an unexpected PINGRESP";
     else if (call !== "ended") {
       call.read(bytes, this.#now);
       call.answered(null, this.#now);

@@ -16,7 +16,7 @@ export function matchesFilter(topic: string, filter: string): boolean {
 export function checkTopic(topic: unknown): string {
   if (typeof topic === "string" && topic !== "" && !/[+#\0]/.test(topic) && fits(topic))
     return topic;
-  throw new TypeError(`${JSON.stringify(topic)} is no topic to publish to`);
+  throw new TypeError(`${JSON.stringify(topic)} is not a topic to publish to`);
 }
 
 export function checkFilter(filter: unknown): string {
@@ -33,7 +33,7 @@ export function checkFilter(filter: unknown): string {
     fits(filter)
   )
     return filter;
-  throw new TypeError(`${JSON.stringify(filter)} is no filter of topics`);
+  throw new TypeError(`${JSON.stringify(filter)} is not a topic filter`);
 }
 
 /** Strings on the wire have a length of two bytes. */

@@ -133,7 +133,9 @@ function rowsOf(result: unknown): Rows {
 /** Adds a code that is recognised as a TLS error. */
 function withoutTls(error: NodeJS.ErrnoException): Error {
   if (error.code !== "HANDSHAKE_NO_SSL_SUPPORT") return error;
-  return Object.assign(new Error("the server speaks no TLS"), { code: "ERR_TLS_NOT_SPOKEN" });
+  return Object.assign(new Error("the server does not support TLS"), {
+    code: "ERR_TLS_NOT_SPOKEN",
+  });
 }
 
 /** Private parts of the driver's client. */

@@ -194,7 +194,7 @@ export class NatsConnection implements Connection<NatsCommand> {
   #receive(call: Call, subject: string, now: number): void {
     const sid = this.#subscriptions.get(subject)?.sid;
     if (sid === undefined) {
-      const text = `nobody subscribed to ${subject} in this iteration: perform subscribe first`;
+      const text = `not subscribed to ${subject} in this iteration: perform subscribe first`;
       call.failed({ kind: "exception", text }, now);
       return;
     }
@@ -251,7 +251,7 @@ export class NatsConnection implements Connection<NatsCommand> {
     call.read(bytes, this.#now);
     if (message.status !== 0) call.status(message.status);
     if (message.status === NO_RESPONDERS && message.data.length === 0)
-      call.refused("NO_RESPONDERS", "nobody responds to that subject", this.#now);
+      call.refused("NO_RESPONDERS", "no responders for that subject", this.#now);
     else call.answered(message, this.#now);
   }
 

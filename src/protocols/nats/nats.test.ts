@@ -20,7 +20,7 @@ it.each(["a b", "", "a..b", ".a", "a\r\nPUB b 0", 7 as unknown as string])(
   "rejects the subject %j before the run",
   (subject) => {
     const bus = nats.target("nats://bus.test");
-    expect(() => bus.publish(subject, "x")).toThrow("is no subject");
+    expect(() => bus.publish(subject, "x")).toThrow("is not a subject");
     expect(() => bus.publish("a", "x", { headers: { "a\r\n": "b" } })).toThrow("header");
   },
 );
@@ -62,7 +62,7 @@ describe("a server", present, () => {
       errorKind: "application",
       errorCode: "NO_RESPONDERS",
       // Samples in the report show the text only.
-      error: "NO_RESPONDERS: nobody responds to that subject",
+      error: "NO_RESPONDERS: no responders for that subject",
       status: 503,
     });
     const slow = await perform(bus.request("prices", "x", { timeout: "50ms" }), asking);

@@ -45,7 +45,9 @@ export class NatsParser implements StreamParser {
     const lf = buffer.indexOf(10, from);
     if (lf < 0 || lf >= end) {
       if (end - from > LINE_BYTES_MAX) return this.#broken("a line is longer than 64 KiB");
-      return this.#beginsWell(buffer, from, end) ? from : this.#broken("what came is no NATS");
+      return this.#beginsWell(buffer, from, end)
+        ? from
+        : this.#broken("the server does not speak the NATS protocol");
     }
     if (buffer[lf - 1] !== 13) return this.#broken("a line does not end in CRLF");
     const line = buffer.toString("utf8", from, lf - 1);
@@ -71,7 +73,9 @@ export class NatsParser implements StreamParser {
         this.#reader.error(rest.trim().replace(/^'|'$/g, ""));
         return lf + 1;
       default:
-        return this.#broken(`what came is no NATS: ${JSON.stringify(line.slice(0, 40))}`);
+        return this.#broken(
+          `the server does not speak the NATS protocol: ${JSON.stringify(line.slice(0, 40))}`,
+        );
     }
   }
 
@@ -136,7 +140,7 @@ function split(line: string): readonly [string, string] {
   return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
 }
 
-/** -1 for what is no length. */
+/** -1 for an invalid length. */
 function lengthOf(text: string): number {
   return /^\d{1,10}$/.test(text) ? Number(text) : -1;
 }
@@ -161,7 +165,7 @@ function headersOf(
 export function checkSubject(subject: unknown, what: string): string {
   if (typeof subject === "string" && /^[^\s\p{Cc}.]+(?:\.[^\s\p{Cc}.]+)*$/u.test(subject))
     return subject;
-  throw new TypeError(`${what} is no subject: ${JSON.stringify(subject)}`);
+  throw new TypeError(`${what} is not a subject: ${JSON.stringify(subject)}`);
 }
 
 export interface NatsPublish {

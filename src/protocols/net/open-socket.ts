@@ -62,7 +62,7 @@ export function tlsOptions(origin: Origin, options: SocketOptions): tls.Connecti
   if (insecure) {
     noteOnce(
       `TLS certificates of ${hostname}:${origin.port} were NOT verified (insecure): ` +
-        "whoever answered was believed",
+        "any server was trusted",
     );
   }
   const name = route?.options.serverName ?? hostname;

@@ -8,10 +8,10 @@ const DEFAULT_PORT = 8080;
 /** "http://user:password@proxy.test:3128"; throws a readable message without the password. */
 export function proxyOf(text: string, from: string): ProxyAddress {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
-  if (!URL.canParse(url)) throw new TypeError(`${from}: it is no address of a proxy`);
+  if (!URL.canParse(url)) throw new TypeError(`${from}: not the address of a proxy`);
   const { hostname, password, port, protocol, username } = new URL(url);
   if (protocol !== "http:") {
-    throw new TypeError(`${from}: a proxy is spoken to by http://, not ${protocol}//`);
+    throw new TypeError(`${from}: a proxy address begins with http://, not ${protocol}//`);
   }
   const credentials = `${unescaped(username)}:${unescaped(password)}`;
   return {

@@ -55,7 +55,7 @@ function problemOf(answer: Buffer): string | null {
   const end = answer.indexOf(HEAD_END);
   if (end < 0) return answer.length > ANSWER_BYTES_MAX ? "with too long a head" : null;
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer.toString("latin1", 0, end))?.[1];
-  if (status === undefined) return "with something that is no HTTP";
+  if (status === undefined) return "with something that is not HTTP";
   return status.startsWith("2") ? null : `with status ${status}`;
 }
 

@@ -83,7 +83,7 @@ export class PostgresTarget {
     if (!COPY.test(checkedText(text, COPY_EXAMPLE)))
       throw new TypeError(`a copy takes data from stdin: ${COPY_EXAMPLE}`);
     if (typeof data !== "string" && !(data instanceof Uint8Array))
-      throw new TypeError(`the data of a copy are a text or bytes: ${COPY_EXAMPLE}`);
+      throw new TypeError(`the data of a copy is text or bytes: ${COPY_EXAMPLE}`);
     const copied = typeof data === "string" ? Buffer.from(data) : data;
     return statementCall(this.#target, { text, values: NONE, copied });
   }

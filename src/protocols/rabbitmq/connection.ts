@@ -303,7 +303,7 @@ async function consumed(
 
 async function received(client: Client, queue: string, call: object): Promise<ReceivedMessage> {
   if (!client.consumers.has(queue)) {
-    const text = `nobody consumes ${queue} in this iteration: perform consume first`;
+    const text = `no consumer of ${queue} in this iteration: perform consume first`;
     throw refusedWith("NOT_CONSUMING", text);
   }
   const { delivery } = await client.inbox.next(call, (message) => message.queue === queue);

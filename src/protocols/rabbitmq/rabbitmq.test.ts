@@ -122,7 +122,7 @@ describe("validation", () => {
   const broker = new RabbitmqTarget("amqp://127.0.0.1");
   it.each([
     ["no queue", () => broker.send("", "x"), /a queue has a name/],
-    ["a long name", () => broker.publish("x".repeat(256), "", "x"), /is no name/],
+    ["a long name", () => broker.publish("x".repeat(256), "", "x"), /is not a name/],
     ["no prefetch", () => broker.consume("a", { prefetch: 0 }), /prefetch is/],
     ["an unknown exchange", () => broker.declareExchange("a", "x" as "topic"), /one of direct/],
   ])("reports at once: %s", (_what, make, text) => {

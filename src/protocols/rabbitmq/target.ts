@@ -192,7 +192,7 @@ const NAME_BYTES_MAX = 255;
 
 function nameOf(name: unknown): string {
   if (typeof name === "string" && Buffer.byteLength(name) <= NAME_BYTES_MAX) return name;
-  throw new TypeError(`${JSON.stringify(name)} is no name: at most ${NAME_BYTES_MAX} bytes`);
+  throw new TypeError(`${JSON.stringify(name)} is not a name: at most ${NAME_BYTES_MAX} bytes`);
 }
 
 function queueOf(queue: unknown): string {

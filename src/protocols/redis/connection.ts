@@ -89,7 +89,7 @@ export class RedisConnection implements Connection<RedisCommand> {
   reply(value: RedisReply): void {
     if (this.#loginLeft > 0) this.#loggedIn(value);
     else if (this.#call === null)
-      this.#lost({ kind: "protocol", text: "a reply came that nobody asked for" }, this.#now);
+      this.#lost({ kind: "protocol", text: "an unexpected reply" }, this.#now);
     else this.#answer(this.#call, value);
   }
 

@@ -29,7 +29,7 @@ describe("a target", () => {
     ["redis://h", { passwort: "x" } as RedisOptions, /did you mean "password"/],
     ["redis://h", { timeout: "soon" }, /timeout: "soon" is not a duration/],
     ["mysql://ada:hidden@h", {}, /not "mysql:\/\/\*\*\*@h"$/],
-  ])("refuses %s with %j before the run", (address, options, message) => {
+  ])("rejects %s with %j before the run", (address, options, message) => {
     expect(() => redis.target(address, options)).toThrow(message);
   });
 
@@ -176,7 +176,7 @@ describe("logins", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     ["redis://127.0.0.1", { password: "se:cret" }],
     ["redis://ada:pass@127.0.0.1", {}],
     ["redis://127.0.0.1", { username: "ada", password: "pass", resp: 3 }],
-  ])("%s %j is let in, and it is measured apart", async (address, options) => {
+  ])("%s %j succeeds and is measured separately", async (address, options) => {
     const result = await perform(redis.target(`${address}:${server.port}`, options).get("k"));
     expect(result).toMatchObject({ ok: true, value: null });
     expect(result.loginMs).toBeGreaterThan(0);

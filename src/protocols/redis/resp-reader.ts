@@ -163,7 +163,7 @@ export class RespReader {
     }
     const left = kind === MAP || kind === ATTRIBUTES ? 2 * length : length;
     if (length < 0) this.problem = "the length of a list is malformed";
-    else if (this.#open.length >= DEPTH_MAX) this.problem = "lists are nested too deep";
+    else if (this.#open.length >= DEPTH_MAX) this.problem = "lists are nested too deeply";
     else if (this.#elements + left > ELEMENTS_MAX)
       this.problem = `the reply has more than ${ELEMENTS_MAX} values`;
     if (this.problem !== null) return;
@@ -231,10 +231,10 @@ function isSign(code: number): boolean {
 }
 
 function strange(code: number): string {
-  return `what came is no RESP: it begins with byte ${code}`;
+  return `the server does not speak RESP: a reply begins with byte ${code}`;
 }
 
-/** -1 as it stands, -2 for what is no length. */
+/** -1 for null, -2 for an invalid length. */
 function lengthOf(line: Buffer, from: number, end: number): number {
   let length = 0;
   for (let at = from; at < end; at++) {

@@ -202,7 +202,7 @@ function databaseOf({ href, pathname }: URL): number {
   const path = pathname.replace(/^\//, "");
   if (path === "") return 0;
   if (/^\d{1,5}$/.test(path)) return Number(path);
-  throw new TypeError(`the path of ${href} is no number of a database`);
+  throw new TypeError(`the path of ${href} is not a database number`);
 }
 
 function wholeMilliseconds(value: Duration, what: string): number {

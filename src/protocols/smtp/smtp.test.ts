@@ -71,7 +71,7 @@ describe("over TLS", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
   it.each([
     ["STARTTLS", "smtp", "tls", { tls: true }],
     ["TLS from the beginning", "smtps", "smtps", {}],
-  ])("%s believes the authority that it was given, and nobody else", async (...given) => {
+  ])("%s trusts only the given authority", async (...given) => {
     const [, scheme, option, options] = given;
     const { cert, certFile, keyFile } = certificateFiles();
     const server = await startMail(`--${option}cert`, certFile, `--${option}key`, keyFile);

@@ -116,7 +116,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     const stream = this.#stream;
     if (stream.waitingBytes > SEND_BUFFER_BYTES_MAX) {
       this.forget(call);
-      const text = "too much waits to be sent on this connection";
+      const text = "the send buffer of this connection is full";
       call.failed({ kind: "resources", text }, clock());
       return;
     }
@@ -163,7 +163,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
       case ENGINE_NOOP:
         return;
       default:
-        this.#broken("what came is no Engine.IO");
+        this.#broken("the server does not speak Engine.IO");
     }
   }
 
@@ -239,7 +239,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
   #answered(id: number, values: unknown): void {
     const call = this.#requests.get(id);
     if (call === undefined) {
-      if (id > this.#lastId) this.#broken("an answer came that nobody asked for");
+      if (id > this.#lastId) this.#broken("an unexpected response");
       return;
     }
     this.#requests.delete(id);

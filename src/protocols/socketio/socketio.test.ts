@@ -13,7 +13,7 @@ describe("packets", () => {
     { namespace: "/", id: null },
     { namespace: "/rooms", id: 0 },
     { namespace: "/a/b", id: 123 },
-  ])("are read as they were written, in $namespace with $id", ({ id, namespace }) => {
+  ])("round-trip in $namespace with id $id", ({ id, namespace }) => {
     const when = new Date(0);
     const args = ["put", { bytes: Buffer.from("ä"), list: [1, null, Buffer.of(0)] }, when];
     const encoded = encodeArguments(args);
@@ -32,7 +32,7 @@ it.each([
   [() => socketio.target("http://chat.test/a,b"), "comma"],
   [() => socketio.target("http://chat.test", { path: "x" }), "slash"],
   [() => socketio.target("redis://chat.test"), "takes an address"],
-])("refuses what cannot be before the run: %s", (make, problem) => {
+])("rejects invalid use before the run: %s", (make, problem) => {
   expect(make).toThrow(problem);
 });
 

@@ -86,7 +86,7 @@ export class SseConnection implements Connection<SseCommand> {
     this.#now = now;
     const call = this.#call;
     if (call === null) {
-      this.#broken("bytes came that nobody asked for");
+      this.#broken("unexpected bytes");
       return;
     }
     call.read(end, now);
@@ -121,7 +121,7 @@ export class SseConnection implements Connection<SseCommand> {
     this.#reading.left = head.bodyLength;
     const isStream = EVENT_STREAM.test(bytes.toString("latin1", 0, at));
     if (!isStream && head.status < STATUS_FAILED && head.status !== NO_CONTENT)
-      this.#broken("the answer is no text/event-stream");
+      this.#broken("the response is not text/event-stream");
     else this.#body(call, head, bytes, at, bytes.length);
   }
 

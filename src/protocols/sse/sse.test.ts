@@ -98,10 +98,10 @@ describe("a server", () => {
 describe("validation", () => {
   const shop = new SseTarget("http://127.0.0.1");
   it.each([
-    ["no path", () => shop.events("few"), /is no path/],
+    ["no path", () => shop.events("few"), /is not a path/],
     ["a header of two lines", () => shop.events("/", { headers: { a: "b\r\nc: d" } }), /header/],
     ["no number", () => shop.events("/", { take: -1 }), /take is/],
-    ["no method", () => shop.events("/", { method: "GET /" }), /is no method/],
+    ["no method", () => shop.events("/", { method: "GET /" }), /is not a method/],
   ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);
   });

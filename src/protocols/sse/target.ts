@@ -60,10 +60,12 @@ export class SseTarget {
     if (!Number.isInteger(take) || take < 0 || take > EVENTS_MAX)
       throw new RangeError(`take is a whole number from 0 to ${EVENTS_MAX}`);
     if (typeof path !== "string" || !/^\/[!-~]*$/.test(path))
-      throw new TypeError(`${JSON.stringify(path)} is no path: it begins with "/", without spaces`);
+      throw new TypeError(
+        `${JSON.stringify(path)} is not a path: it begins with "/", without spaces`,
+      );
     const content = body === undefined ? null : payloadBytes(body);
     const all = { ...this.#head(content, body), ...lowered(this.#headers), ...lowered(headers) };
-    if (!TOKEN.test(method)) throw new TypeError(`${JSON.stringify(method)} is no method`);
+    if (!TOKEN.test(method)) throw new TypeError(`${JSON.stringify(method)} is not a method`);
     const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
     const head = Buffer.from(
       `${method} ${path} HTTP/1.1\r\n${lines.join("")}${END_OF_HEAD}`,

@@ -87,7 +87,7 @@ describe("validation", () => {
   it.each([
     ["no user", () => new SshTarget("ssh://127.0.0.1"), /names no user/],
     ["no command", () => host.exec(" "), /a command is a text/],
-    ["no path", () => host.get(""), /is no path/],
+    ["no path", () => host.get(""), /is not a path/],
     ["no fingerprint", () => new SshTarget("ssh://a@b", { fingerprint: "x" }), /fingerprint is/],
   ])("reports at once: %s", (_what, make, text) => {
     expect(make).toThrow(text);

@@ -114,7 +114,7 @@ export class SshTarget {
 
 function checkPath(path: unknown): string {
   if (typeof path === "string" && path !== "" && !path.includes("\0")) return path;
-  throw new TypeError(`${JSON.stringify(path)} is no path`);
+  throw new TypeError(`${JSON.stringify(path)} is not a path`);
 }
 
 function loginOf(url: URL, options: SshOptions): SshLogin {

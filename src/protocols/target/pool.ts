@@ -224,7 +224,7 @@ export class HeldConnection<Command> implements ConnectionHost {
     }
     this.#remove(call);
     call.held = null;
-    this.lost({ kind: "reset", text: "another call on the connection was given up" }, clock());
+    this.lost({ kind: "reset", text: "another call on the connection was abandoned" }, clock());
   }
 
   #remove(call: PooledCall<Command>): void {

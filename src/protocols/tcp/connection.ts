@@ -77,7 +77,7 @@ export class TcpConnection implements Connection<TcpCommand> {
   parse(buffer: Buffer, from: number, end: number): number {
     const call = this.#call;
     if (call === null) {
-      this.#problem = "bytes came that nobody asked for";
+      this.#problem = "unexpected bytes";
       return -1;
     }
     const found = answerLength(call.command.framing, buffer, from, end);

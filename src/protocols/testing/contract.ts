@@ -233,7 +233,7 @@ function lossCases(subject: Subject): void {
       await expect.poll(server.open).toBe(0);
     }));
 
-  where(hostile.mute !== null)("time-out: a server that lets nobody in", async () => {
+  where(hostile.mute !== null)("time-out: the server accepts no client", async () => {
     const server = await hostile.mute?.();
     if (server === undefined) return;
     const { record } = await once(calls(server.port).success, { timeoutMs });
@@ -242,7 +242,7 @@ function lossCases(subject: Subject): void {
     await server.close();
   });
 
-  where(hostile.resets)("reset: the connection ends without an answer", () =>
+  where(hostile.resets)("reset: the connection closes without a response", () =>
     against(
       subject,
       (peer) => peer.destroy(),
@@ -271,7 +271,7 @@ function lossCases(subject: Subject): void {
 function rubbishCases(subject: Subject): void {
   const { cutOff = "mid-answer", half, oversize, rubbish } = subject.hostile;
 
-  where(half !== null)("reset: the connection ends in mid-answer", () =>
+  where(half !== null)("reset: the connection closes during the response", () =>
     against(
       subject,
       (peer) => peer.end(half ?? NO_BYTES),
@@ -315,7 +315,7 @@ function rubbishCases(subject: Subject): void {
     ),
   );
 
-  where(oversize !== null)("protocol: an answer that is too long, in bounded memory", () =>
+  where(oversize !== null)("protocol: a response that is too long, in bounded memory", () =>
     against(
       subject,
       (peer) => peer.write(oversize ?? NO_BYTES),

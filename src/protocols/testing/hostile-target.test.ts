@@ -30,7 +30,7 @@ function outcome(url: string): Promise<string> {
   });
 }
 
-describe("sends responses that Node's parser rejects", () => {
+describe("the hostile target", () => {
   it.each<[HostileBehaviour, string]>([
     ["infinite-headers", "HPE_HEADER_OVERFLOW"],
     ["infinite-header-line", "HPE_HEADER_OVERFLOW"],
@@ -58,7 +58,7 @@ describe("sends responses that Node's parser rejects", () => {
     ["half-body", "ECONNRESET"],
     ["half-chunk", "ECONNRESET"],
     ["reset-mid-body", "ECONNRESET"],
-  ])("%s", async (behaviour, code) => {
+  ])("%s is rejected by Node with %s", async (behaviour, code) => {
     expect(await outcome(`${target.url}/${behaviour}`)).toBe(code);
   });
 
@@ -73,7 +73,7 @@ describe("before a request is read", () => {
     ["close", "ECONNRESET"],
     ["reset", "ECONNRESET"],
     ["garbage", "HPE_INVALID_CONSTANT"],
-  ])("%s", async (onAccept, code) => {
+  ])("%s is reported by Node as %s", async (onAccept, code) => {
     const own = await startHostileTarget({ onAccept });
     expect(await outcome(own.url)).toBe(code);
     await own.close();

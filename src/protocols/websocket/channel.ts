@@ -84,7 +84,7 @@ export class Channel {
 
   /** Passes messages that no call waits for to this listener, including unread ones. */
   listen(listener: Listener): void {
-    if (this.#listener !== null) throw new Error("this connection is listened to already");
+    if (this.#listener !== null) throw new Error("this connection already has a listener");
     this.#listener = listener;
     for (let message = this.#queue?.take(null); message; message = this.#queue?.take(null))
       listener.heard(message);

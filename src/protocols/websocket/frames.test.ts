@@ -121,7 +121,7 @@ describe("received messages", () => {
     ["is no UTF-8", Buffer.of(0x81, 1, 0xc3)],
     ["is too long", sentByPackage(Buffer.alloc(11), true)],
     ["has its length in eight bytes", Buffer.of(0x82, 127, 0, 0, 0, 0, 0, 0, 0, 1, 0x78)],
-  ])("are left to the package from the first on that %s", (_what, frame) => {
+  ])("are left to the package from the first one that %s", (_what, frame) => {
     const first = sentByPackage(Buffer.from("first"), false);
     const { at, heard } = readHere(Buffer.concat([first, frame]), 10);
     expect([at, heard.length]).toEqual([first.length, 1]);

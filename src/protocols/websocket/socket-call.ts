@@ -62,7 +62,9 @@ export class SocketCall<Result extends CallResult, Made = void> implements Prepa
 
   bind(session: Session, _keep: boolean, sink: CallSink): BoundCall {
     if (this.#speaking === null)
-      throw new Error(`${this.title}: its connection was made up and has nobody to speak to`);
+      throw new Error(
+        `${this.title}: its connection comes from a canned answer and cannot be used`,
+      );
     const [owner, socket] = this.#speaking;
     if (owner.state(websocketSessions) !== session.state(websocketSessions))
       throw new Error(`${this.title}: the connection is another user's; keep it in state`);
@@ -180,7 +182,7 @@ export class MeasuredMessages implements Listener {
 function momentOf(named: number | Date, arrivedAt: number): number {
   const at = typeof named === "number" ? named : Number(named);
   if (!Number.isFinite(at))
-    throw new TypeError(`the message names no moment, but ${String(named)}`);
+    throw new TypeError(`the message has no valid timestamp: ${String(named)}`);
   return Math.min(arrivedAt, at - Date.now() + clock());
 }
 

@@ -203,7 +203,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
   /** Sends a reply required by the subprotocol, outside of all calls. */
   say(payload: string): void {
     if (this.#stream.waitingBytes > SEND_BUFFER_BYTES_MAX)
-      this.fail({ kind: "resources", text: "too much waits to be sent on this connection" });
+      this.fail({ kind: "resources", text: "the send buffer of this connection is full" });
     else this.#stream.send(payload);
   }
 
@@ -252,7 +252,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     const waiting = this.#forget(call);
     const lostStep = waiting?.answer === true && waiting.matches === null;
     if (lostStep || this.#closing === call) {
-      this.fail({ kind: "reset", text: "closed, because an answer came too late" });
+      this.fail({ kind: "reset", text: "closed, because a response arrived too late" });
     } else if (wasOpening && !this.#open && this.#opening.size === 0) this.terminate();
   }
 
@@ -304,7 +304,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
   #write(payload: string | Buffer, call: WebsocketCall, endsCall: boolean): void {
     if (this.#stream.waitingBytes > SEND_BUFFER_BYTES_MAX) {
       if (this.#forget(call) !== null)
-        call.fail("resources", "too much waits to be sent on this connection", clock());
+        call.fail("resources", "the send buffer of this connection is full", clock());
       return;
     }
     call.measure.sent++;

@@ -29,7 +29,8 @@ export type ServerMessage =
 
 /** Throws a readable message for anything that the subprotocol does not define. */
 export function readMessage(message: unknown): ServerMessage {
-  if (typeof message !== "object" || message === null) throw new Error("a message is no object");
+  if (typeof message !== "object" || message === null)
+    throw new Error("a message is not an object");
   const { id, payload, type } = message as Readonly<Record<string, unknown>>;
   if (type === "connection_ack" || type === "ping" || type === "pong") return { type };
   if (typeof id !== "string") throw new Error("a message has no id");

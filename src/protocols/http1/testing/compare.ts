@@ -19,12 +19,12 @@ export const STRICTER: ReadonlyMap<string, string> = new Map([
   ],
   ["two Transfer-Encoding headers", "llhttp lets the last one count"],
   [
-    "Transfer-Encoding is not a proper list",
+    "Transfer-Encoding is not a valid list",
     "llhttp reads until close when chunked is not the last coding, or there is none",
   ],
   ["Content-Length is not a number", "llhttp takes any number of leading zeros; we take 15 digits"],
   ["a chunk size is too large", "llhttp takes any number of leading zeros; we take 13 digits"],
-  ["a chunk extension holds a control character", "llhttp takes DEL inside a quoted value"],
+  ["a chunk extension contains a control character", "llhttp takes DEL inside a quoted value"],
 ]);
 
 /** Prefix of llhttp's problem → where we accept the response, and why. */

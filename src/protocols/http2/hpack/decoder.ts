@@ -130,7 +130,7 @@ export class HpackDecoder {
     this.#at = end;
     if (!huffman) return this.#bytes.toString("latin1", from, end);
     const text = decodeHuffman(this.#bytes, from, end);
-    if (text === null) throw new HpackError("a text that is no Huffman code");
+    if (text === null) throw new HpackError("a string with an invalid Huffman code");
     return text;
   }
 }

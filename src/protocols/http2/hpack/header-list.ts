@@ -49,7 +49,7 @@ export class HeaderList {
       if (malformed) problem ??= "a header that HTTP/2 does not allow";
       if (name.startsWith(":")) {
         if (name !== ":status" || lines.length > 0 || status !== 0 || !/^[1-9]\d\d$/.test(value))
-          problem ??= "an answer without a proper status";
+          problem ??= "an answer without a valid status";
         else status = Number(value);
         continue;
       }
@@ -61,7 +61,7 @@ export class HeaderList {
       } else if (name === "content-length") {
         const length = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
         if (Number.isNaN(length) || (contentLength >= 0 && contentLength !== length))
-          problem ??= "a content-length that is no length";
+          problem ??= "a content-length that is not a number";
         else contentLength = length;
       }
     }

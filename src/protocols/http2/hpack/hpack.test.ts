@@ -48,7 +48,7 @@ describe("the Huffman code", () => {
     ["the end of a string inside it", "3fffffff ff"],
     ["padding of a whole byte", "07ff"],
     ["padding that is not all ones", "00"],
-  ])("with %s is none", (_what, bytes) => {
+  ])("with %s is rejected", (_what, bytes) => {
     expect(decodeHuffman(hex(bytes), 0, hex(bytes).length)).toBeNull();
   });
 });
@@ -117,8 +117,8 @@ describe("a block", () => {
     ["has a number without end", "ffff ffff ffff ffff 7f"],
     ["makes the table larger than allowed", "3fe2 1f"],
     ["changes the table in its middle", "883f e11f"],
-    ["has a text that is no Huffman code", "0085 3fff ffff ff01 61"],
-  ])("that %s cannot be read", (_what, bytes) => {
+    ["has a string with an invalid Huffman code", "0085 3fff ffff ff01 61"],
+  ])("that %s is rejected", (_what, bytes) => {
     expect(() => decode(new HpackDecoder(), hex(bytes))).toThrow(HpackError);
   });
 
@@ -137,7 +137,7 @@ describe("a block", () => {
     ["a line break in a value", "8800 0161 010a"],
     ["a status behind other fields", "0001 6101 6288"],
     ["two statuses", "8888"],
-  ])("with %s is read, and has a problem", (_what, bytes) => {
+  ])("with %s is decoded, and has a problem", (_what, bytes) => {
     expect(decode(new HpackDecoder(), hex(bytes)).problem).not.toBeNull();
   });
 
