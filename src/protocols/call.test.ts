@@ -10,9 +10,9 @@ const TIMEOUTS: CallTimeouts = {
 
 class Owner implements CallOwner {
   closed = false;
-  readonly heard: string[] = [];
+  readonly reported: string[] = [];
   readonly call = new MeasuredCall(this, {
-    callFinished: ({ errorKind }) => this.heard.push(errorKind ?? "ok"),
+    callFinished: ({ errorKind }) => this.reported.push(errorKind ?? "ok"),
   });
 
   abandon(): string {
@@ -28,17 +28,17 @@ class Owner implements CallOwner {
 const NOW = 1e12;
 
 it("reports its result once, however often it finishes", () => {
-  const { call, heard } = new Owner();
+  const { call, reported } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.succeed(NOW + 5);
   call.fail("reset", "too late", NOW + 6);
   call.succeed(NOW + 7);
-  expect(heard).toEqual(["ok"]);
+  expect(reported).toEqual(["ok"]);
   expect([call.errorKind, call.endedAt]).toEqual([null, NOW + 5]);
 });
 
 it("resets all measurements when it begins again", () => {
-  const { call, heard } = new Owner();
+  const { call, reported } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.opened(3, 4);
   call.bytesIn = 7;
@@ -48,19 +48,19 @@ it("resets all measurements when it begins again", () => {
   expect(call).toMatchObject({ errorKind: null, error: null, status: 0, firstByteAt: 0 });
   expect(call).toMatchObject({ connectMs: -1, tlsMs: -1, bytesIn: 0, startedAt: NOW + 10 });
   call.succeed(NOW + 11);
-  expect(heard).toEqual(["status", "ok"]);
+  expect(reported).toEqual(["status", "ok"]);
 });
 
 it("reports nothing after it was cancelled or its user was closed", () => {
-  const { call, heard } = new Owner();
+  const { call, reported } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.cancel();
   call.fail("reset", "closed", NOW + 1);
-  const gone = new Owner();
-  gone.call.begin(NOW, TIMEOUTS);
-  gone.closed = true;
-  gone.call.succeed(NOW + 1);
-  expect([...heard, ...gone.heard]).toEqual([]);
+  const closed = new Owner();
+  closed.call.begin(NOW, TIMEOUTS);
+  closed.closed = true;
+  closed.call.succeed(NOW + 1);
+  expect([...reported, ...closed.reported]).toEqual([]);
 });
 
 it("has the deadline of its current phase", () => {
@@ -82,15 +82,15 @@ it("has the deadline of its current phase", () => {
 });
 
 it("names what was missing when it times out", () => {
-  const { call, heard } = new Owner();
+  const { call, reported } = new Owner();
   call.begin(NOW, TIMEOUTS);
   call.timedOut(NOW + 1_500.4);
-  expect(heard).toEqual(["timeout"]);
+  expect(reported).toEqual(["timeout"]);
   expect(call.error).toBe("no answer after 1500 ms");
 });
 
 it("fails as dns when the host is not found", async () => {
-  const { call, heard } = new Owner();
+  const { call, reported } = new Owner();
   call.begin(NOW, TIMEOUTS);
   await new Promise<void>((resolve) => {
     call.lookUp({ prepare: () => Promise.reject(new Error("unknown host")) }, NOW, () =>
@@ -98,25 +98,25 @@ it("fails as dns when the host is not found", async () => {
     );
     setImmediate(resolve);
   });
-  expect(heard).toEqual(["dns"]);
+  expect(reported).toEqual(["dns"]);
   expect(call.error).toBe("unknown host");
 });
 
 it("stops after a DNS lookup that outlasted the call", async () => {
-  const { call, heard } = new Owner();
+  const { call, reported } = new Owner();
   let found: () => void = () => undefined;
   const prepare = (): Promise<void> =>
     new Promise((resolve) => {
       found = resolve;
     });
   call.begin(NOW, TIMEOUTS);
-  call.lookUp({ prepare }, NOW, () => heard.push("went on"));
+  call.lookUp({ prepare }, NOW, () => reported.push("went on"));
   expect(call.deadline).toBe(NOW + 100_000);
   call.timedOut(NOW + 100_000);
   call.begin(NOW + 200_000, TIMEOUTS);
   found();
   await new Promise((resolve) => setImmediate(resolve));
-  expect(heard).toEqual(["timeout"]);
+  expect(reported).toEqual(["timeout"]);
   call.cancel();
 });
 

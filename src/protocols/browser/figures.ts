@@ -6,7 +6,7 @@
 import type { PageTimings, WebVitals } from "./command.ts";
 import { PAINT_MS_MAX } from "./limits.ts";
 
-export interface PageFigures {
+export interface PageMetrics {
   readonly vitals: WebVitals;
   readonly timings: PageTimings | null;
 }
@@ -19,9 +19,9 @@ export const WATCH_SCRIPT = `(() => {
   if (globalThis !== globalThis.top || globalThis.__hyperscale !== undefined) return;
   const vitals = { fcpMs: null, lcpMs: null, cls: 0, fidMs: null };
   const observers = [];
-  const watch = (type, hear, more) => {
+  const watch = (type, observe, more) => {
     try {
-      const take = (entries) => entries.forEach(hear);
+      const take = (entries) => entries.forEach(observe);
       const observer = new PerformanceObserver((list) => take(list.getEntries()));
       observer.observe({ type, buffered: true, ...more });
       observers.push(() => take(observer.takeRecords()));
@@ -83,7 +83,7 @@ export const WATCH_SCRIPT = `(() => {
 
 /** Returns the observed metrics after the next paint. */
 export const READ_SCRIPT = `new Promise((resolve) => {
-  const tell = () => resolve(globalThis.__hyperscale?.() ?? null);
-  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(tell)));
-  setTimeout(tell, ${PAINT_MS_MAX});
+  const finish = () => resolve(globalThis.__hyperscale?.() ?? null);
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(finish)));
+  setTimeout(finish, ${PAINT_MS_MAX});
 })`;

@@ -6,7 +6,7 @@ import { clock } from "../call.ts";
 import type { ConnectionFailure } from "../target/connection.ts";
 import type { BrowserCommand, LoadedPage, WaitUntil } from "./command.ts";
 import { elementRefusal, navigationFailure, networkErrorOf } from "./failure.ts";
-import { type PageFigures, READ_SCRIPT } from "./figures.ts";
+import { type PageMetrics, READ_SCRIPT } from "./figures.ts";
 
 const STATUS_FAILED = 400;
 
@@ -93,7 +93,7 @@ export class Tab {
           ? this.#navigate(command, "load", [])
           : answered(this.#onElement(command));
       case "vitals":
-        return answered(this.#figures().then((figures) => figures?.vitals ?? null));
+        return answered(this.#metrics().then((metrics) => metrics?.vitals ?? null));
       case "use":
         return answered(command.script(this.#page));
       default:
@@ -150,21 +150,21 @@ export class Tab {
 
   async #loaded(status: number): Promise<LoadedPage> {
     const { requests, requestsFailed } = this;
-    const figures = await this.#figures();
+    const metrics = await this.#metrics();
     return {
       address: this.#page.url(),
       status,
-      timings: figures?.timings ?? null,
-      vitals: figures?.vitals ?? null,
+      timings: metrics?.timings ?? null,
+      vitals: metrics?.vitals ?? null,
       requests,
       requestsFailed,
     };
   }
 
   /** Null when the page navigated away meanwhile. */
-  async #figures(): Promise<PageFigures | null> {
+  async #metrics(): Promise<PageMetrics | null> {
     try {
-      return await this.#page.evaluate<PageFigures | null>(READ_SCRIPT);
+      return await this.#page.evaluate<PageMetrics | null>(READ_SCRIPT);
     } catch (error) {
       if (/context was destroyed|navigat/i.test(errorText(error))) return null;
       throw error;

@@ -124,8 +124,8 @@ export class BrowserTarget {
     key: string,
     options?: Options,
   ): BrowserCall<Reached<Options>> {
-    const place = { selector: checkText(selector), key: checkText(key) };
-    const command = { kind: "press", ...place, ...action("press", options) };
+    const input = { selector: checkText(selector), key: checkText(key) };
+    const command = { kind: "press", ...input, ...action("press", options) };
     return this.#call(command as BrowserCommand, (value) => (value ?? null) as Reached<Options>);
   }
 
@@ -202,7 +202,7 @@ function contextOf(options: BrowserOptions): ContextOptions {
 }
 
 function summaryOf({ address, requests, timings, vitals }: LoadedPage): string {
-  const ms = (figure: number | null | undefined): string => `${Math.round(figure ?? 0)} ms`;
+  const ms = (value: number | null | undefined): string => `${Math.round(value ?? 0)} ms`;
   const paint = vitals?.lcpMs === null ? "nothing painted" : `LCP ${ms(vitals?.lcpMs)}`;
   const count = `${requests} request${requests === 1 ? "" : "s"}`;
   return `${address}: loaded in ${ms(timings?.loadMs)}, ${paint}, ${count}`;

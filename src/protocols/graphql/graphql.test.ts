@@ -199,14 +199,14 @@ describe("a prepared request", () => {
     const { url } = await serve(() => undefined);
     const user = session();
     const run = await runner(graphql.query(url, "{ a }", { timeout: 1_000 }), user);
-    let heard = false;
+    let reported = false;
     void run().then(() => {
-      heard = true;
+      reported = true;
     });
     await new Promise((resolve) => setTimeout(resolve, 20));
     user.close();
     await new Promise((resolve) => setTimeout(resolve, 1_200));
-    expect(heard).toBe(false);
+    expect(reported).toBe(false);
   });
 });
 

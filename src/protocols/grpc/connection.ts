@@ -143,7 +143,7 @@ export class GrpcConnection implements Connection<GrpcCommand>, SessionOwner {
     if (!this.#streams.has(stream.call)) return;
     this.#account(stream, now);
     this.#streams.delete(stream.call);
-    if (stream.tell(now) === "protocol") this.#leaving = true;
+    if (stream.report(now) === "protocol") this.#leaving = true;
     this.#closeIfDone();
   }
 
@@ -233,7 +233,7 @@ class GrpcStream implements StreamListener {
   }
 
   /** Reports the outcome. Returns the kind of failure, or null on success. */
-  tell(now: number): ConnectionFailure["kind"] | null {
+  report(now: number): ConnectionFailure["kind"] | null {
     const { call } = this;
     const failure = this.#failure ?? this.#problem();
     if (failure !== null) {
@@ -246,8 +246,8 @@ class GrpcStream implements StreamListener {
     if (code === 0) call.answered(this.#reader.messages, now);
     else {
       const name = nameOfStatus(code);
-      const said = messageText(fieldOf(ended, "grpc-message") ?? "");
-      call.refused(name, said === "" ? name : `${name}: ${said}`, now);
+      const message = messageText(fieldOf(ended, "grpc-message") ?? "");
+      call.refused(name, message === "" ? name : `${name}: ${message}`, now);
     }
     return null;
   }

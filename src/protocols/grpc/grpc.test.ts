@@ -46,9 +46,9 @@ describe("a call", () => {
     const items = Array.from({ length: 5_000 }, (_, id) => ({ id, name: "x".repeat(100) }));
     const put = await answer(target().clientStream("shop.Catalog/Put", items));
     expect(put.value).toEqual({ count: 5_000 });
-    const wishes = Array.from({ length: 300 }, (_, id) => ({ id }));
-    const quote = await answer(target().bidi("shop.Catalog/Quote", wishes));
-    expect(quote.value.map(({ id }) => Number(id))).toEqual(wishes.map(({ id }) => id));
+    const requests = Array.from({ length: 300 }, (_, id) => ({ id }));
+    const quote = await answer(target().bidi("shop.Catalog/Quote", requests));
+    expect(quote.value.map(({ id }) => Number(id))).toEqual(requests.map(({ id }) => id));
   });
 
   it("accepts the values of responses: 64-bit numbers as text, enums by name", async () => {
@@ -57,12 +57,12 @@ describe("a call", () => {
     expect(item.value).toMatchObject({ id: "9007199254740993", unit: "GRAM" });
     const put = await answer(shop.clientStream("shop.Catalog/Put", [item.value, { id: 7n }]));
     expect(put).toMatchObject({ ok: true, value: { count: 2 } });
-    for (const [wrong, said] of [
+    for (const [wrong, message] of [
       [{ id: "seven" }, "Item.id: integer|Long expected"],
       [{ id: "9223372036854775808" }, "Item.id: integer|Long expected"],
       [{ unit: "POUND" }, "Item.unit: enum value expected"],
     ] as const)
-      expect(() => shop.clientStream("shop.Catalog/Put", [wrong])).toThrow(said);
+      expect(() => shop.clientStream("shop.Catalog/Put", [wrong])).toThrow(message);
   });
 
   it("merges metadata of the target with that of the call, which wins", async () => {
@@ -158,11 +158,13 @@ describe("reflection", () => {
   );
 
   it("reports a missing reflection service or an unreachable server before the run", async () => {
-    const asked = new GrpcTarget(`grpc://127.0.0.1:${server.port}`, { reflection: true });
-    const call = asked.unary("shop.Catalog/GetItem", { id: 7 });
+    const reflecting = new GrpcTarget(`grpc://127.0.0.1:${server.port}`, { reflection: true });
+    const call = reflecting.unary("shop.Catalog/GetItem", { id: 7 });
     await expect(call.prepare()).rejects.toThrow(/reflection failed.*UNIMPLEMENTED/);
-    const nobody = new GrpcTarget(`grpc://127.0.0.1:${await freePort()}`, { reflection: true });
-    await expect(nobody.unary("a.B/C", {}).prepare()).rejects.toThrow("ECONNREFUSED");
+    const unreachable = new GrpcTarget(`grpc://127.0.0.1:${await freePort()}`, {
+      reflection: true,
+    });
+    await expect(unreachable.unary("a.B/C", {}).prepare()).rejects.toThrow("ECONNREFUSED");
     expect(() => target({ reflection: true })).toThrow("not both");
   });
 });

@@ -50,7 +50,7 @@ const PROTO = `
   message ErrorResponse { int32 error_code = 1; string error_message = 2; }
 `;
 
-interface Asked {
+interface ReflectionRequest {
   readonly fileByFilename?: string;
   readonly fileContainingSymbol?: string;
   readonly listServices?: string;
@@ -103,7 +103,9 @@ class Reflection {
   async root(): Promise<Root> {
     const listed = await this.#answers([{ listServices: "*" }]);
     const names = listed.flatMap(({ listServicesResponse: list }) => list?.service ?? []);
-    let wanted: readonly Asked[] = names.map(({ name }) => ({ fileContainingSymbol: name }));
+    let wanted: readonly ReflectionRequest[] = names.map(({ name }) => ({
+      fileContainingSymbol: name,
+    }));
     while (wanted.length > 0) {
       for (const answer of await this.#answers(wanted)) this.#keep(answer);
       wanted = this.#missing().map((fileByFilename) => ({ fileByFilename }));
@@ -136,10 +138,10 @@ class Reflection {
     return [...missing];
   }
 
-  async #answers(asked: readonly Asked[]): Promise<readonly Answered[]> {
+  async #answers(requests: readonly ReflectionRequest[]): Promise<readonly Answered[]> {
     const [request, response] = ["Request", "Response"].map((name) => this.#types.lookupType(name));
     if (request === undefined || response === undefined) return [];
-    const messages = asked.map((one) => request.encode(request.fromObject(one)).finish());
+    const messages = requests.map((one) => request.encode(request.fromObject(one)).finish());
     const result = await this.#streamed(messages);
     return result.value.map((bytes) => response.toObject(response.decode(bytes)) as Answered);
   }

@@ -22,8 +22,8 @@ const PLAIN = { longs: String, enums: String, defaults: true, arrays: true, obje
 export interface MethodSchema {
   /** "/shop.Catalog/GetItem". */
   readonly path: string;
-  readonly asksStream: boolean;
-  readonly answersStream: boolean;
+  readonly streamsRequests: boolean;
+  readonly streamsResponses: boolean;
   encode(message: object): Uint8Array;
   decode(bytes: Uint8Array): object;
 }
@@ -111,18 +111,18 @@ function methodSchema(name: string, method: Method): MethodSchema {
     resolvedResponseType,
     responseStream,
   } = method;
-  const [asked, answered] = [resolvedRequestType as Type, resolvedResponseType as Type];
+  const [requestType, responseType] = [resolvedRequestType as Type, resolvedResponseType as Type];
   return {
     path: `/${name}`,
-    asksStream: requestStream === true,
-    answersStream: responseStream === true,
+    streamsRequests: requestStream === true,
+    streamsResponses: responseStream === true,
     encode: (given) => {
-      const message = sendable(asked, given);
-      const problem = asked.verify(message);
-      if (problem !== null) throw new TypeError(`${name}: ${asked.name}.${problem}`);
-      return asked.encode(asked.fromObject(message)).finish();
+      const message = sendable(requestType, given);
+      const problem = requestType.verify(message);
+      if (problem !== null) throw new TypeError(`${name}: ${requestType.name}.${problem}`);
+      return requestType.encode(requestType.fromObject(message)).finish();
     },
-    decode: (bytes) => answered.toObject(answered.decode(bytes), PLAIN),
+    decode: (bytes) => responseType.toObject(responseType.decode(bytes), PLAIN),
   };
 }
 

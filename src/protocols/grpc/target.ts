@@ -85,8 +85,8 @@ export class GrpcTarget {
     const files = proto instanceof URL || typeof proto === "string" ? [proto] : proto;
     if (reflection && files.length > 0)
       throw new TypeError("grpc.target takes proto or reflection, not both");
-    const asked = (): GrpcTarget => new GrpcTarget(address, { ...options, reflection: false });
-    const schema = new Schema(files, reflection ? rawCalls(asked) : null);
+    const reflecting = (): GrpcTarget => new GrpcTarget(address, { ...options, reflection: false });
+    const schema = new Schema(files, reflection ? rawCalls(reflecting) : null);
     const protocol = { ...GRPC, load: () => schema.load() };
     this.#schema = schema;
     this.#metadata = metadata;
@@ -229,12 +229,12 @@ function rawCalls(make: () => GrpcTarget): RawCall {
 const CONSTANTS_MAX = 64;
 
 function checkedKind(schema: MethodSchema, kind: GrpcKind): MethodSchema {
-  const { answersStream, asksStream, path } = schema;
-  const is: GrpcKind = asksStream
-    ? answersStream
+  const { streamsResponses, streamsRequests, path } = schema;
+  const is: GrpcKind = streamsRequests
+    ? streamsResponses
       ? "bidi"
       : "clientStream"
-    : answersStream
+    : streamsResponses
       ? "serverStream"
       : "unary";
   if (is !== kind) throw new TypeError(`${path.slice(1)} is called by ${is}(…), not ${kind}(…)`);

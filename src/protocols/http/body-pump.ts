@@ -74,10 +74,10 @@ export class BodyPump {
     }
   }
 
-  #end(tell: () => void): void {
+  #end(report: () => void): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    tell();
+    report();
   }
 
   async #sendAll(): Promise<void> {

@@ -76,11 +76,11 @@ export class CookieJar {
   }
 
   #put(cookie: Cookie, nowMs: number): void {
-    const at = this.#cookies.findIndex((held) => isSame(held, cookie));
-    const held = this.#cookies[at];
-    if (held !== undefined && held.expiresAt > nowMs && cookie.expiresAt > nowMs) {
+    const at = this.#cookies.findIndex((existing) => isSame(existing, cookie));
+    const existing = this.#cookies[at];
+    if (existing !== undefined && existing.expiresAt > nowMs && cookie.expiresAt > nowMs) {
       // A cookie that is set again keeps its age, and with it its position.
-      this.#cookies[at] = { ...cookie, order: held.order };
+      this.#cookies[at] = { ...cookie, order: existing.order };
       return;
     }
     const kept = this.#cookies.filter((other) => other.expiresAt > nowMs && !isSame(other, cookie));

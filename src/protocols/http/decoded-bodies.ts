@@ -14,17 +14,17 @@ export class DecodedBody {
   bytes: Buffer | null = null;
 }
 
-const held = new Set<DecodedBody>();
-let heldBytes = 0;
+const cached = new Set<DecodedBody>();
+let cachedBytes = 0;
 
 /** Currently cached bytes, for tests and diagnostics; never more than `DECODED_BYTES_PER_CORE_MAX`. */
-export function decodedBytesHeld(): number {
-  return heldBytes;
+export function decodedBytesCached(): number {
+  return cachedBytes;
 }
 
 function forget(body: DecodedBody): void {
-  if (!held.delete(body)) return;
-  heldBytes -= body.bytes?.length ?? 0;
+  if (!cached.delete(body)) return;
+  cachedBytes -= body.bytes?.length ?? 0;
   body.bytes = null;
 }
 
@@ -46,13 +46,13 @@ export class DecodedBodies implements SessionState {
   /** Caches the bytes unless they exceed the limit on their own. */
   keep(body: DecodedBody, bytes: Buffer): void {
     if (bytes.length > DECODED_BYTES_PER_CORE_MAX) return;
-    for (const oldest of held) {
-      if (heldBytes + bytes.length <= DECODED_BYTES_PER_CORE_MAX) break;
+    for (const oldest of cached) {
+      if (cachedBytes + bytes.length <= DECODED_BYTES_PER_CORE_MAX) break;
       forget(oldest);
     }
     body.bytes = bytes;
-    heldBytes += bytes.length;
-    held.add(body);
+    cachedBytes += bytes.length;
+    cached.add(body);
     this.#own.push(body);
   }
 

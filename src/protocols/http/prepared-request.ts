@@ -94,7 +94,7 @@ export class PreparedRequest<Sent> {
   vary(names: readonly string[]): boolean {
     const { request } = this.#composed();
     const varying = names.map((name) => request.headers.findIndex(([given]) => given === name));
-    const inOrder = varying.every((place, at) => place > (varying[at - 1] ?? -1));
+    const inOrder = varying.every((index, at) => index > (varying[at - 1] ?? -1));
     if (inOrder) this.#template = { request, varying };
     return inOrder;
   }
@@ -148,7 +148,7 @@ export class PreparedRequest<Sent> {
   /** Describes the work done in advance. */
   get prepared(): string {
     if (this.#atTheTop) return "prepared before the run";
-    if (this.#like === null) return "composed anew";
+    if (this.#like === null) return "composed for each call";
     const { headerValues, json } = this.#like.variation;
     const more = [
       ...(headerValues.length > 0 ? ["headers"] : []),

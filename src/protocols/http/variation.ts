@@ -24,7 +24,7 @@ export interface Template {
 
 /** The template without changes. */
 export function unvaried({ request, varying }: Template): Variation {
-  const headerValues = varying.map((place) => request.headers[place]?.[1] ?? "");
+  const headerValues = varying.map((index) => request.headers[index]?.[1] ?? "");
   return { path: request.path, headerValues, json: null };
 }
 
@@ -32,8 +32,8 @@ export function varied({ request, varying }: Template, variation: Variation): Co
   const { headerValues, json, path } = variation;
   const { url } = request;
   if (json === null && path === request.path && headerValues.length === 0) return request;
-  const headers = request.headers.map((header, place) => {
-    const at = varying.indexOf(place);
+  const headers = request.headers.map((header, index) => {
+    const at = varying.indexOf(index);
     return at < 0 ? header : ([header[0], headerValues[at] as string] as const);
   });
   return {

@@ -51,7 +51,7 @@ export interface ConnectionOwner {
   /** An open connection has become idle. */
   idle(connection: Http1Connection): void;
   /** A connection has closed. */
-  gone(connection: Http1Connection): void;
+  connectionClosed(connection: Http1Connection): void;
 }
 
 export class Http1Connection implements CarryingConnection, Deferred {
@@ -297,11 +297,11 @@ export class Http1Connection implements CarryingConnection, Deferred {
   }
 
   /** Keeps the head for the next read, unless it is not HTTP at all. */
-  #keepPartial(exchange: CarriedExchange, bytes: Buffer, lookedAt: number, now: number): void {
+  #keepPartial(exchange: CarriedExchange, bytes: Buffer, scannedTo: number, now: number): void {
     const problem =
       bytes.length > HEAD_BYTES_MAX
         ? "the headers are longer than 64 KiB"
-        : earlyProblem(bytes, 0, lookedAt, bytes.length);
+        : earlyProblem(bytes, 0, scannedTo, bytes.length);
     if (problem === null) this.#partial = Buffer.from(bytes);
     else this.#fail(exchange, problem, now);
   }
@@ -394,7 +394,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
   drop(): void {
     if (this.#closed) return;
     this.close();
-    this.#owner.gone(this);
+    this.#owner.connectionClosed(this);
   }
 
   #broke(error: Error): void {

@@ -176,10 +176,10 @@ describe("the shared pool", () => {
       connections: "shared",
       sharedConnectionsMax: 1,
     }) as [TestSession, TestSession, TestSession];
-    const heard: string[] = [];
+    const reported: string[] = [];
     const get = (session: TestSession, path: string): Promise<HttpResponse> =>
       new HttpClient(session).get(`${server.url}${path}`).then((answer) => {
-        heard.push(path);
+        reported.push(path);
         return answer;
       });
     void get(leaver, "/hang");
@@ -190,7 +190,7 @@ describe("the shared pool", () => {
     leaver.close();
     expect((await last).text()).toBe("ok");
     await turns();
-    expect(heard).toEqual(["/ok"]);
+    expect(reported).toEqual(["/ok"]);
     expect(server.requests.map((request) => request.path)).toEqual(["/hang", "/ok"]);
   });
 });
@@ -257,22 +257,22 @@ describe("a virtual user that leaves", () => {
   it("closes its connections and receives no more results", async () => {
     const server = await scripted(() => undefined);
     const [session] = users(1, { timeoutMs: 1_000 }) as [TestSession];
-    let heard = 0;
+    let reported = 0;
     const call = http.get(`${server.url}/prepared`);
     await call.prepare({ settings: session.settings, folder: "." });
     const bound = call.bind(session, true, {
       callFinished: () => {
-        heard++;
+        reported++;
       },
     });
     bound.start(clock());
-    void new HttpClient(session).get(`${server.url}/function`).then(() => heard++);
+    void new HttpClient(session).get(`${server.url}/function`).then(() => reported++);
     await until(() => server.requests.length === 2);
     session.close();
     await until(() => server.open() === 0);
     // Longer than their timeout.
     await turns(1_200);
-    expect(heard).toBe(0);
+    expect(reported).toBe(0);
   });
 
   it("opens no new connection, whatever its functions still try", async () => {
@@ -281,11 +281,11 @@ describe("a virtual user that leaves", () => {
     const client = new HttpClient(session);
     await client.get(server.url);
     session.close();
-    let heard = 0;
-    void client.get(server.url).then(() => heard++);
-    void client.get(`${server.url}/other`, { redirects: 3 }).then(() => heard++);
+    let reported = 0;
+    void client.get(server.url).then(() => reported++);
+    void client.get(`${server.url}/other`, { redirects: 3 }).then(() => reported++);
     await turns();
-    expect([server.requests.length, server.connections(), heard]).toEqual([1, 1, 0]);
+    expect([server.requests.length, server.connections(), reported]).toEqual([1, 1, 0]);
   });
 
   it("stops a chain of redirects", async () => {

@@ -76,9 +76,9 @@ function headerPieces(
   const pieces: string[] = [];
   let text = " HTTP/1.1\r\n";
   if (!namesHeader(headers, "host")) text += `host: ${url.authority}\r\n`;
-  for (const [place, [name, value]] of headers.entries()) {
+  for (const [index, [name, value]] of headers.entries()) {
     text += `${name}: `;
-    if (varying.includes(place)) {
+    if (varying.includes(index)) {
       pieces.push(text);
       text = "\r\n";
     } else text += `${value}\r\n`;

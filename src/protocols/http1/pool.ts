@@ -113,7 +113,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     if (this.#waiting !== null) this.#serveWaiting(connection.origin);
   }
 
-  gone(connection: Http1Connection): void {
+  connectionClosed(connection: Http1Connection): void {
     this.#open?.delete(connection);
     if (this.#idle === connection) this.#idle = null;
     const list = this.#moreIdle?.[connection.origin.id];
@@ -251,7 +251,7 @@ class OriginPool implements ConnectionOwner {
     else connection.send(next, clock());
   }
 
-  gone(connection: Http1Connection): void {
+  connectionClosed(connection: Http1Connection): void {
     const at = this.#idle.indexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
     this.#open.delete(connection);

@@ -292,7 +292,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
       const { record } = await send();
       expect([record.errorKind, record.status]).toEqual([null, 200]);
     }
-    expect(proxy.asked).toEqual(["CONNECT shop.test:443"]);
+    expect(proxy.requests).toEqual(["CONNECT shop.test:443"]);
     expect(proxy.credentials).toEqual([expected]);
     expect(seen.map(({ host }) => host)).toEqual(["shop.test", "shop.test", "shop.test"]);
   });
@@ -309,7 +309,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
     }
     const expected =
       name === "HTTP/2" ? ["CONNECT shop.test:81"] : Array(2).fill("GET http://shop.test:81/x");
-    expect(proxy.asked).toEqual(expected);
+    expect(proxy.requests).toEqual(expected);
     expect(hosts).toEqual(["shop.test:81", "shop.test:81"]);
   });
 
@@ -335,7 +335,7 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
     const ca = shopCertificate.cert;
     const { record } = await once(verbs.target("https://shop.test", { ca }).get("/"));
     expect(record.errorKind).toBeNull();
-    expect(proxy.asked).toEqual(["CONNECT shop.test:443"]);
+    expect(proxy.requests).toEqual(["CONNECT shop.test:443"]);
     const direct = [
       verbs.target("https://shop.test", {
         ca,
@@ -350,23 +350,23 @@ describe.each(versions)("a proxy for $name", ({ name, verbs, client }) => {
       verbs.target(`https://127.0.0.1:${port}`, { ca, serverName: "shop.test" }),
     ];
     for (const target of direct) expect((await once(target.get("/"))).record.errorKind).toBeNull();
-    expect(proxy.asked).toHaveLength(1);
+    expect(proxy.requests).toHaveLength(1);
   });
 
   it("ends silently when the user stops before the tunnel is open", async () => {
     const silent = await listen(nodeHttp.createServer());
     const own = session();
-    let heard = false;
+    let reported = false;
     const target = verbs.target("https://shop.test", { proxy: `http://127.0.0.1:${silent}` });
     const started = runner(target.get("/"), own).then((send) => {
       void send().then(() => {
-        heard = true;
+        reported = true;
       });
     });
     await started;
     own.close();
     await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(heard).toBe(false);
+    expect(reported).toBe(false);
   });
 });
 
@@ -381,7 +381,7 @@ describe("a WebSocket", () => {
     process.env["HTTP_PROXY"] = proxy.url;
     const { record } = await once(websocket.exchange("ws://chat.test/", "hello"));
     expect(record.errorKind).toBeNull();
-    expect(proxy.asked).toEqual(["CONNECT chat.test:80"]);
+    expect(proxy.requests).toEqual(["CONNECT chat.test:80"]);
   });
 });
 

@@ -316,16 +316,16 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
         ended = true;
       }
     })();
-    let heard = false;
+    let reported = false;
     void client(own)
       .post(url, { body })
       .then(() => {
-        heard = true;
+        reported = true;
       });
     await expect.poll(() => pieces).toBeGreaterThan(3);
     own.close();
     await expect.poll(() => ended).toBe(true);
-    expect(heard).toBe(false);
+    expect(reported).toBe(false);
   });
 });
 

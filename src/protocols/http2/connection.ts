@@ -37,7 +37,7 @@ export interface CarriedStream {
 }
 
 export interface Http2ConnectionOwner {
-  gone(connection: Http2Connection): void;
+  connectionClosed(connection: Http2Connection): void;
 }
 
 /** Shared by all connections of a core; each is done with it before the next one reads. */
@@ -145,7 +145,7 @@ export class Http2Connection implements SessionOwner {
     if (this.#closed) return;
     this.#closed = true;
     this.#socket.destroy();
-    this.#owner.gone(this);
+    this.#owner.connectionClosed(this);
   }
 
   #connect(options: SocketOptions): net.Socket {

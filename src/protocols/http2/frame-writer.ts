@@ -40,7 +40,7 @@ export class FrameWriter {
   /** Streams with content to send but no window. */
   readonly #blocked = new Set<Http2Stream>();
   #out: Buffer[] = [];
-  #held = false;
+  #isHolding = false;
   #scheduled = false;
   #full = false;
   #closed = false;
@@ -57,7 +57,7 @@ export class FrameWriter {
 
   send(bytes: Buffer): void {
     this.#out.push(bytes);
-    if (this.#held || this.#scheduled) return;
+    if (this.#isHolding || this.#scheduled) return;
     this.#scheduled = true;
     if (turn.holdsWrites) turn.writeLater(this.#flushing);
     else process.nextTick(this.#flushing.resume);
@@ -65,11 +65,11 @@ export class FrameWriter {
 
   /** Buffers everything until `release`. */
   hold(): void {
-    this.#held = true;
+    this.#isHolding = true;
   }
 
   release(): void {
-    this.#held = false;
+    this.#isHolding = false;
     this.flush();
   }
 

@@ -473,14 +473,14 @@ describe("a virtual user that stops", () => {
     });
     const user = session();
     const run = await runner(http2.get(url, { timeout: 1_000 }), user);
-    let heard = false;
+    let reported = false;
     void run().then(() => {
-      heard = true;
+      reported = true;
     });
     await there;
     user.close();
     await gone;
     await new Promise((resolve) => setTimeout(resolve, 1_200));
-    expect(heard).toBe(false);
+    expect(reported).toBe(false);
   });
 });

@@ -64,7 +64,7 @@ export class Http2Pool implements Http2ConnectionOwner {
     return connection;
   }
 
-  gone(connection: Http2Connection): void {
+  connectionClosed(connection: Http2Connection): void {
     const connections = this.#byOrigin.get(connection.origin);
     connections?.delete(connection);
     if (connections?.size === 0) this.#byOrigin.delete(connection.origin);

@@ -39,7 +39,7 @@ function literal(name: string, value: string): Buffer {
 }
 
 /** Records all events of a stream as text. */
-class Heard implements StreamListener {
+class Recorder implements StreamListener {
   readonly events: string[] = [];
   body = "";
 
@@ -86,9 +86,9 @@ class Peer implements SessionOwner {
     this.session.fail(failure);
   }
 
-  open(body: Uint8Array | "later" | null = null): { heard: Heard; stream: Http2Stream } {
-    const heard = new Heard();
-    return { heard, stream: this.session.request(GET, body, heard) };
+  open(body: Uint8Array | "later" | null = null): { recorder: Recorder; stream: Http2Stream } {
+    const recorder = new Recorder();
+    return { recorder, stream: this.session.request(GET, body, recorder) };
   }
   say(...frames: readonly Buffer[]): void {
     const bytes = Buffer.concat(frames);
@@ -136,14 +136,14 @@ describe("frames", () => {
     ]);
     for (let round = 0; round < 300; round++) {
       const peer = new Peer();
-      const { heard } = peer.open();
+      const { recorder } = peer.open();
       for (let at = 0; at < answer.length; ) {
         const end = Math.min(answer.length, at + 1 + random.below(round < 100 ? 3 : 60));
         peer.session.receive(answer, at, end);
         at = end;
       }
-      expect(heard.events).toEqual(["200", "trailers grpc-status,0", "ended"]);
-      expect(heard.body).toBe("hello world");
+      expect(recorder.events).toEqual(["200", "trailers grpc-status,0", "ended"]);
+      expect(recorder.body).toBe("hello world");
       expect(peer.failure).toBeNull();
     }
   });
@@ -194,15 +194,15 @@ describe("content", () => {
 
   it("of a response is acknowledged before its window is used up", () => {
     const peer = new Peer();
-    const { heard } = peer.open();
+    const { recorder } = peer.open();
     peer.say(SETTINGS, frame(f.HEADERS, f.END_HEADERS, 1, STATUS_200));
     const piece = frame(f.DATA, 0, 1, Buffer.alloc(16_384, 0x61));
     const pieces = (4 * RECEIVE_WINDOW_BYTES) / 16_384;
     for (let i = 0; i < pieces; i++) peer.say(piece);
     peer.say(frame(f.DATA, f.END_STREAM, 1));
     expect(peer.failure).toBeNull();
-    expect(heard.events).toEqual(["200", "ended"]);
-    expect(heard.body).toHaveLength(4 * RECEIVE_WINDOW_BYTES);
+    expect(recorder.events).toEqual(["200", "ended"]);
+    expect(recorder.body).toHaveLength(4 * RECEIVE_WINDOW_BYTES);
     const updates = peer.frames().filter(({ type }) => type === f.WINDOW_UPDATE);
     for (const id of [0, 1]) {
       const given = updates
@@ -214,11 +214,11 @@ describe("content", () => {
 
   it("of another length than announced is a failure", () => {
     const peer = new Peer();
-    const { heard } = peer.open();
+    const { recorder } = peer.open();
     const head = Buffer.concat([STATUS_200, literal("content-length", "5")]);
     peer.say(SETTINGS, frame(f.HEADERS, f.END_HEADERS, 1, head));
     peer.say(frame(f.DATA, f.END_STREAM, 1, Buffer.from("four")));
-    expect(heard.events[1]).toMatch(/^protocol: .*4 bytes of content where 5 were announced/);
+    expect(recorder.events[1]).toMatch(/^protocol: .*4 bytes of content where 5 were announced/);
     expect(peer.failure).toBeNull();
   });
 });
@@ -226,7 +226,7 @@ describe("content", () => {
 describe("a stream", () => {
   it("that is abandoned is reset, and its response is discarded", async () => {
     const peer = new Peer();
-    const { heard, stream } = peer.open();
+    const { recorder, stream } = peer.open();
     peer.say(SETTINGS);
     peer.session.letGo(stream, f.CANCEL);
     await turn();
@@ -236,7 +236,7 @@ describe("a stream", () => {
       frame(f.DATA, f.END_STREAM, 1, Buffer.from("late")),
       f.numberFrame(f.RST_STREAM, 1, 0),
     );
-    expect(heard.events).toEqual([]);
+    expect(recorder.events).toEqual([]);
     expect(peer.failure).toBeNull();
   });
 
@@ -246,10 +246,10 @@ describe("a stream", () => {
     const goaway = f.goawayFrame(f.NO_ERROR);
     goaway.writeUInt32BE(1, f.FRAME_HEAD_BYTES);
     peer.say(SETTINGS, goaway);
-    expect(second.heard.events).toEqual([`reset ${f.REFUSED_STREAM} unseen`]);
+    expect(second.recorder.events).toEqual([`reset ${f.REFUSED_STREAM} unseen`]);
     expect([peer.goneAway, peer.session.usable]).toEqual([true, false]);
     peer.say(frame(f.HEADERS, f.END_HEADERS | f.END_STREAM, 1, STATUS_200));
-    expect(first.heard.events).toEqual(["200", "ended"]);
+    expect(first.recorder.events).toEqual(["200", "ended"]);
   });
 });
 
@@ -258,9 +258,9 @@ describe("a server that refuses every call", () => {
     const peer = new Peer();
     peer.say(SETTINGS);
     for (let i = 0; i < 2 * IDLE_FRAMES_MAX; i++) {
-      const { heard, stream } = peer.open();
+      const { recorder, stream } = peer.open();
       peer.say(f.numberFrame(f.RST_STREAM, stream.id, f.REFUSED_STREAM));
-      expect(heard.events).toEqual([`reset ${f.REFUSED_STREAM}`]);
+      expect(recorder.events).toEqual([`reset ${f.REFUSED_STREAM}`]);
     }
     expect(peer.failure).toBeNull();
   });
@@ -307,10 +307,10 @@ describe("a server that violates the protocol", () => {
   ];
   it.each(cases)("%s: closes the connection and fails the call", (_what, frames) => {
     const peer = new Peer();
-    const { heard } = peer.open();
+    const { recorder } = peer.open();
     peer.say(...frames);
     expect(peer.failure?.kind).toBe("protocol");
-    expect(heard.events.at(-1)).toMatch(/^protocol: the server does not keep to HTTP\/2: /);
+    expect(recorder.events.at(-1)).toMatch(/^protocol: the server does not keep to HTTP\/2: /);
     expect(peer.frames().at(-1)?.type).toBe(f.GOAWAY);
   });
 
@@ -328,10 +328,13 @@ describe("a server that violates the protocol", () => {
   ];
   it.each(floods)("floods with %s: is cut off at a limit", (_what, flood, before) => {
     const peer = new Peer();
-    const { heard } = peer.open();
+    const { recorder } = peer.open();
     peer.say(SETTINGS, ...before);
     let sent = 0;
-    while (peer.failure === null && !heard.events.some((event) => event.startsWith("protocol"))) {
+    while (
+      peer.failure === null &&
+      !recorder.events.some((event) => event.startsWith("protocol"))
+    ) {
       peer.say(flood);
       expect(++sent).toBeLessThanOrEqual(IDLE_FRAMES_MAX + 2);
     }

@@ -441,7 +441,7 @@ export class Http2Session implements FrameListener {
     if (this.#writer.progressed) this.#idleFrames = 0;
     this.#writer.progressed = false;
     if (++this.#idleFrames <= IDLE_FRAMES_MAX) return true;
-    return this.#broken(f.ENHANCE_YOUR_CALM, `${IDLE_FRAMES_MAX} frames that tell nothing`);
+    return this.#broken(f.ENHANCE_YOUR_CALM, `${IDLE_FRAMES_MAX} frames without progress`);
   }
 
   /** Closes the connection: the server violated a rule that affects all streams. */

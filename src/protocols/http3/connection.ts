@@ -59,10 +59,10 @@ export class Http3Connection implements Connection<Http3Command> {
     this.#host = host;
     const { origin, settings, user } = host;
     const address = origin.nextAddress();
-    const place = address.host.includes(":") ? `[${address.host}]` : address.host;
+    const authority = address.host.includes(":") ? `[${address.host}]` : address.host;
     // The only place that decides, and records, whether certificates are verified.
     const { rejectUnauthorized } = tlsOptions(origin, { insecure: settings.insecure, user });
-    this.#session = http3Driver.module.connect(`https://${place}:${address.port}`, {
+    this.#session = http3Driver.module.connect(`https://${authority}:${address.port}`, {
       ...(ca === null ? {} : { ca }),
       rejectUnauthorized: rejectUnauthorized !== false,
       servername: origin.hostname,

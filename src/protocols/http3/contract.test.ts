@@ -30,7 +30,7 @@ describe("http3", needs(isPresent, WHY_ABSENT), () => {
       half: null,
       rubbish: [],
       oversize: null,
-      nobody: "timeout",
+      unreachable: "timeout",
     },
   });
 });

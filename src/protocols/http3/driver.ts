@@ -17,10 +17,10 @@ export interface Http3Session {
     options: { readonly endStream: boolean },
   ): Http3Stream;
   getMetrics(): { readonly bytesIn: number; readonly bytesOut: number } | null;
-  on(event: "error", hear: (error: Error) => void): this;
+  on(event: "error", listener: (error: Error) => void): this;
   on(
     event: "close",
-    hear: (info: { readonly errorCode: number; readonly reason: string }) => void,
+    listener: (info: { readonly errorCode: number; readonly reason: string }) => void,
   ): this;
   destroy(): Promise<void>;
 }

@@ -101,11 +101,11 @@ export class KafkaDriver implements Driver<Client, KafkaCommand> {
       retry: { retries },
       logLevel: kafkaDriver.module.logLevel.NOTHING,
       ...(sasl === null ? {} : { sasl: sasl as SASLOptions }),
-      socketFactory: (place) => {
-        const where = { host: place.host, port: place.port, noDelay: true };
+      socketFactory: (endpoint) => {
+        const where = { host: endpoint.host, port: endpoint.port, noDelay: true };
         const socket = secure
-          ? tls.connect({ ...where, ...address.tls() }, place.onConnect)
-          : net.connect(where, place.onConnect);
+          ? tls.connect({ ...where, ...address.tls() }, endpoint.onConnect)
+          : net.connect(where, endpoint.onConnect);
         return sockets.add(socket, events);
       },
     };

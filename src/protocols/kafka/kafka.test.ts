@@ -69,8 +69,8 @@ describe("a cluster", needs(kcatProgram !== null, absent(KCAT)), () => {
     await perform(events.produce("log", "first"), session);
     await perform(events.subscribe("log", { from: "beginning", keep: "user" }), session);
     session.reset();
-    const heard = await perform(events.receive("log", { timeout: "30s" }), session);
-    expect(heard.value.data.toString()).toBe("first");
+    const received = await perform(events.receive("log", { timeout: "30s" }), session);
+    expect(received.value.data.toString()).toBe("first");
     const nothing = await perform(events.receive("log", { timeout: "50ms" }), session);
     expect(nothing.errorKind).toBe("timeout");
     // A wait that times out keeps the connection.

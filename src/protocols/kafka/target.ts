@@ -3,7 +3,7 @@
  *
  *   const events = kafka.target("kafka://broker.test:9092");
  *   await step("order", events.produce("orders", { id: 7 }, { key: "ada" }));
- *   const heard = await step("heard", events.receive("orders"));        // heard.value.latencyMs
+ *   const order = await step("receive", events.receive("orders"));      // order.value.latencyMs
  */
 
 import type { Duration } from "../../core/base/duration.ts";

@@ -76,12 +76,12 @@ describe("a server of our own", () => {
     const server = await started({ secured: true });
     const { name: user, password } = USER;
     await useAll(server.url, { user, password });
-    const [wrong, nobody] = await answersTo(
+    const [wrong, anonymous] = await answersTo(
       new MongodbTarget(server.url, { user, password: "guess" }).ping(),
       new MongodbTarget(server.url).ping(),
     );
     expect(wrong).toMatchObject({ errorKind: "application", errorCode: "AuthenticationFailed" });
-    expect(nobody).toMatchObject({ errorKind: "application", errorCode: "Unauthorized" });
+    expect(anonymous).toMatchObject({ errorKind: "application", errorCode: "Unauthorized" });
   });
 
   it("is trusted over TLS only through the given authority", async () => {

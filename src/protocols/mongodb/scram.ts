@@ -51,11 +51,11 @@ export class Scram {
     );
     const clientKey = this.#hmac(salted, "Client Key");
     const withoutProof = `c=${Buffer.from(HEADER).toString("base64")},r=${nonce}`;
-    const said = `${this.#bare},${challenge},${withoutProof}`;
+    const authMessage = `${this.#bare},${challenge},${withoutProof}`;
     const stored = createHash(this.#hash).update(clientKey).digest();
-    const signed = this.#hmac(stored, said);
+    const signed = this.#hmac(stored, authMessage);
     const proof = clientKey.map((byte, at) => byte ^ (signed[at] ?? 0));
-    this.#signature = this.#hmac(this.#hmac(salted, "Server Key"), said);
+    this.#signature = this.#hmac(this.#hmac(salted, "Server Key"), authMessage);
     return Buffer.from(`${withoutProof},p=${Buffer.from(proof).toString("base64")}`);
   }
 

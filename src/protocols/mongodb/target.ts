@@ -237,8 +237,8 @@ function writtenOf(answer: unknown): Written {
 /** Determined before the rest of the address is parsed. */
 function secureOf(address: string, { tls }: MongodbOptions): boolean {
   const query = typeof address === "string" && URL.canParse(address) ? new URL(address) : null;
-  const said = query?.searchParams.get("tls") ?? query?.searchParams.get("ssl") ?? "false";
-  return tls ?? said === "true";
+  const parameter = query?.searchParams.get("tls") ?? query?.searchParams.get("ssl") ?? "false";
+  return tls ?? parameter === "true";
 }
 
 const ADDRESS_OPTIONS = ["tls", "ssl", "authSource", "directConnection"];

@@ -195,8 +195,8 @@ export class MqttConnection implements Connection<MqttCommand> {
     const body = buffer.subarray(size.end, packetEnd);
     const packet = decodePacket(first, body, this.#options.version);
     if (packet === null) return this.#broken("a packet is malformed");
-    const told = this.#open || packet.type === CONNACK;
-    if (!told) return this.#broken("the server sent a packet before CONNACK");
+    const isExpected = this.#open || packet.type === CONNACK;
+    if (!isExpected) return this.#broken("the server sent a packet before CONNACK");
     this.#packet(packet, packetEnd - from);
     return this.#problem === "" ? packetEnd : -1;
   }

@@ -67,16 +67,16 @@ describe.each(["5", "3.1.1"] as const)("version %s", present, (version) => {
     const target = broker();
     const chat = flow("chat", async ({ check, step }) => {
       await step("join", target.subscribe("room"), { required: true });
-      const [heard] = await Promise.all([
-        step("hear", target.receive("room")),
+      const [received] = await Promise.all([
+        step("receive", target.receive("room")),
         step("say", target.publish("room", "hello", { qos: 1 })),
         step("again", target.publish("other", "x", { qos: 2 })),
       ]);
-      check("heard", () => heard.value.data.toString() === "hello");
+      check("received", () => received.value.data.toString() === "hello");
     });
     const { calls, checks, outcome } = await once(chat);
     expect(outcome).toBe("completed");
-    expect(checks).toEqual([{ name: "heard", passed: true }]);
+    expect(checks).toEqual([{ name: "received", passed: true }]);
     expect(calls.filter(({ result }) => result.connectMs >= 0)).toHaveLength(1);
   });
 });

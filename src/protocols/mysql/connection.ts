@@ -110,13 +110,13 @@ const ROLLBACK = command("rollback");
 
 function performed(client: Client, { prepared, text, values }: Statement): Promise<Rows> {
   return new Promise((resolve, reject) => {
-    const told = (error: Error | null, result: unknown): void => {
+    const done = (error: Error | null, result: unknown): void => {
       if (error === null) resolve(rowsOf(result));
       else reject(error);
     };
-    if (!prepared) client.query(text, [...values], told);
+    if (!prepared) client.query(text, [...values], done);
     // The driver throws for a value that it cannot encode.
-    else client.execute(text, values as (string | number | null)[], told);
+    else client.execute(text, values as (string | number | null)[], done);
   });
 }
 

@@ -77,16 +77,16 @@ describe("a server", present, () => {
     const bus = nats.target(`nats://127.0.0.1:${server.port}`);
     const chat = flow("chat", async ({ check, step }) => {
       await step("join", bus.subscribe("room"), { required: true });
-      const [heard] = await Promise.all([
-        step("hear", bus.receive("room")),
+      const [received] = await Promise.all([
+        step("receive", bus.receive("room")),
         step("say", bus.publish("room", "hello")),
         step("whisper", bus.publish("other", "x", { confirm: false })),
       ]);
-      check("heard", () => heard.value.data.toString() === "hello");
+      check("received", () => received.value.data.toString() === "hello");
     });
     const { calls, checks, outcome } = await once(chat);
     expect(outcome).toBe("completed");
-    expect(checks).toEqual([{ name: "heard", passed: true }]);
+    expect(checks).toEqual([{ name: "received", passed: true }]);
     expect(calls.filter(({ result }) => result.connectMs >= 0)).toHaveLength(1);
   });
 

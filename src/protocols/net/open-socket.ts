@@ -21,7 +21,7 @@ export interface SocketOptions {
 
 export function openSocket(origin: Origin, options: SocketOptions): net.Socket {
   const { onread } = options;
-  const given = { ...placeOf(origin), ...(onread === undefined ? {} : { onread }) };
+  const given = { ...connectOptionsOf(origin), ...(onread === undefined ? {} : { onread }) };
   if (!origin.secure) return net.connect(given);
   try {
     return tls.connect({ ...given, ...tlsOptions(origin, options) });
@@ -46,7 +46,7 @@ export function upgrade(plain: net.Socket, origin: Origin, options: SocketOption
 }
 
 /** Address and port to connect to, and the local address. */
-export function placeOf(origin: Origin): net.TcpNetConnectOpts {
+export function connectOptionsOf(origin: Origin): net.TcpNetConnectOpts {
   const localAddress = origin.route?.nextLocalAddress();
   return {
     ...origin.nextAddress(),

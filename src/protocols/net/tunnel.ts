@@ -1,7 +1,7 @@
 /** A tunnel through an HTTP proxy: after CONNECT, the proxy forwards bytes in both directions. RFC 9110 §9.3.6. */
 
 import net from "node:net";
-import { placeOf } from "./open-socket.ts";
+import { connectOptionsOf } from "./open-socket.ts";
 import type { Origin } from "./origin.ts";
 
 /** The response to CONNECT is a status line and a few headers. */
@@ -14,7 +14,7 @@ interface TunnelOwner {
 
 /** Returns the socket to the proxy, so that it can be abandoned; the owner is notified once. */
 export function openTunnel(origin: Origin, owner: TunnelOwner): net.Socket {
-  const socket = net.connect(placeOf(origin));
+  const socket = net.connect(connectOptionsOf(origin));
   let answer = Buffer.alloc(0);
   const fail = (error: Error): void => {
     leave();

@@ -19,7 +19,7 @@ export class TurnWrites implements Deferred {
   }
 
   /** Bytes not yet handed to the socket. */
-  get heldBytes(): number {
+  get pendingBytes(): number {
     return this.#unwritten?.length ?? 0;
   }
 

@@ -82,12 +82,12 @@ describe("a deferred item", () => {
 
   it("is resumed once, however often the list is used", () => {
     const list = new DeferredList();
-    const heard = [0, 0, 0];
+    const resumed = [0, 0, 0];
     for (let round = 1; round <= 3; round++) {
-      for (let at = 0; at < round; at++) list.add({ resume: () => heard.splice(at, 1, round) });
+      for (let at = 0; at < round; at++) list.add({ resume: () => resumed.splice(at, 1, round) });
       list.run();
       list.run();
     }
-    expect(heard).toEqual([3, 3, 3]);
+    expect(resumed).toEqual([3, 3, 3]);
   });
 });

@@ -79,14 +79,14 @@ export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
   async #ready(client: Client, address: DriverAddress, events: DriverEvents): Promise<void> {
     const { password, tls, user: username, vhost } = this.#login;
     const { host: hostname, port } = address;
-    const place = {
+    const endpoint = {
       ...{ hostname, port, username, password, vhost },
       protocol: tls ? "amqps" : "amqp",
       frameMax: FRAME_BYTES,
       heartbeat: 0,
     };
     const connect = (options: object): Promise<ChannelModel> =>
-      rabbitmqDriver.module.connect(place, { noDelay: true, ...options });
+      rabbitmqDriver.module.connect(endpoint, { noDelay: true, ...options });
     // TLS uses our own socket; otherwise the driver opens one, which is captured.
     const opening = tls
       ? connect({
@@ -175,12 +175,13 @@ export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
 /** Calls `open` and passes the socket that it creates to `use`. */
 function caught<Value>(open: () => Value, use: (socket: net.Socket) => void): Value {
   const sockets = diagnostics("net.client.socket");
-  const hear = (message: unknown): void => use((message as { readonly socket: net.Socket }).socket);
-  sockets.subscribe(hear);
+  const onSocket = (message: unknown): void =>
+    use((message as { readonly socket: net.Socket }).socket);
+  sockets.subscribe(onSocket);
   try {
     return open();
   } finally {
-    sockets.unsubscribe(hear);
+    sockets.unsubscribe(onSocket);
   }
 }
 

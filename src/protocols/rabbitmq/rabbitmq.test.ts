@@ -89,8 +89,8 @@ describe("a server", needs(rabbitmqProgram !== null, absent(RABBITMQ_SERVER)), (
     expect(nothing.errorKind).toBe("timeout");
     const next = await perform(broker.send("quiet", "x"), session);
     expect(next).toMatchObject({ ok: true, connectMs: -1 });
-    const heard = await perform(broker.receive("quiet", { timeout: "30s" }), session);
-    expect(heard.value.data.toString()).toBe("x");
+    const received = await perform(broker.receive("quiet", { timeout: "30s" }), session);
+    expect(received.value.data.toString()).toBe("x");
     session.close();
   });
 

@@ -148,13 +148,13 @@ describe("a server", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     });
     const { calls, checks, endedBy, outcome } = await once(pricing);
     expect(checks.every(({ passed }) => passed)).toBe(true);
-    const told = calls.map(({ name, result }) => [name, result.protocol, result.ok]);
-    expect([told[0], told[3]]).toEqual([
+    const results = calls.map(({ name, result }) => [name, result.protocol, result.ok]);
+    expect([results[0], results[3]]).toEqual([
       ["store", "redis", true],
       ["broken", "redis", false],
     ]);
     // Over two connections: the server answers the later one first when it reads both at once.
-    expect(told.slice(1, 3).sort()).toEqual([
+    expect(results.slice(1, 3).sort()).toEqual([
       ["INCR", "redis", true],
       ["price", "redis", true],
     ]);

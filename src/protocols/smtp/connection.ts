@@ -83,14 +83,15 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
   ): Promise<void> {
     await once(socket, "connect");
     events.connected();
-    await told((done) => connection.connect(done));
+    await completion((done) => connection.connect(done));
     const { password: pass, user } = this.#login;
-    if (user !== "") await told((done) => connection.login({ credentials: { user, pass } }, done));
+    if (user !== "")
+      await completion((done) => connection.login({ credentials: { user, pass } }, done));
   }
 
   async perform({ connection }: Client, { mail }: SmtpCommand): Promise<Delivery | null> {
     if (mail === null) {
-      await told((done) => connection.reset(done));
+      await completion((done) => connection.reset(done));
       return null;
     }
     const { from, message, to } = await this.#encode(mail);
@@ -108,7 +109,7 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
       return { accepted, rejected, response };
     } catch (error) {
       // Reset, because the server waits for the rest of a mail that it has refused.
-      if (this.refusal(error) !== null) await told((done) => connection.reset(done));
+      if (this.refusal(error) !== null) await completion((done) => connection.reset(done));
       throw error;
     }
   }
@@ -167,7 +168,7 @@ async function encode(mail: Mail): Promise<EncodedMail> {
   return { from, to, message: await node.build() };
 }
 
-function told(begin: (done: (error?: Error | null) => void) => void): Promise<void> {
+function completion(begin: (done: (error?: Error | null) => void) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     begin((error) => {
       if (error instanceof Error) reject(error);

@@ -210,7 +210,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     else if (type === PACKET.disconnect)
       this.#host.lost({ kind: "reset", text: "the server disconnected" }, this.#now);
     else if (type === PACKET.ack || type === PACKET.binaryAck) this.#answered(id ?? -1, data);
-    else this.#heard(text, data as readonly [string, ...unknown[]]);
+    else this.#received(text, data as readonly [string, ...unknown[]]);
   }
 
   #connected(): void {
@@ -247,7 +247,7 @@ export class SocketioConnection implements Connection<SocketioCommand>, MessageR
     call.answered(values, this.#now);
   }
 
-  #heard(text: string, [event, ...args]: readonly [string, ...unknown[]]): void {
+  #received(text: string, [event, ...args]: readonly [string, ...unknown[]]): void {
     const message = { event, args, data: Buffer.from(text) };
     this.#inbox.arrived(message, this.#bytesRead(), this.#now);
   }

@@ -92,8 +92,8 @@ export function packetText(
 ): string {
   const attachments = encoded?.attachments.length ?? 0;
   const count = attachments === 0 ? "" : `${attachments}-`;
-  const place = namespace === "/" ? "" : `${namespace},`;
-  return `${ENGINE_MESSAGE}${type}${count}${place}${id ?? ""}${encoded?.json ?? ""}`;
+  const prefix = namespace === "/" ? "" : `${namespace},`;
+  return `${ENGINE_MESSAGE}${type}${count}${prefix}${id ?? ""}${encoded?.json ?? ""}`;
 }
 
 function withoutBytes(value: unknown, attachments: Buffer[], depth: number): unknown {

@@ -15,7 +15,7 @@ export interface SseEvent {
 
 export class EventReader {
   readonly #decoder = new StringDecoder("utf8");
-  readonly #told: (event: SseEvent) => void;
+  readonly #onEvent: (event: SseEvent) => void;
   #line = "";
   #first = true;
   /** The last line ended in CR: an LF that follows belongs to it. */
@@ -24,8 +24,8 @@ export class EventReader {
   #data: string[] = [];
   #id = "";
 
-  constructor(told: (event: SseEvent) => void) {
-    this.#told = told;
+  constructor(onEvent: (event: SseEvent) => void) {
+    this.#onEvent = onEvent;
   }
 
   /** An event is partially received. */
@@ -78,6 +78,6 @@ export class EventReader {
     this.#data = [];
     this.#event = "";
     if (data.length === 0) return;
-    this.#told({ event: event === "" ? "message" : event, data: data.join("\n"), id: this.#id });
+    this.#onEvent({ event: event === "" ? "message" : event, data: data.join("\n"), id: this.#id });
   }
 }

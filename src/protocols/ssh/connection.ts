@@ -156,7 +156,10 @@ function executed(ssh: SshClient, { codes, command, input }: Exec): Promise<Exec
       stream.on("close", (code: number | null | undefined, signal = "") => {
         if (code === undefined) reject(new Error("the server closed the connection"));
         else if (code !== null && codes.includes(code)) resolve(output.result(code, signal));
-        else reject(refusedWith(code === null ? signal : `EXIT_${code}`, output.said(command)));
+        else
+          reject(
+            refusedWith(code === null ? signal : `EXIT_${code}`, output.firstErrorLine(command)),
+          );
       });
       stream.end(input);
     });
@@ -185,7 +188,7 @@ class Output {
   }
 
   /** First line of its error output, for display. */
-  said(command: string): string {
+  firstErrorLine(command: string): string {
     const [line = ""] = Buffer.concat(this.stderr).toString("utf8").split("\n", 1);
     return line === "" ? `${command} failed` : line;
   }

@@ -20,16 +20,16 @@ export class TargetClient<Command> {
       end = resolve;
     });
     const bound = call.bind(this.#session, true, { callFinished: (_, result) => end(result) });
-    const told: ClientCall = {
+    const clientCall: ClientCall = {
       ...{ protocol, title, verb: protocol, path: title },
       get sent() {
         return bound.sent ?? 0;
       },
     };
-    this.#session.calling?.(told);
+    this.#session.calling?.(clientCall);
     bound.start(clock());
     const result = (await ended) as TargetResult<Value>;
-    this.#session.called?.(told, result);
+    this.#session.called?.(clientCall, result);
     return result;
   };
 }

@@ -8,7 +8,7 @@ import type { ConnectionOptions } from "node:tls";
 import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import { kindOfSocketError } from "../errors.ts";
-import { placeOf, tlsOptions } from "../net/open-socket.ts";
+import { connectOptionsOf, tlsOptions } from "../net/open-socket.ts";
 import type {
   CarriedCall,
   Connection,
@@ -96,7 +96,7 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
 
   async #open(): Promise<void> {
     const { origin, settings, user } = this.#host;
-    const { host = origin.hostname, port } = placeOf(origin);
+    const { host = origin.hostname, port } = connectOptionsOf(origin);
     const tls = (): ConnectionOptions => tlsOptions(origin, { insecure: settings.insecure, user });
     const events: DriverEvents = {
       connected: () => {

@@ -9,7 +9,7 @@ import { type Deferred, turn } from "../net/turn.ts";
 import type { BoundCall, CallRecord, CallResult, CallSettings, CallSink } from "../protocol.ts";
 import type { TraceContext } from "../trace-context.ts";
 import type { ConnectionFailure } from "./connection.ts";
-import type { ConnectionPool, HeldConnection, PooledCall } from "./pool.ts";
+import type { ConnectionPool, PooledCall, PooledConnection } from "./pool.ts";
 
 /** Outcome of a call, apart from its times. */
 export interface Answer {
@@ -44,7 +44,7 @@ export class Exchange<Command>
   readonly measure: MeasuredCall;
   readonly keep: boolean;
   readonly user: CallingUser<Command>;
-  held: HeldConnection<Command> | null = null;
+  connection: PooledConnection<Command> | null = null;
   value: unknown = null;
   errorCode = "";
   loginMs = -1;
@@ -65,7 +65,7 @@ export class Exchange<Command>
     this.user = user;
     this.keep = keep;
     this.#sink = sink;
-    this.measure = new MeasuredCall(this, { callFinished: (_, result) => this.#tell(result) });
+    this.measure = new MeasuredCall(this, { callFinished: (_, result) => this.#report(result) });
   }
 
   /** Sets the call that the next start performs. */
@@ -162,18 +162,18 @@ export class Exchange<Command>
   }
 
   abandon(): string {
-    const { held } = this;
-    const connected = held?.open === true;
-    if (held === null) this.user.pool.withdraw(this);
-    else held.abandon(this);
+    const { connection } = this;
+    const connected = connection?.open === true;
+    if (connection === null) this.user.pool.withdraw(this);
+    else connection.abandon(this);
     if (!connected) return "no connection";
     return this.measure.firstByteAt === 0 ? "no answer" : "no complete answer";
   }
 
   finish(): CallResult | undefined {
-    const { held } = this;
-    this.held = null;
-    held?.left(this);
+    const { connection } = this;
+    this.connection = null;
+    connection?.left(this);
     return this.keep ? this.#described.result(this.measure, this) : undefined;
   }
 
@@ -181,7 +181,7 @@ export class Exchange<Command>
    * Reports the result. Calls that finish while they are being started are reported in a separate turn: a loop of calls
    * that are answered at once would block the event loop otherwise.
    */
-  #tell(result: CallResult | undefined): void {
+  #report(result: CallResult | undefined): void {
     if (this.#starting) setImmediate(() => this.#sink.callFinished(this.measure, result));
     else this.#sink.callFinished(this.measure, result);
   }

@@ -32,7 +32,7 @@ export interface PooledCall<Command> extends CarriedCall<Command> {
   /** Owner of the call. */
   readonly user: object;
   /** Connection that carries it; null while it waits, and when it has finished. */
-  held: HeldConnection<Command> | null;
+  connection: PooledConnection<Command> | null;
   /** Negative when an open connection was used. */
   loginMs: number;
 }
@@ -48,9 +48,9 @@ export class ConnectionPool<Command> {
   readonly settings: CallSettings;
   readonly user: number;
   readonly #connectionsMax: number;
-  readonly #held = new Set<HeldConnection<Command>>();
+  readonly #connections = new Set<PooledConnection<Command>>();
   /** Connections with free capacity. */
-  readonly #ready: HeldConnection<Command>[] = [];
+  readonly #ready: PooledConnection<Command>[] = [];
   readonly #waiting: PooledCall<Command>[] = [];
 
   constructor(target: PoolTarget<Command>, { connectionsMax, settings, user }: PoolOptions) {
@@ -67,11 +67,11 @@ export class ConnectionPool<Command> {
       if (ready.full) this.#ready.pop();
       return;
     }
-    if (this.#held.size < this.#connectionsMax) {
-      const held = new HeldConnection(this);
-      this.#held.add(held);
-      held.carry(call, now);
-      if (!held.full && !held.closed) this.#ready.push(held);
+    if (this.#connections.size < this.#connectionsMax) {
+      const connection = new PooledConnection(this);
+      this.#connections.add(connection);
+      connection.carry(call, now);
+      if (!connection.full && !connection.closed) this.#ready.push(connection);
       return;
     }
     if (this.#waiting.length >= WAITING_CALLS_MAX) {
@@ -90,14 +90,14 @@ export class ConnectionPool<Command> {
   }
 
   /** A full connection has capacity again. */
-  hasRoom(held: HeldConnection<Command>): void {
-    this.#ready.push(held);
+  hasCapacity(connection: PooledConnection<Command>): void {
+    this.#ready.push(connection);
     this.#serveWaiting();
   }
 
-  gone(held: HeldConnection<Command>): void {
-    this.#held.delete(held);
-    const at = this.#ready.indexOf(held);
+  connectionClosed(connection: PooledConnection<Command>): void {
+    this.#connections.delete(connection);
+    const at = this.#ready.indexOf(connection);
     if (at >= 0) this.#ready.splice(at, 1);
     this.#serveWaiting();
   }
@@ -108,7 +108,7 @@ export class ConnectionPool<Command> {
   }
 
   reset(): void {
-    for (const held of this.#held) held.reset();
+    for (const connection of this.#connections) connection.reset();
   }
 
   /** Cancels the calls for which `leaves` returns true, without reporting them. */
@@ -117,22 +117,22 @@ export class ConnectionPool<Command> {
       this.withdraw(call);
       call.measure.cancel();
     }
-    for (const held of [...this.#held]) {
-      for (const call of held.carried.filter(leaves)) {
+    for (const connection of [...this.#connections]) {
+      for (const call of connection.carried.filter(leaves)) {
         call.measure.cancel();
-        held.abandon(call);
+        connection.abandon(call);
       }
     }
   }
 
   close(): void {
     this.cut(() => true);
-    for (const held of [...this.#held]) held.drop();
+    for (const connection of [...this.#connections]) connection.drop();
   }
 }
 
 /** One connection and the calls on it. */
-export class HeldConnection<Command> implements ConnectionHost {
+export class PooledConnection<Command> implements ConnectionHost {
   readonly carried: PooledCall<Command>[] = [];
   open = false;
   closed = false;
@@ -160,7 +160,7 @@ export class HeldConnection<Command> implements ConnectionHost {
   }
 
   carry(call: PooledCall<Command>, now: number): void {
-    call.held = this;
+    call.connection = this;
     this.carried.push(call);
     if (this.open) {
       const { measure } = call;
@@ -212,18 +212,18 @@ export class HeldConnection<Command> implements ConnectionHost {
     this.#remove(call);
     const spent = this.#connection?.spent === true || !this.settings.keepAlive;
     if (!this.open || (spent && this.carried.length === 0)) this.drop();
-    else if (wasFull && !this.closed) this.#pool.hasRoom(this);
+    else if (wasFull && !this.closed) this.#pool.hasCapacity(this);
   }
 
   /** A call is abandoned before its end. */
   abandon(call: PooledCall<Command>): void {
     if (this.open && this.#connection?.forget?.(call) === true) {
-      call.held = null;
+      call.connection = null;
       this.left(call);
       return;
     }
     this.#remove(call);
-    call.held = null;
+    call.connection = null;
     this.lost({ kind: "reset", text: "another call on the connection was abandoned" }, clock());
   }
 
@@ -247,9 +247,9 @@ export class HeldConnection<Command> implements ConnectionHost {
     this.closed = true;
     this.open = false;
     const carried = this.carried.splice(0);
-    for (const call of carried) call.held = null;
+    for (const call of carried) call.connection = null;
     this.#connection?.destroy();
-    this.#pool.gone(this);
+    this.#pool.connectionClosed(this);
     return carried;
   }
 }

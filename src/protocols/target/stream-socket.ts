@@ -72,10 +72,10 @@ export class StreamSocket {
       if (!this.#secure) this.#opened(this.#connectedAt);
     });
     if (this.#secure) socket.on("secureConnect", () => this.#opened(clock()));
-    this.#hearEnd(socket);
+    this.#watchEnd(socket);
   }
 
-  #hearEnd(socket: net.Socket): void {
+  #watchEnd(socket: net.Socket): void {
     socket.on("error", (error) => this.#broke(error));
     socket.on("end", () => this.#ended(true));
     socket.on("close", () => this.#ended(false));
@@ -98,7 +98,7 @@ export class StreamSocket {
     socket.on("data", (bytes: Buffer) => {
       if (!this.#over) this.#reader.streamBytes(bytes, bytes.length, clock());
     });
-    this.#hearEnd(socket);
+    this.#watchEnd(socket);
   }
 
   /** Times of opening until now; the part after TLS was the login. */
@@ -112,7 +112,7 @@ export class StreamSocket {
 
   /** Written, and not yet handed to the network. */
   get waitingBytes(): number {
-    return this.#socket.writableLength + this.#writes.heldBytes;
+    return this.#socket.writableLength + this.#writes.pendingBytes;
   }
 
   /** `written` is called when the bytes were handed to the network, unless the stream has ended. */

@@ -62,7 +62,7 @@ interface HostileSubject {
   /** Longer than 64 KiB, or announced as such; null where it is impossible. */
   readonly oversize: Buffer | null;
   /** Error kind when nothing listens at the port; "refused" by default. */
-  readonly nobody?: ErrorKind;
+  readonly unreachable?: ErrorKind;
   /** Enough to open a connection and call; `TIMEOUT_MS` by default. */
   readonly timeoutMs?: number;
 }
@@ -168,13 +168,13 @@ function manyCases({ leakCalls = LEAK_CALLS, users }: RealSubject, given: () => 
     const { success } = given().calls;
     const session = new TestSession();
     await success.prepare({ settings: session.settings, folder: "." });
-    let heard = 0;
-    const bound = success.bind(session, true, { callFinished: () => heard++ });
+    let reported = 0;
+    const bound = success.bind(session, true, { callFinished: () => reported++ });
     bound.start(clock());
     session.close();
     bound.start(clock());
     await settled();
-    expect(heard).toBe(0);
+    expect(reported).toBe(0);
   });
 
   it("leaks nothing over many calls", async () => {
@@ -213,13 +213,13 @@ async function against(
 
 function lossCases(subject: Subject): void {
   const { calls, hostile } = subject;
-  const { nobody = "refused", timeoutMs = TIMEOUT_MS } = hostile;
+  const { unreachable = "refused", timeoutMs = TIMEOUT_MS } = hostile;
   const nothing = (): void => undefined;
 
-  it(`${nobody}: nothing listens`, async () => {
-    const settings = nobody === "timeout" ? { timeoutMs } : {};
+  it(`${unreachable}: nothing listens`, async () => {
+    const settings = unreachable === "timeout" ? { timeoutMs } : {};
     const { record, result } = await once(calls(await freePort()).success, settings);
-    expect(record.errorKind).toBe(nobody);
+    expect(record.errorKind).toBe(unreachable);
     expect(result?.ok).toBe(false);
   });
 
@@ -259,12 +259,12 @@ function lossCases(subject: Subject): void {
     against(subject, nothing, async (call, server) => {
       const session = new TestSession();
       await call.prepare({ settings: session.settings, folder: "." });
-      let heard = 0;
-      call.bind(session, true, { callFinished: () => heard++ }).start(clock());
+      let reported = 0;
+      call.bind(session, true, { callFinished: () => reported++ }).start(clock());
       await expect.poll(server.accepted).toBeGreaterThan(0);
       session.close();
       await expect.poll(server.open).toBe(0);
-      expect(heard).toBe(0);
+      expect(reported).toBe(0);
     }));
 }
 

@@ -7,7 +7,7 @@ interface TestProxy {
   readonly port: number;
   readonly url: string;
   /** "CONNECT shop.test:443" or "GET http://shop.test/", in order. */
-  readonly asked: readonly string[];
+  readonly requests: readonly string[];
   /** Values of Proxy-Authorization, in order. */
   readonly credentials: readonly (string | undefined)[];
   close(): void;
@@ -23,11 +23,11 @@ interface ProxyRules {
 }
 
 export async function startProxy(rules: ProxyRules = {}): Promise<TestProxy> {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const credentials: (string | undefined)[] = [];
   const sockets = new Set<net.Socket>();
   const note = (request: http.IncomingMessage): number => {
-    asked.push(`${request.method} ${request.url}`);
+    requests.push(`${request.method} ${request.url}`);
     const given = request.headers["proxy-authorization"];
     credentials.push(given);
     if (rules.refuse !== undefined) return rules.refuse;
@@ -73,7 +73,7 @@ export async function startProxy(rules: ProxyRules = {}): Promise<TestProxy> {
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    asked,
+    requests,
     credentials,
     close: () => {
       server.close();

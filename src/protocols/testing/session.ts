@@ -62,22 +62,22 @@ export async function runner(
   keep = true,
 ): Promise<() => Promise<Finished>> {
   await call.prepare({ settings: session.settings, folder: "." });
-  let heard: (finished: Finished) => void = () => {
+  let report: (finished: Finished) => void = () => {
     throw new Error("a call ended that was not started, or a second time");
   };
-  const refuse = heard;
+  const refuse = report;
   const sink: CallSink = {
     callFinished: (record, result) => {
-      const tell = heard;
-      heard = refuse;
+      const notify = report;
+      report = refuse;
       // Bound calls are reused, so their record is valid only now.
-      tell({ record: { ...copyOf(record) }, result });
+      notify({ record: { ...copyOf(record) }, result });
     },
   };
   const bound = call.bind(session, keep, sink);
   return () =>
     new Promise((resolve) => {
-      heard = resolve;
+      report = resolve;
       bound.start(clock());
     });
 }

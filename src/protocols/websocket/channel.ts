@@ -12,7 +12,7 @@ import type { MessageQueue } from "./message-queue.ts";
 
 /** Receives the messages that no call waits for. */
 export interface Listener {
-  heard(message: WebsocketMessage): void;
+  received(message: WebsocketMessage): void;
   /** The connection closed, and not on request of its user. */
   lost(failure: Failure, now: number): void;
 }
@@ -67,7 +67,7 @@ export class Channel {
       return;
     }
     if (this.#listener === null) this.#queue?.add(message);
-    else if (!leaving) this.#listener.heard(message);
+    else if (!leaving) this.#listener.received(message);
   }
 
   /** Finishes the call with an unread message; returns false when there is none. */
@@ -87,7 +87,7 @@ export class Channel {
     if (this.#listener !== null) throw new Error("this connection already has a listener");
     this.#listener = listener;
     for (let message = this.#queue?.take(null); message; message = this.#queue?.take(null))
-      listener.heard(message);
+      listener.received(message);
   }
 
   get listener(): Listener | null {

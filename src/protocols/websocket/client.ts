@@ -152,7 +152,7 @@ export class WebsocketClient {
   ): Promise<WebsocketResponse> => {
     const prepared = new Handshake(target, options);
     const timeouts = timeoutsFor(options.timeout, this.#user.settings);
-    return this.#told(
+    return this.#reported(
       "connect",
       (began) =>
         new Promise<WebsocketResponse>((resolve, reject) => {
@@ -177,12 +177,12 @@ export class WebsocketClient {
   };
 
   /** Reports the call to the session, because its caller may not return it, or be cut off meanwhile. */
-  #told(
+  #reported(
     verb: string,
     make: (began: CallBegan) => Promise<WebsocketResponse>,
   ): Promise<WebsocketResponse> {
     let measure: { readonly sent: number } | null = null;
-    const told: ClientCall = {
+    const clientCall: ClientCall = {
       ...{ protocol: "websocket", verb: "ws", path: verb, title: `ws ${verb}` },
       get sent() {
         return measure?.sent ?? 0;
@@ -190,10 +190,10 @@ export class WebsocketClient {
     };
     const made = make((call) => {
       measure = call.measure;
-      this.#session.calling?.(told);
+      this.#session.calling?.(clientCall);
     });
     return made.then((response) => {
-      this.#session.called?.(told, response);
+      this.#session.called?.(clientCall, response);
       return response;
     });
   }
@@ -210,20 +210,20 @@ export class WebsocketClient {
 
   /** Sends a message and waits for its response. */
   request = (message: OutgoingMessage, options?: WaitOptions): Promise<WebsocketResponse> =>
-    this.#told("request", (began) => this.#latest("request").request(message, options, began));
+    this.#reported("request", (began) => this.#latest("request").request(message, options, began));
 
   send = (
     message: OutgoingMessage,
     options?: Pick<WaitOptions, "timeout">,
   ): Promise<WebsocketResponse> =>
-    this.#told("send", (began) => this.#latest("send").send(message, options, began));
+    this.#reported("send", (began) => this.#latest("send").send(message, options, began));
 
   /** Waits for a message: the first unread one, or the next to arrive. */
   receive = (options?: WaitOptions): Promise<WebsocketResponse> =>
-    this.#told("receive", (began) => this.#latest("receive").receive(options, began));
+    this.#reported("receive", (began) => this.#latest("receive").receive(options, began));
 
   close = (code?: number, reason?: string): Promise<WebsocketResponse> =>
-    this.#told("close", (began) => this.#latest("close").close(code, reason, began));
+    this.#reported("close", (began) => this.#latest("close").close(code, reason, began));
 
   #latest(verb: string): UserSocket {
     const socket = this.#user.latest;

@@ -17,9 +17,9 @@ import {
   answeredRecord,
   checkListenName,
   MeasuredMessages,
-  type NamedMoment,
   SocketCall,
   type Speaking,
+  type TimestampOf,
 } from "./socket-call.ts";
 
 export interface SocketWaitOptions {
@@ -95,7 +95,7 @@ export class Connection extends CallResult {
    * Counts messages that no call waits for under this name. Their latency counts from the time that `at` returns;
    * without `at` they have none. A lost connection counts as a failure.
    */
-  listen(name: string, at?: NamedMoment<WebsocketMessage>): void {
+  listen(name: string, at?: TimestampOf<WebsocketMessage>): void {
     contentAsked(this);
     checkListenName(name);
     if (this.#speaking === null) return;

@@ -11,7 +11,7 @@ const { Receiver, Sender } = ws as unknown as {
   readonly Receiver: new (
     options: object,
   ) => {
-    on(event: "message", heard: (data: Buffer, isBinary: boolean) => void): void;
+    on(event: "message", received: (data: Buffer, isBinary: boolean) => void): void;
     write(bytes: Uint8Array): void;
   };
   readonly Sender: new (
@@ -19,20 +19,20 @@ const { Receiver, Sender } = ws as unknown as {
   ) => { send(payload: Buffer, options: object, sent: () => void): void };
 };
 
-interface Heard {
+interface Received {
   readonly text: string;
   readonly isBinary: boolean;
 }
 
 /** Decodes a frame with the package's server-side receiver. */
-function readByPackage(frame: Uint8Array): Heard[] {
-  const heard: Heard[] = [];
+function readByPackage(frame: Uint8Array): Received[] {
+  const received: Received[] = [];
   const receiver = new Receiver({ isServer: true });
   receiver.on("message", (data, isBinary) =>
-    heard.push({ text: data.toString("latin1"), isBinary }),
+    received.push({ text: data.toString("latin1"), isBinary }),
   );
   receiver.write(frame);
-  return heard;
+  return received;
 }
 
 /** A frame as the package sends it from a server. */
@@ -48,11 +48,14 @@ function sentByPackage(payload: Buffer, binary: boolean, fin = true): Buffer {
   return Buffer.concat(pieces);
 }
 
-function readHere(bytes: Buffer, bytesMax = 1_000_000): { readonly at: number; heard: Heard[] } {
-  const heard: Heard[] = [];
+function readHere(
+  bytes: Buffer,
+  bytesMax = 1_000_000,
+): { readonly at: number; received: Received[] } {
+  const received: Received[] = [];
   const message = (data: Buffer, isBinary: boolean) =>
-    heard.push({ text: data.toString("latin1"), isBinary });
-  return { at: readMessages(bytes, bytes.length, bytesMax, { message, over: false }), heard };
+    received.push({ text: data.toString("latin1"), isBinary });
+  return { at: readMessages(bytes, bytes.length, bytesMax, { message, over: false }), received };
 }
 
 const LENGTHS = [0, 1, 5, 125, 126, 127, 1_000, 65_535];
@@ -95,7 +98,7 @@ describe("received messages", () => {
     const text = payload.toString();
     expect(readHere(bytes)).toEqual({
       at: bytes.length,
-      heard: [
+      received: [
         { text, isBinary: false },
         { text, isBinary: true },
       ],
@@ -106,8 +109,8 @@ describe("received messages", () => {
     const first = sentByPackage(Buffer.from("first"), false);
     const second = sentByPackage(Buffer.alloc(200, "x"), false);
     for (let cut = 0; cut < second.length; cut++) {
-      const { at, heard } = readHere(Buffer.concat([first, second.subarray(0, cut)]));
-      expect([at, heard.length]).toEqual([first.length, 1]);
+      const { at, received } = readHere(Buffer.concat([first, second.subarray(0, cut)]));
+      expect([at, received.length]).toEqual([first.length, 1]);
     }
   });
 
@@ -123,8 +126,8 @@ describe("received messages", () => {
     ["has its length in eight bytes", Buffer.of(0x82, 127, 0, 0, 0, 0, 0, 0, 0, 1, 0x78)],
   ])("are left to the package from the first one that %s", (_what, frame) => {
     const first = sentByPackage(Buffer.from("first"), false);
-    const { at, heard } = readHere(Buffer.concat([first, frame]), 10);
-    expect([at, heard.length]).toEqual([first.length, 1]);
+    const { at, received } = readHere(Buffer.concat([first, frame]), 10);
+    expect([at, received.length]).toEqual([first.length, 1]);
   });
 });
 

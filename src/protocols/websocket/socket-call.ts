@@ -77,7 +77,10 @@ export class SocketCall<Result extends CallResult, Made = void> implements Prepa
 
   /** A message is a body without a head. */
   shown(): { readonly request: string; readonly prepared: string } {
-    return { request: `\r\n\r\n${this.#spoken.payload.toString()}`, prepared: "composed anew" };
+    return {
+      request: `\r\n\r\n${this.#spoken.payload.toString()}`,
+      prepared: "composed for each call",
+    };
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
@@ -120,12 +123,12 @@ class BoundSocketCall<Result extends CallResult, Made> implements BoundCall {
 }
 
 /** Reads a timestamp from a message, in milliseconds since 1970, such as the time it was sent. */
-export type NamedMoment<Message> = (message: Message) => number | Date;
+export type TimestampOf<Message> = (message: Message) => number | Date;
 
-interface Heard {
+interface ListenOptions {
   readonly name: string;
   /** Without it, messages have no latency. */
-  readonly at: NamedMoment<WebsocketMessage> | undefined;
+  readonly at: TimestampOf<WebsocketMessage> | undefined;
   /** Returns the failure that a message reports; null for others. */
   refusal?(message: WebsocketMessage): Failure | null;
 }
@@ -139,32 +142,32 @@ export function checkListenName(name: unknown): void {
 export class MeasuredMessages implements Listener {
   readonly #session: Session;
   readonly #socket: UserSocket;
-  readonly #heard: Heard;
+  readonly #options: ListenOptions;
 
-  constructor([session, socket]: Speaking, heard: Heard) {
+  constructor([session, socket]: Speaking, options: ListenOptions) {
     this.#session = session;
     this.#socket = socket;
-    this.#heard = heard;
+    this.#options = options;
   }
 
-  heard(message: WebsocketMessage): void {
+  received(message: WebsocketMessage): void {
     const { arrivedAt } = message;
-    const { at, name } = this.#heard;
+    const { at, name } = this.#options;
     let startedAt = Number.NaN;
-    let failure = this.#heard.refusal?.(message) ?? null;
+    let failure = this.#options.refusal?.(message) ?? null;
     try {
-      if (failure === null && at !== undefined) startedAt = momentOf(at(message), arrivedAt);
+      if (failure === null && at !== undefined) startedAt = timestampOf(at(message), arrivedAt);
     } catch (error) {
       failure = { kind: "exception", text: `listen("${name}"): ${errorText(error)}` };
     }
-    this.#tell(startedAt, arrivedAt, failure, message);
+    this.#report(startedAt, arrivedAt, failure, message);
   }
 
   lost(failure: Failure, now: number): void {
-    this.#tell(now, now, failure, null);
+    this.#report(now, now, failure, null);
   }
 
-  #tell(
+  #report(
     startedAt: number,
     endedAt: number,
     failure: Failure | null,
@@ -174,12 +177,12 @@ export class MeasuredMessages implements Listener {
     const record = recordOf(failure?.kind ?? null, startedAt, endedAt);
     this.#socket.account(record);
     const result = new WebsocketResponse(record, failure?.text ?? null, message, null);
-    this.#session.unasked?.(this.#heard.name, result);
+    this.#session.unasked?.(this.#options.name, result);
   }
 }
 
 /** Converts to the clock of calls. Clocks of two machines differ, so the time is capped at the arrival. */
-function momentOf(named: number | Date, arrivedAt: number): number {
+function timestampOf(named: number | Date, arrivedAt: number): number {
   const at = typeof named === "number" ? named : Number(named);
   if (!Number.isFinite(at))
     throw new TypeError(`the message has no valid timestamp: ${String(named)}`);

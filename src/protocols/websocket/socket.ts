@@ -46,7 +46,7 @@ export interface SocketOwner {
   readonly user: number;
   readonly closed: boolean;
   readonly trace: TraceContext | null;
-  gone(socket: UserSocket): void;
+  connectionClosed(socket: UserSocket): void;
 }
 
 /** Protocol of a connection that carries several conversations. */
@@ -114,7 +114,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
   request(
     message: OutgoingMessage,
     options: WaitOptions = {},
-    began: CallBegan = nobody,
+    began: CallBegan = ignore,
   ): Promise<WebsocketResponse> {
     const payload = encodeMessage(message);
     const matches = matcherOf(options.match);
@@ -126,7 +126,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
   send(
     message: OutgoingMessage,
     options: Pick<WaitOptions, "timeout"> = {},
-    began: CallBegan = nobody,
+    began: CallBegan = ignore,
   ): Promise<WebsocketResponse> {
     const payload = encodeMessage(message);
     return this.#measured(options.timeout, began, (call, now) => this.deliver(call, payload, now));
@@ -141,7 +141,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     });
   }
 
-  receive(options: WaitOptions = {}, began: CallBegan = nobody): Promise<WebsocketResponse> {
+  receive(options: WaitOptions = {}, began: CallBegan = ignore): Promise<WebsocketResponse> {
     const matches = matcherOf(options.match);
     return this.#measured(options.timeout, began, (call, now) => this.await(call, matches, now));
   }
@@ -161,7 +161,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     });
   }
 
-  close(code = NORMAL_CLOSURE, reason = "", began: CallBegan = nobody): Promise<WebsocketResponse> {
+  close(code = NORMAL_CLOSURE, reason = "", began: CallBegan = ignore): Promise<WebsocketResponse> {
     return this.#measured(CLOSE_TIMEOUT_MS, began, (call, now) =>
       this.finish(call, code, reason, now),
     );
@@ -336,11 +336,11 @@ export class UserSocket implements WaitedSocket, MessageReader {
   /** Closes the connection and fails all calls on it. */
   fail(failure: Failure): void {
     const calls = this.#endCalls();
-    const heard = this.#closed || this.#leaving !== null ? [] : [this.main, ...this.#channels];
+    const listening = this.#closed || this.#leaving !== null ? [] : [this.main, ...this.#channels];
     this.#end();
     const now = clock();
     for (const call of calls) call.fail(failure.kind, failure.text, now);
-    for (const { listener } of heard) listener?.lost(failure, now);
+    for (const { listener } of listening) listener?.lost(failure, now);
   }
 
   #end(): void {
@@ -348,7 +348,7 @@ export class UserSocket implements WaitedSocket, MessageReader {
     this.#closed = true;
     if (this.#leaving !== null) clearTimeout(this.#leaving);
     this.#stream.destroy();
-    this.#owner.gone(this);
+    this.#owner.connectionClosed(this);
   }
 
   #measured(
@@ -369,4 +369,4 @@ export class UserSocket implements WaitedSocket, MessageReader {
   }
 }
 
-function nobody(): void {}
+function ignore(): void {}

@@ -101,17 +101,17 @@ export class WebsocketStream {
   }
 
   get bytesWritten(): number {
-    return (this.#raw?.bytesWritten ?? 0) + (this.#writes?.heldBytes ?? 0);
+    return (this.#raw?.bytesWritten ?? 0) + (this.#writes?.pendingBytes ?? 0);
   }
 
   /** Written, and not yet handed to the network. */
   get waitingBytes(): number {
-    return this.#ws.bufferedAmount + (this.#writes?.heldBytes ?? 0);
+    return this.#ws.bufferedAmount + (this.#writes?.pendingBytes ?? 0);
   }
 
   /** `sent` is called when the message was handed to the network, unless the stream has ended. */
   send(payload: string | Buffer, sent?: () => void): void {
-    const heard =
+    const callback =
       sent === undefined
         ? this.#sent
         : (error?: Error | null) => {
@@ -121,11 +121,11 @@ export class WebsocketStream {
     const frame = this.#isPlain ? messageFrame(payload) : null;
     if (frame !== null) {
       if (sent === undefined) this.#writes?.write(frame);
-      else this.#writes?.write(frame, heard);
+      else this.#writes?.write(frame, callback);
       return;
     }
     this.#writes?.flush();
-    this.#ws.send(payload, heard);
+    this.#ws.send(payload, callback);
   }
 
   /** While it closes, messages are left to the package, which drops them. */

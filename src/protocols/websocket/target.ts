@@ -148,7 +148,7 @@ export class WebsocketConnect<Result extends CallResult> implements PreparedCall
   }
 
   shown(): { readonly request: string; readonly prepared: string } {
-    return { request: this.#handshake.shown, prepared: "composed anew" };
+    return { request: this.#handshake.shown, prepared: "composed for each call" };
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.

@@ -68,7 +68,7 @@ export class WebsocketUser implements SessionState, SocketOwner {
     return socket;
   }
 
-  gone(socket: UserSocket): void {
+  connectionClosed(socket: UserSocket): void {
     this.#all.delete(socket);
     this.#ofIteration.delete(socket);
     if (this.#persistent.get(socket.handshake.key) === socket)

@@ -160,10 +160,10 @@ describe("messages", () => {
 
   it("concurrent requests get their own responses", async () => {
     const { url } = await serve((socket) => {
-      const held: string[] = [];
+      const pending: string[] = [];
       socket.on("message", (data) => {
-        held.push(data.toString());
-        if (held.length === 5) for (const text of held.reverse()) socket.send(text);
+        pending.push(data.toString());
+        if (pending.length === 5) for (const text of pending.reverse()) socket.send(text);
       });
     });
     const ws = client();
@@ -178,16 +178,16 @@ describe("messages", () => {
   });
 
   it("send finishes when the bytes are written; close when the server confirms", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const { url } = await serve((socket) => {
-      socket.on("message", (data) => heard.push(data.toString()));
-      socket.on("close", (code, reason) => heard.push(`${code} ${reason.toString()}`));
+      socket.on("message", (data) => received.push(data.toString()));
+      socket.on("close", (code, reason) => received.push(`${code} ${reason.toString()}`));
     });
     const ws = client();
     await ws.connect(url);
     expect(await ws.send("one way")).toMatchObject({ ok: true, bytesOut: 13 });
     expect((await ws.close(4000, "done")).ok).toBe(true);
-    expect(heard).toEqual(["one way", "4000 done"]);
+    expect(received).toEqual(["one way", "4000 done"]);
     expect((await ws.send("late")).errorKind).toBe("reset");
   });
 
@@ -412,17 +412,17 @@ it("a virtual user that stops closes its connections and reports nothing more", 
   const user = session();
   const ws = new WebsocketClient(user);
   await ws.connect(url);
-  let heard = false;
-  const hear = (): void => {
-    heard = true;
+  let reported = false;
+  const report = (): void => {
+    reported = true;
   };
-  void ws.receive({ timeout: 1_000 }).then(hear);
+  void ws.receive({ timeout: 1_000 }).then(report);
   const run = await runner(websocket.exchange(url, "?", { timeout: 1_000 }), user);
-  void run().then(hear);
+  void run().then(report);
   while (connections() < 2) await new Promise((resolve) => setTimeout(resolve, 5));
   user.close();
   await new Promise((resolve) => setTimeout(resolve, 1_200));
-  expect({ heard, closed }).toEqual({ heard: false, closed: 2 });
+  expect({ reported, closed }).toEqual({ reported: false, closed: 2 });
 });
 
 describe("a target", () => {

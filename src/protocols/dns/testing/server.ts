@@ -6,7 +6,7 @@ import { findProgram, type ServerPackage, startServer } from "../../testing/real
 
 export const DNSMASQ: ServerPackage = { program: "dnsmasq", package: "dnsmasq-base" };
 const LOOK_MS = 20;
-const LOOKS_PER_SIGNAL = 100;
+const POLLS_PER_SIGNAL = 100;
 export const dnsmasqProgram = findProgram(DNSMASQ);
 
 /** Serves some names of the domain test and NXDOMAIN for missing.test; forwards to no other server. */
@@ -23,21 +23,21 @@ export async function startDnsmasq(): Promise<CountingServer> {
       ...["--mx-host=mail.test,mx.mail.test,10", "--srv-host=_x._tcp.test,host.test,99,1,2"],
     ],
   });
-  const figures = (): readonly string[] =>
+  const counts = (): readonly string[] =>
     [...server.output().matchAll(/queries answered locally (\d+)/g)].map(
-      ([, figure = "0"]) => figure,
+      ([, count = "0"]) => count,
     );
   /**
    * dnsmasq writes its statistics on a signal, for UDP only, since child processes answer TCP. While it starts, it
    * listens but ignores the signal.
    */
   const served = async (): Promise<number> => {
-    const before = figures().length;
-    for (let looks = 0; figures().length === before; looks++) {
-      if (looks % LOOKS_PER_SIGNAL === 0) server.signal("SIGUSR1");
+    const before = counts().length;
+    for (let polls = 0; counts().length === before; polls++) {
+      if (polls % POLLS_PER_SIGNAL === 0) server.signal("SIGUSR1");
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
-    return Number(figures().at(-1));
+    return Number(counts().at(-1));
   };
   return { port: server.port, served, stop: server.stop };
 }

@@ -90,14 +90,14 @@ describe("messages", () => {
         perform(live.subscribe<Price>(PRICE, { item: `item-${count}`, count }), session),
       ),
     );
-    const heard = await Promise.all(
+    const received = await Promise.all(
       all.map(async (prices) => {
         let count = 0;
         while (!(await perform(prices.next(), session)).done) count++;
         return count;
       }),
     );
-    expect(heard).toEqual(counts);
+    expect(received).toEqual(counts);
     expect(server.connections()).toBe(1);
   });
 
@@ -121,16 +121,16 @@ describe("messages", () => {
   });
 
   it("answer each ping of the server with a pong", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const url = await scripted((socket, text) => {
-      heard.push(text);
+      received.push(text);
       if (!text.includes("connection_init")) return;
       socket.send('{"type":"connection_ack"}');
       socket.send('{"type":"ping"}');
     });
     const session = userSession();
     await perform(graphql.target(url).connect(), session);
-    await expect.poll(() => heard.at(-1)).toBe('{"type":"pong"}');
+    await expect.poll(() => received.at(-1)).toBe('{"type":"pong"}');
   });
 });
 
@@ -261,13 +261,13 @@ describe("termination", () => {
     const session = new TestSession();
     const live = await connected(server, session);
     const silence = await perform(live.subscribe(SILENCE), session);
-    let heard = 0;
-    const waiting = silence.next().bind(session, true, { callFinished: () => heard++ });
+    let received = 0;
+    const waiting = silence.next().bind(session, true, { callFinished: () => received++ });
     waiting.start(performance.now());
     session.close();
     await expect.poll(server.open).toBe(0);
     await expect.poll(server.active).toBe(0);
-    expect(heard).toBe(0);
+    expect(received).toBe(0);
     // The connection belongs to another user.
     expect(() => silence.next().bind(new TestSession(), true, { callFinished: () => {} })).toThrow(
       "another user's",
@@ -280,6 +280,6 @@ it("matches the server's own count in a whole run of the example", async () => {
   const steps = await runExample("graphql-subscriptions.ts", { GRAPHQL_URL: server.url });
   expect(steps.get("subscribe")?.sent).toBe(server.subscribed());
   // Messages in transit when the run ended are not counted.
-  const heard = (steps.get("price")?.ok ?? 0) - (steps.get("subscribe")?.ok ?? 0);
-  expect(heard).toBeLessThanOrEqual(server.sent());
+  const received = (steps.get("price")?.ok ?? 0) - (steps.get("subscribe")?.ok ?? 0);
+  expect(received).toBeLessThanOrEqual(server.sent());
 });

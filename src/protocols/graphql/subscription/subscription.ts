@@ -10,9 +10,9 @@ import {
   answeredRecord,
   checkListenName,
   MeasuredMessages,
-  type NamedMoment,
   SocketCall,
   type Speaking,
+  type TimestampOf,
 } from "../../websocket/socket-call.ts";
 import { errorsText, type GraphqlError } from "../response.ts";
 import { completeMessage, readMessage } from "./messages.ts";
@@ -81,13 +81,13 @@ export class Subscription<Data> extends CallResult {
    * Counts messages that no call waits for under this name. Their latency counts from the time that `at` returns;
    * without `at` they have none. Errors and a lost connection count as failures.
    */
-  listen(name: string, at?: NamedMoment<Data>): void {
+  listen(name: string, at?: TimestampOf<Data>): void {
     contentAsked(this);
     checkListenName(name);
     if (this.#speaking === null || this.#live === null) return;
-    const moment = at && ((message: WebsocketMessage) => at(contentOf(message).data as Data));
+    const timestamp = at && ((message: WebsocketMessage) => at(contentOf(message).data as Data));
     this.#live.channel.listen(
-      new MeasuredMessages(this.#speaking, { name, at: moment, refusal: refusalOf }),
+      new MeasuredMessages(this.#speaking, { name, at: timestamp, refusal: refusalOf }),
     );
   }
 }

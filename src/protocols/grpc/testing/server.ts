@@ -22,11 +22,16 @@ export interface ShopServer {
   stop(): Promise<void>;
 }
 
-interface Wish {
+interface ItemRequest {
   readonly id: string;
 }
 
-const itemOf = ({ id }: Wish): object => ({ id, name: `item ${id}`, unit: 1, prices: [0.5, 2] });
+const itemOf = ({ id }: ItemRequest): object => ({
+  id,
+  name: `item ${id}`,
+  unit: 1,
+  prices: [0.5, 2],
+});
 
 /** Supported versions of the reflection service. */
 type Reflection = readonly ("v1" | "v1alpha")[];
@@ -47,7 +52,10 @@ export async function startShop(
   };
   const server = new grpc.Server();
   server.addService(definitionOf(methods), {
-    GetItem: (call: grpc.ServerUnaryCall<Wish, object>, answer: grpc.sendUnaryData<object>) => {
+    GetItem: (
+      call: grpc.ServerUnaryCall<ItemRequest, object>,
+      answer: grpc.sendUnaryData<object>,
+    ) => {
       seen(call);
       items++;
       if (call.request.id !== "404") answer(null, itemOf(call.request));
@@ -64,9 +72,9 @@ export async function startShop(
       call.on("data", () => count++);
       call.on("end", () => answer(null, { count }));
     },
-    Quote: (call: grpc.ServerDuplexStream<Wish, object>) => {
+    Quote: (call: grpc.ServerDuplexStream<ItemRequest, object>) => {
       seen(call);
-      call.on("data", (wish: Wish) => call.write(itemOf(wish)));
+      call.on("data", (request: ItemRequest) => call.write(itemOf(request)));
       call.on("end", () => call.end());
     },
   });
@@ -110,13 +118,13 @@ function addReflection(server: grpc.Server, version: string, root: protobuf.Root
     requestStream: true,
     responseStream: true,
     requestSerialize: (bytes: Buffer) => bytes,
-    requestDeserialize: askedOf,
+    requestDeserialize: requestOf,
     responseSerialize: (bytes: Buffer) => bytes,
     responseDeserialize: (bytes: Buffer) => bytes,
   };
   server.addService({ ServerReflectionInfo: method } as grpc.ServiceDefinition, {
-    ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReturnType<typeof askedOf>, Buffer>) => {
-      call.on("data", (asked: ReturnType<typeof askedOf>) => call.write(answerTo(asked)));
+    ServerReflectionInfo: (call: grpc.ServerDuplexStream<ReturnType<typeof requestOf>, Buffer>) => {
+      call.on("data", (asked: ReturnType<typeof requestOf>) => call.write(answerTo(asked)));
       call.on("end", () => call.end());
     },
   });
@@ -129,7 +137,7 @@ function field(number: number, bytes: Buffer): Buffer {
 }
 
 /** Decodes the single field of a reflection request. */
-function askedOf(bytes: Buffer): { readonly by: number; readonly value: string } {
+function requestOf(bytes: Buffer): { readonly by: number; readonly value: string } {
   const reader = protobuf.Reader.create(bytes);
   return { by: reader.uint32() >>> 3, value: reader.string() };
 }
@@ -137,16 +145,19 @@ function askedOf(bytes: Buffer): { readonly by: number; readonly value: string }
 function definitionOf(methods: Readonly<Record<string, protobuf.Method>>): grpc.ServiceDefinition {
   const definition: Record<string, grpc.MethodDefinition<object, object>> = {};
   for (const [name, method] of Object.entries(methods)) {
-    const [asked, answered] = [method.resolvedRequestType, method.resolvedResponseType] as Type[];
+    const [requestType, responseType] = [
+      method.resolvedRequestType,
+      method.resolvedResponseType,
+    ] as Type[];
     definition[name] = {
       path: `/shop.Catalog/${name}`,
       requestStream: method.requestStream === true,
       responseStream: method.responseStream === true,
       requestSerialize: () => Buffer.alloc(0),
       requestDeserialize: (bytes) =>
-        asked?.toObject(asked.decode(bytes), { longs: String }) as object,
+        requestType?.toObject(requestType.decode(bytes), { longs: String }) as object,
       responseSerialize: (value) =>
-        Buffer.from(answered?.encode(answered.fromObject(value)).finish() ?? []),
+        Buffer.from(responseType?.encode(responseType.fromObject(value)).finish() ?? []),
       responseDeserialize: () => ({}),
     };
   }

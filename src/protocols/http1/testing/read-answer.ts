@@ -77,11 +77,11 @@ class AnswerReader {
     }
   }
 
-  #keep(bytes: Buffer, lookedAt: number): AnswerRead | null {
+  #keep(bytes: Buffer, scannedTo: number): AnswerRead | null {
     const problem =
       bytes.length > HEAD_BYTES_MAX
         ? "the head is too long"
-        : earlyProblem(bytes, 0, lookedAt, bytes.length);
+        : earlyProblem(bytes, 0, scannedTo, bytes.length);
     if (problem !== null) return this.#result("broken", problem);
     this.#pending = bytes;
     return null;

@@ -48,7 +48,7 @@ interface EncodedFields {
 
 interface ReadyBytes {
   /** Fields in the table when they were encoded. */
-  readonly held: number;
+  readonly tableSize: number;
   readonly pseudo: Uint8Array;
   readonly rest: Uint8Array;
 }
@@ -57,7 +57,7 @@ export class HpackEncoder {
   #bytesMax = TABLE_BYTES_MAX;
   #bytes = 0;
   /** Name and value to position, counted from the oldest. */
-  readonly #places = new Map<string, number>();
+  readonly #positions = new Map<string, number>();
   /** The server wants a smaller table; signalled with the next block. */
   #resize: number | null = null;
   readonly #ready = new Map<ConstantFields, ReadyBytes>();
@@ -72,7 +72,7 @@ export class HpackEncoder {
     this.#resize = wanted;
     // Resizing to zero and back drops all entries on both sides, so that no index has to be recomputed.
     this.#bytes = 0;
-    this.#places.clear();
+    this.#positions.clear();
     this.#ready.clear();
     this.#last = null;
   }
@@ -109,14 +109,14 @@ export class HpackEncoder {
   }
 
   #readyFor(constant: ConstantFields): ReadyBytes {
-    const held = this.#places.size;
-    if (constant === this.#last && this.#lastReady?.held === held) return this.#lastReady;
+    const tableSize = this.#positions.size;
+    if (constant === this.#last && this.#lastReady?.tableSize === tableSize) return this.#lastReady;
     let ready = this.#ready.get(constant);
-    if (ready?.held !== held) {
+    if (ready?.tableSize !== tableSize) {
       const pseudo = this.#fields(constant.pseudo);
-      ready = { held, pseudo, rest: this.#fields(constant.rest) };
+      ready = { tableSize, pseudo, rest: this.#fields(constant.rest) };
       // Only bytes that added nothing to the table can be sent again.
-      if (this.#places.size !== held) return ready;
+      if (this.#positions.size !== tableSize) return ready;
       if (this.#ready.size >= READY_MAX) this.#ready.clear();
       this.#ready.set(constant, ready);
     }
@@ -141,11 +141,11 @@ export class HpackEncoder {
 
   #field(bytes: number[], name: string, value: string): void {
     const key = `${name}\0${value}`;
-    const place = this.#places.get(key);
+    const position = this.#positions.get(key);
     const index =
-      place === undefined
+      position === undefined
         ? staticField(name, value)
-        : STATIC_TABLE.length + this.#places.size - place;
+        : STATIC_TABLE.length + this.#positions.size - position;
     if (index > 0) {
       pushInteger(bytes, INDEXED, 7, index);
       return;
@@ -158,7 +158,7 @@ export class HpackEncoder {
     if (staticName(name) === 0) pushText(bytes, name);
     pushText(bytes, value);
     if (!kept) return;
-    this.#places.set(key, this.#places.size);
+    this.#positions.set(key, this.#positions.size);
     this.#bytes += size;
   }
 }

@@ -99,15 +99,15 @@ describe("a block", () => {
   it("that evicts the oldest keeps the positions of the others", () => {
     const decoder = new HpackDecoder();
     const twoDigits = (number: number) => `${100 + (number % 100)}`.slice(1);
-    const places = Math.floor(4096 / (32 + "a".length + "00".length));
+    const entries = Math.floor(4096 / (32 + "a".length + "00".length));
     for (let added = 0; added < 400; added++)
       decode(decoder, Buffer.concat([hex("88 4001 6102"), Buffer.from(twoDigits(added))]));
-    const valueAt = (place: number) =>
-      decode(decoder, place < 127 ? Buffer.of(0x80 | place) : Buffer.of(0xff, place - 127))
+    const valueAt = (index: number) =>
+      decode(decoder, index < 127 ? Buffer.of(0x80 | index) : Buffer.of(0xff, index - 127))
         .lines[0]?.[1];
-    for (let back = 0; back < places; back++)
+    for (let back = 0; back < entries; back++)
       expect(valueAt(62 + back)).toBe(twoDigits(399 - back));
-    expect(() => valueAt(62 + places)).toThrow(HpackError);
+    expect(() => valueAt(62 + entries)).toThrow(HpackError);
   });
 
   it.each([

@@ -128,7 +128,7 @@ class State {
 class ServerSession {
   readonly #state: State;
   #known: boolean;
-  #said = "";
+  #authPrefix = "";
 
   constructor(state: State, secured: boolean) {
     this.#state = state;
@@ -214,9 +214,12 @@ class ServerSession {
   #delete(command: Document): Document {
     const [{ limit, q } = {}] = command["deletes"] as Document[];
     const all = this.#state.of(command["delete"]);
-    const gone = matching(this.#state, command["delete"], q).slice(0, limit === 1 ? 1 : undefined);
-    for (const document of gone) all.splice(all.indexOf(document), 1);
-    return { n: gone.length, ok: 1 };
+    const deleted = matching(this.#state, command["delete"], q).slice(
+      0,
+      limit === 1 ? 1 : undefined,
+    );
+    for (const document of deleted) all.splice(all.indexOf(document), 1);
+    return { n: deleted.length, ok: 1 };
   }
 
   /** Server side of SCRAM-SHA-256. */
@@ -226,20 +229,20 @@ class ServerSession {
       const [, bare = ""] = /^n,,(.*)$/s.exec(text) ?? [];
       const [, nonce = ""] = /,r=(.*)$/s.exec(bare) ?? [];
       const first = `r=${nonce}${randomBytes(9).toString("base64")},s=${SALT.toString("base64")},i=4096`;
-      this.#said = `${bare},${first}`;
+      this.#authPrefix = `${bare},${first}`;
       return { conversationId: 1, done: false, payload: Buffer.from(first), ok: 1 };
     }
     const [, withoutProof = "", proof = ""] = /^(.*),p=(.*)$/s.exec(text) ?? [];
-    const said = `${this.#said},${withoutProof}`;
+    const authMessage = `${this.#authPrefix},${withoutProof}`;
     const salted = pbkdf2Sync(USER.password, SALT, 4096, 32, "sha256");
     const clientKey = hmac(salted, "Client Key");
-    const signed = hmac(createHash("sha256").update(clientKey).digest(), said);
+    const signed = hmac(createHash("sha256").update(clientKey).digest(), authMessage);
     const expected = clientKey.map((byte, at) => byte ^ (signed[at] ?? 0));
-    const named = this.#said.startsWith(`n=${USER.name},`);
+    const named = this.#authPrefix.startsWith(`n=${USER.name},`);
     if (!named || Buffer.from(expected).toString("base64") !== proof)
       return refused(18, "AuthenticationFailed", "Authentication failed.");
     this.#known = true;
-    const signature = hmac(hmac(salted, "Server Key"), said).toString("base64");
+    const signature = hmac(hmac(salted, "Server Key"), authMessage).toString("base64");
     return { conversationId: 1, done: true, payload: Buffer.from(`v=${signature}`), ok: 1 };
   }
 }
