@@ -176,7 +176,7 @@ describe("messages that nobody asked for", () => {
     const body = async ({ step }: FlowContext): Promise<void> => {
       const timed = await step("connect", ws.target(url).connect());
       timed.listen("push", (message) => message.json<{ at: number }>().at);
-      expect(() => timed.listen("push")).toThrow("listened to already");
+      expect(() => timed.listen("push")).toThrow("already has a listener");
       await step("ask", timed.request("x", { match: "answer" }));
       const counted = await step("connect", ws.target(url).connect());
       counted.listen("count");

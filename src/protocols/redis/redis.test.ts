@@ -23,7 +23,7 @@ describe("a target", () => {
   it.each<[string, RedisOptions, RegExp]>([
     ["http://127.0.0.1", {}, /redis:\/\/host:port/],
     ["redis://", {}, /host/],
-    ["redis://h/seven", {}, /no number of a database/],
+    ["redis://h/seven", {}, /not a database number/],
     ["redis://h", { resp: 4 as 3 }, /resp is 2 or 3/],
     ["redis://h", { username: "ada" }, /needs a password/],
     ["redis://h", { passwort: "x" } as RedisOptions, /did you mean "password"/],
