@@ -130,7 +130,7 @@ function rowsOf(result: unknown): Rows {
   return { rows, rowCount: rows.length, insertId: 0 };
 }
 
-/** Adds a code that is recognised as a TLS error. */
+/** Maps missing TLS support to a code that is recognised as a TLS error. */
 function withoutTls(error: NodeJS.ErrnoException): Error {
   if (error.code !== "HANDSHAKE_NO_SSL_SUPPORT") return error;
   return Object.assign(new Error("the server does not support TLS"), {

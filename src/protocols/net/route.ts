@@ -18,7 +18,7 @@ export interface ClientCertificate {
 export interface ProxyAddress {
   readonly hostname: string;
   readonly port: number;
-  /** Value of ProxyAddress-Authorization; "" for none. */
+  /** Value of the Proxy-Authorization header; "" for none. */
   readonly authorization: string;
 }
 

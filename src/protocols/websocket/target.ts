@@ -192,7 +192,7 @@ class BoundConnect<Result extends CallResult> implements BoundCall {
     this.#call = new WebsocketCall(this.#user, true, this.#sink);
   }
 
-  /** Closes a connection whose handshake failed, because it cannot be used. */
+  /** Closes a connection whose handshake or greeting failed, because it cannot be used. */
   #opened({ errorKind }: CallRecord): UserSocket | null {
     if (errorKind === null) return this.#socket;
     this.#socket?.terminate();
