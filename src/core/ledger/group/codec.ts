@@ -25,7 +25,7 @@ const ENTRY_DATA_BYTES_MAX = 2 * 1_048_576;
 export const SNAPSHOT_BYTES_MAX = 12 * 1_048_576;
 /** Entries of one message or record. */
 const ENTRIES_MAX = 65_536;
-/** Of a text of at most `BROKEN_TEXT_MAX` characters. */
+/** Most bytes of a UTF-8 text of `BROKEN_TEXT_MAX` characters. */
 const BROKEN_BYTES_MAX = 4 * BROKEN_TEXT_MAX;
 
 const ENTRY_KINDS: readonly EntryKind[] = ["op", "noop", "reconfigure"];

@@ -1,6 +1,6 @@
 /**
- * What the parts of a replica share: the state, the rules, the effects of the step in progress, and
- * the few operations on the log. Parts decide; the context keeps, persists and sends.
+ * State shared by the parts of a replica: the group state, the rules, the effects of the current step and the few
+ * operations on the log. Parts decide; the context stores, persists and sends.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -16,7 +16,10 @@ import type { VsrEffect, VsrRecord } from "./types.ts";
 /** Bytes an entry costs beside its data, roughly. */
 const ENTRY_HEAD_BYTES = 64;
 
-/** Who shall lead only where no other can. It changes; nobody is kept from leading by it, only from being first. */
+/**
+ * Replicas that should lead only if no other can. The set may change; a listed replica may still lead, it is only not
+ * preferred.
+ */
 export interface Standing {
   readonly passedOver: ReadonlySet<string>;
 }
@@ -68,7 +71,7 @@ export class VsrContext {
     return !this.rules.ownerByView || this.owner(view) === node;
   }
 
-  /** Who was silent for longer may be dead: two heartbeats at least, and a whole lease. */
+  /** A replica silent for longer than this may be dead. Covers at least two heartbeats and one full lease. */
   get patienceMs(): number {
     return Math.max(this.config.leaseMs, 2 * this.config.renewMs);
   }
@@ -140,7 +143,7 @@ export class VsrContext {
     } else state.marks.push(mark);
   }
 
-  /** What this replica holds durably of the present view's log. (I6) */
+  /** Highest entry of the current view's log that is durable on this replica. (I6) */
   get acked(): number {
     const { state } = this;
     return state.durableView === state.lastNormalView ? state.durableSeq : -1;
@@ -191,7 +194,7 @@ export class VsrContext {
     if (leaseMs === 0) return Number.NEGATIVE_INFINITY;
     if (!this.rules.leaseFromQuorum) return this.now + leaseMs;
     const base = this.#quorumth("sentAt", this.now);
-    // Whoever heard that we sleep is free.
+    // Replicas that received our sleep notice are released from the lease.
     if (base <= this.state.restedAt) return Number.NEGATIVE_INFINITY;
     return base + leaseMs * (1 - clockDriftMax) - leaseMarginMs;
   }

@@ -1,15 +1,14 @@
 /**
- * A primary that goes in good order: it takes nothing new, waits a moment for what is in flight and for
- * somebody who answers, names the backup that holds most of its log, frees the others from their promises
- * and leads no more. The successor asks for its view like any candidate, only at once: safety rests on the
- * grants of a quorum here too, and a lost word costs no more than the lease that a dead primary would have
- * cost. (VSR-16)
+ * Graceful hand-over by a primary that is shutting down. It rejects new proposals, waits briefly for entries in flight
+ * and for a backup that responds, names the backup with the most complete log, releases the others from their promises
+ * and resigns. The successor runs for its view like any candidate, only without delay: safety still rests on a quorum
+ * of grants, and a lost message costs no more than the lease of a dead primary. (VSR-16)
  *
- *     giveUp ──all committed and somebody answers──► resign ──► successor stands ──grants──► leads
- *       └──time is over: resign to whoever answers, or lead on and be told again
+ *     giveUp ──all committed and a backup responds──► resign ──► successor stands ──grants──► leads
+ *       └──deadline passes: resign to any backup that responds, or keep leading until asked again
  *
- * Its process ends after that, so it stands for nothing any more: it repeats its word until it hears of
- * another primary, and whoever names it as successor waits for the next in line.
+ * The process exits afterwards, so the replica never runs for a view again. It repeats its resignation until it learns
+ * of another primary; a replica that has to name it as successor waits for the next in line.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -38,7 +37,7 @@ export function resignWhenSettled(ctx: VsrContext): void {
   const isSettled = successor !== null && state.commit >= ctx.lastSeq;
   if (!isSettled && ctx.now < state.giveUpBy) return;
   state.giveUpBy = Number.POSITIVE_INFINITY;
-  // Nobody answers: leading on is better than leaving nobody.
+  // No backup responds: keep leading rather than leave the group without a primary.
   if (successor === null) return;
   resign(ctx, successor);
   if (!ctx.rules.resignedIsOver) return;
@@ -64,8 +63,8 @@ export function insist(ctx: VsrContext): void {
 }
 
 /**
- * Of those who answered one of the last two heartbeats, who holds the most of our log; the next in line
- * among equals. One that is passed over only where nobody else answers. (AD-19.26)
+ * Picks the successor: the replica with the most complete log among those that answered one of the last two heartbeats,
+ * ties broken by view order. A passed-over replica is picked only if no other answers. (AD-19.26)
  */
 function successorOf(ctx: VsrContext): NodeId | null {
   const { members } = ctx.state;

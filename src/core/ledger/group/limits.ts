@@ -15,10 +15,10 @@ export const STAGED_ENTRIES_MAX = 65_536;
 /** Bytes of a transfer, its snapshot included: it becomes one record, and the log takes 16 MiB. */
 export const STAGED_BYTES_MAX = 15 * 1_048_576;
 
-/** What an entry weighs beside its data, at most about. */
+/** Approximate upper bound of an entry's size beyond its data. */
 export const ENTRY_OVERHEAD_BYTES = 256;
 
-/** Of the entries that are kept below a snapshot: large ones are not worth sparing anybody a snapshot. */
+/** Bytes of entries kept below a snapshot; beyond this, a lagging replica gets the snapshot instead. */
 export const TAIL_BYTES_MAX = 1_048_576;
 
 /** Requests for a page of a log without an answer before a joining replica gives up. */

@@ -1,6 +1,6 @@
 /**
- * What the replicas of one group say to each other. Every message names its epoch; a receiver that
- * lives in another epoch refuses it. Entries always travel in contiguous runs.
+ * Messages between the replicas of one group. Every message names its epoch; a receiver in another epoch rejects it.
+ * Entries always travel in contiguous runs.
  */
 
 import type { Brand } from "../../base/brand.ts";
@@ -99,7 +99,7 @@ export type VsrMessage =
       readonly commit: number;
       /** Log above `commit`, as much of it as fits one message. */
       readonly entries: readonly LogEntry[];
-      /** What is left of a promise to the present primary. */
+      /** Remaining time of the promise to the current primary. */
       readonly leaseLeftMs: number;
     }
   | {

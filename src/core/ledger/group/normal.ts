@@ -263,7 +263,7 @@ function fillGap(ctx: VsrContext, to: NodeId, from: number): void {
   peer.resentAt = ctx.now;
   peer.resentTo = from;
   if (from < state.firstSeq) {
-    // What it lacks is compacted: it gets the snapshot and installs this view's log anew.
+    // The entries it lacks are compacted: it gets the snapshot and reinstalls this view's log.
     sendLogSuffix(ctx, to, from);
     return;
   }
@@ -342,7 +342,7 @@ function enterEpoch(ctx: VsrContext, entry: LogEntry): void {
 
 export function beginEpoch(ctx: VsrContext, members: readonly NodeId[], wasPrimary: boolean): void {
   const { state } = ctx;
-  // Who was no replica of the last epoch has no say before a primary has given it the log.
+  // A replica that was not in the last epoch does not vote until a primary has sent it the log.
   const learner = state.learner || !state.members.includes(ctx.self);
   state.learner = learner;
   state.epoch++;
@@ -362,7 +362,7 @@ export function beginEpoch(ctx: VsrContext, members: readonly NodeId[], wasPrima
   }
   state.status = "viewChange";
   state.primary = null;
-  // Nobody leads the old epoch any more, so no promise binds.
+  // The old epoch has no primary any more, so no promise binds.
   state.promisedUntil = ctx.now;
   state.seenView = Math.max(state.seenView, state.knownView);
   const place = wasPrimary ? 0 : 1 + members.indexOf(ctx.self);
@@ -413,7 +413,7 @@ export function stepDown(ctx: VsrContext, why: string): void {
   state.noticeAt = Number.POSITIVE_INFINITY;
   state.giveUpBy = Number.POSITIVE_INFINITY;
   state.asleep = false;
-  // It knows best where the log is, but others may be ahead of it already.
+  // A deposed primary has a complete log, but runs last: others may be ahead of it by now.
   state.electAt = ctx.now + config.rankDelayMs * state.members.length;
   failReads(ctx);
   ctx.emit({ kind: "steppedDown", view: state.knownView, why });

@@ -10,7 +10,7 @@ import type { VsrMessage } from "./messages.ts";
 
 type Message<Kind extends VsrMessage["kind"]> = Extract<VsrMessage, { kind: Kind }>;
 
-/** What is wrong with a message, with the name of the alarm first; null when it may be taken. */
+/** Returns why a message is implausible, starting with the alarm's name, or null if it is acceptable. */
 export function implausible(ctx: VsrContext, message: VsrMessage): string | null {
   const { state } = ctx;
   if (message.epoch > state.epoch + EPOCH_JUMP_MAX) {

@@ -172,7 +172,7 @@ describe("view change", () => {
   });
 
   // VSR-8
-  it("an isolated leader commits nothing, is told STALE_VIEW after the heal, and follows", () => {
+  it("an isolated leader commits nothing, gets STALE_VIEW after the heal, and follows", () => {
     const trio = new Trio();
     trio.cut("a");
     trio.propose("a", "lost");

@@ -68,9 +68,9 @@ export type Origin =
 interface ReplicaOptions {
   readonly self: NodeId;
   readonly config: VsrConfig;
-  /** Nobody is passed over unless said. */
+  /** Default: no replica is passed over. */
   readonly standing?: Standing;
-  /** It does not sleep before it is told that it may. */
+  /** Stays awake until sleeping is explicitly allowed. */
   readonly staysAwake?: boolean;
 }
 
@@ -152,7 +152,7 @@ export class Replica {
     return Math.max(0, config.windowEntries - (lastSeq - state.commit));
   }
 
-  /** What a checkpoint keeps of this group. */
+  /** State of this group as written to a checkpoint. */
   image(): GroupImage {
     const { epoch, members, learner, knownView, lastNormalView, snapshot, entries, marked } =
       this.#ctx.state;
@@ -224,7 +224,7 @@ export class Replica {
       retire(ctx);
       return;
     }
-    // All that is here is committed: whoever wants more of the group wakes it.
+    // Everything in the log is committed; any later request to the group wakes it.
     const isSettled = !state.learner && state.commit >= 0 && state.commit === ctx.lastSeq;
     if (isSettled && state.mayRest && config.idleMs < Number.POSITIVE_INFINITY) {
       state.asleep = true;

@@ -17,7 +17,7 @@ export interface VsrRules {
   readonly ownerByView: boolean;
   /** A lease comes from a quorum's promises, never from oneself. (S-6, VSR-20) */
   readonly leaseFromQuorum: boolean;
-  /** Who promised grants no higher view until the promise is over. (VSR-12, VSR-20) */
+  /** A replica that made a promise grants no higher view until the promise expires. (VSR-12, VSR-20) */
   readonly promiseHonoured: boolean;
   /** Old views are not granted. (S-7, VSR-12) */
   readonly staleViewRefused: boolean;
@@ -25,7 +25,7 @@ export interface VsrRules {
   readonly promiseDurable: boolean;
   /** A checkpoint keeps the promised view, not only the one that was entered. (VSR-4) */
   readonly checkpointKeepsPromise: boolean;
-  /** Who has promised a higher view acks nothing of the one it left. (VSR-12) */
+  /** A replica that promised a higher view acks nothing of the view it left. (VSR-12) */
   readonly leftViewNotAcked: boolean;
   /** An entry is durable before its ack. (S-8, VSR-3) */
   readonly ackAfterDurable: boolean;
@@ -53,7 +53,7 @@ export interface VsrRules {
   readonly learnersDoNotVote: boolean;
   /** Messages of other epochs are refused. (VSR-27) */
   readonly epochChecked: boolean;
-  /** Who has given up a view leads it no more, its lease included. (VSR-16) */
+  /** A primary that resigned a view no longer leads it, and its lease is void. (VSR-16) */
   readonly resignedIsOver: boolean;
   /** A successor waits for a quorum to learn what is committed, like any candidate. (VSR-13) */
   readonly successorAsks: boolean;

@@ -28,7 +28,7 @@ describe("a group with nothing to do (VSR-21)", () => {
     }
   });
 
-  it("stays awake where time matters, until its primary is told that it may rest", () => {
+  it("stays awake with `staysAwake` until its primary may rest", () => {
     const trio = new Trio({ staysAwake: true });
     trio.propose("a", "x");
     trio.advance(5 * idleMs);

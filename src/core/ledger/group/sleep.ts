@@ -75,7 +75,7 @@ export function wake(ctx: VsrContext): void {
   }
 }
 
-/** What an asleep replica takes in without waking: the echoes of the last heartbeat. */
+/** Whether a sleeping replica accepts the message without waking: echoes of the last heartbeat. */
 export function isLullaby(ctx: VsrContext, message: VsrMessage): boolean {
   if (message.kind === "commit") return message.sleeps;
   const isAck = message.kind === "prepareResponse" && message.status === "success";

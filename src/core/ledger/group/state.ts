@@ -8,7 +8,7 @@ import { TAIL_BYTES_MAX } from "./limits.ts";
 import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
 import type { GroupImage, VsrRecord, VsrStatus } from "./types.ts";
 
-/** What the primary knows of one other replica, in the present view. */
+/** The primary's view of one other replica in the current view. */
 export interface Peer {
   acked: number;
   /** The newest of our own clock readings that it echoed. */
@@ -26,7 +26,7 @@ export interface Candidacy {
   /** Only asking whether it would be granted. */
   probing: boolean;
   replies: Map<NodeId, ViewChangeResponse>;
-  /** Who said no because of a promise to the present primary. */
+  /** Replicas that refused because of a promise to the current primary. */
   refusals: Set<NodeId>;
   /** Our own grant is durable from this record on. */
   ticket: number;
@@ -44,9 +44,9 @@ export interface Transfer {
   snapshot: GroupSnapshot | null;
   /** Above the commit number, or above that snapshot. */
   entries: LogEntry[];
-  /** Of both. */
+  /** Bytes of snapshot and entries together. */
   bytes: number;
-  /** What the source or others know to be committed. */
+  /** Highest sequence number known to be committed by the source or any other replica. */
   commit: number;
   retryAt: number;
   /** Requests since the last answer. */
@@ -97,7 +97,7 @@ export interface ReplicaState {
   status: VsrStatus;
   /** Takes operations: primary of `lastNormalView`, with its log durable. */
   acting: boolean;
-  /** Who installed the present view. */
+  /** Replica that installed the current view. */
   primary: NodeId | null;
   commit: number;
   /** Place of the first entry of the primary's own view. */
@@ -137,11 +137,11 @@ export interface ReplicaState {
   activeAt: number;
   restedAt: number;
   wokenAt: number;
-  /** Its process is about to end: it stands for no view any more. */
+  /** The process is shutting down: the replica runs for no further view. */
   leaving: boolean;
-  /** A primary that gives up does so by then, whatever is in flight; never unless it was told to. */
+  /** Deadline by which a resigning primary steps down, whatever is in flight; infinite unless asked to resign. */
   giveUpBy: number;
-  /** Of the newest message of the present primary. */
+  /** Send time and round of the newest message of the current primary, echoed back to it. */
   echoSentAt: number;
   echoRound: number;
 

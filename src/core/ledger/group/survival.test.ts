@@ -1,4 +1,4 @@
-/** What a group lives through, and what of it outlives a primary. */
+/** Failures a group survives, and which entries survive a primary. */
 
 import { describe, expect, it } from "vitest";
 import { VSR_DEFAULTS } from "./config.ts";
@@ -80,7 +80,7 @@ describe("a group", () => {
     const trio = new Trio();
     trio.propose("a", ...range(0, 10));
     trio.settle();
-    // On the disks of the others, and its commit is told to nobody.
+    // The entry is on the others' disks, but no replica learns that it committed.
     trio.lost = ({ from }) => from !== "a";
     trio.propose("a", "open");
     trio.settle();

@@ -9,7 +9,7 @@ import { SEQ_MAX } from "./limits.ts";
 import type { GroupSnapshot, LogEntry } from "./messages.ts";
 import { appendNoop, commitUpTo } from "./normal.ts";
 
-/** What a transfer comes to: our log up to `keep`, or the snapshot's state, then these entries. */
+/** Log that a transfer results in: our log up to `keep` or the snapshot's state, followed by these entries. */
 export interface NewLog {
   readonly keep: number;
   readonly snapshot: GroupSnapshot | null;
@@ -54,8 +54,8 @@ export function takeOverWhenDurable(ctx: VsrContext): void {
   const { epoch, knownView: view, commit, startSeq } = state;
   ctx.emit({ kind: "tookOver", view, lastSeq: ctx.lastSeq });
   if (view === 1 && ctx.lastSeq < 0) {
-    // A fresh group: nothing to take over, but the others may not have heard of it. Nobody led
-    // before, so nothing can be missing from a read.
+    // A fresh group: nothing to take over, but the others may not know the group yet. It had no earlier primary, so
+    // reads cannot miss anything.
     state.startSeq = -1;
     const { members } = state;
     for (const to of ctx.others()) ctx.send(to, { kind: "found", epoch, members });
@@ -69,7 +69,7 @@ export function takeOverWhenDurable(ctx: VsrContext): void {
   if (state.reconfigureSeq < 0 || !ctx.rules.reconfigureIsLast) appendNoop(ctx);
 }
 
-/** What is in flight at the beginning of a view: the adopted entries that are not committed. */
+/** Collects the entries in flight at the start of a view: adopted but not yet committed. */
 function takeStock(ctx: VsrContext): void {
   const { state } = ctx;
   state.inFlightBytes = 0;

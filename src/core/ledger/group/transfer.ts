@@ -204,7 +204,7 @@ function outgrow(ctx: VsrContext, view: number): void {
   if (state.acting) stepDown(ctx, "others have committed more");
   state.knownView = view;
   state.grantedTo = null;
-  // What we stood for, were about to lead, or to follow, was a lower view.
+  // The view we ran for, were about to lead or to follow was lower.
   state.candidacy = null;
   state.takeOverAt = 0;
   if (state.transfer !== null && state.transfer.view < view) state.transfer = null;
@@ -323,7 +323,7 @@ function finish(ctx: VsrContext, transfer: Transfer): void {
   const newer = transfer.snapshot !== null && transfer.snapshot.seq > state.commit;
   const snapshot = newer ? transfer.snapshot : null;
   if (snapshot !== null) restore(ctx, snapshot);
-  // What was committed meanwhile is the same as what was staged.
+  // Entries committed meanwhile equal the staged ones.
   const keep = state.commit;
   const entries = [...transfer.entries, ...acked].filter((entry) => entry.seq > keep);
   const log = { keep, snapshot, entries };

@@ -10,7 +10,7 @@
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
 
-/** What a node's log says about a group; folding these in order gives `GroupImage`. */
+/** Records about a group in a node's log; folding them in order yields `GroupImage`. */
 export type VsrRecord =
   /** Stands at its place from now on; nothing follows it yet. */
   | { readonly kind: "entry"; readonly entry: LogEntry }
@@ -74,7 +74,7 @@ export type VsrInput =
   | { readonly kind: "wake" }
   /** Nothing is left to do in a group that was to stay awake: it may sleep from now on, like any other. */
   | { readonly kind: "mayRest" }
-  /** What is known to be committed is to be on disk. */
+  /** Persists the known commit index. */
   | { readonly kind: "mark" }
   /** Let another lead; means nothing unless this replica does. */
   | { readonly kind: "giveUp" }
@@ -111,7 +111,7 @@ export type VsrEffect =
       readonly primary: NodeId | null;
     }
   | { readonly kind: "tookOver"; readonly view: number; readonly lastSeq: number }
-  /** What was proposed here and is not committed may or may not come about. (VSR-16, VSR-17) */
+  /** Entries proposed here and not yet committed may or may not commit later. (VSR-16, VSR-17) */
   | { readonly kind: "steppedDown"; readonly view: number; readonly why: string }
   | { readonly kind: "readReady"; readonly token: number; readonly seq: number }
   | { readonly kind: "readFailed"; readonly token: number; readonly primary: NodeId | null }

@@ -148,7 +148,7 @@ class World {
 }
 
 describe("the Merkle tree", () => {
-  it("has the root that hashing everything anew gives, after any changes", () => {
+  it("keeps the root equal to a full rehash after any changes", () => {
     const change = fc.tuple(fc.nat(30), fc.integer({ min: -1, max: 5 }), fc.boolean());
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
@@ -230,7 +230,7 @@ describe("a round", () => {
     world.add(jobOf(2), 3, 0);
     world.step(world.us, { kind: "peers", peers: [EU] });
     world.step(world.eu, { kind: "peers", peers: [US] });
-    // Its first round finds the peer unreachable and waits a minute; ours tells it to hurry.
+    // The peer's first round finds us unreachable and backs off for a minute; our round makes it retry early.
     world.lose = () => true;
     world.step(world.eu, { kind: "tick" });
     world.advance(10_000);

@@ -183,7 +183,7 @@ export class AntiEntropy {
     }
   }
 
-  /** What was asked before is lost with the old connection, and its answer with it. */
+  /** Requests sent over the old connection are lost, and so are their answers. */
   #onHealed(name: NodeId, now: Millis): void {
     const peer = this.#peers.get(name);
     if (peer === undefined) return;

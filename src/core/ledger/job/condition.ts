@@ -36,8 +36,8 @@ export function failureAt(
 }
 
 /**
- * What a primary of this view may say before it writes anything: only what no later place can change.
- * A fence above its own may belong to its successor, and a place above its own to a later one.
+ * Condition failures that the primary of this view may report before writing anything: those that no later index can
+ * change. A fence above its own may belong to its successor, and an index above its own to a later entry.
  */
 export function failureForever(
   changedSeq: number,

@@ -18,7 +18,10 @@ export const DURABILITY_LEVELS: Readonly<Record<Durability, number>> = {
   GLOBAL: 3,
 };
 
-/** What losing each event would cost. One datacenter decides on acceptance; progress comes again. (DUR-1, DUR-3) */
+/**
+ * Durability required by each event, by the cost of losing it. Acceptance is decided by one datacenter; progress is
+ * reported repeatedly. (DUR-1, DUR-3)
+ */
 const EVENT_DURABILITY: Readonly<Record<JobEventKind, Durability>> = {
   JobCreated: "GLOBAL",
   JobAccepted: "REGIONAL",
@@ -38,7 +41,7 @@ const EVENT_DURABILITY: Readonly<Record<JobEventKind, Durability>> = {
   JobPaused: "REGIONAL",
   JobResumed: "REGIONAL",
   JobScaled: "REGIONAL",
-  // Whoever reported it may let go of it then.
+  // The reporter may discard the result once it is global.
   JobDcResult: "GLOBAL",
 };
 
@@ -46,7 +49,7 @@ export function atLeast(level: Durability, required: Durability): boolean {
   return DURABILITY_LEVELS[level] >= DURABILITY_LEVELS[required];
 }
 
-/** What an event must reach. Callers may raise the level and never lower it. (DUR-1) */
+/** Returns the durability an event must reach. Callers may raise the level but never lower it. (DUR-1) */
 export function durabilityOfEvent(kind: JobEventKind, asked: Durability = "NONE"): Durability {
   const required = EVENT_DURABILITY[kind];
   return atLeast(required, asked) ? required : asked;

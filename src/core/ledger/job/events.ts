@@ -1,15 +1,15 @@
 /**
- * The events a job's history is made of. A stored event is never rewritten; the state of a job is the fold
- * of its events in log order (`fold.ts`). (EVT-1)
+ * Events that make up a job's history. A stored event is never rewritten; the state of a job is the fold of its events
+ * in log order (`fold.ts`). (EVT-1)
  *
  *     JobCreated ─ JobQueued ─ JobDispatched ─ JobAccepted ─ JobStarted ─ JobDcResult ─ JobCompleted
  *          │                                                 └ JobPaused, JobResumed, JobScaled
  *          ├── JobFailed, JobTimedOut
  *          └── JobCancellationRequested or JobAborted ── JobCancellationAcked per datacenter
  *
- * Every event carries its job, an id of its own (a second event with that id changes nothing, EVT-2), the
- * fence token of whoever wrote it, and its time. `JobProgressReported` belongs to the data plane: it may
- * be kept locally and never enters the replicated log (EVT-3).
+ * Every event carries its job, its own id (a second event with that id changes nothing, EVT-2), the fence token of its
+ * writer, and its time. `JobProgressReported` belongs to the data plane: it may be kept locally and never enters the
+ * replicated log (EVT-3).
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -21,7 +21,7 @@ import type { Condition } from "./condition.ts";
 import type { JobId } from "./job-id.ts";
 import * as limits from "./limits.ts";
 
-/** Made by whoever submits, once per intended change; a retry carries the same one. */
+/** Idempotency id created by the submitter, one per intended change; a retry reuses it. */
 export type EventId = Brand<string, "EventId">;
 
 interface EventHead {
@@ -30,7 +30,7 @@ interface EventHead {
   /** The view (gates) or the token received with the dispatch (managers). (C50-26) */
   readonly fenceToken: number;
   readonly hlc: Hlc;
-  /** What must hold at its place for it to change anything; without one it always may. */
+  /** Precondition checked at the event's log index; without one the event always applies. */
   readonly condition?: Condition;
 }
 
@@ -57,7 +57,7 @@ interface JobProgressReported extends EventHead {
 export interface JobCancellationRequested extends EventHead {
   readonly kind: "JobCancellationRequested";
   readonly reason: string;
-  /** Who asked; kept for the audit. (G-19) */
+  /** Identity of the requestor; kept for the audit. (G-19) */
   readonly requestor: string;
 }
 
@@ -99,11 +99,11 @@ export interface JobDispatched extends EventHead {
   readonly cores: number;
   /** How often this datacenter was asked, from 1. */
   readonly attempt: number;
-  /** Of what it was given to run. */
+  /** Digest of the content the datacenter was given to run. */
   readonly digest: Uint8Array;
 }
 
-/** What the set-up of a workflow gave; once per workflow of a job. */
+/** Value returned by the set-up of a workflow; once per workflow of a job. */
 export interface JobSetUpValue extends EventHead {
   readonly kind: "JobSetUpValue";
   readonly workflow: string;
@@ -120,7 +120,7 @@ export interface JobStarted extends EventHead {
   readonly kind: "JobStarted";
   /** Wall-clock milliseconds. */
   readonly startAtMs: number;
-  /** Of the plan that the shares are parts of. */
+  /** Digest of the plan that the shares belong to. */
   readonly planDigest: Uint8Array;
   readonly shares: readonly Share[];
 }
@@ -137,7 +137,7 @@ interface JobResumed extends EventHead {
 
 export interface JobScaled extends EventHead {
   readonly kind: "JobScaled";
-  /** Of the plan: 1,000 is as planned. */
+  /** Load in permille of the plan: 1,000 is as planned. */
   readonly permille: number;
   readonly requestor: string;
 }
@@ -155,13 +155,13 @@ export interface JobDcResult extends EventHead {
   readonly dcId: string;
   readonly finalStatus: string;
   readonly digest: Uint8Array;
-  /** Of what the digest names. */
+  /** Size of the content that the digest names. */
   readonly bytes: number;
   readonly completed: number;
   readonly failed: number;
 }
 
-/** What is said between a job's creation and its end by whoever runs it. */
+/** Events between a job's creation and its end, written by the node that runs it. */
 export type RunEvent =
   | JobQueued
   | JobDispatched
@@ -219,7 +219,7 @@ export function isCancel({ kind }: JobEvent): boolean {
   return kind === "JobCancellationRequested" || kind === "JobAborted";
 }
 
-/** What is wrong with an event that comes from outside, in words for its sender; null when it may be logged. */
+/** Returns what is wrong with an event from outside, as a message for its sender, or null if it may be logged. */
 export function problemOf(event: JobEvent): string | null {
   return problemOfHead(event) ?? problemOfBody(event);
 }

@@ -14,7 +14,7 @@ function fold(events: readonly JobEvent[], start: JobState = initialState(JOB)):
   return state;
 }
 
-/** What a reader of the job sees: all but the places in the log and its hash. */
+/** Job state as a reader sees it: without log indexes and hash. */
 function seen({ appliedSeq, changedSeq, chain, trail, ...rest }: JobState): unknown {
   return rest;
 }
@@ -198,7 +198,7 @@ describe("any stream of events", () => {
     const again = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(anyStream, again, (stream, repeats) => {
-        // What depends on a place depends on what else was put in before it.
+        // Conditions on a log index depend on the entries inserted before them.
         const events = stream.map(({ condition, ...one }) => one as JobEvent);
         const doubled = [...events];
         for (const [what, where] of repeats) {

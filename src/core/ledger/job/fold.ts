@@ -125,7 +125,10 @@ function chainAfter(chain: Uint8Array, event: Uint8Array): Uint8Array {
   return sha256(linked);
 }
 
-/** What leads to a job's end changes nothing when it comes again, known or not. */
+/**
+ * Whether a repetition of the event changes nothing, even under a new event id. True for events that lead to a job's
+ * end.
+ */
 function isRepeatable(kind: JobEventKind): boolean {
   switch (kind) {
     case "JobCancellationRequested":
@@ -141,7 +144,7 @@ function isRepeatable(kind: JobEventKind): boolean {
   }
 }
 
-/** Somebody asks for it, and is told when it comes too late. */
+/** Whether the event is a request whose caller learns when it arrives too late. */
 function isOrder(kind: JobEventKind): boolean {
   switch (kind) {
     case "JobCancellationRequested":

@@ -54,7 +54,7 @@ export function formatJobId({ gate, region, sequence, timestampMs }: JobIdParts)
   return `${region}-${timestampMs}-${gate}-${digits}` as JobId;
 }
 
-/** What may stand in a job id: lower-case letters and digits, no dash. */
+/** Checks a name inside a job id: lower-case letters and digits, no dash. */
 function isJobIdName(text: string, charactersMax: number): boolean {
   return text.length <= charactersMax && /^[a-z0-9]+$/.test(text);
 }

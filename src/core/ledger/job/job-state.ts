@@ -30,7 +30,7 @@ export interface AcceptedDc {
   readonly hlc: Hlc;
 }
 
-/** Who wrote something and when: of two the higher fence, then the later time stands. */
+/** Fence and time of a write. Of two writes, the higher fence wins, then the later time. */
 interface Written {
   readonly fenceToken: number;
   readonly hlc: Hlc;
@@ -69,7 +69,7 @@ export interface RunState {
   readonly dispatched: readonly DispatchedDc[];
   /** Null before the start; it never changes after. */
   readonly started: Started | null;
-  /** Of the plan: 1,000 is as planned. */
+  /** Load in permille of the plan: 1,000 is as planned. */
   readonly permille: number;
   readonly setUps: readonly SetUp[];
   readonly results: readonly DcResult[];

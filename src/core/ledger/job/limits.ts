@@ -1,6 +1,6 @@
 /**
- * What a job and its events may weigh. A larger one is refused where it enters, before anything is
- * logged: every replica stores every byte of it.
+ * Size limits of jobs and their events. Larger ones are rejected on entry, before anything is logged, because every
+ * replica stores every byte.
  */
 
 import { NODE_ID_BYTES_MAX } from "../../base/ids.ts";
@@ -22,9 +22,9 @@ export const AGGREGATE_METRICS_BYTES_MAX = 65_536;
 /** Datacenters of one job, assigned and joined. */
 export const JOB_DCS_MAX = 256;
 
-/** What a set-up gives to all who run its workflow. */
+/** Limit of the value a set-up returns to all cores of its workflow. */
 export const SET_UP_VALUE_BYTES_MAX = 65_536;
-/** Of all set-up values of one job together. */
+/** Limit of all set-up values of one job together. */
 export const SET_UP_BYTES_MAX = 262_144;
 export const SET_UPS_MAX = 64;
 export const WORKFLOW_NAME_BYTES_MAX = 128;

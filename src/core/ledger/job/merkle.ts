@@ -22,7 +22,7 @@ const LEAF_BITS = 10;
 export const MERKLE_ROOT = 1;
 const HASH_BYTES = 32;
 
-/** What is compared of one job: how far it is committed, and the hash of everything up to there. */
+/** Per-job data compared between nodes: the commit index and the hash of everything up to it. */
 export interface JobSummary {
   readonly jobId: JobId;
   readonly commitSeq: number;

@@ -88,8 +88,8 @@ function countByRegion(sites: readonly Site[]): Map<string, number> {
 }
 
 /**
- * What the members that durably hold an entry prove about it. Short of a quorum nothing is committed,
- * however far apart the copies lie; one copy is only as good as its disk.
+ * Returns the durability proven by the members that durably store an entry. Without a quorum nothing is committed,
+ * however far apart the copies are; a single copy is only as good as its disk.
  */
 export function levelReached(acked: readonly Site[], groupSize: number): Durability {
   if (acked.length === 0) return "NONE";

@@ -1,8 +1,7 @@
 /**
- * What the events of a run do to a job that lives: who was asked, what has begun and how far it has come.
- * Before its start a job may be queued again and other datacenters may be chosen; after it never, so that
- * it runs at most once in each. Once a cancel is committed nothing begins or resumes; results are still
- * taken. (LEDG-7)
+ * Effects of run events on a live job: which datacenters were asked, what has started and how far it has come. Before
+ * its start a job may be queued again and other datacenters may be chosen; after it never, so that it runs at most once
+ * in each. Once a cancel is committed nothing starts or resumes; results are still accepted. (LEDG-7)
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -48,7 +47,7 @@ export function judgeRun(state: JobState, event: RunEvent): Verdict {
   }
 }
 
-/** What was reserved is given back: whoever accepted is asked again. */
+/** Releases the reservations: datacenters that accepted are asked again. */
 function queue(run: RunState): Verdict {
   return applied({ status: "QUEUED", accepted: [], run: { ...run, dispatched: [] } });
 }
@@ -70,7 +69,7 @@ function dispatch(state: JobState, event: JobDispatched): Verdict {
   });
 }
 
-/** Once per workflow: what ran with the first value cannot be told of another. */
+/** Accepts one value per workflow: a run that started with the first value cannot switch to another. */
 function keepSetUp({ status, run }: JobState, { workflow, value }: JobSetUpValue): Verdict {
   if (status === "CREATED" || status === "QUEUED") return rejected("NOT_DISPATCHED");
   const { setUps } = run;

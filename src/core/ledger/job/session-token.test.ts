@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SessionToken } from "./session-token.ts";
 
 describe("a client's token (SESS-1..3)", () => {
-  it("asks for the highest place that the client was told, of each job", () => {
+  it("requires the highest index that the client has seen, per job", () => {
     const token = new SessionToken();
     token.saw("a", 4);
     token.saw("a", 2);

@@ -1,10 +1,10 @@
 /**
- * What a client carries from node to node so that it reads its own writes and never goes back in time: of
- * each job the highest place it was told. A read that names it is answered by a replica that is as far, or
- * by the primary. (SESS-1..3)
+ * Session token that a client carries between nodes to read its own writes and never go back in time. It records the
+ * highest index the client has seen per job. A read with a token is answered by a replica that has reached that index,
+ * or by the primary. (SESS-1..3)
  *
- * The token is bounded. What it has let go of it cannot vouch for, so from then on jobs it does not know
- * are read strongly. (SESS-2)
+ * The token is bounded. It cannot vouch for jobs it has evicted, so from then on unknown jobs are read strongly.
+ * (SESS-2)
  */
 
 /** Jobs that one token knows; those that were used last. */
@@ -43,7 +43,7 @@ export class SessionToken {
     return [VERSION, this.#letsGo ? LETS_GO : "-", ...places].join(" ");
   }
 
-  /** An answer told of this place: a write that was committed there, or a state up to there. */
+  /** Records an index from an answer: a write committed there, or a state read up to there. */
   saw(jobId: string, seq: number): void {
     const known = this.#places.get(jobId) ?? -1;
     if (seq < 0) return;

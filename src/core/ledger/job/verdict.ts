@@ -1,4 +1,4 @@
-/** What the fold makes of an event. */
+/** Verdicts of the fold on an event. */
 
 import { compareHlc, type Hlc } from "../../base/hlc.ts";
 import type { ConditionFailure } from "./condition.ts";
@@ -31,7 +31,7 @@ export type EventOutcome =
   | { readonly kind: "rejected"; readonly reason: RejectReason }
   /** A repetition of an event so old that what became of it is not known any more. */
   | { readonly kind: "repeated" }
-  /** A cancel of a job that has ended: recorded, and the caller is told. */
+  /** A cancel of a job that has finished: recorded, and reported to the caller. */
   | { readonly kind: "alreadyTerminal"; readonly status: JobStatus };
 
 export interface Verdict {
@@ -54,7 +54,7 @@ interface Written {
   readonly hlc: Hlc;
 }
 
-/** Of two that say the same of one datacenter the higher fence stands, then the later time. */
+/** Whether `event` supersedes `known`: the higher fence wins, then the later time. */
 export function isNewer(event: Written, known: Written): boolean {
   if (event.fenceToken !== known.fenceToken) return event.fenceToken > known.fenceToken;
   return compareHlc(event.hlc, known.hlc) > 0;

@@ -16,7 +16,7 @@ export interface IdempotencyConfig {
   readonly rejectedTtlMs: number;
   readonly entriesMax: number;
   readonly cleanupIntervalMs: number;
-  /** False: duplicates of what is still being decided are told to retry at once. */
+  /** False: duplicates of a pending submission get an immediate retry answer. */
   readonly waitForPending: boolean;
   /** How long a duplicate waits for the original's answer. */
   readonly pendingWaitTimeoutMs: number;
@@ -33,7 +33,7 @@ interface IdempotencyProfile {
 const CLOCK_DRIFT_MAX_MS = 10_000;
 
 const waiting = { waitForPending: true, pendingWaitTimeoutMs: 30_000 } as const;
-/** Longer than the retry window, so that a lost rejection is repeated and not decided anew. */
+/** Longer than the retry window, so that a lost rejection is repeated instead of decided again. */
 const AUTHORITY_REJECTED_TTL_MS = 300_000;
 
 export const IDEMPOTENCY_PROFILES: Readonly<Record<IdempotencyProfileName, IdempotencyProfile>> = {
@@ -101,7 +101,7 @@ export function shardEntriesMax(config: IdempotencyConfig): number {
   return Math.ceil(config.entriesMax / SHARD_COUNT);
 }
 
-/** What is wrong, in words for whoever wrote the file; empty when the node may start. */
+/** Returns the problems of a profile, as messages for the author of the file; empty if the node may start. */
 export function checkIdempotencyProfile(
   profile: IdempotencyProfile,
   retry: RetryPolicy = RETRY_POLICY,
@@ -109,7 +109,7 @@ export function checkIdempotencyProfile(
   return [...checkCacheBelowAuthority(profile), ...checkRetryWindow(profile.authority, retry)];
 }
 
-/** What a node can check: how patient its clients are is known where the profile is chosen. */
+/** The part a node can check itself; client patience is known only where the profile is chosen. */
 export function checkCacheBelowAuthority({
   gate,
   authority,
@@ -151,7 +151,7 @@ function checkNumbers(who: string, config: IdempotencyConfig): string[] {
   return problems;
 }
 
-/** IDEM-27: whoever forgets a key while its client still retries creates a second job. */
+/** IDEM-27: forgetting a key while its client still retries would create a second job. */
 function checkRetryWindow(authority: IdempotencyConfig, retry: RetryPolicy): string[] {
   const windowMs = retryWindowMs(retry);
   const needed = windowMs + CLOCK_DRIFT_MAX_MS;

@@ -1,6 +1,6 @@
 /**
- * What to do with a keyed submission, from a shard's applied state and what this primary has proposed and not
- * yet seen applied. Pure: nothing changes here. (IDEM-21, IDEM-23)
+ * Decides about a keyed submission, from a shard's applied state and the proposals of this primary that are not yet
+ * applied. Pure: nothing changes here. (IDEM-21, IDEM-23)
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -49,7 +49,7 @@ type Decision =
   /** The key is in flight: answer with that one. */
   | { readonly kind: "wait" };
 
-/** What a primary holds beside the state. */
+/** Proposals in flight at a primary, beside the applied state. */
 interface InFlight {
   has(key: IdempotencyKey): boolean;
   /** Keys proposed and not applied. */
@@ -104,7 +104,7 @@ export function decideSubmission(
   }
 }
 
-/** What a key that is there is worth to one more submission of it. */
+/** Returns the answer that a known key gives to another submission of it. */
 export function answerOf(
   outcome: ShardOutcome,
   submission: Submission,

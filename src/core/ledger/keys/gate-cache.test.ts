@@ -9,7 +9,7 @@ import { sampleKey, samplePrint } from "./testing/samples.ts";
 
 const config = IDEMPOTENCY_PROFILES.production.gate;
 
-/** A cache with its clients: what was forwarded, and what each client was told. */
+/** A cache with its clients, recording what was forwarded and which answer each client got. */
 class Gate {
   readonly cache: GateCache<string>;
   readonly answers = new Map<string, SubmissionAnswer>();

@@ -1,15 +1,15 @@
 /**
- * The gate's memory of keys: it saves the way to the authority and lets the duplicates of a request in hand
- * wait for its answer instead of asking again. It decides nothing: whatever it has forgotten or dropped, the
- * authority knows. (IDEM-9..15)
+ * The gate's cache of idempotency keys. It saves the round trip to the authority and lets duplicates of a pending
+ * request wait for its answer instead of asking again. It decides nothing: the authority knows everything the cache has
+ * forgotten or dropped. (IDEM-9..15)
  *
- *     check --absent--> forward, PENDING --settle: accepted or rejected--> kept, all who wait are answered
- *           --PENDING-> wait             --settle: retry, fail, expiry, eviction--> dropped, all are told to retry
- *           --ended---> answer at once
+ *     check --absent--> forward, PENDING --settle: accepted or rejected--> kept, all waiters are answered
+ *           --PENDING-> wait             --settle: retry, fail, expiry, eviction--> dropped, all waiters retry
+ *           --settled-> answer at once
  *
- * Entries with one status have one lifetime, so each status is a queue in the order of its deadlines, and
- * expiry looks at heads. Beside it each entry stands in the order of its last use, for making room: entries
- * that have ended go first, and one that is waited for goes last.
+ * Entries with the same status share one lifetime, so each status is a queue ordered by deadline, and expiry checks
+ * only the heads. Each entry is also linked in the order of its last use, for eviction: settled entries go first,
+ * entries with waiters last.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -180,7 +180,7 @@ export class GateCache<Waiter> {
     return this.#waits.endAll().map((waiter) => ({ kind: "answer", waiter, answer }));
   }
 
-  /** What is known, without counting as a use. */
+  /** Looks up a key without counting as a use. */
   get(key: IdempotencyKey): "pending" | "committed" | "rejected" | null {
     const slot = this.#table.find(key);
     if (slot < 0) return null;
@@ -303,7 +303,7 @@ export class GateCache<Waiter> {
     });
   }
 
-  /** What an ended entry says to a duplicate. (IDEM-14) */
+  /** Answer of a settled entry to a duplicate. (IDEM-14) */
   #answerFor(slot: number, fingerprint: Uint8Array): SubmissionAnswer {
     const body = this.#table.body(slot);
     if (this.#rules.fingerprintChecked && !hasFingerprint(body, fingerprint)) {

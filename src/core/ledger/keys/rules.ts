@@ -18,7 +18,9 @@ export interface IdempotencyRules {
   readonly canonicalJob: boolean;
   /** Capacity, open circuits and lost quorums are never stored as rejections. (IDEM-8) */
   readonly transientNeverStored: boolean;
-  /** A refusal is an entry like a reservation: whoever leads the shard next gives the same answer. (IDEM-23) */
+  /**
+   * A refusal is an entry like a reservation, so that the next primary of the shard gives the same answer. (IDEM-23)
+   */
   readonly refusalsStored: boolean;
   /** Entries within their TTL are never dropped for space. (IDEM-19) */
   readonly noEvictionWithinTtl: boolean;

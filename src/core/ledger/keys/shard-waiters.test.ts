@@ -352,7 +352,7 @@ describe("those who wait at a shard", () => {
 });
 
 describe("bounds", () => {
-  it("at ten times the entries a shard may hold, new keys are told to retry and known ones are answered", () => {
+  it("at ten times a shard's capacity, new keys get a retry and known ones are answered", () => {
     const limits = { ...config, entriesMax: 64 * 100 };
     const group = new Group(IDEMPOTENCY_RULES, limits);
     const member = primary(group);
@@ -406,7 +406,7 @@ describe("broken rules show", () => {
     expect(member.state.size).toBe(0);
   });
 
-  it("canonicalJob: the retry is told another job than the original", () => {
+  it("canonicalJob: the retry gets another job than the original", () => {
     const group = new Group({ ...IDEMPOTENCY_RULES, canonicalJob: false });
     const member = primary(group);
     member.submit(submission(1), "one");

@@ -52,7 +52,7 @@ interface Proposal<Waiter> {
   /** The job proposed under this key; empty for a refusal. */
   readonly jobId: string;
   readonly createdBytes: number;
-  /** Who made us propose; null before he waits. */
+  /** Waiter whose submission caused the proposal; null until it waits. */
   proposer: Waiting<Waiter> | null;
   readonly waiting: Map<Waiting<Waiter>, Submission>;
 }
@@ -258,7 +258,7 @@ export class ShardWaiters<Waiter> {
     const effects: ShardEffect<Waiter>[] = [];
     for (const [waiting, submission] of proposal.waiting) {
       this.#waits.end(waiting);
-      // Who proposed the entry that won is the original.
+      // The waiter that proposed the winning entry is the original.
       const original = waiting === proposal.proposer && isOwn(outcome, proposal.jobId);
       const known = original ? null : this.#state.outcomeOf(key, submission.fingerprint);
       const answer = original

@@ -56,7 +56,7 @@ export type ShardOutcome =
   /** COMMITTED of a key that is absent, ended, or another job's. (IDEM-6) */
   | { readonly kind: "ignored" };
 
-/** What is known about one key. */
+/** State of one key. */
 interface ShardRecord {
   readonly key: IdempotencyKey;
   readonly status: ShardStatus;
@@ -88,7 +88,7 @@ export interface ShardRow {
   readonly body: Uint8Array;
   readonly replicaSet: readonly NodeId[];
   readonly at: number;
-  /** Of pending entries. */
+  /** Creation data; only for pending entries. */
   readonly created: Uint8Array | null;
 }
 
@@ -304,7 +304,7 @@ export class ShardState {
     return count;
   }
 
-  /** What a known key answers to another entry of itself. */
+  /** Answer of a known key to another entry with the same key. */
   #repeat(slot: number, fingerprint: Uint8Array): ShardOutcome {
     const body = this.#table.body(slot);
     if (this.rules.fingerprintChecked && !hasFingerprint(body, fingerprint)) {

@@ -48,7 +48,7 @@ class World {
 
   run(by: number, effects: readonly ShardEffect<IdempotencyKey>[]): void {
     for (const effect of effects) {
-      // What a deposed primary proposes reaches no log.
+      // Proposals of a deposed primary reach no log.
       if (effect.kind === "propose" && by === this.primary) this.proposed.push(effect.entry);
       if (effect.kind === "answer")
         this.answers.push({ key: effect.waiter, answer: effect.answer });
@@ -102,7 +102,7 @@ class World {
     this.run(member, this.waiters[member]?.stepDown() ?? []);
   }
 
-  /** A job's group stands: from here the job runs, whoever asked for it. */
+  /** Founds a job's group: from here the job runs, whichever request asked for it. */
   found(): void {
     const [one] = this.foundings.splice(this.random.below(this.foundings.length || 1), 1);
     if (one === undefined) return;

@@ -1,6 +1,4 @@
-/**
- * Who waits for an answer, at most so many, the earliest deadline first.
- */
+/** Bounded list of waiters, ordered by deadline. */
 
 import { assert } from "../../base/assert.ts";
 import { Deadlines } from "../../base/deadlines.ts";

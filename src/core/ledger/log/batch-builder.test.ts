@@ -90,7 +90,7 @@ describe("the buffers of a batch", () => {
     for (const builder of open) builder.release();
     bench.build([5_000]).release();
     expect([bench.allocated.length, bench.pool.overflowCount]).toEqual([5, 3]);
-    // Two are left: what two need costs nothing, a third is made anew.
+    // Two buffers are left: two batches reuse them, a third allocates a new one.
     const again = [0, 1].map(() => bench.build([900]));
     expect(bench.allocated).toHaveLength(5);
     bench.build([900]);

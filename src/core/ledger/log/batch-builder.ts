@@ -62,7 +62,7 @@ export interface Stamp {
 interface BatchFrame {
   /** When the batch begins a segment. */
   readonly header: SegmentHeader | null;
-  /** Its offset is the batch's; the BATCH record's own is filled in. */
+  /** Carries the batch's offset; the offset of the BATCH record itself is filled in later. */
   readonly mark: BatchMark | null;
   readonly firstLsn: number;
   /** The clock for the BATCH of an empty batch. */

@@ -36,7 +36,7 @@ export interface CheckpointHeader {
 }
 
 export interface CheckpointSlice {
-  /** It stands for all entries up to here. */
+  /** The payload covers all entries up to this LSN. */
   readonly lsn: number;
   readonly payload: Uint8Array;
 }
@@ -83,7 +83,7 @@ type Verdict<Value> =
 
 interface DecodedHeader {
   readonly header: CheckpointHeader;
-  /** Of version 1: the checksum of the one slice; null since. */
+  /** Version 1 only: checksum of the single slice; null in later versions. */
   readonly wholeCrc: number | null;
 }
 
@@ -172,7 +172,7 @@ function* readHeader(path: string): FileWork<Verdict<DecodedHeader> | FileProble
   return typeof read === "number" ? decodeHeader(head.subarray(0, read)) : read;
 }
 
-/** What a checkpoint says it covers; 0 when that cannot be read. */
+/** Reads the LSN that a checkpoint covers; 0 if it cannot be read. */
 export function* readCoveredLsn(path: string): FileWork<number> {
   const decoded = yield* readHeader(path);
   yield { kind: "release", path };

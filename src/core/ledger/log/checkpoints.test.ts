@@ -68,7 +68,7 @@ describe("checkpoints", () => {
     const bench = new Bench();
     const { localLsn, throughLsn } = bench.write(50, 70, 90);
     expect([localLsn, throughLsn]).toEqual([50, 90]);
-    // What came between the slices is needed to bring the first up to the last.
+    // Records between the slices are needed to bring the first slice up to the last.
     expect(bench.checkpoints.safeLsn).toBe(50);
     bench.write(120);
     expect(bench.checkpoints.safeLsn).toBe(50);

@@ -36,7 +36,7 @@ interface CheckpointsOptions {
   readonly onDamaged: (name: string, problem: string) => void;
 }
 
-/** What is being written. */
+/** The checkpoint being written. */
 interface Draft {
   readonly id: string;
   readonly localLsn: number;
@@ -154,7 +154,7 @@ export class Checkpoints {
     return (yield* inOrder(removals)) ?? header;
   }
 
-  /** What was begun is removed again; if even that fails, the next start removes it. */
+  /** Removes an unfinished checkpoint; if even that fails, the next start removes it. */
   *abandon(): FileWork<void> {
     const draft = this.#draft;
     this.#draft = null;

@@ -45,7 +45,7 @@ function life(seed: number, rules: Partial<WalRules> = {}): string | null {
         return `seed ${seed}: acknowledged LSN ${lsn} came back changed`;
       }
     }
-    // What comes back was written like that, also when it was never acknowledged.
+    // Every recovered entry equals what was written, even if it was never acknowledged.
     for (const [lsn, found] of outcome.found) {
       const entry = bench.placed.get(lsn);
       if (entry !== undefined && Buffer.compare(found.payload, entry.payload) !== 0) {

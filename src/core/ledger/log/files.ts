@@ -57,7 +57,7 @@ export type FileResult =
       readonly ok: true;
       /** Read or written. */
       readonly bytes: number;
-      /** What a list found. */
+      /** Result of a `list` operation. */
       readonly files: readonly FileEntry[];
     }
   | FileProblem;
@@ -77,7 +77,7 @@ export interface FileAnswer {
   readonly result: FileResult;
 }
 
-/** What a piece of file work waits for. */
+/** Requests that file work yields and waits for. */
 type FileRequest =
   | FileOperation
   /** Others go first: the rest of this work is for a later turn. */

@@ -24,7 +24,7 @@ export interface WalConfig {
   readonly freeShareMin: number;
   /** The next segment is prepared once this share of the active one is used. */
   readonly prepareShare: number;
-  /** What a full disk does to entries that wait: refuse them, or keep them until space returns. */
+  /** How a full disk affects waiting entries: reject them, or keep them until space returns. */
   readonly fullDisk: "reject" | "wait";
   readonly fullDiskRetryMs: number;
 }

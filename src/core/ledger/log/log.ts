@@ -33,10 +33,10 @@ import type {
 } from "./writer-types.ts";
 
 interface LogOptions {
-  /** Of the port; "" is its own. */
+  /** Directory relative to the port's root; "" is the root itself. */
   readonly directory: string;
   readonly config: WalConfig;
-  /** Of `identityOf(cluster, node)`; a log of another node is refused. */
+  /** Result of `identityOf(cluster, node)`; a log of another node is rejected. */
   readonly identity: string;
   readonly rules?: WalRules;
   readonly checksum?: Crc32;
@@ -71,7 +71,7 @@ export type LogInput =
   /** Make all that is queued durable, then end. (WAL-19) */
   | { readonly kind: "close" };
 
-/** What the log tells its owner. */
+/** Events the log reports to its owner. */
 export type LogEvent =
   | { readonly kind: "opened"; readonly outcome: Recovered }
   | { readonly kind: "refused"; readonly refusal: LogRefusal }
@@ -183,7 +183,7 @@ export class Log {
     return this.#writer?.nextDeadline() ?? null;
   }
 
-  /** True: the queue is full and entries wait for room; whoever can should take in less. */
+  /** Whether the queue is full and entries wait for space; producers should slow down. */
   get congested(): boolean {
     return this.#line.length > 0;
   }
@@ -267,7 +267,7 @@ export class Log {
     const position = yield* repairLog(path, directory, outcome, config);
     if ("ok" in position) return position;
     for (const { segmentId, endOffset } of outcome.segments.slice(0, -1)) {
-      // Its failure costs a rebuild, never an entry.
+      // A failure here costs an index rebuild, never an entry.
       yield* this.#segments.refreshIndex(segmentId, endOffset, directory);
     }
     this.#segments.durableSegmentId = outcome.segments.at(-1)?.segmentId ?? 0;
@@ -409,7 +409,7 @@ export class Log {
     return problem;
   }
 
-  /** Everything from `offset` on becomes zero; the size stays. The space may have to be found anew. */
+  /** Zeroes everything from `offset` on; the size stays. Space may have to be allocated again. */
   #cut(segmentId: number, offset: number): FileWork<FileProblem | null> {
     const path = this.#segments.path(segmentId);
     return inOrder([

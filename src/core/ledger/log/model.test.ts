@@ -124,7 +124,7 @@ class Model {
     this.#checkDeadlines();
   }
 
-  /** Nobody waits longer than the batch timeout while the writer has its hands free. (SW-3) */
+  /** No entry waits longer than the batch timeout while the writer is idle. (SW-3) */
   #checkDeadlines(): void {
     const { bench } = this;
     const deadline = bench.writer.nextDeadline();

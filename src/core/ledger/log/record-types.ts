@@ -7,7 +7,7 @@
  */
 
 export const RECORD_TYPES = {
-  /** Kept by the node that was told, and not replicated. (EVT-3) */
+  /** Kept by the node that received the report; not replicated. (EVT-3) */
   JOB_PROGRESS_REPORTED: 3,
   VSR_ENTRY: 64,
   VSR_VIEW_PROMISE: 65,
@@ -20,7 +20,7 @@ export const RECORD_TYPES = {
   PEER_IDENTITY: 70,
   /** Where a checkpoint was taken: it stands for all records before this one. */
   CHECKPOINT_MARK: 72,
-  /** Who asked for what; only in logs of their own. (SWIM-12) */
+  /** Audit trail of requests; only in separate audit logs. (SWIM-12) */
   AUDIT_ENTRY: 80,
   BATCH: 241,
 } as const;

@@ -86,7 +86,7 @@ export function decodeWalRecord(
   return problem === null ? { ok: true, record, bytes: after - at } : { ok: false, problem };
 }
 
-/** What is wrong with the fields of a record whose checksum holds; null: nothing. */
+/** Returns what is wrong with the fields of a record whose checksum matches, or null. */
 export function fieldProblem(view: DataView, at: number, record: WalRecord): RecordProblem | null {
   if (view.getUint8(at + RESERVED_AT) !== 0) return "reserved-not-zero";
   const { lsn, wall, logical } = record;

@@ -1,4 +1,4 @@
-/** What recovery makes of damage: cut at every byte, every bit flipped, files that are not ours. */
+/** Recovery from damage: truncation at every byte, every bit flipped, foreign files. */
 
 import { describe, expect, it } from "vitest";
 import { crc32 } from "../../base/crc32.ts";

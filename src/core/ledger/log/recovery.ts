@@ -88,7 +88,7 @@ export interface Recovered {
   readonly maxLsn: number;
   readonly maxHlc: { readonly wall: number; readonly logical: number };
   readonly segments: readonly SegmentSummary[];
-  /** What was cut away, and where; null: the log ends cleanly. */
+  /** The damaged tail that was cut off, and where; null if the log ends cleanly. */
   readonly tornTail: Damage | null;
   /** To be done, in this order, and synced, before anything is written. */
   readonly repairs: readonly Repair[];
@@ -143,7 +143,7 @@ export class Recovery {
   #segmentId = 0;
   #offset = 0;
   #headerSeen = false;
-  /** Its header says that records follow. */
+  /** Whether the header announces records. */
   #hasRecords = false;
   #firstLsn = 0;
   #expected = 0;

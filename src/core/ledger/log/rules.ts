@@ -12,7 +12,7 @@ export interface WalRules {
   readonly oldSegmentSyncedFirst: boolean;
   /** A batch's deadline counts from its first entry, not from its last. (SW-3) */
   readonly deadlineFromFirst: boolean;
-  /** What a full disk left half-written is cut off before anything else is written. (WAL-15) */
+  /** Cut off a partial write left by a full disk before writing anything else. (WAL-15) */
   readonly tailCutAfterFull: boolean;
   /** A short write goes on where it stopped. (WAL-15) */
   readonly shortWritesCompleted: boolean;

@@ -41,7 +41,7 @@ type HeaderVerdict =
 
 export const ANY_IDENTITY = "0000000000000000";
 
-/** What binds a log to one node of one cluster. */
+/** Identity that binds a log to one node of one cluster. */
 export function identityOf(cluster: string, node: string): string {
   const digest = sha256(encodeUtf8(`hyperscale wal\n${cluster}\n${node}`)).subarray(0, 8);
   return hexOf(digest);

@@ -64,7 +64,7 @@ export class Segments {
     return yield* this.writeIndex(segmentId, endOffset);
   }
 
-  /** Nobody depends on the file: it is checked when read and made again when it is missing. */
+  /** Writes the index of a segment. The file is optional: it is verified when read and rebuilt when missing. */
   *writeIndex(segmentId: number, endOffset: number): FileWork<FileProblem | null> {
     const info = this.#find(segmentId);
     if (info === undefined) return null;

@@ -46,7 +46,7 @@ export class SparseIndex {
     this.#points.push({ lsn, offset });
   }
 
-  /** What was noted from `offset` on did not happen. */
+  /** Drops the points noted from `offset` on. */
   cut(offset: number): void {
     while ((this.#points.at(-1)?.offset ?? -1) >= offset) this.#points.pop();
   }

@@ -1,4 +1,4 @@
-/** What the writer holds: places in the log, the batch being written, flushes that wait. */
+/** State of the writer: log positions, the batch being written, pending flushes. */
 
 import type { BatchBuilder } from "./batch-builder.ts";
 import type { QueuedEntry } from "./entry-queue.ts";

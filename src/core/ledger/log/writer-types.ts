@@ -1,4 +1,4 @@
-/** What goes into the writer and what comes out. */
+/** Inputs and outputs of the writer. */
 
 import type { Crc32 } from "../../base/crc32.ts";
 import type { WalConfig } from "./limits.ts";
@@ -56,7 +56,7 @@ export type WriterInput =
 export type WriterEffect =
   /** Make this file, zero-filled to `bytes`, synced, its directory entry too. At most one at a time. */
   | { readonly kind: "createSegment"; readonly segmentId: number; readonly bytes: number }
-  /** At most one at a time. The chunks are the writer's again once it is told `written` or `failed`. */
+  /** At most one at a time. The chunks belong to the writer again after `written` or `failed`. */
   | {
       readonly kind: "write";
       readonly segmentId: number;

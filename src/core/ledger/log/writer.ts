@@ -58,7 +58,7 @@ export class WalWriter {
   #headerDue = false;
   #next: { readonly segmentId: number; state: "absent" | "creating" | "ready" };
   #batch: Batch | null = null;
-  /** What the sync under way will have made durable. */
+  /** Position that the sync in progress will make durable. */
   #syncing: Place | null = null;
   #cut: { readonly segmentId: number; readonly offset: number } | null = null;
   #cutting = false;
@@ -66,7 +66,7 @@ export class WalWriter {
   #retryAt: Millis | null = null;
   #retrying: "write" | "create" = "write";
   #flushes: Flush[] = [];
-  /** What the last BATCH record proved. */
+  /** Highest LSN confirmed by the last BATCH record. */
   #provenLsn = 0;
   /** The clock of the last entry, for the records the writer adds itself. */
   #stamp: Stamp = { wall: 0, logical: 0 };

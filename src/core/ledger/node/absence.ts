@@ -19,13 +19,13 @@ import { shardIndex, type Topology } from "./topology.ts";
 
 /** Rounds of "not known" that prove it. */
 const ROUNDS = 2;
-/** Of a job that a shard has promised. */
+/** Answer for a job that a shard has promised. */
 export const PROMISED = {
   kind: "retry",
   why: "the job is promised and its group is on its way",
 } as const;
 
-/** Who may know a group that we do not: those it would be founded at first, then all others. */
+/** Nodes that may know a group unknown here: its initial replicas first, then all others. */
 export function candidates(topology: Topology, group: GroupId): readonly NodeId[] {
   const first = topology.replicas(group);
   return [...first, ...topology.nodes.filter((node) => !first.includes(node))];
@@ -72,7 +72,7 @@ function isPending(app: ShardApp, jobId: string): boolean {
   return false;
 }
 
-/** In our log and not applied: committed or not, somebody may have been told. */
+/** Whether the key is in our log but not applied: committed or not, a client may already have an answer. */
 function isInTail({ replica }: Group, app: ShardApp, jobId: string): boolean {
   const { entries, firstSeq } = replica.state;
   for (const { kind, data } of entries.slice(Math.max(0, app.appliedSeq + 1 - firstSeq))) {

@@ -14,7 +14,9 @@ import type { LedgerContext } from "./context.ts";
 import type { Identities } from "./identities.ts";
 import type { NodeMessage } from "./messages.ts";
 
-/** What stands under our own name among the identities. None: this node founded, or has long been in. */
+/**
+ * Values stored under our own name among the identities. No value: this node founded the ledger, or joined long ago.
+ */
 const JOINING = "joining";
 const JOINED = "joined";
 const INTRODUCE_EVERY_MS = 1_000;
@@ -57,7 +59,7 @@ export class Admission {
     this.#judge();
   }
 
-  /** What a node that takes no part yet may hear: who knows it, and answers to what it asked. */
+  /** Whether a node that has not joined yet may process the message: introductions, and answers to its own requests. */
   mayHear({ kind }: NodeMessage): boolean {
     return this.isMember || kind === "introduction" || kind === "acquainted" || kind === "answer";
   }

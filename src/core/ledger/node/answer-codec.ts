@@ -1,4 +1,4 @@
-/** What requests are answered with, as bytes. */
+/** Binary encoding of answers. */
 
 import { assertNever } from "../../base/assert.ts";
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -194,7 +194,7 @@ function readJob(from: ByteReader): LedgerAnswer {
   };
 }
 
-/** Of no job at all once the reader has failed. */
+/** Returns the state of no job once the reader has failed. */
 export function readJobState(from: ByteReader): JobState {
   const decoded = decodeJobState(from.bytes(JOB_STATE_BYTES_MAX));
   if (decoded.ok) return decoded.value;

@@ -1,15 +1,15 @@
 /**
- * What the entries of a group mean. The node replicates; an application folds what was committed into a
- * state, the same on every replica, and gives and takes that state as bytes. A kind of group is a prefix
- * of names and a way to make the application of one:
+ * Applications: the meaning of a group's entries. The node replicates; an application folds committed entries into a
+ * state that is the same on every replica, and saves and loads that state as bytes. A kind of group is a name prefix
+ * and a factory for its application:
  *
- *     shard/17          keys, part of the node        run/ID   dc/NAME    kinds that others register
- *     use1-17…-n1-00001 a job, part of the node; no kind may be registered without a prefix
+ *      shard/17          keys, part of the node        run/ID   dc/NAME    kinds registered by other modules
+ *      use1-17…-n1-00001 a job, part of the node; no kind may be registered without a prefix
  *
- * What stands on disk and on the wire knows no kinds: records and messages carry the group's name and the
- * bytes of its operations. A kind keeps its prefix and the meaning of its bytes for ever, or changes the
- * version inside them. A node that finds a group of a kind it does not have in its log does not start, and
- * does not answer others for such a group. (docs/decisions/0053-kinds-of-groups.md)
+ * The disk and wire formats know no kinds: records and messages carry the group's name and the bytes of its operations.
+ * A kind keeps its prefix and the meaning of its bytes for ever, or changes the version inside them. A node whose log
+ * has a group of an unknown kind does not start, and does not answer others for such a group.
+ * (docs/decisions/0053-kinds-of-groups.md)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -17,7 +17,7 @@ import type { GroupId } from "../group/messages.ts";
 import { parseJobId } from "../job/job-id.ts";
 import { SHARD_PREFIX, shardIndex } from "./topology.ts";
 
-/** What an operation did when it was folded in. */
+/** Result of folding in an operation. */
 export interface Outcome {
   readonly kind: string;
   readonly reason: string | null;
@@ -29,7 +29,7 @@ export interface Outcome {
 /** An operation at its place. */
 export interface Operation {
   readonly seq: number;
-  /** Of the primary that took it: the fence of what follows from it. (VSR-32) */
+  /** View of the primary that accepted it: the fence for everything that follows from it. (VSR-32) */
   readonly view: number;
   readonly eventId: string;
   readonly data: Uint8Array;
@@ -50,15 +50,15 @@ export interface Application {
 export interface GroupKind {
   /** Names of its groups begin so: lower-case letters and a slash. */
   readonly prefix: string;
-  /** Of one operation; at most `OPERATION_BYTES_MAX`. */
+  /** Size of one operation; at most `OPERATION_BYTES_MAX`. */
   readonly operationBytesMax: number;
-  /** Of a whole state; at most `SNAPSHOT_BYTES_MAX`. */
+  /** Size of a whole state; at most `SNAPSHOT_BYTES_MAX`. */
   readonly snapshotBytesMax: number;
-  /** What a group begins with; null when what follows the prefix names none. */
+  /** Creates a group's initial state; null if the name after the prefix is invalid. */
   found(name: string): Application | null;
   /**
-   * Whether a group that others call new may begin here, now; always unless said. A kind whose groups are forgotten
-   * says no to one that may have been: whoever has forgotten it does not know what it promised there.
+   * Whether a group that others call new may be founded here now; default: always. A kind whose groups can be forgotten
+   * rejects one that may have existed: this node no longer knows what it promised there.
    */
   mayBegin?(name: string, peek: GroupPeek): boolean;
 }
@@ -98,7 +98,7 @@ export class GroupKinds {
     return this.#registered.find(({ prefix }) => group.startsWith(prefix)) ?? null;
   }
 
-  /** What a group of a registered kind begins with. */
+  /** Creates the initial state of a group of a registered kind. */
   found(group: GroupId): Application | null {
     const kind = this.of(group);
     return kind === null ? null : kind.found(group.slice(kind.prefix.length));

@@ -1,14 +1,14 @@
 /**
- * Finished jobs leave memory after their retention and live on in the store's archive. From there they
- * are read again for whoever asks, and told to replicas that still run the group: one that was away for
- * longer than the retention has nobody left to catch up from. (G-14, LEDG-8)
+ * Finished jobs leave memory after their retention and stay in the store's archive. From there they are read for
+ * clients, and sent to replicas that still run the group: a replica that was down for longer than the retention finds
+ * no peer to catch up from. (G-14, LEDG-8)
  *
- *     ended, long ago ──► archive effect, group removed
- *     read, or a peer that still runs the group ──► readArchive ──► archivedState ──► answer, or "archived"
- *     "archived" from a peer ──► its state, or ours if it is newer, into the archive, group removed
+ *      finished, retention over ──► archive effect, group removed
+ *      read, or a peer that still runs the group ──► readArchive ──► archivedState ──► answer, or "archived"
+ *      "archived" from a peer ──► its state, or ours if newer, into the archive, group removed
  *
- * An archived job is answered as it was when it left memory: its end is there, an event that came
- * after the end and changed nothing may be missing.
+ * An archived job is answered as it was when it left memory: its end is included; an event that came after the end and
+ * changed nothing may be missing.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -28,7 +28,7 @@ interface ArchivingHooks {
   answer(reply: Reply, answer: LedgerAnswer): void;
 }
 
-/** Who waits for a job to be read from the archive. */
+/** Requests waiting for a job to be read from the archive. */
 interface Waiting {
   readonly replies: Reply[];
   readonly nodes: Set<NodeId>;
@@ -97,7 +97,7 @@ export class Archiving {
     return waiting;
   }
 
-  /** What the archive has; null when it has expired, or cannot be read. */
+  /** Handles the archive's copy of a job; null if it has expired or cannot be read. */
   onState(jobId: string, state: JobState | null): void {
     const waiting = this.#waiting.get(jobId);
     this.#waiting.delete(jobId);

@@ -26,16 +26,16 @@ function cutAll(cluster: TestCluster, cut = true): void {
 }
 
 describe("a cancel (G-18)", () => {
-  it("that a quorum confirms is answered as committed, and nobody is told to stop before", () => {
+  it("confirmed by a quorum are answered as committed and send no early stop", () => {
     const { cluster, jobId } = started();
     const scope = { kind: "jobs", prefix: "" } as const;
     const watch = cluster.watch(1, { scope, after: [], since: "now" });
     const done = cluster.ask(0, event(jobId, "x", cancel));
     expect(done).toMatchObject({ kind: "committed", outcome: "applied" });
     cluster.run(2 * PASS_ON_AFTER_MS);
-    const told = cluster.watched.get(watch)?.map(({ kind }) => kind) ?? [];
-    expect(told.at(-1)).toBe("event");
-    expect(told).not.toContain("stop");
+    const received = cluster.watched.get(watch)?.map(({ kind }) => kind) ?? [];
+    expect(received.at(-1)).toBe("event");
+    expect(received).not.toContain("stop");
   });
 
   it.each([

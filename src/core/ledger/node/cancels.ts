@@ -1,14 +1,14 @@
 /**
- * Cancels and aborts that clients of this node have asked for. One that is not committed soon is passed on:
- * whoever watches the job is told, here and at every node that can be reached, since stopping load is the
- * safe side; and whoever asked hears that it is passed on and not committed. This node proposes it again
- * until it is decided, over any number of primaries. (G-18, VSR-32)
+ * Cancels and aborts requested by clients of this node. One that does not commit soon is passed on: the job's watchers
+ * here and at every reachable node are notified, since stopping load is the safe side, and the client is informed that
+ * the cancel is passed on but not committed. This node proposes it again until it is decided, over any number of
+ * primaries. (G-18, VSR-32)
  *
- *     asked ──► proposed ──decided in time──► answered
- *                  ├──not yet──► watchers told, "passed on" ──► proposed again ──► decided
+ *     requested ──► proposed ──decided in time──► answered
+ *                      ├──not yet──► watchers notified, "passed on" ──► proposed again ──► decided
  *
- * It is kept in memory: a node that goes has forgotten it, and who asked may ask again with the same event.
- * A cancel with a condition may come to nothing, so it is never passed on.
+ * Cancels are kept in memory only: a restarted node has forgotten them, and the client may retry with the same event. A
+ * cancel with a condition may have no effect, so it is never passed on.
  */
 
 import { Deadlines } from "../../base/deadlines.ts";
@@ -37,7 +37,7 @@ interface Kept {
 
 interface Services {
   route(reply: Reply, request: PeerRequest): void;
-  /** Whoever watches the job here is told. */
+  /** Notifies the job's watchers at this node. */
   stop(event: JobEvent): void;
 }
 

@@ -1,4 +1,4 @@
-/** What the encodings of requests and answers share. Every reader is total: it fails the reader, never throws. */
+/** Shared parts of the request and answer encodings. Every reader is total: it fails the reader, never throws. */
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";

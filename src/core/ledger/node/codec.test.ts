@@ -42,7 +42,7 @@ const vsr: readonly VsrMessage[] = [
     ...{ kind: "logSuffix", epoch: 1, members, view: 5, lastNormalView: 5 },
     ...{ snapshot, entries, lastSeq: 9, commit: 6 },
   } as VsrMessage,
-  // How an older epoch ended, asked of and told by whoever knows.
+  // How an older epoch ended, as requested and answered by a node that knows.
   { kind: "fetchLog", epoch: 1, view: 0, from: 3 },
   {
     ...{ kind: "logSuffix", epoch: 2, members: [], view: 5, lastNormalView: 5 },

@@ -1,6 +1,6 @@
 /**
- * Who waits for which event. An answer names the level really reached: it comes when that is the one
- * asked for, when the group cannot reach it at all, or when time is over. (DUR-2, PIPE-2..5, PIPE-7)
+ * Waiters for the commit of events. An answer names the level really reached: it is sent when that is the requested
+ * level, when the group cannot reach that level at all, or when the deadline passes. (DUR-2, PIPE-2..5, PIPE-7)
  */
 
 import { Deadlines } from "../../base/deadlines.ts";
@@ -73,7 +73,7 @@ export class Commits {
     if (!this.#isSettled(waiter, app.outcomeOf(eventId))) this.#propose(waiter, () => data);
   }
 
-  /** It was folded in before: that is the answer. */
+  /** Answers at once if the event was folded in before. */
   #isSettled(waiter: CommitWaiter, known: Outcome | null): boolean {
     if (known === null || !waiter.group.replica.state.acting) return false;
     this.#settle(waiter, known);

@@ -134,7 +134,7 @@ export class Comparison {
     const known = this.#context.groups.get(group);
     if (this.#context.archived.has(group)) this.#groups.onEnded(peer, group);
     else if (known === undefined) this.#context.send(peer, { kind: "vsr", group, message });
-    // It fell asleep, or came back asleep, before it had heard of the rest.
+    // The group fell asleep, or restarted asleep, before it received the rest.
     else this.#groups.wake(known);
   }
 }

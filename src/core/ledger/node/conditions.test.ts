@@ -57,7 +57,7 @@ describe("an event with a condition", () => {
     expect(statusOf(cluster.ask(0, read(jobId)))).toBe("CANCELLING");
   });
 
-  it("lets one of two win that saw the same, whoever asks and in one turn", () => {
+  it("lets one of two conflicting events win, for any requestor and within one turn", () => {
     const { cluster, jobId } = started();
     const primary = primaryIndex(cluster, jobId);
     cluster.at(primary).slowDisk = true;
@@ -91,7 +91,7 @@ describe("an event with a condition", () => {
     expect(cluster.ask(owner, event(jobId, "x", accepted, fence)).kind).toBe("committed");
     cluster.at(owner).cut = true;
     cluster.run(13_000);
-    // It still believes to lead, and tells its events to itself.
+    // The isolated node still believes it leads and proposes its events locally.
     const token = cluster.request(owner, event(jobId, "c", completed, fence));
     cluster.at(owner).cut = false;
     cluster.run(13_000);

@@ -39,8 +39,8 @@ export const REQUESTS_MAX = 65_536;
 /** Operations that wait for room in one group's window. */
 export const GROUP_QUEUE_MAX = 8_192;
 /**
- * Of both, and of what the disk may be behind: only cancels and aborts may use the last part, so that load
- * can be stopped when all is full.
+ * Share of both queues and of the disk backlog reserved for cancels and aborts, so that load can be stopped when
+ * everything is full.
  */
 export const RESERVED_FOR_CANCELS = 0.1;
 /**
@@ -69,12 +69,12 @@ export function checkLedgerNodeConfig(config: LedgerNodeConfig): void {
   assert(config.retentionMs >= 0, "the retention is a time");
 }
 
-/** Of the shards here: whoever waits is answered when a request's time is over, not later. (IDEM-29) */
+/** Configuration of the shards here: waiters are answered by the request deadline at the latest. (IDEM-29) */
 export function shardConfig(config: LedgerNodeConfig): IdempotencyConfig {
   return answeredWithin(config.idempotency, config.requestTimeoutMs);
 }
 
-/** Of the cache of keys: the same. */
+/** Configuration of the key cache, with the same limit. */
 export function gateConfig(config: LedgerNodeConfig): IdempotencyConfig {
   return answeredWithin(config.gateCache, config.requestTimeoutMs);
 }

@@ -1,7 +1,7 @@
 /**
- * What the parts of a ledger node share: its name and clocks, the groups it replicates, the records
- * on their way to the log, and the effects of the turn in progress. Parts decide; the context keeps
- * and sends. It knows none of the parts.
+ * State shared by the parts of a ledger node: its name and clocks, the groups it replicates, the records on their way
+ * to the log, and the effects of the current turn. Parts decide; the context stores and sends. It knows none of the
+ * parts.
  */
 
 import { HybridClock } from "../../base/hlc.ts";

@@ -21,7 +21,7 @@ const THREE = ["use1", "euw1", "apse1"];
 const FOUR = [...THREE, "use1"];
 const KEYS = ["client:1:0123456789abcdef", "client:2:0123456789abcdef"] as IdempotencyKey[];
 const EXTREMES = [0, 1, 2 ** 31, 2 ** 32, 2 ** 40, 2 ** 48 - 1, 2 ** 48, 2 ** 53 - 41, 2 ** 53 - 1];
-/** Of each kind of message; more are like them. */
+/** Samples per kind of message; more would be alike. */
 const SAMPLES_PER_KIND = 2;
 
 interface Sample {
@@ -55,7 +55,7 @@ function kindOf(message: NodeMessage): string {
   return message.kind === "answer" ? `answer/${message.answer.kind}` : message.kind;
 }
 
-/** What nodes say to each other in a life with a lost primary, a replacement and compacted logs. */
+/** Records the messages of a run with a lost primary, a replacement and compacted logs. */
 function recordSamples(): Map<string, Sample[]> {
   const samples = new Map<string, Sample[]>();
   const cluster = newCluster(FOUR);

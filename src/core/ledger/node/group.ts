@@ -39,7 +39,7 @@ export interface PendingRead {
   readonly deadline: number;
 }
 
-/** What the entries of a group mean here: a job, a shard of keys, or what a registered kind says. */
+/** Application of a group: a job, a shard of keys, or a registered kind. */
 export type GroupApp = JobApp | ShardApp | RegisteredApp;
 
 export interface Group {
@@ -60,7 +60,7 @@ export interface Group {
    */
   freshAt: number;
   compactedSeq: number;
-  /** Of the entries that were committed since. */
+  /** Bytes of the entries committed since. */
   uncompactedBytes: number;
   /** When the timer of this group goes off, at the latest; it may be early. */
   armedAt: number;
@@ -88,7 +88,7 @@ export function newGroup(
   };
 }
 
-/** Who holds everything up to `seq` durably, as far as this primary knows. */
+/** Nodes that durably store everything up to `seq`, as far as this primary knows. */
 export function holders(group: Group, seq: number, self: NodeId): NodeId[] {
   const { state } = group.replica;
   const own = state.durableView === state.lastNormalView ? state.durableSeq : -1;
@@ -98,7 +98,7 @@ export function holders(group: Group, seq: number, self: NodeId): NodeId[] {
   });
 }
 
-/** What is told of an entry that is folded in. */
+/** The `applied` effect for an entry that was folded in. */
 export function appliedOf(
   { id: group, recoveredSeq }: Group,
   entry: LogEntry,

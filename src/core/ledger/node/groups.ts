@@ -26,7 +26,7 @@ import { RegisteredApp } from "./registered-app.ts";
 import { ShardApp } from "./shard-app.ts";
 import { shardIndex } from "./topology.ts";
 
-/** What a replica did, beside sending and persisting. */
+/** Effects of a replica other than sending and persisting. */
 export type GroupEffect = Exclude<VsrEffect, { kind: "send" | "persist" }>;
 
 interface GroupListener {
@@ -160,7 +160,7 @@ export class Groups {
 
   onDurable(count: number): void {
     for (const [group, records] of this.#context.takeDurable(count)) {
-      // It may have left memory while its last records were on their way to the disk.
+      // The group may have left memory while its last records were on their way to the disk.
       if (this.#context.groups.get(group.id) !== group) continue;
       const durable = group.replica.state.durable + records;
       this.step(group, { kind: "durable", count: durable });

@@ -17,8 +17,8 @@ const IDENTITY_CHARACTERS_MAX = 64;
 export const IDENTITY_BYTES_MAX = 4 * IDENTITY_CHARACTERS_MAX;
 /** Batches of one peer that wait until its identity is durable; more are as if lost. */
 const WAITING_BATCHES_MAX = 256;
-/** The same stranger is told again after this. */
-const TOLD_EVERY_MS = 30_000;
+/** Interval of repeated reports about the same unknown node. */
+const REPORT_EVERY_MS = 30_000;
 
 interface PeerIdentity {
   readonly peer: NodeId;
@@ -32,11 +32,11 @@ export class Identities {
   readonly #deliver: Deliver;
   /** Durable; our own name among them says how far we have joined. */
   readonly #known = new Map<NodeId, string>();
-  /** What a checkpoint stands for: durable, or handed to the log. */
+  /** Identities that a checkpoint covers: durable, or handed to the log. */
   readonly written = new Map<NodeId, string>();
   /** On its way to the disk, with what was said meanwhile. */
   readonly #waiting = new Map<NodeId, { readonly identity: string; batches: Deliverable[] }>();
-  readonly #toldAt = new Map<NodeId, number>();
+  readonly #reportedAt = new Map<NodeId, number>();
 
   constructor(context: LedgerContext, deliver: Deliver) {
     this.#context = context;
@@ -60,7 +60,7 @@ export class Identities {
       this.#deliver(from, messages);
       return;
     }
-    // What is written down must be readable again.
+    // The identity is stored, so it must fit the format.
     if (identity === "" || identity.length > IDENTITY_CHARACTERS_MAX) return;
     if (this.refuse(from, identity) !== null) return;
     const waiting = this.#waiting.get(from) ?? this.#write(from, identity);
@@ -110,8 +110,8 @@ export class Identities {
 
   #tell(from: NodeId, why: string): void {
     const { now } = this.#context;
-    if (now < (this.#toldAt.get(from) ?? Number.NEGATIVE_INFINITY) + TOLD_EVERY_MS) return;
-    this.#toldAt.set(from, now);
+    if (now < (this.#reportedAt.get(from) ?? Number.NEGATIVE_INFINITY) + REPORT_EVERY_MS) return;
+    this.#reportedAt.set(from, now);
     this.#context.emit({ kind: "alarm", group: `node/${from}` as GroupId, why });
   }
 }

@@ -47,7 +47,7 @@ export class JobApp {
     return failureForever(this.state.changedSeq, condition, view);
   }
 
-  /** What became of an event that is folded in already; null when it is not. */
+  /** Returns the outcome of an event that is already folded in, or null. */
   outcomeOf(eventId: string): Outcome | null {
     const { trail, appliedSeq: seq } = this.state;
     const entry = findInTrail(trail, eventId as EventId);

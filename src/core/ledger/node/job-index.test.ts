@@ -49,7 +49,7 @@ describe("the jobs of a node", () => {
     expect(ids(cluster, 0, { prefix: "none" })).toEqual([]);
   });
 
-  it("are passed by when they have ended, by whoever asks for those that are open", () => {
+  it("leaves finished jobs out of the open ones", () => {
     const { cluster, jobs } = three();
     const open = jobs.slice(0, 2).sort();
     for (const { node } of cluster.nodes)

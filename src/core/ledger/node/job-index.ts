@@ -27,7 +27,7 @@ export interface JobQuery {
 interface JobRow {
   readonly jobId: JobId;
   readonly status: JobStatus;
-  /** Who leads the job's group, as this node knows it; null: nobody. */
+  /** Leader of the job's group as known here; null if unknown. */
   readonly owner: NodeId | null;
   /** The owner's fence. */
   readonly view: number;
@@ -64,7 +64,7 @@ export class JobIndex {
     this.#statuses.delete(group);
   }
 
-  /** Those that have not ended. */
+  /** Iterates the jobs that have not finished. */
   *open(): Iterable<Group> {
     for (const [status, groups] of this.#byStatus) if (!isTerminal(status)) yield* groups;
   }

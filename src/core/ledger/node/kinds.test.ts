@@ -137,13 +137,13 @@ describe("a group that its owner forgets", () => {
 
   it("leaves memory, and the next checkpoint does not have it", () => {
     const { begun, cluster } = forgetful();
-    const told: boolean[] = [];
+    const reported: boolean[] = [];
     cluster.onSaid = (_, effect) => {
-      if (effect.kind === "leads" && effect.group === GROUP) told.push(effect.leads);
+      if (effect.kind === "leads" && effect.group === GROUP) reported.push(effect.leads);
     };
     begun.delete("one");
     for (const node of cluster.nodes) cluster.forget(node, [GROUP], WHY);
-    expect([holders(cluster), told]).toEqual([[false, false, false], [false]]);
+    expect([holders(cluster), reported]).toEqual([[false, false, false], [false]]);
     const ask = { ...add(1, "b"), members: [] } as LedgerRequest;
     expect(cluster.ask(1, ask)).toMatchObject({ kind: "notFound" });
     for (const node of cluster.nodes) {

@@ -1,6 +1,6 @@
 /**
- * What clients ask of the ledger, what it answers, and what its nodes say to each other. A request may
- * reach any node: the one that took it finds the group's primary and carries the answer back.
+ * Client requests to the ledger, its answers, and the messages between its nodes. A request may reach any node: that
+ * node finds the group's primary and relays the answer.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -53,8 +53,8 @@ export type LedgerRequest =
       readonly eventId: string;
       readonly data: Uint8Array;
       /**
-       * Who found the group if it is new; empty: it must stand. Whoever founds a name must always name
-       * the same replicas, from configuration or from what another group has committed. (VSR-26)
+       * Replicas that found the group if it is new; empty: it must exist. A founder must always name the same replicas,
+       * from configuration or from what another group has committed. (VSR-26)
        */
       readonly members: readonly NodeId[];
     }
@@ -69,7 +69,7 @@ export type LedgerRequest =
       readonly joining: NodeId;
     };
 
-/** What a node asks of another. */
+/** Requests from one node to another. */
 export type PeerRequest =
   | LedgerRequest
   /** Start the job's group with this event as entry 0, or confirm that it stands. (IDEM-22) */
@@ -86,7 +86,7 @@ export type LedgerAnswer =
       readonly jobId: string;
       readonly eventId: string;
       readonly seq: number;
-      /** What the event did: applied, noop, rejected with its reason, … */
+      /** Effect of the event: applied, noop, rejected with its reason, … */
       readonly outcome: string;
       readonly reason: string | null;
       /** The same event had been committed before. */
@@ -106,14 +106,16 @@ export type LedgerAnswer =
       readonly seq: number;
       readonly fence: number;
     }
-  /** It may or may not come about: ask again with the same event id. (VSR-11) */
+  /** The event may or may not commit: retry with the same event id. (VSR-11) */
   | {
       readonly kind: "unknown";
       readonly eventId: string;
       readonly level: Durability;
       readonly why: string;
     }
-  /** Of a cancel: whoever watches the job was told to stop, and this node proposes it until it commits. (G-18) */
+  /**
+   * For cancels: the job's watchers were notified to stop, and this node proposes the cancel until it commits. (G-18)
+   */
   | {
       readonly kind: "passedOn";
       readonly jobId: string;

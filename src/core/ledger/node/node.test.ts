@@ -46,7 +46,7 @@ describe("a ledger of three nodes in three regions", () => {
     }
   });
 
-  it("has jobs led by whoever is not passed over, and by one that is where all are (AD-19.26)", () => {
+  it("elects a job leader that is not passed over, unless all are (AD-19.26)", () => {
     const cluster = new TestCluster(THREE);
     const { id } = cluster.at(0);
     const leaders = (passedOver: readonly string[]) => {
@@ -83,7 +83,7 @@ describe("a ledger of three nodes in three regions", () => {
     expect(waiting).toBe(1);
   });
 
-  it("makes one job of one key, whoever asks and however often (IDEM-21)", () => {
+  it("makes one job of one key, from any client and any number of retries (IDEM-21)", () => {
     const cluster = new TestCluster(THREE);
     const tokens = Array.from({ length: 30 }, (_, i) => cluster.request(i % 3, submit(KEY)));
     cluster.run(2_000);
@@ -351,12 +351,12 @@ describe("what stands in the log of a job", () => {
     expect(cluster.answers.has(first)).toBe(false);
     for (const node of cluster.nodes) node.slowDisk = false;
     cluster.run(1_000);
-    const told = cluster.answers.get(first) as LedgerAnswer;
+    const answered = cluster.answers.get(first) as LedgerAnswer;
     const kept = records();
     expect(kept).toBeGreaterThan(before);
     // Known: nothing more is written for it.
     const again = cluster.request(0, submit(KEY));
-    expect(jobOf(cluster.answers.get(again) as LedgerAnswer)).toBe(jobOf(told));
+    expect(jobOf(cluster.answers.get(again) as LedgerAnswer)).toBe(jobOf(answered));
     expect(records()).toBe(kept);
     // Without a key every submission is one of its own.
     expect(jobOf(cluster.ask(0, submit("")))).not.toBe(jobOf(cluster.ask(0, submit(""))));
@@ -646,7 +646,7 @@ describe("a node that has lost its disk (VSR-30)", () => {
     expect(cluster.ask(2, submit())).toMatchObject({ kind: "retry" });
   });
 
-  it("is told from a new one, which takes part once its peers know it", () => {
+  it("is distinguished from a new node, which joins once its peers know it", () => {
     const cluster = new TestCluster([...THREE, "use1"], {}, null, 3);
     cluster.run(1_000);
     cluster.at(0).cut = true;
@@ -735,7 +735,7 @@ describe("finished jobs", () => {
   });
 
   it.each(["speaks", "is only compared with"])(
-    "are told to a replica that was away for longer than the retention and %s",
+    "are sent to a replica that was down for longer than the retention and %s",
     (way) => {
       const cluster = new TestCluster(THREE, { retentionMs: 30_000 });
       const jobId = jobOf(cluster.ask(0, submit()));

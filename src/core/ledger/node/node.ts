@@ -34,7 +34,7 @@ import { shardGroup } from "./topology.ts";
 import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./types.ts";
 import { Watches } from "./watches.ts";
 
-/** What a log and its checkpoint hold: see `LedgerRecovery`. */
+/** Content of a log and its checkpoint: see `LedgerRecovery`. */
 interface RecoveredLedger {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: Iterable<string>;
@@ -113,7 +113,7 @@ export class LedgerNode {
     for (const id of archived)
       if (context.kinds.of(id as GroupId) === null) context.archived.add(id);
     for (const [id, image] of images) {
-      // What it promised there would be forgotten.
+      // Skipping the group would forget what this node promised there.
       if (!context.kinds.knows(id))
         throw new Error(`${id} is a group of a kind this node does not know`);
       context.mint.observe(id);

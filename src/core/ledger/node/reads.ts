@@ -89,7 +89,10 @@ export class Reads {
     return null;
   }
 
-  /** What the authority knew when a request with this deadline was asked is folded in here. (SESS-3) */
+  /**
+   * Marks the group as up to date with everything the authority knew when a request with this deadline was made.
+   * (SESS-3)
+   */
   refresh(group: Group, deadline: number): void {
     const askedAt = deadline - this.#context.options.config.requestTimeoutMs;
     group.freshAt = Math.max(group.freshAt, askedAt);

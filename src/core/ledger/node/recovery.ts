@@ -1,14 +1,14 @@
 /**
- * A node's groups from its checkpoint and its log: the checkpoint's images first, then every record
- * after them, in order. (CKPT-6, CKPT-7)
+ * Restores a node's groups from its checkpoint and its log: first the checkpoint's images, then every later record, in
+ * order. (CKPT-6, CKPT-7)
  *
  *     slice 1        slice 2        slice 3        the rest of the log
  *     ──┼──────────────┼──────────────┼───────────────────────────►
- *       └ the log is read from here; a record of a group is left out when the group's slice has it
+ *       └ the log is read from here; a record is skipped if its group's slice already has it
  *
- * A checkpoint is taken in slices, so that no turn of the node is long: each holds some groups as they
- * were at one instant, which is the fold of all their records handed out before. Between slices the
- * node goes on. Whoever writes the slices down notes at which record each was taken. (CKPT-1)
+ * A checkpoint is taken in slices so that no turn of the node is long. Each slice has some groups as they were at one
+ * instant: the fold of all their records handed out before. Between slices the node keeps running. The writer of the
+ * slices notes the record at which each was taken. (CKPT-1)
  */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -124,7 +124,7 @@ class Section {
 
 interface RecoveredGroup {
   readonly fold: ImageFold;
-  /** Its image has all records up to here. */
+  /** The image includes all records up to this LSN. */
   readonly lsn: number;
 }
 
@@ -132,7 +132,7 @@ export class LedgerRecovery {
   readonly #groups = new Map<GroupId, RecoveredGroup>();
   readonly archived = new Set<string>();
   readonly identities = new Map<NodeId, string>();
-  /** What could not be read; recovery must not go on then. */
+  /** First unreadable item; recovery must not continue then. */
   problem: string | null = null;
   /** Records that no slice had. */
   applied = 0;

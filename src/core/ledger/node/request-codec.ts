@@ -1,4 +1,4 @@
-/** What nodes and clients ask, as bytes. */
+/** Binary encoding of requests from nodes and clients. */
 
 import { assertNever } from "../../base/assert.ts";
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";

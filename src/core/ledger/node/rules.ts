@@ -11,7 +11,7 @@ export interface NodeRules {
   readonly sessionsWait: boolean;
   /** A cancel that was passed on is proposed until it is decided. (G-18) */
   readonly cancelsKept: boolean;
-  /** A watcher that has no room is told later what it has not seen, beginning at its own place. */
+  /** A watcher without credit receives missed events later, starting at its own position. */
   readonly watchKeepsPlace: boolean;
   /** An event that comes again is known for a repetition, however long ago it came first. (EVT-2) */
   readonly oldEventsKnown: boolean;

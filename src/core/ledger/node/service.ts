@@ -34,10 +34,10 @@ type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: K
 const ANSWER_PAUSES = 10;
 /** After so many redirects in a row the nodes disagree: wait before asking again. */
 const REDIRECTS_MAX = 4;
-/** Impossible messages of one peer are told again after this. */
+/** Interval of repeated alarms about implausible messages from one peer. */
 const IMPLAUSIBLE_EVERY_MS = 10_000;
 
-/** Who follows what becomes of the jobs of this node. */
+/** Listener for changes of this node's jobs. */
 interface JobListener {
   /** A job has moved on. */
   onApplied(group: Group): void;
@@ -47,7 +47,7 @@ interface JobListener {
   onStop(event: JobEvent): void;
   /** Somebody reads a job that has left memory. */
   readArchived(jobId: string, reply: Reply): void;
-  /** A job has left the memory of whoever answered. */
+  /** A job has left the memory of the node that answered. */
   onArchived(state: JobState): void;
 }
 
@@ -61,7 +61,7 @@ export class Service {
   readonly #keyCache: KeyCache;
   readonly #cancels: Cancels;
   readonly #reads: Reads;
-  /** Peers whose impossible messages were told lately; as many as there are nodes. */
+  /** Peers with a recent alarm about implausible messages; at most one entry per node. */
   readonly #quietUntil = new Map<NodeId, number>();
 
   constructor(context: LedgerContext, groups: Groups, random: Random, listener: JobListener) {
@@ -268,7 +268,7 @@ export class Service {
       return;
     }
     const { epoch, members } = replica.state;
-    // Whoever founds it with other replicas would have made a second group of this name. (VSR-26)
+    // Founding it with other replicas would have made a second group of this name. (VSR-26)
     if (epoch === 1 && request.members.some((member) => !members.includes(member))) {
       this.answer(reply, refused("BAD_MEMBERS", `${group.id} stands at ${members.join(", ")}`));
       return;
@@ -392,7 +392,7 @@ export class Service {
     this.#router.wakeAt(routed, this.#context.now + this.#context.options.config.routeRetryMs);
   }
 
-  /** The group has left memory: whoever waits for it asks those who have it, or its archive. */
+  /** The group has left memory: waiters ask its replicas, or its archive. */
   onGone(group: Group): void {
     this.#sendOnAll(group, this.#commits.releaseAll(group));
     for (const { reply, request, deadline } of this.#reads.releaseAll(group)) {

@@ -20,7 +20,7 @@ export class ShardApp {
   readonly index: number;
   state: ShardState;
   waiters: ShardWaiters<Reply>;
-  /** What this node proposed and the group has neither taken nor refused, by event; at most a queue full. */
+  /** Proposals of this node that the group has neither accepted nor rejected, by event; at most one full queue. */
   readonly proposed = new Map<string, ShardEntry>();
   #appliedSeq = -1;
   #since: Moment = { now: 0, time: 0 };
@@ -56,7 +56,7 @@ export class ShardApp {
 
   restore(snapshot: GroupSnapshot): boolean {
     const state = decodeShardState(snapshot.bytes, this.#rules);
-    // What is no operation moves the log and not the shard.
+    // Entries without an operation advance the log but not the shard.
     if (state === null || state.appliedSeq > snapshot.seq) return false;
     this.state = state;
     this.waiters = new ShardWaiters(state, this.#config);

@@ -58,7 +58,7 @@ describe("a replica of a shard that was away for many large submissions", () => 
 });
 
 describe("more submissions in one turn than the window of a shard has bytes for", () => {
-  it("are told to retry, and their keys are free when they do (IDEM-21)", () => {
+  it("get a retry answer, and their keys are free when they retry (IDEM-21)", () => {
     const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, windowBytes: 2 * LARGE_BYTES };
     const cluster = new TestCluster(THREE, { vsr });
     cluster.run(2_000);
@@ -160,7 +160,7 @@ describe("a submission for a datacenter that the shard's primary does not know (
     expect(ask(0, "")).toMatchObject({ kind: "refused", code: "UNKNOWN_DC" });
     datacenters.push("dc9");
     expect(ask(1, key)).toEqual(rejected(true));
-    // Whoever leads after a restart has it from its log.
+    // Any primary after a restart has it from its log.
     for (const node of cluster.nodes) {
       cluster.kill(node);
       cluster.start(node);

@@ -30,7 +30,7 @@ type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
 
 assert(EVENT_BYTES_MAX <= CREATED_BYTES_MAX, "a shard's entry holds the creation of any job");
 
-/** What a shard remembers of why it has refused a key; all of them are part of its snapshot. */
+/** Length of the refusal reason that a shard stores; all of them are part of its snapshot. */
 const REFUSAL_CHARACTERS_MAX = 200;
 
 export function refused(code: string, message: string): Refused {
@@ -58,7 +58,7 @@ export function groupOf(request: PeerRequest): GroupId {
   }
 }
 
-/** Who found the group that a request names, should it be new; nobody when it must stand. */
+/** Founders of the group that a request names, if it is new; empty if the group must exist. */
 export function founders(request: PeerRequest): readonly NodeId[] {
   return request.kind === "found" || request.kind === "propose" ? request.members : [];
 }
@@ -95,7 +95,7 @@ export function prepare(request: LedgerRequest, context: LedgerContext): PeerReq
   }
 }
 
-/** What a peer would not decode, it must not be sent: it would end the link. */
+/** Rejects values that a peer would fail to decode, because that would close the link. */
 function rangeProblem({ minSeq, staleMs }: ReadRequest): string | null {
   if (!Number.isSafeInteger(minSeq) || minSeq < -1 || minSeq > SEQ_MAX) {
     return `minSeq: ${minSeq} is not a whole number from -1 to ${SEQ_MAX}`;
@@ -170,7 +170,7 @@ function jobCreated(request: SubmitRequest, jobId: JobId, context: LedgerContext
   return { kind: "JobCreated", jobId, eventId, fenceToken: 1, hlc, spec, assignedDcs };
 }
 
-/** What the shard's primary decides about. The job's id is made only if the key is new. */
+/** The submission that the shard's primary decides about. A job id is created only if the key is new. */
 export function keyed(request: SubmitRequest, context: LedgerContext): Submission | null {
   const parsed = parseKey(request.key);
   if (parsed.kind !== "key") return null;

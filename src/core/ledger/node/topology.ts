@@ -1,7 +1,7 @@
 /**
- * Who could hold what, from configuration alone: the same on every node, so that any of them finds a
- * job's group without asking. A group's replicas are fixed when it is founded; this is where they come
- * from and where to look for them first. (VSR-26, IDEM-20, LEDG-2)
+ * Placement of groups, from configuration alone: the same on every node, so that any node finds a job's group without
+ * asking. A group's replicas are fixed when it is founded; this module chooses them and tells where to search for them
+ * first. (VSR-26, IDEM-20, LEDG-2)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -67,7 +67,7 @@ export class Topology {
     return replicas;
   }
 
-  /** What it means that these of a group's replicas hold an entry. (VSR-29) */
+  /** Durability reached when these replicas of a group have stored an entry. (VSR-29) */
   level(holders: readonly NodeId[], groupSize: number): Durability {
     const sites = holders.map((node) => ({ node, region: this.region(node) }));
     return levelReached(sites, groupSize);

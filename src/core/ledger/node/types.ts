@@ -24,7 +24,7 @@ import type { WatchItem, WatchRequest } from "./watch.ts";
 
 /** All nodes of a ledger should have the same numbers, and must have the same `replicas` and `fewGates`. */
 export interface LedgerNodeConfig {
-  /** Of every group's replica. */
+  /** Settings of every group's replica. */
   readonly vsr: VsrConfig;
   /** How long the shards remember a key: longer than any client retries. */
   readonly idempotency: IdempotencyConfig;
@@ -68,12 +68,15 @@ export interface LedgerOptions {
   /** Every node of the ledger, this one included, as configured. */
   readonly sites: readonly Site[];
   readonly config: LedgerNodeConfig;
-  /** Of this process, to make event ids of its own; never the same twice. */
+  /** Unique id of this process, used to create event ids; never reused. */
   readonly boot: string;
   readonly rules: LedgerRules;
   /** Kinds of groups beside jobs and shards; the same on all nodes of a ledger. */
   readonly kinds?: readonly GroupKind[];
-  /** What of a job's description makes it the same job under one key; all of it unless said. The same on all nodes. */
+  /**
+   * Extracts the part of a job's description that makes it the same job under one key; default: all of it. The same on
+   * all nodes.
+   */
   readonly identityOf?: (spec: Uint8Array) => Uint8Array;
   /** The idempotency shards there are; all of them unless said. A simulation needs few. */
   readonly shards?: readonly number[];
@@ -91,21 +94,21 @@ export type LedgerInput =
   | {
       readonly kind: "messages";
       readonly from: NodeId;
-      /** Of the sender's data directory; told when its link was opened. */
+      /** Identity of the sender's data directory, announced when its link was opened. */
       readonly identity: string;
       readonly messages: readonly NodeMessage[];
     }
   | { readonly kind: "durable"; readonly count: number }
   | { readonly kind: "tick" }
-  /** What the archive has of this job; null: nothing. */
+  /** The archive's copy of this job; null if there is none. */
   | { readonly kind: "archivedState"; readonly jobId: string; readonly state: JobState | null }
   /** Let others lead all that this node leads, and comes to lead: it is about to go. */
   | { readonly kind: "giveUp" }
   /** Nothing is left to do in this group of a registered kind: it may sleep. */
   | { readonly kind: "mayRest"; readonly group: GroupId }
   /**
-   * Nobody needs these groups of registered kinds any more, here or anywhere: they leave memory, and the next
-   * checkpoint does not have them. `by`: the group whose committed state says so.
+   * Forgets groups of registered kinds that are needed nowhere any more: they leave memory, and the next checkpoint
+   * omits them. `by` names the group whose committed state says so.
    */
   | { readonly kind: "forget"; readonly groups: readonly GroupId[]; readonly by: GroupId }
   /** These shall lead nothing new where others can; replaces what was said before. */
@@ -131,7 +134,7 @@ export type LedgerEffect =
       readonly logical: number;
     }
   | { readonly kind: "answer"; readonly token: number; readonly answer: LedgerAnswer }
-  /** What a watcher is to see next, in order. */
+  /** Next items for a watcher, in order. */
   | { readonly kind: "watched"; readonly token: number; readonly items: readonly WatchItem[] }
   /** A group has committed an entry; for observers, archives and what acts on jobs. */
   | {
@@ -139,7 +142,7 @@ export type LedgerEffect =
       readonly group: GroupId;
       readonly entry: LogEntry;
       readonly outcome: string;
-      /** It was on our disk when this process began. */
+      /** Whether the entry was already on disk when this process started. */
       readonly isRecovered: boolean;
     }
   /** This node leads a group from now on, with this fence token, or does not any more. (VSR-32) */
@@ -160,7 +163,7 @@ export interface LedgerStatus {
   readonly region: string;
   readonly jobs: number;
   readonly shards: number;
-  /** Of registered kinds. */
+  /** Groups of registered kinds. */
   readonly others: number;
   readonly leading: number;
   readonly waiting: number;

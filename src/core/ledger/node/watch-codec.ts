@@ -1,4 +1,4 @@
-/** The bytes of watches: how a client asks for one, and what it is told. Total like all decoders. */
+/** Binary encoding of watches: the client's request and the items it receives. Total like all decoders. */
 
 import { assertNever } from "../../base/assert.ts";
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -10,7 +10,7 @@ import { readEvent } from "./request-codec.ts";
 import { WATCH_PLACES_MAX, type WatchItem, type WatchPlace, type WatchRequest } from "./watch.ts";
 
 const TEXT_BYTES_MAX = 1_024;
-/** Who may know a job: every node of the ledger. */
+/** Nodes that may know a job: every node of the ledger. */
 const NODES_MAX = 1_024;
 const ITEMS: readonly WatchItem["kind"][] = [
   "event",

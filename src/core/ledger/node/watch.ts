@@ -1,7 +1,7 @@
 /**
- * What is said between a watcher and the node it watches: from which places on, and what has been
- * committed since. A watcher that comes back, here or at another node, names
- * the last place it has seen of each job and goes on right after it.
+ * Messages between a watcher and the node it watches: the indexes to start from, and the events committed since. A
+ * watcher that reconnects, here or at another node, names the last index it has seen of each job and continues right
+ * after it.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -23,7 +23,7 @@ export interface WatchRequest {
   readonly scope: WatchScope;
   /** Where to go on; jobs that are not named begin as `since` says. */
   readonly after: readonly WatchPlace[];
-  /** Of jobs that are not named in `after`: all that the log still has, or only what comes from now on. */
+  /** For jobs not named in `after`: everything the log still has, or only new events. */
   readonly since: "start" | "now";
 }
 
@@ -32,7 +32,7 @@ export type WatchItem =
       readonly kind: "event";
       readonly jobId: JobId;
       readonly seq: number;
-      /** Of the primary that took it: the fence of what follows from it. (VSR-32) */
+      /** View of the primary that accepted it: the fence for everything that follows from it. (VSR-32) */
       readonly view: number;
       readonly event: JobEvent;
       readonly outcome: string;
@@ -43,11 +43,11 @@ export type WatchItem =
    * of the job with `minSeq` tells what they made of it; the watch goes on right after them.
    */
   | { readonly kind: "behind"; readonly jobId: JobId; readonly seq: number }
-  /** The job is told of from here on, as was asked; it counts as seen up to `seq`. */
+  /** Events of the job follow from here on, as requested; it counts as seen up to `seq`. */
   | { readonly kind: "from"; readonly jobId: JobId; readonly seq: number }
   /**
-   * Somebody wants the job to stop, and no quorum has confirmed it yet: whoever makes load for it stops now.
-   * The event follows when it is committed. Told at most once by each node, and not to who has no room.
+   * A stop of the job was requested, and no quorum has confirmed it yet: load generators for it stop now. The event
+   * follows when it is committed. Sent at most once by each node, and only to watchers with credit.
    */
   | { readonly kind: "stop"; readonly jobId: JobId; readonly event: JobEvent }
   /** The job has left memory for the archive: nothing follows. */

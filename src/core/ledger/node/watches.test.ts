@@ -23,7 +23,7 @@ function one(jobId: string, seq = -1): WatchRequest {
   return { scope: { kind: "job", jobId: id }, after: [{ jobId: id, seq }], since: "start" };
 }
 
-function told(items: readonly WatchItem[] | undefined): string[] {
+function received(items: readonly WatchItem[] | undefined): string[] {
   return (items ?? []).map((item) => {
     if (item.kind === "event") return `${item.seq} ${item.event.eventId} ${item.outcome}`;
     return "seq" in item ? `${item.kind} ${item.seq}` : item.kind;
@@ -46,7 +46,7 @@ describe("a watch of one job", () => {
     cluster.run(500);
     for (const token of tokens) {
       const items = cluster.watched.get(token);
-      expect(told(items)).toEqual([`0 create/${jobId} applied`, "1 a applied", "2 c applied"]);
+      expect(received(items)).toEqual([`0 create/${jobId} applied`, "1 a applied", "2 c applied"]);
       expect(items?.map((item) => item.kind === "event" && item.view)).toEqual([1, 1, 1]);
     }
   });
@@ -58,10 +58,10 @@ describe("a watch of one job", () => {
     cluster.ask((late + 1) % 3, event(jobId, "b", accepted));
     cluster.ask((late + 1) % 3, event(jobId, "c", cancel));
     const token = cluster.watch(late, one(jobId, 2));
-    expect(told(cluster.watched.get(token))).toEqual([]);
+    expect(received(cluster.watched.get(token))).toEqual([]);
     cluster.at(late).cut = false;
     cluster.run(2_000);
-    expect(told(cluster.watched.get(token))).toEqual(["3 c applied"]);
+    expect(received(cluster.watched.get(token))).toEqual(["3 c applied"]);
   });
 
   it("tells an event once, however often it was committed", () => {
@@ -75,7 +75,7 @@ describe("a watch of one job", () => {
     cluster.ask((lost + 1) % 3, event(jobId, "c", completed));
     const other = cluster.watch((lost + 1) % 3, one(jobId, 1));
     cluster.run(500);
-    const whole = told(cluster.watched.get(lost === 0 ? other : token));
+    const whole = received(cluster.watched.get(lost === 0 ? other : token));
     expect(whole.filter((text) => text.includes(" b "))).toHaveLength(1);
     expect(whole.at(-1)).toMatch(/ c applied$/);
   });
@@ -86,9 +86,9 @@ describe("a watch of one job", () => {
     const jobId = jobOf(cluster.ask(0, submit()));
     const slow = cluster.watch(0, one(jobId), 1);
     for (let i = 0; i < 30; i++) cluster.ask(0, event(jobId, `a${i}`, accepted));
-    expect(told(cluster.watched.get(slow))).toEqual([`0 create/${jobId} applied`]);
+    expect(received(cluster.watched.get(slow))).toEqual([`0 create/${jobId} applied`]);
     cluster.makeRoom(0, slow, 100);
-    const [, behind, ...rest] = told(cluster.watched.get(slow));
+    const [, behind, ...rest] = received(cluster.watched.get(slow));
     const place = Number(behind?.slice("behind ".length));
     expect(place).toBeGreaterThan(8);
     expect(rest).toEqual(
@@ -104,7 +104,7 @@ describe("a watch of one job", () => {
       cluster.at(index).node?.groups.has(jobId as GroupId) === true;
     const outside = [0, 1, 2, 3].findIndex((index) => !holds(index));
     const wrong = cluster.watch(outside, one(jobId));
-    expect(told(cluster.watched.get(wrong))).toEqual(["elsewhere"]);
+    expect(received(cluster.watched.get(wrong))).toEqual(["elsewhere"]);
     const primary = primaryIndex(cluster, jobId);
     const leaving = [0, 1, 2, 3].find((index) => holds(index) && index !== primary) ?? 0;
     const token = cluster.watch(leaving, one(jobId));
@@ -113,7 +113,7 @@ describe("a watch of one job", () => {
       ...{ leaving: cluster.at(leaving).id, joining: nodeId(`n${outside}`) },
     });
     cluster.run(5_000);
-    expect(told(cluster.watched.get(token)).at(-1)).toBe("elsewhere");
+    expect(received(cluster.watched.get(token)).at(-1)).toBe("elsewhere");
   });
 
   it("ends when the job goes to the archive", () => {
@@ -124,9 +124,9 @@ describe("a watch of one job", () => {
     const token = cluster.watch(0, one(jobId, 1));
     const stuck = cluster.watch(0, one(jobId), 0);
     cluster.run(200_000);
-    expect(told(cluster.watched.get(token))).toEqual(["2 c applied", "archived"]);
-    expect(told(cluster.watched.get(stuck))).toEqual(["behind 2", "archived"]);
-    expect(told(cluster.watched.get(cluster.watch(0, one(jobId))))).toEqual(["archived"]);
+    expect(received(cluster.watched.get(token))).toEqual(["2 c applied", "archived"]);
+    expect(received(cluster.watched.get(stuck))).toEqual(["behind 2", "archived"]);
+    expect(received(cluster.watched.get(cluster.watch(0, one(jobId))))).toEqual(["archived"]);
     expect(cluster.at(0).node?.status().watchers).toBe(0);
   });
 });
@@ -141,7 +141,7 @@ describe("a watch of many jobs", () => {
     cluster.run(500);
     const items = cluster.watched.get(token) ?? [];
     const of = (id: string): string[] =>
-      told(items.filter((item) => item.kind === "event" && item.jobId === id));
+      received(items.filter((item) => item.kind === "event" && item.jobId === id));
     expect(of(jobId)).toEqual([`0 create/${jobId} applied`, "1 a applied", "2 y applied"]);
     expect(of(second)).toEqual([`0 create/${second} applied`, "1 x applied"]);
   });
@@ -152,7 +152,7 @@ describe("a watch of many jobs", () => {
     cluster.ask(0, event(jobId, "y", cancel));
     const second = jobOf(cluster.ask(0, submit()));
     cluster.run(500);
-    const items = told(cluster.watched.get(token));
+    const items = received(cluster.watched.get(token));
     expect(items).toEqual(["from 1", "2 y applied", `0 create/${second} applied`]);
   });
 
@@ -160,6 +160,6 @@ describe("a watch of many jobs", () => {
     const { cluster } = started();
     for (let i = 0; i < WATCHERS_MAX; i++) cluster.watch(0, { ...ALL, since: "now" });
     const token = cluster.watch(0, ALL);
-    expect(told(cluster.watched.get(token))).toEqual(["refused"]);
+    expect(received(cluster.watched.get(token))).toEqual(["refused"]);
   });
 });

@@ -1,10 +1,10 @@
 /**
- * Who watches which jobs, and how far each has come. Nothing is queued for anybody: the log of a job is
- * the queue, and a watcher is a place in it. One that is slow falls behind in the log, and when the log
- * has been folded away beneath it, it is told so.
+ * Watchers of jobs, and how far each has come. Nothing is queued per watcher: the log of a job is the queue, and a
+ * watcher is an index in it. A slow watcher falls behind in the log; when the log has been compacted past it, it
+ * receives a notice.
  *
- *     committed ──► the watchers of the job have something to see ──► at the end of the turn, as far as
- *                   there is room for it, in order, each event once
+ *     committed ──► the job's watchers have something to see ──► sent at the end of the turn, as far as
+ *                   their credit allows, in order, each event once
  */
 
 import type { GroupId, LogEntry } from "../group/messages.ts";
@@ -27,11 +27,11 @@ import {
 interface Watcher {
   readonly token: number;
   readonly scope: WatchScope;
-  /** Of each job: the last place it has seen, or passed because there was nothing to see. */
+  /** Last index seen per job, or skipped because there was nothing to see. */
   readonly places: Map<string, number>;
   /** Jobs that may have more for it. */
   readonly open: Set<Group>;
-  /** Jobs that it wants to be told of from now on, and was not told yet from where. */
+  /** Jobs it watches from now on whose starting index was not sent yet. */
   readonly fromNow: Set<Group>;
   room: number;
 }
@@ -41,7 +41,7 @@ export class Watches {
   readonly #watchers = new Map<number, Watcher>();
   readonly #byJob = new Map<string, Set<Watcher>>();
   readonly #ofMany = new Set<Watcher>();
-  /** Those who have something open and room for it. */
+  /** Watchers with open jobs and remaining credit. */
   readonly #ready = new Set<Watcher>();
 
   constructor(context: LedgerContext) {
@@ -142,7 +142,8 @@ export class Watches {
       const items = [...missed(watcher, group)];
       watcher.open.delete(group);
       watcher.fromNow.delete(group);
-      // Who has seen the end of a job needs no word of its archive. A group that moved away may come back.
+      // A watcher that has seen the end of a job needs no notice of its archiving. A group that moved elsewhere may
+      // come back.
       if (this.#context.archived.has(jobId)) watcher.places.delete(jobId);
       else {
         watcher.places.set(jobId, Math.max(watcher.places.get(jobId) ?? -1, group.app.appliedSeq));
@@ -198,7 +199,7 @@ export class Watches {
       seen = entry.seq;
       const item = entry.kind === "op" ? itemOf(jobId, app, entry) : null;
       if (item === null) continue;
-      // A run of events that the job's trail has forgotten is told as one.
+      // A run of events that the job's trail has forgotten is sent as one item.
       if (item.kind === "behind" && items.at(-1)?.kind === "behind") items.pop();
       items.push(item);
     }
@@ -220,7 +221,7 @@ export class Watches {
   }
 }
 
-/** What a watcher has not seen of a job that goes. */
+/** Items a watcher has missed of a job that leaves memory. */
 function missed({ places, open }: Watcher, group: Group): WatchItem[] {
   const { appliedSeq } = group.app;
   if (!open.has(group) || (places.get(group.id) ?? -1) >= appliedSeq) return [];

@@ -21,7 +21,7 @@ const NAME = /^archive_(\d{8})(?:_\d{1,6})?\.log$/;
 interface ArchivedJob {
   readonly jobId: string;
   readonly state: JobState;
-  /** Of the record. */
+  /** Size of the record. */
   readonly bytes: number;
 }
 

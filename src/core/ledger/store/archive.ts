@@ -256,7 +256,7 @@ export class Archive {
       this.#options.onProblem(name, `${bytes - end} bytes at ${end} are no whole record`);
       cut.push({ kind: "resize", path, bytes: end });
     }
-    // What was found may be in the page cache only of a process that was killed, and is relied on now.
+    // Recovered bytes may be only in the page cache of a killed process; sync before relying on them.
     if (end > 0) cut.push({ kind: "sync", path });
     return yield* inOrder([...cut, release]);
   }

@@ -28,7 +28,7 @@ class Bench {
   readonly opened: Extract<StoreEvent, { kind: "opened" }> | null;
   readonly events: StoreEvent[] = [];
   now = 0;
-  /** What the node does before each slice of a checkpoint. */
+  /** Called before each slice of a checkpoint. */
   between: () => void = () => {};
 
   constructor(files = new MemoryFiles()) {
@@ -87,7 +87,7 @@ class Bench {
     });
   }
 
-  /** What the node has emitted goes to the log. */
+  /** Appends everything the node has emitted to the log. */
   turn(): void {
     let appended = false;
     for (const effect of this.node.flush()) {

@@ -1,18 +1,18 @@
 /**
- * What a ledger node keeps on disk, and how it comes back from it, as one machine over file operations:
+ * Durable store of a ledger node and its recovery, as one state machine over file operations:
  *
- *     wal/       segments and checkpoints          archive/    finished jobs
+ *      wal/       segments and checkpoints          archive/    finished jobs
  *
- *     open ──► newest intact checkpoint ──► every record after it ──► opened
- *     append ──► log ──► durable(count)
- *     due ──► slice, mark, slice, mark … ──► archive synced ──► checkpoint in place ──► log compacted
+ *      open ──► newest intact checkpoint ──► every record after it ──► opened
+ *      append ──► log ──► durable(count)
+ *      due ──► slice, mark, slice, mark … ──► archive synced ──► checkpoint in place ──► log compacted
  *
- * A slice of a checkpoint is taken when the log has every record of the node, and a mark is appended
- * behind them in the same step: the mark's LSN is where the slice stands. (CKPT-1) The slice is written
- * once its mark is durable; meanwhile the node goes on.
+ * A slice of a checkpoint is taken when the log has every record of the node, and a mark is appended behind them in the
+ * same step: the mark's LSN is the slice's position. (CKPT-1) The slice is written once its mark is durable; meanwhile
+ * the node keeps running.
  *
- * A disk that is full only makes a checkpoint fail: the log grows, and the next one is tried when it is
- * due. Any other error of a file ends the store: nobody knows what the disk has. (WAL-14)
+ * A full disk only makes a checkpoint fail: the log grows, and the next checkpoint is tried when it is due. Any other
+ * file error stops the store, because the content of the disk is unknown then. (WAL-14)
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -378,7 +378,7 @@ export class LedgerStore {
     return mark.lsn;
   }
 
-  /** What the checkpoints in place stand for: the log below them, and jobs past their time. */
+  /** Removes what the current checkpoints make obsolete: the log below them, and expired jobs. */
   *#giveUpOld(): FileWork<FileProblem | null> {
     const { kept, safeLsn: oldest } = this.#checkpoints;
     const safeLsn = this.#rules.logKeptForOldest ? oldest : (kept[0]?.throughLsn ?? 0);

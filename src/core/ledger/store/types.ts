@@ -1,4 +1,4 @@
-/** What goes into a node's store and what comes out. */
+/** Inputs and outputs of a node's store. */
 
 import type { Crc32 } from "../../base/crc32.ts";
 import type { NodeId } from "../../base/ids.ts";
@@ -14,7 +14,7 @@ import type { WalRules } from "../log/rules.ts";
 import type { StoreRules } from "./rules.ts";
 
 export interface StoreOptions {
-  /** Of `identityOf(cluster, node)`; a log of another node is refused. */
+  /** Result of `identityOf(cluster, node)`; a log of another node is rejected. */
   readonly identity: string;
   /** A full disk makes records wait: a gap in their sequence would be worse than a pause. */
   readonly log: WalConfig & { readonly fullDisk: "wait" };
@@ -35,7 +35,7 @@ export interface StoreOptions {
   readonly onEntry?: RecoveryOptions["onEntry"];
 }
 
-/** Whose state is kept. */
+/** The node whose state is stored. */
 export interface StoreSource {
   /** Records handed out so far; while the store has fewer, its state is ahead of the log. */
   readonly appends: number;
@@ -104,7 +104,7 @@ export type StoreEvent =
   | { readonly kind: "checkpointFailed"; readonly problem: FileProblem }
   | { readonly kind: "checkpointEnded"; readonly id: number }
   | { readonly kind: "compacted"; readonly segments: number; readonly safeLsn: number }
-  /** What the archive has of a job; null: nothing, or nothing that can be read. */
+  /** The archive's copy of a job; null if there is none, or none that can be read. */
   | { readonly kind: "archivedState"; readonly jobId: string; readonly state: JobState | null }
   /** The archive has expired these jobs. */
   | { readonly kind: "forgotten"; readonly jobIds: readonly string[] }

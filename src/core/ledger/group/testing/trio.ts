@@ -38,12 +38,12 @@ export class Trio {
   /** Messages that never arrive. */
   lost: (sent: Sent) => boolean = () => false;
   readonly held = new Set<string>();
-  /** Those that all of them would have lead last. */
+  /** Replicas that every node prefers last as primary. */
   readonly passedOver = new Set<string>();
   readonly #nodes = new Map<string, Node>();
   readonly #effects = new Map<string, VsrEffect[]>();
   readonly #config: VsrConfig;
-  /** None of them sleeps before it is told that it may. */
+  /** Nodes stay awake until sleeping is explicitly allowed. */
   readonly #staysAwake: boolean;
 
   constructor(
@@ -114,7 +114,7 @@ export class Trio {
     }
   }
 
-  /** A node that never heard of the group. */
+  /** Delivers a message to a node that does not know the group yet. */
   #meet(name: string, from: NodeId, message: VsrMessage): void {
     if (message.kind === "found") {
       const { epoch, members } = message;
@@ -143,7 +143,7 @@ export class Trio {
     node.records.length = node.durable;
   }
 
-  /** Its disk is gone, and with it its name. */
+  /** Removes a node whose disk, and with it its name, is lost. */
   forget(name: string): void {
     this.#nodes.delete(name);
     this.lost = both(this.lost, ({ to, from }) => to === name || from === name);

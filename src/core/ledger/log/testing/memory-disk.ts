@@ -8,9 +8,9 @@ import { assert } from "../../../base/assert.ts";
 import type { Random } from "../../../base/random.ts";
 
 interface MemoryFile {
-  /** What a read sees. */
+  /** Content seen by reads. */
   cached: Uint8Array;
-  /** What the medium holds. */
+  /** Content on the medium. */
   durable: Uint8Array;
   /** Pages that differ, and may reach the medium at any time. */
   readonly dirty: Set<number>;

@@ -43,9 +43,9 @@ interface TestNode {
   checkpoint: readonly { readonly lsn: number; readonly slice: Uint8Array }[];
   boots: number;
   readonly archive: Map<string, Uint8Array>;
-  /** Of its disk. */
+  /** Identity of the node's disk. */
   identity: string;
-  /** What its first start on this disk is. */
+  /** Mode of the node's first start on this disk. */
   first: "found" | "join" | null;
   /** Messages from and to it are lost. */
   cut: boolean;
@@ -66,7 +66,7 @@ export class TestCluster {
   readonly answers = new Map<number, LedgerAnswer>();
   readonly alarms: string[] = [];
   readonly archived: string[] = [];
-  /** What each watch was told, by its token. */
+  /** Items received by each watch, by token. */
   readonly watched = new Map<number, WatchItem[]>();
   /** Sees every batch on its way. */
   onSend: (from: NodeId, to: NodeId, messages: readonly NodeMessage[]) => void = () => undefined;
@@ -80,7 +80,7 @@ export class TestCluster {
   readonly #shards: readonly number[] | null;
   readonly #identityOf: Pick<LedgerOptions, "identityOf">;
   #configured: number;
-  /** Of nodes that start from now on. */
+  /** Kinds registered at nodes that start from now on. */
   kinds: readonly GroupKind[];
   #net: Flight[] = [];
   #tokens = 0;
@@ -200,7 +200,7 @@ export class TestCluster {
     this.settle();
   }
 
-  /** What was not durable is lost. */
+  /** Kills a node; everything not durable is lost. */
   kill(test: TestNode): void {
     test.node = null;
     test.pending = [];
@@ -222,7 +222,7 @@ export class TestCluster {
     return token;
   }
 
-  /** What it is told is in `watched`. */
+  /** Starts a watch; its items are in `watched`. */
   watch(index: number, request: WatchRequest, room = WATCH_ROOM_MAX): number {
     const token = ++this.#tokens;
     this.watched.set(token, []);

@@ -1,4 +1,4 @@
-/** A small kind of group, for tests and the simulator: it adds up what it is told. */
+/** A small kind of group for tests and the simulator: it sums the numbers it receives. */
 
 import { ByteReader, ByteWriter } from "../../../base/bytes.ts";
 import type { Application, GroupKind, Operation } from "../application.ts";
