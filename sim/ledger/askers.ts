@@ -1,4 +1,4 @@
-/** Whoever waits for a simulated process: for an answer, or for the next items of a watch. */
+/** Callers waiting for a simulated process: for an answer, or for the next items of a watch. */
 
 import type { LedgerAnswer } from "../../src/core/ledger/node/messages.ts";
 import type { WatchItem } from "../../src/core/ledger/node/watch.ts";

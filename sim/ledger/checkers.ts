@@ -1,15 +1,15 @@
 /**
- * What must hold of all nodes together, looked at by someone who sees everything:
+ * Invariants over all nodes together, checked by an omniscient observer:
  *
- *   I1  one value per (group, place), ever            I4  applied sequences are prefixes of one
- *   I2  a later primary has all that was committed    I5  a process's commit number never falls
- *   I3  one primary per (group, epoch, view)          V3  what is committed is durable at a quorum
+ *   I1  one value per (group, index), ever            I4  applied sequences are prefixes of one
+ *   I2  a later primary has all committed entries     I5  a process's commit number never falls
+ *   I3  one primary per (group, epoch, view)          V3  committed entries are durable at a quorum
  *   I7  fence tokens along a log never fall           X1  each event changes its job once
- *   C1  an event with a condition changes its job only if the condition held at its place
+ *   C1  an event with a condition changes its job only if the condition is true at its index
  *   E1  nothing follows a reconfiguration in its epoch
- *   R1  what is archived is the end of a job, as its log gives it
+ *   R1  an archived state is the end of a job, as its log yields it
  *
- * The truth about a job is folded here, from the first commit of each place, with the production fold.
+ * The reference state of a job is folded here, from the first commit of each index, with the production fold.
  */
 
 import { assert } from "../../src/core/base/assert.ts";
@@ -41,7 +41,7 @@ interface GroupTruth {
   readonly commitViews: number[];
   /** After each place; for jobs. */
   readonly states: JobState[];
-  /** What became of each event when it came first. */
+  /** Outcome of each event when it was first applied. */
   readonly outcomes: Map<string, { readonly seq: number; readonly outcome: string }>;
   readonly members: Map<number, readonly NodeId[]>;
   readonly primaries: Map<string, string>;

@@ -39,11 +39,11 @@ interface KnownKey {
 interface Session {
   readonly random: Random;
   readonly index: number;
-  /** What this client carries from node to node. */
+  /** Token that this client carries from node to node. */
   readonly token: SessionToken;
-  /** What it was told of each job, kept beside the token to judge it by. */
-  readonly told: Map<string, number>;
-  /** The newest fence it was told of each job. */
+  /** Highest index the client has seen per job, kept beside the token to verify it. */
+  readonly seen: Map<string, number>;
+  /** Newest fence the client has seen per job. */
   readonly fences: Map<string, number>;
   operations: number;
 }
@@ -81,7 +81,7 @@ export class LedgerClients {
       random: random.fork(`client/${index}`),
       index,
       token: new SessionToken(),
-      told: new Map(),
+      seen: new Map(),
       fences: new Map(),
       operations: 0,
     }));
@@ -201,12 +201,12 @@ export class LedgerClients {
     const condition = this.#condition(session, jobId);
     const event = { ...drawEvent(random, jobId, eventId), ...condition };
     const durability = random.pick<Durability>(["LOCAL", "REGIONAL", "GLOBAL"]);
-    // Who reads what it has just written, through another node, comes before most replicas know of it.
+    // Reading its own write through another node arrives before most replicas have the write.
     const then = random.chance(0.4) ? () => this.#readBack(session, jobId, done) : done;
     this.#carry(session, { kind: "append", event, durability }, then);
   }
 
-  /** Nobody confirms anything any more: the load is to stop, says the client to the node it has. */
+  /** Requests confirm nothing any more: the client asks its node to stop the load. */
   #stop({ index, operations }: Session, jobId: JobId, process: LedgerProcess): void {
     const eventId = `stop${index}/${operations}` as EventId;
     const head = { jobId, eventId, fenceToken: 0, hlc: NO_HLC };
@@ -246,7 +246,7 @@ export class LedgerClients {
       return;
     }
     const eventId = `r${session.index}/${session.operations}`;
-    // Who joins has no vote until it has the log, so while a disk is damaged nobody else may leave.
+    // A joining replica has no vote until it has the log, so no other may leave while a disk is damaged.
     const broken = members.find((id) => damaged.some((one) => one.id === id));
     const leaving = broken ?? random.pick(members);
     this.replacedAt = this.#around.world.now;
@@ -301,7 +301,7 @@ export class LedgerClients {
         this.#carry(session, this.#renewed(session, request), done, attempts - 1),
       );
     };
-    const told = request.kind === "read" ? (session.told.get(request.jobId) ?? -1) : -1;
+    const seen = request.kind === "read" ? (session.seen.get(request.jobId) ?? -1) : -1;
     const onAnswer = (answer: LedgerAnswer | null): void => {
       if (answer?.kind === "unknown" && request.kind === "append" && random.chance(0.5)) {
         this.#stop(session, request.event.jobId, process);
@@ -309,27 +309,27 @@ export class LedgerClients {
       if (this.#judge(session, answer) === "done") done();
       else again();
     };
-    this.attempt(request, process, onAnswer, told);
+    this.attempt(request, process, onAnswer, seen);
   }
 
-  /** A session's read names what the client has been told by now, of its other requests too. */
+  /** A session's read names everything the client has seen by now, through its other requests too. */
   #renewed({ token }: Session, request: LedgerRequest): LedgerRequest {
     if (request.kind !== "read" || request.level !== "SESSION") return request;
     return { ...request, ...token.need(request.jobId) };
   }
 
   /**
-   * One request to one node, by a client that was `told` a place; null when nothing was heard of it in time.
-   * Late answers count as well.
+   * One request to one node by a client that has seen an index; null if no answer arrives in time. Late answers count
+   * as well.
    */
   attempt(
     request: LedgerRequest,
     process: LedgerProcess,
     done: (answer: LedgerAnswer | null) => void,
-    told = -1,
+    seen = -1,
   ): void {
     const { world, history, tallies } = this.#around;
-    const floor = request.kind === "read" ? history.floor(request, told) : null;
+    const floor = request.kind === "read" ? history.floor(request, seen) : null;
     const tallied = tallies.floor(request);
     let open = true;
     const finish = (answer: LedgerAnswer | null): void => {
@@ -376,7 +376,7 @@ export class LedgerClients {
         history.onJob(request, floor, answer);
         if (answer.archived) this.#around.checkers.marks.add("ledger.archiveRead");
         else if (request.level === "BOUNDED_STALENESS") {
-          // The bound is counted by the clock of whoever answers.
+          // Staleness is measured by the clock of the node that answers.
           const slackMs = 2 * request.staleMs * this.#around.plan.clockDrift + 5;
           history.onBounded(request, floor, answer.state, slackMs);
         }
@@ -385,7 +385,7 @@ export class LedgerClients {
     world.note(`${process.id} answers ${describe(request)}: ${textOf(answer)}`);
   }
 
-  /** While the key is remembered: whoever decides by then may know more datacenters. */
+  /** Retries while the key is remembered: a later decision may know more datacenters. */
   #askAgain(request: SubmitRequest): void {
     const { world, processes } = this.#around;
     const { random, index } = this.#sessions[0] ?? {};
@@ -406,10 +406,10 @@ export class LedgerClients {
   #judge(session: Session, answer: LedgerAnswer | null): Verdict {
     if (answer === null || answer.kind === "unknown" || answer.kind === "retry") return "again";
     if (answer.kind === "submitted") return answer.answer.kind === "retry" ? "again" : "done";
-    const { token, told, fences } = session;
+    const { token, seen, fences } = session;
     const saw = (jobId: string, seq: number, fence: number): void => {
       token.saw(jobId, seq);
-      told.set(jobId, Math.max(seq, told.get(jobId) ?? -1));
+      seen.set(jobId, Math.max(seq, seen.get(jobId) ?? -1));
       fences.set(jobId, Math.max(fence, fences.get(jobId) ?? 0));
     };
     if (answer.kind === "committed") saw(answer.jobId, answer.seq, answer.view);

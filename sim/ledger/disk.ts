@@ -28,7 +28,7 @@ export interface LedgerDiskFaults {
 export type DiskSpace = "free" | "growthFull" | "allFull";
 
 interface SimFile {
-  /** What a reader sees, and what the medium has; they may differ in length. */
+  /** Content seen by readers, and content on the medium; they may differ in length. */
   cached: Uint8Array;
   durable: Uint8Array;
   readonly dirty: Set<number>;
@@ -83,7 +83,7 @@ export class LedgerDisk {
     return this.#file(name).cached;
   }
 
-  /** Of zeros; on the medium it is empty until it is synced. */
+  /** Creates a file of zeros; on the medium it is empty until it is synced. */
   create(name: string, bytes: number): void {
     const [cached, durable] = [new Uint8Array(bytes), new Uint8Array(0)];
     const file: SimFile = { cached, durable, dirty: new Set(), syncing: null };

@@ -174,7 +174,7 @@ export class Cells {
     return this.#run({ ...cell, disk: fold.image, unsynced: [] }, [{ kind: "durable", count }]);
   }
 
-  /** Patience is over, and whoever is asked would agree. */
+  /** An election timeout in which every asked replica would agree. */
   #elect(cell: Cell, before: ReplicaState): Outcome | null {
     const { members, viewsMax } = this.#options;
     if (before.acting || before.takeOverAt > 0) return null;
@@ -337,7 +337,7 @@ function normalise(state: ReplicaState): void {
     candidacy.resendAt = NEVER;
   }
   if (transfer !== null) transfer.retryAt = NEVER;
-  // What nobody asks any more once a view is led.
+  // Fields that are no longer used once a view is led.
   if (state.acting) state.grantedTo = null;
   state.seenView = Math.max(state.knownView, state.seenView);
 }

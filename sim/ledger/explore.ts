@@ -25,7 +25,7 @@ import { HashSet } from "./hash-set.ts";
 export interface Scope {
   readonly members: number;
   readonly values: number;
-  /** Nobody stands for a view beyond this. */
+  /** No replica runs for a view beyond this. */
   readonly views: number;
   readonly crashes: number;
   /** In rounds, with this many late messages; without it messages are free. */
@@ -57,7 +57,7 @@ const CONFIG: VsrConfig = {
   renewMs: 1,
 };
 
-/** What was committed: event and view of each place, with the view that committed it first. */
+/** Committed entries: event and view of each index, with the view that committed it first. */
 interface Ghost {
   readonly key: string;
   readonly committed: readonly string[];

@@ -236,7 +236,7 @@ export class LedgerFaults {
   #loseDisk(process: LedgerProcess, forMs: number): void {
     const { plan, checkers, processes } = this.#targets;
     if (this.#damaged.size >= plan.damagedMax || this.#damaged.has(process)) return;
-    // Nobody can tell the second disk of a node from the first if it never heard the first.
+    // Peers cannot distinguish a node's second disk from the first if they never met the first.
     const others = processes.filter((one) => one !== process);
     if (!others.every(({ node }) => node?.knows(process.id) === true)) return;
     if (this.#isReplacing()) return;
@@ -299,7 +299,7 @@ export class LedgerFaults {
   }
 }
 
-/** What all wall clocks should show; see sim/kernel/clock.ts. */
+/** True wall time; see sim/kernel/clock.ts. */
 function trueWall(worldMs: number): number {
   return 1_700_000_000_000 + worldMs;
 }

@@ -35,7 +35,7 @@ export class SimFiles {
     this.#host.after(delayMs, () => this.#host.answer(id, finish()));
   }
 
-  /** What happens at once; the answer does the rest when the time has come. */
+  /** Performs the immediate part of an operation; the returned function does the rest when it completes. */
   #begin(operation: FileOperation): () => FileResult {
     const { disk } = this.#host;
     switch (operation.kind) {

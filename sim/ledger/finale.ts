@@ -28,7 +28,7 @@ interface Missing {
 
 const RETRY_MS = 500;
 
-/** What the end of a run looks at. */
+/** Parts of the run that the final checks inspect. */
 interface FinaleSurroundings {
   readonly world: World;
   readonly plan: LedgerPlan;
@@ -39,7 +39,7 @@ interface FinaleSurroundings {
 export class Finale {
   readonly #around: FinaleSurroundings;
   readonly #random: Random;
-  /** What is still to be answered. */
+  /** Requests still to be answered. */
   readonly #open = new Set<string>();
 
   constructor(around: FinaleSurroundings, random: Random) {
@@ -91,7 +91,7 @@ export class Finale {
 
   #groups(): GroupId[] {
     const { clients, plan, processes } = this.#around;
-    // Whoever came first to a tally has founded it.
+    // A tally was founded by its first client.
     const tallies = TALLIES.filter((id) => processes.some(({ node }) => node?.groups.has(id)));
     return [
       ...(clients.jobs as readonly string[] as readonly GroupId[]),
@@ -108,7 +108,7 @@ export class Finale {
       if (group !== undefined) replicas.push({ process, group });
       archived ||= process.node?.archived.has(id) === true;
     }
-    // A job that some have archived already is settled, and whoever was away learns of it.
+    // A job that some have already archived is settled, and replicas that were down learn of it.
     if (archived) {
       const [behind] = replicas.filter(({ group }) => {
         const { app, replica } = group;

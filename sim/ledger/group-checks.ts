@@ -1,7 +1,6 @@
 /**
- * What must hold of one group after every step, whatever the schedule. The ids are those of
- * docs/internals/vsr.md: I1..I8 of the log and of reads, G1..G5 of what a replica says, L1 and L2 of
- * promises kept and given up.
+ * Invariants of one group after every step, whatever the schedule. The ids are those of docs/internals/vsr.md: I1..I8
+ * for the log and reads, G1..G5 for a replica's messages, L1 and L2 for promises kept and given up.
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";
@@ -9,7 +8,7 @@ import type { LogEntry, VsrMessage } from "../../src/core/ledger/group/messages.
 import type { ReplicaState } from "../../src/core/ledger/group/state.ts";
 import type { GroupImage, VsrEffect } from "../../src/core/ledger/group/types.ts";
 
-/** What the checks need to know of a node at the end of a step. */
+/** State of a node at the end of a step, as needed by the checks. */
 interface Observed {
   readonly id: NodeId;
   readonly state: ReplicaState;
@@ -34,13 +33,13 @@ interface CheckOptions {
   readonly leaseReads: boolean;
   /** Report only damage (I1..I8), not the messages and promises that lead to it. */
   readonly damageOnly: boolean;
-  /** What is on a node's disk. */
+  /** Content of a node's disk. */
   readonly disk: (id: NodeId) => GroupImage;
 }
 
 export class GroupChecks {
   violation: string | null = null;
-  /** What is committed at each place, by whoever committed it first. */
+  /** Committed entry at each index, as first committed. */
   readonly committed: LogEntry[] = [];
   readonly #epochs: number[] = [];
   readonly #committedIn: number[] = [];
@@ -92,7 +91,7 @@ export class GroupChecks {
     switch (effect.kind) {
       case "committed":
         this.#onCommitted(observed, effect.entry);
-        // Who counts copies is the primary, and tells its client.
+        // Only the primary counts copies, and it answers its client.
         if (effect.copies.length > 0)
           this.acknowledged = Math.max(this.acknowledged, effect.entry.seq);
         this.#checkCopies(effect.entry, effect.copies);
@@ -143,7 +142,7 @@ export class GroupChecks {
     }
   }
 
-  /** A committed entry stays where it was counted, so whoever was counted has it on disk. */
+  /** A committed entry stays where it was counted, so every counted replica has it on disk. */
   #checkCopies(entry: LogEntry, copies: readonly NodeId[]): void {
     for (const id of copies) {
       const { entries, snapshot } = this.#options.disk(id);
@@ -160,7 +159,7 @@ export class GroupChecks {
     if (other !== undefined) this.report(`I3: ${other} and ${id} lead view ${view}`);
     this.#primaries.set(key, id);
     for (const entry of this.committed.slice(state.firstSeq)) {
-      // It may have been overtaken by a higher view before it began; then it cannot commit.
+      // A higher view may have overtaken this one before it began; then it cannot commit.
       if ((this.#committedIn[entry.seq] ?? 0) >= view) continue;
       const own = state.entries[entry.seq - state.firstSeq];
       if (own?.eventId === entry.eventId && own.view === entry.view) continue;
@@ -216,13 +215,13 @@ export class GroupChecks {
     else this.#promises.set(id, { to, until: clock + this.#options.leaseMs, view, sentAt });
   }
 
-  /** Whoever it was promised to has given up that view. */
+  /** The primary that received the promise has given up that view. */
   released(id: NodeId, by: NodeId, view: number): void {
     const promise = this.#promises.get(id);
     if (promise?.to === by && promise.view === view) this.#promises.delete(id);
   }
 
-  /** Where reads rely on leases, a restart must count as a promise to whoever it was. (VSR-23) */
+  /** With lease reads, a restart must count as a promise to any primary. (VSR-23) */
   restarted(id: NodeId, clock: number): void {
     if (!this.#options.leaseReads) return;
     const until = clock + this.#options.leaseMs;

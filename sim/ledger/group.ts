@@ -44,7 +44,7 @@ export interface GroupNode {
   disk: ImageFold;
   /** Images that stand for the first `at` records; usable once those are on disk. */
   checkpoints: { readonly at: number; readonly image: GroupImage }[];
-  /** Of its clock against the world's. */
+  /** Rate and offset of its clock against the world's. */
   rate: number;
   offset: number;
 }

@@ -1,19 +1,19 @@
 /**
- * Compares the answers that clients got with what the disks hold:
+ * Compares the answers that clients got with the content of the disks:
  *
- *   A1  an acknowledged event is committed, at the place and with the outcome that was told; and a job
- *       that was acknowledged is never said to be absent by its own log
- *   A3  an event of an acknowledged job is never told that there is no such job
- *   C1  an event whose condition was told not to hold changes nothing, ever
+ *   A1  an acknowledged event is committed, at the index and with the outcome that was reported; and a job
+ *       that was acknowledged is never called absent by its own log
+ *   A3  an event of an acknowledged job never gets the answer that there is no such job
+ *   C1  an event whose condition was reported as false never changes anything
  *   G1  a cancel that was passed on is decided in the end, if the node that said so has not restarted
- *   A2  the durability that was told is the one the disks give (DUR-2)
+ *   A2  the reported durability is the one the disks give (DUR-2)
  *   I8  a strong read sees all that was acknowledged before it began, and never goes back
  *   S1  session reads see all that their client did or saw, through any node
  *   S2  bounded reads are no older than their bound
  *   S3  no read shows a state that no prefix of the log gives
  *   K1  one job per key          K2  all acks of a key name it          K3  an acked job exists in the end
  *   K4  a sound submission is never refused for good (IDEM-8, IDEM-13)
- *   K5  a key is accepted or rejected, and stays what it is, whoever decides next (IDEM-23)
+ *   K5  a key is accepted or rejected, and stays so under every later primary (IDEM-23)
  */
 
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
@@ -41,7 +41,7 @@ interface JobHistory {
   strongSeq: number;
 }
 
-/** What a read must show at least, fixed when it is invoked. */
+/** Lower bound of the state a read must show, fixed when it is invoked. */
 export interface ReadFloor {
   readonly at: number;
   readonly seq: number;
@@ -60,7 +60,7 @@ export class LedgerHistory {
   readonly #datacenters: readonly string[];
   /** Jobs that were acked, with what was asked for. */
   readonly acked = new Map<string, SubmitRequest>();
-  /** Events that were told to have changed nothing: job and event. */
+  /** Events reported to have changed nothing: job and event. */
   readonly #refused: (readonly [jobId: string, eventId: string])[] = [];
   /** Cancels that were passed on, by whom, in which life of its process. */
   readonly #passedOn: {
@@ -121,7 +121,7 @@ export class LedgerHistory {
     job.acks.push({ at: this.#world.now, seq });
   }
 
-  /** To be checked in the end: what is told to have changed nothing never does. */
+  /** Checked in the end: an event reported to have changed nothing never does. */
   onConflict({ jobId, eventId }: Extract<LedgerAnswer, { kind: "conflict" }>): void {
     this.#checkers.marks.add("job.conditionFailed");
     this.#refused.push([jobId, eventId]);
@@ -143,15 +143,15 @@ export class LedgerHistory {
     return null;
   }
 
-  /** To be called when a read is invoked; `told`: the highest place its client was told, by any node. */
-  floor(request: ReadRequest, told: number): ReadFloor {
+  /** Called when a read is invoked; `seen` is the highest index its client has seen, through any node. */
+  floor(request: ReadRequest, seen: number): ReadFloor {
     const at = this.#world.now;
     const job = this.#job(request.jobId);
     switch (request.level) {
       case "STRONG":
         return { at, seq: Math.max(job.ackedSeq, job.strongSeq) };
       case "SESSION":
-        return { at, seq: told };
+        return { at, seq: seen };
       default:
         return { at, seq: -1 };
     }
@@ -165,7 +165,7 @@ export class LedgerHistory {
     this.#checkers.checkState(truth.id, state, () => `S3: a ${level} read shows`);
     const seq = state.appliedSeq;
     if (archived) {
-      // What came after its end changed nothing, and may be missing.
+      // Events after its end changed nothing, and may be missing.
       this.#violations.check(isTerminal(state.status), "R1", () => {
         return `${jobId} is read from an archive as ${state.status}`;
       });
@@ -198,7 +198,7 @@ export class LedgerHistory {
     });
   }
 
-  /** A3: who was told that a job exists is never told that it does not. */
+  /** A3: a job that was acknowledged is never reported as absent. */
   onAppendNotFound(jobId: string): void {
     this.#violations.check(!this.acked.has(jobId), "A3", () => {
       return `${jobId} was acked, and an event of it is told that it is not found`;
@@ -208,7 +208,7 @@ export class LedgerHistory {
   onAccepted(request: SubmitRequest, jobId: string): void {
     this.counts.submits++;
     this.acked.set(jobId, request);
-    // Its first place is promised, though it may not be founded yet. (IDEM-22)
+    // The job's first index is promised, though the group may not be founded yet. (IDEM-22)
     const job = this.#job(jobId);
     job.ackedSeq = Math.max(job.ackedSeq, 0);
     if (request.key === "") return;

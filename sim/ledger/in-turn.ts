@@ -1,4 +1,7 @@
-/** When a process comes to what it is told: connections take turns, timers and all else have one of their own. */
+/**
+ * Order in which a process handles its inputs: connections take turns; timers and everything else have a turn of their
+ * own.
+ */
 
 import type { GateProcessInput } from "../../src/core/cluster/node/gate-process.ts";
 import { type Cpu, compute } from "../kernel/cpu.ts";

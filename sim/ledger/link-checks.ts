@@ -1,9 +1,9 @@
 /**
- * What must hold of the links between nodes:
+ * Invariants of the links between nodes:
  *
- *   N1  what comes on a stream was handed to it, byte for byte, in order and without gaps
+ *   N1  bytes received on a stream were handed to it, in order and without gaps
  *   N2  every batch is handed to the network, waits, or is counted as dropped; none is counted twice
- *   N3  a node takes nothing from one that does not know the same ledger
+ *   N3  a node accepts nothing from a peer that does not know the same ledger
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";
@@ -15,7 +15,7 @@ import { sameBytes } from "./checkers.ts";
 import type { LedgerProcess } from "./node.ts";
 
 interface Handed {
-  /** What the node had for each peer, and what was handed to the network. */
+  /** Batches the node had for each peer, and batches handed to the network. */
   readonly given: Map<NodeId, number>;
   sent: number;
 }
@@ -26,7 +26,7 @@ export class LinkChecks {
   /** By the accepting end: messages handed over and not yet taken. */
   readonly #underWay = new Map<StreamId, Uint8Array[]>();
   readonly #handed = new WeakMap<LedgerMachine, Handed>();
-  /** Of each process in each of its lives. */
+  /** Ledger digest of each incarnation of each process. */
   readonly #digests = new Map<string, string>();
 
   constructor(violations: Violations, streams: Streams) {
@@ -72,17 +72,17 @@ export class LinkChecks {
   sample({ id, machine }: LedgerProcess): void {
     if (machine === null) return;
     const { given, sent } = this.#of(machine);
-    let told = 0;
+    let reported = 0;
     for (const { name, queued, dropped, sent: sentTo } of machine.peers()) {
-      told += sentTo;
+      reported += sentTo;
       const had = given.get(name) ?? 0;
       this.#violations.check(had === queued + dropped + sentTo, "N2", () => {
-        const told = `${sentTo} sent, ${queued} waiting, ${dropped} dropped`;
-        return `${id} had ${had} batches for ${name}: ${told}`;
+        const counts = `${sentTo} sent, ${queued} waiting, ${dropped} dropped`;
+        return `${id} had ${had} batches for ${name}: ${counts}`;
       });
     }
-    this.#violations.check(told === sent, "N2", () => {
-      return `${id} says that ${told} batches were sent, and sent ${sent}`;
+    this.#violations.check(reported === sent, "N2", () => {
+      return `${id} says that ${reported} batches were sent, and sent ${sent}`;
     });
   }
 

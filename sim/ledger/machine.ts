@@ -22,15 +22,15 @@ import { noCompressor } from "../kernel/keys.ts";
 
 export interface MachineSpec {
   readonly index: number;
-  /** Of the first of its sites, where several ledgers share a world. */
+  /** Index of its first site, where several ledgers share a world. */
   readonly firstIndex?: number;
   readonly id: NodeId;
   readonly sites: readonly Site[];
   readonly role: "gate" | "manager";
   readonly shards: readonly number[];
-  /** Of groups, beside jobs and shards. */
+  /** Kinds of groups beside jobs and shards. */
   readonly kinds: readonly GroupKind[];
-  /** What of a job makes it the same job under one key. */
+  /** Extracts the part of a job that makes it the same job under one key. */
   readonly identityOf?: (spec: Uint8Array) => Uint8Array;
   readonly config: LedgerNodeConfig;
   readonly rules: LedgerRules;
@@ -41,7 +41,7 @@ export interface MachineSpec {
   readonly sliceGroupsMax: number;
 }
 
-/** What stands above the node in the same process, as `src/ledger/host.ts` has it. */
+/** Application on the node in the same process, as in `src/ledger/host.ts`. */
 export interface Above {
   compose(ledger: LedgerMachine, boot: string): DrivenMachine;
   /** Requests are taken from now on. */
@@ -49,7 +49,7 @@ export interface Above {
   run(effect: AboveOwnEffect): void;
 }
 
-/** What a ledger's own process does not carry out. */
+/** Effects that a ledger's own process does not carry out. */
 export type AboveOwnEffect = Extract<
   GateProcessEffect,
   { kind: "keepBlob" | "readBlob" | "blobGet" | "blobPut" | "pinBlobs" | "toDatacenter" }

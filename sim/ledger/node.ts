@@ -49,7 +49,7 @@ interface LedgerSpec extends MachineSpec, StorageSpec {
   readonly cpu?: Cpu;
 }
 
-/** Who looks on. */
+/** Observers of a process. */
 export interface LedgerWatcher {
   readonly observer: (process: LedgerProcess) => LogObserver;
   /** Something worth seeing in a run has happened. */
@@ -57,7 +57,7 @@ export interface LedgerWatcher {
   onRecovered(process: LedgerProcess, opened: Opened): void;
   onRefused(process: LedgerProcess, why: string): void;
   onEffect(process: LedgerProcess, effect: ProcessEffect): void;
-  /** Who sees what passes between a node and its links. */
+  /** Observer of the traffic between a node and its links. */
   peersWatcher(process: LedgerProcess): PeersWatcher;
   /** After every turn, when all its effects are carried out. */
   onTurn(process: LedgerProcess): void;
@@ -95,11 +95,11 @@ export class LedgerProcess implements StreamHost {
   /** Counts process starts; events of an earlier process are void. */
   life = 0;
   powered = true;
-  /** What stands in its secret file. */
+  /** Content of the secret file. */
   #secrets: readonly string[];
-  /** It is started with a list of nodes that nobody else has. */
+  /** Whether the node is started with a list of nodes that differs from all others. */
   misconfigured = false;
-  /** What it tells its peers of the ledger, in this life. */
+  /** Ledger description announced to peers by this incarnation. */
   ledger: LedgerDescription;
   machine: LedgerMachine | null = null;
   #driven: DrivenMachine | null = null;
@@ -159,7 +159,7 @@ export class LedgerProcess implements StreamHost {
     return this.spec.index - (this.spec.firstIndex ?? 0);
   }
 
-  /** All nodes, as this one is told. */
+  /** All nodes, as configured at this one. */
   get #sites(): readonly Site[] {
     const sites = this.spec.sites.slice(0, this.configured);
     return this.misconfigured ? wrongly(sites, this.#position) : sites;
@@ -169,7 +169,7 @@ export class LedgerProcess implements StreamHost {
     return `${this.id}/${this.#disks}`;
   }
 
-  /** It serves from an empty disk under the name of one that did not come back. */
+  /** Whether the node serves from an empty disk under the name of one that did not come back. */
   get lostDisk(): boolean {
     return this.#disks > 0;
   }
@@ -237,7 +237,7 @@ export class LedgerProcess implements StreamHost {
     );
   }
 
-  /** An operator has written new secrets, and told the process if it runs. */
+  /** Writes new secrets and, if the process runs, notifies it. */
   useSecrets(secrets: readonly string[]): void {
     this.#secrets = secrets;
     if (this.machine === null) return;
@@ -271,7 +271,7 @@ export class LedgerProcess implements StreamHost {
     this.#inLife(false, () => this.#input({ kind: "watchEnd", token }));
   }
 
-  /** What the machine above the node hears beside it. */
+  /** Inputs of the application, beside the node's. */
   tell(input: GateProcessInput): void {
     this.#input(input);
   }
@@ -289,7 +289,7 @@ export class LedgerProcess implements StreamHost {
   }
 
   #settle(): void {
-    // What an effect brings at once is taken by the turn under way.
+    // Inputs caused by an effect are handled by the turn in progress.
     if (this.#turning) return;
     const machine = this.#driven;
     if (machine === null) return;
@@ -355,7 +355,7 @@ export class LedgerProcess implements StreamHost {
         this.#askers.tell(effect.token, effect.items);
         return;
       case "left":
-        // Its process ends in the next turn: this one is not over yet.
+        // The process ends in the next turn: this one is not over yet.
         this.#after(0, "step", this.#onLeft);
         return;
       case "log":
@@ -479,7 +479,7 @@ export class LedgerProcess implements StreamHost {
     this.#askers.end();
   }
 
-  /** The disk is gone; the next start finds an empty one, and was told to join. */
+  /** Loses the disk; the next start finds an empty one and is instructed to join. */
   loseDisk(): void {
     this.crash(true);
     this.#around.world.note(`${this.id} has lost its disk`);

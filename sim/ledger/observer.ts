@@ -1,16 +1,16 @@
 /**
- * What one node's disk must hold, kept beside it: every record it wrote with its number, how many
- * were reported durable, and the groups' images folded from exactly these. Compared at every recovery.
+ * Expected content of one node's disk, kept beside it: every record written with its number, how many were reported
+ * durable, and the groups' images folded from exactly these. Compared at every recovery.
  *
- *   W1  what was acknowledged comes back byte for byte
+ *   W1  acknowledged records come back byte for byte
  *   W2  nothing comes back that was not written, nothing is missing in between
- *   W3  a damaged log is refused, a healthy one never is
+ *   W3  a damaged log is rejected, a healthy one never is
  *   W5  nothing is acknowledged after a failed sync
  *   W6  a group's image comes back with the promises and entries that were durable
  *   W7  a group that does not come back is in the archive
- *   W8  a checkpoint in place stands only for records that are durable
- *   E1  who has no log yet grants nothing (VSR-27)
- *   I3  who gave up a view leads it no more
+ *   W8  a checkpoint in place covers only records that are durable
+ *   E1  a replica without a log grants nothing (VSR-27)
+ *   I3  a primary that gave up a view no longer leads it
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
  */
 
@@ -38,9 +38,9 @@ export class NodeObserver implements LogObserver {
   #durableLsn = 0;
   #failed = false;
   #folds = new Map<GroupId, ImageFold>();
-  /** What a disk held that is gone: acks of it may still be under way, and count. */
+  /** Images of a lost disk: acks of it may still be in flight, and count. */
   #gone = new Map<GroupId, ImageFold>();
-  /** By peer and group, the view that it was told is given up. */
+  /** View reported as given up, by peer and group. */
   readonly #resigned = new Map<string, number>();
   /** Groups that were durable here and have left memory. */
   readonly #archived = new Set<GroupId>();
@@ -120,7 +120,7 @@ export class NodeObserver implements LogObserver {
       entries++;
       const known = this.#placed.get(lsn);
       const same = known !== undefined && isSame(known, type, payload);
-      // A write that was cut short by a crash or a full disk is in the log before we heard of it.
+      // A write cut short by a crash or a full disk is in the log before its completion was reported.
       if (same || (lsn > this.#durableLsn && this.#wasAppended(type, payload))) continue;
       const id = lsn <= this.#durableLsn ? "W1" : "W2";
       violations.report(id, `${this.#name} recovers record ${lsn} with bytes nobody wrote there`);
@@ -204,10 +204,10 @@ export class NodeObserver implements LogObserver {
   /** I6: no message that rests on a record is sent before the record is durable. */
   onSend(to: NodeId, group: GroupId, message: VsrMessage): void {
     // One peer after the other gets what a turn brought, so the order counts for each.
-    const told = `${to} ${group}`;
-    if (message.kind === "resign") this.#resigned.set(told, message.view);
+    const key = `${to} ${group}`;
+    if (message.kind === "resign") this.#resigned.set(key, message.view);
     if (message.kind === "prepare" || message.kind === "commit") {
-      this.#violations.check(this.#resigned.get(told) !== message.view, "I3", () => {
+      this.#violations.check(this.#resigned.get(key) !== message.view, "I3", () => {
         return `${this.#name} has given up view ${message.view} of ${group} and leads on`;
       });
     }

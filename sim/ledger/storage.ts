@@ -1,7 +1,7 @@
 /**
- * One node's simulated disk under the production store, and what the checkers see of it: which record lies
- * where, what is called durable and whether the medium has it, and which bytes are proven durable, so
- * that damage there must be told from a torn tail.
+ * One node's simulated disk under the production store, as the checkers see it: the position of each record, which
+ * records are called durable and whether the medium has them, and which bytes are proven durable, so that damage there
+ * must be distinguished from a torn tail.
  */
 
 import type { Random } from "../../src/core/base/random.ts";
@@ -24,7 +24,7 @@ interface StoredRecord {
   readonly payload: Uint8Array;
 }
 
-/** What the checkers see of a log. */
+/** Log events seen by the checkers. */
 export interface LogObserver {
   appended(ticket: number, type: number, payload: Uint8Array): void;
   placed(firstTicket: number, count: number, firstLsn: number): void;
@@ -35,7 +35,7 @@ export interface LogObserver {
   checkpointed(throughLsn: number): void;
 }
 
-/** What a process found on its disk. */
+/** State a process found on its disk. */
 export interface Opened {
   readonly outcome: Recovered;
   readonly checkpoint: CheckpointHeader | null;
@@ -88,7 +88,7 @@ export class Storage {
   #segmentIds: number[] = [];
   #durable = { segmentId: 0, offset: 0 };
   #proofs: Proof[] = [];
-  /** Damage below this offset of the active segment can be told from a torn tail. (WAL-13) */
+  /** Damage below this offset of the active segment is distinguishable from a torn tail. (WAL-13) */
   #proven = { segmentId: 0, offset: 0 };
 
   constructor(host: StorageHost) {
@@ -195,7 +195,7 @@ export class Storage {
     });
   }
 
-  /** A place whose damage must be told from a torn tail; null when there is none yet. */
+  /** Picks a byte whose damage must be distinguished from a torn tail; null if there is none yet. */
   provenPlace(draw: (below: number) => number): { name: string; at: number } | null {
     const { disk } = this.#host;
     const names = new Set(disk.names());

@@ -1,7 +1,6 @@
 /**
- * What a seed does to its ledger: sizes, timings, which faults exist (about half of them) and how
- * strong they are, then a list of concrete faults with times. The list is data, so that a failing run
- * can be shrunk by leaving faults out.
+ * Plan of a seed: sizes, timings, which faults exist (about half of them) and how strong they are, then a list of
+ * concrete faults with times. The list is data, so that a failing run can be shrunk by leaving faults out.
  */
 
 import { nodeId } from "../../src/core/base/ids.ts";
@@ -60,7 +59,7 @@ export type LedgerFault =
     }
   | { readonly kind: "diskLost"; readonly node: number; readonly forMs: number }
   | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }
-  /** Whoever leads a group right then dies, pauses, or is cut off, maybe while another restarts. */
+  /** The current leader of a group dies, pauses, or is cut off, maybe while another restarts. */
   | {
       readonly kind: "leaderTrouble";
       readonly draw: number;
@@ -91,7 +90,7 @@ export interface LedgerPlan {
   readonly disk: LedgerDiskFaults;
   readonly links: LinkFaults;
   readonly streams: StreamFaults;
-  /** What may wait for one peer; small ones overflow. */
+  /** Limits of the queue per peer; small ones overflow. */
   readonly queue: QueueLimits;
   readonly clockDrift: number;
   /** Wall clocks are set right every few seconds; else they run free and jump by hours. */

@@ -23,9 +23,9 @@ export class Tallies {
   readonly #checkers: LedgerCheckers;
   readonly #violations: Violations;
   readonly #members: readonly NodeId[];
-  /** Of each group: the highest place that was acknowledged. */
+  /** Highest acknowledged index per group. */
   readonly #acked = new Map<GroupId, number>();
-  /** Of each operation: the place it was acknowledged at. */
+  /** Index at which each operation was acknowledged. */
   readonly #places = new Map<string, number>();
 
   /** `members`: of every tally, from the configuration and therefore the same wherever it is founded. */
@@ -45,7 +45,7 @@ export class Tallies {
     return { kind: "inspect", group: random.pick(TALLIES) };
   }
 
-  /** What a look must show at least, when it begins. */
+  /** Lower bound of what a read must show, taken when it begins. */
   floor(request: LedgerRequest): number {
     return request.kind === "inspect" ? (this.#acked.get(request.group) ?? -1) : -1;
   }

@@ -226,7 +226,7 @@ function heal(group: Group): void {
     node.paused = false;
     node.deaf = false;
     node.mute = false;
-    // Who gave up was about to end.
+    // A resigned primary was about to exit.
     if (node.replica?.state.leaving === true) group.crash(node);
     group.restart(node);
     group.step(node, { kind: "wake" });

@@ -1,10 +1,10 @@
 /**
- * Programs that watch jobs through one node after the other: with little room, with pauses, over crashes
- * of the nodes, always going on at the place they have seen.
+ * Programs that watch jobs through one node after the other: with little credit, with pauses, over crashes of the
+ * nodes, always continuing at the last index they have seen.
  *
- *   O1  of every job a watcher is told each event once, in order, as the log has it; what it is not told
- *       it is told to have missed
- *   L5  after healing a watcher is told all that its node has
+ *   O1  a watcher receives each event of every job once, in order, as the log has it, or a notice that it
+ *       was missed
+ *   L5  after healing a watcher receives all that its node has
  */
 
 import type { Random } from "../../src/core/base/random.ts";
@@ -70,7 +70,7 @@ export class LedgerWatchers {
     };
     const token = process.watch({ scope, after, since: "start" }, room, (items) => {
       if (!open) return;
-      // A node that is about to go sends whoever comes to another.
+      // A draining node redirects new clients to another.
       if (items === null || items.some(isGoing)) {
         end(SLOW_MS_MAX);
         return;
@@ -129,7 +129,7 @@ export class LedgerWatchers {
     });
   }
 
-  /** L5: who has not been told yet what its node has. */
+  /** L5: returns a watcher that has not yet received everything its node has. */
   missing(): string | null {
     for (const { name, places, at } of this.#watchers) {
       const groups = at?.process.node?.groups.values() ?? [];
