@@ -1,4 +1,4 @@
-/** What a ledger node writes into its audit log, besides what the log of every job says. (AD-20.6) */
+/** Entries of a ledger node's audit log, in addition to the log of every job. (AD-20.6) */
 
 import type { Steered } from "../core/cluster/node/steering.ts";
 import type { JobAborted, JobCancellationRequested } from "../core/ledger/job/events.ts";

@@ -1,7 +1,7 @@
 /**
- * What happened between two times, over jobs in memory and jobs in the archive: every event with its
- * place, its time and its outcome, in the order of time. One node answers for the jobs it replicates; one
- * job is read wherever it is. (LEDG-8)
+ * Audit query between two times, over jobs in memory and in the archive: every event with its log index, its time and
+ * its outcome, ordered by time. One node answers for the jobs it replicates; a single job is read from any node that
+ * has it. (LEDG-8)
  */
 
 import { compareHlc } from "../core/base/hlc.ts";

@@ -24,7 +24,7 @@ export function clientSecrets(
   );
 }
 
-/** Whose code workers run. Nobody's unless it is listed: whoever sends code has the rights it runs with. */
+/** Sources whose code workers run; none by default, because code runs with the worker's rights. */
 export const codeFrom = z
   .array(z.enum(["clients"]))
   .max(1)

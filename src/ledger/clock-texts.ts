@@ -1,4 +1,4 @@
-/** What `readyz` says of a clock that is wrong. */
+/** Text of `readyz` about a wrong clock. */
 
 import { formatDuration } from "../core/base/duration.ts";
 import type { PeerClocks } from "../core/cluster/node/peer-clocks.ts";

@@ -1,6 +1,6 @@
 /**
- * What a ledger node is told at its start: one JSON file. Every mistake is found and named at once,
- * with its place in the file, before a socket opens or a byte is written.
+ * Configuration of a ledger node: one JSON file. Every mistake is reported at once, with its position in the file,
+ * before a socket opens or a byte is written.
  */
 
 import { existsSync, readFileSync } from "node:fs";
@@ -155,7 +155,7 @@ export interface LedgerConfig {
   readonly role: "gate" | "manager";
   /** The command that starts it. */
   readonly service: "ledger" | "manager" | "gate";
-  /** What clients may greet with; null: they may not. */
+  /** Secrets accepted from clients; null: clients are not accepted. */
   readonly readClientSecrets: (() => readonly string[]) | null;
   /** Minor version of the protocol that it speaks. */
   readonly protocolMinor: number;

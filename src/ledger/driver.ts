@@ -1,7 +1,7 @@
 /**
- * The ledger's machine, alone or below another one, in the loop, over real streams and files: what one turn of
- * the event loop brings shares one message per peer and one write. What the disk has done is told at once, and
- * it gets its next operation at once: it would stand idle until the turn ends.
+ * Runs the ledger's machine, alone or below another one, in the event loop, over real streams and files. Inputs of one
+ * turn of the event loop share one message per peer and one write. Completed disk operations are handled at once, and
+ * the disk gets its next operation at once: otherwise it would idle until the turn ends.
  */
 
 import type { LinkEffect } from "../core/cluster/link/types.ts";
@@ -20,7 +20,7 @@ export interface DrivenMachine extends BatchMachine<GateProcessInput, GateProces
   takeFiles(): readonly FileEffect[];
 }
 
-/** What is neither the network's nor the disk's. */
+/** Effects that concern neither the network nor the disk. */
 export type HostEffect = Exclude<GateProcessEffect, LinkEffect | FileEffect>;
 
 interface DriverHandlers {

@@ -1,6 +1,6 @@
 /**
- * A watch that outlives nodes: when one is lost, or does not have the job, the next is asked to go on at
- * the places that were seen. Every event comes once and in order, whoever tells it.
+ * A watch that survives node failures: when a node is lost, or does not have the job, the next one continues at the
+ * last seen indexes. Every event arrives once and in order, from whichever node.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -17,17 +17,17 @@ import { tokenFor } from "../host/control/token.ts";
 import type { LedgerTarget } from "./client.ts";
 import { LedgerStream } from "./stream-client.ts";
 
-/** What a follower passes on. */
+/** Items that a follower passes on. */
 export type FollowedItem = Extract<WatchItem, { kind: "event" | "behind" | "archived" | "stop" }>;
 
-/** What is followed, from where. */
+/** Jobs to follow, and where to start. */
 export interface Followed {
   /** One job; null: all of a node whose ids begin with `prefix`. */
   readonly job: string | null;
   readonly prefix: string;
   /** Places that were seen already. */
   readonly after: readonly { readonly job: string; readonly seq: number }[];
-  /** Of jobs without a place: all, or only what comes from now on. */
+  /** For jobs without an index: all events, or only new ones. */
   readonly since: WatchRequest["since"];
 }
 
@@ -75,7 +75,7 @@ export class LedgerFollower {
     this.#stream?.close();
   }
 
-  /** While whoever reads cannot take more. */
+  /** Stops reading while the consumer is not ready. */
   pause(): void {
     this.#stream?.pause();
   }

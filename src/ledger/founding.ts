@@ -21,7 +21,7 @@ const TEXTS: Readonly<Record<FirstStart, string>> = {
 const MARKS: Readonly<Record<FirstStart, string>> = { found: "founding", join: "joining" };
 const WAYS = ["found", "join"] as const;
 
-/** What stands in the way, in words; null when the mark is there. */
+/** Creates the mark of a first start. Returns the obstacle as text, or null if the mark exists. */
 export async function allowFirstStart(dataDir: string, way: FirstStart): Promise<string | null> {
   try {
     await makeFolder(dataDir, { mode: 0o700 });

@@ -1,10 +1,10 @@
 /**
- * A ledger node as a process: the pure node, its log, its peers, and whoever asks it something.
+ * A ledger node as a process: the pure node, its log, its peers and its clients.
  *
  *     network, requests, log ─► Driver ─► LedgerMachine ─► effects ─► network, answers, log
  *
- * Sockets are opened before the disk is touched, so that a taken port changes nothing; nobody is
- * answered before recovery has ended. (CKPT-6)
+ * Sockets are opened before the disk is touched, so that a port in use changes nothing; no request is answered before
+ * recovery has finished. (CKPT-6)
  */
 
 import { hash, randomUUID } from "node:crypto";
@@ -62,13 +62,13 @@ interface HostHandlers {
   /** Called when nothing stands in the way: a node that refuses to start changes nothing on its disk. */
   readonly openAudit: () => Promise<OpenAudit>;
   readonly version: string;
-  /** Kinds of groups that whoever embeds the node brings along. */
+  /** Kinds of groups registered by the embedding program. */
   readonly kinds?: readonly GroupKind[];
-  /** What makes a job the same under one key; its whole description unless said. */
+  /** Extracts what makes a job the same under one key; default: its whole description. */
   readonly identityOf?: (spec: Uint8Array) => Uint8Array;
-  /** What of a description is shown over the interface; all of it unless said. */
+  /** Redacts descriptions shown over the interface; default: shown in full. */
   readonly redactSpec?: RedactSpec;
-  /** What stands above the node in the same process. */
+  /** Application on the node in the same process. */
   readonly above?: Above;
   readonly onEvent: (event: HostEvent) => void;
   /** The process must end: the log failed, or an invariant broke. */
@@ -81,7 +81,7 @@ interface Above {
   readonly run: (effect: OwnEffect) => void;
   /** Beside those of the node. */
   readonly metrics: () => readonly Metric[];
-  /** What `GET /v1/debug/NAME` shows, by its name. */
+  /** Views of `GET /v1/debug/NAME`, by name. */
   readonly views?: DebugViews;
   /** Somebody has drained it: it goes on, and wants no more work. */
   readonly isDraining?: () => boolean;
@@ -94,13 +94,13 @@ type OwnInput = AboveInput | Extract<GateProcessInput, { kind: "ofDatacenter" | 
 
 type StartStep = Extract<ProcessEffect, { kind: "recovered" | "serving" }>;
 
-/** Whoever waits for a step of the start. */
+/** Callbacks for the steps of the start. */
 interface Starting {
   readonly onStep: (step: StartStep) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Whoever prepared the data directory and starts the process on it. */
+/** Requester of actions taken by the process itself at its start. */
 const SYSTEM: AuditRequester = { kind: "system", name: "" };
 
 export class LedgerHost implements LedgerService {
@@ -260,7 +260,7 @@ export class LedgerHost implements LedgerService {
     this.#audit?.record(event);
   }
 
-  /** What the machine above the node hears beside it. */
+  /** Passes an input to the application on the node. */
   tell(input: OwnInput): void {
     this.#driver?.take(input);
   }
@@ -371,7 +371,7 @@ export class LedgerHost implements LedgerService {
         this.#watchers.get(effect.token)?.(effect.items);
         return;
       case "leads":
-        for (const told of this.#leadListeners) told(effect.group, effect.view, effect.leads);
+        for (const notify of this.#leadListeners) notify(effect.group, effect.view, effect.leads);
         return;
       case "store":
         this.#onStore(effect.event);

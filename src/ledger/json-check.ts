@@ -1,4 +1,4 @@
-/** What comes over HTTP becomes a value of the right form, or a problem in words. */
+/** Converts HTTP bodies to values of the right form, or to a problem text. */
 
 import { z } from "zod";
 

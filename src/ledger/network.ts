@@ -1,4 +1,4 @@
-/** What the ledger's machine is told of the network: who it is, whom it calls, with which keys. */
+/** Network configuration of the ledger's machine: its own name, the peers it calls, and its keys. */
 
 import { randomBytes } from "node:crypto";
 import { QUEUE_LIMITS } from "../core/cluster/link/limits.ts";

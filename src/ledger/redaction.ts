@@ -1,4 +1,4 @@
-/** Job descriptions as they leave a node: whoever embeds the ledger says what of them is not shown. */
+/** Job descriptions as they leave a node: the embedding program redacts them. */
 
 import type { JobEvent } from "../core/ledger/job/events.ts";
 import type { LedgerAnswer } from "../core/ledger/node/messages.ts";

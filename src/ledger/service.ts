@@ -1,4 +1,4 @@
-/** What the interface of a ledger node asks of the process behind it. */
+/** The process behind a ledger node's interface, as the interface sees it. */
 
 import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
@@ -31,11 +31,11 @@ export type DebugViews = Readonly<Record<string, () => unknown>>;
 export interface LedgerService {
   readonly config: LedgerConfig;
   readonly ready: boolean;
-  /** It serves, and wants no more work. */
+  /** Serves requests, but accepts no more work. */
   readonly isDraining: boolean;
   /** Why it should get no work, though it serves; null: nothing is wrong. */
   readonly problem: string | null;
-  /** Its clock is ahead of a peer's; null: clocks agree. */
+  /** Warning that the clock is ahead of a peer's; null if clocks agree. */
   readonly clockWarning: string | null;
   /** Null while the node starts. */
   readonly node: LedgerNode | null;
@@ -47,13 +47,13 @@ export interface LedgerService {
   /** `onItems` is called in the turn that commits; at most `room` items come before there is more. */
   watch(request: WatchRequest, room: number, onItems: OnItems): Watching;
   /**
-   * Told in the turn in which this node begins or ceases to lead a group; the view is the fence of what it
-   * does as owner. The function that is returned ends it. (VSR-32)
+   * Called in the turn in which this node starts or stops leading a group; the view is the fence of what it does as
+   * owner. The returned function unsubscribes. (VSR-32)
    */
   onLeads(listener: OnLeads): () => void;
   audit(query: AuditQuery): Promise<AuditPage>;
   status(): HostStatus | null;
-  /** Of what stands above the node in the same process. */
+  /** Metrics of the application on the node in the same process. */
   readonly metricsAbove: readonly Metric[];
   readonly viewsAbove: DebugViews;
   /** Into the audit log. */

@@ -17,11 +17,11 @@ export function keepSession(file: string | undefined, body: JsonObject): void {
   if (file === undefined) return;
   const token = openSession(file);
   const job = body["job"] as JsonObject | undefined;
-  const told: readonly (readonly [unknown, unknown])[] = [
+  const places: readonly (readonly [unknown, unknown])[] = [
     [body["jobId"], body["answer"] === "accepted" ? 0 : body["seq"]],
     [job?.["jobId"], job?.["appliedSeq"]],
   ];
-  for (const [jobId, seq] of told) {
+  for (const [jobId, seq] of places) {
     if (typeof jobId === "string" && typeof seq === "number") token.saw(jobId, seq);
   }
   // Beside it and renamed: a process that ends in between leaves the session as it was.

@@ -32,16 +32,16 @@ describe("settings", () => {
     expect(read({ workerTimeout: "5s" }, env).settings["workerTimeout"]).toBe(7_000);
   });
 
-  it("that hold are told to the log, each as it would be written, and no secret (CFG-3)", () => {
+  it("are logged with their effective values and without secrets (CFG-3)", () => {
     const { settings } = read({ workerTimeout: "1m30s", blobStore: "512MiB" });
-    const told = effectiveSettings("manager", settings);
-    expect(told).toMatchObject({ workerTimeout: "1m30s", blobStore: "512MiB" });
+    const effective = effectiveSettings("manager", settings);
+    expect(effective).toMatchObject({ workerTimeout: "1m30s", blobStore: "512MiB" });
     // All of the role and nothing else; who reads them again has the same.
-    expect(Object.keys(told).sort()).toEqual(Object.keys(settings).sort());
-    expect(read(told)).toEqual({ problems: [], settings });
-    expect(Object.keys(told).filter((name) => /secret|token|password|key$/i.test(name))).toEqual(
-      [],
-    );
+    expect(Object.keys(effective).sort()).toEqual(Object.keys(settings).sort());
+    expect(read(effective)).toEqual({ problems: [], settings });
+    expect(
+      Object.keys(effective).filter((name) => /secret|token|password|key$/i.test(name)),
+    ).toEqual([]);
   });
 
   it("name every mistake at once, with its place (CFG-1)", () => {

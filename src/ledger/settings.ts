@@ -18,7 +18,7 @@ interface Setting {
   readonly value: number;
   readonly least: number;
   readonly most: number;
-  /** What it does, and when to change it. */
+  /** Purpose of the setting, and when to change it. */
   readonly about: string;
 }
 
@@ -279,7 +279,7 @@ export function textOf(unit: Setting["unit"], value: number): string {
   return size === undefined ? String(value) : `${value / size[1]}${size[0]}`;
 }
 
-/** What holds for a node, for its log. No secret is among them. (CFG-3) */
+/** Effective settings of a node, for its log. Contains no secret. (CFG-3) */
 export function effectiveSettings(
   role: SettingRole,
   values: Readonly<Record<string, number>>,

@@ -1,4 +1,4 @@
-/** What an operator asks of a node: its groups, its log, its peers, how it feels. */
+/** Status of a node for operators: its groups, its log, its peers, its health. */
 
 import type { NodeId } from "../core/base/ids.ts";
 import { describeLedger } from "../core/cluster/node/describe-ledger.ts";
@@ -30,7 +30,7 @@ export interface HostStatus {
   readonly waiting: number;
   readonly turns: number;
   readonly timerLagMs: number;
-  /** Of this clock, compared to the peer that is furthest behind; 0 while clocks agree. */
+  /** Offset of this clock against the peer that is furthest behind; 0 while clocks agree. */
   readonly clockAheadMs: number;
   readonly archivedJobs: number;
   readonly wal: LogView & {

@@ -1,6 +1,6 @@
 /**
- * What a ledger node keeps on disk, on real files: the lock of its directory, the calls that the machine
- * asks for, what is read for clients, and the words for what the store says.
+ * A ledger node's store on real files: the lock of its directory, the file operations requested by the machine, reads
+ * for clients, and the texts for the store's errors.
  *
  *     <dataDir>/wal/       segments and checkpoints          <dataDir>/archive/    finished jobs
  */

@@ -1,7 +1,7 @@
 /**
- * The client's side of a node's stream (api-stream.ts): many requests share one connection, and all that
- * are made in one turn share one frame. When the connection is lost, requests without an answer fail as
- * unknown: they may have happened, and whoever made them asks again with the same key or event id.
+ * Client side of a node's stream (api-stream.ts): many requests share one connection, and all requests of one turn
+ * share one frame. When the connection is lost, requests without an answer fail as unknown: they may have been
+ * executed, and the caller retries with the same key or event id.
  */
 
 import { request as httpRequest } from "node:http";
@@ -92,7 +92,7 @@ export class LedgerStream {
     this.#post({ kind: "request", id, request });
   }
 
-  /** What is committed from now on, in order; the function that is returned ends it. */
+  /** Watches committed events from now on, in order; the returned function stops it. */
   watch(request: WatchRequest, onItem: (item: WatchItem) => void): () => void {
     const id = ++this.#ids;
     this.#watching.set(id, onItem);
@@ -102,7 +102,7 @@ export class LedgerStream {
     };
   }
 
-  /** Whoever cannot take more now: the node keeps its place. */
+  /** Stops reading while the consumer is not ready; the node keeps the watch's position. */
   pause(): void {
     this.#socket.pause();
   }

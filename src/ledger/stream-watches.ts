@@ -1,7 +1,6 @@
 /**
- * The watches of one connection. The client's own pace is the bound: a few items are let through at a
- * time, and the next few only once the connection has taken these, so that whoever reads slowly has a
- * place in the log and no queue here.
+ * The watches of one connection. The client's own pace is the bound: a few items are sent at a time, and the next few
+ * only once the connection has accepted them, so that a slow reader is a position in the log and not a queue here.
  */
 
 import type { Socket } from "node:net";
@@ -21,7 +20,7 @@ export class StreamWatches {
   readonly #socket: Socket;
   readonly #send: (message: NodeMessage) => void;
   readonly #watches = new Map<number, Watching>();
-  /** What each watch may be told once the connection has taken what it has. */
+  /** Credit granted to each watch once the connection has accepted what was sent. */
   readonly #owed = new Map<number, number>();
 
   constructor(host: LedgerService, socket: Socket, send: (message: NodeMessage) => void) {

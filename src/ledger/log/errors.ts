@@ -1,4 +1,4 @@
-/** What can go wrong with a log on disk. The code is for programs, the message for people. */
+/** Errors of a log on disk. The code is for programs, the message for people. */
 
 type WalErrorCode =
   | "WAL_LOCKED"

@@ -47,7 +47,7 @@ interface CheckpointReport {
 export interface LogReport {
   readonly directory: string;
   readonly verdict: LogVerdict;
-  /** What is wrong or torn, in words; null when nothing is. */
+  /** Damage found, as text; null if there is none. */
   readonly detail: string | null;
   readonly entries: number;
   readonly firstLsn: number;

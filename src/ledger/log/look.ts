@@ -27,7 +27,7 @@ export async function readDirectory(path: string): Promise<LogDirectory> {
   }
 }
 
-/** What opening this log would find. */
+/** Scans a log and reports what opening it would find. */
 export async function scanDirectory(
   path: string,
   { segments }: LogDirectory,

@@ -1,4 +1,4 @@
-/** What comes before a log is opened: its directory is there, ours alone, and may be written. */
+/** Preparation before a log is opened: its directory exists, is ours alone, and is writable. */
 
 import { access, constants, readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -35,7 +35,7 @@ const CHUNK_BYTES = 1_048_576;
 interface ListOptions {
   /** A log of another identity is refused. */
   readonly identity?: string;
-  /** A segment whose header is damaged is told and passed over, instead of refusing the log. */
+  /** A segment with a damaged header is reported here and skipped, instead of rejecting the log. */
   readonly onDamaged?: (file: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** How a log is opened, and what it tells whoever opened it. */
+/** Options and events of an open log. */
 
 import type { WalConfig } from "../../core/ledger/log/limits.ts";
 import type { WalRecord } from "../../core/ledger/log/record.ts";
@@ -7,7 +7,7 @@ import type { WalError } from "./errors.ts";
 
 export interface WalOptions {
   readonly directory: string;
-  /** Of `identityOf(cluster, node)`; a log of another node is refused. */
+  /** Result of `identityOf(cluster, node)`; a log of another node is rejected. */
   readonly identity: string;
   readonly config?: Partial<WalConfig>;
   /** The hybrid clock. By default one of the log's own, which goes on from what was recovered. */
@@ -21,7 +21,7 @@ export interface WalOptions {
   readonly onEvent?: (event: WalEvent) => void;
 }
 
-/** What an operator should know, with constant names. */
+/** Events for operators, with constant names. */
 export type WalEvent =
   | { readonly event: "wal.recovered"; readonly recovery: RecoveryResult }
   | { readonly event: "wal.torn-tail-cut"; readonly damage: Damage }

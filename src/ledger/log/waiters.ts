@@ -1,6 +1,6 @@
 /**
- * Who waits for which append. Tickets are consecutive, so the waiters are a queue beside the log: each
- * is answered once, when its entry is durable. (WAL-3)
+ * Callers waiting for appends. Tickets are consecutive, so the waiters are a queue beside the log: each is answered
+ * once, when its entry is durable. (WAL-3)
  */
 
 export interface Appended {
@@ -25,7 +25,7 @@ const SHIFT_MIN = 4_096;
 export class Waiters {
   /** The first `count` posted entries are durable. */
   readonly #onPosted: (count: number) => void;
-  /** Null: refused and told so. */
+  /** Null: already rejected and notified. */
   #items: (Waiter | null)[] = [];
   #head = 0;
   /** The ticket of the waiter at the head. */

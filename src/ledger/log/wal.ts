@@ -99,7 +99,7 @@ export class Wal {
     return this.#recovery;
   }
 
-  /** True: the queue is full and entries wait for room; whoever can should take in less. */
+  /** Whether the queue is full and entries wait for space; producers should slow down. */
   get congested(): boolean {
     return this.#log.congested;
   }
@@ -299,7 +299,7 @@ export class Wal {
     }
   }
 
-  /** Whoever closes the log waits for this, and hears of what failed on the way. */
+  /** Settles the promise that callers of `close` await, with any failure on the way. */
   #finish(error: WalError | null): void {
     const { resolve, reject } = this.#end;
     this.#release().then(() => (error === null ? resolve() : reject(error)), reject);
@@ -322,7 +322,7 @@ function deferred(): {
     resolve = yes;
     reject = no;
   });
-  // Whoever never closes need not hear how it ended.
+  // A caller that never closes the log need not handle this rejection.
   promise.catch(() => {});
   return { promise, resolve, reject };
 }
