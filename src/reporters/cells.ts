@@ -1,11 +1,11 @@
-/** Latencies of a summary as cells of our histogram, to be added, taken from each other and asked for figures. */
+/** Latencies of a summary as cells of our histogram, which can be merged, subtracted and queried for percentiles. */
 
 import { QUANTILES } from "../core/load/results/figures.ts";
 import type { Distribution, HistogramSummary } from "../core/load/results/model.ts";
 import { cellHigh, cellLow, cellOf } from "../core/load/stats/histogram.ts";
 import { SparseCells } from "../core/load/stats/sparse-cells.ts";
 
-/** Several histograms of three digits as one. */
+/** Merges several histograms of three significant digits into one. */
 export function cellsOf(histograms: readonly HistogramSummary[]): SparseCells {
   return SparseCells.sum(
     histograms.map(({ count, upToMs }) =>

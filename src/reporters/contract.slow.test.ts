@@ -1,4 +1,4 @@
-/** The contract of every back-end, each against a server of ours on this machine. (REP-1, REP-2, REP-5) */
+/** Contract of every back-end, each tested against a stub server on this machine. (REP-1, REP-2, REP-5) */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allReporters } from "./registry.ts";
@@ -26,7 +26,7 @@ describe("files of a run in an object store", () => {
   }
 });
 
-describe("over a connection that is kept", () => {
+describe("over a persistent connection", () => {
   for (const { name, start } of SESSION_STUBS) {
     let running: Awaited<ReturnType<typeof start>>;
     describe("", () => {
@@ -39,7 +39,7 @@ describe("over a connection that is kept", () => {
   }
 });
 
-it("is about every back-end that answers", async () => {
+it("covers every back-end that answers", async () => {
   const families = await allReporters();
   const names = families
     .filter(({ title }) => !["Files", "Lines and datagrams", "For scrapes"].includes(title))

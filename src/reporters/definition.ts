@@ -1,4 +1,4 @@
-/** What there is to know of a back-end before it is used: `hyperscale reporters` shows it, and opens by it. */
+/** Definition of a back-end, known before it is used: `hyperscale reporters` shows it and opens reporters by it. */
 
 import type { RunSummary } from "../core/load/results/model.ts";
 import { summaryFrame } from "./frame.ts";
@@ -16,32 +16,32 @@ import {
   targetOf,
 } from "./settings.ts";
 
-/** How we know that a back-end understands what it is sent. */
+/** Evidence that a back-end understands what it is sent. */
 type Evidence =
-  /** A server of the vendor or project took it and gave it back. */
+  /** A server of the vendor or project accepted the data and returned it. */
   | "real server"
-  /** A stand-in that others made, such as the vendor's emulator. */
+  /** A third-party stand-in, such as the vendor's emulator. */
   | "emulator"
-  /** Only a server of our own, which checks form and signatures. */
+  /** Only a stub of our own, which checks form and signatures. */
   | "own stub"
-  /** It is a file: its bytes are compared with kept ones. */
+  /** The output is a file: its bytes are compared with golden ones. */
   | "golden files";
 
 export interface ReporterAbout {
   readonly name: string;
   readonly about: string;
-  /** What stands behind `NAME=`, for example. */
+  /** Example of the text behind `NAME=`. */
   readonly target: string;
   readonly settings: Settings;
   readonly evidence: Evidence;
-  /** Against what: "prometheus 2.42". */
+  /** Name and version of the tested server: "prometheus 2.42". */
   readonly testedWith: string;
 }
 
-/** What the surroundings of a reporter give it. */
+/** Dependencies that a reporter is given. */
 export interface ReporterContext {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Told once of the first thing that goes wrong. */
+  /** Called once, with the first problem. */
   readonly onProblem: (reporter: string, problem: string) => void;
 }
 
@@ -49,10 +49,10 @@ export interface ReporterDefinition extends ReporterAbout {
   readonly open: (spec: ReportSpec, context: ReporterContext) => Reporter;
 }
 
-/** What the author of a definition gets. */
+/** Arguments passed to the author of a definition. */
 interface Opened<Described extends Settings> {
   readonly target: string;
-  /** For messages: without credentials, and a reference where it was one. */
+  /** For messages: without credentials, and as a reference where it was given as one. */
   readonly shown: string;
   readonly settings: SettingValues<Described>;
   readonly scrub: (text: string) => string;
@@ -85,7 +85,7 @@ export function defineReporter<const Described extends Settings>(
   };
 }
 
-/** How long a back-end may keep the end of a run waiting. */
+/** Setting for how long a back-end may delay the end of a run. */
 export const DEADLINE = {
   kind: "duration",
   about: "how long the end of the run waits for what is left, at most 10s",
@@ -97,7 +97,7 @@ export function deadlineOf(deadlineMs: number, name: string): number {
   throw new ReporterError(`report ${name}: deadline is at most 10s`);
 }
 
-/** Settings of everything that is sent while a run goes on. */
+/** Settings of every reporter that sends data during a run. */
 const PUSH_SETTINGS = {
   every: {
     kind: "duration",
@@ -107,7 +107,7 @@ const PUSH_SETTINGS = {
   deadline: DEADLINE,
 } as const satisfies Settings;
 
-/** A run that is over. */
+/** A finished run. */
 interface RunEnd {
   readonly summary: RunSummary;
   readonly labels: Frame["labels"];
@@ -116,20 +116,20 @@ interface RunEnd {
 
 interface Push<Described extends Settings> extends About<Described> {
   readonly transport: (opened: Opened<Described & typeof PUSH_SETTINGS>) => Transport;
-  /** A frame as payloads of at most what the back-end takes at once. */
+  /** Splits a frame into payloads of at most what the back-end accepts at once. */
   readonly encode: (frame: Frame, settings: SettingValues<Described>) => readonly Payload[];
-  /** What else it gets when the run is over; `labels` are those of the run. */
+  /** Extra payloads sent when the run has finished; `labels` are those of the run. */
   readonly atEnd?: (
     end: RunEnd,
     settings: SettingValues<Described>,
   ) => { readonly payloads: readonly Payload[]; readonly leftOut: number };
-  /** Payloads may be put behind each other: lines. */
+  /** Payloads can be concatenated, as lines can. */
   readonly joins?: boolean;
-  /** The summary says nothing to it that the last interval did not. */
+  /** Skips the summary: it adds nothing to the last interval. */
   readonly intervalsOnly?: boolean;
 }
 
-/** A back-end that frames are pushed to is data over the shared pipeline. */
+/** Defines a back-end that frames are pushed to, on top of the shared pipeline. */
 export function definePush<const Described extends Settings>(
   push: Push<Described>,
 ): ReporterDefinition {
@@ -191,7 +191,7 @@ export function httpTarget(name: string, target: string, path = ""): URL {
   return url;
 }
 
-/** Cuts a list where a back-end takes only so many at once. */
+/** Splits a list for a back-end that accepts at most this many items at once. */
 export function chunks<Item>(items: readonly Item[], most: number): Item[][] {
   const count = Math.ceil(items.length / most);
   return Array.from({ length: count }, (_, at) => items.slice(at * most, (at + 1) * most));

@@ -18,7 +18,7 @@ function find(frame: Frame, scope: Point["scope"], figure: string, step?: string
 }
 
 describe("a frame", () => {
-  it("tells of counters what they are and what was added since the frame before", () => {
+  it("has totals and increments of counters", () => {
     const frames = new FrameBuilder();
     const first = find(frames.next(early, 1_000, null), "step", "requests", "search");
     const second = find(frames.next(late, 2_000, null), "step", "requests", "search");
@@ -27,7 +27,7 @@ describe("a frame", () => {
     expect(second).toMatchObject({ total: after, increment: (after ?? 0) - (before ?? 0) });
   });
 
-  it("has the latencies of its own stretch, and of all time beside them", () => {
+  it("has the latencies of its own interval, and those since the beginning", () => {
     const frames = new FrameBuilder();
     frames.next(early, 1_000, null);
     const again = find(frames.next(early, 2_000, null), "step", "latency_ms", "pay");
@@ -37,7 +37,7 @@ describe("a frame", () => {
     expect(again.total?.cells.total).toBe(pay?.latencyMs.count);
   });
 
-  it("of the first stretch has the percentiles of the summary, to a cell's width", () => {
+  it("has the percentiles of the summary in its first interval, to a cell's width", () => {
     const frame = new FrameBuilder().next(late, 1_000, null);
     for (const { name, steps } of late.workflows)
       for (const step of steps) {
@@ -51,7 +51,7 @@ describe("a frame", () => {
       }
   });
 
-  it("is the same whether latencies come in windows or as they are counted", () => {
+  it("is the same whether latencies arrive in windows or as counts", () => {
     const known = new Map<StepSummary, SparseCells>();
     const workflows = late.workflows.map((workflow) => ({
       ...workflow,
@@ -67,7 +67,7 @@ describe("a frame", () => {
     expect(other.next(bare, 1_000, counted)).toEqual(one.next(late, 1_000, withWindows));
   });
 
-  it("is never of the same moment as the one before, whatever clocks say", () => {
+  it("is always later than the previous one, whatever the clock says", () => {
     const frames = new FrameBuilder();
     const began = Date.parse(early.startedAt);
     const times = [began + 5_000, began + 5_000, began + 4_000].map(
@@ -81,12 +81,12 @@ describe("a frame", () => {
     expect(labels).toEqual({ run: "spring sale", run_id: early.runId, branch: "main" });
   });
 
-  it("leaves out, and counts, what is beyond 2,000 series", () => {
+  it("drops and counts series beyond 2,000", () => {
     const many = syntheticRun({ seed: "many", seconds: 1, rate: 0.1, copies: 40 });
     const frame = summaryFrame(many);
     expect(frame.points).toHaveLength(2_000);
     expect(frame.leftOut).toBeGreaterThan(0);
-    // The run and its workflows and metrics are told before single steps, and how it ended before all.
+    // The run, its workflows and metrics come before single steps, and the outcome first of all.
     const all = many.workflows.flatMap(({ metrics }) => metrics);
     const told = frame.points.filter(({ scope }) => scope === "metric");
     expect(new Set(told.map(({ labels }) => JSON.stringify(labels))).size).toBe(all.length);
@@ -94,7 +94,7 @@ describe("a frame", () => {
     expect(find(frame, "run", "passed")).toMatchObject({ value: 0 });
   });
 
-  it("has no tag in the place of a label of ours", () => {
+  it("keeps tags from replacing our labels", () => {
     const [workflow] = late.workflows;
     if (workflow === undefined) throw new Error("there is a workflow");
     const tags = { run_id: "fake", step: "fake", run: "fake", error: "fake", area: "shop" };
@@ -109,7 +109,7 @@ describe("a frame", () => {
 });
 
 describe("the frame of a summary", () => {
-  it("has every figure as the summary has it", () => {
+  it("has every metric as the summary has it", () => {
     const frame = summaryFrame(late);
     const search = late.workflows[0]?.steps[1];
     const service = find(frame, "step", "service_ms", "search");
@@ -119,7 +119,7 @@ describe("the frame of a summary", () => {
     expect(find(frame, "run", "passed")).toMatchObject({ value: 0 });
   });
 
-  it("has what its workflows measure beside their steps, and each threshold", () => {
+  it("has the metrics of workflows beside their steps, and each threshold", () => {
     const [first] = late.workflows;
     const one = first?.steps[0]?.latencyMs;
     if (first === undefined || one === undefined) throw new Error("there is a workflow");

@@ -1,7 +1,7 @@
 /**
- * From the summary of a running test to points. Counters of a summary are totals and its latencies are
- * whole histograms; a frame tells what was added since the one before, by taking one from the other, so
- * nothing is lost when a frame is late or left out.
+ * Converts the summary of a running test to points. Counters of a summary are totals and its latencies are whole
+ * histograms; a frame has the increments since the previous one, computed by subtraction, so nothing is lost when a
+ * frame is late or skipped.
  */
 
 import {
@@ -25,10 +25,10 @@ import { cellsOf, figuresOfCells } from "./cells.ts";
 import { KnownLabels, type Labels, labelsKey } from "./labels.ts";
 import type { Frame, Point, PointScope } from "./reporter.ts";
 
-/** Figures with their labels, of one run at one reporter. A back-end pays for each; more are left out and counted. */
+/** Series of one run at one reporter. A back-end charges for each; more are dropped and counted. */
 const SERIES_MAX = 2_000;
 
-/** Figures that are worth sending while a run goes on; the rest comes with its summary. */
+/** Metrics sent during a run; the rest comes with its summary. */
 const LIVE_FIGURES: ReadonlySet<string> = new Set([
   "requests",
   "ok",
@@ -39,10 +39,10 @@ const LIVE_FIGURES: ReadonlySet<string> = new Set([
   "sent",
 ]);
 
-/** The figure that is sent with its cells. */
+/** The metric that is sent with its cells. */
 const LATENCY = figureName("latencyMs");
 
-/** What tells points apart by our own account: a tag that is called so too would make another point of it. */
+/** Our own labels; a tag of the same name would change the identity of a point. */
 const OWN_LABELS: ReadonlySet<string> = new Set([
   ...["run", "run_id", "workflow", "step", "protocol", "metric"],
   ...["error", "status", "check", "group", "threshold", "outcome", "result", "quantile"],
@@ -53,7 +53,7 @@ interface Latencies {
   readonly sumMs: number;
 }
 
-/** Makes the frames of one run, for reporters that want them equally often. */
+/** Builds the frames of one run, for reporters with the same interval. */
 export class FrameBuilder {
   readonly #series = new Set<string>();
   readonly #labels = new KnownLabels(SERIES_MAX);
@@ -61,11 +61,11 @@ export class FrameBuilder {
   #latencies = new Map<string, Latencies>();
   #lastMs: number | undefined;
 
-  /** `progress` tells what only matters while it runs; the last frame has none. */
+  /** `progress` is live state that matters only during the run; the last frame has none. */
   next(summary: RunSummary, atMs: number, progress: RunProgress | null): Frame {
     const beganMs = Date.parse(summary.startedAt);
     const fromMs = this.#lastMs ?? beganMs;
-    // Two values of one moment are a mistake to databases of time series.
+    // Time series databases reject two values with the same timestamp.
     this.#lastMs = Math.max(this.#lastMs === undefined ? fromMs : fromMs + 1, Math.round(atMs));
     const points = new Points("interval", this.#counts, this.#latencies, this.#labels);
     points.add(summary, progress);
@@ -82,10 +82,10 @@ export class FrameBuilder {
   }
 }
 
-/** Every reporter sends the same one. */
+/** Shared by all reporters. */
 const summaryFrames = new WeakMap<RunSummary, Frame>();
 
-/** Every figure of a run that is over. */
+/** Returns every metric of a finished run. */
 export function summaryFrame(summary: RunSummary): Frame {
   const made = summaryFrames.get(summary) ?? frameOf(summary);
   summaryFrames.set(summary, made);
@@ -154,7 +154,7 @@ class Points {
     this.#latenciesBefore = latenciesBefore;
   }
 
-  /** The run first, then workflows, metrics, steps: what is left out is what there is most of. */
+  /** Adds the run first, then workflows, metrics, steps: the largest group is the one cut off. */
   add(summary: RunSummary, progress: RunProgress | null): void {
     const { workflows } = summary;
     const ofSteps = new Map(
@@ -192,7 +192,7 @@ class Points {
     return this.#known.same(labels);
   }
 
-  /** Its steps together: what was added to them since the frame before is less to add up than all there is. */
+  /** Totals of a workflow's steps: adds the increments since the previous frame, which are fewer than all values. */
   #ofWorkflow(
     { name, steps }: WorkflowSummary,
     ofSteps: ReadonlyMap<StepSummary, Latencies | null>,
@@ -234,7 +234,7 @@ class Points {
     }
   }
 
-  /** Several steps as one. While a run goes on there are no totals: they are added up. */
+  /** Merges several steps. A running test has no totals, so they are added up. */
   #together(
     scope: PointScope,
     labels: Labels,
@@ -275,7 +275,7 @@ class Points {
     }
   }
 
-  /** What a workflow has beside its steps, once it is over. */
+  /** Metrics of a finished workflow beside its steps. */
   #workflowEnd({ arrivals, breakpoint, groups = [], iterations, name }: WorkflowSummary): void {
     const labels = { workflow: name };
     const distributions = {
@@ -370,7 +370,7 @@ class Points {
     this.list.push({ kind: "gauge", scope, figure, unit, labels, value });
   }
 
-  /** Of a summary the figures are as it has them; of a stretch they come from what was added. */
+  /** A summary brings its own metrics; those of an interval are computed from the increments. */
   #distribution(
     scope: PointScope,
     figure: string,
@@ -399,7 +399,7 @@ function sumOf(steps: readonly StepSummary[], field: keyof typeof TOTAL_FIGURES)
   }, 0);
 }
 
-/** Where they are not known, the windows of a step hold all of them: in a file by seconds. */
+/** Falls back to the windows of a step, which hold all latencies: in a file by seconds. */
 function latenciesOf(
   { latencyMs, windows }: StepSummary,
   known: SparseCells | undefined,
@@ -408,7 +408,7 @@ function latenciesOf(
   return cells === null ? null : { cells, sumMs: latencyMs.mean * latencyMs.count };
 }
 
-/** Null as soon as those of one are not known. */
+/** Null if those of any one are unknown. */
 function together(all: readonly (Latencies | null)[]): Latencies | null {
   const known = all.filter((one) => one !== null);
   if (known.length < all.length) return null;
@@ -418,7 +418,7 @@ function together(all: readonly (Latencies | null)[]): Latencies | null {
   };
 }
 
-/** "200" and "204" are "2xx"; statuses that are not of HTTP stay as they are. */
+/** "200" and "204" are "2xx"; other statuses than HTTP's stay as they are. */
 function statusClasses(statuses: Readonly<Record<string, number>>): Map<string, number> {
   const classes = new Map<string, number>();
   for (const [status, count] of Object.entries(statuses)) {

@@ -1,10 +1,10 @@
-/** Labels of points, the same object for the same labels: what is made of them for a form can be kept. */
+/** Interned labels of points: equal labels are the same object, so that encodings can be cached. */
 
 export type Labels = Readonly<Record<string, string>>;
 
 const keys = new WeakMap<Labels, string>();
 
-/** The same for equal labels; points of one step share theirs, so it is worked out once for all of them. */
+/** Same key for equal labels; points of one step share theirs, so it is computed once for all of them. */
 export function labelsKey(labels: Labels): string {
   const known = keys.get(labels);
   if (known !== undefined) return known;
@@ -13,12 +13,12 @@ export function labelsKey(labels: Labels): string {
   return key;
 }
 
-/** By what they say: labels that were in a frame before are the very same in the next. */
+/** Interns labels by content: labels of an earlier frame are the same object in the next. */
 export class KnownLabels {
   readonly #known = new Map<string, Labels>();
   readonly #most: number;
 
-  /** With more, the rest is as it is given. */
+  /** Beyond `most`, labels are returned as given. */
   constructor(most: number) {
     this.#most = most;
   }

@@ -1,6 +1,6 @@
 /**
- * The reporters by name. A family is loaded when one of its names is used: nobody waits for encoders and
- * drivers of others. (REP-1, REP-6)
+ * Reporters by name. A family is loaded when one of its names is used, so that others cost no startup time.
+ * (REP-1, REP-6)
  */
 
 import { didYouMean } from "../core/base/nearest.ts";
@@ -68,7 +68,7 @@ const FAMILIES: readonly Family[] = [
   },
 ];
 
-/** `NAME=TARGET,setting=value,…`, refused before anything is sent when it can never work. */
+/** Parses `NAME=TARGET,setting=value,…`; rejects what can never work before anything is sent. */
 async function openReporter(text: string, context: ReporterContext): Promise<Reporter> {
   const spec = parseReport(text);
   const family = FAMILIES.find(({ names }) => names.includes(spec.name));
@@ -94,13 +94,13 @@ export async function openReporting(
     return openReporter(one, isOnly ? context : withTarget(context, parseReport(one).target));
   });
   const all = await Promise.all(opened);
-  // Cores choose once, so a second share would not be what it says.
+  // Cores sample once, so a second share would be wrong.
   if (all.filter(({ sampledShare = 0 }) => sampledShare > 0).length > 1)
     throw new ReporterError("report samples: single calls go to one place");
   return new Reporting(all);
 }
 
-/** Of several with one name, its problems say which. */
+/** Adds the target to problems where several reporters have the same name. */
 function withTarget(context: ReporterContext, target: string): ReporterContext {
   return {
     ...context,
@@ -108,7 +108,7 @@ function withTarget(context: ReporterContext, target: string): ReporterContext {
   };
 }
 
-/** The same place named twice, by the command line and by the file, gets everything once: as the first says. */
+/** A target named both by the command line and by the file gets everything once, with the first settings. */
 function withoutRepeated(reports: readonly (string | Reporter)[]): (string | Reporter)[] {
   const places = new Map<string | Reporter, string | Reporter>();
   for (const one of reports) {
@@ -118,7 +118,7 @@ function withoutRepeated(reports: readonly (string | Reporter)[]): (string | Rep
   return [...places.values()];
 }
 
-/** How often, and how long it is waited for, makes no other place. */
+/** Interval and deadline do not make another target. */
 function placeOf(text: string): string {
   const { name, settings, target } = parseReport(text);
   const { deadline: _, every: __, ...rest } = settings;
@@ -130,7 +130,7 @@ interface LoadedFamily {
   readonly definitions: readonly ReporterDefinition[];
 }
 
-/** Everything there is, for lists. */
+/** Every reporter, for lists. */
 export async function allReporters(): Promise<readonly LoadedFamily[]> {
   return Promise.all(
     FAMILIES.map(async ({ load, title }) => ({ title, definitions: await load() })),

@@ -1,9 +1,9 @@
 /**
- * Where results go beside the terminal: any number of reporters, each given the merged results model.
+ * Destinations of results beside the terminal: any number of reporters, each given the merged results model.
  *
  *   start ─▶ interval, interval, … ─▶ finish ─▶ close
  *
- * A reporter never changes the verdict of a run (REP-5): what goes wrong is said with its name.
+ * A reporter never changes the verdict of a run (REP-5): its problems are reported with its name.
  */
 
 import type { FigureUnit } from "../core/load/results/figures.ts";
@@ -20,33 +20,33 @@ export interface Reporter {
   readonly target: string;
   /** How often `interval` is called; 5 s by default. */
   readonly everyMs?: number | undefined;
-  /** Writes what others did, too: it is finished when they are closed. */
+  /** Includes the outcome of the others: it is finished after they are closed. */
   readonly last?: boolean | undefined;
-  /** Before load is made; refuses with an error what can never work. The signal: nobody will wait for it. */
+  /** Called before load begins; fails for what can never work. The signal aborts the wait. */
   start(run: RunInfo, signal: AbortSignal): Promise<void>;
   /** Returns at once. */
   interval?(frame: Frame): void;
-  /** Wants single calls, so large a share of them; only a run on this machine has them. */
+  /** Share of single calls it wants; available only for a run on this machine. */
   readonly sampledShare?: number | undefined;
   /** Returns at once. */
   calls?(sampled: SampledCalls): void;
-  /** `phases` are only known of a run on this machine. */
+  /** `phases` are known only for a run on this machine. */
   finish(summary: RunSummary, verdict: Verdict, phases?: readonly WorkflowPhase[]): Promise<void>;
-  /** Sends what is left within its time; called again it does nothing. (REP-2) */
+  /** Sends what is left before its deadline; further calls do nothing. (REP-2) */
   close(): Promise<void>;
-  /** What became of the points it was given. */
+  /** Delivery counts of the points it was given. */
   counts?(): DeliveryCounts;
 }
 
-/** When something was done for a workflow; milliseconds since the epoch. */
+/** Phase of a workflow; milliseconds since the epoch. */
 export interface WorkflowPhase {
   readonly workflow: string;
   readonly name: "prepare" | "set-up" | "load" | "tear-down";
   readonly fromMs: number;
   readonly toMs: number;
-  /** Why it failed; null when it did not. */
+  /** Reason of a failure; null when it succeeded. */
   readonly problem: string | null;
-  /** Of the load, as it was planned. */
+  /** Stages of the load as planned. */
   readonly stages: readonly {
     readonly name: string;
     readonly fromMs: number;
@@ -54,40 +54,40 @@ export interface WorkflowPhase {
   }[];
 }
 
-/** Single calls of one executor core, chosen by chance. */
+/** Sampled calls of one executor core, chosen at random. */
 export interface SampledCalls {
   /** Lines of JSON, one for each. */
   readonly text: string;
   readonly calls: number;
-  /** Chosen, and not kept. */
+  /** Sampled and dropped. */
   readonly dropped: number;
 }
 
 export interface DeliveryCounts {
   readonly sent: number;
   readonly dropped: number;
-  /** Nobody acknowledges what was sent. */
+  /** Nothing that was sent is acknowledged. */
   readonly unconfirmed?: true;
-  /** The last thing that went wrong, without secrets. */
+  /** Last problem, without secrets. */
   readonly problem: string | null;
 }
 
-/** What was measured until a moment, merged over all cores. */
+/** Measurements up to a point in time, merged over all cores. */
 export interface Frame {
-  /** "interval": a stretch of the run. "summary": all of it, once, when it is over. */
+  /** "interval": a stretch of the run. "summary": all of it, once, when it has finished. */
   readonly kind: "interval" | "summary";
-  /** Milliseconds since the epoch: when the run began, and when the stretch began and ended. */
+  /** Milliseconds since the epoch: start of the run, and start and end of the interval. */
   readonly runBeganMs: number;
   readonly fromMs: number;
   readonly atMs: number;
-  /** Of every point: `run`, `run_id` and the tags of the run. */
+  /** Labels of every point: `run`, `run_id` and the tags of the run. */
   readonly labels: Readonly<Record<string, string>>;
   readonly points: readonly Point[];
-  /** Points that are not here because the run has too many series. */
+  /** Points dropped because the run has too many series. */
   readonly leftOut: number;
 }
 
-/** One measured value. Together with the labels, scope and figure tell it from all others. */
+/** One measured value, identified by labels, scope and metric. */
 export type Point = CounterPoint | GaugePoint | DistributionPoint;
 
 export type PointScope = "run" | "workflow" | "step" | "metric";
@@ -97,7 +97,7 @@ interface PointName {
   /** As in the columns of CSV: "bytes_in", "latency_ms". */
   readonly figure: string;
   readonly unit: FigureUnit;
-  /** workflow, step, protocol and what else tells it apart; never a URL. */
+  /** workflow, step, protocol and further identifying labels; never a URL. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -105,7 +105,7 @@ interface CounterPoint extends PointName {
   readonly kind: "counter";
   /** Since the run began. */
   readonly total: number;
-  /** Since the frame before. */
+  /** Since the previous frame. */
   readonly increment: number;
 }
 
@@ -116,7 +116,7 @@ interface GaugePoint extends PointName {
 
 interface DistributionPoint extends PointName {
   readonly kind: "distribution";
-  /** Of the stretch that the frame is of; its sum, too. */
+  /** Values of the frame's interval, with their sum. */
   readonly figures: Distribution;
   readonly sum: number;
   /** All values since the run began, in cells of three digits, of latencies; null otherwise. */

@@ -1,6 +1,6 @@
 /**
- * All reporters of one run, beside its view. Each is on its own: one that throws, hangs or refuses is
- * named in the outcome and holds up neither the run nor the others. (REP-5)
+ * All reporters of one run, beside its view. They are isolated: one that throws, hangs or rejects is named in the
+ * outcome and delays neither the run nor the others. (REP-5)
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -11,10 +11,10 @@ import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, START_MS_MAX } from "./limits.ts";
 import type { Frame, Reporter, RunInfo, SampledCalls, WorkflowPhase } from "./reporter.ts";
 import { ReporterError } from "./settings.ts";
 
-/** Beyond the deadline of its own pipeline a reporter may take so long to notice it. */
+/** Time for a reporter to notice the deadline of its own pipeline. */
 const GRACE_MS = 2_000;
 
-/** Reporters that are told equally often share their frames. */
+/** Reporters with the same interval share their frames. */
 interface Group {
   readonly everyMs: number;
   readonly frames: FrameBuilder;
@@ -47,12 +47,12 @@ export class Reporting {
     }));
   }
 
-  /** Whether anybody wants to know how the run goes. */
+  /** Whether any reporter wants live progress. */
   get isLive(): boolean {
     return this.#groups.length > 0;
   }
 
-  /** How large a share of single calls is wanted; 0 where nobody asks. */
+  /** Share of single calls wanted; 0 if no reporter asks. */
   get sampledShare(): number {
     return Math.max(0, ...this.#members.map(({ reporter }) => reporter.sampledShare ?? 0));
   }
@@ -61,7 +61,7 @@ export class Reporting {
     for (const { reporter } of this.#members) reporter.calls?.(sampled);
   }
 
-  /** The first that cannot work ends it: nothing has run yet. */
+  /** Fails with the first reporter that cannot work: nothing has run yet. */
   async start(run: RunInfo): Promise<void> {
     const started = await Promise.allSettled(
       this.#members.map(async ({ reporter }) =>
@@ -77,12 +77,12 @@ export class Reporting {
     throw new ReporterError(why.startsWith("report ") ? why : `report ${name}: ${why}`);
   }
 
-  /** Whether somebody is due, so many milliseconds into the run. */
+  /** Whether a reporter is due at this time of the run. */
   isDue(elapsedMs: number): boolean {
     return this.#groups.some(({ nextMs }) => elapsedMs >= nextMs);
   }
 
-  /** The run as it stands: with latencies. */
+  /** Reports the current state of the run, with latencies. */
   progress(progress: RunProgress, elapsedMs: number): void {
     for (const group of this.#groups) {
       if (elapsedMs < group.nextMs) continue;
@@ -92,12 +92,12 @@ export class Reporting {
     }
   }
 
-  /** Another has told the run up to here: only what comes from now on is new. */
+  /** Continues a run that another process reported up to here: sends only what is new. */
   resume(progress: RunProgress): void {
     for (const { frames } of this.#groups) frames.next(progress.summary, Date.now(), progress);
   }
 
-  /** The summary with what became of it; called again it is the same. */
+  /** Returns the summary with delivery counts; further calls return the same. */
   finish(summary: RunSummary, phases: readonly WorkflowPhase[] = []): Promise<RunSummary> {
     this.#finished ??= this.#finish(summary, phases);
     return this.#finished;
@@ -139,12 +139,12 @@ export class Reporting {
       }
   }
 
-  /** Somebody will not wait for back-ends: what they have not taken in a moment is counted as dropped. */
+  /** Stops waiting for back-ends: points not accepted within a short grace period count as dropped. */
   hurry(): void {
     this.#end.abort();
   }
 
-  /** Without results: the run never began, or broke. */
+  /** Closes without results: the run never began, or broke. */
   async abandon(): Promise<void> {
     this.#end.abort();
     await Promise.allSettled(
@@ -173,7 +173,7 @@ function outcomeOf({ problem, reporter }: Member): ReportOutcome {
   };
 }
 
-/** The signal says that nobody waits: then it has a moment left. */
+/** The signal cuts the wait to a short grace period. */
 async function within(ms: number, work: Promise<void>, signal?: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   let hurry = (): void => {};

@@ -41,24 +41,24 @@ describe("--report", () => {
     ["x=y,token=env:TOKEN,mode=both", "report x: mode is one of push, pull"],
     ["x=y,token=env:TOKEN,every=often", "report x: every:"],
     ["x=y,token=env:NONE", "report x: token: the environment has no variable NONE"],
-  ])("refuses %s", (text, problem) => {
+  ])("rejects %s", (text, problem) => {
     expect(() => values(text)).toThrow(problem);
   });
 });
 
 describe("a secret", () => {
-  it("is never written out, and not repeated when somebody does", () => {
+  it("is rejected in plain text, and the error does not repeat it", () => {
     expect(() => values("x=y,token=s3cret")).toThrow(/^(?!.*s3cret).*write env:NAME or file:PATH/);
   });
 
-  it("does not stand in an address, except in one that is named", () => {
+  it("is rejected in an address, except by reference", () => {
     const secrets = new Secrets({ PGURL: "postgres://ada:s3cret@db/load" });
     const target = (text: string): string => targetOf(parseReport(text), secrets);
     expect(() => target("postgres=postgres://ada:s3cret@db/load")).toThrow(/^(?!.*s3cret)/);
     expect(target("postgres=env:PGURL")).toBe("postgres://ada:s3cret@db/load");
   });
 
-  it("is taken out of every text", () => {
+  it("is removed from every text", () => {
     const secrets = new Secrets({ TOKEN: "s3cret" });
     secrets.read("env:TOKEN", "report x");
     expect(secrets.scrub("401 for s3cret at http://ada:pw@db/")).toBe(
@@ -66,7 +66,7 @@ describe("a secret", () => {
     );
   });
 
-  it("is taken out in part, too: a password of an address, a token of a header", () => {
+  it("is removed in part, too: the password of an address, the token of a header", () => {
     const secrets = new Secrets({
       URL: "postgres://ada:pa55word%21@db/load",
       H: "x: Bearer t0ken-12",
@@ -92,13 +92,13 @@ describe("a secret", () => {
     ],
     ["redis://ada:100%@db", "no 100%", "no ***"],
     ["x-key:t0ken-0123", "bad key t0ken-0123", "bad key ***"],
-  ])("is taken out in part: %s", (value, said, shown) => {
+  ])("is removed in part: %s", (value, said, shown) => {
     const secrets = new Secrets({ URL: value });
     secrets.read("env:URL", "report x");
     expect(secrets.scrub(said)).toBe(shown);
   });
 
-  it("may come from a file", () => {
+  it("can come from a file", () => {
     const folder = mkdtempSync(join(tmpdir(), "hyperscale-secret-"));
     try {
       writeFileSync(join(folder, "token"), "from-file\n");

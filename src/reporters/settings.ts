@@ -1,7 +1,8 @@
 /**
- * `NAME=TARGET,setting=value,…` as `--report`, the options of a workflow and of `run()` say it. Secrets
- * are only ever named, `env:NAME` or `file:PATH`; their values stay in this process and are taken out of every
- * text that leaves a reporter.
+ * `NAME=TARGET,setting=value,…` as given to `--report`, to the options of a workflow and to `run()`. Secrets are only
+ * referenced, `env:NAME` or `file:PATH`; their values stay in this process and are removed from every text that leaves
+ * a
+ * reporter.
  */
 
 import { readFileSync } from "node:fs";
@@ -10,10 +11,10 @@ import { maskSecrets } from "../core/base/mask-credentials.ts";
 import { didYouMean } from "../core/base/nearest.ts";
 import { SECRET_BYTES_MAX } from "./limits.ts";
 
-/** Shorter words of a secret, such as "Bearer", are no secrets. */
+/** Shorter parts of a secret, such as "Bearer", are not secret. */
 const SECRET_WORD_LENGTH_MIN = 8;
 
-/** Something about a reporter's settings can never work. */
+/** Settings of a reporter that can never work. */
 export class ReporterError extends Error {
   override readonly name = "ReporterError";
 }
@@ -21,7 +22,7 @@ export class ReporterError extends Error {
 export interface SettingDescription {
   readonly kind: "text" | "secret" | "duration" | "whole" | "choice" | "switch";
   readonly about: string;
-  /** Without one it must be given, unless it is optional. */
+  /** Without a default the setting is required, unless it is optional. */
   readonly default?: string;
   readonly optional?: true;
   readonly choices?: readonly string[];
@@ -35,7 +36,7 @@ type Value<Described extends SettingDescription> = Described["kind"] extends "du
     ? boolean
     : string;
 
-/** What a reporter is opened with: durations in milliseconds. */
+/** Parsed settings of a reporter: durations in milliseconds. */
 export type SettingValues<Described extends Settings> = {
   readonly [Name in keyof Described]: Described[Name] extends { readonly optional: true }
     ? Value<Described[Name]> | undefined
@@ -65,7 +66,7 @@ export function parseReport(text: string): ReportSpec {
   return { name, target, settings };
 }
 
-/** Values of references, and the way to keep them out of texts. */
+/** Values of secret references, removed from every text. */
 export class Secrets {
   readonly #values: string[] = [];
   readonly #env: Readonly<Record<string, string | undefined>>;
@@ -94,13 +95,15 @@ export class Secrets {
   }
 }
 
-/** What a server may repeat of it: the password of an address, the path of a hook, the token of a header. */
+/**
+ * Parts of a secret that a server may repeat: the password of an address, the path of a hook, the token of a header.
+ */
 function secretParts(value: string): string[] {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return longWords(value.split(/[\s:=]+/));
   const [, password] = /^[^:]+:\/\/[^/?#]*?:([^/?#]*)@/.exec(value) ?? [];
   const [, path = "", query = ""] = /^[^:]+:\/\/[^/?#]*([^?#]*)\??([^#]*)/.exec(value) ?? [];
   const values = query.split("&").map((pair) => pair.slice(pair.indexOf("=") + 1));
-  // Of other addresses the path is the name of a database, which a message may have.
+  // The path of other addresses is the name of a database, which a message may show.
   const words = /^https?:/i.test(value) ? [path, ...path.split("/"), ...values] : values;
   const parts = [...(password === undefined ? [] : [password]), ...longWords(words)];
   return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].sort(byLength);
@@ -110,7 +113,7 @@ function longWords(words: readonly string[]): string[] {
   return words.filter((word) => word.length >= SECRET_WORD_LENGTH_MIN);
 }
 
-/** Longer ones first: a part of one that is out already would leave the rest of it. */
+/** Longer ones first: removing a part of one would leave the rest of it. */
 function byLength(a: string, b: string): number {
   return b.length - a.length;
 }
@@ -135,7 +138,7 @@ function readSecretFile(path: string, where: string): string {
   }
 }
 
-/** The target, with credentials only by reference. */
+/** Returns the target; credentials only by reference. */
 export function targetOf({ name, target }: ReportSpec, secrets: Secrets): string {
   if (Secrets.isReference(target)) return secrets.read(target, `report ${name}`);
   if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(target))

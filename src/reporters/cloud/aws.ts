@@ -43,14 +43,14 @@ function signedRequest(
   return { method: "POST", url, headers: signed, body };
 }
 
-/** Most APIs of AWS say with status 400 that there is too much at the moment. */
+/** Most AWS APIs report throttling with status 400. */
 function isBusy(answer: string): boolean {
   return /Throttl|TooManyRequests|RequestLimitExceeded/.test(answer);
 }
 
-/** What CloudWatch takes in one request is 1,000; names and values make bodies of up to 1 MB. */
+/** CloudWatch accepts 1,000 metrics per request; with names and values a body can reach 1 MB. */
 const METRICS_MAX = 500;
-/** Dimensions of one metric. */
+/** Dimensions per metric. */
 const DIMENSIONS_MAX = 30;
 
 const cloudwatch = definePush({
@@ -81,7 +81,7 @@ const cloudwatch = definePush({
   },
 });
 
-/** A counter is what was added, so that sums over periods are right. */
+/** Sends the increment of a counter, so that sums over periods are right. */
 function cloudwatchMetrics(frame: Frame, point: Point): Readonly<Record<string, string>>[] {
   const labels = Object.entries({ ...frame.labels, ...point.labels })
     .filter(([, value]) => value !== "")
@@ -107,7 +107,7 @@ function unitOf({ figure, unit }: Point, name: string): string {
   return unit in units ? units[unit as keyof typeof units] : "None";
 }
 
-/** Of one event; an entry may have 256 KB. */
+/** Points per event; an entry is limited to 256 KB. */
 const EVENT_POINTS_MAX = 100;
 
 const eventbridge = definePush({
@@ -126,7 +126,7 @@ const eventbridge = definePush({
         "content-type": "application/x-amz-json-1.1",
         "x-amz-target": "AWSEvents.PutEvents",
       },
-      // It answers 200 also when it took no entry.
+      // EventBridge answers 200 even when it rejected entries.
       refusal: (answer) => (/"FailedEntryCount":\s*[1-9]/.test(answer) ? answer : null),
     }),
   encode: (frame, { bus }) =>
@@ -169,7 +169,7 @@ const lambda = definePush({
     })),
 });
 
-/** Of one request. */
+/** Records per request. */
 const RECORDS_MAX = 100;
 
 const timestream = definePush({
@@ -216,7 +216,7 @@ function timestreamApi(action: string, settings: SignedApi["settings"]): Omit<Si
   };
 }
 
-/** Where records go is asked first, and again when the answer is too old. (endpoint discovery) */
+/** Discovers the endpoint for records before the first write, and again when the cached one expires. */
 class TimestreamCells {
   readonly #url: URL;
   readonly #settings: SignedApi["settings"];
@@ -253,7 +253,7 @@ function dimensionsOf(labels: Readonly<Record<string, string>>): unknown[] {
     .map(([Name, Value]) => ({ Name, Value }));
 }
 
-/** Its measure is "step" or "summary_step", with every value by name: "latency_ms_p99". */
+/** The measure is "step" or "summary_step", with every value by name: "latency_ms_p99". */
 function timestreamRecord({ kind }: Frame, point: Point): unknown {
   return {
     Dimensions: dimensionsOf({ ...point.labels, figure: point.figure }),

@@ -1,4 +1,4 @@
-/** Google BigQuery by streaming inserts; the table is made if it is not there. (REST v2: tabledata.insertAll) */
+/** Google BigQuery by streaming inserts; creates the table if it does not exist. (REST v2: tabledata.insertAll) */
 
 import { createHash } from "node:crypto";
 import { chunks, definePush, httpTarget } from "../definition.ts";
@@ -9,7 +9,7 @@ import type { Payload } from "../pipeline/payload-queue.ts";
 import { ReporterError } from "../settings.ts";
 import { GOOGLE_KEY, GoogleTokens } from "./google-token.ts";
 
-/** What Google recommends for one request. */
+/** Google's recommendation for one request. */
 const ROWS_MAX = 500;
 const SCOPE = "https://www.googleapis.com/auth/bigquery";
 const JSON_TYPE = { "content-type": "application/json" };
@@ -71,7 +71,7 @@ export const bigquery = definePush({
     };
     return new HttpTransport({
       ...{ gzip: true, request },
-      // It answers 200 also when it took no row.
+      // BigQuery answers 200 even when it rejected rows.
       refusal: (answer) => (answer.includes('"insertErrors"') ? answer : null),
     });
   },
@@ -82,12 +82,12 @@ export const bigquery = definePush({
     })),
 });
 
-/** 409: it is there already. */
+/** 409: the table exists already. */
 function unlessThere(error: unknown): void {
   if (!(error instanceof RefusedError && error.message.startsWith("it answered 409"))) throw error;
 }
 
-/** By `insertId` it knows a row that is sent again. */
+/** `insertId` lets BigQuery deduplicate rows that are sent again. */
 function bigqueryRow(point: PointObject): unknown {
   const { labels, values, ...rest } = point;
   const { run_id, step, workflow } = labels;

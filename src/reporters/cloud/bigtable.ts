@@ -1,6 +1,6 @@
 /**
- * Google Bigtable over gRPC (google.bigtable.v2, MutateRows): one unary call per batch, written by hand,
- * since five messages are all that is needed of it.
+ * Google Bigtable over gRPC (google.bigtable.v2, MutateRows): one unary call per batch, encoded by hand, since only
+ * five messages are needed.
  */
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
@@ -17,7 +17,7 @@ import { GOOGLE_KEY, GoogleTokens } from "./google-token.ts";
 const ROWS_MAX = 500;
 const SCOPE = "https://www.googleapis.com/auth/bigtable.data";
 const PATH = "/google.bigtable.v2.Bigtable/MutateRows";
-/** Of gRPC: canceled, deadline, exhausted, aborted, internal, unavailable, and no token any more. */
+/** Transient gRPC codes: canceled, deadline exceeded, resource exhausted, aborted, internal, unavailable. */
 const PASSING: ReadonlySet<number> = new Set([1, 4, 8, 10, 13, 14]);
 /** Flag and length before a message. */
 const PREFIX_BYTES = 5;
@@ -52,7 +52,7 @@ export const bigtable = definePush({
     }),
 });
 
-/** MutateRowsRequest.Entry; a row that is written again is the same row. */
+/** MutateRowsRequest.Entry; writing the same row again is idempotent. */
 function entryOf(point: PointObject, family: string): Protobuf {
   const { at, figure, kind, labels, scope, values } = point;
   const { run = "", run_id = run, step = "", workflow = "", ...rest } = labels;
@@ -119,7 +119,7 @@ class BigtableTransport implements Transport {
     });
     stream.end(body);
     return readGrpc(stream).catch((error: Error) => {
-      // A connection that went wrong is not used again.
+      // Never reuse a connection that failed.
       session.destroy();
       throw signal.aborted ? (signal.reason as Error) : error;
     });
@@ -129,7 +129,7 @@ class BigtableTransport implements Transport {
     const held = this.#session;
     if (held !== undefined && !held.destroyed && !held.closed) return held;
     const session = connect(this.#url);
-    // Errors are those of its streams.
+    // Errors are reported on the streams.
     session.on("error", () => {});
     session.unref();
     this.#session = session;
@@ -175,7 +175,7 @@ function readGrpc(stream: ClientHttp2Stream): Promise<GrpcAnswer> {
   });
 }
 
-/** The call may succeed and rows of it may not: the first of those tells. */
+/** The call may succeed while single rows fail: the first failed row decides the outcome. */
 function outcomeOf({ body, status, text }: GrpcAnswer): SendOutcome {
   const failed = status !== 0 ? { code: status, text } : failedRow(body);
   if (failed === null) return { kind: "ok" };
@@ -185,7 +185,7 @@ function outcomeOf({ body, status, text }: GrpcAnswer): SendOutcome {
     : { kind: "refused", problem };
 }
 
-/** Of MutateRowsResponse: entries (1), each with a google.rpc.Status (2) of code (1) and message (2). */
+/** Reads MutateRowsResponse: entries (1), each with a google.rpc.Status (2) of code (1) and message (2). */
 function failedRow(body: Buffer): { readonly code: number; readonly text: string } | null {
   for (let at = 0; at + PREFIX_BYTES <= body.length; ) {
     const end = at + PREFIX_BYTES + body.readUInt32BE(at + 1);

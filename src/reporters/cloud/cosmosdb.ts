@@ -6,7 +6,7 @@ import { framePoints } from "../encoders/point-json.ts";
 import { HttpTransport } from "../pipeline/http.ts";
 import type { Payload } from "../pipeline/payload-queue.ts";
 
-/** Of one document, which may have 2 MB; a request costs by its size. */
+/** Points per document, which is limited to 2 MB; the price of a request depends on its size. */
 const DOCUMENT_POINTS_MAX = 100;
 
 export const cosmosdb = definePush({
@@ -34,7 +34,7 @@ export const cosmosdb = definePush({
         "x-ms-date": date,
         "x-ms-version": "2018-12-31",
         "x-ms-documentdb-partitionkey": JSON.stringify([to]),
-        // A document that is sent again takes the place of the first.
+        // A document that is sent again replaces the first.
         "x-ms-documentdb-is-upsert": "true",
         authorization: cosmosSignature({ verb: "post", type: "docs", place, date, key }),
       };
@@ -58,9 +58,9 @@ export const cosmosdb = definePush({
 
 interface CosmosRequest {
   readonly verb: string;
-  /** What is asked for: "docs". */
+  /** Resource type: "docs". */
   readonly type: string;
-  /** What it is in: "dbs/a/colls/b". */
+  /** Parent resource: "dbs/a/colls/b". */
   readonly place: string;
   readonly date: string;
   readonly key: string;

@@ -1,6 +1,6 @@
 /**
- * Access tokens of Google by the key of a service account: a signed statement of who asks is exchanged
- * for a token that holds for an hour. (developers.google.com/identity/protocols/oauth2/service-account)
+ * Google access tokens from the key of a service account: exchanges a signed assertion for a token that is valid for
+ * an hour. (developers.google.com/identity/protocols/oauth2/service-account)
  */
 
 import { createPrivateKey, type KeyObject } from "node:crypto";
@@ -8,7 +8,7 @@ import type { Ask } from "../pipeline/http.ts";
 import { ReporterError } from "../settings.ts";
 import { signedJwt } from "./jwt.ts";
 
-/** A token is asked for anew so long before it ends. */
+/** A token is renewed this long before it expires. */
 const EARLY_SECONDS = 60;
 const TOKEN_SECONDS = 3_600;
 
@@ -29,7 +29,7 @@ export class GoogleTokens {
   readonly #scope: string;
   #held: { readonly token: string; readonly untilMs: number } | undefined;
 
-  /** Without a key nothing is sent along, as emulators want it. */
+  /** Without a key, requests carry no token, as emulators expect. */
   constructor(reporter: string, keyJson: string | undefined, scope: string) {
     this.#account = keyJson === undefined ? null : accountOf(reporter, keyJson);
     this.#scope = scope;
@@ -71,7 +71,7 @@ function accountOf(reporter: string, keyJson: string): ServiceAccount {
       tokenUrl: new URL(token_uri ?? "https://oauth2.googleapis.com/token"),
     };
   } catch {
-    // What is wrong with it would be told with parts of the key.
+    // The parser's own message would reveal parts of the key.
     throw new ReporterError(`report ${reporter}: key is not the JSON file of a service account`);
   }
 }

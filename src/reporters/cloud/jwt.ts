@@ -1,4 +1,4 @@
-/** Tokens that a private key signs. (RFC 7519, RS256 of RFC 7518) */
+/** Tokens signed with a private key. (RFC 7519, RS256 of RFC 7518) */
 
 import { type KeyObject, sign } from "node:crypto";
 

@@ -1,4 +1,4 @@
-/** Services whose every request is signed, or carries a token that a signature was given for. */
+/** Services that require every request to be signed, or to carry a token obtained with a signature. */
 
 import type { ReporterDefinition } from "../definition.ts";
 import { aws } from "./aws.ts";

@@ -4,7 +4,7 @@ import { cosmosSignature } from "./cosmosdb.ts";
 import { signedJwt } from "./jwt.ts";
 import { claimsOf } from "./snowflake.ts";
 
-it("signs as the published example of Cosmos DB", () => {
+it("matches the published example of Cosmos DB", () => {
   const signature = cosmosSignature({
     ...{ verb: "GET", type: "dbs", place: "dbs/ToDoList", date: "Thu, 27 Apr 2017 00:51:12 GMT" },
     key: "dsZQi3KtZmCv1ljt3VNWNm7sQUF1y5rJfC6kv5JiwvW0EndXdDku/dkKBp8/ufDToSxLzR4y+O/0H/t4bQtVNw==",
@@ -14,7 +14,7 @@ it("signs as the published example of Cosmos DB", () => {
   );
 });
 
-it("a token is what its key signed, and names account, user and key as Snowflake wants it", () => {
+it("signs a token with its key and names account, user and key as Snowflake requires", () => {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   const nowMs = Date.parse("2026-01-31T09:05:00Z");
   const claims = claimsOf({ account: "org.ours", user: "ada", key: privateKey, nowMs });

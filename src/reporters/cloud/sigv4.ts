@@ -1,6 +1,6 @@
 /**
- * AWS Signature Version 4, as S3 and everything that speaks like it wants it. The signature covers method,
- * path, query, the given headers and the body, so nothing of it can be changed on the way.
+ * AWS Signature Version 4, as S3 and compatible stores require it. The signature covers method, path, query, the
+ * given headers and the body, so none of them can be changed in transit.
  */
 
 import { createHash, createHmac } from "node:crypto";
@@ -22,7 +22,7 @@ interface Signing {
   readonly at: Date;
 }
 
-/** The headers to send: those given, and what the signature adds. */
+/** Returns the headers to send: the given ones and those the signature adds. */
 export function signedHeaders(signing: Signing): Readonly<Record<string, string>> {
   const { at, body, credentials, method, region, service, url } = signing;
   const stamp = at.toISOString().replace(/[:-]|\.\d{3}/g, "");
@@ -63,7 +63,7 @@ export function signedHeaders(signing: Signing): Readonly<Record<string, string>
   return { ...headers, authorization: `AWS4-HMAC-SHA256 ${parts.join(", ")}` };
 }
 
-/** S3 takes paths as they are; everything else wants them encoded once more. */
+/** S3 uses paths as they are; every other service expects them encoded once more. */
 function canonicalPath(pathname: string, service: string): string {
   if (service === "s3") return pathname;
   return pathname.split("/").map(encoded).join("/");
@@ -77,7 +77,7 @@ function canonicalQuery(query: URLSearchParams): string {
     .join("&");
 }
 
-/** RFC 3986: what JavaScript leaves as it is must be encoded, too. */
+/** Encodes the characters that JavaScript leaves alone and RFC 3986 reserves. */
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

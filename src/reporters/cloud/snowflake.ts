@@ -8,9 +8,9 @@ import type { Payload } from "../pipeline/payload-queue.ts";
 import { ReporterError } from "../settings.ts";
 import { signedJwt } from "./jwt.ts";
 
-/** Points of one statement. */
+/** Points per statement. */
 const POINTS_MAX = 1_000;
-/** The most that it takes is an hour. */
+/** Snowflake accepts tokens of up to an hour. */
 const TOKEN_SECONDS = 3_000;
 const STATEMENT_SECONDS = 60;
 
@@ -49,7 +49,7 @@ export const snowflake = definePush({
       const asked = { statement, bindings, timeout: STATEMENT_SECONDS, ...place };
       const body = Buffer.from(JSON.stringify(asked));
       const numbered = new URL(url);
-      // By its number it knows a statement that is sent again, and runs it once.
+      // `requestId` lets Snowflake recognise a statement that is sent again, and run it once.
       numbered.searchParams.set("requestId", requestId(body));
       numbered.searchParams.set("retry", "true");
       const token = signedJwt(signing, claimsOf({ account, user, key: signing, nowMs }));
@@ -77,7 +77,7 @@ function privateKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem.replaceAll("\\n", "\n"));
   } catch {
-    // What is wrong with it would be told with parts of the key.
+    // The parser's own message would reveal parts of the key.
     throw new ReporterError("report snowflake: key is not a private key in PEM form");
   }
 }
@@ -89,7 +89,7 @@ interface Claimed {
   readonly nowMs: number;
 }
 
-/** Who asks is account, user and the fingerprint of the public key. (docs.snowflake.com: key pair) */
+/** The issuer names account, user and the fingerprint of the public key. (docs.snowflake.com: key pair) */
 export function claimsOf({
   account,
   key,
@@ -104,7 +104,7 @@ export function claimsOf({
   return { iss, sub: subject, iat: now, exp: now + TOKEN_SECONDS };
 }
 
-/** A number that follows from what is asked. */
+/** Derives the request id from the body. */
 function requestId(body: Uint8Array): string {
   const hex = createHash("sha256").update(body).digest("hex");
   const parts = [

@@ -17,7 +17,7 @@ const onlyStep = (run: RunSummary, change: (step: StepSummary) => StepSummary): 
 });
 
 describe("comparing two runs", () => {
-  it("finds a target that became slower in every step, and not in the rate", () => {
+  it("finds a target that became slower in every step, without a change of the rate", () => {
     const { rows, regressions } = compareRuns(before, slower, options);
     const medians = rows.filter(({ metric }) => metric === "p50");
     expect(medians.map(({ result }) => result)).toEqual(Array(7).fill("regression"));
@@ -43,11 +43,11 @@ describe("comparing two runs", () => {
     expect(rates[0]?.change).toBeCloseTo(-0.2, 1);
   });
 
-  it("says nothing changed when nothing did", () => {
+  it("reports no change when nothing changed", () => {
     expect(compareRuns(before, same, options).regressions).toBe(0);
     const { rows } = compareRuns(before, before, options);
     expect(rows.every(({ p, change }) => p === 1 && change === 0)).toBe(true);
-    // Of a file and itself, too: "same" is what the interval shows, not that nothing was seen.
+    // Holds for a file compared with itself, too: "same" is what the interval shows, not a lack of data.
     for (const { interval, metric, result } of rows) {
       const limit = metric === "errors" ? options.errorLimit : options.limit;
       const inside = interval === null || (interval[0] >= -limit && interval[1] <= limit);
@@ -70,7 +70,7 @@ describe("comparing two runs", () => {
     expect(compareRuns(before, slower, options)).toEqual(compareRuns(before, slower, options));
   });
 
-  it("tolerates what lies within the limit", () => {
+  it("tolerates changes within the limit", () => {
     const { rows, regressions } = compareRuns(before, slower, {
       ...options,
       limit: 0.6,
@@ -90,7 +90,7 @@ describe("comparing two runs", () => {
     expect(regressions).toBe(0);
   });
 
-  it("finds failures also in a run too short for anything else", () => {
+  it("finds failures even in a run too short for anything else", () => {
     const broken = onlyStep(syntheticRun({ seconds: 2, healthy: true }), (step) => ({
       ...step,
       ok: 0,
@@ -121,7 +121,7 @@ describe("comparing two runs", () => {
     ]);
   });
 
-  it("is not alarmed by one failure more among thousands", () => {
+  it("raises no alarm for one more failure among thousands", () => {
     const one = onlyStep(before, (step) => ({ ...step, failed: 0, ok: step.requests, errors: {} }));
     const two = onlyStep(one, (step) => ({ ...step, failed: 1, ok: step.requests - 1 }));
     const { rows } = compareRuns(one, two, { ...options, errorLimit: 0, metrics: ["errors"] });
@@ -159,7 +159,7 @@ describe("the comparison as text", () => {
     expect(new Set(rows.map((line) => line.search(/[·✗✓] /))).size).toBe(1);
   });
 
-  it("uses escape codes only when told to", () => {
+  it("uses escape codes only on request", () => {
     expect(text(false)).not.toContain("\u001b");
     expect(text(true)).toContain("\u001b[31m");
   });

@@ -35,7 +35,7 @@ export interface CompareOptions {
   readonly allowUntrusted?: boolean | undefined;
 }
 
-/** What `compare` tolerates unless told otherwise. */
+/** Tolerances of `compare` by default. */
 export const DEFAULT_LIMITS: CompareOptions = {
   limit: 0.05,
   errorLimit: 0.001,

@@ -1,12 +1,12 @@
 /**
- * A difference between two runs means something only if nothing else was different. These are the
- * reasons to doubt that, as far as the summaries tell.
+ * Reasons to doubt that two runs are comparable, as far as their summaries show: a difference means something only if
+ * nothing else changed.
  */
 
 import { doubtOf } from "../../core/load/results/doubt.ts";
 import type { RunSummary } from "../../core/load/results/model.ts";
 
-/** Runs whose measured times differ by more than this factor are remarked. */
+/** Warns about runs whose measured times differ by more than this factor. */
 const DURATION_RATIO_MAX = 1.5;
 
 function sidesOf(before: RunSummary, after: RunSummary) {

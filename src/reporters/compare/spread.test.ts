@@ -18,7 +18,7 @@ describe("the error of a mean of windows", () => {
     [0, 1],
     [0.5, 3],
     [0.8, 9],
-  ])("with memory %f grows as if %f times fewer windows had been seen", (memory, factor) => {
+  ])("with memory %f grows as if %f times fewer windows had been measured", (memory, factor) => {
     const random = new Random("spread").fork(String(memory));
     const count = 400;
     const errors = Array.from({ length: 60 }, () => errorOfMean(walk(count, memory, random)).error);
@@ -28,7 +28,7 @@ describe("the error of a mean of windows", () => {
     expect(mean / expected).toBeLessThan(1.25);
   });
 
-  it("sees a slow drift under the noise of single windows", () => {
+  it("detects a slow drift under the noise of single windows", () => {
     const random = new Random("noise");
     const drift = walk(400, 0.95, random);
     const noisy = drift.map((value) => value + 3 * (random.float() - 0.5));

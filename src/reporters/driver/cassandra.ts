@@ -1,4 +1,4 @@
-/** Cassandra and what speaks like it: a row per value, by run. */
+/** Cassandra and compatible databases: a row per value, by run. */
 
 import { definePush } from "../definition.ts";
 import { type PointObject, pointBatches } from "../encoders/point-json.ts";
@@ -7,10 +7,10 @@ import { ReporterError } from "../settings.ts";
 import { TABLE, tableName } from "../sql/table.ts";
 import { type CqlAddress, CqlConnection, CqlError, type CqlValue } from "./cql.ts";
 
-/** Some 600 rows are on their way at once. */
+/** Keeps some 600 rows in flight. */
 const POINTS_MAX = 100;
 const PORT = 9_042;
-/** It lacks replicas, is overloaded or starts, times out, or has forgotten what was prepared. */
+/** Transient errors: too few replicas, overloaded, starting, timed out, or statement no longer prepared. */
 const PASSING: ReadonlySet<number> = new Set([
   ...[0x0000, 0x1000, 0x1001, 0x1002, 0x1100, 0x1200, 0x1500, 0x2500],
 ]);
@@ -65,7 +65,7 @@ const COLUMNS = [
   ...["workflow", "step", "labels", "value"],
 ];
 
-/** A row that is written again is the same row. */
+/** Writing the same row again is idempotent. */
 function rowsOf(point: PointObject): CqlValue[][] {
   const { at, figure, kind, labels, scope, type, unit, values } = point;
   const { run = "", run_id = run, step = "", workflow = "" } = labels;

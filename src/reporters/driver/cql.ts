@@ -1,6 +1,6 @@
 /**
- * As much of Cassandra's native protocol (version 3, which all servers since 2.1 speak, and Scylla) as writing
- * takes: start, log in, prepare, execute. Requests are numbered, so many are on their way at once.
+ * Subset of Cassandra's native protocol needed for writing: start, log in, prepare, execute. Version 3, which all
+ * servers since 2.1 and Scylla speak. Requests are numbered, so many are in flight at once.
  */
 
 import { connect as connectPlain, type Socket } from "node:net";
@@ -8,7 +8,7 @@ import { connect as connectSecure } from "node:tls";
 
 const VERSION = 3;
 const HEADER_BYTES = 9;
-/** What the protocol allows. */
+/** Limit set by the protocol. */
 const FRAME_BYTES_MAX = 256 * 1_024 * 1_024;
 const LOCAL_QUORUM = 6;
 const WITH_VALUES = 1;
@@ -29,7 +29,7 @@ const CODES = {
 /** Values of a statement: texts, numbers (double), dates (timestamp), maps of texts. */
 export type CqlValue = string | number | Date | Readonly<Record<string, string>>;
 
-/** What the server says in place of a result. */
+/** An error response of the server. */
 export class CqlError extends Error {
   override readonly name = "CqlError";
   readonly code: number;
@@ -83,7 +83,7 @@ export class CqlConnection {
     await this.#request(CODES.query, Buffer.concat(body));
   }
 
-  /** What the server calls the statement. */
+  /** Returns the server's id of the prepared statement. */
   async prepare(statement: string): Promise<Buffer> {
     const { body } = await this.#request(CODES.prepare, longBytes(Buffer.from(statement)));
     if (body.readInt32BE(0) !== PREPARED) throw new Error("it prepared no statement");

@@ -67,7 +67,7 @@ async function opened(
     ...{ clientId: "hyperscale", brokers, ssl: tls, logLevel: logLevel.NOTHING },
     ...(sasl === undefined ? {} : { sasl }),
     ...{ connectionTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX },
-    // Trying again is the pipeline's business.
+    // The pipeline retries.
     retry: { retries: 0 },
   });
   const producer = cluster.producer({ allowAutoTopicCreation: true });
@@ -89,7 +89,7 @@ async function opened(
   };
 }
 
-/** What the cluster says, and does not itself call passing. */
+/** Errors of the cluster that it does not itself mark as retriable. */
 function isRefusal(error: unknown): boolean {
   const { cause = error } = error as { readonly cause?: unknown };
   const { name, retriable } = cause as { readonly name?: string; readonly retriable?: boolean };

@@ -9,9 +9,9 @@ import { type Session, SessionTransport } from "../pipeline/session.ts";
 import { ReporterError } from "../settings.ts";
 
 const POINTS_MAX = 500;
-/** A document with this id is there already: it was sent before. */
+/** Code for a document whose id exists already: it was sent before. */
 const DUPLICATE = 11_000;
-/** What drivers may write again after: hosts out of reach, a primary that steps down, a server that stops. */
+/** Errors after which drivers may write again: host unreachable, primary stepping down, server shutting down. */
 const PASSING: ReadonlySet<unknown> = new Set([
   ...[6, 7, 89, 91, 189, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436],
 ]);
@@ -83,7 +83,7 @@ async function opened({ collection, database, url }: Place, signal: AbortSignal)
 
 type PointDocument = Omit<PointObject, "at"> & { readonly _id: string; readonly at: Date };
 
-/** Its id follows from what it says, so that one that is sent again is known. */
+/** The id is derived from the content, so that a document sent again is recognised. */
 function documentOf(point: PointObject): PointDocument {
   const id = createHash("sha256").update(JSON.stringify(point)).digest("hex");
   return { ...point, _id: id, at: new Date(point.at) };
@@ -101,7 +101,7 @@ function isRepetition(error: unknown): boolean {
   return all.length > 0 && all.every(({ code }) => code === DUPLICATE);
 }
 
-/** What the server itself says has a code. */
+/** Only errors reported by the server have a code. */
 function isRefusal(error: unknown): boolean {
   const { code, name = "" } = error as ServerError;
   const isAnswer = /^Mongo(Server|BulkWrite|WriteConcern)Error$/.test(name);

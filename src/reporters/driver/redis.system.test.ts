@@ -1,4 +1,4 @@
-/** A server that lets nobody in: the run goes on, and no connection outlives it. */
+/** A server that rejects the login: the run goes on, and no connection outlives it. */
 
 import { createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -31,7 +31,7 @@ it("ends the connection on which the login was refused", async () => {
   const { reports } = await reporting.finish(run);
   expect(reports?.[0]).toMatchObject({ sent: 0, problem: "WRONGPASS no entry" });
   expect(taken.length).toBeGreaterThan(0);
-  // One that stays open keeps the process of the run alive, and this test waiting.
+  // A connection that stays open would keep the process of the run alive, and this test waiting.
   await Promise.all(
     taken.map((socket) => socket.closed || new Promise((resolve) => socket.once("close", resolve))),
   );

@@ -1,4 +1,4 @@
-/** Redis: points as entries of a stream, in our own words of its protocol. */
+/** Redis: points as entries of a stream, with a minimal client of our own. */
 
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectSecure } from "node:tls";
@@ -9,12 +9,12 @@ import { pointBatches } from "../encoders/point-json.ts";
 import { type Session, SessionTransport } from "../pipeline/session.ts";
 import { ReporterError } from "../settings.ts";
 
-/** Entries that are written before the first answer is waited for. */
+/** Entries written before the first answer is awaited. */
 const POINTS_MAX = 500;
 /** Answers are ids of entries: some 30 bytes each. */
 const REPLY_BYTES_MAX = 64 * 1_024;
 const PORT = 6_379;
-/** It loads its data, fails over, is busy with a script, or has lost its replicas. */
+/** Transient errors: loading data, failing over, busy with a script, or without replicas. */
 const PASSING: ReadonlySet<string> = new Set([
   ...["LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "NOREPLICAS"],
   "OOM",
@@ -44,7 +44,7 @@ export const redis = definePush({
   encode: (frame) => pointBatches(frame, POINTS_MAX),
 });
 
-/** What the server says in place of an answer. */
+/** An error reply of the server. */
 class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: string;

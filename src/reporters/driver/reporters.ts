@@ -1,4 +1,4 @@
-/** Databases and queues that take documents, messages or rows of their own kind over a connection that is kept. */
+/** Databases and queues that accept documents, messages or rows over a persistent connection. */
 
 import type { ReporterDefinition } from "../definition.ts";
 import { cassandra } from "./cassandra.ts";

@@ -8,36 +8,36 @@ import { CELLS_MAX, cellMiddle } from "../../core/load/stats/histogram.ts";
 import type { SparseCells } from "../../core/load/stats/sparse-cells.ts";
 
 export const EXPONENTIAL_SCALE = 4;
-/** Values that are no longer than this, in seconds, are counted as zero: shorter than a clock tells. */
+/** Values up to this many seconds count as zero: shorter than a clock resolves. */
 export const ZERO_THRESHOLD_SECONDS = 1e-7;
 
 const PER_OCTAVE = 2 ** EXPONENTIAL_SCALE;
 const MICROS = 1e-6;
-/** No bucket has this number: times are from 2^-24 to 2^20 seconds. */
+/** Marks cells below the zero threshold; real buckets cover 2^-24 to 2^20 seconds. */
 const ZERO = -0x8000;
 
 export interface ExponentialHistogram {
   readonly count: number;
   readonly zeroCount: number;
-  /** Ascending, with Prometheus's numbers; buckets without values are left out. */
+  /** Ascending, with Prometheus's numbering; empty buckets are left out. */
   readonly indexes: readonly number[];
   readonly counts: readonly number[];
 }
 
-/** The bucket of each cell: they ascend with cells. */
+/** Bucket of each cell; both ascend together. */
 const BUCKETS = Int16Array.from({ length: CELLS_MAX }, (_, cell) => {
   const seconds = cellMiddle(cell) * MICROS;
   return seconds <= ZERO_THRESHOLD_SECONDS ? ZERO : Math.ceil(Math.log2(seconds) * PER_OCTAVE);
 });
 
-/** Several back-ends send the same histogram. */
+/** Shared by the back-ends that send the same histogram. */
 const made = new WeakMap<SparseCells, ExponentialHistogram>();
 
 export function exponentialOf(sparse: SparseCells): ExponentialHistogram {
   const known = made.get(sparse);
   if (known !== undefined) return known;
   const { counts, groups: indexes } = sparse.countsBy(BUCKETS);
-  // Those that are no longer than nothing come first.
+  // The zero bucket comes first.
   const zeros = indexes[0] === ZERO ? 1 : 0;
   const histogram = {
     count: sparse.total,

@@ -1,5 +1,5 @@
 /**
- * InfluxDB's line protocol: one line per scope and set of labels, all its figures as fields.
+ * InfluxDB's line protocol: one line per scope and set of labels, all its metrics as fields.
  *
  *   hyperscale_step,run=nightly,step=pay requests=120,latency_ms_p99=84.1 1763300000000
  */
@@ -8,7 +8,7 @@ import type { Frame } from "../reporter.ts";
 import { remembered } from "./remembered.ts";
 import { groupsOf, valuesOf } from "./values.ts";
 
-/** Times are milliseconds: whoever sends the lines says so (`precision=ms`). */
+/** Times are milliseconds: the sender must say so (`precision=ms`). */
 export function influxLines(frame: Frame, prefix: string): InfluxLine[] {
   return groupsOf(frame).map(({ labels, points, scope }) => {
     let fields = "";
@@ -30,13 +30,13 @@ const seriesOf = remembered((run, labels, measurement) => {
 });
 
 interface InfluxLine {
-  /** Without its time. */
+  /** The line without its timestamp. */
   readonly text: string;
   readonly atMs: number;
   readonly points: number;
 }
 
-/** Line ends cannot be escaped; a backslash at the end of a value would escape what follows. */
+/** Line ends cannot be escaped; a trailing backslash would escape the next character. */
 function escaped(text: string): string {
   return text
     .replace(/[\r\n\t]/g, " ")

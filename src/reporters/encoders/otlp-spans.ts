@@ -1,7 +1,7 @@
 /**
- * What the control plane did, as a trace of OpenTelemetry: the run, its workflows, and of each when it was prepared,
- * set up, under load (with the stages of its plan) and torn down. What a cluster did with a job are events of
- * the run. Sent when the run is over. (opentelemetry-proto, trace.proto; JSON with ids in hexadecimal)
+ * Control plane activity as an OpenTelemetry trace: the run, its workflows, and the phases of each workflow (prepare,
+ * set up, load with the stages of its plan, tear down). Actions of a cluster on a job are events of the run. Sent when
+ * the run has finished. (opentelemetry-proto, trace.proto; JSON with ids in hexadecimal)
  */
 
 import { createHash } from "node:crypto";
@@ -9,7 +9,7 @@ import type { RunSummary, WorkflowSummary } from "../../core/load/results/model.
 import type { WorkflowPhase } from "../reporter.ts";
 import { attributesOf, nanos } from "./otlp.ts";
 
-/** Of one trace: more than a file of workflows has, less than a collector minds. */
+/** Spans per trace: more than a workflow file produces, less than a collector minds. */
 export const SPANS_MAX = 2_000;
 
 const INTERNAL = 1;
@@ -35,7 +35,7 @@ interface SpanEvent {
 interface SpanRequest {
   readonly body: unknown;
   readonly spans: number;
-  /** Spans that are not there because there are too many. */
+  /** Spans dropped because of the limit. */
   readonly leftOut: number;
 }
 
@@ -70,7 +70,7 @@ function runSpan(summary: RunSummary, phases: readonly WorkflowPhase[]): Span {
     ...{ atMs: Date.parse(at), name: what, attributes: { gate: by } },
   }));
   const names = new Set(summary.workflows.map(({ name }) => name));
-  // A mix has phases, its flows have figures; what measures nothing has phases alone.
+  // A mix has phases and its flows have metrics; workflows that measure nothing have phases only.
   const others = new Set(phases.map(({ workflow }) => workflow).filter((one) => !names.has(one)));
   const children = [
     ...waySpans(changes),
@@ -92,7 +92,7 @@ function runSpan(summary: RunSummary, phases: readonly WorkflowPhase[]): Span {
   };
 }
 
-/** The way of a job through its gates: each part of it from the first of one change to the last of another. */
+/** Path of a job through its gates: each part from the first event of one change to the last of another. */
 const WAY = [
   ["queue", "submitted", "dispatched"],
   ["dispatch", "dispatched", "accepted"],
@@ -105,7 +105,7 @@ function waySpans(changes: readonly SpanEvent[]): Span[] {
   return WAY.flatMap(([name, from, to]) => {
     const begins = changes.filter((one) => isChange(one, from));
     const end = changes.findLast((one) => isChange(one, to));
-    // Of several datacenters the last one makes the result.
+    // With several datacenters the last one makes the result.
     const begin = name === "merge" ? begins.at(-1) : begins[0];
     if (begin === undefined || end === undefined) return [];
     // Clocks of two gates differ.
@@ -117,7 +117,7 @@ function waySpans(changes: readonly SpanEvent[]): Span[] {
   });
 }
 
-/** Behind it may stand where: "accepted: eu1". */
+/** A location may follow the name: "accepted: eu1". */
 function isChange({ name }: SpanEvent, change: string): boolean {
   return name === change || name.startsWith(`${change}: `);
 }
@@ -126,7 +126,7 @@ function phasesOf(name: string, phases: readonly WorkflowPhase[]): readonly Work
   return phases.filter(({ workflow }) => workflow === name);
 }
 
-/** A workflow of which only its phases are known. */
+/** A workflow with phases only. */
 function spanOver(name: string, phases: readonly WorkflowPhase[]): Span {
   const children = phases.map((phase) => phaseSpan(phase));
   return {
@@ -170,7 +170,7 @@ function phaseSpan({ fromMs, name, problem, stages, toMs, workflow }: WorkflowPh
   };
 }
 
-/** Ids follow from the run: one that is sent again is the same trace. Parents come before their children. */
+/** Ids are derived from the run, so that sending it again gives the same trace. Parents come before their children. */
 function encoded(root: Span, identity: string): unknown[] {
   const traceId = idOf(identity, 16);
   const spans: unknown[] = [];

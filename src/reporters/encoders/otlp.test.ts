@@ -1,4 +1,4 @@
-/** What is sent by OTLP as a reader that is not ours understands it. */
+/** OTLP output as read by an independent decoder. */
 
 import { describe, expect, it } from "vitest";
 import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
@@ -54,7 +54,7 @@ const run = syntheticRun({ seed: "otlp", seconds: 10, rate: 0.5 });
 const beganMs = Date.parse(run.startedAt);
 const frame = new FrameBuilder().next(run, beganMs + 10_000, null);
 
-/** As a reader of the protocol finds it: the upper end of the bucket that the rank falls into. */
+/** Computed as a reader of the protocol does: the upper end of the bucket that the rank falls into. */
 function quantile(point: HistogramPoint, fraction: number): number {
   const base = 2 ** (2 ** -point.scale);
   const rank = Math.ceil(fraction * Number(point.count));
@@ -71,7 +71,7 @@ describe("metrics", () => {
   const [{ scopeMetrics }] = (readOtlp("Metrics", json) as ReadMetrics).resourceMetrics;
   const [{ metrics }] = scopeMetrics;
 
-  it("as exponential histograms give back the percentiles of the summary within a bucket", () => {
+  it("return the percentiles of the summary within a bucket, as exponential histograms", () => {
     const width = 2 ** (1 / 16) * 1.001;
     for (const { name, steps } of run.workflows)
       for (const step of steps) {
@@ -98,12 +98,12 @@ describe("metrics", () => {
       }
   });
 
-  it("of the summary are understood, too", () => {
+  it("of the summary decode, too", () => {
     const end = summaryFrame(run);
     expect(() => readOtlp("Metrics", otlpRequest(end, end.points))).not.toThrow();
   });
 
-  it("with a field that nobody knows would be refused", () => {
+  it("are rejected with an unknown field", () => {
     expect(() => readOtlp("Metrics", json.replace('"bucketCounts"', '"buckets"'))).toThrow(
       "is not in the schema",
     );
@@ -146,7 +146,7 @@ describe("spans", () => {
     return found;
   };
 
-  it("are one trace, with the run above its workflows and those above what was done for them", () => {
+  it("form one trace: the run above its workflows, and workflows above their phases", () => {
     expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
     const workflow = named(`workflow ${name}`);
@@ -158,7 +158,7 @@ describe("spans", () => {
     expect(named("workflow another").parentSpanId).toBe(named("run").spanId);
   });
 
-  it("have the times that were seen, each within the one above it", () => {
+  it("have the measured times, each within its parent", () => {
     expect(named("set-up").startTimeUnixNano).toBe(`${beganMs + 100}000000`);
     expect(named("set-up").endTimeUnixNano).toBe(`${beganMs + 200}000000`);
     const byId = new Map(spans.map((span) => [span.spanId, span]));
@@ -173,12 +173,12 @@ describe("spans", () => {
     }
   });
 
-  it("say what failed", () => {
+  it("report failures", () => {
     expect(named("tear-down").status).toEqual({ code: 2, message: "it broke" });
     expect(named("set-up").status.code).toBe(1);
   });
 
-  it("are the same trace when a run is sent again", () => {
+  it("form the same trace when a run is sent again", () => {
     expect(read(phases)).toEqual(spans);
   });
 
@@ -189,7 +189,7 @@ describe("spans", () => {
     expect(JSON.stringify(readOtlp("Trace", JSON.stringify(body)))).toContain('"dispatched"');
   });
 
-  it("of a job have its way through the gates below the run, whatever their clocks say", () => {
+  it("of a job show its path through the gates below the run, despite clock skew", () => {
     const way = [
       ["submitted", 0],
       ["dispatched", 10],
@@ -228,7 +228,7 @@ describe("spans", () => {
     ]);
   });
 
-  it("are bounded, and those left out are counted", () => {
+  it("are bounded, and dropped ones are counted", () => {
     const stages = Array.from({ length: SPANS_MAX }, () => stage);
     const { leftOut, spans: sent } = spansRequest(run, {}, [phase("load", 0, 1, { stages })]);
     expect(sent).toBe(SPANS_MAX);

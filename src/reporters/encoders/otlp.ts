@@ -21,8 +21,8 @@ const UNITS: Readonly<Record<FigureUnit, string>> = {
 };
 
 /**
- * A request as JSON. What identifies the sender is its resource, with the labels of the run as attributes. It is
- * written by hand: attributes of a step are the same in every frame, and buckets are many.
+ * Encodes a request as JSON. The resource identifies the sender, with the labels of the run as attributes. Written by
+ * hand for speed: attributes of a step are the same in every frame, and buckets are many.
  */
 export function otlpRequest(frame: Frame, points: readonly Point[]): string {
   const service = { "service.name": "hyperscale" };

@@ -1,4 +1,4 @@
-/** Points as JSON objects: what NDJSON, webhooks and documents of databases hold. */
+/** Points as JSON objects for NDJSON, webhooks and document databases. */
 
 import { chunks } from "../definition.ts";
 import type { Payload } from "../pipeline/payload-queue.ts";
@@ -13,7 +13,9 @@ export interface PointObject {
   readonly type: Point["kind"];
   readonly unit: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** A counter has `total` and `increment`, a gauge `value`, a distribution its figures; of nothing only its count. */
+  /**
+   * A counter has `total` and `increment`, a gauge `value`, a distribution its metrics; an empty one only its count.
+   */
   readonly values: Readonly<Record<string, number>>;
 }
 
@@ -27,7 +29,7 @@ export function framePoints(frame: Frame): PointObject[] {
   }));
 }
 
-/** All of them as lines: what `framePoints` says, with its labels written once for all points of a step. */
+/** All points as lines: the same as `framePoints`, with labels serialised once for all points of a step. */
 export function pointLines(frame: Frame): string {
   const head = `{"at":"${new Date(frame.atMs).toISOString()}","kind":"${frame.kind}","scope":"`;
   let text = "";
@@ -48,7 +50,7 @@ function numbersOf(point: Point): Readonly<Record<string, number>> {
     case "gauge":
       return { value: point.value };
     case "distribution":
-      // Of nothing there is no percentile: 0 ms would be the best of all answers.
+      // An empty distribution has no percentiles: 0 ms would be the best of all answers.
       return point.figures.count === 0 ? { count: 0 } : { ...point.figures, sum: point.sum };
   }
 }

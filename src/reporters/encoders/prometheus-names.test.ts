@@ -7,7 +7,7 @@ function labelsOf(run: Record<string, string>, own: Record<string, string>): str
     .join(" ");
 }
 
-it("gives every label a name of its own, which Prometheus may take, in order", () => {
+it("gives every label a unique, valid Prometheus name, in order", () => {
   expect(labelsOf({ run: "r", "a-b": "1", a_b: "2" }, { step: "s", é: "3", ü: "4" })).toBe(
     "_=3 a_b=2 run=r step=s",
   );

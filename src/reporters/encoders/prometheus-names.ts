@@ -1,4 +1,4 @@
-/** What a point is called at Prometheus and at what takes its forms: base units, and suffixes by kind. */
+/** Names of points in Prometheus and compatible formats: base units, and suffixes by kind. */
 
 import type { FigureUnit } from "../../core/load/results/figures.ts";
 import type { Frame, Point } from "../reporter.ts";
@@ -19,14 +19,14 @@ function unitSuffix(unit: FigureUnit, figure: string): string {
   return unit === "seconds" && !figure.includes("seconds") ? "_seconds" : "";
 }
 
-/** A value in the unit of its name. */
+/** Converts a value to the unit of its name. */
 export function inBaseUnit(value: number, unit: FigureUnit): number {
   return unit === "ms" ? value * SECONDS_PER_MS : value;
 }
 
 /**
- * Labels with only what their names may hold, in the order that remote write demands. Of two whose names become
- * the same the first is kept, as a receiver refuses a whole batch for one such pair: ours before tags, then by name.
+ * Labels reduced to valid characters, in the order that remote write demands. If two names become equal the first is
+ * kept, as a receiver rejects the whole batch for one such pair: ours before tags, then by name.
  */
 export function prometheusLabels(
   run: Frame["labels"],
@@ -35,7 +35,7 @@ export function prometheusLabels(
 ): (readonly [string, string])[] {
   const labels = new Map<string, string>();
   const given = Object.entries({ ...run, ...own, ...more });
-  // Those that are as they may be come first: ours are.
+  // Names that are valid unchanged come first, as ours are.
   const [exact, changed] = [true, false].map((wanted) =>
     given.filter(([name]) => (labelName(name) === name) === wanted).sort(byName),
   );
@@ -51,7 +51,7 @@ function byName([a]: readonly [string, string], [b]: readonly [string, string]):
 }
 
 function labelName(name: string): string {
-  // Names with two at the beginning are Prometheus's own.
+  // Names starting with two underscores are reserved by Prometheus.
   const safe = name.replace(/[^a-zA-Z0-9_]/g, "_").replace(/^__+/, "_");
   return /^[0-9]/.test(safe) ? `_${safe}` : safe;
 }

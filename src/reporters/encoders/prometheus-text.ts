@@ -1,6 +1,6 @@
 /**
- * Points in Prometheus's text form, for the pushgateway, scrapes and GitLab. Text knows no native
- * histograms: a distribution is a summary with quantiles.
+ * Points in Prometheus's text format, for the pushgateway, scrapes and GitLab. The text format has no native
+ * histograms: a distribution becomes a summary with quantiles.
  */
 
 import { QUANTILES, STEP_FIGURES } from "../../core/load/results/figures.ts";
@@ -26,7 +26,7 @@ type ValueMetric = Extract<Metric, { readonly type: "counter" | "gauge" }>;
 type Sample = ValueMetric["samples"][number];
 type Family = ValueMetric & { readonly samples: Sample[] };
 
-/** A metric may be of several frames: those of the run that goes on, and of its summary. */
+/** A metric may occur in several frames: those of the running test, and its summary. */
 export function prometheusMetrics(frames: readonly Frame[]): Metric[] {
   const families = new Map<string, Family>();
   for (const frame of frames)

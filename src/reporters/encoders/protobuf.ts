@@ -6,7 +6,7 @@ const VARINT = 0;
 const FIXED64 = 1;
 const BYTES = 2;
 
-/** Most messages are one inside another and short. */
+/** Most messages are nested and short. */
 const CAPACITY = 128;
 
 /** One message; fields are written in the order they are added. */
@@ -17,14 +17,14 @@ export class Protobuf {
     this.#writer = new ByteWriter(capacity);
   }
 
-  /** Integers up to 2^53, not negative. */
+  /** Encodes a non-negative integer up to 2^53. */
   varint(field: number, value: number): this {
     this.#writer.varint(field * 8 + VARINT);
     this.#writer.varint(value);
     return this;
   }
 
-  /** Signed integers, small ones short. */
+  /** Encodes a signed integer, small ones in few bytes. */
   zigzag(field: number, value: number): this {
     this.#writer.varint(field * 8 + VARINT);
     this.#writer.signed(value);
@@ -47,7 +47,7 @@ export class Protobuf {
     return this.bytes(field, value.#writer.take());
   }
 
-  /** A message that is written in place: `write` gets this one and adds its fields. */
+  /** Writes a nested message in place: `write` gets this one and adds its fields. */
   nested(field: number, write: (message: this) => void): this {
     this.#writer.varint(field * 8 + BYTES);
     const mark = this.#writer.begin();
@@ -56,7 +56,7 @@ export class Protobuf {
     return this;
   }
 
-  /** Signed integers one behind the other. */
+  /** Encodes signed integers, packed. */
   packedZigzag(field: number, values: readonly number[]): this {
     if (values.length === 0) return this;
     this.#writer.varint(field * 8 + BYTES);
@@ -72,7 +72,7 @@ export class Protobuf {
     return this;
   }
 
-  /** The fields of another message as if they were its own. */
+  /** Appends the fields of another message. */
   fields(other: Uint8Array): this {
     this.#writer.raw(other);
     return this;
@@ -83,7 +83,7 @@ export class Protobuf {
   }
 }
 
-/** Fields of a message in their order: varints as numbers, texts and messages as bytes; others are left out. */
+/** Returns the fields of a message in order: varints as numbers, texts and messages as bytes; skips the others. */
 export function protobufFields(message: Buffer): (readonly [number, number | Buffer])[] {
   const fields: (readonly [number, number | Buffer])[] = [];
   let at = 0;

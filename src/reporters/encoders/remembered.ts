@@ -1,4 +1,4 @@
-/** What is made of labels for one form, kept as long as they are: points of one step have the same in every frame. */
+/** Cache of encoded labels for one format, kept as long as the labels: points of one step share them in every frame. */
 
 import type { Frame } from "../reporter.ts";
 
@@ -10,7 +10,7 @@ interface Remembered<Value> {
   readonly value: Value;
 }
 
-/** `variant`: what else it depends on. Of each set of labels the last one is kept. */
+/** `variant`: any other input of the encoding. Keeps the last value per set of labels. */
 export function remembered<Value>(
   make: (run: Labels, labels: Labels, variant: string) => Value,
 ): (run: Labels, labels: Labels, variant?: string) => Value {

@@ -17,10 +17,10 @@ import {
 import { Protobuf } from "./protobuf.ts";
 import { remembered } from "./remembered.ts";
 
-/** Of a summary, whose latencies are also asked for without histograms. */
+/** Quantiles of a summary, for readers without histograms. */
 const SENT_QUANTILES = ["p50", "p75", "p90", "p95", "p99", "p99_9"] as const;
 
-/** So many points make a request of some tens of kilobytes. */
+/** Estimate: a request of many points has some tens of kilobytes. */
 const BYTES_PER_POINT = 256;
 
 interface WriteRequest {
@@ -28,7 +28,7 @@ interface WriteRequest {
   readonly series: number;
 }
 
-/** Requests of at most so many time series each; `native`: distributions as native histograms. */
+/** Splits a frame into requests of at most `most` time series; `native`: distributions as native histograms. */
 export function writeRequests(frame: Frame, native: boolean, most: number): WriteRequest[] {
   const requests: WriteRequest[] = [];
   let [request, series] = [new Protobuf(frame.points.length * BYTES_PER_POINT), 0];
@@ -89,7 +89,7 @@ function seriesOf(frame: Frame, point: Point, native: boolean): WriteSeries[] {
   }
 }
 
-/** The name sorts before all small letters, as the receiver demands. */
+/** The name sorts before all lower-case letters, as the receiver demands. */
 function addName(series: Protobuf, name: string): void {
   series.nested(1, (label) => label.text(1, "__name__").text(2, name));
 }
@@ -102,7 +102,7 @@ const labelsOf = remembered((run, own, quantile) => {
   return labels.finish();
 });
 
-/** Counts of whole numbers: buckets as spans of neighbours, each count as its difference to the last. */
+/** Integer counts: buckets as spans of neighbours, each count as its delta to the previous one. */
 function addHistogram(
   message: Protobuf,
   { count, counts, indexes, zeroCount }: ExponentialHistogram,
@@ -122,7 +122,7 @@ function addHistogram(
 }
 
 interface Span {
-  /** From the end of the span before; of the first, its index. */
+  /** From the end of the previous span; for the first, its index. */
   readonly offset: number;
   length: number;
 }

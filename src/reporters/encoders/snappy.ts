@@ -7,7 +7,7 @@
 import { ByteWriter } from "../../core/base/bytes.ts";
 
 const LITERAL_BYTES_MAX = 65_536;
-/** Tag of a literal whose length, less one, stands in the two bytes behind it. */
+/** Tag of a literal whose length minus one is in the next two bytes. */
 const LITERAL_OF_TWO_BYTES = 61 << 2;
 
 export function snappyLiterals(bytes: Uint8Array): Buffer {

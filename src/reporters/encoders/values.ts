@@ -1,10 +1,10 @@
-/** Points as plain numbers with names, for formats that know no histograms. */
+/** Points as plain numbers with names, for formats without histograms. */
 
 import type { Distribution } from "../../core/load/results/model.ts";
 import { labelsKey } from "../labels.ts";
 import type { Frame, Point } from "../reporter.ts";
 
-/** Of a distribution; the least and finer percentiles stand in summary.json. */
+/** Metrics sent of a distribution; the minimum and finer percentiles are in summary.json. */
 const SENT_FIGURES = [
   "count",
   "mean",
@@ -16,7 +16,7 @@ const SENT_FIGURES = [
   "max",
 ] as const satisfies readonly (keyof Distribution)[];
 
-/** Names of distributions that are remembered. */
+/** Cached names of distributions. */
 const FIGURES_MAX = 256;
 
 interface NamedValue {
@@ -25,10 +25,10 @@ interface NamedValue {
   readonly value: number;
 }
 
-/** Several reporters are told the same points. */
+/** Shared by the reporters that send the same points. */
 const madeValues = new WeakMap<Point, readonly NamedValue[]>();
 
-/** A counter is its total, a distribution the figures of its stretch; nothing measured is nothing said. */
+/** A counter gives its total, a distribution the metrics of its interval; empty ones give nothing. */
 export function valuesOf(point: Point): readonly NamedValue[] {
   const known = madeValues.get(point);
   if (known !== undefined) return known;
@@ -52,14 +52,14 @@ function namedValues(point: Point): NamedValue[] {
   }
 }
 
-/** Figures of distributions are few. */
+/** Distributions have few metrics. */
 const valueNames = new Map<string, Map<string, string>>();
 
 function valueName(figure: string, name: string): string {
   let names = valueNames.get(figure);
   if (names === undefined) {
     names = new Map();
-    // Those of custom metrics are as many as a run makes up.
+    // Custom metrics are as many as a run defines.
     if (valueNames.size < FIGURES_MAX) valueNames.set(figure, names);
   }
   const known = names.get(name);
@@ -71,7 +71,7 @@ function valueName(figure: string, name: string): string {
 
 /** Points of one scope with the same labels. */
 interface PointGroup {
-  /** "step"; of the summary "summary_step", so that a stretch and the whole are never one series. */
+  /** "step"; in the summary "summary_step", so that an interval and the whole run are never one series. */
   readonly scope: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly points: readonly Point[];

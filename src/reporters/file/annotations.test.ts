@@ -9,27 +9,27 @@ const missed: ThresholdOutcome = {
   ...{ workflow: "shop", implicit: false, aborted: false },
 };
 
-it("every threshold that was missed is an error of the job", () => {
+it("reports every missed threshold as an error of the job", () => {
   const thresholds = [missed, { ...missed, passed: true }];
   expect(annotations({ ...run, verdict: "failed", thresholds })).toEqual([
     "::error title=nightly%3A shop failed::shop: latency.p99 < 200ms, but it was 312 ms",
   ]);
 });
 
-it("a run that passed has none, and no more are made than are shown", () => {
+it("adds none for a run that passed, and no more than GitHub shows", () => {
   expect(annotations({ ...run, verdict: "passed", thresholds: [] })).toEqual([]);
   const many = Array.from({ length: 50 }, () => missed);
   expect(annotations({ ...run, verdict: "failed", thresholds: many })).toHaveLength(10);
 });
 
-it("what names hold cannot begin another command", () => {
+it("escapes names that would begin another command", () => {
   const workflow = "a\n::set-env name=x::y%";
   const [line] = annotations({ ...run, verdict: "failed", thresholds: [{ ...missed, workflow }] });
   expect(line).not.toContain("\n");
   expect(line).toContain("a%0A::set-env name=x::y%25");
 });
 
-it("without a threshold it is the reasons of the run that are told", () => {
+it("reports the reasons of the run when no threshold explains it", () => {
   const told = { ...run, verdict: "interrupted", thresholds: [], reasons: ["stopped"] } as const;
   expect(annotations(told)).toEqual(["::warning title=nightly%3A shop interrupted::stopped"]);
 });

@@ -1,11 +1,11 @@
 /**
- * What failed, as annotations that GitHub Actions shows beside a job: commands on its output.
+ * Failures as annotations that GitHub Actions shows beside a job: commands on its output.
  * (docs.github.com: workflow commands for GitHub Actions)
  */
 
 import type { RunSummary } from "../../core/load/results/model.ts";
 
-/** GitHub shows as many errors of one step. */
+/** GitHub shows at most this many errors of one step. */
 const ANNOTATIONS_MAX = 10;
 
 export function annotations({ name, reasons, thresholds, title, verdict }: RunSummary): string[] {

@@ -1,4 +1,4 @@
-/** Files that reporters write: looked at before the run, and grown while it goes on. */
+/** Files that reporters write: probed before the run, and appended to during it. */
 
 import { appendFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -6,18 +6,18 @@ import { makeFolder } from "../../host/folders.ts";
 import type { Transport } from "../pipeline/delivery.ts";
 import { ReporterError } from "../settings.ts";
 
-/** What a file is called until it is complete. */
+/** Name of a file until it is complete. */
 export function unfinished(file: string): string {
   return `${file}.${process.pid}.tmp`;
 }
 
-/** A document is begun under its other name. */
+/** Begins a document under its temporary name. */
 export function prepare(name: string, file: string): Promise<void> {
   if (file === "") throw new ReporterError(`report ${name}: write ${name}=FILE`);
   return writable(name, unfinished(file), file);
 }
 
-/** What cannot be written is better known before the run. */
+/** Fails before the run if the file cannot be written. */
 export async function writable(name: string, path: string, file = path): Promise<void> {
   try {
     await makeFolder(dirname(path));

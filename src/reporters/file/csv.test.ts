@@ -25,7 +25,7 @@ describe("CSV", () => {
     expect(total).toBe(search?.requests);
   });
 
-  it("lets no name be taken for a formula", () => {
+  it("keeps names from being read as formulas", () => {
     const [workflow] = run.workflows;
     const [step] = workflow?.steps ?? [];
     if (workflow === undefined || step === undefined) throw new Error("the run has a step");
@@ -45,7 +45,7 @@ describe("CSV", () => {
     expect(records(stepsCsv(only))[0]?.["latency_ms_p50"]).toBe("");
   });
 
-  it("carries any name through a CSV reader", () => {
+  it("survives a CSV reader with any name", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (name) => {
         const workflows = run.workflows.map((workflow) => ({ ...workflow, name }));

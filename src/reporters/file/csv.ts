@@ -44,7 +44,7 @@ export function seriesCsv(summary: RunSummary): string {
   return csv([header, ...rows]);
 }
 
-/** Nothing measured is an empty cell, not a row of zeros that looks like very fast answers. */
+/** Empty measurements are empty cells, not zeros that look like very fast answers. */
 function cells(value: number | Distribution | undefined, field: keyof typeof STEP_FIGURES): Cell[] {
   if (STEP_FIGURES[field].kind !== "distribution")
     return [typeof value === "number" ? value : null];
@@ -63,7 +63,7 @@ function cellText(cell: Cell): string {
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A spreadsheet takes text that begins like a formula for one; behind an apostrophe it is text. */
+/** A spreadsheet reads text that begins like a formula as one; an apostrophe keeps it text. */
 function harmless(text: string): string {
   return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 }

@@ -1,4 +1,4 @@
-/** Files as reporters: written once, whole, and refused before the run where they cannot be. (REP-2) */
+/** Files as reporters: written once, complete, and rejected before the run where they cannot be written. (REP-2) */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,10 +12,10 @@ const context = { env: {}, onProblem: () => {} };
 const folder = mkdtempSync(join(tmpdir(), "hyperscale-files-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-// The page of the report is made by `npm run build`.
+// `npm run build` makes the report page.
 const NAMES = ["json", "junit", "csv", "csv-series", "xml", "markdown", "gitlab", "ndjson"];
 
-it("is about every file", async () => {
+it("covers every file", async () => {
   const [files] = await allReporters();
   const names = files?.definitions.map(({ name }) => name) ?? [];
   expect([...NAMES, "html", "github", "samples"].sort()).toEqual(names.sort());
@@ -24,7 +24,7 @@ it("is about every file", async () => {
 describe.each(NAMES)("%s", (name) => {
   const file = join(folder, name, "out");
 
-  it("is written when the run is over, whole, however often it is closed", async () => {
+  it("is written completely when the run has finished, however often it is closed", async () => {
     const reporting = await openReporting([`${name}=${file}`], context);
     await reporting.start(run);
     const [first, second] = await Promise.all([reporting.finish(run), reporting.finish(run)]);
@@ -50,7 +50,7 @@ describe("the summary of a job", () => {
   const file = join(folder, "step-summary.md");
   beforeAll(() => writeFileSync(file, "before\n"));
 
-  it("stands behind what earlier steps have written", async () => {
+  it("is appended to the output of earlier steps", async () => {
     const env = { GITHUB_STEP_SUMMARY: file };
     const reporting = await openReporting(["github=,annotations=false"], { ...context, env });
     await reporting.start(run);

@@ -1,6 +1,6 @@
 /**
- * Golden files of everything that other programs read: a change here is a change for them. Renew
- * with `npx vitest run src/reporters/file/golden.test.ts -u` and read the difference.
+ * Golden files of everything that other programs read: a change here is a change for them. Renew with
+ * `npx vitest run src/reporters/file/golden.test.ts -u` and read the difference.
  */
 
 import { XMLParser } from "fast-xml-parser";
@@ -43,7 +43,7 @@ describe("the bytes of the results files", () => {
     expect(names(gitlabMetrics(next))).toEqual(names(gitlabMetrics(run)));
   });
 
-  it("have no percentile of what was never measured", () => {
+  it("have no percentile where nothing was measured", () => {
     const nothing = { ...syntheticRun({ seed: "nothing", seconds: 1, rate: 0.2 }) };
     const none = { count: 0, min: 0, mean: 0, p50: 0, p75: 0, p90: 0, p95: 0, p99: 0 };
     const empty = { ...none, p99_9: 0, p99_99: 0, max: 0 };
@@ -60,7 +60,7 @@ describe("the bytes of the results files", () => {
     for (const { values } of points) expect(values).toEqual({ count: 0 });
   });
 
-  it("of summary.xml are XML that another reader takes, whatever names hold", () => {
+  it("of summary.xml parse with an independent XML reader, whatever the names", () => {
     const odd = { ...run, name: 'a "b" <c> & \u0000d' };
     const parsed = new XMLParser({ ignoreAttributes: false }).parse(summaryXml(odd));
     expect(parsed.run["@_name"]).toBe('a "b" <c> & d');

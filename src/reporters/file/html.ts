@@ -1,6 +1,6 @@
 /**
- * Pages built from web/, with their data put into them. A page holds everything it needs, so it works
- * from disk, from a CI artifact or as a mail attachment.
+ * Pages built from web/, with their data embedded. A page contains everything it needs, so it works from disk, from a
+ * CI artifact or as a mail attachment.
  */
 
 import { readFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const EMPTY_DATA = '<script type="text/plain" id="data"></script>';
 /** Beside the compiled code, and for code run from source in the checkout. */
 const PAGE_PLACES = ["../../web/", "../../../dist/web/"];
 
-/** A run to lay this one over. */
+/** A run to compare this one with. */
 interface Baseline {
   readonly summary: RunSummary;
   /** As the user named it. */
@@ -26,7 +26,7 @@ interface Baseline {
 }
 
 interface ReportOptions {
-  /** The page without data, when not the installed one. */
+  /** Page without data, instead of the installed one. */
   readonly page?: string | undefined;
   readonly baseline?: Baseline | undefined;
 }
@@ -58,7 +58,7 @@ export async function trendsHtml(trends: Trends, page?: string): Promise<string>
   return insertData(page ?? (await readPage("trends.html")), title, trends);
 }
 
-/** Deflated and in base64, in which no text of a run can end the element. */
+/** Deflated and base64-encoded, so that no text of a run can end the element. */
 function insertData(page: string, title: string, data: unknown): string {
   if (!page.includes(EMPTY_DATA)) throw new Error("the page has no place for its data");
   const packed = deflateRawSync(JSON.stringify(data), { level: 9 }).toString("base64");

@@ -49,7 +49,7 @@ const healthy = syntheticRun({ seconds: 5, healthy: true });
 const casesOf = (run: RunSummary) => parse(junitXml(run)).testsuite.flatMap((s) => s.testcase);
 
 describe("junit.xml", () => {
-  it("is red for a job that only a part of the cluster did, however well that part went", () => {
+  it("is red for a job that only a part of the cluster ran, however well that part went", () => {
     const job = syntheticJob({ seconds: 5 });
     const [run] = parse(junitXml(job)).testsuite;
     const [completes] = run?.testcase ?? [];
@@ -116,7 +116,7 @@ describe("junit.xml", () => {
     }
   });
 
-  it("tells a failed workflow from one that was never run", () => {
+  it("distinguishes a failed workflow from one that never ran", () => {
     const [first, second] = healthy.workflows;
     if (first === undefined || second === undefined) throw new Error("the run has workflows");
     const broken = { ...first, status: "failed", error: "set-up threw" } as const;
@@ -126,7 +126,7 @@ describe("junit.xml", () => {
     expect(cases.find(({ skipped: s }) => s)?.skipped?.message).toBe("it depends on browse");
   });
 
-  it("carries any text through XML, but for what XML cannot hold", () => {
+  it("carries any text that XML can represent", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
         const run: RunSummary = {
@@ -144,7 +144,7 @@ describe("junit.xml", () => {
     );
   });
 
-  it("leaves no markup in what it escapes", () => {
+  it("escapes all markup", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(escapeXml(text)).not.toMatch(/[<>"']|&(?!#\d+;|amp;|lt;|gt;|quot;|apos;)/);

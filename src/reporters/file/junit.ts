@@ -23,7 +23,7 @@ import { partialOf } from "../../core/load/results/partial.ts";
 interface TestCase {
   readonly name: string;
   readonly outcome: "passed" | "failure" | "error" | "skipped";
-  /** What was expected and what was found; a remark when passed. */
+  /** Expected and actual value; a remark when passed. */
   readonly message: string;
   readonly details: string;
 }
@@ -41,7 +41,7 @@ export function junitXml(summary: RunSummary): string {
     ...summary.workflows.map((each) => workflowSuite(summary, each)),
   ];
   const cases = suites.flatMap((suite) => suite.cases);
-  // Some consumers' schemas know no `skipped` here, only on the suites.
+  // Some consumers' schemas allow `skipped` on suites only.
   const { skipped: _, ...total } = totals(cases);
   const counts = attributes({ ...total, time: summary.durationSeconds.toFixed(3) });
   const timestamp = summary.startedAt.replace(/\.\d+/, "").replace(/Z$/, "");
@@ -73,7 +73,7 @@ function runSuite(summary: RunSummary): Suite {
   };
 }
 
-/** Where a job of a cluster ran, and how much of it is in no figure. */
+/** Where a job of a cluster ran, and how much of it is missing from the results. */
 function clusterProperties({ cluster, lost }: RunSummary): [string, string][] {
   if (cluster === undefined) return [];
   const isKnown = lost.every(({ requestsNotCounted }) => requestsNotCounted !== null);
@@ -170,7 +170,7 @@ function checkCase({ name, passed, failed }: CheckSummary, tolerated: boolean): 
   return { name: title, outcome: "failure", message: counts, details: counts };
 }
 
-/** The user set how many checks may fail, and it held; or the run passed all the same. */
+/** The user's threshold on checks held, or the run passed all the same. */
 function tolerates(summary: RunSummary, workflow: WorkflowSummary): boolean {
   if (summary.verdict === "passed") return true;
   return summary.thresholds.some(
@@ -235,7 +235,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&apos;",
 };
 
-/** Text for XML 1.0: markup escaped, and what no XML may contain replaced by U+FFFD. */
+/** Text for XML 1.0: escapes markup, and replaces characters XML cannot contain by U+FFFD. */
 export function escapeXml(text: string): string {
   return text
     .replace(/\p{Surrogate}/gu, "\ufffd")

@@ -11,7 +11,7 @@ import type { Distribution, RunSummary } from "../../core/load/results/model.ts"
 import { partialOf } from "../../core/load/results/partial.ts";
 
 const MARKS = { passed: "✅", failed: "❌", interrupted: "⚠️" } as const;
-/** Of a table that people read. */
+/** Rows of a table that people read. */
 const STEPS_MAX = 100;
 
 export function summaryMarkdown(summary: RunSummary): string {
@@ -50,7 +50,7 @@ function figures({ durationSeconds, totals }: RunSummary): string {
   ].join(" · ");
 }
 
-/** Nothing measured is not 0 ms. */
+/** Empty measurements are not 0 ms. */
 function latency(latencies: Distribution, figure: "p50" | "p95" | "p99"): string {
   return latencies.count === 0 ? "–" : formatMs(latencies[figure]);
 }
@@ -80,7 +80,7 @@ function code(text: string): string {
   return `\`${text.replaceAll("`", "'")}\``;
 }
 
-/** Names are the user's: they must neither end a cell nor become markup of a page. */
+/** Names come from the user: they must neither end a cell nor become markup of a page. */
 function cell(text: string): string {
   const inCell = text.replace(/\s+/g, " ").replaceAll("|", "\\|");
   // Between backticks nothing is markup, and an entity is shown as it is written.

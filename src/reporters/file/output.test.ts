@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 describe("writing results", () => {
-  it("makes the folder and writes exactly three files", async () => {
+  it("creates the folder and writes exactly three files", async () => {
     const folder = join(place, "deep", "er");
     const paths = await writeOutputs(run, { folder, page });
     expect(paths).toEqual(["summary.json", "report.html", "junit.xml"].map((f) => join(folder, f)));
@@ -25,7 +25,7 @@ describe("writing results", () => {
     expect(JSON.parse(await readFile(join(folder, "summary.json"), "utf8"))).toEqual(run);
   });
 
-  it("keeps others from reading results in a folder of its own, and not in a named one", async () => {
+  it("makes its own folder private and leaves a named one as it is", async () => {
     const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
     const before = process.cwd();
     const umask = process.umask(0o022);
@@ -41,7 +41,7 @@ describe("writing results", () => {
     }
   });
 
-  it("adds the CSV files when asked", async () => {
+  it("adds the CSV files on request", async () => {
     await writeOutputs(run, { folder: place, page, csv: true });
     expect((await readdir(place)).sort()).toEqual(
       ["junit.xml", "report.html", "series.csv", "steps.csv", "summary.json"].sort(),
@@ -55,20 +55,20 @@ describe("writing results", () => {
     expect(await readdir(place)).toHaveLength(3);
   });
 
-  it("keeps the figures when the page to show them in is unusable, and says so", async () => {
+  it("keeps the results when the report page is unusable, and says so", async () => {
     const failed = writeOutputs(run, { folder: place, page: "<html>" });
     await expect(failed).rejects.toThrow(/wrote .*summary\.json.* but no report\.html/);
     expect((await readdir(place)).sort()).toEqual(["junit.xml", "summary.json"]);
   });
 
-  it("says what is in the way and what to do, and leaves nothing behind", async () => {
+  it("names the obstacle and the remedy, and leaves nothing behind", async () => {
     const file = join(place, "taken");
     await writeFile(file, "mine");
     const failed = writeOutputs(run, { folder: file, page });
     await expect(failed).rejects.toThrow(OutputError);
     await expect(failed).rejects.toThrow(/taken.*file where the folder should be.*--out DIR/);
     const message = await failed.catch(String);
-    // The figures are kept in another place, which the message names.
+    // The results are kept elsewhere; the message names the place.
     const [, kept = ""] = / they are in (\S+) instead/.exec(String(message)) ?? [];
     expect((await readdir(kept)).sort()).toEqual(["junit.xml", "report.html", "summary.json"]);
     await rm(kept, { recursive: true });
@@ -81,7 +81,7 @@ describe("writing results", () => {
 });
 
 describe("before a run", () => {
-  it("a folder that cannot be written is refused, and one that can is left as it was", async () => {
+  it("rejects a folder that cannot be written, and leaves a writable one as it was", async () => {
     const file = join(place, "taken");
     await writeFile(file, "mine");
     await expect(probeOutputs(join(file, "x"))).rejects.toThrow(/file where the folder should be/);
@@ -96,7 +96,7 @@ describe("before a run", () => {
 describe("the default folder", () => {
   const named = (name: string) => newResultsFolder({ name, startedAt: run.startedAt }, place);
 
-  it("is named after the moment and the run", async () => {
+  it("is named after the time and the run", async () => {
     expect(await named("examples/quick start.ts")).toBe(
       join(place, "2026-03-14T09-26-53Z-quick-start"),
     );
@@ -106,7 +106,7 @@ describe("the default folder", () => {
     expect(await named("../../..")).toBe(join(place, "2026-03-14T09-26-53Z-run"));
   });
 
-  it("is a new one for each run, also of those that begin together", async () => {
+  it("is unique per run, also for runs that begin together", async () => {
     const folders = await Promise.all(Array.from({ length: 8 }, () => named("flow.ts")));
     expect(new Set(folders).size).toBe(8);
     expect(await readdir(place)).toHaveLength(8);

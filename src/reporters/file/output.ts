@@ -14,20 +14,20 @@ import { junitXml } from "./junit.ts";
 import { summaryJson } from "./summary-json.ts";
 
 const RESULTS_FOLDER = "hyperscale-results";
-/** Runs of the same name in the same second before we give up looking for a free folder. */
+/** Runs of the same name in the same second before the search for a free folder fails. */
 const SAME_SECOND_MAX = 1_000;
-/** Results may hold secrets: of a folder that we choose, nobody else reads them. */
+/** Results may contain secrets: only the owner can read a folder that we chose. */
 const PRIVATE = { folder: 0o700, file: 0o600 } as const;
-/** A folder that was named may be shared on purpose, as with the collector of a CI server; the umask decides. */
+/** A named folder may be shared on purpose, as with the collector of a CI server; the umask decides. */
 const SHARED_FILE = 0o666;
 const SLUG_LENGTH_MAX = 40;
 
 interface OutputOptions {
-  /** Written into as it is; by default a new folder under `hyperscale-results/`. */
+  /** Used as it is; by default a new folder under `hyperscale-results/`. */
   readonly folder?: string | undefined;
   /** Adds steps.csv and series.csv. */
   readonly csv?: boolean | undefined;
-  /** The report page without data, when not the installed one. */
+  /** Report page without data, instead of the installed one. */
   readonly page?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export class OutputError extends Error {
   override readonly name = "OutputError";
 }
 
-/** Paths of what was written: summary.json, report.html, junit.xml, then CSV if asked for. */
+/** Returns the paths written: summary.json, report.html, junit.xml, then CSV if requested. */
 export async function writeOutputs(
   summary: RunSummary,
   options: OutputOptions = {},
@@ -61,7 +61,7 @@ export async function writeOutputs(
     const kept = await keepElsewhere(files);
     throw new OutputError(`${problem.message}${kept}`, { cause: error });
   }
-  // The figures of a long run are not lost because the page to show them in is.
+  // Keep the results of a long run even if the report page is missing.
   if (html instanceof Error) {
     const problem = `wrote ${written.join(", ")}, but no report.html: ${html.message}`;
     throw new OutputError(problem, { cause: html });
@@ -69,7 +69,7 @@ export async function writeOutputs(
   return written;
 }
 
-/** Before a run: can its results be written there? Leaves nothing behind. */
+/** Checks before a run that its results can be written. Leaves nothing behind. */
 export async function probeOutputs(folder: string = RESULTS_FOLDER): Promise<void> {
   let made: string | undefined;
   try {
@@ -82,14 +82,14 @@ export async function probeOutputs(folder: string = RESULTS_FOLDER): Promise<voi
     await writeFile(probe, "");
     await rm(probe, { force: true });
   } catch (error) {
-    // Another run that began at the same time has taken its probe, and the folder, away again.
+    // Another run that began at the same time has removed its probe, and the folder.
     if (codeOf(error) !== "ENOENT") throw explain(error, folder);
   } finally {
     if (made !== undefined) await removeEmpty(folder, made);
   }
 }
 
-/** Folders from the innermost to the outermost; one that somebody uses meanwhile stays. */
+/** Removes folders from the innermost to the outermost; one that is in use meanwhile stays. */
 async function removeEmpty(innermost: string, outermost: string): Promise<void> {
   for (let folder = resolve(innermost); ; folder = dirname(folder)) {
     const removed = await rmdir(folder).then(
@@ -100,19 +100,19 @@ async function removeEmpty(innermost: string, outermost: string): Promise<void> 
   }
 }
 
-/** The figures of a long run are worth a second place. */
+/** Saves the results of a long run in a second place. */
 async function keepElsewhere(files: readonly (readonly [string, string])[]): Promise<string> {
   try {
     const place = await mkdtemp(join(tmpdir(), "hyperscale-results-"));
     await writeTogether(place, files, PRIVATE.file);
     return `; they are in ${place} instead`;
   } catch {
-    // Nowhere to write: the terminal still shows the summary.
+    // No place is writable: the terminal still shows the summary.
     return "";
   }
 }
 
-/** A new folder of this run's own, `hyperscale-results/2026-01-31T09-05-00Z-checkout`. */
+/** Creates a new folder for this run, `hyperscale-results/2026-01-31T09-05-00Z-checkout`. */
 export async function newResultsFolder(
   { name, startedAt }: Pick<RunSummary, "name" | "startedAt">,
   under: string = RESULTS_FOLDER,

@@ -1,7 +1,7 @@
 /**
- * A summary as the page carries it. Nearly all of a long run's text are the histograms of its windows:
- * edges of cells in decimal. Packed, a histogram is two lists of small numbers (steps from cell to
- * cell, counts), which deflate to about one byte a cell; unpacked it is the same summary again.
+ * A summary as the page carries it. Most of the text of a long run is the histograms of its windows: edges of cells in
+ * decimal. Packed, a histogram is two lists of small numbers (steps from cell to cell, counts), which deflate to about
+ * one byte per cell; unpacked it is the same summary again.
  */
 
 import type {

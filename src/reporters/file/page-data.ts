@@ -1,11 +1,11 @@
-/** What a report page holds: a run, and one it is laid over. */
+/** Data of a report page: a run, and optionally a baseline to compare it with. */
 
 import type { Comparison } from "../compare/compare.ts";
 import type { PackedSummary } from "./packed.ts";
 
 export interface PageBaseline {
   readonly run: PackedSummary;
-  /** Where it came from, as the user named it. */
+  /** Source as the user named it. */
   readonly file: string;
   readonly startedAt: string;
   readonly comparison: Comparison;

@@ -18,7 +18,7 @@ describe("percentiles read from a summary's histogram", () => {
     }
   });
 
-  it("are undone by the share below", () => {
+  it("are inverted by the share below", () => {
     const buckets = bucketsOf({ upToMs: [1, 1.1, 5, 10], count: [10, 0, 50, 40] });
     for (const fraction of [0.05, 0.2, 0.5, 0.61, 0.99]) {
       expect(shareAt(buckets, quantileOf(buckets, fraction))).toBeCloseTo(fraction, 10);
@@ -28,7 +28,7 @@ describe("percentiles read from a summary's histogram", () => {
     expect(quantileOf(buckets, 2)).toBe(10);
   });
 
-  it("of several steps together come from merged counts, not from averages", () => {
+  it("of several steps come from merged counts, not from averages", () => {
     const merged = mergeHistograms(steps.map(({ histogram }) => histogram));
     const total = merged.count.reduce((sum, count) => sum + count, 0);
     expect(total).toBe(steps.reduce((sum, { requests }) => sum + requests, 0));

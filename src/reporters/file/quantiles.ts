@@ -39,7 +39,7 @@ export function mergeHistograms(histograms: readonly HistogramSummary[]): Histog
   return { upToMs: edges, count: edges.map((edge) => counts.get(edge) ?? 0) };
 }
 
-/** The value below which `fraction` of all lie, interpolated inside its bucket; 0 when empty. */
+/** Returns the value below which `fraction` of all lie, interpolated inside its bucket; 0 when empty. */
 export function quantileOf(buckets: readonly Bucket[], fraction: number): number {
   const total = buckets.reduce((sum, { count }) => sum + count, 0);
   const rank = Math.min(Math.max(fraction, 0), 1) * total;
@@ -51,7 +51,7 @@ export function quantileOf(buckets: readonly Bucket[], fraction: number): number
   return buckets.at(-1)?.upToMs ?? 0;
 }
 
-/** The inverse: the share of all values that lie at or below `ms`. */
+/** Inverse of `quantileOf`: the share of all values that lie at or below `ms`. */
 export function shareAt(buckets: readonly Bucket[], ms: number): number {
   let below = 0;
   let total = 0;

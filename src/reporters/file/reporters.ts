@@ -1,4 +1,4 @@
-/** The files of a run as reporters: `--report junit=results/junit.xml` puts one where somebody looks for it. */
+/** Files of a run as reporters: `--report junit=results/junit.xml` writes one where a tool expects it. */
 
 import { appendFile, rename, rm, writeFile } from "node:fs/promises";
 import type { RunSummary } from "../../core/load/results/model.ts";
@@ -43,7 +43,7 @@ const DOCUMENTS: readonly Document[] = [
   },
 ];
 
-/** A whole text, written when the run is over, under another name until it is complete. */
+/** A document written when the run has finished, under a temporary name until it is complete. */
 function documentReporter({ about, name, target, text }: Document): ReporterDefinition {
   return defineReporter(
     {
@@ -83,7 +83,7 @@ const ndjson = definePush({
   ],
 });
 
-/** Behind what earlier steps of the job have written. */
+/** Appends to the output of earlier steps of the job. */
 const github = defineReporter(
   {
     name: "github",
@@ -99,7 +99,7 @@ const github = defineReporter(
     last: true,
     start: async () => {},
     finish: async (summary) => {
-      // It reads commands on both outputs; this one holds no results.
+      // GitHub reads commands on both outputs; stderr carries no results.
       if (wanted) for (const line of annotations(summary)) process.stderr.write(`${line}\n`);
       await appendFile(file, `${summaryMarkdown(summary)}\n`);
     },

@@ -1,11 +1,11 @@
-/** Single calls in a file, a line of JSON each: a share of them, within bounds, and what was left out is counted. */
+/** Sampled calls in a file, one JSON line each: a share of them, within bounds; dropped ones are counted. */
 
 import { DEADLINE, deadlineOf, defineReporter } from "../definition.ts";
 import { Delivery } from "../pipeline/delivery.ts";
 import { ReporterError } from "../settings.ts";
 import { appending, writable } from "./appending.ts";
 
-/** A day of full sampling ends here, not with the disk. */
+/** Caps a day of full sampling before the disk fills up. */
 const FILE_BYTES_MAX = 1_024 ** 3;
 
 export const samples = defineReporter(

@@ -54,7 +54,7 @@ describe("the schema of summary.json", () => {
       }),
       /series: all arrays .* same length/,
     ],
-  ])("refuses %s and says what is wrong", (_, text, problem) => {
+  ])("rejects %s and says what is wrong", (_, text, problem) => {
     const decoded = decodeSummary(text);
     expect(decoded.ok ? "accepted" : decoded.problem).toMatch(problem);
   });

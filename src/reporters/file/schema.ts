@@ -1,9 +1,9 @@
 /**
- * The shape of summary.json as a decoder: what `compare` believes about a file it is given, and the
- * source of docs/reference/summary.schema.json. The compiler holds it equal to the results model in both
- * directions, so a field cannot be added to one and forgotten in the other.
+ * The shape of summary.json as a decoder: validates files given to `compare`, and is the source of
+ * docs/reference/summary.schema.json. The compiler keeps it equal to the results model in both directions, so a field
+ * cannot be added to one and forgotten in the other.
  *
- * Unknown fields are let through: a summary of a later minor version stays readable.
+ * Unknown fields are accepted: a summary of a later minor version stays readable.
  */
 
 import { z } from "zod";
@@ -434,13 +434,13 @@ type DeepReadonly<T> = T extends (infer Item)[]
   : T extends object
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T;
-/** Without the index signatures that let unknown fields through. */
+/** Drops the index signatures that accept unknown fields. */
 type Known<T> = T extends (infer Item)[]
   ? Known<Item>[]
   : T extends object
     ? { [Key in keyof T as NamedKey<T, Key>]: Known<T[Key]> }
     : T;
-/** Keys of a record stay; of an open object only those that have a name. */
+/** Keeps the keys of a record; of an open object only the named ones. */
 type NamedKey<T, Key extends keyof T> = unknown extends T[Key & string]
   ? string extends Key
     ? never
@@ -456,10 +456,10 @@ export type SummaryResult =
   | { readonly ok: true; readonly summary: RunSummary }
   | { readonly ok: false; readonly problem: string };
 
-/** As many as a job of a cluster may have. Checking a file of more takes longer than anybody waits. */
+/** Limit of a cluster job. Checking a larger file takes longer than anybody waits. */
 const WORKFLOWS_MAX = 1_024;
 
-/** Reads the text of a summary.json; a refusal says what is wrong with it, and where. */
+/** Reads the text of a summary.json; an error says what is wrong, and where. */
 export function decodeSummary(text: string): SummaryResult {
   let value: unknown;
   try {

@@ -5,10 +5,10 @@ import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { summaryJson } from "./summary-json.ts";
 
 describe("the text of summary.json", () => {
-  it("reads back as what was written, whatever it holds", () => {
+  it("parses back to the original, whatever its content", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        // The formatter knows nothing of the fields, so any JSON will do.
+        // The formatter does not depend on the fields, so any JSON will do.
         const text = summaryJson(value as unknown as RunSummary);
         expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
       }),

@@ -16,7 +16,7 @@ function series(windowMs: number, at: number[], requests: number[]): Series {
 }
 
 describe("a series as a chart needs it", () => {
-  it("shows nothing where windows are missing", () => {
+  it("is empty where windows are missing", () => {
     const timeline = timelineOf(series(100, [0.1, 0.2, 0.5], [10, 20, 30]));
     expect(timeline.atSeconds).toEqual([0.1, 0.2, 0.3, 0.4, 0.5]);
     expect(timeline.ratePerSecond).toEqual([100, 200, 0, 0, 300]);

@@ -19,7 +19,7 @@ export interface LatencyTimeline extends Timeline {
   readonly p99: readonly (number | null)[];
 }
 
-/** More windows than this are never made, however far apart two entries of a damaged series lie. */
+/** Cap on windows, however far apart two entries of a damaged series lie. */
 const WINDOWS_MAX = 20_000;
 
 /** One step over time. */
@@ -40,7 +40,7 @@ export function timelineOf(series: Series): LatencyTimeline {
   };
 }
 
-/** Windows of charts: in shorter ones a request rate is a comb. */
+/** Width of windows in charts: a shorter one makes a request rate look like a comb. */
 export const CHART_WINDOW_MS = 1_000;
 
 /** Several steps together, on the widest of their windows or `windowMsMin`, up to the end of the measured time. */
@@ -84,8 +84,9 @@ export function sumErrors(all: readonly Series[], timeline: Timeline): Map<strin
 }
 
 /**
- * Calls that ended in the graceful stop have latencies and are in no rate: the first window of theirs alone, and all
- * after it, would draw a load that falls to nothing. A stall before them, in which nothing ended at all, stays.
+ * Drops windows after the measured time. Calls that finished in the graceful stop have latencies and are in no rate: the
+ * first window of them alone, and all after it, would draw a load that falls to nothing. A stall before them, in which
+ * nothing finished, stays.
  */
 function measuredPart(series: Series): Series {
   const { atSeconds, p50, requests } = series;
@@ -113,7 +114,7 @@ function gridOf(all: readonly Series[], windowMsMin = 1): Grid {
   };
 }
 
-/** The small share absorbs what decimal seconds lose in binary. */
+/** The small share absorbs rounding of decimal seconds. */
 function slotOf(seconds: number, start: number, windowMs: number): number {
   return Math.floor(((seconds - start) * 1_000) / windowMs + 1e-6);
 }

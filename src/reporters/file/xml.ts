@@ -1,4 +1,4 @@
-/** Every figure of a run as XML: one element per point. Labels of the run stand on its own element, once. */
+/** Every metric of a run as XML: one element per point. Labels of the run are on its own element, once. */
 
 import type { RunSummary } from "../../core/load/results/model.ts";
 import { framePoints } from "../encoders/point-json.ts";
@@ -37,7 +37,7 @@ function attributes(all: Readonly<Record<string, string>>): string {
     .join("");
 }
 
-/** Characters that XML 1.0 does not have at all are left out. */
+/** Drops characters that XML 1.0 cannot contain. */
 function escaped(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")

@@ -4,7 +4,7 @@ import { chunks, definePush, httpTarget } from "../definition.ts";
 import { influxLines } from "../encoders/influx-line.ts";
 import { HttpTransport } from "../pipeline/http.ts";
 
-/** What InfluxData recommends for one request. */
+/** InfluxData's recommendation for one request. */
 const LINES_MAX = 5_000;
 
 export const influxdb = definePush({

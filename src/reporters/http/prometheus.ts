@@ -6,10 +6,10 @@ import { writeRequests } from "../encoders/remote-write.ts";
 import { snappyLiterals } from "../encoders/snappy.ts";
 import { HttpTransport } from "../pipeline/http.ts";
 
-/** What Prometheus itself sends at most in one request. */
+/** Prometheus's own limit for one request. */
 const SERIES_PER_REQUEST_MAX = 2_000;
 
-/** Who may write: a user and a password, or a token. */
+/** Credentials for writing: a user and a password, or a token. */
 const CREDENTIALS = {
   user: { kind: "text", about: "the user of basic authentication", optional: true },
   password: { kind: "secret", about: "the user's password", optional: true },
@@ -84,7 +84,7 @@ export const pushgateway = definePush({
     const headers = { "content-type": "text/plain; version=0.0.4", ...authorizationOf(settings) };
     return new HttpTransport({
       gzip: false,
-      // POST leaves other metrics of the group alone: intervals and the summary stand side by side.
+      // POST keeps other metrics of the group: intervals and the summary coexist.
       request: ({ body }) => ({ method: "POST", url, headers, body }),
     });
   },

@@ -1,4 +1,4 @@
-/** Back-ends that take batches over HTTP. */
+/** Back-ends that accept batches over HTTP. */
 
 import type { ReporterDefinition } from "../definition.ts";
 import { influxdb } from "./influxdb.ts";

@@ -1,4 +1,4 @@
-/** Services that take metrics or events as JSON over HTTP: what differs is the address, a header and a shape. */
+/** Services that accept metrics or events as JSON over HTTP; they differ in address, header and shape. */
 
 import { chunks, definePush, httpTarget } from "../definition.ts";
 import { otlpRequest } from "../encoders/otlp.ts";
@@ -23,7 +23,7 @@ function jsonTransport(url: URL, headers: Headers, gzip = true): HttpTransport {
   });
 }
 
-/** Lists of points, each as one body. */
+/** Splits points into lists, each as one body. */
 function payloads(
   points: readonly Point[],
   most: number,
@@ -43,7 +43,7 @@ function dotted(frame: Frame, point: Point, name: string): string {
 }
 
 const POINTS_MAX = 500;
-/** That of traces stands beside it. */
+/** Traces are sent to the path beside it. */
 const METRICS_PATH = "/v1/metrics";
 
 export const otlp = definePush({
@@ -88,7 +88,7 @@ export const otlp = definePush({
     })),
 });
 
-/** Of Datadog's metrics: what their numbers mean. (API v2, series) */
+/** Numeric types of Datadog's metrics. (API v2, series) */
 const DATADOG_TYPES = { count: 1, gauge: 3 } as const;
 
 export const datadog = definePush({
@@ -106,7 +106,7 @@ export const datadog = definePush({
     })),
 });
 
-/** A count is of its interval, so counters are sent as what was added. */
+/** Datadog's count covers its interval, so counters are sent as increments. */
 function datadogSeries(frame: Frame, point: Point): unknown[] {
   const tags = Object.entries({ ...frame.labels, ...point.labels }).map((pair) => pair.join(":"));
   const isCount = point.kind === "counter" && frame.kind === "interval";

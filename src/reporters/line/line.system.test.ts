@@ -1,4 +1,4 @@
-/** Lines as their readers get them, over real sockets. */
+/** Lines as received over real sockets. */
 
 import { createSocket } from "node:dgram";
 import { type AddressInfo, createServer } from "node:net";
@@ -18,7 +18,7 @@ async function report(text: string, of = run): Promise<ReportOutcome | undefined
   return reports?.[0];
 }
 
-/** What arrives at a UDP port until the line that comes last. */
+/** Collects datagrams at a UDP port until the last line. */
 async function datagrams(
   send: (port: number) => Promise<unknown>,
   last: string,
@@ -41,7 +41,7 @@ async function datagrams(
   return { lines, longest };
 }
 
-it("StatsD counts what was added, in datagrams that fit into a packet", async () => {
+it("StatsD sends increments, in datagrams that fit into a packet", async () => {
   const { lines, longest } = await datagrams(
     (port) => report(`statsd=127.0.0.1:${port}`),
     "summary.spring_sale.metric",
@@ -57,7 +57,7 @@ it("StatsD counts what was added, in datagrams that fit into a packet", async ()
 it.each([
   ["statsd", "hyperscale.spring_sale.metric.browse.balance.gauge_last", /^/],
   ["telegraf-statsd", "hyperscale.metric.gauge_last", /metric:balance/],
-])("%s sets a gauge below zero, which a sign alone would only make less", async (...of) => {
+])("%s sets a gauge below zero, which a sign alone would only decrement", async (...of) => {
   const [name, figure, which] = of;
   const [first, ...others] = run.workflows;
   if (first === undefined) throw new Error("there is a workflow");
@@ -72,7 +72,7 @@ it.each([
   expect(told.map((line) => line.slice(figure.length).split("|#")[0])).toEqual([":0|g", ":-5|g"]);
 });
 
-it("says that points over UDP are unconfirmed, and when nobody listens", async () => {
+it("reports points over UDP as unconfirmed, and when nobody listens", async () => {
   const socket = createSocket("udp4");
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
   const { port } = socket.address();
@@ -100,7 +100,7 @@ it("DogStatsD carries labels as tags", async () => {
   expect(requests).toContain("workflow:browse,step:search,protocol:");
 });
 
-it("Graphite's text goes over one connection, ended in order", async () => {
+it("Graphite's text uses one connection, closed gracefully", async () => {
   let text = "";
   const server = createServer((socket) =>
     socket.on("data", (data) => {
@@ -116,22 +116,22 @@ it("Graphite's text goes over one connection, ended in order", async () => {
   const at = Math.floor((Date.parse(run.startedAt) + run.durationSeconds * 1_000) / 1_000);
   const name = "hyperscale.summary.spring_sale.step.browse.search.latency_ms_p99";
   expect(text).toContain(`\n${name} ${search?.latencyMs.p99} ${at}\n`);
-  // Tags are part of the path: two series of one metric are not one.
+  // Tags are part of the path: two series of one metric must stay separate.
   const metric = "hyperscale.summary.spring_sale.metric.browse.results_per_search.index_products";
   expect(text).toContain(`\n${metric}.trend_count `);
 });
 
-it("a stream that nobody takes is given up, and said so", async () => {
+it("abandons a stream that nobody reads, and says so", async () => {
   const outcome = await report("graphite=127.0.0.1:9,deadline=300ms");
   expect(outcome).toMatchObject({ sent: 0, problem: expect.stringContaining("ECONNREFUSED") });
   expect(outcome?.dropped).toBeGreaterThan(50);
 });
 
-/** Over TCP, where it is known whether anybody is there; over UDP nothing comes back. */
+/** Over TCP, where a refused connection is reported; UDP reports nothing. */
 describe.each([...["statsd", "dogstatsd", "netdata", "telegraf-statsd", "graphite", "telegraf"]])(
   "%s",
   (name) => {
-    it("sends again what a broken connection may not have taken", async () => {
+    it("sends again what a broken connection may have lost", async () => {
       let connections = 0;
       let bytes = 0;
       const server = createServer((socket) => {
@@ -151,7 +151,7 @@ describe.each([...["statsd", "dogstatsd", "netdata", "telegraf-statsd", "graphit
       expect(bytes).toBeGreaterThan(1_000);
     });
 
-    it("changes nothing of a run when nobody listens, however often it is closed", async () => {
+    it("leaves the run unchanged when nobody listens, however often it is closed", async () => {
       const context = { env: {}, onProblem: () => {} };
       for (const target of ["tcp://127.0.0.1:9,deadline=300ms", "udp://127.0.0.1:9"]) {
         const reporting = await openReporting([`${name}=${target}`], context);
@@ -167,6 +167,6 @@ describe.each([...["statsd", "dogstatsd", "netdata", "telegraf-statsd", "graphit
   },
 );
 
-it.each(["graphite=ftp://x", "statsd=http://x:1"])("refuses %s", async (text) => {
+it.each(["graphite=ftp://x", "statsd=http://x:1"])("rejects %s", async (text) => {
   await expect(report(text)).rejects.toThrow("its address must be host:port");
 });

@@ -1,4 +1,4 @@
-/** Back-ends that take lines of text: StatsD and its dialects, Graphite, InfluxDB's line protocol over sockets. */
+/** Back-ends that accept lines of text: StatsD and its dialects, Graphite, InfluxDB's line protocol over sockets. */
 
 import { definePush, type ReporterDefinition } from "../definition.ts";
 import { influxLines } from "../encoders/influx-line.ts";
@@ -24,8 +24,8 @@ interface Line {
 }
 
 /**
- * "hyperscale.nightly.step.shop.pay.latency_ms_p99": what has no labels has them in its path, tags with their names, or
- * two series of one metric would be one. By the name of the value.
+ * "hyperscale.nightly.step.shop.pay.latency_ms_p99": formats without labels have them in the path, tags with their
+ * names, or two series of one metric would become one. By the name of the value.
  */
 function pathsOf(frame: Frame, point: Point, prefix: string): (name: string) => string {
   const kind = frame.kind === "summary" ? ".summary" : "";
@@ -34,7 +34,7 @@ function pathsOf(frame: Frame, point: Point, prefix: string): (name: string) => 
   return (name) => `${start}.${pathPart(name)}${after}`;
 }
 
-/** What stands before and behind the name of a value. */
+/** Path before and after the name of a value. */
 const partsOf = remembered((run, labels, scope): readonly [before: string, after: string] => {
   const { error, outcome, protocol: _, result, status, ...rest } = labels;
   const { check, group, metric, step, workflow, ...tags } = rest;
@@ -49,12 +49,12 @@ const partsOf = remembered((run, labels, scope): readonly [before: string, after
 
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 
-/** Dots separate, and the rest means something in one of the dialects. */
+/** Dots separate parts, and other characters have a meaning in one of the dialects. */
 function pathPart(text: string): string {
   return PLAIN.test(text) ? text : text.replace(/[^A-Za-z0-9_-]+/g, "_") || "_";
 }
 
-/** Counters as what was added, everything else as it stands. (github.com/statsd/statsd, metric types) */
+/** Counters as increments, everything else as it stands. (github.com/statsd/statsd, metric types) */
 function statsdLines(frame: Frame, prefix: string): Line[] {
   return frame.points.flatMap((point) => {
     const path = pathsOf(frame, point, prefix);
@@ -69,7 +69,7 @@ function statsdLines(frame: Frame, prefix: string): Line[] {
   });
 }
 
-/** A sign before a value means "less by so much" to StatsD: a negative one is set from 0, in the same datagram. */
+/** StatsD reads a sign as a relative change: a negative value is set from 0, in the same datagram. */
 function gaugeText(name: string, value: number, tags: string): string {
   const text = `${name}:${value}|g${tags}`;
   return value < 0 ? `${name}:0|g${tags}\n${text}` : text;
@@ -106,7 +106,7 @@ function graphiteLines(frame: Frame, prefix: string): Line[] {
   return lines;
 }
 
-/** Of a stream. */
+/** Batch size of a stream. */
 const BATCH_BYTES = 64 * 1_024;
 
 interface Dialect {
@@ -126,7 +126,7 @@ function defineLines(dialect: Dialect): ReporterDefinition {
     target: `${protocol}://127.0.0.1:${port}`,
     settings: { prefix: PREFIX },
     transport: ({ target }) => socketTransport(socketAddress(name, target, protocol, port)),
-    // What is larger than a datagram is cut anew, so that a stream may be asked for with tcp://.
+    // Frames larger than a datagram are split again, so that a stream can be selected with tcp://.
     encode: (frame, { prefix }) =>
       linePayloads(lines(frame, prefix), protocol === "udp" ? DATAGRAM_BYTES_MAX : BATCH_BYTES),
   });

@@ -1,4 +1,4 @@
-/** Objects as a store gets them that checks signatures, which real ones do and some emulators do not. */
+/** Objects at a store that checks signatures, which real ones do and some emulators do not. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
@@ -29,7 +29,7 @@ async function report(env: Readonly<Record<string, string>>, name: string) {
   return reports?.[0];
 }
 
-it.each(["s3", "gcs"])("%s holds the files of a run by its id", async (name) => {
+it.each(["s3", "gcs"])("%s stores the files of a run under its id", async (name) => {
   expect(await report(KEYS, name)).toMatchObject({ sent: 2, dropped: 0, problem: null });
   expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
     `PUT /results/night%20ly/${run.runId}/summary.json`,
@@ -39,14 +39,14 @@ it.each(["s3", "gcs"])("%s holds the files of a run by its id", async (name) => 
   expect(decoded.ok && decoded.summary.totals).toEqual(run.totals);
 });
 
-it("a wrong key is refused and not tried again", async () => {
+it("does not retry a wrong key", async () => {
   const outcome = await report({ ...KEYS, AWS_SECRET_ACCESS_KEY: "another" }, "s3");
   const problem = "it answered 403: SignatureDoesNotMatch";
   expect(outcome).toMatchObject({ sent: 0, dropped: 2, problem });
   expect(server.requests).toHaveLength(2);
 });
 
-it("keys are looked for before the run", async () => {
+it("checks keys before the run", async () => {
   await expect(report({}, "s3")).rejects.toThrow(
     "report s3: accessKey: the environment has no variable AWS_ACCESS_KEY_ID",
   );

@@ -1,4 +1,4 @@
-/** Object stores: the files of a run under a prefix, written when it is over. */
+/** Object stores: the files of a run under a prefix, written when it has finished. */
 
 import { AWS_KEYS } from "../cloud/aws-keys.ts";
 import { signedHeaders } from "../cloud/sigv4.ts";

@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import { Delivery } from "./delivery.ts";
 
-it("a back-end that is dead for a whole run costs no more than its queue", async () => {
+it("bounds the cost of a back-end that is dead for a whole run to its queue", async () => {
   const said: string[] = [];
   const delivery = new Delivery({
     transport: {
@@ -25,7 +25,7 @@ it("a back-end that is dead for a whole run costs no more than its queue", async
   expect(said).toHaveLength(1);
 });
 
-it("gives a back-end that never answers only a moment when nobody will wait", async () => {
+it("gives an unresponsive back-end only a short grace period after a second interrupt", async () => {
   vi.useFakeTimers();
   try {
     const delivery = new Delivery({

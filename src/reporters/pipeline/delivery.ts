@@ -1,7 +1,7 @@
 /**
- * The way of payloads to one back-end, the same for all of them: one at a time, joined where the format
- * allows it, tried again after failures that pass, given up after those that do not. It never throws and
- * never keeps a run waiting; when the run is over it has `closeMs` for what is left.
+ * Delivery of payloads to one back-end, the same for all of them: one at a time, joined where the format allows it,
+ * retried after transient failures, abandoned after permanent ones. It never throws and never blocks a run; when the
+ * run has finished it has `closeMs` for what is left.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -20,21 +20,21 @@ import { retryWaitMs } from "./retry.ts";
 
 export type SendOutcome =
   | { readonly kind: "ok" }
-  /** It may pass: the server is busy or broken. */
+  /** Transient: the server is busy or broken. */
   | { readonly kind: "retry"; readonly problem: string; readonly afterMs: number | null }
-  /** It will not: the same payload would be refused again. */
+  /** Permanent: the same payload would be rejected again. */
   | { readonly kind: "refused"; readonly problem: string };
 
-/** Thrown by a transport for what will not pass. */
+/** Thrown by a transport for a permanent failure. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
 }
 
-/** Throws what the network says, which may pass. */
+/** Throws network errors, which may be transient. */
 export interface Transport {
-  /** Nothing that it sends is acknowledged. */
+  /** Nothing it sends is acknowledged. */
   readonly unconfirmed?: true;
-  /** Before the run: refuses with an error what can never work, such as a driver that is not there. */
+  /** Fails before the run for what can never work, such as a driver that is not installed. */
   prepare?(): Promise<void>;
   send(payload: Payload, signal: AbortSignal): Promise<SendOutcome>;
   close(): Promise<void>;
@@ -42,11 +42,11 @@ export interface Transport {
 
 interface DeliveryOptions {
   readonly transport: Transport;
-  /** Bodies may be put behind each other. */
+  /** Bodies can be concatenated. */
   readonly joins: boolean;
-  /** Takes secrets out of texts. */
+  /** Removes secrets from texts. */
   readonly scrub: (text: string) => string;
-  /** Told of the first thing that goes wrong. */
+  /** Called with the first problem. */
   readonly onProblem: (problem: string) => void;
   readonly closeMs?: number | undefined;
   readonly queue?: { readonly entriesMax: number; readonly bytesMax: number } | undefined;
@@ -61,7 +61,7 @@ export class Delivery {
   #isClosing = false;
   #closeMs: number;
   #closeTimer: NodeJS.Timeout | undefined;
-  /** Ends the pause between two tries. */
+  /** Ends the pause between two attempts. */
   #wake: () => void = () => {};
   #sent = 0;
   #dropped = 0;
@@ -75,14 +75,14 @@ export class Delivery {
     );
   }
 
-  /** Points that could not even be made into a payload. */
+  /** Counts points that could not be encoded. */
   leftOut(points: number, problem: string): void {
     if (points === 0) return;
     this.#dropped += points;
     this.#failed(problem);
   }
 
-  /** Returns at once. */
+  /** Queues the payload without waiting. */
   offer(payload: Payload): void {
     if (this.#isClosing) {
       this.#dropped += payload.points;
@@ -95,7 +95,7 @@ export class Delivery {
     });
   }
 
-  /** What waits now. */
+  /** Bytes queued now. */
   get waitingBytes(): number {
     return this.#queue.bytes;
   }
@@ -111,7 +111,7 @@ export class Delivery {
     return this.#closing;
   }
 
-  /** Somebody will not wait for the end: what is not taken in a moment is given up. */
+  /** Shortens the deadline after a second interrupt: abandons what is not accepted within a short grace period. */
   hurry(): void {
     this.#closeMs = Math.min(this.#closeMs, HURRY_MS_MAX);
     if (this.#closeTimer !== undefined) this.#giveUpLater();
@@ -138,7 +138,7 @@ export class Delivery {
     }, this.#closeMs);
   }
 
-  /** Until nothing waits any more. */
+  /** Sends until the queue is empty. */
   async #send(): Promise<void> {
     const joinedMax = this.#options.joins ? BATCH_BYTES_MAX : 0;
     while (!this.#queue.isEmpty && !this.#end.signal.aborted) {
@@ -172,7 +172,7 @@ export class Delivery {
     }
   }
 
-  /** A wish of the server is kept to the end; a pause of our own is not. */
+  /** A pause requested by the server is kept even at the end; our own is cut short. */
   async #pause(waitMs: number, asked: number | null): Promise<void> {
     const begin = performance.now();
     const leftMs = (): number => {
@@ -192,7 +192,7 @@ export class Delivery {
   }
 
   #failed(problem: string): void {
-    // Half a secret would not be known as one, so it is cut when they are out.
+    // Scrub before cutting: half a secret would not be recognised as one.
     const text = this.#options.scrub(problem).slice(0, ANSWER_CHARACTERS_MAX);
     if (this.#problem === null) this.#options.onProblem(text);
     this.#problem = text;

@@ -1,4 +1,4 @@
-/** Payloads as HTTP requests. Which answers pass and which do not is decided here, for every back-end alike. */
+/** Payloads as HTTP requests. Decides for every back-end which answers are transient. */
 
 import { Agent as HttpAgent, type IncomingMessage, request } from "node:http";
 import { Agent as HttpsAgent, request as secureRequest } from "node:https";
@@ -15,31 +15,31 @@ export interface HttpRequest {
   readonly body: Uint8Array;
 }
 
-/** What must be asked before a payload can go, such as a token; throws what it is refused with. */
+/** Preliminary request before a payload can be sent, such as one for a token; throws if it is rejected. */
 export type Ask = (made: HttpRequest) => Promise<string>;
 
 interface HttpOptions {
-  /** The request of a payload; signed, if it must be. */
+  /** Request for a payload, signed where required. */
   readonly request: (payload: Payload, ask: Ask) => HttpRequest | Promise<HttpRequest>;
   /** Compress bodies that are worth it. */
   readonly gzip: boolean;
   readonly timeoutMs?: number | undefined;
-  /** An answer that says yes and means no, as some services do; null: it means yes. */
+  /** Detects a success status that means failure, as some services send; null: a real success. */
   readonly refusal?: ((answer: string) => string | null) | undefined;
-  /** A refusal that passes all the same: some services say that they are busy with status 400. */
+  /** Detects a transient rejection: some services report overload with status 400. */
   readonly isBusy?: ((answer: string) => boolean) | undefined;
 }
 
 /** Answers after which the same request may succeed. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
-/** Of an answer that is read at all. */
+/** Part of an answer that is read at all. */
 const ANSWER_BYTES_MAX = 64 * 1_024;
 
-/** Asks and reads answers, each within its time. */
+/** Sends requests and reads answers, each with a timeout. */
 export class HttpClient {
   readonly #timeoutMs: number;
-  // A connection that is kept idle between two frames is often closed by the server just as the next one
-  // is sent, which looks like a failure; making one every few seconds costs less.
+  // A connection kept idle between two frames is often closed by the server just as the next one is sent, which looks
+  // like a failure; opening one every few seconds costs less.
   readonly #plain = new HttpAgent({ keepAlive: false, maxSockets: 1 });
   readonly #secure = new HttpsAgent({ keepAlive: false, maxSockets: 1 });
 
@@ -47,7 +47,7 @@ export class HttpClient {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The text of an answer that says yes; throws otherwise. */
+  /** Returns the text of a successful answer; throws otherwise. */
   async ask(made: HttpRequest, signal: AbortSignal): Promise<string> {
     const answer = await this.exchange(made, signal);
     if (isYes(answer)) return answer.text;
@@ -67,7 +67,7 @@ export class HttpClient {
     try {
       return await readAnswer(await this.#call(made, late.signal));
     } catch (error) {
-      // What was aborted says only that it was.
+      // The abort error itself carries no reason.
       throw late.signal.aborted ? late.signal.reason : error;
     } finally {
       clearTimeout(timer);

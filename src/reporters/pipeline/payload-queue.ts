@@ -1,10 +1,10 @@
-/** What waits for its back-end: bounded in entries and bytes. When it is full the oldest go, and are counted. */
+/** Payloads waiting for their back-end: bounded in entries and bytes. A full queue drops and counts the oldest. */
 
 export interface Payload {
   readonly body: Uint8Array;
-  /** Points inside, for the counts that people see. */
+  /** Points inside, for the counts shown to users. */
   readonly points: number;
-  /** Where at the back-end, if it has several places: a path, the key of an object. */
+  /** Destination at a back-end with several: a path, the key of an object. */
   readonly to?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ export class PayloadQueue {
     return this.#bytes;
   }
 
-  /** Points that had to go for it; its own when it is larger than everything may be. */
+  /** Returns the number of points dropped to make room; its own when it exceeds the whole queue. */
   add(payload: Payload): number {
     if (payload.body.length > this.#bounds.bytesMax) return payload.points;
     this.#waiting.push(payload);
@@ -41,7 +41,7 @@ export class PayloadQueue {
     return dropped;
   }
 
-  /** The oldest, together with those behind it that go to the same place, up to so many bytes. */
+  /** Removes the oldest payload, joined with following ones for the same destination, up to `joinedBytesMax`. */
   take(joinedBytesMax: number): Payload | undefined {
     const first = this.#shift();
     if (first === undefined) return undefined;
@@ -63,7 +63,7 @@ export class PayloadQueue {
     };
   }
 
-  /** Points of all that is left. */
+  /** Drops everything and returns the number of points. */
   clear(): number {
     const points = this.#waiting.reduce((sum, one) => sum + one.points, 0);
     this.#waiting = [];

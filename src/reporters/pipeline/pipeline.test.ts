@@ -9,13 +9,13 @@ const payload = (bytes: number, points = 1, to?: string) => ({
 });
 
 describe("the queue of a reporter", () => {
-  it("drops the oldest when it has too many entries, and counts their points", () => {
+  it("drops the oldest beyond the limit of entries, and counts their points", () => {
     const queue = new PayloadQueue({ entriesMax: 2, bytesMax: 1_000 });
     expect([1, 2, 3].map((points) => queue.add(payload(1, points)))).toEqual([0, 0, 1]);
     expect(queue.clear()).toBe(5);
   });
 
-  it("drops as many as it takes to stay within its bytes", () => {
+  it("drops as many as needed to stay within its bytes", () => {
     const queue = new PayloadQueue({ entriesMax: 100, bytesMax: 100 });
     expect([40, 40, 90].map((bytes) => queue.add(payload(bytes)))).toEqual([0, 0, 2]);
     expect(queue.bytes).toBe(90);
@@ -23,7 +23,7 @@ describe("the queue of a reporter", () => {
     expect(queue.bytes).toBe(90);
   });
 
-  it("joins what goes to the same place, up to a size", () => {
+  it("joins payloads for the same destination, up to a size", () => {
     const queue = new PayloadQueue({ entriesMax: 100, bytesMax: 1_000 });
     for (const to of ["a", "a", "a", "b"]) queue.add(payload(10, 1, to));
     expect(queue.take(25)).toMatchObject({ points: 2, to: "a" });
@@ -34,14 +34,14 @@ describe("the queue of a reporter", () => {
   });
 });
 
-describe("the pause before the next try", () => {
-  it("doubles up to half a minute, half of it by chance", () => {
+describe("the pause before the next attempt", () => {
+  it("doubles up to half a minute, with half of it random", () => {
     expect([1, 2, 3].map((tries) => retryWaitMs(tries, 1, null))).toEqual([500, 1_000, 2_000]);
     expect(retryWaitMs(1, 0, null)).toBe(250);
     expect(retryWaitMs(1_000, 1, null)).toBe(30_000);
   });
 
-  it("is what the server asks for, within a minute", () => {
+  it("follows the server's request, up to a minute", () => {
     expect(retryWaitMs(1, 1, 7_000)).toBe(7_000);
     expect(retryWaitMs(1, 1, 3_600_000)).toBe(60_000);
   });

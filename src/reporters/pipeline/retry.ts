@@ -1,10 +1,10 @@
-/** How long to wait before the next try. */
+/** Time to wait before the next attempt. */
 
 import { RETRY_AFTER_MS_MAX, RETRY_MS_MAX, RETRY_MS_MIN } from "../limits.ts";
 
 /**
- * Doubles with every try; half of it is drawn (`chance` in 0 … 1), so that many clients of one server
- * do not come back together. What the server asked for is waited in full.
+ * Doubles with every attempt; half of it is random (`chance` in 0 … 1), so that many clients of one server do not
+ * return together. A pause requested by the server is kept in full.
  */
 export function retryWaitMs(tries: number, chance: number, afterMs: number | null): number {
   if (afterMs !== null) return Math.min(afterMs, RETRY_AFTER_MS_MAX);

@@ -1,6 +1,6 @@
 /**
- * Payloads over a connection that is kept: made when it is needed, and made again when something went wrong
- * with it. What a back-end brings along is how to open one, how to write, and which errors will not pass.
+ * Payloads over a persistent connection, opened on demand and reopened after a failure. A back-end supplies how to open
+ * one, how to write, and which errors are permanent.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -8,22 +8,22 @@ import { REQUEST_MS_MAX } from "../limits.ts";
 import { RefusedError, type SendOutcome, type Transport } from "./delivery.ts";
 import type { Payload } from "./payload-queue.ts";
 
-/** What a connection may take to end in order. */
+/** Time for a connection to close gracefully. */
 const END_MS_MAX = 1_000;
 
 export interface Session {
   write(body: Buffer): Promise<void>;
-  /** In order: what was written has arrived. */
+  /** Closes gracefully: everything written has arrived. */
   close(): Promise<void>;
-  /** At once. */
+  /** Closes immediately. */
   destroy(): void;
 }
 
 interface SessionOptions {
   readonly prepare?: () => Promise<void>;
-  /** The signal says that nobody waits any more: what was opened until then is ended. */
+  /** The signal aborts the attempt: a connection opened by then is closed. */
   readonly open: (signal: AbortSignal) => Promise<Session>;
-  /** Whether the same payload would be refused again. */
+  /** Whether the same payload would be rejected again. */
   readonly isRefusal: (error: unknown) => boolean;
 }
 
@@ -54,7 +54,7 @@ export class SessionTransport implements Transport {
     } catch (error) {
       this.#session?.destroy();
       this.#session = undefined;
-      // One that was refused while it was opened is nobody's session: the signal ends it.
+      // A connection rejected while opening has no session to close it: the signal does.
       end.abort(error);
       const problem = errorText(error);
       return error instanceof RefusedError || this.#options.isRefusal(error)

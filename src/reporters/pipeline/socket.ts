@@ -1,4 +1,4 @@
-/** Payloads over UDP, TCP and sockets of the file system. UDP acknowledges nothing. */
+/** Payloads over UDP, TCP and Unix sockets. UDP acknowledges nothing. */
 
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { connect, isIPv6, type Socket } from "node:net";
@@ -14,11 +14,11 @@ interface SocketAddress {
   readonly protocol: "udp" | "tcp" | "unix";
   readonly host: string;
   readonly port: number;
-  /** Of a socket of the file system. */
+  /** Path of a Unix socket. */
   readonly path: string;
 }
 
-/** "udp://127.0.0.1:8125", "tcp://…", "unix:///run/x.sock"; without a scheme `fallback`. */
+/** Parses "udp://127.0.0.1:8125", "tcp://…", "unix:///run/x.sock"; without a scheme `fallback` applies. */
 export function socketAddress(
   name: string,
   target: string,
@@ -33,7 +33,7 @@ export function socketAddress(
   if (protocol !== "udp" && protocol !== "tcp") throw new ReporterError(wrong);
   let url: URL;
   try {
-    // Only of known schemes does URL take the parts apart.
+    // URL splits host and port for known schemes only.
     url = new URL(text.replace(/^[a-z]+/, "http"));
   } catch {
     throw new ReporterError(wrong);
@@ -52,13 +52,13 @@ class UdpTransport implements Transport {
   readonly #address: SocketAddress;
   readonly #socket: UdpSocket;
   #connected: Promise<void> | undefined;
-  /** An earlier datagram was refused, and no send has been told so yet. */
+  /** An earlier datagram was refused, and no send has reported it yet. */
   #refused = false;
 
   constructor(address: SocketAddress) {
     this.#address = address;
     this.#socket = createSocket(isIPv6(address.host) ? "udp6" : "udp4");
-    // Errors of a send have its callback.
+    // Errors of a send go to its callback.
     this.#socket.on("error", (error) => {
       this.#refused ||= isRefusal(error);
     });
@@ -100,7 +100,7 @@ function isRefusal(error: NodeJS.ErrnoException): boolean {
   return error.code === "ECONNREFUSED";
 }
 
-/** One connection, made again when it was lost. */
+/** One connection, reopened when lost. */
 class StreamTransport implements Transport {
   readonly #address: SocketAddress;
   #socket: Socket | undefined;
@@ -143,7 +143,7 @@ class StreamTransport implements Transport {
     });
   }
 
-  /** Ends in order, so that what was written arrives. */
+  /** Closes gracefully, so that everything written arrives. */
   async close(): Promise<void> {
     const socket = this.#socket;
     if (socket === undefined || socket.destroyed) return;
@@ -156,7 +156,7 @@ class StreamTransport implements Transport {
   }
 }
 
-/** Lines as payloads that fit: into datagrams, or into batches of a stream. */
+/** Groups lines into payloads that fit into datagrams, or into batches of a stream. */
 export function linePayloads(
   lines: readonly { readonly text: string; readonly points: number }[],
   bytesMax: number,

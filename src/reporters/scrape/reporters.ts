@@ -1,4 +1,4 @@
-/** A run that is scraped: `GET /metrics` answers with the last figures, until the run is over. */
+/** Scrape endpoint: `GET /metrics` answers with the latest metrics until the run has finished. */
 
 import { listenProblem } from "../../host/control/guard.ts";
 import type { Metric } from "../../host/control/prometheus.ts";

@@ -9,9 +9,9 @@ import { type Session, SessionTransport } from "../pipeline/session.ts";
 import { ReporterError } from "../settings.ts";
 import { TABLE, tableName } from "./table.ts";
 
-/** Points of one statement: some 8,000 rows, far below what a packet may have. */
+/** Points per statement: some 8,000 rows, far below the limit of a packet. */
 const POINTS_MAX = 500;
-/** States of connections and of two at the same rows; and a lock that took too long. */
+/** Transient SQL states: connection errors and conflicts; and a lock timeout. */
 const PASSING_STATE = /^(08|40)/;
 const PASSING_NUMBERS: ReadonlySet<number> = new Set([1_205, 1_206, 1_226, 1_927]);
 
@@ -48,7 +48,7 @@ async function opened(url: string, table: string, signal: AbortSignal): Promise<
   const client = createConnection({ uri: url, connectTimeout: REQUEST_MS_MAX });
   const destroy = (): void => client.destroy();
   signal.addEventListener("abort", destroy, { once: true });
-  // A connection that breaks between two batches is noticed by the next one.
+  // The next batch notices a connection that broke in between.
   client.on("error", () => {});
   await new Promise<void>((resolve, reject) => {
     client.connect((error) => (error === null ? resolve() : reject(error)));
@@ -75,7 +75,7 @@ function performed(
   });
 }
 
-/** Only what the server itself says has a state. */
+/** Only errors reported by the server have a state. */
 function isRefusal(error: unknown): boolean {
   const { errno = 0, sqlState } = error as { readonly errno?: number; readonly sqlState?: string };
   if (sqlState === undefined) return false;

@@ -7,9 +7,9 @@ import { type Session, SessionTransport } from "../pipeline/session.ts";
 import { ReporterError } from "../settings.ts";
 import { TABLE, tableName } from "./table.ts";
 
-/** Points of one statement. */
+/** Points per statement. */
 const POINTS_MAX = 1_000;
-/** Classes of errors that pass: connections, resources, an operator at work, two at the same rows. */
+/** Transient classes of errors: connections, resources, operator intervention, conflicts. */
 const PASSING = /^(08|53|57|40)/;
 
 export const postgres = definePush({
@@ -29,14 +29,14 @@ export const postgres = definePush({
 });
 
 async function opened(url: string, table: string, signal: AbortSignal): Promise<Session> {
-  // Loaded when it is used. (REP-6)
+  // Loaded on first use. (REP-6)
   const { default: pg } = await import("pg");
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: REQUEST_MS_MAX,
     application_name: "hyperscale",
   });
-  // A connection that breaks between two batches is noticed by the next one.
+  // The next batch notices a connection that broke in between.
   client.on("error", () => {});
   const destroy = (): void => void client.end().catch(() => {});
   signal.addEventListener("abort", destroy, { once: true });
@@ -51,12 +51,12 @@ async function opened(url: string, table: string, signal: AbortSignal): Promise<
   };
 }
 
-/** It holds every character but this one; an escaped backslash before it makes it a plain text. */
+/** Removes NUL, the one character PostgreSQL cannot store; an escaped backslash before it makes it plain text. */
 export function withoutNul(json: string): string {
   return json.replace(/(?<!\\)((?:\\\\)*)\\u0000/g, "$1");
 }
 
-/** What the server itself says has a code of five signs. */
+/** Only errors reported by the server have a code of five characters. */
 function isRefusal(error: unknown): boolean {
   const { code } = error as { readonly code?: string };
   return code !== undefined && /^[0-9A-Z]{5}$/.test(code) && !PASSING.test(code);

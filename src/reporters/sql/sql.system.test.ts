@@ -1,4 +1,4 @@
-/** What a database of SQL does that is not there; `npm run test:reporters` has one that is. */
+/** SQL reporters without a server; `npm run test:reporters` runs them against real ones. */
 
 import { expect, it } from "vitest";
 import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
@@ -10,8 +10,8 @@ async function open(text: string, url = "postgres://ada:pa55word-1@127.0.0.1:9/l
   return openReporting([text], { env: { PGURL: url }, onProblem: () => {} });
 }
 
-it("a database that nobody serves changes nothing, and is named without its password", async () => {
-  // The driver is loaded when it is used, which a busy machine takes longer for than for an answer.
+it("leaves the run unchanged when no database answers, and names it without its password", async () => {
+  // Loading the driver takes a busy machine longer than an answer.
   await import("pg");
   const reporting = await open("postgres=env:PGURL,deadline=4s");
   await reporting.start(run);
@@ -27,6 +27,6 @@ it.each([
   ["postgres=env:NONE", "the environment has no variable NONE"],
   ["postgres=postgres://ada:pw@db/load", "credentials do not go on a command line"],
   ["postgres=mysql://db/load", "its address must begin with postgres://"],
-])("refuses %s", async (text, problem) => {
+])("rejects %s", async (text, problem) => {
   await expect(open(text)).rejects.toThrow(problem);
 });

@@ -1,11 +1,11 @@
-/** SQLite without a driver for this version of Node; `npm run test:reporters` has the file read. */
+/** SQLite without a driver for this version of Node; `npm run test:reporters` reads the file. */
 
 import { expect, it } from "vitest";
 import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
 
 const run = syntheticRun({ seed: "sqlite", seconds: 2, rate: 0.2 });
-/** Node 20 has none, and the package is not among those for development. */
+/** Node 20 has none, and the package is not a development dependency. */
 const cannot =
   process.getBuiltinModule("node:sqlite") === undefined
     ? "report sqlite on this version of Node needs the package node-sqlite3-wasm, which is not " +
@@ -21,6 +21,6 @@ it("says before the run that it cannot work", async () => {
 it.each([
   ["sqlite=x.sqlite,table=a;drop", "table is a name of small letters"],
   ["sqlite", "write sqlite=FILE"],
-])("refuses %s", async (text, problem) => {
+])("rejects %s", async (text, problem) => {
   await expect(openReporting([text], { env: {}, onProblem: () => {} })).rejects.toThrow(problem);
 });

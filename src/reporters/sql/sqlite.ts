@@ -1,6 +1,6 @@
 /**
- * SQLite: Node's own where it has one (22.5 and later), else the package `node-sqlite3-wasm`, which needs no
- * compiler and writes the file itself. Both work while the process waits, so batches are small.
+ * SQLite: Node's own where available (22.5 and later), else the package `node-sqlite3-wasm`, which needs no compiler
+ * and writes the file itself. Both are synchronous, so batches are small.
  */
 
 import { loadDriver } from "../../protocols/target/driver.ts";
@@ -10,7 +10,7 @@ import { type Session, SessionTransport } from "../pipeline/session.ts";
 import { ReporterError } from "../settings.ts";
 import { TABLE, tableName } from "./table.ts";
 
-/** Points of one statement: some 2,000 rows take 50 to 100 ms. */
+/** Points per statement: some 2,000 rows take 50 to 100 ms. */
 const POINTS_MAX = 200;
 
 export const sqlite = definePush({
@@ -24,7 +24,7 @@ export const sqlite = definePush({
     const table = tableName("sqlite", settings.table);
     if (target === "") throw new ReporterError("report sqlite: write sqlite=FILE");
     return new SessionTransport({
-      // Also tells before the run that the file cannot be written.
+      // Also reports before the run that the file cannot be written.
       prepare: async () => (await opened(target, table)).destroy(),
       open: () => opened(target, table),
       isRefusal: (error) => !/locked|busy/i.test(String(error)),
@@ -33,7 +33,7 @@ export const sqlite = definePush({
   encode: (frame) => pointBatches(frame, POINTS_MAX),
 });
 
-/** What both drivers have. */
+/** Common interface of both drivers. */
 interface Database {
   exec(statements: string): void;
   insert(statement: string, points: string): void;
@@ -42,7 +42,7 @@ interface Database {
 
 async function opened(file: string, table: string): Promise<Session> {
   const database = await openDatabase(file);
-  // Somebody else may be reading.
+  // Another process may be reading.
   database.exec("PRAGMA busy_timeout = 1000");
   database.exec(tableOf(table));
   let isOpen = true;

@@ -1,4 +1,4 @@
-/** The table of points, whose name stands in statements as it is. */
+/** Table of points, whose name is inserted into statements unescaped. */
 
 import { ReporterError } from "../settings.ts";
 

@@ -1,4 +1,4 @@
-/** Whether a request is signed as AWS would have it, which some emulators do not look at. */
+/** Verifies AWS signatures, which some emulators skip. */
 
 import { signedHeaders } from "../cloud/sigv4.ts";
 import type { StubRequest } from "./stub-server.ts";

@@ -1,4 +1,4 @@
-/** What every back-end is held to, and what a server of ours must be able to do for that. */
+/** Contract of every back-end, and what its stub server must support. */
 
 import { beforeEach, describe, expect, it } from "vitest";
 import type { LiveRun } from "../../core/load/results/live.ts";
@@ -7,38 +7,38 @@ import { syntheticRun } from "../../core/load/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
 import type { Reporting } from "../reporting.ts";
 
-/** What must never be seen outside of a request. */
+/** Must never appear outside of a request. */
 export const SECRET = "s3cret-0123456789";
 
 /**
- * What it does with a write. "wait": it asks to be left alone for a second. "busy": a failure that passes.
- * "hang": takes it and says nothing, until the other side has enough.
+ * Reaction to a write. "wait": asks to retry after a second. "busy": a transient failure. "hang": accepts it and never
+ * answers.
  */
 export type Answer = "take" | "refuse" | "wait" | "busy" | "hang";
 
-/** A back-end on this machine that answers as a test wants it to, and remembers what it was sent. */
+/** Back-end on this machine that answers as a test wants, and records what it was sent. */
 export interface Stub {
-  /** `NAME=TARGET,…`; with another port, for nobody is there. */
+  /** `NAME=TARGET,…`; the port can be replaced by one that nobody listens on. */
   readonly report: (port?: number) => string;
   readonly env: Readonly<Record<string, string>>;
-  /** Asked with the number of the write, from 1. */
+  /** Called with the number of the write, from 1. */
   answer: (write: number) => Answer;
-  /** What was written, one text for each write that was answered or not. */
+  /** One text per write, answered or not. */
   readonly writes: string[];
-  /** Of the first write: whether whoever sent it may do so. */
+  /** Whether the sender of the first write proved that it may write. */
   readonly isProven?: () => boolean;
-  /** What is said of a refusal, with *** where the secret stood. */
+  /** Text of a rejection, with *** in place of the secret. */
   readonly refusal: string | RegExp;
 }
 
 interface ContractOptions {
   readonly name: string;
   readonly stub: () => Stub;
-  /** Points that a run makes at least: of stores, two files. */
+  /** Minimum of points that a run produces: for stores, two files. */
   readonly pointsMin?: number;
 }
 
-/** Port of the "discard" service, which nobody serves. */
+/** Port of the "discard" service, on which nothing listens. */
 const NOBODY = 9;
 const run = syntheticRun({ seed: "contract", seconds: 2, rate: 0.2 });
 const live: LiveRun = {
@@ -71,7 +71,7 @@ class Trial {
     return this.#stub;
   }
 
-  /** As if nothing had happened. */
+  /** Resets the stub. */
   begin(): void {
     this.#stub = this.#current();
     this.#stub.writes.length = 0;
@@ -86,7 +86,7 @@ class Trial {
     });
   }
 
-  /** A run that told once how it goes, and ended. */
+  /** A run with one interval and an end. */
   async report(settings = ""): Promise<ReportOutcome> {
     const reporting = await this.open(settings);
     await reporting.start(run);
@@ -96,8 +96,8 @@ class Trial {
 }
 
 /**
- * What it does with answers of all kinds, that it never holds up a run, and that nothing is lost in silence.
- * Real time passes where a back-end is given time; no test judges by it. (REP-1, REP-2, REP-5)
+ * Reaction to answers of all kinds; never blocks a run, never loses anything silently. Real time passes where a
+ * back-end is given time; no test asserts on it. (REP-1, REP-2, REP-5)
  */
 export function describeContract(options: ContractOptions): void {
   const trial = new Trial(options);
@@ -110,14 +110,14 @@ export function describeContract(options: ContractOptions): void {
 
 function answersOf(trial: Trial): void {
   const { name, pointsMin, said } = trial;
-  it("sends everything, and says so", async () => {
+  it("sends everything, and reports it", async () => {
     const outcome = await trial.report();
     expect(outcome).toMatchObject({ reporter: name, dropped: 0, problem: null });
     expect(outcome.sent).toBeGreaterThanOrEqual(pointsMin);
     expect(trial.stub.isProven?.() ?? true).toBe(true);
   });
 
-  it("does not repeat what was refused, and says how", async () => {
+  it("does not retry a rejected payload, and reports the reason", async () => {
     trial.stub.answer = () => "refuse";
     const outcome = await trial.report();
     const { refusal, writes } = trial.stub;
@@ -130,14 +130,14 @@ function answersOf(trial: Trial): void {
     expect(new Set(writes).size).toBe(writes.length);
   });
 
-  it("comes back when it was told to, with the very same", async () => {
+  it("retries with the same payload after the requested pause", async () => {
     trial.stub.answer = (write) => (write === 1 ? "wait" : "take");
     const outcome = await trial.report();
     expect(outcome).toMatchObject({ dropped: 0, problem: expect.stringMatching(/\S/) });
     expect(trial.stub.writes[1]).toEqual(trial.stub.writes[0]);
   });
 
-  it("tries again after failures that pass", async () => {
+  it("retries after transient failures", async () => {
     trial.stub.answer = (write) => (write <= 2 ? "busy" : "take");
     const outcome = await trial.report();
     expect(outcome.dropped).toBe(0);
@@ -147,7 +147,7 @@ function answersOf(trial: Trial): void {
 
 function lifeOf(trial: Trial): void {
   const { pointsMin, said } = trial;
-  it("gives up a server that never answers when its time is over", async () => {
+  it("abandons an unresponsive server at its deadline", async () => {
     trial.stub.answer = () => "hang";
     const outcome = await trial.report(",deadline=300ms");
     expect(outcome.sent).toBe(0);
@@ -155,7 +155,7 @@ function lifeOf(trial: Trial): void {
     expect(outcome.problem).toBe("it did not take everything within 0.3 s");
   });
 
-  it("changes nothing of a run when nobody listens", async () => {
+  it("leaves the run unchanged when nobody listens", async () => {
     const reporting = await trial.open(",deadline=300ms", NOBODY);
     await reporting.start(run);
     for (let second = 60; second < 300; second += 60) reporting.progress(live, second * 1_000);
@@ -166,7 +166,7 @@ function lifeOf(trial: Trial): void {
     expect(said).toHaveLength(1);
   });
 
-  it("may be closed while it sends, and closed again", async () => {
+  it("can be closed while sending, and closed again", async () => {
     const reporting = await trial.open();
     await reporting.start(run);
     reporting.progress(live, 60_000);

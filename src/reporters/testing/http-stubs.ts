@@ -1,4 +1,4 @@
-/** How each back-end that speaks HTTP is opened against a server on this machine, and what proves its requests. */
+/** How each HTTP back-end is opened against a stub server, and what authenticates its requests. */
 
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
 import { cosmosSignature } from "../cloud/cosmosdb.ts";
@@ -12,13 +12,13 @@ interface HttpBackEnd {
   /** Behind `NAME=`. */
   readonly target: (url: string) => string;
   readonly proof: (request: StubRequest, url: string) => boolean;
-  /** What it is given in confidence, and tells everybody when it refuses. */
+  /** Secret it is given, and repeats when it rejects a request. */
   readonly secret?: (url: string) => string;
-  /** Answers of what is asked before the first write; null for writes. */
+  /** Answers to requests before the first write; null for writes. */
   readonly before?: (request: StubRequest, url: string) => StubAnswer | null;
 }
 
-/** A key pair for those that sign with one. */
+/** Key pair for back-ends that sign with one. */
 const PAIR = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const PRIVATE_PEM = PAIR.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const ACCESS_TOKEN = "ya29.access-token";
@@ -34,7 +34,7 @@ const bySignature = (request: StubRequest, url: string): boolean => isSigned(req
 const byToken = ({ headers }: StubRequest): boolean =>
   headers.authorization === `Bearer ${ACCESS_TOKEN}`;
 
-/** What a token says, if our key signed it. */
+/** Claims of a token, if our key signed it. */
 function claimsIn(token: string): Readonly<Record<string, unknown>> | null {
   const [head = "", body = "", signature = ""] = token.split(".");
   const signed = Buffer.from(`${head}.${body}`);
@@ -48,7 +48,7 @@ function googleKey(url: string): string {
   return JSON.stringify({ ...account, token_uri: `${url}/token` });
 }
 
-/** Google gives tokens to those who sign for the right audience. */
+/** Google issues tokens for assertions with the right audience. */
 function googleToken({ body, path }: StubRequest, url: string): StubAnswer | null {
   if (path !== "/token") return null;
   const form = new URLSearchParams(body.toString("utf8"));
@@ -96,7 +96,7 @@ export const HTTP_BACK_ENDS: readonly HttpBackEnd[] = [
     ...{ proof: byToken, secret: googleKey },
     before: (request, url) =>
       googleToken(request, url) ??
-      // The table is there already.
+      // The table exists already.
       (request.path.endsWith("/tables") ? { status: 409 } : null),
   },
   {
@@ -129,7 +129,7 @@ const STATUS: Readonly<Record<Exclude<Answer, "hang" | "refuse">, StubAnswer>> =
   busy: { status: 503 },
 };
 
-/** A back-end over the server, which is everybody's in turn. */
+/** Back-end on a server that all of them share in turn. */
 export function httpStub(
   { before, name, proof, secret = () => SECRET, target }: HttpBackEnd,
   server: StubServer,

@@ -1,7 +1,7 @@
 /**
- * A reader of OpenTelemetry's protocol that is not ours: protobufjs, with the messages as opentelemetry-proto 1.x
- * publishes them (common, resource, metrics and trace), written down here as far as they are sent. It refuses
- * fields that the schema has not, so that a misspelt one cannot pass as absent.
+ * Independent reader of OpenTelemetry's protocol: protobufjs, with the messages as opentelemetry-proto 1.x publishes
+ * them (common, resource, metrics and trace), limited to the fields that are sent. It rejects fields that the schema
+ * does not have, so that a misspelt one cannot pass as absent.
  */
 
 import protobuf from "protobufjs";
@@ -69,7 +69,7 @@ message Status {
 
 const { root } = protobuf.parse(SCHEMA);
 
-/** What a receiver has in hand when it has read the bytes; whole numbers of 64 bits are texts. */
+/** Decodes as a receiver does; 64-bit integers are strings. */
 export function readOtlp(signal: "Metrics" | "Trace", json: string): unknown {
   const type = root.lookupType(`opentelemetry.Export${signal}ServiceRequest`);
   const sent = withBytes(JSON.parse(json));
@@ -81,7 +81,7 @@ export function readOtlp(signal: "Metrics" | "Trace", json: string): unknown {
   return type.toObject(type.decode(wire), { longs: String, bytes: String, defaults: true });
 }
 
-/** Ids are hexadecimal in the JSON of OpenTelemetry, where protobuf has base64 for bytes. */
+/** Ids are hexadecimal in OpenTelemetry's JSON, where protobuf has base64 for bytes. */
 function withBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withBytes);
   if (typeof value !== "object" || value === null) return value;

@@ -1,4 +1,4 @@
-/** Servers of ours that speak as much of each protocol as a reporter does. */
+/** Stub servers that speak as much of each protocol as a reporter does. */
 
 import { SECRET, type Stub } from "./contract.ts";
 import { serveBigtable } from "./stubs/bigtable.ts";
@@ -36,7 +36,7 @@ const BACK_ENDS: readonly SessionBackEnd[] = [
   },
   {
     ...{ name: "mongodb", target: "env:URL", serve: serveMongodb, refusal: NO_ENTRY },
-    // Its words of greeting would need a whole exchange of proofs; the address itself is the secret.
+    // MongoDB's login would need a whole exchange of proofs; the address itself is the secret.
     url: (port) => `mongodb://127.0.0.1:${port}/load?appName=${SECRET}`,
   },
   {

@@ -1,4 +1,4 @@
-/** A back-end on this machine that answers as a test wants it to, and remembers what it was sent. */
+/** Back-end on this machine that answers as a test wants, and records what it was sent. */
 
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,7 +8,7 @@ export interface StubRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** Unpacked. */
+  /** Decompressed. */
   readonly body: Buffer;
 }
 
@@ -18,7 +18,7 @@ export interface StubAnswer {
   readonly body?: string;
 }
 
-/** "hang": takes the request and says nothing, until the other side has enough. */
+/** "hang": accepts the request and never answers. */
 type Behaviour = (request: StubRequest, number: number) => StubAnswer | "hang";
 
 export class StubServer {
@@ -57,7 +57,7 @@ export class StubServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** All bodies, one behind the other. */
+  /** All bodies, concatenated. */
   get text(): string {
     return this.requests.map(({ body }) => body.toString("utf8")).join("");
   }

@@ -5,12 +5,12 @@ import { formatNumber } from "../../core/load/results/format.ts";
 import type { RunSummary, Verdict } from "../../core/load/results/model.ts";
 
 export interface TrendPoint {
-  /** The folder of the run, as it was found. */
+  /** Folder of the run, as it was found. */
   readonly folder: string;
   readonly startedAt: string;
   readonly title: string | null;
   readonly verdict: Verdict;
-  /** Why its figures may be wrong. */
+  /** Reason to doubt its results. */
   readonly doubt: string | null;
   /** The answer of a search; null for runs that searched for nothing. */
   readonly breakpoint: TrendBreakpoint | null;
@@ -37,7 +37,7 @@ interface TrendStep {
 }
 
 export interface Trends {
-  /** What was run: file or URL. */
+  /** File or URL that was run. */
   readonly name: string;
   readonly points: readonly TrendPoint[];
 }
@@ -71,13 +71,13 @@ export function trendPoint(folder: string, summary: RunSummary): TrendPoint {
   };
 }
 
-/** Of the first workflow that has one: a run has a single search as a rule. */
+/** Takes the first workflow that has one: as a rule a run has a single search. */
 function breakpointOf({ workflows }: RunSummary): TrendBreakpoint | null {
   const found = workflows.find(({ breakpoint }) => breakpoint !== undefined)?.breakpoint;
   return found === undefined ? null : { of: found.of, held: found.held, broke: found.broke };
 }
 
-/** "120/s held, 130/s broke", without the reason; empty where nothing was searched for. */
+/** "120/s held, 130/s broke", without the reason; empty without a search. */
 export function breakpointText({ breakpoint }: TrendPoint): string {
   if (breakpoint === null) return "";
   const { broke, held, of } = breakpoint;
@@ -89,7 +89,7 @@ export function breakpointText({ breakpoint }: TrendPoint): string {
   return parts.join(", ");
 }
 
-/** The change from the run before, as a share; null where either has no figure. */
+/** Relative change from the previous run; null where either has no value. */
 export function changeOf(points: readonly TrendPoint[], at: number): number | null {
   const [before, now] = [points[at - 1]?.p95 ?? null, points[at]?.p95 ?? null];
   return before === null || now === null || before === 0 ? null : now / before - 1;

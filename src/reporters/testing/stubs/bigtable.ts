@@ -1,4 +1,4 @@
-/** Bigtable's MutateRows over gRPC: what it refuses, it refuses of single rows in an answer that succeeds. */
+/** Bigtable's MutateRows over gRPC: rejects single rows in an answer that succeeds. */
 
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";

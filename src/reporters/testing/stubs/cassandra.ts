@@ -1,4 +1,4 @@
-/** Cassandra's protocol, version 3: asks for a password, prepares anything, and answers what is executed. */
+/** Cassandra's protocol, version 3: asks for a password, prepares any statement, and answers executions. */
 
 import { SECRET } from "../contract.ts";
 import { type OnWrite, onMessages, type Served, serveSockets } from "./sockets.ts";
@@ -8,12 +8,12 @@ const [ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT] = [0x00, 0x01, 0x02, 
 const [PREPARE, EXECUTE, AUTH_RESPONSE, AUTH_SUCCESS] = [0x09, 0x0a, 0x0f, 0x10];
 const [BAD_CREDENTIALS, OVERLOADED, UNAUTHORIZED] = [0x0100, 0x1001, 0x2100];
 
-/** All rows that are on their way are one write. */
+/** All rows in flight are one write. */
 export function serveCassandra(onWrite: OnWrite): Promise<Served> {
   return serveSockets((socket) => {
     let written = "";
     let waiting: number[] = [];
-    // What was refused is given up with its connection; the rest of it may still be on its way.
+    // A rejected write ends with its connection; the rest of it may still be in flight.
     let isOver = false;
     const send = (stream: number, code: number, body: Uint8Array): void => {
       const header = Buffer.alloc(HEADER_BYTES);
@@ -53,10 +53,10 @@ export function serveCassandra(onWrite: OnWrite): Promise<Served> {
         send(stream, RESULT ?? 0, Buffer.concat([int(4), shortText("statement")]));
       else if (code === EXECUTE) {
         waiting.push(stream);
-        // A write is known by its first row: where it ends is a matter of chance.
+        // A write is identified by its first row: its end depends on timing.
         written ||= body.toString("base64");
         clearImmediate(pause);
-        // What is still on its way belongs to the same write.
+        // Rows still in flight belong to the same write.
         pause = setImmediate(answered);
       } else send(stream, READY ?? 0, Buffer.alloc(0));
     });

@@ -38,7 +38,7 @@ function versions(): Buffer[] {
   return [int16(0), int32(3), ...taken.map((value) => int16(value ?? 0)), int32(0)];
 }
 
-/** Every topic that is asked for is there. */
+/** Every requested topic exists. */
 function metadata(body: Buffer, port: number): Buffer[] {
   const count = Math.max(0, body.readInt32BE(0));
   const topics: Buffer[] = [];
@@ -53,7 +53,7 @@ function metadata(body: Buffer, port: number): Buffer[] {
   return [int32(1), ...broker, int32(1), int32(count), ...topics];
 }
 
-/** Of Produce: transaction, acks, timeout, one topic with one partition. */
+/** Reads Produce: transaction, acks, timeout, one topic with one partition. */
 function produced(body: Buffer): { readonly topic: string; readonly records: string } {
   let at = 2 + Math.max(0, body.readInt16BE(0)) + 2 + 4 + 4;
   const length = body.readInt16BE(at);

@@ -1,4 +1,4 @@
-/** MongoDB's protocol: says hello as a single server, and answers inserts. (OP_QUERY, OP_MSG) */
+/** MongoDB's protocol: answers hello as a single server, and inserts. (OP_QUERY, OP_MSG) */
 
 import { BSON } from "mongodb";
 import { SECRET } from "../contract.ts";
@@ -48,7 +48,7 @@ export async function serveMongodb(onWrite: OnWrite): Promise<Served> {
 }
 
 function insertion(message: Buffer, port: number, onWrite: OnWrite): BSON.Document | null {
-  // Without the header and the session, which differ from try to try.
+  // Skips the header and the session, which differ between attempts.
   const ids = message.toString("latin1").match(/[0-9a-f]{64}/g) ?? [];
   const answer = onWrite(ids.join(" "));
   if (answer === "hang") return null;

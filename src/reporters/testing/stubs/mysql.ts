@@ -1,16 +1,16 @@
-/** MySQL's protocol, by the server that the package mysql2 brings along. */
+/** MySQL's protocol, by the server in the package mysql2. */
 
 import type { AddressInfo, Server } from "node:net";
 import { createServer } from "mysql2";
 import { SECRET } from "../contract.ts";
 import type { OnWrite, Served } from "./sockets.ts";
 
-/** What the package's types leave out. */
+/** Members missing from the package's types. */
 interface ServerConnection {
   serverHandshake(options: object): void;
   writeOk(): void;
   writeError(error: { readonly message: string; readonly code: number }): void;
-  /** SET is told as if it were to be prepared. */
+  /** SET arrives as a statement to prepare. */
   on(event: "query" | "stmt_prepare", listener: (statement: string) => void): void;
   /** Every command begins with 0. */
   sequenceId: number;
@@ -52,7 +52,7 @@ export async function serveMysql(onWrite: OnWrite): Promise<Served> {
       );
     });
   });
-  // Of the package's server only a port can be asked for, not an address.
+  // The package's server can be given a port only, not an address.
   const { _server } = server as unknown as { readonly _server: Server };
   await new Promise<void>((resolve) => _server.listen(0, "127.0.0.1", resolve));
   return {

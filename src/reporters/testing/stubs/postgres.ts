@@ -1,4 +1,4 @@
-/** PostgreSQL's protocol, version 3: greets everybody, and answers whole batches at their end (Sync). */
+/** PostgreSQL's protocol, version 3: accepts every login, and answers whole batches at their end (Sync). */
 
 import { SECRET } from "../contract.ts";
 import { type OnWrite, onMessages, type Served, serveSockets } from "./sockets.ts";

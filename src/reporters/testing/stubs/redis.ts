@@ -1,4 +1,4 @@
-/** Redis: lets those in who know the password, and answers every XADD of a list in turn. */
+/** Redis: checks the password, and answers every XADD of a list in turn. */
 
 import type { RedisReply } from "../../../protocols/redis/resp.ts";
 import { RespReader } from "../../../protocols/redis/resp-reader.ts";
@@ -7,12 +7,12 @@ import { type OnWrite, type Served, serveSockets } from "./sockets.ts";
 
 const COMMAND_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** A list of commands is one write: what is said of its first is said of all. */
+/** A list of commands is one write: the answer to its first applies to all. */
 export function serveRedis(onWrite: OnWrite): Promise<Served> {
   return serveSockets((socket) => {
     let [entered, written] = [false, ""];
     let waiting = 0;
-    // What was refused is given up with its connection; the rest of it may still be on its way.
+    // A rejected write ends with its connection; the rest of it may still be in flight.
     let isOver = false;
     const answered = (): void => {
       const count = waiting;
@@ -33,7 +33,7 @@ export function serveRedis(onWrite: OnWrite): Promise<Served> {
       if (name === "AUTH") entered = words.at(-1) === SECRET;
       if (name !== "XADD") socket.write(entered ? "+OK\r\n" : "-WRONGPASS\r\n");
       else {
-        // A write is known by its first entry: where it ends is a matter of chance.
+        // A write is identified by its first entry: its end depends on timing.
         written ||= words.join(" ");
         waiting++;
       }
@@ -44,7 +44,7 @@ export function serveRedis(onWrite: OnWrite): Promise<Served> {
       if (isOver) return;
       reader.feed(data, data.length);
       clearImmediate(pause);
-      // What is still on its way belongs to the same list.
+      // Entries still in flight belong to the same list.
       pause = setImmediate(() => waiting > 0 && reader.between && answered());
     });
   });

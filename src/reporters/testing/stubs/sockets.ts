@@ -1,9 +1,9 @@
-/** What the stubs of protocols have in common: a server, and messages cut out of what comes. */
+/** Shared by the protocol stubs: a server, and messages cut out of a byte stream. */
 
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Answer } from "../contract.ts";
 
-/** How a protocol gets at what a test wants: asked for every write. */
+/** Asks the test for the answer to every write. */
 export type OnWrite = (written: string) => Answer;
 
 export interface Served {
@@ -11,7 +11,7 @@ export interface Served {
   readonly stop: () => Promise<void>;
 }
 
-/** Connections are ended when it stops, whatever they wait for. */
+/** Destroys its connections when it stops, whatever they wait for. */
 export async function serveSockets(onSocket: (socket: Socket) => void): Promise<Served> {
   const open = new Set<Socket>();
   const server: Server = createServer((socket) => {
@@ -30,7 +30,7 @@ export async function serveSockets(onSocket: (socket: Socket) => void): Promise<
   };
 }
 
-/** Calls for every whole message; `lengthOf` is its length, or 0 while that is not known yet. */
+/** Calls back for every whole message; `lengthOf` returns its length, or 0 while unknown. */
 export function onMessages(
   socket: Socket,
   lengthOf: (unread: Buffer) => number,
