@@ -1,4 +1,4 @@
-/** Calls that setup or teardown of a workflow makes by clients: recorded beside the iterations. */
+/** Calls that setup or teardown of a workflow makes through clients: recorded apart from the iterations. */
 
 import type { CallResult, ClientCall } from "../protocols/protocol.ts";
 import type { RunnerHost } from "./runner.ts";
@@ -17,7 +17,7 @@ export class AsideCalls implements SessionListener {
     this.#host.recorder.aside(this.#host.flowSteps.asideCall(call, this.#phase), result);
   }
 
-  /** Nobody waits for their end. */
+  /** Abandons calls that are still under way. */
   cut(calls: readonly ClientCall[]): void {
     for (const call of calls)
       this.#host.recorder.sent(this.#host.flowSteps.asideCall(call, this.#phase), call.sent);

@@ -1,4 +1,4 @@
-/** Code of one user beside the steps: within its limit, and what goes wrong in it is no result but is told. */
+/** Runs user code outside the steps, within its time limit. Its errors are no results, but are reported. */
 
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 import type { Findings } from "./findings.ts";

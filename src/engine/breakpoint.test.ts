@@ -1,4 +1,4 @@
-/** A debugger that holds the process must not use up the plan's time. */
+/** A debugger that stops the process must not use up the plan's time. */
 
 import inspector from "node:inspector";
 import { afterEach, expect, it } from "vitest";
@@ -10,7 +10,7 @@ afterEach(() => {
   if (inspector.url() !== undefined) inspector.close();
 });
 
-/** As long as the plan: held once, it would be over. */
+/** As long as the plan: one stop would end it. */
 const HELD_MS = 1_500;
 
 function hold(): void {
@@ -29,7 +29,7 @@ async function iterationsWithOneHold(): Promise<number> {
   return run.workflow("w").iterations;
 }
 
-it("the plan's clock stands still under a debugger, and only there", async () => {
+it("stops the plan's clock at a breakpoint, and only there", async () => {
   expect(await iterationsWithOneHold()).toBeLessThanOrEqual(2);
   inspector.open(0, "127.0.0.1");
   expect(await iterationsWithOneHold()).toBeGreaterThan(2);

@@ -1,21 +1,21 @@
 /**
- * Single calls as lines of JSON, for those who ask: a share of all that are measured, drawn by chance. They are
- * told with the frames; what comes faster than that is counted and not kept.
+ * Sampled calls as JSON lines: a random share of all measured calls. They are reported with the frames; calls beyond
+ * the limit are counted and dropped.
  */
 
 import { sampledCall } from "../core/load/stats/samples.ts";
 import { type CallRecord, hasFirstByte } from "../protocols/protocol.ts";
 import { idsOf } from "../protocols/trace-context.ts";
 
-/** Between two frames: some 5,000 a second, more than anybody reads and less than a core would notice. */
+/** Between two frames: some 5,000 per second, more than anybody reads and too few for a core to notice. */
 const CALLS_MAX = 1_000;
 
-/** What was sampled since the last time. */
+/** Calls sampled since the last report. */
 export interface SampledCalls {
-  /** A line each. */
+  /** One line per call. */
   readonly text: string;
   readonly calls: number;
-  /** Chosen, and not kept. */
+  /** Sampled and dropped. */
   readonly dropped: number;
 }
 
@@ -25,7 +25,7 @@ export class CallSamples {
   readonly #stepName: (index: number) => string;
   #lines: string[] = [];
   #dropped = 0;
-  /** Of results that do not say what was called. */
+  /** Titles for results that do not say what was called. */
   readonly #titles = new WeakMap<CallRecord, string>();
 
   constructor(share: number, workflow: string, stepName: (index: number) => string) {
@@ -38,7 +38,7 @@ export class CallSamples {
     this.#titles.set(record, title);
   }
 
-  /** `lateMs`: how long after its intended start it began. */
+  /** `lateMs`: delay after the intended start. */
   offer(index: number, record: CallRecord, lateMs: number): void {
     if (Math.random() >= this.#share) return;
     if (this.#lines.length >= CALLS_MAX) {
@@ -61,7 +61,7 @@ export class CallSamples {
     this.#lines.push(`${JSON.stringify(line)}\n`);
   }
 
-  /** Null when there is nothing to tell. */
+  /** Returns null when nothing was sampled. */
   take(): SampledCalls | null {
     if (this.#lines.length === 0 && this.#dropped === 0) return null;
     const told = { text: this.#lines.join(""), calls: this.#lines.length, dropped: this.#dropped };
@@ -71,14 +71,14 @@ export class CallSamples {
   }
 }
 
-/** What leads from a slow call to its trace. */
+/** Fields that lead from a slow call to its trace. */
 function tracedBy({ traceparent = "" }: CallRecord): object {
   if (traceparent === "") return {};
   const { spanId, traceId } = idsOf(traceparent);
   return { trace_id: traceId, span_id: spanId };
 }
 
-/** To a microsecond; of what nobody began, null. */
+/** Rounds to a microsecond; null for a phase that never began. */
 function rounded(ms: number): number | null {
   return Number.isFinite(ms) ? Math.round(ms * 1_000) / 1_000 : null;
 }

@@ -16,7 +16,7 @@ function user(): UserContext {
   return userContext(0, host, new UserSession(DEFAULT_CALL_SETTINGS), iteration);
 }
 
-it("contexts have the clients of the protocols that were imported, and of no other (PROTO-3)", async () => {
+it("have the clients of the imported protocols only (PROTO-3)", async () => {
   expect("http" in user()).toBe(false);
   const { HttpClient } = await import("../protocols/http1/index.ts");
   const [ada, bob] = [user(), user()];
@@ -37,7 +37,7 @@ it("contexts have the clients of the protocols that were imported, and of no oth
   expect(setup).toBe("made");
 });
 
-it("two protocols cannot have one name", async () => {
+it("rejects two protocols with one name", async () => {
   const { HttpClient } = await import("../protocols/http1/index.ts");
   expect(() =>
     registerProtocol({ name: "http", client: (session) => new HttpClient(session) }),

@@ -1,6 +1,6 @@
 /**
- * Clients in the objects that functions of users receive: one getter per registered protocol on the
- * prototype, and the client made on first use. The engine knows none of them by name.
+ * Clients in the contexts of user functions: one getter per registered protocol on the prototype, and the client
+ * created on first use. The engine knows none of them by name.
  */
 
 import {
@@ -13,7 +13,7 @@ import {
 /** The clients of all protocols over one session. */
 export class SessionClients {
   readonly #session: Session;
-  /** By place among the registered protocols; null until one is used. */
+  /** By index among the registered protocols; null until one is used. */
   #made: unknown[] | null = null;
 
   constructor(session: Session) {
@@ -28,8 +28,8 @@ export class SessionClients {
 }
 
 /**
- * A function that gives all objects with this prototype the getters they lack. Workflow files may
- * register protocols of their own, so it is called whenever such an object is made.
+ * Returns a function that adds missing getters to the shared prototype. Workflow files may register protocols of their
+ * own, so it is called whenever such an object is made.
  */
 export function clientGetters<Context extends object>(
   prototype: Context,

@@ -1,4 +1,4 @@
-/** A workflow definition in the form the loop wants: layers of steps with indices instead of names. */
+/** A workflow definition compiled for the loop: layers of steps with indices instead of names. */
 
 import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
 import { NameTable } from "../core/load/stats/names.ts";
@@ -16,9 +16,9 @@ import { overrideSettings } from "../workflow/overrides.ts";
 
 export interface CompiledStep {
   readonly name: string;
-  /** Its number among the measured steps; -1 for an action. */
+  /** Index among the measured steps; -1 for an action. */
   readonly index: number;
-  /** Place among all steps and actions of the workflow. */
+  /** Index among all steps and actions of the workflow. */
   readonly slot: number;
   readonly layer: number;
   readonly call: PreparedCall | null;
@@ -34,20 +34,20 @@ export interface CompiledWorkflow {
   readonly definition: WorkflowDefinition;
   readonly steps: readonly CompiledStep[];
   readonly layers: readonly (readonly CompiledStep[])[];
-  /** Checks that run when a layer is done, by layer; those without `after` are with the last one. */
+  /** Checks that run after each layer, by layer; those without `after` run after the last one. */
   readonly checks: readonly (readonly CompiledCheck[])[];
   readonly metrics: readonly MetricDefinition[];
-  /** Some function can look at results: keep them. */
+  /** Some function can read results: keep them. */
   readonly keepsResults: boolean;
-  /** Functions leave results behind even if nobody may look: each iteration begins without. (VUC-1) */
+  /** Functions store results even if nothing reads them: each iteration begins without. (VUC-1) */
   readonly storesResults: boolean;
   /** Steps and checks by the numbers they are recorded under. */
   readonly names: { readonly steps: NameTable; readonly checks: NameTable };
-  /** Its body instead of layers; null for what has steps. */
+  /** Body of a flow instead of layers; null for workflows with steps. */
   readonly flow: FlowPart | null;
   readonly setsUsersUp: boolean;
   readonly tearsUsersDown: boolean;
-  /** After the overrides of the command line; one object, by which shared pools are found. */
+  /** After the overrides of the command line; one object, the key of shared pools. */
   readonly settings: CallSettings;
 }
 

@@ -1,4 +1,4 @@
-/** What goes wrong in user code is shown once per kind of mistake, not once per request. */
+/** Reports errors of user code once per kind of mistake, not once per request. */
 
 import { errorText } from "../core/base/error-text.ts";
 import { maskCredentials } from "../core/base/mask-credentials.ts";

@@ -1,4 +1,4 @@
-/** The objects that user functions receive: one per virtual user, and one for setup and teardown. */
+/** Contexts that user functions receive: one per virtual user, and one for setup and teardown. */
 
 import { clock } from "../protocols/call.ts";
 import type { Clients, Session } from "../protocols/protocol.ts";
@@ -7,7 +7,7 @@ import { clientGetters, SessionClients } from "./clients.ts";
 import type { Iteration } from "./iteration.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
-/** What a context needs of the execution around it. */
+/** Interface of a context to its execution. */
 export interface ContextHost {
   readonly setup: unknown;
   readonly used: Readonly<Record<string, unknown>>;
@@ -20,11 +20,11 @@ export interface ContextHost {
 const NOTHING = Object.freeze({});
 
 class OneUserContext {
-  /** Of this iteration; one that keeps any has an object of its own. */
+  /** Results of this iteration; one that keeps any has an object of its own. */
   results: Record<string, unknown> = NOTHING;
   data: Readonly<Record<string, unknown>> = NOTHING;
   iteration = 0;
-  /** Of `userSetup` or `userTeardown`, while it runs. */
+  /** Time limit of `userSetup` or `userTeardown`, while it runs. */
   limit: TimeLimit | null = null;
   readonly #host: ContextHost;
   readonly #clients: SessionClients;
@@ -67,7 +67,7 @@ class OneUserContext {
   get abort(): (reason: string) => void {
     return this.#host.abort;
   }
-  /** Made when it is taken: most users never do. */
+  /** Created on first use: most users never sleep. */
   get sleep(): (ms: number) => Promise<void> {
     return (ms) => {
       if (typeof ms !== "number" || Number.isNaN(ms))
@@ -80,7 +80,7 @@ class OneUserContext {
   }
 }
 
-/** The context of one step's function: all of its user's, and clients whose calls are known as its own. */
+/** Context of one step's function: everything of its user, and clients whose calls are attributed to the step. */
 class OneStepContext {
   readonly #user: OneUserContext;
   readonly #clients: SessionClients;
@@ -139,7 +139,7 @@ export function userContext(
   return new OneUserContext(id, host, session, iteration) as UserContext;
 }
 
-/** What set-up and tear-down need of the core around them. */
+/** Interface of setup and teardown to their core. */
 interface SetupHost {
   readonly limit: TimeLimit;
   abort(reason: string): void;
@@ -168,7 +168,7 @@ class OneSetupContext {
   }
 }
 
-/** `setup` is what setup returned; undefined while it runs. */
+/** `setup` is the return value of setup; undefined while it runs. */
 export function setupContext(
   session: Session,
   host: SetupHost,

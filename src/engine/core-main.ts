@@ -1,6 +1,6 @@
 /**
- * The process of an executor core. Commands and events travel over Node's IPC pipe. When the manager
- * is gone the pipe closes, and the core ends with it: no orphan goes on making load.
+ * Process of an executor core. Commands and events travel over Node's IPC pipe. When the manager dies the pipe closes
+ * and the core exits, so no orphan goes on making load.
  */
 
 import { format } from "node:util";
@@ -14,7 +14,7 @@ const send = (event: CoreEvent): void => {
   if (process.connected) process.send?.(event);
 };
 const core = new Core(send);
-/** sysexits.h calls it EX_SOFTWARE. */
+/** EX_SOFTWARE of sysexits.h. */
 const EXIT_DEFECT = 70;
 
 process.on("message", (command: CoreCommand) => {
@@ -22,18 +22,18 @@ process.on("message", (command: CoreCommand) => {
   core.handle(command);
 });
 process.on("disconnect", () => process.exit(1));
-// Ctrl-C reaches the whole process group; the manager decides when a core ends.
+// Ctrl-C reaches the whole process group; the manager decides when a core exits.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 process.on("SIGHUP", () => {});
 
-// What user code leaves unhandled must not end the core: it is shown, and the load goes on.
+// Unhandled errors of user code must not end the core: report them and go on with the load.
 const complaints = new Complaints((line) => send({ kind: "unhandled", line }));
 const leftUnhandled = (error: unknown): void => {
-  // A call that nobody waits for was refused or cut off with its iteration: no mistake of its author.
+  // A call that nobody awaits was refused or cut off with its iteration: not a mistake of its author.
   if (error instanceof IterationEnd) return;
   complaints.add("unhandled error in a workflow", error);
-  // A broken invariant of ours is another matter: going on would make numbers nobody can trust.
+  // A broken invariant of ours is different: going on would produce numbers nobody can trust.
   if (error instanceof Defect) process.exit(EXIT_DEFECT);
 };
 process.on("unhandledRejection", leftUnhandled);

@@ -1,7 +1,6 @@
 /**
- * Executor cores that have started and wait for something to load: a job that is given one does not wait for
- * a process to begin. A core that was used is ended, never given again: what user code left in it
- * stays with its job.
+ * Pool of executor cores that have started and are idle: a job that gets one does not wait for a process to start. A
+ * used core is terminated, never reused: what user code left in it stays with its job.
  */
 
 import type { CoreEvent } from "../core/load/job/core-messages.ts";
@@ -9,13 +8,13 @@ import { CoreProcess, type SpawnAs } from "./core-process.ts";
 
 interface CoreHandlers {
   readonly onEvent: (event: CoreEvent) => void;
-  /** Told once, when the process has ended without having been asked to. */
+  /** Called once, when the process exits unexpectedly. */
   readonly onLost: (what: string) => void;
 }
 
 interface Warm {
   readonly core: CoreProcess;
-  /** Whoever has it now. */
+  /** Handlers of the current user. */
   handlers: CoreHandlers | null;
 }
 
@@ -26,7 +25,7 @@ export class CorePool {
   #numbers = 0;
   #closed = false;
 
-  /** Keeps so many waiting. */
+  /** Keeps `size` cores idle. */
   constructor(size: number, as: SpawnAs = {}) {
     this.#size = size;
     this.#as = as;
@@ -44,7 +43,7 @@ export class CorePool {
     return one.core;
   }
 
-  /** Ends those that wait. */
+  /** Terminates the idle cores. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(this.#warm.splice(0).map(({ core }) => core.end()));
@@ -69,7 +68,7 @@ export class CorePool {
     return one;
   }
 
-  /** One that nobody has yet is replaced when the next is taken, so that a broken one does not spin. */
+  /** An idle core that is lost is replaced when the next is taken, so that a broken one does not spin. */
   #onLost(one: Warm, what: string): void {
     const place = this.#warm.indexOf(one);
     if (place >= 0) this.#warm.splice(place, 1);

@@ -1,11 +1,11 @@
-/** An executor core as a child process: commands in, events out, and the news of its death. */
+/** An executor core as a child process: commands in, events out, and a report of its death. */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
 
-/** Another user than that of this process, and his variables. */
+/** User to run as, other than that of this process, with their environment. */
 export interface SpawnAs {
   readonly uid?: number;
   readonly gid?: number;
@@ -14,16 +14,16 @@ export interface SpawnAs {
 
 interface CoreProcessOptions {
   readonly number: number;
-  /** Whom its code runs as. */
+  /** User that its code runs as. */
   readonly as?: SpawnAs;
-  /** Open a debugger port and wait for nothing else. */
+  /** Opens a debugger port without waiting for a debugger. */
   readonly inspect: boolean;
   readonly onEvent: (event: CoreEvent) => void;
-  /** Told once, when the process has ended without having been asked to. */
+  /** Called once, when the process exits unexpectedly. */
   readonly onLost: (what: string) => void;
 }
 
-/** What a core that will not end by itself is given before it is killed. */
+/** Grace period before a core that does not exit is killed. */
 const EXIT_GRACE_MS = 500;
 
 export class CoreProcess {
@@ -31,7 +31,7 @@ export class CoreProcess {
   readonly #child: ChildProcess;
   #expected = false;
   #alive = true;
-  /** Last words on stderr, for the report of a crash. */
+  /** End of its stderr, for the report of a crash. */
   #stderr = "";
 
   constructor(options: CoreProcessOptions) {
@@ -44,7 +44,7 @@ export class CoreProcess {
         "--enable-source-maps",
         // Larger young generation: short-lived response objects die there instead of being copied.
         "--max-semi-space-size=32",
-        // The path of a call is long and made of small functions: let more of them be one.
+        // The path of a call is long and made of small functions: allow more inlining.
         "--max-inlined-bytecode-size=900",
         "--max-inlined-bytecode-size-cumulative=2500",
         ...(options.inspect ? ["--inspect=0"] : []),
@@ -78,12 +78,12 @@ export class CoreProcess {
     if (this.#alive && this.#child.connected) this.#child.send(command, () => {});
   }
 
-  /** Ends a process that does not listen any more; its loss is told like any other. */
+  /** Kills an unresponsive process; its loss is reported like any other. */
   kill(): void {
     this.#child.kill("SIGKILL");
   }
 
-  /** Ends the process; resolves when it is gone. */
+  /** Terminates the process; resolves when it has exited. */
   end(): Promise<void> {
     this.#expected = true;
     if (!this.#alive) return Promise.resolve();
@@ -111,7 +111,7 @@ function lastLine(stderr: string): string {
   return line === undefined ? "" : `: ${line.trim()}`;
 }
 
-/** Where the executor core's entry is: beside us when built, in dist/ when tests run from source. */
+/** Path of the executor core's entry: beside us when built, in dist/ when tests run from source. */
 export function coreEntry(): string {
   const here = fileURLToPath(new URL("./core-main.js", import.meta.url));
   return existsSync(here) ? here : here.replace(/\/src\/engine\//, "/dist/engine/");

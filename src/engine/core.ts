@@ -1,6 +1,6 @@
 /**
- * An executor core: takes commands, runs one execution at a time, answers with events. It knows
- * nothing of how they travel (`core-main.ts` puts it behind a pipe) and nothing of other cores.
+ * An executor core: accepts commands, runs one execution at a time, answers with events. It is independent of the
+ * transport (`core-main.ts` puts it behind a pipe) and of other cores.
  */
 
 import { resolve as resolvePath } from "node:path";
@@ -47,7 +47,7 @@ type Steering =
   | ("start" | "acknowledge" | "pause" | "resume" | "scale" | "level" | "stop")
   | ("lease" | "askAgain");
 
-/** How one execution, or one flow of a mix, ended. */
+/** Outcome of one execution, or of one flow of a mix. */
 interface PartEnd extends ExecutionEnd {
   readonly part: string | null;
 }
@@ -58,12 +58,12 @@ export class Core {
   #number = 0;
   #folder = ".";
   #overrides: LoadOverrides = {};
-  /** Of single calls; 0: nobody wants them. */
+  /** Share of single calls to sample; 0: none. */
   #sampledShare = 0;
   #definitions: readonly WorkflowDefinition[] = [];
   #execution: Execution | MixExecution | undefined;
   #executionId = -1;
-  /** Of the set-up or tear-down under way. */
+  /** Time limit of the setup or teardown under way. */
   #aside: TimeLimit | undefined;
   readonly #requests: OpenRequests;
   readonly #repeats = new Repeats();
@@ -190,7 +190,7 @@ export class Core {
 
   async #prepare(command: Command<"prepare">): Promise<void> {
     const { execution: id } = command;
-    // Whatever ran before is over for whoever leads: nobody would count it, or could stop it.
+    // A new execution supersedes the previous one: nobody would count it, or could stop it.
     this.#execution?.stop();
     this.#requests.prepare();
     this.#executionId = id;
@@ -258,7 +258,7 @@ export class Core {
     };
   }
 
-  /** What an execution of this definition needs, under the load and the times of the manifest. */
+  /** Inputs of an execution of this definition, with the load and times of the manifest. */
   async #inputs(
     definition: WorkflowDefinition,
     manifest: WorkflowManifest,
@@ -299,7 +299,7 @@ export class Core {
       abort: (reason) => this.#abort(id, reason),
       frame: () => this.#frame(id, made, part, "window"),
       failed: (problem) => {
-        // It may have made calls before.
+        // Calls may have been made before.
         this.#frame(id, made, part, "load");
         setMetricSink(undefined);
         this.#send({ kind: "failed", execution: id, problem });
@@ -321,7 +321,7 @@ export class Core {
     if (sampled !== null) this.#send({ kind: "calls", ...sampled });
   }
 
-  /** Every part has sent its last frame. */
+  /** Called when every part has sent its last frame. */
   #finished(execution: number, ends: readonly PartEnd[]): void {
     if (execution === this.#executionId) setMetricSink(undefined);
     this.#send({
@@ -343,19 +343,19 @@ export class Core {
       const value = await this.#setups();
       this.#send({ kind: "setupDone", execution, value });
     } catch (error) {
-      // It may have made calls before.
+      // Calls may have been made before.
       for (const made of this.#execution?.parts ?? [])
         this.#frame(execution, made, this.#partOf(made), "all");
       this.#send({ kind: "failed", execution, problem: setupProblem(error) });
     }
   }
 
-  /** The name of a flow of a mix; null for what is alone. */
+  /** Name of a flow of a mix; null for a single workflow. */
   #partOf(made: Execution): string | null {
     return this.#execution === made ? null : made.workflow.definition.name;
   }
 
-  /** Of every flow of a mix, whatever becomes of the others. */
+  /** Runs teardown for every flow of a mix, even if another one fails. */
   async #teardown({ execution: id, setup }: Command<"teardown">): Promise<void> {
     const execution = this.#execution ?? unprepared();
     const told: PartFault[] = [];
@@ -372,13 +372,13 @@ export class Core {
         faults.failed("teardown", error);
       }
       told.push(...faults.list.map((fault) => ({ ...fault, part })));
-      // It may have made calls.
+      // Calls may have been made.
       this.#frame(id, made, part, "all");
     }
     this.#send({ kind: "tornDown", execution: id, faults: told });
   }
 
-  /** Of every flow of a mix, one after the other: what each gave, by its name. */
+  /** Runs setup for every flow of a mix in turn and returns the results by name. */
   async #setups(): Promise<unknown> {
     const execution = this.#execution ?? unprepared();
     if (execution instanceof Execution) return this.#beside(execution, "setup", undefined);
@@ -421,7 +421,7 @@ export class Core {
     this.#send({ kind: "abort", execution, reason: String(reason) });
   }
 
-  /** The flow of a mix, or all that there is. */
+  /** Returns the flow of a mix, or the only part. */
   #part(name: string | null): Execution | undefined {
     const parts = this.#execution?.parts ?? [];
     return name === null
@@ -446,13 +446,13 @@ function unprepared(): never {
   throw new Error("no execution is prepared");
 }
 
-/** A user of no load: it runs what is done once for all. */
+/** A user without load, for setup and teardown. */
 function aloneWith(host: Execution, session: UserSession): RunnerUser {
   const iteration = new Iteration(host.recorder, false);
   return { id: session.user, host, session, iteration, done: () => undefined };
 }
 
-/** What each `use` hook makes of the values that came; missing keys take their defaults. (CTX-2) */
+/** Applies each `use` hook to the received values; missing keys take their defaults. (CTX-2) */
 function usedValues(
   definition: WorkflowDefinition,
   context: Command<"prepare">["context"],

@@ -1,9 +1,9 @@
 /**
- * Load models: who begins an iteration, and when. Each driver decides over the users of one core;
- * the execution around it knows how an iteration is begun.
+ * Load models: which user begins an iteration, and when. Each driver schedules the users of one core; the execution
+ * around it knows how to begin an iteration.
  *
  *   UserDriver       closed: as many users as the plan asks for at this time, each looping
- *   ArrivalDriver    open: iterations begin at planned moments, on any free user
+ *   ArrivalDriver    open: iterations begin at planned times, on any free user
  *   IterationDriver  a number of iterations, shared or per user
  */
 
@@ -21,47 +21,47 @@ import {
 import { clearTimeout, setImmediate, setTimeout } from "../protocols/net/timers.ts";
 import { MOMENT_SLACK_MS } from "./recorder.ts";
 
-/** Whoever does iterations one after the other: a virtual user, or a place in a mix. */
+/** Performs iterations one after the other: a virtual user, or a slot of a mix. */
 export interface Driven {
-  /** Asked to end after this iteration: the plan wants fewer users. */
+  /** Ends after this iteration: the plan asks for fewer users. */
   retiring: boolean;
-  /** Iterations done so far are counted here. */
+  /** Counts the iterations done so far. */
   readonly context: { readonly iteration: number };
 }
 
 export interface DriverHost<User extends Driven> {
-  /** Users of this core that have not ended. */
+  /** Users of this core that have not finished. */
   readonly users: number;
-  /** Milliseconds of plan time: since the start, pauses left out. */
+  /** Milliseconds of plan time: since the start, without pauses. */
   planMs(now: number): number;
-  /** The moment on the clock of a plan time. */
+  /** Clock time of a plan time. */
   clockAt(planMs: number): number;
   readonly stopping: boolean;
   readonly paused: boolean;
   newUser(): User;
-  /** Takes what the iteration needs (set-up, ticket, rows) and begins it; may take a while. */
+  /** Acquires what the iteration needs (setup, ticket, rows) and begins it; may take a while. */
   beginIteration(user: User, intendedAt: number, now: number): void;
   /** Think time and pacing, then `beginIteration`. */
   rest(user: User, now: number): void;
-  /** The user has done its last iteration. */
+  /** Ends a user after its last iteration. */
   retire(user: User): void;
-  /** The plan is over, and an arrival that was due then never began. */
+  /** Records an arrival that was due when the plan ended and never began. */
   arrivalMissed(dueAt: number, now: number): void;
 }
 
 export interface LoadDriver<User extends Driven> {
-  /** What the plan asks this core for now: users or arrivals per second. */
+  /** Target of the plan for this core now: users or arrivals per second. */
   readonly target: number;
   readonly missed: number;
-  /** Users that take part now, those between two iterations included. */
+  /** Users taking part now, including those between two iterations. */
   readonly active: number;
   begin(now: number): void;
   tick(now: number): void;
-  /** Before the stop: what was due up to now is begun, not missed. */
+  /** Before the stop: begins what was due up to now, instead of counting it as missed. */
   serveDue(now: number): void;
   iterationDone(user: User, now: number): void;
   scale(factor: number, now: number): void;
-  /** A search goes on to another load, from the one it began with. */
+  /** Moves a search to another load, relative to the initial one. */
   level(load: number, now: number): void;
   resume(now: number): void;
   stop(now: number): void;
@@ -72,7 +72,7 @@ export interface LoadDriver<User extends Driven> {
 interface DriverInputs {
   readonly share: Share;
   readonly warmupMs: number;
-  /** Of random arrivals; the same on all cores. */
+  /** Seed of random arrivals; the same on all cores. */
   readonly seed: string;
 }
 
@@ -108,7 +108,7 @@ export function driverOf<User extends Driven>(
   }
 }
 
-/** A warm-up is a first stage at the load the plan begins with. */
+/** Prepends the warm-up as a first stage at the initial load of the plan. */
 function warmed(
   stages: readonly Stage[],
   first: number,
@@ -125,13 +125,13 @@ function arrivalDriver<User extends Driven>(
   host: DriverHost<User>,
 ): LoadDriver<User> {
   const usersMax = provision(vusMax, share.count)[share.index] ?? 1;
-  // The cores of one place draw the same moments and keep their own; other places draw others.
+  // The cores of one place draw the same times and keep their own; other places draw others.
   const drawn = share.part === undefined ? seed : `${seed}/${share.part.index}`;
   const arrivals = new ArrivalClock(stages, share, poisson ? drawn : null);
   return new ArrivalDriver(stages, arrivals, { warmupMs, usersMax, cores: share.count }, host);
 }
 
-/** Users begin in slices, so that thousands of them do not connect in one turn of the loop. */
+/** Users start in batches, so that thousands of them do not connect in one turn of the loop. */
 const USERS_STARTED_PER_TURN = 64;
 
 class UserDriver<User extends Driven> implements LoadDriver<User> {
@@ -143,7 +143,7 @@ class UserDriver<User extends Driven> implements LoadDriver<User> {
   readonly #active = new Set<User>();
   #factor = 1;
   #starting = false;
-  /** Active users that were told to end. */
+  /** Active users that are retiring. */
   #retiring = 0;
 
   constructor(stages: readonly Stage[], share: Share, host: DriverHost<User>) {
@@ -167,11 +167,11 @@ class UserDriver<User extends Driven> implements LoadDriver<User> {
     let surplus = Math.max(0, this.#active.size - this.target);
     if (surplus === this.#retiring) return;
     this.#retiring = surplus;
-    // Too many: the newest end after their iteration.
+    // Too many users: the newest retire after their iteration.
     for (const user of [...this.#active].reverse()) user.retiring = surplus-- > 0;
   }
 
-  /** Users loop: nobody is due at the end. */
+  /** Users loop: nothing is due at the end. */
   serveDue(): void {}
 
   #startSome(): void {
@@ -213,7 +213,7 @@ class UserDriver<User extends Driven> implements LoadDriver<User> {
   stop(): void {}
 }
 
-/** Timers are late by about half a millisecond; arrivals due within this are begun at once. */
+/** Timers are late by about half a millisecond; arrivals due within this begin at once. */
 const ARRIVAL_SLACK_MS = 0.25;
 
 class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
@@ -230,9 +230,9 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   #factor = 1;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
-  /** Arrivals that were due earlier are the warm-up's. */
+  /** Earlier arrivals belong to the warm-up. */
   readonly #measureFromMs: number;
-  /** Of the measured ones, those given up when a search went on to another load. */
+  /** Measured arrivals dropped when a search moved to another load. */
   #dropped = 0;
   /** A search waits for the iterations in flight: nothing is due until the next level. */
   #halted = false;
@@ -281,7 +281,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     return this.#arrivals.overdue(planMs) - before + this.#dropped;
   }
 
-  /** Begins everything that is due and for which there is a user, then waits for the next. */
+  /** Begins everything that is due while users are free, then waits for the next. */
   #serve(now: number): void {
     clearTimeout(this.#timer);
     if (this.#stopped || this.#halted || this.#host.stopping || this.#host.paused) return;
@@ -289,7 +289,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     const planMs = this.#host.planMs(now);
     while (due !== null && due <= planMs + ARRIVAL_SLACK_MS) {
       const user = this.#free.pop() ?? this.#addUser();
-      // Nobody is free: whoever becomes free next serves it, late, and the lateness is measured.
+      // All users are busy: the next free one serves it late, and the lateness is measured.
       if (user === undefined) return;
       this.#arrivals.advance();
       this.#host.beginIteration(user, this.#host.clockAt(due), now);
@@ -322,12 +322,12 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     this.#serve(now);
   }
 
-  /** Drops arrivals that still wait: they belong to the load before and would be late in this one. */
+  /** Drops waiting arrivals: they belong to the previous load and would be late in this one. */
   level(load: number, now: number): void {
     const first = this.#stages.at(-1)?.to ?? load;
     const factor = load / (first * this.#factor);
     const planMs = this.#host.planMs(now);
-    // A new leader repeats the level: it is made already.
+    // A new leader repeats the level: it is in effect already.
     if (this.#halted ? load === 0 : factor === 1) return;
     if (this.#halted) this.#arrivals.skipTo(planMs);
     else {

@@ -1,4 +1,4 @@
-/** What an execution is given, and whom it tells. */
+/** Inputs of an execution, and the callbacks it reports to. */
 
 import type { Problem } from "../core/load/job/core-messages.ts";
 import type { CountedNote } from "../core/load/job/counted-notes.ts";
@@ -19,13 +19,13 @@ export interface ExecutionEnd {
 }
 
 export interface ExecutionHost extends LeaseRequester {
-  /** Shows a mistake in user code. */
+  /** Reports a mistake in user code. */
   complain(line: string): void;
-  /** Code of the user asks for the end of the whole run. */
+  /** Aborts the whole run at the request of user code. */
   abort(reason: string): void;
   frame(): void;
   finished(end: ExecutionEnd): void;
-  /** A workflow that measures nothing threw: those that depend on it must not run. */
+  /** A workflow that measures nothing threw: its dependants must not run. */
   failed(problem: Problem): void;
 }
 
@@ -40,8 +40,8 @@ export interface ExecutionInputs {
   readonly used: Readonly<Record<string, unknown>>;
   readonly feeds: FeedSupply;
   readonly lag: CoreLag;
-  /** Of the run. */
+  /** Seed of the run. */
   readonly seed: string;
-  /** Who begins its iterations, where it is not its plan alone: the mix that it is a part of. */
+  /** Starts the iterations instead of the plan alone: the mix that it is a part of. */
   readonly driver?: LoadDriver<VirtualUser>;
 }

@@ -43,9 +43,9 @@ import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
 import { WaitingUsers } from "./waiting-users.ts";
 
-/** Ten frames a second: the width of a window, and what a window over totals may be longer by. */
+/** Ten frames per second: the width of a window, and the extra length of a window over totals. */
 const FRAME_INTERVAL_MS = 100;
-/** A loop that has not reached its timers for so long is starved by code that never waits. */
+/** An event loop that has not reached its timers for this long is starved by code that never waits. */
 const STARVED_MS = 50;
 
 export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHost {
@@ -141,7 +141,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     return this.#abort.signal;
   }
 
-  /** `planMs`: of the plan that has passed already; its arrivals are not made up for. */
+  /** `planMs`: plan time that has already passed; its arrivals are not made up for. */
   start(setup: unknown, planMs: number, now = clock()): void {
     if (this.stopping) return;
     this.setup = deepFreeze(setup);
@@ -169,7 +169,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   #armEnd(): void {
     clearTimeout(this.#endTimer);
     const left = this.#durationMs - this.planMs(clock());
-    // Timers hold at most 2^31 ms and may come a millisecond early: then it is armed again.
+    // Timers are limited to 2^31 ms and may fire a millisecond early: then it is armed again.
     this.#endTimer = setTimeout(
       () => (this.planMs(clock()) < this.#durationMs ? this.#armEnd() : this.#timeIsUp()),
       Math.min(Math.max(1, left), 2e9),
@@ -194,7 +194,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     return this.#clock.clockAt(planMs);
   }
 
-  /** A debugger held the process: the plan goes on where it was. */
+  /** A debugger stopped the process: the plan resumes where it was. */
   #stoodStill(ms: number): void {
     if (this.paused || this.stopping) return;
     const measured = this.recorder.measures(clock() - ms);
@@ -249,11 +249,11 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     if (!this.stopping) this.#driver.level(load, clock());
   }
 
-  /** No new step begins; what is under way may finish within the graceful stop. */
+  /** Begins no new step; what is under way may finish within the graceful stop. */
   stop(): void {
     if (this.stopping) return;
     if (!this.#clock.started) {
-      // Its set-up may be under way; no user will follow it.
+      // Setup may be under way; no user will follow it.
       this.stopping = true;
       return;
     }
@@ -274,12 +274,12 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#noticeTimer = setTimeout(() => this.#giveNotice(), notice);
     this.#endTimer = setTimeout(() => this.#abortAll(), gracefulStopMs);
     this.#waiting.giveUp(now);
-    // Behind the timers: the last user that leaves ends it, and them.
+    // After the timers: the last user to leave ends the execution and clears them.
     for (const user of [...this.#users]) if (!user.running) this.retire(user);
     this.#checkEnd();
   }
 
-  /** Whoever is still under way may save what it has. */
+  /** Notifies code under way that it will be cut off, so that it can save what it has. */
   #giveNotice(): void {
     const reason = noticeOf("the graceful stop", this.#inputs.gracefulStopMs);
     this.#abort?.abort(reason);
@@ -307,7 +307,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     return user;
   }
 
-  /** Takes a ticket and rows if the workflow has such, sets the user up, and begins. */
+  /** Takes a ticket and rows where the workflow has them, sets the user up, and begins. */
   beginIteration(user: VirtualUser, intendedAt: number, now: number): void {
     if (this.stopping) {
       this.retire(user);
@@ -347,7 +347,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
 
   #withoutRow(user: VirtualUser, dueAt: number, why: "exhausted" | "beyond", now: number): void {
     this.findings.note('a feed of order "once" ran out of rows');
-    // Others may have rows of their own; in a mix nobody could keep the shares.
+    // Other users may have rows of their own; in a mix the shares could not be kept.
     const isAlone = why === "beyond" && this.#inputs.driver === undefined;
     if (isAlone) this.#waiting.neverBegins(dueAt, now);
     else this.#driver.exhausted?.(now);
@@ -388,7 +388,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       this.retire(user);
       return;
     }
-    // Functions that never wait would keep the loop from its timers: let it turn.
+    // Functions that never wait would starve the timers: yield to the loop.
     if (now - this.lag.lastTurnAt > STARVED_MS) {
       setImmediate(() => this.#continue(user));
       return;
@@ -415,7 +415,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     }, ms);
   }
 
-  /** The user has done its last iteration; a ramp that rises again makes a new one. */
+  /** Ends a user after its last iteration; a ramp that rises again makes a new one. */
   retire(user: VirtualUser): void {
     clearTimeout(user.timer);
     this.#waiting.leave(user);
@@ -433,7 +433,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#checkEnd();
   }
 
-  /** Over when no user is left that could begin anything. */
+  /** Finishes when no user is left that could begin anything. */
   #checkEnd(): void {
     if (this.#ended || this.#users.size > 0) return;
     const { driver, plan } = this.#inputs;
@@ -456,7 +456,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.lag.stop();
   }
 
-  /** From here on no measured time passes. */
+  /** Ends the measured time. */
   #freeze(): void {
     if (this.stopping) return;
     this.#measuredMs = Math.max(0, this.planMs(clock()) - this.#inputs.warmupMs);
@@ -481,7 +481,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#failure ??= { ...problem, message: `${what}: ${problem.message}` };
   }
 
-  /** What it measures would mean nothing: it ends at once, and fails. */
+  /** The measurements would be meaningless: ends at once, as failed. */
   notMeasured(_step: CompiledStep, error: Error): void {
     this.#failure ??= { ...problemOf(error), mistake: true };
     this.stop();

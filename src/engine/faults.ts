@@ -1,4 +1,4 @@
-/** What went wrong beside the steps, counted: it is in no figure, so the run must not pass. */
+/** Counts errors outside the steps: they are in no metric, so the run must not pass. */
 
 import { errorText } from "../core/base/error-text.ts";
 import { type Fault, FaultCounts } from "../core/load/job/faults.ts";
@@ -14,7 +14,7 @@ export class Faults {
     this.#counts.add(fault);
   }
 
-  /** Code beside the steps threw, or was given up. */
+  /** Code outside the steps threw or timed out. */
   failed(what: string, error: unknown): void {
     const late = error instanceof TimeLimitError;
     const text = late ? error.message : `${what} threw: ${errorText(error)}`;

@@ -1,4 +1,4 @@
-/** Feeds under every load model, on a clock of the test: what is asserted are counts. */
+/** Feeds under every load model, on a simulated clock: the tests assert counts. */
 
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
@@ -54,7 +54,7 @@ function usingRows(options: WorkflowOptions, rows: ReturnType<typeof feed.rows<s
   return { made, used };
 }
 
-it("rows that may repeat cost no message, however few they are", async () => {
+it("uses repeatable rows without messages, however few they are", async () => {
   for (const order of ["sequential", "random"] as const) {
     const { made, used } = usingRows({ vus: 4, duration: "300ms" }, feed.rows(FOUR, { order }));
     const run = await whole(made, { cores: 2, leaseMs: 50 });
@@ -64,21 +64,21 @@ it("rows that may repeat cost no message, however few they are", async () => {
   }
 });
 
-it("sequential rows are used equally often over all cores", async () => {
+it("uses sequential rows equally often over all cores", async () => {
   const options = { rate: 200, maxVus: 50, duration: "400ms" };
   const { made, used } = usingRows(options, feed.rows(FOUR));
   await whole(made, { cores: 2, leaseMs: 50 });
   expect(FOUR.map((row) => used.filter((one) => one === row).length)).toEqual([20, 20, 20, 20]);
 });
 
-it("shared iterations take one row each, in the order of their numbers", async () => {
+it("gives shared iterations one row each, in the order of their numbers", async () => {
   const rows = Array.from({ length: 60 }, (_, at) => `row ${at}`);
   const { made, used } = usingRows({ iterations: 60, vus: 5 }, feed.rows(rows));
   await whole(made, { cores: 2, leaseMs: 3 });
   expect(used.toSorted()).toEqual(rows.toSorted());
 });
 
-it("rows of order once are leased ahead in blocks that grow until users need not wait", async () => {
+it("leases rows of order once ahead in blocks that grow until users need not wait", async () => {
   const rows = Array.from({ length: 4_000 }, (_, at) => `row ${at}`);
   const { made, used } = usingRows({ vus: 20, duration: "1s" }, feed.rows(rows, { order: "once" }));
   const run = await whole(made, { cores: 2, leaseMs: 40 });
@@ -88,7 +88,7 @@ it("rows of order once are leased ahead in blocks that grow until users need not
   expect(leasesOf(run).length).toBeLessThan(30);
 });
 
-it("a user that waits for rows until the plan is over is a missed arrival", async () => {
+it("counts a user that waits for rows until the plan ends as a missed arrival", async () => {
   const rows = feed.rows(FOUR, { order: "once" });
   const { made, used } = usingRows({ rate: 100, maxVus: 20, duration: "200ms" }, rows);
   const run = await whole(made, { cores: 1, leaseMs: 10_000 });
@@ -96,7 +96,7 @@ it("a user that waits for rows until the plan is over is a missed arrival", asyn
   expect([used.length, started, missed]).toEqual([0, 0, 20]);
 });
 
-it("waiting for rows is time of the generator, and makes it the limit", async () => {
+it("counts waiting for rows as generator time, and makes it the limit", async () => {
   const rows = Array.from({ length: 400 }, (_, at) => `row ${at}`);
   const { made } = usingRows({ vus: 20, duration: "1s" }, feed.rows(rows, { order: "once" }));
   const run = await whole(made, { cores: 2, leaseMs: 200 });
@@ -126,7 +126,7 @@ const FEEDS = {
   generated: feed.generate((at) => String(at)),
 } as const;
 
-/** The arrivals of the measured time, told by the plan alone. */
+/** Arrivals of the measured time, computed from the plan alone. */
 function dueOf(model: keyof typeof MODELS, seed: string): number {
   const [from, to] = model === "ramp" ? [0, 120] : [90, 90];
   const stages: Stage[] = [{ durationMs: 500, from, to }];
@@ -139,7 +139,7 @@ function dueOf(model: keyof typeof MODELS, seed: string): number {
   return due;
 }
 
-it("due arrivals are begun or missed, under every open model and feed", async () => {
+it("begins or misses every due arrival, under every open model and feed", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...(Object.keys(MODELS) as (keyof typeof MODELS)[])),
@@ -165,7 +165,7 @@ it("due arrivals are begun or missed, under every open model and feed", async ()
         const all = [...run.workflows.values()].map((one) => one.data().arrivals);
         const begun = all.reduce((sum, one) => sum + (one?.started ?? 0), 0);
         const missed = all.reduce((sum, one) => sum + (one?.missed ?? 0), 0);
-        // A mix whose flow has no row for one of its users is over then.
+        // A mix ends when a flow has no row for one of its users.
         if (isMix && kind === "once per user") return;
         expect([model, kind, begun + missed]).toEqual([
           model,

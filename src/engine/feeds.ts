@@ -1,7 +1,7 @@
 /**
- * The rows of a workflow's feeds on this core. Rows that may repeat are worked out here, without a message
- * (`core/load/plan/row-cycle.ts`). Rows of which no two cores may use the same one are leased ahead: those of order
- * "once", and those that `feed.generate` makes of their number.
+ * Rows of a workflow's feeds on this core. Rows that may repeat are computed here, without a message
+ * (`core/load/plan/row-cycle.ts`). Rows that no two cores may share are leased ahead: those of order "once", and those
+ * that `feed.generate` derives from their number.
  */
 
 import type { Random } from "../core/base/random.ts";
@@ -14,16 +14,16 @@ import { ShuffledRows } from "./shuffled-rows.ts";
 
 const ROW_BLOCK_FIRST_MAX = 256;
 
-/** No row: not now, never for this user, never for anybody. */
+/** No row: not now, never for this user, never for any user. */
 type NoRow = "wait" | "beyond" | "exhausted";
 type RowTaken = { readonly row: unknown } | NoRow;
 
 interface FeedSetting {
   readonly feed: Feed<unknown>;
   readonly rows: RowSource<unknown>;
-  /** Of rows that no two cores may use… */
+  /** Lease of rows that no two cores may share… */
   readonly lease: IndexLease | null;
-  /** …or of rows that may repeat. */
+  /** …or cycle of rows that may repeat. */
   readonly cycle: RowCycle | null;
   readonly shuffled: ShuffledRows | null;
 }
@@ -78,7 +78,7 @@ class OneFeed {
   }
 }
 
-/** Who has rows: see `user.ts`. */
+/** User that receives rows: see `user.ts`. */
 interface FedUser {
   readonly id: number;
   readonly ticket: number | null;
@@ -90,12 +90,12 @@ interface FedUser {
 interface FeedsPlace {
   readonly folder: string;
   readonly share: Share;
-  /** Of shuffled feeds; the same on all cores. */
+  /** Seed of shuffled feeds; the same on all cores. */
   readonly seed: string;
   readonly requester: LeaseRequester;
-  /** Before the names of leases, where several flows may have feeds of one name; else "". */
+  /** Prefix of lease names, where several flows may have feeds of one name; else "". */
   readonly owner: string;
-  /** Iterations end the load: no rows are asked for but those of iterations that are expected here. */
+  /** Iterations end the load: requests rows only for iterations expected here. */
   readonly counted: boolean;
 }
 
@@ -128,17 +128,17 @@ export class FeedSupply {
     return supply;
   }
 
-  /** Asks for the first rows; a grant can only be heard once the execution stands. */
+  /** Requests the first rows; a grant can only be received once the execution exists. */
   prefetch(): void {
     for (const feed of this.#feeds.values()) feed.prefetch();
   }
 
-  /** So many iterations more will begin on this core. */
+  /** Announces further iterations on this core. */
   expect(iterations: number): void {
     for (const feed of this.#feeds.values()) feed.expect(iterations);
   }
 
-  /** Takes the rows of a user's next iteration; says whether all are there. */
+  /** Takes the rows of a user's next iteration; says whether all are available. */
   takeFor(user: FedUser, random: Random): "ready" | NoRow {
     user.rows ??= { ...user.ownRows };
     const taken = this.take(user.rows, user.id, random, user.ticket);
@@ -155,7 +155,7 @@ export class FeedSupply {
     return Object.fromEntries(own.map((name) => [name, taken[name]]));
   }
 
-  /** Takes the missing rows of a user into `taken`; says whether all are there. */
+  /** Takes the missing rows of a user into `taken`; says whether all are available. */
   take(
     taken: Record<string, unknown>,
     user: number,

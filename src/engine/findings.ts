@@ -1,6 +1,6 @@
 /**
- * What the reader of the results must know besides the figures, collected while an execution runs:
- * remarks, broken rules, and calls that nobody waited for.
+ * Findings that the reader of the results must know besides the metrics, collected while an execution runs: notes,
+ * broken rules, and calls that were not awaited.
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -25,7 +25,7 @@ export class Findings {
     this.#complaints = new Complaints(log);
   }
 
-  /** A check that gives neither true nor false counts as failed, which its author may not expect. */
+  /** A check that returns neither true nor false counts as failed, which its author may not expect. */
   checked(name: string, value: unknown): boolean {
     if (typeof value === "boolean") return value;
     const given = value instanceof Promise ? "a promise" : JSON.stringify(value);
@@ -33,12 +33,12 @@ export class Findings {
     return false;
   }
 
-  /** Said once, however often it happens. */
+  /** Adds a note once, however often it happens. */
   note(text: string): void {
     if (this.#notes.size < NOTES_MAX) this.#notes.add(`"${this.#workflow}": ${text}`);
   }
 
-  /** User code threw where its author can mend it: shown, and nothing more. */
+  /** Reports an error of user code to its author, without further effect. */
   complain(what: string, error: unknown): void {
     this.#complaints.add(what, error);
   }
@@ -47,15 +47,16 @@ export class Findings {
     this.#faults.add(fault);
   }
 
-  /** Code beside the steps threw, or was given up: the run must not pass. */
+  /** Code outside the steps threw or timed out: the run must not pass. */
   failed(what: string, shown: string, error: unknown): void {
     this.#complaints.add(shown, error);
     this.#faults.failed(what, error);
   }
 
   /**
-   * The body of a flow threw: the iteration failed, without a call of its own to count it under. One of
-   * the warm-up is shown and breaks no rule, like a call of it that failed.
+   * The body of a flow threw: the iteration failed, without a call to count it under. One of the warm-up is reported
+   * and
+   * breaks no rule, like a failed call of the warm-up.
    */
   bodyThrew(error: unknown, measured: boolean): void {
     const location = locationOf(error);
@@ -66,7 +67,7 @@ export class Findings {
     this.#faults.add({ gate: "no uncaught errors in flow code", text, count: 1 });
   }
 
-  /** A user was cut off before it was torn down: in an iteration, say. */
+  /** A user was cut off before its teardown: in an iteration, say. */
   notTornDown(cutOffIn: string): void {
     this.#count("notTornDown", cutOffIn);
   }
@@ -89,7 +90,7 @@ export class Findings {
     return [...this.#notes, ...connectionNotes()];
   }
 
-  /** Remarks that count; those of other cores are to be added. */
+  /** Notes with counts, to be added over all cores. */
   get counted(): CountedNotes {
     return this.#counted;
   }

@@ -1,4 +1,4 @@
-/** What the functions of a flow's context are given, checked: their users may write JavaScript. */
+/** Validates the arguments of a flow's context functions: callers may write JavaScript. */
 
 import { type Duration, parseDuration } from "../core/base/duration.ts";
 

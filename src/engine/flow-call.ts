@@ -1,7 +1,6 @@
 /**
- * One call of a flow on the way: which step it is, when it was due, and the promise that its body
- * waits on. A user keeps those that have ended and uses them again with their bound calls, so that a
- * call costs the promise and the result that the body sees.
+ * One call of a flow under way: its step, its due time, and the promise that its body awaits. A user reuses finished
+ * ones with their bound calls, so that a call costs only the promise and the result that the body sees.
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -20,11 +19,11 @@ import type { FlowGroup } from "./flow-group.ts";
 import { IterationEnd } from "./iteration-end.ts";
 import type { UserSession } from "./session.ts";
 
-/** Who made the call. */
+/** User that made the call. */
 export interface CallOwner {
   readonly session: UserSession;
   callEnded(call: FlowCall, record: CallRecord, result: CallResult): void;
-  /** Its code threw what is no failure of the code itself. */
+  /** The code of a step threw something that is not a failure of the code itself. */
   codeThrew(call: FlowCall, error: Error): void;
 }
 
@@ -33,22 +32,22 @@ export class FlowCall implements CallSink {
   step = 0;
   name = "";
   required = false;
-  /** Made beside the iterations: in userSetup, say. */
+  /** Made outside the iterations: in userSetup, say. */
   aside = false;
   phase: string | null = null;
-  /** What it performs, where somebody looks at single calls; null for code. */
+  /** Call that it performs, where an observer is present; null for code. */
   described: PreparedCall | null = null;
   group: FlowGroup | null = null;
   startedAt = 0;
   dueAt = 0;
   underWay = false;
-  /** Neighbours among the calls of its user that are under way, or that can be used again. */
+  /** Neighbours among the calls of its user that are under way, or that can be reused. */
   previous: FlowCall | null = null;
   next: FlowCall | null = null;
   readonly #owner: CallOwner;
   /** Kept for the next call, whatever runs now. */
   #bound: BoundCall | null = null;
-  /** The bound call is what runs; code sends nothing by itself. */
+  /** Whether the bound call is running; code sends nothing by itself. */
   #sends = false;
   #promise: Promise<CallResult> | null = null;
   #resolve: (result: CallResult) => void = unasked;
@@ -85,7 +84,7 @@ export class FlowCall implements CallSink {
     return promise;
   }
 
-  /** Nothing is sent: this is what came back. */
+  /** Completes with a canned answer instead of sending. */
   startAnswered(answer: CallResult): Promise<CallResult> {
     const promise = this.#begin();
     setImmediate(() => this.callFinished(answer, answer));
@@ -124,15 +123,15 @@ export class FlowCall implements CallSink {
     if (this.underWay && result !== undefined) this.#owner.callEnded(this, record, result);
   }
 
-  /** The body goes on with the result. */
+  /** Resolves the body's promise with the result. */
   resolve(result: CallResult): void {
     this.#over();
     this.#resolve(result);
   }
 
-  /** The body is told that its iteration is over. */
+  /** Notifies the body that its iteration is over. */
   reject(error: Error): void {
-    // Nobody may be waiting: that is no error of its own.
+    // The promise may not be awaited: that is not an error of its own.
     this.#promise?.catch(unasked);
     this.#over();
     this.#reject(error);

@@ -1,6 +1,6 @@
 /**
- * The calls of one user of a flow: those under way, and those that have ended and can be used again.
- * Chains, because sets and lists cost more than the rest of a short call, and idle users many bytes.
+ * Calls of one user of a flow: those under way, and finished ones for reuse. Linked lists, because sets and arrays cost
+ * more than the rest of a short call, and many bytes for idle users.
  */
 
 import { type CallOwner, FlowCall } from "./flow-call.ts";
@@ -18,7 +18,7 @@ export class FlowCalls {
     return this.#underWay === null;
   }
 
-  /** One that is under way from now on. */
+  /** Returns a call that is under way from now on. */
   take(): FlowCall {
     const call = this.#spare ?? new FlowCall(this.#owner);
     if (this.#spare !== null) this.#spare = call.next;
@@ -28,12 +28,12 @@ export class FlowCalls {
     return call;
   }
 
-  /** It has ended. */
+  /** Returns a finished call for reuse. */
   giveBack(call: FlowCall): void {
     const { next, previous } = call;
     if (previous !== null) previous.next = next;
     else if (this.#underWay === call) this.#underWay = next;
-    // Given back before, or forgotten.
+    // Returned before, or forgotten.
     else return;
     if (next !== null) next.previous = previous;
     call.previous = null;
@@ -41,14 +41,14 @@ export class FlowCalls {
     this.#spare = call;
   }
 
-  /** In the order in which they began. */
+  /** Calls under way, in the order in which they began. */
   underWay(): FlowCall[] {
     const calls: FlowCall[] = [];
     for (let call = this.#underWay; call !== null; call = call.next) calls.push(call);
     return calls.reverse();
   }
 
-  /** Those under way are nobody's any more. */
+  /** Disowns the calls under way. */
   forgetAll(): void {
     for (const call of this.underWay()) {
       call.previous = null;

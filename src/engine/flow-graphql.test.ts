@@ -1,4 +1,4 @@
-/** GraphQL targets in flows, against the demo target and servers that answer as they like. */
+/** GraphQL targets in flows, against the demo target and servers with arbitrary answers. */
 
 import nodeHttp from "node:http";
 import type { AddressInfo } from "node:net";
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => demo.close());
 
-/** A server that keeps the headers and answers the same every time. */
+/** A server that records the headers and always sends the same answer. */
 async function serve(body: string) {
   const seen: nodeHttp.IncomingHttpHeaders[] = [];
   const server = nodeHttp.createServer((request, response) => {
@@ -79,7 +79,7 @@ describe("calls to a GraphQL target", () => {
     expect(ok).toBeLessThan(totals.sent);
   });
 
-  it("whose data is asked for when they failed end the iteration because of them", async () => {
+  it("end the iteration when the data of a failed one is read", async () => {
     const seen: unknown[] = [];
     const body = async ({ step, end }: FlowContext): Promise<void> => {
       const failed = await step("nobody", api.query<UserData>(USER, { id: 10_000 }));
@@ -107,7 +107,7 @@ describe("calls to a GraphQL target", () => {
     expect(run.workflow("f").outcome("ended")).toBe(1);
   });
 
-  it("have the headers of the target, and of what it was narrowed to", async () => {
+  it("have the headers of the target, and of its narrowed copies", async () => {
     const server = await serve('{"data":{}}');
     const target = graphql.target(server.url, { headers: { "x-app": "1", accept: "text/json" } });
     const body = async ({ step }: FlowContext): Promise<void> => {
@@ -125,7 +125,7 @@ describe("calls to a GraphQL target", () => {
     ]);
   });
 
-  it("that are awaited without a step throw the line to write", async () => {
+  it("throw the line to write when awaited without a step", async () => {
     const run = await InProcessRun.whole(
       flow("f", { vus: 1, iterations: 1 }, async () => {
         await (api.query(USER, { id: 1 }) as unknown as Promise<void>);
@@ -141,7 +141,7 @@ describe("calls to a GraphQL target", () => {
     expect(told.logs.join()).toMatch(/return graphql\.send\(…\) in a step of a workflow/);
   });
 
-  it("can be given answers, and are a step of a workflow, too", async () => {
+  it("accept canned answers, and can be a step of a workflow", async () => {
     const named = flow("f", async ({ check, step }) => {
       const { data } = await step("user", api.query<UserData>(USER, { id: 1 }));
       check("ada", () => data.user.name === "Ada");
@@ -157,13 +157,13 @@ describe("calls to a GraphQL target", () => {
   });
 });
 
-it("documents, variables and kinds are checked when they are written", () => {
+it("validates documents, variables and kinds when they are written", () => {
   expect(() => api.query("mutation { a }")).toThrow(/use graphql\.mutation/);
   expect(() => api.query(USER)).toThrow(/"\$id" is required/);
   expect(() => graphql.target("http://x/graphql", { over: "spdy" as "http2" })).toThrow(/over:/);
 });
 
-it("an answer with errors has its call and its message among the samples", async () => {
+it("lists a call with errors and its message among the samples", async () => {
   const server = await serve('{"errors":[{"message":"no such room"}]}');
   const room = graphql.target(server.url);
   const load = { vus: 1, iterations: 1, thresholds: ["errors.rate <= 100%"] } as const;

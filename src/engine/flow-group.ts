@@ -1,7 +1,7 @@
 /**
- * Groups of one iteration: which is open where, and what came of it. A group is over when its body
- * and every call that began in it have ended. The iteration itself is the place in which the
- * outermost groups open.
+ * Groups of one iteration: which is open where, and its outcome. A group ends when its body and every call that began
+ * in
+ * it have ended. The iteration itself is the place in which the outermost groups open.
  */
 
 import { PausedTime } from "./paused-time.ts";
@@ -9,7 +9,7 @@ import { PausedTime } from "./paused-time.ts";
 /** Where groups can open: the iteration, or a group. */
 export interface Place {
   readonly group: FlowGroup | null;
-  /** Groups that are open in it, nearly always none or one. */
+  /** Groups open in it, nearly always none or one. */
   open: FlowGroup[];
 }
 
@@ -22,17 +22,17 @@ export class FlowGroup implements Place {
   readonly number: number;
   readonly dueAt: number;
   readonly beganAt: number;
-  /** Pauses made in it; those made beside it are no rest of its own. */
+  /** Pauses made in it; those made beside it do not count. */
   readonly paused = new PausedTime();
   failed = false;
-  /** Its body was told that the iteration is over. */
+  /** Set when its body was notified that the iteration is over. */
   interrupted = false;
   bodyDone = false;
-  /** Its body has been called and has not come to its first wait. */
+  /** True from the call of its body to the first await. */
   starting = true;
-  /** Nothing but the code that opened it has run since. */
+  /** Only the code that opened it has run since. */
   fresh = true;
-  /** Calls in it that are under way. */
+  /** Calls under way in it. */
   calls = 0;
 
   constructor(at: Pick<FlowGroup, "path" | "parent" | "number" | "dueAt" | "beganAt">) {
@@ -42,7 +42,7 @@ export class FlowGroup implements Place {
     this.dueAt = at.dueAt;
     this.beganAt = at.beganAt;
     at.parent.open.push(this);
-    // Before anything that its body may wait for.
+    // Before anything that its body may await.
     queueMicrotask(() => {
       this.fresh = false;
     });
@@ -57,26 +57,26 @@ export class FlowGroup implements Place {
     return this.bodyDone && this.calls === 0;
   }
 
-  /** No further call of an outer `step` belongs to it. */
+  /** Further calls of an outer `step` do not belong to it. */
   leave(): void {
     const { open } = this.parent;
     const at = open.indexOf(this);
     if (at >= 0) open.splice(at, 1);
   }
 
-  /** Its body rests, and so does that of every group around. */
+  /** Counts a pause for this group and every group around it. */
   pause(ms: number, now: number): void {
     for (let group: FlowGroup | null = this; group !== null; group = group.parent.group)
       group.paused.pause(ms, now);
   }
 
-  /** A call began in it, and so in every group around. */
+  /** Counts a call that began in this group and every group around it. */
   callBegan(): void {
     for (let group: FlowGroup | null = this; group !== null; group = group.parent.group)
       group.calls++;
   }
 
-  /** That call ended; gives each group that is over by that to `close`. */
+  /** Ends a call; passes each group that ends with it to `close`. */
   callEnded(failed: boolean, close: (group: FlowGroup) => void): void {
     for (let group: FlowGroup | null = this; group !== null; group = group.parent.group) {
       group.calls--;
@@ -87,8 +87,8 @@ export class FlowGroup implements Place {
 }
 
 /**
- * Where code runs that uses what was handed out at `place`: in the group that is open there alone, as
- * deep as it goes. Null when it could be in either of two.
+ * Finds the place of code that uses what was handed out at `place`: the only group open there, as deep as it goes. Null
+ * when it could be in either of two.
  */
 export function innermost(place: Place): Place | null {
   let at = place;

@@ -1,7 +1,7 @@
 /**
- * The iterations of a `flow(…)`: its body runs as a function, and every call that it performs through
- * `step` is told to the user's `Iteration`. One is over when its body and every call that it began
- * have ended, and has exactly one outcome.
+ * Runs the iterations of a `flow(…)`: its body is a function, and every call made through `step` is reported to the
+ * user's `Iteration`. An iteration ends when its body and every call that it began have ended, and has exactly one
+ * outcome.
  *
  *   begin ──▶ body under way ──▶ returned or threw ──▶ calls nobody awaited ──▶ done
  */
@@ -44,17 +44,17 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
   readonly #calls: FlowCalls;
   #random: Random | undefined;
   #info: UserInfo | undefined;
-  /** Counts up with every iteration that begins or is cut off: scopes of earlier ones are refused. */
+  /** Incremented with every iteration that begins or is cut off: scopes of earlier ones are refused. */
   #iteration = 0;
   #root: Place = { group: null, open: [] };
   #bodyDone = true;
-  /** Why the iteration must go no further. */
+  /** Reason for the iteration to stop. */
   #end: IterationEnd | null = null;
   #outcome: Outcome = "completed";
   #setUpFailed = false;
   /** Declared pauses under way. */
   #resting = 0;
-  /** Of the body under way; the same for all of them until one is left behind. */
+  /** Listener of the body under way; shared by all of them until one is abandoned. */
   #listener = this.#newListener();
 
   constructor(user: RunnerUser, flow: FlowPart) {
@@ -97,13 +97,13 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     await this.#flow.userTeardown?.(this.#aside("userTeardown"));
   }
 
-  /** What is done once for all users, by one who has no iterations. */
+  /** Runs setup or teardown once for all users, with a user without iterations. */
   beside(what: "setup" | "teardown", limit: TimeLimit): unknown {
     this.context.limit = limit;
     return this.#flow[what]?.(this.#aside(what));
   }
 
-  /** The context of a function beside the iterations: its calls are measured apart. */
+  /** Context of a function outside the iterations: its calls are measured apart. */
   #aside(phase: string): FlowScope {
     this.#end = null;
     return new FlowScope(this, ++this.#iteration, { group: null, open: [] }, phase);
@@ -115,7 +115,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     this.#bodyDone = false;
     if (this.#root.open.length > 0) this.#root = { group: null, open: [] };
     if (this.#setUpFailed) {
-      // In a turn of its own: a loop that fails at once must not hold up everything else.
+      // In a turn of its own: a loop that fails at once must not block everything else.
       setImmediate(() => this.#bodyEnded("failed"));
       return;
     }
@@ -128,7 +128,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     }
   }
 
-  /** Calls begin only while their iteration may go on; null when it may. */
+  /** Returns why a call may not begin; null when it may. */
   #refusalOf(scope: FlowScope, name: string): IterationEnd | null {
     if (scope.iteration !== this.#iteration) {
       this.#host.findings.note(
@@ -142,7 +142,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     return this.#end;
   }
 
-  /** A body that goes on after so many refusals would go on for ever: it is left behind, its iteration over. */
+  /** A body that goes on after this many refusals would never end: abandon it and end its iteration. */
   #refuse(scope: FlowScope, name: string, end: IterationEnd): Promise<never> {
     if (++scope.refusals <= REFUSALS_MAX) return refusal(end);
     if (scope.iteration === this.#iteration && scope.phase === null) {
@@ -195,13 +195,13 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
         ? call.start(given as PreparedCall, call.startedAt)
         : call.startAnswered(answer);
     } catch (error) {
-      // What cannot begin must not be waited for: the mistake is the body's.
+      // A call that cannot begin must not be awaited: the mistake is the body's.
       this.#forget(call, true);
       throw error;
     }
   }
 
-  /** An answer instead of the network, where somebody has one. */
+  /** Asks the observer for an answer instead of the network. */
   #observed(call: FlowCall, described: PreparedCall): CallResult | null {
     const { observer } = this.#host;
     if (observer === null) return null;
@@ -267,7 +267,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     if (this.#bodyDone && this.#calls.none && !call.aside) this.#done(record.endedAt);
   }
 
-  /** A message that no step waited for: it was due when it says that it was sent. */
+  /** Records a message that no step waited for: it was due when it says that it was sent. */
   unasked(name: string, result: CallResult): void {
     const { endedAt, protocol, startedAt } = result;
     this.#host.observer?.called(name, null, null, result);
@@ -291,7 +291,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     return this.#end;
   }
 
-  /** Code of a step gave the end of the iteration on, or what is no result of any code. */
+  /** Code of a step rethrew the end of the iteration, or threw something that is no result of any code. */
   codeThrew(call: FlowCall, error: Error): void {
     this.#forget(call, true);
     call.reject(error);
@@ -303,7 +303,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     if (call.group !== null) this.#endIn(call.group, failed);
   }
 
-  /** Apart, because the function made here costs whoever may make it. */
+  /** Separate, because the closure made here slows down every caller that may make it. */
   #endIn(group: FlowGroup, failed: boolean): void {
     group.callEnded(failed, (over) => this.#close(over));
   }
@@ -316,7 +316,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     try {
       passed = this.#host.findings.checked(name, test());
     } catch (error) {
-      // The content of a failed call was asked for: that failure is counted already.
+      // The content of a failed call was read: that failure is counted already.
       if (error instanceof IterationEnd) throw error;
     }
     this.#host.observer?.checked(name, passed);
@@ -389,7 +389,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
     return this.group(scope, name, poll) as Promise<CallResult | undefined>;
   }
 
-  /** A try that failed has no content: asking for it does not meet the condition, and ends nothing. */
+  /** A failed attempt has no content: reading it does not meet the condition, and ends nothing. */
   #met(result: CallResult, until: (result: CallResult) => boolean): boolean {
     const notMet = new IterationEnd("ended", "not met");
     if (!result.ok) endWhenAsked(result, () => notMet);
@@ -448,11 +448,11 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
 
   #outcomeOf(error: unknown): Outcome {
     if (error instanceof IterationEnd) {
-      // Content of a call that failed in an earlier iteration, or in userSetup, was asked for.
+      // The content of a call that failed in an earlier iteration, or in userSetup, was read.
       this.#end ??= error;
       return this.#end.outcome;
     }
-    // What a body does with a call that was cut off is no mistake of its own.
+    // Errors of a body after its call was cut off are not its own.
     if (this.#end?.outcome === "interrupted") return "interrupted";
     this.#host.findings.bodyThrew(error, this.#user.iteration.measured);
     this.#host.observer?.bodyThrew(error);
@@ -478,7 +478,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListene
 
   cut(now = clock()): CutOff | null {
     const underWay = this.#calls.underWay();
-    // While it is set up there is no iteration to cut off.
+    // During setup there is no iteration to cut off.
     const running = !this.#bodyDone || underWay.some(({ aside }) => !aside);
     this.#iteration++;
     this.#bodyDone = true;

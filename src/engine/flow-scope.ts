@@ -1,7 +1,7 @@
 /**
- * The object that the body of a flow receives, and that each of its groups does: new for every
- * iteration, so that steps which outlive theirs are known. Functions are made when they are taken
- * out of it, since a body uses few of them.
+ * Context object of a flow's body and of each of its groups: new for every iteration, so that steps which outlive
+ * theirs
+ * are detected. Functions are created on access, since a body uses few of them.
  */
 
 import type { CallResult, PreparedCall } from "../protocols/protocol.ts";
@@ -9,7 +9,7 @@ import type { UserInfo } from "../workflow/context.ts";
 import type { FlowContext, Poll, PollOptions, Step } from "../workflow/flow-context.ts";
 import type { Place } from "./flow-group.ts";
 
-/** What the context of a body leads to. */
+/** Interface of a body's context to its runner. */
 export interface ScopeOwner {
   readonly data: Readonly<Record<string, unknown>>;
   readonly state: unknown;
@@ -33,13 +33,13 @@ export interface ScopeOwner {
 }
 
 export class FlowScope implements FlowContext {
-  /** Which iteration of its user it belongs to. */
+  /** Iteration of its user that it belongs to. */
   readonly iteration: number;
   readonly place: Place;
-  /** "userSetup" and its kin, whose calls are measured apart; null in a body. */
+  /** "userSetup" and similar phases, whose calls are measured apart; null in a body. */
   readonly phase: string | null;
   readonly data: Readonly<Record<string, unknown>>;
-  /** Calls that could not begin because the iteration is over. */
+  /** Calls refused because the iteration is over. */
   refusals = 0;
   readonly #owner: ScopeOwner;
 

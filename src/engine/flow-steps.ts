@@ -1,4 +1,4 @@
-/** The steps of one flow on this core: their names, their numbers, and which tags tell them apart. */
+/** Steps of one flow on this core: their names, their numbers, and which tags tell them apart. */
 
 import { PHASE_TAG, UNNAMED_MAX } from "../core/load/stats/names.ts";
 import type { ClientCall } from "../protocols/protocol.ts";
@@ -9,7 +9,7 @@ type Tags = Readonly<Record<string, string>>;
 
 type NamedCall = Pick<ClientCall, "path" | "protocol" | "verb">;
 
-/** "GET /items", whatever it asked for there. */
+/** "GET /items", without the query. */
 export function nameOfCall({ path, verb }: NamedCall): string {
   const query = path.indexOf("?");
   return `${verb} ${query < 0 ? path : path.slice(0, query)}`;
@@ -30,7 +30,7 @@ export class FlowSteps {
     this.#series = series;
   }
 
-  /** The number under which calls of this step are counted; `isNamed`: its author gave it the name. */
+  /** Returns the number under which calls of this step are counted; `isNamed`: its author named it. */
   number(name: string, protocol: string, tags: Tags | undefined, isNamed = true): number {
     if (tags !== undefined && this.#series.length > 0) {
       const selected = Object.entries(tags).filter(([key]) => this.#series.includes(key));
@@ -54,17 +54,17 @@ export class FlowSteps {
       : this.#recorder.giveUpStep(name, protocol, all);
   }
 
-  /** Calls of setup and its kin are counted apart from those of iterations. */
+  /** Calls of setup and similar phases are counted apart from those of iterations. */
   asideNumber(name: string, protocol: string, phase: string, isNamed = true): number {
     return this.#tagged(name, protocol, { [PHASE_TAG]: phase }, isNamed);
   }
 
-  /** The same of a call that a function made by a client. */
+  /** The same for a call that a function made through a client. */
   asideCall(call: NamedCall, phase: string): number {
     return this.asideNumber(nameOfCall(call), call.protocol, phase, false);
   }
 
-  /** Whether a name made of an address is one of those that are kept. */
+  /** Whether a name derived from an address is within the limit. */
   #keepsTitle(title: string): boolean {
     if (this.#titles.has(title)) return true;
     if (this.#titles.size >= UNNAMED_MAX) return false;

@@ -1,4 +1,4 @@
-/** WebSocket targets in flows, against servers that count by themselves and that misbehave. */
+/** WebSocket targets in flows, against servers that count independently and that misbehave. */
 
 import net from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -79,7 +79,7 @@ describe("connections of a flow", () => {
       expect(run.workflow("f").outcome("completed")).toBe(iterations);
     });
 
-  it('with keep: "user" stay over iterations, one per user, opened in userSetup', async () => {
+  it('last over iterations with keep: "user", one per user, opened in userSetup', async () => {
     const { counts, url, urls } = await serve(echo);
     const room = ws.target(`${url}/room`, { headers: { "X-Key": "k" } });
     const chat = flow(
@@ -101,7 +101,7 @@ describe("connections of a flow", () => {
     expect(urls).toEqual(Array(3).fill("/room?a=1 k"));
   });
 
-  it("that closed with an iteration fail the next one's calls with what to write", async () => {
+  it("fail the next iteration's calls with what to write after closing with one", async () => {
     const { url } = await serve(echo);
     const room = ws.target(url);
     const chat = flow(
@@ -122,7 +122,7 @@ describe("connections of a flow", () => {
     expect(errors.join()).toMatch(/keep: "user"|connection is closed/);
   });
 
-  it("that fail end the iteration when they are spoken on, also one of userSetup", async () => {
+  it("end the iteration when a failed one is used, also one of userSetup", async () => {
     const server = net.createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     closers.push(() => server.close());
@@ -148,8 +148,8 @@ describe("connections of a flow", () => {
   });
 });
 
-describe("messages that nobody asked for", () => {
-  it("are no part of the measured time when the moment they name is not", async () => {
+describe("unsolicited messages", () => {
+  it("are left out of the measured time when their timestamp is outside it", async () => {
     const { url } = await serve((socket, text) => {
       for (let i = 0; i < 3; i++) socket.send(JSON.stringify({ at: Date.now() - 60_000 }));
       socket.send(JSON.stringify({ at: Date.now() + 60_000 }));
@@ -162,12 +162,12 @@ describe("messages that nobody asked for", () => {
     };
     const run = await InProcessRun.whole(flow("f", { vus: 2, iterationsPerVu: 2 }, body));
     expect(run.step("f", "ask").ok).toBe(4);
-    // Clocks may differ: what comes from the future has no latency below zero.
+    // Clocks may differ: a message from the future has no negative latency.
     const { ok, totals } = run.step("f", "push");
     expect([ok, totals.latency.count]).toEqual([4, 4]);
   });
 
-  it("have their latency, and none without a moment", async () => {
+  it("have a latency, and none without a timestamp", async () => {
     const { url } = await serve((socket, text) => {
       for (let i = 0; i < 3; i++) socket.send(JSON.stringify({ at: Date.now() }));
       socket.send("rubbish");
@@ -205,7 +205,7 @@ describe("messages that nobody asked for", () => {
 });
 
 describe("a server that misbehaves", () => {
-  it("by not answering is a time-out of that call alone", async () => {
+  it("times out the call it does not answer, and no other", async () => {
     const { url } = await serve((socket, text) => {
       if (text !== "silence") socket.send(text);
     });
@@ -222,7 +222,7 @@ describe("a server that misbehaves", () => {
     expect([run.step("f", "say").ok, run.step("f", "close").ok]).toEqual([1, 1]);
   });
 
-  it("by sending rubbish fails what waits, and a loop of failures holds nothing up", async () => {
+  it("fails pending calls by sending garbage, and a loop of failures blocks nothing", async () => {
     const { url } = await serve((socket) => {
       const raw = (socket as unknown as { _socket: net.Socket })._socket;
       raw.write(Buffer.from([0xff, 0xff, 0xff, 0xff]));
@@ -265,7 +265,7 @@ describe("described calls", () => {
     expect(() => ws.target("chat.test")).toThrow(/has no scheme/);
   });
 
-  it("can be given answers", async () => {
+  it("accept canned answers", async () => {
     const chat = flow("f", async ({ check, step }) => {
       const socket = await step("connect", ws.target("ws://chat.test").connect());
       socket.listen("push");

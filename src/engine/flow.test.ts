@@ -1,4 +1,4 @@
-/** Flows, driven through the real manager and cores against a server that counts by itself. */
+/** Flows, driven through the real manager and cores against a server that counts independently. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
@@ -76,7 +76,7 @@ describe("calls of a flow", () => {
     expect(run.step("f", "GET /users/0").ok).toBe(1);
   });
 
-  it("any code is one, with its value", async () => {
+  it("can be any code, with its value", async () => {
     const seen: unknown[] = [];
     const body = async ({ step }: FlowContext): Promise<void> => {
       seen.push((await step("code", async () => 42)).value);
@@ -102,7 +102,7 @@ describe("calls of a flow", () => {
     expect(demo.stats().connections - before).toBe(6);
   });
 
-  it("that are awaited without a step, or no call at all, are told with the line to write", async () => {
+  it("report the line to write when awaited without a step, or when no call at all", async () => {
     const run = await InProcessRun.whole(
       flow("f", once, async () => {
         await (shop.get("/") as unknown as Promise<void>);
@@ -120,7 +120,7 @@ describe("calls of a flow", () => {
 });
 
 describe("a failed call", () => {
-  it("is a value; asking it for content ends the iteration because of it, and counts no second error", async () => {
+  it("is a value; reading its content ends the iteration because of it, and counts no second error", async () => {
     const seen: unknown[] = [];
     const body = async ({ check, end, step }: FlowContext): Promise<void> => {
       const failed = await step("fails", shop.get("/fail"));
@@ -139,7 +139,7 @@ describe("a failed call", () => {
     );
   });
 
-  it("that is required ends at once; steps after the end are refused even if the end was caught", async () => {
+  it("ends at once when required; steps after the end are refused even if the end was caught", async () => {
     const before = demo.stats().requests;
     const seen: string[] = [];
     const body = async ({ step }: FlowContext): Promise<void> => {
@@ -162,7 +162,7 @@ describe("a failed call", () => {
     expect(outcomes(run)).toEqual({ ...none, ended: 1 });
   });
 
-  it("may be required for the whole flow, and not for one step", async () => {
+  it("can be required for the whole flow, and not for one step", async () => {
     const body = async ({ step }: FlowContext): Promise<void> => {
       await step("may fail", shop.get("/fail"), { required: false });
       await step("must not", shop.get("/fail"));
@@ -201,11 +201,11 @@ describe("the outcome of an iteration", () => {
     expect(demo.stats().requests - before).toBe(12);
     expect(outcomes(run)).toEqual({ ...none, completed: 6 });
     expect(run.notes.join()).toMatch(/6 calls were under way .*: floating \(6\)/);
-    // It lasts until they have settled.
+    // The group lasts until they have settled.
     expect(groupOf(run, "").duration.min).toBeGreaterThan(19_000);
   });
 
-  it("is ended by choice with a reason; what outlives its iteration begins nothing", async () => {
+  it("is ended by choice with a reason; code that outlives its iteration begins nothing", async () => {
     const before = demo.stats().requests;
     const late: Promise<unknown>[] = [];
     const body = async ({ end, step }: FlowContext): Promise<void> => {
@@ -225,7 +225,7 @@ describe("the outcome of an iteration", () => {
 });
 
 describe("groups", () => {
-  it("nest, last from due to end, leave pauses out of active, and fail with their calls", async () => {
+  it("nest, last from due to end, exclude pauses from active time, and fail with their calls", async () => {
     const body = async ({ group, pause, step }: FlowContext): Promise<void> => {
       await group("checkout", async () => {
         await step("slow", shop.get("/slow?ms=20"));
@@ -277,7 +277,7 @@ describe("groups", () => {
     expect(groupOf(unclear, "a").failed).toBe(0);
   });
 
-  it("leave out of their active time only the pauses that they make themselves", async () => {
+  it("exclude only their own pauses from their active time", async () => {
     const run = await InProcessRun.whole(
       flow("f", once, async ({ group }) => {
         await Promise.all([
@@ -295,7 +295,7 @@ describe("groups", () => {
     }
   });
 
-  it("are over when their calls are, also those nobody awaited", async () => {
+  it("end with their calls, including those nobody awaited", async () => {
     const body = async ({ group, step }: FlowContext): Promise<void> => {
       await group("g", async () => {
         void step("slow", shop.get("/slow?ms=40"));
@@ -308,7 +308,7 @@ describe("groups", () => {
 });
 
 describe("poll", () => {
-  it("counts every try as a call and the whole as a group, until it is met", async () => {
+  it("counts every attempt as a call and the whole as a group, until the condition is met", async () => {
     let tries = 0;
     const failing = shop.post<{ token: string }>("/fail");
     const body = async ({ check, poll }: FlowContext): Promise<void> => {
@@ -328,7 +328,7 @@ describe("poll", () => {
     expect(outcomes(run)).toEqual({ ...none, completed: 1 });
   });
 
-  it("gives undefined when not met in time, or ends if required", async () => {
+  it("returns undefined when not met in time, or ends if required", async () => {
     const seen: unknown[] = [];
     const poll = async ({ poll }: FlowContext, required: boolean): Promise<void> => {
       const options = { until: () => false, every: "10ms", within: "35ms" } as const;
@@ -347,7 +347,7 @@ describe("poll", () => {
 });
 
 describe("state and data", () => {
-  it("rows, set-up and state reach the body; calls beside iterations are counted apart", async () => {
+  it("pass rows, setup and state to the body; calls outside iterations are counted apart", async () => {
     const before = demo.stats().requests;
     const seen: string[] = [];
     const journey = flow(
@@ -408,7 +408,7 @@ describe("state and data", () => {
     ["chance: 30 is no share from 0 to 1", ({ chance }) => chance(30)],
     ["pick: the list is empty", ({ pick }) => pick([])],
     ["pause: the second time is shorter", ({ pause }) => pause("30ms", "10ms")],
-  ])("refuses what cannot be drawn: %s", async (message, draw) => {
+  ])("rejects invalid arguments of a draw: %s", async (message, draw) => {
     const body = async (context: FlowContext): Promise<void> => {
       await context.step("x", () => 1);
       await draw(context);
@@ -424,7 +424,7 @@ describe("at the end of the plan", () => {
     await step("second", shop.get("/slow?ms=300"));
   };
 
-  it("no new call begins; what is under way may end, and finally runs", async () => {
+  it("begins no new call; calls under way may finish, and finally runs", async () => {
     let finished = 0;
     const body = async (ctx: FlowContext): Promise<void> => {
       try {
@@ -440,7 +440,7 @@ describe("at the end of the plan", () => {
     expect(finished).toBe(2);
   });
 
-  it('finish: "iteration" lets bodies and their pauses come to their end', async () => {
+  it('completes bodies and their pauses with finish: "iteration"', async () => {
     const body = async ({ pause, step }: FlowContext): Promise<void> => {
       await step("first", shop.get("/slow?ms=150"));
       await pause("50ms");
@@ -453,7 +453,7 @@ describe("at the end of the plan", () => {
     expect(groupOf(run, "").duration.min).toBeGreaterThan(199_000);
   });
 
-  it("a user that is cut off while it is set up has one outcome, and began nothing", async () => {
+  it("gives a user that is cut off during setup one outcome, without an iteration", async () => {
     const body = async ({ step }: FlowContext): Promise<void> => {
       await step("home", shop.get("/"));
     };
@@ -467,7 +467,7 @@ describe("at the end of the plan", () => {
     expect(groupOf(run, "").duration.count).toBe(0);
   });
 
-  it("a call that cannot begin is the body's mistake, and nobody waits for it", async () => {
+  it("attributes a call that cannot begin to the body, and does not wait for it", async () => {
     const broken = { ...shop.get("/"), prepare: async () => undefined, protocol: "broken" };
     const bind = (): never => {
       throw new TypeError("cannot be bound");
@@ -481,7 +481,7 @@ describe("at the end of the plan", () => {
     expect(run.logs.join()).toContain("cannot be bound");
   });
 
-  it("a call that is cut off rejects once, is counted as unanswered, and its group in nothing", async () => {
+  it("rejects a call that is cut off once, counts it as unanswered, and its group in nothing", async () => {
     const caught: string[] = [];
     const body = async ({ group, step }: FlowContext): Promise<void> => {
       await group("g", async () => {
@@ -504,7 +504,7 @@ describe("at the end of the plan", () => {
 });
 
 describe("code of a step", () => {
-  it("that throws is a failure without a latency", async () => {
+  it("is a failure without a latency when it throws", async () => {
     const body = async ({ step }: FlowContext): Promise<void> => {
       await step("throws", () => {
         throw new Error("no");
@@ -517,7 +517,7 @@ describe("code of a step", () => {
     expect([totals.latency.count, run.step("f", "call").totals.latency.count]).toEqual([0, 3]);
   });
 
-  it("that is cut off sent nothing, whatever its user sent before", async () => {
+  it("sent nothing when cut off, whatever its user sent before", async () => {
     const body = async ({ step }: FlowContext): Promise<void> => {
       await step("call", shop.get("/"));
       await step("hangs", () => new Promise(() => {}));
@@ -527,7 +527,7 @@ describe("code of a step", () => {
     expect([run.step("f", "call").totals.sent, run.step("f", "hangs").totals.sent]).toEqual([2, 0]);
   });
 
-  it("may throw what cannot be shown", async () => {
+  it("may throw a value that cannot be printed", async () => {
     const body = async ({ step }: FlowContext): Promise<void> => {
       await step("call", shop.get("/"));
       throw {
@@ -559,7 +559,7 @@ describe("a loop that catches the end of its iteration", () => {
     expect(run.notes.join()).toContain('"call" was tried 100 times when its iteration was over');
   });
 
-  it("is left behind in the middle of a run, and later ones are not touched by it", async () => {
+  it("is abandoned in the middle of a run, without touching later ones", async () => {
     let late: () => void = () => undefined;
     const body = async ({ step, user }: FlowContext): Promise<void> => {
       if (user.iteration > 0) {
@@ -570,7 +570,7 @@ describe("a loop that catches the end of its iteration", () => {
       const loop = async (): Promise<void> => {
         for (;;) await step("bad", shop.get("/status/500"), { required: true }).catch(() => {});
       };
-      // Its end must not be taken for that of the next iteration.
+      // The end of this body must not be mistaken for that of the next iteration.
       await Promise.race([loop(), new Promise<void>((resolve) => (late = resolve))]);
     };
     const run = await InProcessRun.whole(flow("f", { vus: 1, iterations: 3 }, body));

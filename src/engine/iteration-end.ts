@@ -1,9 +1,9 @@
-/** What goes through the body of a flow when its iteration is over; user code that catches it gets it again. */
+/** Thrown through the body of a flow when its iteration is over; user code that catches it gets it again. */
 
 export class IterationEnd extends Error {
   override readonly name = "IterationEnd";
   readonly outcome: "ended" | "interrupted";
-  /** The step whose failure ended it, or the reason that `end` was given. */
+  /** Step whose failure ended it, or the reason passed to `end`. */
   readonly by: string;
 
   constructor(outcome: IterationEnd["outcome"], by: string) {

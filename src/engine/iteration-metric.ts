@@ -1,4 +1,4 @@
-/** A metric of the workflow: what its function makes of an iteration. */
+/** A metric of the workflow: computed by a function from an iteration. */
 
 import type { MetricDefinition } from "../workflow/definition.ts";
 import type { MetricSink } from "../workflow/metrics.ts";

@@ -1,9 +1,9 @@
 /**
- * One iteration of one virtual user, and the only thing that counts: when its parts were due, how
- * late they were, what its calls and checks came to, and how it ended. Whatever drives a user
- * (`user.ts`: layers of steps) tells it what happens and holds no rule of counting itself.
+ * One iteration of one virtual user, and the only place that counts: when its parts were due, how late they were, the
+ * results of its calls and checks, and how it ended. The drivers of a user (`user.ts`: layers of steps) report what
+ * happens and have no counting rules of their own.
  *
- * A user has one for all its iterations, so that none costs an object.
+ * A user reuses one object for all its iterations.
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -12,7 +12,7 @@ import type { CutOff, Outcome } from "./outcome.ts";
 import { PausedTime } from "./paused-time.ts";
 import type { Recorder } from "./recorder.ts";
 
-/** Pauses before the first call that are remembered one by one; those before them only as a sum. */
+/** Pauses before the first call that are kept one by one; earlier ones only as a sum. */
 const PAUSES_MAX = 64;
 
 export class Iteration {
@@ -21,14 +21,14 @@ export class Iteration {
   /** When it began; pacing counts from here. */
   beganAt = 0;
   readonly #recorder: Recorder;
-  /** Late against a plan of arrivals: open models. */
+  /** Measured against a plan of arrivals: open models. */
   readonly #planned: boolean;
-  /** When the first of its calls ended: what begins later waited for an answer, not for the plan. */
+  /** When its first call ended: what begins later waited for an answer, not for the plan. */
   #answeredAt = Number.POSITIVE_INFINITY;
-  /** Declared pauses before that, as pairs of beginning and end that do not overlap. */
+  /** Declared pauses before that, as non-overlapping pairs of start and end. */
   #pauses: number[] | null = null;
   #earlierPausesMs = 0;
-  /** When the call was due that ended last; before the first, the iteration itself. */
+  /** Due time of the call that ended last; before the first, of the iteration itself. */
   #lastDueAt = 0;
   /** Null until the user rests: most never do. */
   #paused: PausedTime | null = null;
@@ -39,7 +39,7 @@ export class Iteration {
     this.#planned = planned;
   }
 
-  /** Somebody takes it on: what is done for it from here on is part of its lateness. */
+  /** A user takes the iteration on: what is done for it from here on is part of its lateness. */
   arrive(dueAt: number, now: number): void {
     this.dueAt = dueAt;
     this.#began = false;
@@ -58,12 +58,12 @@ export class Iteration {
     this.#lastDueAt = this.dueAt;
   }
 
-  /** It was due in the measured time, and not in the warm-up. */
+  /** Whether it was due in the measured time, not in the warm-up. */
   get measured(): boolean {
     return this.#recorder.measures(this.dueAt);
   }
 
-  /** The user rests for so long because its author wrote so: nobody is late by that. */
+  /** Records a pause declared by the author: it is not lateness. */
   pause(ms: number, now: number): void {
     this.#paused ??= new PausedTime();
     this.#paused.pause(ms, now);
@@ -80,9 +80,9 @@ export class Iteration {
   }
 
   /**
-   * When what begins at `startedAt` was due. Before the first call has ended that is the planned
-   * moment and the pauses made since: waiting for a free user, set-up and own code are lateness.
-   * Later it is the moment itself, because only an answer could bring the user there.
+   * Returns when what begins at `startedAt` was due. Before the first call has ended that is the planned time plus the
+   * pauses made since: waiting for a free user, setup and own code are lateness. Later it is the start itself, because
+   * only an answer could bring the user there.
    */
   dueOf(startedAt: number): number {
     if (!this.#planned || startedAt >= this.#answeredAt) return startedAt;
@@ -100,12 +100,12 @@ export class Iteration {
     return sum;
   }
 
-  /** One of its calls ended, measured or not. */
+  /** A call ended, measured or not. */
   answered(at: number): void {
     if (this.#planned && at < this.#answeredAt) this.#answeredAt = at;
   }
 
-  /** A call ended at `endedAt` that began at `startedAt` and was due at `dueAt`. */
+  /** Records a call that ended at `endedAt`, began at `startedAt` and was due at `dueAt`. */
   call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
     this.#lastDueAt = dueAt;
     this.#recorder.call(index, record, startedAt, dueAt, endedAt);
@@ -116,12 +116,12 @@ export class Iteration {
     this.#recorder.exception(index, dueAt, now, errorText(error));
   }
 
-  /** A check is about what was answered last, and counts where that does. */
+  /** A check refers to the last answer, and counts where that does. */
   check(index: number, passed: boolean, dueAt = this.#lastDueAt): void {
     this.#recorder.check(index, passed, dueAt);
   }
 
-  /** A call beside the iterations was cut off. */
+  /** A call outside the iterations was cut off. */
   asideCutOff(index: number, sent: number): void {
     this.#recorder.sent(index, sent);
   }
@@ -131,7 +131,7 @@ export class Iteration {
     this.#recorder.cutOff(index, startedAt, dueAt, now, sent);
   }
 
-  /** It ends before it began: the plan was over while the user was set up. */
+  /** Ends an iteration that never began: the plan was over while the user was set up. */
   neverBegan(now: number): void {
     if (this.#planned) this.#recorder.waited(this.dueAt, now);
     this.end("interrupted", now);
@@ -148,7 +148,7 @@ export class Iteration {
     const { counts } = this.#recorder;
     if (outcome === "completed" && this.#recorder.inside(now)) counts.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;
-    // Nearly always; a field that is named costs V8 less than one that is looked for.
+    // The common case; a named property is cheaper for V8 than a lookup.
     if (outcome === "completed") counts.completed++;
     else counts[outcome]++;
     // Shortened by the end of the run, it would make durations look better than they are.
@@ -167,7 +167,7 @@ export class Iteration {
     this.#recorder.group(index, failed, dueAt, beganAt, endedAt, pausedMs);
   }
 
-  /** A call beside the iterations ended: in userSetup, say. */
+  /** A call outside the iterations ended: in userSetup, say. */
   aside(index: number, record: CallRecord): void {
     this.#recorder.aside(index, record);
   }

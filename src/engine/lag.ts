@@ -1,6 +1,6 @@
 /**
- * How late this core's event loop runs its timers, and how much CPU it uses: the health of the
- * generator itself. A timer every 10 ms compares when it came with when it should have.
+ * Health of the generator itself: how late this core's event loop runs its timers, and how much CPU it uses. A timer
+ * every 10 ms compares its actual with its intended time.
  */
 
 import inspector from "node:inspector";
@@ -9,21 +9,21 @@ import { clock } from "../protocols/call.ts";
 import { clearTimeout, setTimeout } from "../protocols/net/timers.ts";
 
 export const LAG_INTERVAL_MS = 10;
-/** A core that used the CPU for so much of a stop caused it itself. */
+/** A core that used this share of CPU during a stall caused it itself. */
 const OWN_CPU_SHARE_MIN = 0.5;
-/** How old the size of the process may be that a frame tells: reading it is a file to the kernel. */
+/** Maximum age of the resident size in a frame: reading it is a system call on a file. */
 const RESIDENT_MS_MAX = 1_000;
-/** With a debugger open, a loop that was away for so long was held at a breakpoint. */
+/** With a debugger open, a loop that stalled this long was stopped at a breakpoint. */
 const BREAKPOINT_MS_MIN = 500;
 
 export interface LagListener {
-  /** The loop came to a timer so many milliseconds late; `isOwn`: it was computing meanwhile. */
+  /** A timer fired this many milliseconds late; `isOwn`: the core was computing meanwhile. */
   lagged(ms: number, isOwn: boolean): void;
-  /** A debugger held the process for so long. */
+  /** A debugger stopped the process for this long. */
   stoodStill(ms: number): void;
 }
 
-/** What an execution sees of it. */
+/** Part of the monitor that an execution uses. */
 export type CoreLag = Pick<LagMonitor, "start" | "stop" | "lastTurnAt" | "vitalsOfWindow">;
 
 export class LagMonitor {
@@ -31,7 +31,7 @@ export class LagMonitor {
   lastTurnAt = clock();
   #timer: NodeJS.Timeout | undefined;
   #expectedAt = 0;
-  /** When the timer was set. */
+  /** CPU usage when the timer was set. */
   #turnCpu = process.cpuUsage();
   #cpuStart = process.cpuUsage();
   #startedAt = clock();
@@ -57,7 +57,7 @@ export class LagMonitor {
     this.#timer = undefined;
   }
 
-  /** CPU time, and the latest timer, since this was last asked for. */
+  /** CPU time and the largest timer lag since the last call. */
   vitalsOfWindow(): { readonly cpuMs: number; readonly lagMsMax: number } {
     const now = process.cpuUsage();
     const { system, user } = this.#windowCpu;

@@ -1,6 +1,6 @@
 /**
- * The iterations of a `workflow(…)`: a loop over its layers, driven by callbacks so that a prepared
- * step needs no promise. Steps of a layer run concurrently; the next layer begins when all are done.
+ * Runs the iterations of a `workflow(…)`: a loop over its layers, driven by callbacks so that a prepared step needs no
+ * promise. Steps of a layer run concurrently; the next layer begins when all are done.
  *
  *   begin ──▶ layer 0 ──▶ layer 1 ──▶ … ──▶ done
  */
@@ -26,14 +26,14 @@ import { FunctionSession, type SessionListener } from "./session.ts";
 /** Calls of one iteration that may wait for a step to return them. */
 const CALLS_HEARD_MAX = 256;
 
-/** A call that a function made by a client, and its end. */
+/** A finished call that a function made through a client. */
 interface HeardCall {
-  /** Whose function made it; null for userSetup and its kin. */
+  /** Step whose function made it; null for userSetup and similar phases. */
   readonly step: CompiledStep | null;
   readonly result: CallResult;
   readonly verb: string;
   readonly path: string;
-  /** Empty unless somebody looks at single calls. */
+  /** Empty unless single calls are sampled. */
   readonly title: string;
 }
 
@@ -42,9 +42,9 @@ export class LayersRunner implements Runner, SessionListener {
   readonly #user: RunnerUser;
   readonly #host: RunnerHost;
   readonly #slots: (StepSlot | undefined)[];
-  /** Whose calls those of no step are. */
+  /** Phase of calls that belong to no step. */
   #phase: "userSetup" | "userTeardown" = "userSetup";
-  /** Calls of functions that no step has returned so far; null until there was one. */
+  /** Calls of functions that no step has returned so far; null until there is one. */
   #calls: HeardCall[] | null = null;
   #layer = 0;
   /** When the steps of this layer were due. */
@@ -54,7 +54,7 @@ export class LayersRunner implements Runner, SessionListener {
   constructor(user: RunnerUser) {
     this.#user = user;
     this.#host = user.host;
-    // As many as there are steps: a list that grows would take room for 17, for every user.
+    // Sized exactly: a growing array would reserve 17 entries, for every user.
     this.#slots = new Array(user.host.workflow.steps.length);
     user.session.listener = this;
     this.context = userContext(user.id, user.host, user.session, user.iteration);
@@ -65,7 +65,7 @@ export class LayersRunner implements Runner, SessionListener {
   }
 
   tearDown(): unknown {
-    // Those of userSetup, where no iteration followed.
+    // Calls of userSetup that no iteration followed.
     this.#countUnreturned();
     this.#phase = "userTeardown";
     return this.#host.workflow.definition.userTeardown?.(this.context);
@@ -114,7 +114,7 @@ export class LayersRunner implements Runner, SessionListener {
     this.#stepFinished(slot.step, record, result, record.endedAt);
   }
 
-  /** The function of a step with what it is given: clients whose calls are known as this step's. */
+  /** The function of a step with its context: clients whose calls are attributed to this step. */
   functionOf(step: CompiledStep): StepFunction | null {
     const { run } = step;
     if (run === null) return null;
@@ -140,7 +140,7 @@ export class LayersRunner implements Runner, SessionListener {
     if (oldest !== undefined) this.#unreturned(oldest);
   }
 
-  /** No step returned it: it is a step of its own, beside that which made it or beside the iterations. */
+  /** No step returned it: it is a step of its own, beside the one that made it or outside the iterations. */
   #unreturned({ path, result, step, title, verb }: HeardCall): void {
     const { iteration } = this.#user;
     const { endedAt, protocol, startedAt } = result;
@@ -165,7 +165,7 @@ export class LayersRunner implements Runner, SessionListener {
     this.#calls = null;
   }
 
-  /** A result may wrap that of the call which carried it: its times are the same. */
+  /** A result may wrap that of the underlying call: its times are the same. */
   #returned(result: CallResult): void {
     const calls = this.#calls;
     if (calls === null) return;
@@ -181,10 +181,10 @@ export class LayersRunner implements Runner, SessionListener {
     }
   }
 
-  /** A function gave the result of a call that it began itself, at a moment of its own choice. */
+  /** A function returned the result of a call that it began itself, at a time of its own choice. */
   functionFinished(slot: StepSlot, result: CallResult): void {
     const now = clock();
-    // Results of the user's own making may be measured with another clock.
+    // Custom results may be measured with another clock.
     const own = result instanceof CustomResult;
     if (!own) this.#returned(result);
     if (own) this.#user.iteration.answered(now);
@@ -269,7 +269,7 @@ export class LayersRunner implements Runner, SessionListener {
     this.#cutCalls(null, this.#user.session.takeUnderWay());
     for (const slot of this.#slots) {
       if (slot === undefined) continue;
-      // Calls that a function did not wait for may be under way without it.
+      // Calls that a function did not await may still be under way.
       this.#cutCalls(slot.step, slot.takeUnderWay());
       if (!slot.cut()) continue;
       const { sent, startedAt, step } = slot;
@@ -282,7 +282,7 @@ export class LayersRunner implements Runner, SessionListener {
     return waitingFor;
   }
 
-  /** What they sent is counted under the step that made them: nobody knows which it would return. */
+  /** Counts their requests under the step that made them: it is unknown which one it would return. */
   #cutCalls(step: CompiledStep | null, calls: readonly ClientCall[]): void {
     for (const call of calls) {
       if (call.sent === 0) continue;
@@ -292,7 +292,7 @@ export class LayersRunner implements Runner, SessionListener {
   }
 }
 
-/** The function of a step, and what it calls by. */
+/** Function of a step, and the clients it calls with. */
 interface StepFunction {
   readonly session: FunctionSession;
   run(): unknown;
@@ -329,7 +329,7 @@ class StepSlot implements CallSink {
     }
     try {
       const value = this.#function?.run();
-      // Values and promises take the same way, one turn of the microtask queue later.
+      // Values and promises take the same path, one microtask later.
       Promise.resolve(value).then(this.#resolved, this.#rejected);
     } catch (error) {
       Promise.reject(error).then(null, this.#rejected);
@@ -374,7 +374,7 @@ class StepSlot implements CallSink {
   }
 }
 
-/** For JavaScript users, whom the compiler could not tell. */
+/** For JavaScript users, who get no compiler error. */
 function notMeasured(name: string, value: unknown): string {
   const got = value === null ? "null" : value === undefined ? "nothing" : `a plain ${typeof value}`;
   return (

@@ -5,7 +5,7 @@ import { IndexLease, ticketLease } from "./leases.ts";
 
 const ROWS = "feed:users:";
 
-/** A core whose user takes a ticket, then a row; it hears of grants when it is told to. */
+/** A core whose user takes a ticket, then a row; grants arrive when the test says so. */
 class OneCore {
   readonly tickets: IndexLease;
   readonly rows: IndexLease;
@@ -55,7 +55,7 @@ class OneCore {
   }
 }
 
-it("as many rows as iterations: none lies unused on one core while another has none", () => {
+it("leases as many rows as iterations: none stays unused on one core while another has none", () => {
   const coresOf = fc.integer({ min: 1, max: 4 });
   fc.assert(
     fc.property(

@@ -1,11 +1,11 @@
 /**
- * Indices leased in blocks from the manager, so that iterations and data rows are handed out exactly
- * once over all cores. The next block is asked for before this one is used up; when the loop is
- * faster than the manager, users wait for the block instead of taking an index twice, and the blocks
- * after it are twice as large.
+ * Indices leased in blocks from the manager, so that iterations and data rows are handed out exactly once over all
+ * cores. The next block is requested before this one is used up; when the loop is faster than the manager, users wait
+ * for
+ * the block instead of taking an index twice, and later blocks are twice as large.
  *
- * Where iterations end the load, a core asks for no more rows than it has iterations: a row that lies
- * unused on one core would be missing on another.
+ * Where iterations end the load, a core requests no more rows than it has iterations: a row unused on one core would be
+ * missing on another.
  */
 
 import { ITERATIONS_LEASE } from "../core/load/job/core-messages.ts";
@@ -14,7 +14,7 @@ export interface LeaseRequester {
   request(name: string, size: number): void;
 }
 
-/** An index, or: none now but perhaps later, or: none ever. */
+/** An index; or none now but perhaps later; or none ever. */
 type Taken = number | "wait" | "exhausted";
 
 export class IndexLease {
@@ -23,11 +23,11 @@ export class IndexLease {
   readonly #sizeMax: number;
   readonly #requester: LeaseRequester;
   readonly #blocks: { from: number; readonly to: number }[] = [];
-  /** How many more may be asked for. */
+  /** How many more may be requested. */
   #expected: number;
   #asked = false;
   #last = false;
-  /** A user waits for the block that is asked for, which is not the first. */
+  /** A user waits for the requested block, which is not the first. */
   #ranDry = false;
   #granted = false;
 
@@ -44,13 +44,13 @@ export class IndexLease {
     this.#expected = expected;
   }
 
-  /** So many more indices will be taken for sure. */
+  /** Announces indices that will be taken for sure. */
   expect(count: number): void {
     this.#expected += count;
     this.#prefetchIfLow();
   }
 
-  /** Asks for the first block before anybody needs it. */
+  /** Requests the first block before it is needed. */
   prefetch(): void {
     if (this.#asked || this.#last || this.#expected <= 0) return;
     this.#asked = true;
@@ -88,11 +88,11 @@ export class IndexLease {
   }
 }
 
-/** So many blocks per core share what there is, so that no core lacks what lies unused on another… */
+/** Blocks per core that share the total, so that no core lacks what is unused on another… */
 const BLOCKS_PER_CORE = 20;
-/** …and at least so many when larger blocks are needed to keep up. */
+/** …and the minimum when larger blocks are needed to keep up. */
 const BLOCKS_PER_CORE_MIN = 4;
-/** A core that is killed takes at most two blocks of this size with it. */
+/** A killed core loses at most two blocks of this size. */
 const BLOCK_MAX = 4_096;
 
 interface BlockSizes {
@@ -109,7 +109,7 @@ export function blockSizes(total: number, cores: number, first: number): BlockSi
 
 const TICKET_BLOCK_FIRST_MAX = 1_000;
 
-/** Iterations that are shared by all users of all cores. */
+/** Iterations shared by all users of all cores. */
 export function ticketLease(
   iterations: number,
   cores: number,

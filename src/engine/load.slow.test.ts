@@ -1,4 +1,4 @@
-/** Load models on real time, kept short: what is asserted are counts and order, never how fast. */
+/** Load models in real time, kept short: the tests assert counts and order, never speed. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findMetric } from "../core/load/stats/metrics.ts";
@@ -19,7 +19,7 @@ afterAll(() => demo.close());
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A workflow whose step waits so long and counts how many users are in it at once. */
+/** A workflow whose step waits this long and counts the users in it at once. */
 function counting(options: WorkflowOptions, waitMs: number) {
   const seen = { now: 0, most: 0, begun: 0 };
   const flow = workflow("w", options).step("s", async () => {
@@ -33,7 +33,7 @@ function counting(options: WorkflowOptions, waitMs: number) {
 }
 
 describe("closed models", () => {
-  it("keep exactly so many users busy for the time", async () => {
+  it("keep exactly that many users busy for the duration", async () => {
     const { flow, seen } = counting({ vus: 7, duration: "1s" }, 10);
     const run = await InProcessRun.whole(flow, { cores: 2 });
     expect(seen.most).toBe(7);
@@ -54,7 +54,7 @@ describe("closed models", () => {
     expect(demo.stats().requests - before).toBe(ok);
   });
 
-  it("follow stages up and down, and numbers of users that left are used again", async () => {
+  it("follow stages up and down, and reuse the numbers of finished users", async () => {
     const ids = new Set<number>();
     const { flow, seen } = counting(
       {
@@ -75,7 +75,7 @@ describe("closed models", () => {
     expect(run.step("w", "s").requests).toBe(seen.begun);
   });
 
-  it("leave think time between iterations, and pace their beginnings", async () => {
+  it("keep think time between iterations, and pace their starts", async () => {
     const begun: number[] = [];
     const at = (options: WorkflowOptions) =>
       workflow("w", options).step("s", async () => {
@@ -93,7 +93,7 @@ describe("closed models", () => {
     }
   });
 
-  it("send users who are in think time home when the ramp goes down", async () => {
+  it("retire users in think time when the ramp goes down", async () => {
     let iterations = 0;
     const flow = workflow("w", {
       startVus: 5,
@@ -122,7 +122,7 @@ describe("open models", () => {
     expect(seen.begun).toBeGreaterThan(0);
   });
 
-  it("never have more users than their bound, and measure the waiting that follows", async () => {
+  it("never exceed their bound of users, and measure the resulting wait", async () => {
     const { flow, seen } = counting({ rate: 100, duration: "500ms", maxVus: 2 }, 50);
     const run = await InProcessRun.whole(flow);
     expect(seen.most).toBe(2);
@@ -130,7 +130,7 @@ describe("open models", () => {
     expect((arrivals?.started ?? 0) + (arrivals?.missed ?? 0)).toBe(50);
     expect(arrivals?.missed).toBeGreaterThan(20);
     const { totals } = run.step("w", "s");
-    // Two users do 40 a second: the last to be served came in long before.
+    // Two users do 40 per second: the last to be served was due long before.
     expect(totals.latency.max).toBeGreaterThan(200_000);
     expect(totals.service.max).toBeLessThan(totals.latency.max);
   });
@@ -144,7 +144,7 @@ describe("open models", () => {
 });
 
 describe("iterations", () => {
-  it("shared by the users are done exactly so often, over all cores", async () => {
+  it("shared by the users run exactly that many times, over all cores", async () => {
     const users = new Set<number>();
     const flow = workflow("w", { vus: 9, iterations: 100 }).step("s", async ({ user }) => {
       users.add(user.id);
@@ -158,7 +158,7 @@ describe("iterations", () => {
     expect(run.ended).toEqual([["w", "completed", null]]);
   });
 
-  it("per user are done by each", async () => {
+  it("per user run for each user", async () => {
     const done = new Map<number, number>();
     const flow = workflow("w", { vus: 5, iterationsPerVu: 4 }).step("s", ({ user }) => {
       done.set(user.id, (done.get(user.id) ?? 0) + 1);
@@ -177,7 +177,7 @@ describe("iterations", () => {
 });
 
 describe("warm-up", () => {
-  it("is left out of everything that is counted", async () => {
+  it("is left out of all counts", async () => {
     const tally = counter("load_test_tally");
     let all = 0;
     let late = 0;
@@ -185,7 +185,7 @@ describe("warm-up", () => {
     const flow = workflow("w", { vus: 2, duration: "500ms", warmup: "1s" })
       .step("s", async () => {
         all++;
-        // Since the first of them: on a busy machine the run begins long after this test.
+        // From the first of them: on a busy machine the run begins long after this test.
         began ??= performance.now();
         if (performance.now() - began > 500) late++;
         tally.add(1);
@@ -206,13 +206,13 @@ describe("warm-up", () => {
     const counted = findMetric([metrics], "load_test_tally")?.count;
     expect(counted).toBeGreaterThanOrEqual(ok);
     expect(counted).toBeLessThan(all);
-    // However long a busy machine took: the second of the warm-up is not in it.
+    // However long a busy machine took: the second of the warm-up is left out.
     expect(run.workflow("w").elapsedMs).toBeLessThan(wholeMs - 999);
   });
 });
 
-describe("hands on the wheel", () => {
-  it("pause holds everything, resume goes on where it was", async () => {
+describe("manual control", () => {
+  it("pauses everything, and resumes where it was", async () => {
     const { flow, seen } = counting({ vus: 3, duration: "1s" }, 5);
     const before = performance.now();
     const run = await InProcessRun.start(flow);
@@ -229,18 +229,18 @@ describe("hands on the wheel", () => {
     run.resume();
     await run.done;
     expect(seen.begun).toBeGreaterThan(held);
-    // However long a busy machine took: the pause is not in it.
+    // However long a busy machine took: the pause is left out.
     expect(run.workflow("w").elapsedMs).toBeLessThan(performance.now() - before - heldMs);
   });
 
-  it("scale changes users up and down again", async () => {
+  it("scales users up and down again", async () => {
     const { flow, seen } = counting({ vus: 4, duration: "5m" }, 5);
     const run = await InProcessRun.start(flow, { cores: 2 });
     await until(() => seen.most === 4);
     run.scale(2);
     await until(() => seen.most === 8);
     run.scale(1);
-    // Users leave between iterations: look until a whole stretch has seen four at once and no more.
+    // Users leave between iterations: poll until a whole interval has seen four at once and no more.
     do {
       seen.most = 0;
       await pause(200);
@@ -250,7 +250,7 @@ describe("hands on the wheel", () => {
     expect(run.ended).toEqual([["w", "interrupted", null]]);
   });
 
-  it("scale changes a rate", async () => {
+  it("scales a rate", async () => {
     const { flow, seen } = counting({ rate: 50, duration: "5m" }, 1);
     const run = await InProcessRun.start(flow);
     await until(() => seen.begun > 3);
@@ -270,7 +270,7 @@ describe("hands on the wheel", () => {
     expect(targetPerSecond * (scaled?.elapsedSeconds ?? 0)).toBeCloseTo(started + missed, 0);
   });
 
-  it("scale of a fixed number of iterations changes nothing, and says so", async () => {
+  it("ignores a scale of a fixed number of iterations, and says so", async () => {
     const { flow, seen } = counting({ vus: 2, iterations: 30 }, 10);
     const run = await InProcessRun.start(flow);
     await until(() => seen.begun > 3);
@@ -292,7 +292,7 @@ describe("the end", () => {
     expect(run.step("w", "s")).toMatchObject({ ok: 5, interrupted: 0 });
   });
 
-  it("cuts off what does not finish in time, and counts that as unanswered", async () => {
+  it("cuts off what does not finish in time, and counts it as unanswered", async () => {
     const before = demo.stats().requests;
     const options = { vus: 4, duration: "1500ms", gracefulStop: "100ms" } as const;
     const flow = workflow("w", options)
@@ -321,7 +321,7 @@ describe("the end", () => {
     expect(run.workflow("w").interruptedIterations).toBe(3);
   });
 
-  it("leaves no timer behind when nobody was under way", async () => {
+  it("leaves no timer behind when no user was under way", async () => {
     const timers = (): number =>
       process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
     const before = timers();
@@ -330,7 +330,7 @@ describe("the end", () => {
     await until(() => timers() <= before);
   });
 
-  it("is told through the signal before anything is cut off", async () => {
+  it("is announced through the signal before anything is cut off", async () => {
     const reasons: unknown[] = [];
     const options = { vus: 2, duration: "50ms", gracefulStop: "50ms" } as const;
     const flow = workflow("w", options).step("s", async ({ signal }) => {

@@ -1,13 +1,14 @@
 /**
- * A mix on one core: one plan, whose iterations are shared by flows. Each flow is an execution of its
- * own, with its users, rows and figures; who begins an iteration, and when, is decided here.
+ * A mix on one core: one plan, whose iterations are shared by flows. Each flow is an execution of its own, with its
+ * users, rows and metrics; the mix decides which flow begins an iteration, and when.
  *
  *   plan ──driver──▶ place ──shares──▶ flow 0: a free user of it, or a new one ──▶ iteration
  *                                      flow 1 …                                       │
  *          driver ◀── iteration done ◀────────────────────────────────────────────────┘
  *
- * A place is what the driver of a plain workflow has users for: as many as may run at once. A user
- * belongs to one flow, and rests between the iterations that fall to it.
+ * A place corresponds to a user of a plain workflow's driver: as many as may run at once. A user belongs to one flow,
+ * and
+ * rests between the iterations assigned to it.
  */
 
 import { Random } from "../core/base/random.ts";
@@ -40,7 +41,7 @@ interface MixInputs {
   readonly share: Share;
   readonly pace: PaceOptions;
   readonly weights: readonly number[];
-  /** Of the run. */
+  /** Seed of the run. */
   readonly seed: string;
   readonly requester: LeaseRequester;
   readonly lag: LagMonitor;
@@ -55,7 +56,7 @@ class MixPlace implements Driven, Paced {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** What a flow of the mix sees of it instead of a plan. */
+/** Driver of a flow of the mix, in place of a plan. */
 class FlowDriver implements LoadDriver<VirtualUser> {
   missed = 0;
   readonly free: VirtualUser[] = [];
@@ -93,7 +94,7 @@ class FlowDriver implements LoadDriver<VirtualUser> {
   stop(now: number): void {
     this.#mix.stopDriver(now);
   }
-  /** A flow that has no rows left can have no share: the mix is over. */
+  /** A flow without rows can have no share: the mix is over. */
   exhausted(): void {
     this.#mix.stop();
   }
@@ -129,7 +130,7 @@ export class MixExecution implements DriverHost<MixPlace> {
     this.#pace = new Pace(inputs.pace, plan, share);
   }
 
-  /** The lag of the core as one flow sees it: started and stopped together, its CPU told once. */
+  /** The lag of the core for one flow: started and stopped together, its CPU reported once. */
   lagOf(flow: number): CoreLag {
     const { lag } = this.#inputs;
     return {
@@ -156,13 +157,13 @@ export class MixExecution implements DriverHost<MixPlace> {
     },
   };
 
-  /** The workflow that the execution of this flow is made with: its metrics are its own. */
+  /** Wraps the workflow of this flow's execution: its metrics are its own. */
   followed(flow: number, workflow: CompiledWorkflow): CompiledWorkflow {
     if (workflow.flow === null || declaredMetrics().length === 0) return workflow;
     return { ...workflow, flow: this.metrics.follow(flow, workflow.flow) };
   }
 
-  /** The driver that the execution of this flow is made with. */
+  /** Returns the driver for this flow's execution. */
   driverOf(flow: number): LoadDriver<VirtualUser> {
     return this.#drivers[flow] as FlowDriver;
   }
@@ -190,7 +191,7 @@ export class MixExecution implements DriverHost<MixPlace> {
     return this.parts[0] as Execution;
   }
 
-  /** `setup` has what each flow's set-up returned, by its name. */
+  /** `setup` has the result of each flow's setup, by name. */
   start(setup: unknown, planMs: number): void {
     const values = Object(setup) as Readonly<Record<string, unknown>>;
     const now = clock();
@@ -235,7 +236,7 @@ export class MixExecution implements DriverHost<MixPlace> {
     for (const part of this.parts) part.stop();
   }
 
-  /** One flow stops: its plan is the plan of all. */
+  /** One flow stops: the plan is shared by all. */
   stopDriver(now: number): void {
     if (this.#driverStopped) return;
     this.#driverStopped = true;
@@ -309,7 +310,7 @@ export class MixExecution implements DriverHost<MixPlace> {
     }, pause);
   }
 
-  /** The place is given up; when iterations are what ends the plan, the last one ends the mix. */
+  /** Gives up the place; when iterations end the plan, the last one ends the mix. */
   retire(place: MixPlace): void {
     clearTimeout(place.timer);
     this.#waiting.delete(place);

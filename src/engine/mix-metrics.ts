@@ -1,7 +1,8 @@
 /**
  * Custom metrics of a mix: a value belongs to the flow whose code adds it. `metric.add(…)` has no context, so the flow
- * is remembered along the asynchronous calls of its body. That costs something on every await, so only mixes in files
- * with metrics pay for it.
+ * is
+ * tracked along the asynchronous calls of its body. That costs something on every await, so only mixes in files with
+ * metrics pay for it.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -18,7 +19,7 @@ export class MixMetrics implements MetricSink {
     this.#flows = flows;
   }
 
-  /** The functions of a flow, remembered as those of the one with this number. */
+  /** Wraps the functions of a flow so that their values are attributed to this number. */
   follow(number: number, flow: FlowPart): FlowPart {
     const followed = <Context>(code: (context: Context) => unknown) => {
       return (context: Context): unknown => this.#running.run(number, code, context);
@@ -37,7 +38,7 @@ export class MixMetrics implements MetricSink {
     flow?.recorder.add(name, kind, value, tags);
   }
 
-  /** Code that no flow called: a flow that still has users tells its values. */
+  /** Flow for code that no flow called: one that still has users reports its values. */
   get #stranger(): Pick<Execution, "recorder" | "users"> | undefined {
     return this.#flows.find(({ users }) => users > 0) ?? this.#flows[0];
   }

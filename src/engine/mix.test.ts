@@ -38,7 +38,7 @@ function begun(run: InProcessRun, name: string): number {
   );
 }
 
-/** Arrivals that were planned for a flow: begun or missed. */
+/** Arrivals planned for a flow: begun or missed. */
 function due(run: InProcessRun, name: string): number {
   const arrivals = run.workflow(name).data().arrivals;
   return (arrivals?.started ?? 0) + (arrivals?.missed ?? 0);
@@ -73,7 +73,7 @@ describe("weights are shares of the iterations begun", () => {
     ]);
   });
 
-  it("of arrivals that nobody was free for, too", async () => {
+  it("of arrivals without a free user, too", async () => {
     const slow = (name: string) =>
       flow(name, async ({ step }) => {
         await step("slow", shop.get("/slow?ms=400"));
@@ -93,7 +93,7 @@ describe("weights are shares of the iterations begun", () => {
 });
 
 describe("a mix", () => {
-  it("gives each flow users, rows, state and set-up of its own", async () => {
+  it("gives each flow users, rows, state and setup of its own", async () => {
     const seen = new Set<string>();
     const make = (name: string, letters: string[]) =>
       flow(
@@ -115,7 +115,7 @@ describe("a mix", () => {
     expect([...seen].sort()).toEqual(["a p a a", "b q b b"]);
   });
 
-  it("judges its thresholds over all flows, and those of a flow over that flow", async () => {
+  it("evaluates its thresholds over all flows, and those of a flow over that flow", async () => {
     const failing = flow("failing", { thresholds: ["errors.rate < 50%"] }, async ({ step }) => {
       await step("x", shop.get("/fail"));
     });
@@ -158,7 +158,7 @@ describe("a mix", () => {
     expect(over.notes.join()).toContain("ran out of rows");
   });
 
-  it("asks for no number of users of one flow: they are where the work is", async () => {
+  it("fixes no number of users per flow: they are where the work is", async () => {
     const run = await InProcessRun.start(
       mix([browse().weight(1), buy().weight(1)], { vus: 4, duration: "1h" }),
     );
@@ -185,14 +185,14 @@ describe("a mix", () => {
   });
 });
 
-it("values of a metric belong to the flow that added them, to the end of its graceful stop", async () => {
+it("attributes values of a metric to the flow that added them, to the end of its graceful stop", async () => {
   const orders = counter("orders");
   const rest = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const quick = flow("quick", async ({ step }) => {
     await step("look", () => rest(1));
     orders.add(1);
   });
-  // Most of its iterations end when those of the other flow are over.
+  // Most of its iterations end after those of the other flow.
   const slow = flow("slow", { finish: "iteration" }, async ({ step }) => {
     await step("order", () => rest(400));
     orders.add(10);

@@ -29,7 +29,7 @@ const buy = flow(
   },
 );
 
-it("answers steps by name, without a network, and tells what happened", async () => {
+it("answers steps by name, without a network, and reports what happened", async () => {
   const { calls, checks, endedBy, outcome } = await once(buy, {
     answers: {
       make: { json: { id: 7 } },
@@ -48,7 +48,7 @@ it("answers steps by name, without a network, and tells what happened", async ()
   ]);
 });
 
-it("takes rows instead of the feed's, and gives what the body threw", async () => {
+it("takes rows instead of the feed's, and returns what the body threw", async () => {
   const { error, outcome } = await once(buy, {
     data: { who: { name: "bob" } },
     answers: { make: { json: { id: 7 } }, login: { body: "no JSON" }, pay: {} },
@@ -77,7 +77,7 @@ it("performs calls when no answers are given", async () => {
   await demo.close();
 });
 
-it("refuses an option that does not exist", () => {
+it("rejects an unknown option", () => {
   const options: object = { answer: {} };
   expect(() => once(buy, options)).toThrow(
     'once: there is no option "answer"; did you mean "answers"?',

@@ -1,6 +1,7 @@
 /**
- * One iteration of a flow as a function, for tests and for looking at it: no load, no clock of a plan,
- * pauses are not waited for. Calls go to the network unless answers are given.
+ * One iteration of a flow as a function, for tests and exploration: no load, no plan clock, and pauses are skipped.
+ * Calls
+ * go to the network unless answers are given.
  *
  *   const { outcome, calls, checks } = await once(buy, { answers: { home: { status: 200 } } });
  */
@@ -25,11 +26,11 @@ import { TimeLimit } from "./time-limit.ts";
 import { TracedSession } from "./traced-session.ts";
 
 export interface OnceOptions {
-  /** Rows by the names of the feeds; a feed that is left out gives its first. */
+  /** Rows by feed name; an omitted feed gives its first row. */
   readonly data?: Readonly<Record<string, unknown>>;
-  /** By the name of the step; with them nothing goes to the network. */
+  /** By step name; with them nothing goes to the network. */
   readonly answers?: Readonly<Record<string, CannedAnswer>>;
-  /** What chance draws from. */
+  /** Random seed for `chance()`, `pick()` and `pause()`. */
   readonly seed?: string;
   /** Folder that relative paths start in; the working directory by default. */
   readonly folder?: string;
@@ -38,26 +39,26 @@ export interface OnceOptions {
 export interface OnceCall {
   readonly name: string;
   readonly result: CallResult;
-  /** "userSetup" and its kin; null for calls of the iteration. */
+  /** "userSetup" and similar phases; null for calls of the iteration. */
   readonly phase: string | null;
 }
 
-/** What of a call only `--trace` shows. */
+/** Details of a call that only `--trace` shows. */
 export interface ShownCall {
   readonly described: PreparedCall | null;
-  /** The requests as they went out; null where that is not known of this call alone. */
+  /** The requests as sent; null where they cannot be attributed to this call alone. */
   readonly sent: readonly string[] | null;
 }
 
 export interface OnceResult {
   readonly outcome: Outcome;
-  /** The step or reason that ended it; null when it did not end so. */
+  /** Step or reason that ended it; null otherwise. */
   readonly endedBy: string | null;
-  /** What the body threw. */
+  /** Error thrown by the body. */
   readonly error: unknown;
   readonly calls: readonly OnceCall[];
   readonly checks: readonly { readonly name: string; readonly passed: boolean }[];
-  /** What a run would note. */
+  /** Notes that a run would add. */
   readonly notes: readonly string[];
 }
 
@@ -79,7 +80,7 @@ export function once(flow: Flow, options: OnceOptions = {}): Promise<OnceResult>
   return new Rehearsal(compile(flow.definition, {}), part, options).run();
 }
 
-/** No time of a plan passes, and nobody asks what was recorded in it. */
+/** No plan time passes, and what is recorded in it is not read. */
 const NO_PLAN: RecorderHost = {
   measuredMs: () => 0,
   clockAtMeasured: () => Number.POSITIVE_INFINITY,
@@ -87,7 +88,7 @@ const NO_PLAN: RecorderHost = {
   lag: { vitalsOfWindow: () => ({ cpuMs: 0, lagMsMax: 0 }) },
 };
 
-/** Hears every call besides; `--trace` shows them. */
+/** Receives every call as well; `--trace` shows them. */
 type CallShower = (call: OnceCall, shown: ShownCall) => void;
 
 export class Rehearsal implements RunnerHost, CallObserver {
@@ -123,7 +124,7 @@ export class Rehearsal implements RunnerHost, CallObserver {
     this.#options = options;
     this.#show = show;
     this.seed = options.seed ?? "";
-    // Its iteration is none of a warm-up: what a run would note of it is noted.
+    // The iteration is not part of a warm-up: notes of a run apply.
     this.recorder.measureFrom(Number.NEGATIVE_INFINITY);
     this.findings = new Findings(workflow.definition.name, () => undefined);
     this.flowSteps = new FlowSteps(this.recorder, workflow.definition);
@@ -199,7 +200,7 @@ export class Rehearsal implements RunnerHost, CallObserver {
     this.#error = error;
   }
 
-  /** Nobody waits for the pauses of one iteration. */
+  /** Pauses of a single iteration are skipped. */
   sleep(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
   }
@@ -208,7 +209,7 @@ export class Rehearsal implements RunnerHost, CallObserver {
     throw new Error(`the flow asked for the end of the run: ${reason}`);
   };
 
-  /** Only workflows of steps do these. */
+  /** Only workflows of steps call these. */
   threw(): void {}
   recordMetric(): void {}
   keepLast(): void {}

@@ -1,6 +1,7 @@
 /**
- * What a core has asked its manager for and not heard of: blocks of indices, and what all cores share. Another
- * manager may lead the job by then, which is asked again; an answer that comes twice counts once.
+ * Unanswered requests of a core to its manager: blocks of indices, and values shared by all cores. After a failover
+ * they
+ * are sent to the new manager; a duplicate answer counts once.
  */
 
 import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
@@ -15,7 +16,7 @@ interface OpenShared {
 
 export class OpenRequests {
   readonly #send: (event: CoreEvent) => void;
-  /** By their names: each lease has one request at a time. */
+  /** By name: each lease has one request at a time. */
   readonly #leases = new Map<string, LeaseEvent>();
   readonly #shared = new Map<number, OpenShared>();
   #requests = 0;
@@ -30,7 +31,7 @@ export class OpenRequests {
     this.#send(event);
   }
 
-  /** False when it was answered before, or is of an execution that is over. */
+  /** Returns false when it was answered before, or belongs to a finished execution. */
   onLease({ execution, name, request }: Extract<CoreCommand, { kind: "lease" }>): boolean {
     const open = this.#leases.get(name);
     if (open?.request !== request || open.execution !== execution) return false;
@@ -52,7 +53,7 @@ export class OpenRequests {
     this.#shared.delete(id);
   }
 
-  /** Nobody waits any more for blocks of an execution before. */
+  /** Drops requests of the previous execution. */
   prepare(): void {
     this.#leases.clear();
   }

@@ -1,8 +1,9 @@
 /**
- * How an iteration ended: all of it was done; a failed call or its author's wish ended it; its own
- * code threw; or the end of the plan cut it off. Exactly one of these.
+ * Outcome of an iteration: completed; ended by a failed call or its author; failed in its own code; or interrupted by
+ * the
+ * end of the plan. Exactly one of these.
  */
 export type Outcome = "completed" | "ended" | "failed" | "interrupted";
 
-/** What an iteration waited for when it was cut off: an answer, code of its author, or a declared pause. */
+/** State of an iteration when it was cut off: awaiting an answer, in code of its author, or in a declared pause. */
 export type CutOff = "call" | "code" | "pause";

@@ -1,2 +1,2 @@
-/** How a bundle that travels names this package: whoever lays it out puts the address of its own in. */
+/** Name of this package in a portable bundle; the unpacking side replaces it with the address of its own. */
 export const OWN_PACKAGE = "hyperscale-package:index";

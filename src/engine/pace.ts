@@ -8,7 +8,7 @@ import type { PaceOptions } from "../workflow/options.ts";
 /** A virtual user, or a place in a mix. */
 export interface Paced {
   readonly iteration: { readonly beganAt: number };
-  /** The throttle has let it through to the coming iteration. */
+  /** The throttle has admitted the next iteration. */
   admitted: boolean;
 }
 
@@ -22,12 +22,12 @@ export class Pace {
     this.#throttle = rateMax === undefined ? null : new Throttle(shareOfRate(rateMax, share));
   }
 
-  /** Its author wants users to rest. */
+  /** Whether the author declared think time or pacing. */
   get rests(): boolean {
     return this.#options.pacingMs > 0 || this.#options.thinkMaxMs > 0;
   }
 
-  /** How long a user rests that has just ended an iteration. */
+  /** How long a user rests after an iteration. */
   restMs(user: Paced, now: number, random: Random): number {
     const { pacingMs, thinkMaxMs, thinkMinMs } = this.#options;
     const think = thinkMaxMs === 0 ? 0 : random.between(thinkMinMs, thinkMaxMs);
@@ -38,7 +38,7 @@ export class Pace {
     return this.#throttle !== null;
   }
 
-  /** How long a user waits that wants to begin now; it is asked for once per iteration. */
+  /** How long a user waits before beginning; called once per iteration. */
   throttleMs(user: Paced, planMs: number): number {
     if (this.#throttle === null || user.admitted) return 0;
     user.admitted = true;

@@ -1,4 +1,4 @@
-/** Time in which an author wanted nothing to happen: declared pauses, those that overlap counted once. */
+/** Declared pauses, with overlapping ones counted once. */
 export class PausedTime {
   #ms = 0;
   /** When the last of them ends. */

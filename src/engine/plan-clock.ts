@@ -1,4 +1,4 @@
-/** The time of a plan: it begins with the start and stands still while the run is paused. */
+/** Clock of a plan: begins with the start and stops while the run is paused. */
 
 export class PlanClock {
   /** Before the start no time has passed. */
@@ -15,13 +15,13 @@ export class PlanClock {
     this.#startedAt = now;
   }
 
-  /** Milliseconds of plan time at a moment. */
+  /** Milliseconds of plan time at a clock time. */
   planMs(now: number): number {
     const until = this.paused ? this.#pausedAt : now;
     return until - this.#startedAt - this.#pausedMs;
   }
 
-  /** The moment of a plan time. */
+  /** Clock time of a plan time. */
   clockAt(planMs: number): number {
     return this.#startedAt + this.#pausedMs + planMs;
   }
@@ -36,7 +36,7 @@ export class PlanClock {
     this.paused = false;
   }
 
-  /** The process stood still for so long, as at a breakpoint: no time of the plan has passed. */
+  /** The process was stopped this long, as at a breakpoint: no plan time has passed. */
   stoodStill(ms: number): void {
     this.#pausedMs += ms;
   }

@@ -1,4 +1,4 @@
-/** What is done before the loop, once, so that the loop has nothing of it to do. */
+/** Preparation done once before the loop, so that the loop does none of it. */
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
@@ -48,7 +48,7 @@ it("prepares every constant and call of all steps once, before anything is calle
   expect(done.slice(3)).toEqual(new Array(30).fill("called"));
 });
 
-it("begins to measure, and its duration, when all is prepared (OPT-3)", async () => {
+it("begins to measure, and its duration, when everything is prepared (OPT-3)", async () => {
   let ready = false;
   const early: boolean[] = [];
   const call = http.get(`${demo.url}/`);

@@ -1,4 +1,4 @@
-/** Turns an error into what a person needs: the message, and the place in their own file. */
+/** Turns an error into what a person needs: the message, and the position in their own file. */
 
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,7 +21,7 @@ export function problemOf(error: unknown): Problem {
   };
 }
 
-/** How the bundle of a workflow names this package. */
+/** Name of this package in the bundle of a workflow. */
 const OWN_INDEX = `'${new URL("../index.js", import.meta.url).href}'`;
 
 function messageOf(error: unknown): string {

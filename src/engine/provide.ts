@@ -1,4 +1,4 @@
-/** The values a workflow hands to others when its users are done. (CTX-7) */
+/** Values that a workflow passes to others when its users are done. (CTX-7) */
 
 import { heaviestPath, PROVIDED_BYTES_MAX, valueBytes } from "../core/load/job/value-size.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
@@ -11,7 +11,7 @@ export function provide(
   const provided: Record<string, unknown> = {};
   for (const { key, value } of definition.provides) {
     try {
-      // What cannot be copied cannot travel, and must not take the other values down with it.
+      // A value that cannot be cloned cannot be sent, and must not affect the other values.
       const given = structuredClone(value(seen));
       const bytes = valueBytes(given);
       if (bytes > PROVIDED_BYTES_MAX) throw new RangeError(tooLarge(given, bytes));

@@ -1,4 +1,4 @@
-/** What is recorded of a call, by the moments it was due, began and ended. */
+/** Recording of calls, by the times they were due, began and ended. */
 
 import { expect, it } from "vitest";
 import { FrameMerger } from "../core/load/stats/frame-merger.ts";
@@ -35,7 +35,7 @@ function recorded(corrected = false) {
   };
 }
 
-it("calls belong to the measured time by their due moment, and to its rate by their end", () => {
+it("assigns calls to the measured time by due time, and to its rate by end", () => {
   const { call, totals } = recorded();
   call(100, 900); //    warm-up, all of it
   call(900, 1_700); //  of the warm-up, but its end makes part of the rate
@@ -47,7 +47,7 @@ it("calls belong to the measured time by their due moment, and to its rate by th
   expect([latency.count, latency.max]).toEqual([2, 800_000]);
 });
 
-it("what never reached the wire is a failure without latency, and successes have their own", () => {
+it("counts calls that were never sent as failures without latency, and successes apart", () => {
   const { call, recorder, totals } = recorded(true);
   call(1_100, 1_200);
   call(1_100, 1_101, "refused");
@@ -61,7 +61,7 @@ it("what never reached the wire is a failure without latency, and successes have
   expect(okLatency.mean).toBe(100_000);
 });
 
-it("calls are in the window of the measured time that they end in", () => {
+it("puts calls into the window of the measured time that they end in", () => {
   const { call, stats } = recorded();
   call(900, 1_099.9); //  due in the warm-up: of the rate, without a latency
   call(1_000, 1_050);
@@ -81,9 +81,9 @@ it("calls are in the window of the measured time that they end in", () => {
   expect(windows[2]?.content.kinds[ERROR_KINDS.indexOf("status")]).toBe(1);
 });
 
-it("a frame tells iterations, checks, groups and metrics as far as it tells their calls", () => {
+it("reports iterations, checks, groups and metrics of a frame as far as their calls", () => {
   const { call, recorder } = recorded();
-  // Metrics are given no moment: theirs is the present, and it is measured.
+  // Metrics have no due time: theirs is the present, which is measured.
   recorder.measureFrom(0);
   const check = recorder.checkNumber("c");
   const merger = new FrameMerger({ errorKinds: ERROR_KINDS.length, corrected: false });
@@ -108,13 +108,13 @@ it("a frame tells iterations, checks, groups and metrics as far as it tells thei
   iterate(1_000, 1_050);
   expect(told(1_060, "window")).toEqual([0, 0, 0, 0, 0]);
   expect(told(1_100, "window")).toEqual([1, 1, 1, 1, 1]);
-  // Frame after frame without an acknowledgement: all are written against nothing.
+  // Without acknowledgements every frame is written in full.
   iterate(1_100, 1_150);
   expect(told(1_160, "window")).toEqual([1, 1, 1, 1, 1]);
   expect(told(1_160, "load")).toEqual([2, 2, 2, 2, 2]);
 });
 
-it("a call that failed before a byte had come has no first byte", () => {
+it("records no first byte for a call that failed before one arrived", () => {
   const { call, totals } = recorded();
   call(1_100, 1_200);
   call(1_100, 1_300, "timeout", 0);
@@ -123,7 +123,7 @@ it("a call that failed before a byte had come has no first byte", () => {
   expect([latency.count, firstByte.count, firstByte.sum]).toEqual([3, 2, 300_000]);
 });
 
-it("an iteration that timers begin a hair before it is due lasts from its beginning", () => {
+it("measures an iteration that timers begin slightly early from its beginning", () => {
   const recorder = new Recorder(true, recorderHost());
   recorder.measureFrom(1_000);
   const iteration = new Iteration(recorder, true);
@@ -136,7 +136,7 @@ it("an iteration that timers begin a hair before it is due lasts from its beginn
   expect([duration.count, duration.min, duration.max]).toEqual([1, 250, 250]);
 });
 
-it("lines of single calls tell what threw, and what a function called by a client", () => {
+it("shows in lines of single calls what threw, and what a function called through a client", () => {
   const recorder = new Recorder(false, recorderHost());
   recorder.measureFrom(0);
   recorder.sampleCalls(1, "w");
@@ -152,9 +152,9 @@ it("lines of single calls tell what threw, and what a function called by a clien
   ]);
 });
 
-it("a stop of the event loop counts for as long as it lasted", () => {
+it("weights a stall of the event loop by its duration", () => {
   const { recorder, stats } = recorded();
-  // Five seconds: four of them in good order, one of standing still.
+  // Five seconds: four regular ones, one stalled.
   for (let turn = 0; turn < 400; turn++) recorder.lagged(0.5, false);
   recorder.lagged(1_000, true);
   const lag = stats().runHistogram("loopLag");

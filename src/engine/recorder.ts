@@ -1,6 +1,6 @@
 /**
- * What one execution measures on this core: which calls count, where, and in which window of time.
- * Counting itself is `core/load/stats/stats-recorder.ts`.
+ * Measurements of one execution on this core: which calls count, where, and in which window of time. Counting itself is
+ * `core/load/stats/stats-recorder.ts`.
  */
 
 import { formatDuration } from "../core/base/duration.ts";
@@ -27,7 +27,7 @@ import type { Outcome } from "./outcome.ts";
 
 const KIND_INDEX = new Map<ErrorKind, number>(ERROR_KINDS.map((kind, index) => [kind, index]));
 const EXCEPTION = ERROR_KINDS.indexOf("exception");
-/** Nothing of the request was sent: a failure that says nothing of how fast the target answers. */
+/** Nothing of the request was sent: a failure that does not show how fast the target answers. */
 const NEVER_SENT: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   "dns",
   "refused",
@@ -36,39 +36,38 @@ const NEVER_SENT: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   "exception",
 ]);
 
-/** For those who look at single calls: there was none. */
+/** Record for observers of single calls when code threw: there was no call. */
 const THREW: CallRecord = {
   ...{ errorKind: "exception", status: 0, connectMs: -1, tlsMs: -1, bytesIn: 0, bytesOut: 0 },
   ...{ startedAt: Number.NaN, firstByteAt: Number.NaN, endedAt: Number.NaN },
 };
 
-/** A call that was cut off: nothing is known of its answer. */
+/** A call that was cut off: its answer is unknown. */
 const CUT_OFF = {
   errorKind: UNANSWERED,
   ...{ status: 0, connectMs: -1, tlsMs: -1, bytesIn: 0, bytesOut: 0 },
 } as const;
 
-/** Of one stop: ten minutes of them. */
+/** Samples of one stall: ten minutes of them. */
 const LAG_SAMPLES_MAX = 60_000;
-/** Moments are sums of doubles: what is due at the very moment measuring begins is measured. */
+/** Times are sums of doubles: a call due exactly when measuring begins is measured. */
 export const MOMENT_SLACK_MS = 1e-4;
-/** How the execution's time passes, and what its load is. */
+/** Clock and load of the execution. */
 export interface RecorderHost {
-  /** Milliseconds of measured time at a moment; negative in the warm-up. */
+  /** Milliseconds of measured time at a clock time; negative in the warm-up. */
   measuredMs(at: number): number;
-  /** The moment of a measured time. */
+  /** Clock time of a measured time. */
   clockAtMeasured(ms: number): number;
-  /** Users at work, and what the plan asks this core for: users or arrivals per second. */
+  /** Active users, and the plan's target for this core: users or arrivals per second. */
   readonly load: { readonly active: number; readonly target: number };
   readonly lag: Pick<LagMonitor, "vitalsOfWindow">;
-  /** A custom metric was given a value that it cannot hold. */
+  /** A custom metric was given a value that it cannot record. */
   metricRefused?(name: string): void;
 }
 
 /**
- * Why a frame is written, and so how much it tells. A window is over: all up to the last such. The
- * load is over: everything from the start, because nobody may be there to be asked again. All is
- * over: what a tear-down called after that.
+ * Why a frame is written, and thus its content. "window": everything up to the last closed window. "load": everything
+ * from the start, because a resend may be impossible. "all": calls of a teardown after that.
  */
 export type FrameOver = "window" | "load" | "all";
 
@@ -77,17 +76,17 @@ export class Recorder implements MetricSink {
   readonly #corrected: boolean;
   readonly #stats: StatsRecorder;
   readonly #wholeIteration: number;
-  /** Null unless single calls are asked for: then that is all it costs. */
+  /** Null unless single calls are sampled, so that they cost nothing else. */
   #calls: CallSamples | null = null;
-  /** Typical latency of a step, as long as it has so many successes. */
+  /** Typical latency of a step, while its number of successes stays the same. */
   readonly #typical = new Map<number, { readonly ok: number; readonly us: number }>();
   #windowEndsAt = Number.POSITIVE_INFINITY;
-  /** What was due earlier belongs to the warm-up and is not recorded. */
+  /** Calls due earlier belong to the warm-up and are not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
-  /** What ends later is recorded, and in no rate. */
+  /** Calls that end later are recorded, and in no rate. */
   #measureUntil = Number.POSITIVE_INFINITY;
 
-  /** The names that are known before anything runs; others may follow. */
+  /** Names known before anything runs; others may follow. */
   constructor(
     corrected: boolean,
     host: RecorderHost,
@@ -103,12 +102,12 @@ export class Recorder implements MetricSink {
     return this.#stats.counts;
   }
 
-  /** The number of a step, given when it is first seen. */
+  /** Returns the number of a step, assigned when it is first seen. */
   stepNumber(name: string, protocol: string, tags?: Tags): number {
     return this.#stats.stepNumber(name, protocol, tags);
   }
 
-  /** The number of "(other)", under which a step is counted whose name is not kept. */
+  /** Returns the number of "(other)", for a step whose name exceeds the limit. */
   giveUpStep(name: string, protocol: string, tags: Tags): number {
     return this.#stats.giveUpStep(name, protocol, tags);
   }
@@ -121,17 +120,17 @@ export class Recorder implements MetricSink {
     return this.#stats.groupNumber(name);
   }
 
-  /** Single calls are told, too. */
+  /** Enables sampling of single calls. */
   sampleCalls(share: number, workflow: string): void {
     this.#calls = new CallSamples(share, workflow, (index) => this.#stats.stepName(index));
   }
 
-  /** Somebody looks at single calls. */
+  /** Whether single calls are sampled. */
   get samplesCalls(): boolean {
     return this.#calls !== null;
   }
 
-  /** What a function called by a client: its result does not say it. */
+  /** Sets the title of a client call: its result does not carry it. */
   entitle(result: CallResult, title: string): void {
     this.#calls?.entitle(result, title);
   }
@@ -145,7 +144,7 @@ export class Recorder implements MetricSink {
     this.#windowEndsAt = this.#host.clockAtMeasured((this.#stats.window + 1) * WINDOW_MS);
   }
 
-  /** Recording begins; measured time may have passed before. */
+  /** Begins recording; measured time may have passed before. */
   beginAt(now: number): void {
     this.#stats.begin(Math.floor(Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS));
   }
@@ -158,14 +157,15 @@ export class Recorder implements MetricSink {
     return dueAt >= this.#measureFrom;
   }
 
-  /** The moment lies in the measured time. */
+  /** Whether a time lies in the measured time. */
   inside(at: number): boolean {
     return at >= this.#measureFrom && at <= this.#measureUntil;
   }
 
   /**
-   * A call that was due at `dueAt`, began at `startedAt` and ended at `endedAt`. A custom result may
-   * be measured with a clock of its own, so only differences of its times count.
+   * Records a call that was due at `dueAt`, began at `startedAt` and ended at `endedAt`. A custom result may be
+   * measured
+   * with a clock of its own, so only differences of its times count.
    */
   call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
     if (endedAt >= this.#windowEndsAt) this.#advance(endedAt);
@@ -176,7 +176,7 @@ export class Recorder implements MetricSink {
       if (this.inside(endedAt)) step.early(errorKind !== null, bytesIn, bytesOut);
       return;
     }
-    // Timers may begin a call a hair before it is due: nobody is early.
+    // Timers may begin a call slightly early: lateness is never negative.
     this.#record(step, record, this.#corrected ? Math.max(0, startedAt - dueAt) * 1_000 : 0);
     if (errorKind !== null) this.#sample(index, record, endedAt);
     if (this.#calls !== null)
@@ -219,7 +219,7 @@ export class Recorder implements MetricSink {
     );
   }
 
-  /** User code threw instead of giving a result: a failure without a call. */
+  /** User code threw instead of returning a result: a failure without a call. */
   exception(index: number, dueAt: number, now: number, error: string): void {
     if (now >= this.#windowEndsAt) this.#advance(now);
     const step = this.#stats.step(index);
@@ -242,8 +242,9 @@ export class Recorder implements MetricSink {
   }
 
   /**
-   * A call was cut off at the end of the graceful stop: it failed as unanswered, with its waiting time
-   * as latency, unless it is younger than typical calls of its step.
+   * A call was cut off at the end of the graceful stop: it failed as unanswered, with its waiting time as latency,
+   * unless
+   * it is younger than typical calls of its step.
    */
   cutOff(index: number, startedAt: number, dueAt: number, now: number, sent: number): void {
     const waitedMs = now - (this.#corrected ? Math.min(dueAt, startedAt) : startedAt);
@@ -258,7 +259,7 @@ export class Recorder implements MetricSink {
     if (isMeasured) this.#stats.step(index).interrupted(1);
   }
 
-  /** Failures do not change it, so those that are cut off together share it. */
+  /** Failures do not change it, so calls that are cut off together share it. */
   #typicalLatencyUs(index: number): number {
     const { ok } = this.#stats.step(index);
     const known = this.#typical.get(index);
@@ -268,26 +269,27 @@ export class Recorder implements MetricSink {
     return us;
   }
 
-  /** An iteration was cut off while its code waited for no call: unresolved, unless it is younger than typical ones. */
+  /** An iteration was cut off while its code awaited no call: unresolved, unless it is younger than typical ones. */
   unresolved(dueAt: number, beganAt: number, now: number): void {
     const ageUs = (now - Math.min(dueAt, beganAt)) * 1_000;
     if (ageUs >= this.#stats.typicalDurationUs(this.#wholeIteration)) this.counts.unresolved++;
   }
 
-  /** Requests of a call that has no end went out. */
+  /** Counts requests of a call without an end. */
   sent(index: number, count: number): void {
     this.#stats.step(index).sent(count);
   }
 
-  /** A check of what was due at `dueAt`. */
+  /** Records a check of what was due at `dueAt`. */
   check(index: number, passed: boolean, dueAt: number): void {
     if (this.measures(dueAt)) this.#stats.check(index, passed);
     else this.#stats.checkedEarly(index);
   }
 
   /**
-   * A group ended that was due at `dueAt`; `pausedMs` of it its author wanted nothing to happen. Timers
-   * may begin it a hair before it is due: it lasts from the earlier of the two.
+   * Records a group that was due at `dueAt`; `pausedMs` of it are declared pauses. Timers may begin it slightly early:
+   * it
+   * lasts from the earlier of the two.
    */
   group(
     index: number,
@@ -302,7 +304,7 @@ export class Recorder implements MetricSink {
     this.#stats.group(index).record(failed, duration, Math.max(0, duration - pausedMs * 1_000));
   }
 
-  /** The same of a whole iteration. */
+  /** The same for a whole iteration. */
   wholeIteration(
     outcome: Outcome,
     dueAt: number,
@@ -313,14 +315,14 @@ export class Recorder implements MetricSink {
     this.group(this.#wholeIteration, outcome !== "completed", dueAt, beganAt, endedAt, pausedMs);
   }
 
-  /** A call of userSetup or its kin: it belongs to no measured time, and is always recorded. */
+  /** Records a call of userSetup or a similar phase: it belongs to no measured time, and is always recorded. */
   aside(index: number, record: CallRecord): void {
     const step = this.#stats.step(index);
     step.sent(record.sent ?? 0);
     this.#record(step, record, 0);
   }
 
-  /** A value of a custom metric; those of the warm-up are left out like everything else. */
+  /** Records a value of a custom metric, except in the warm-up. */
   add(name: string, kind: MetricKind, value: number, tags: MetricTags): void {
     const now = clock();
     if (!this.measures(now)) return;
@@ -333,19 +335,19 @@ export class Recorder implements MetricSink {
     this.#stats.sendLag.record(Math.max(0, lagMs * 1_000));
   }
 
-  /** An arrival never came to its first call: what it waited is all that is known of it. */
+  /** An arrival never reached its first call: its waiting time is all that is known. */
   waited(dueAt: number, now: number): void {
     if (this.measures(dueAt)) this.#stats.waited.record(Math.max(0, (now - dueAt) * 1_000));
   }
 
-  /** A user waited so long for a row, or for its share of the iterations. */
+  /** Records how long a user waited for a row, or for its share of the iterations. */
   waitedForRow(ms: number): void {
     this.#stats.rowWait.record(Math.max(0, ms * 1_000));
   }
 
   /**
-   * An event loop ran so late; `isOwn`: it was computing meanwhile. Timers that would have come in between were late,
-   * too: without them a stop of a second would weigh as much as 10 ms without one.
+   * Records a lag of the event loop; `isOwn`: it was computing meanwhile. Timers that would have fired in between were
+   * late, too: without them a stall of a second would weigh as much as 10 ms without one.
    */
   lagged(ms: number, isOwn: boolean): void {
     const samples = Math.min(LAG_SAMPLES_MAX, 1 + Math.floor(ms / LAG_INTERVAL_MS));
@@ -356,12 +358,12 @@ export class Recorder implements MetricSink {
     }
   }
 
-  /** The receiver says which frame it holds. */
+  /** The receiver acknowledged this frame. */
   acknowledged(frame: number): void {
     this.#stats.acknowledged(frame);
   }
 
-  /** Whether the receiver is to get one more. */
+  /** Whether the receiver gets another frame. */
   isFrameDue(): boolean {
     return this.#stats.isFrameDue();
   }
@@ -372,7 +374,7 @@ export class Recorder implements MetricSink {
     return this.#stats.frame(moment, over === "load");
   }
 
-  /** Time has passed: whatever windows are over become part of the totals. */
+  /** Closes elapsed windows and adds them to the totals. */
   #advance(now: number): void {
     const reached = Math.floor(Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS);
     if (reached > this.#stats.window) this.#seal(reached);

@@ -3,7 +3,7 @@
 import { setImmediate } from "../protocols/net/timers.ts";
 import type { IterationEnd } from "./iteration-end.ts";
 
-/** Calls of one scope that are refused before its body counts as a loop without an end. */
+/** Refused calls of one scope before its body counts as an endless loop. */
 export const REFUSALS_MAX = 100;
 
 /** Rejects on a later turn, so that a loop around it does not starve the core. */
@@ -11,12 +11,12 @@ export function refusal(end: IterationEnd): Promise<never> {
   const refused = new Promise<never>((_, reject) => {
     setImmediate(() => reject(end));
   });
-  // Nobody may be waiting: that is no error of its own.
+  // The promise may not be awaited: that is not an error of its own.
   refused.catch(() => undefined);
   return refused;
 }
 
-/** Reports the end of bodies, until one is left behind: another takes over then. */
+/** Reports the end of bodies until one is abandoned: another listener takes over then. */
 export class BodyListener {
   readonly returned: () => void;
   readonly threw: (error: unknown) => void;

@@ -1,4 +1,4 @@
-/** A command that is said again changes nothing, and is answered again. */
+/** A repeated command changes nothing, and is answered again. */
 
 import { expect, it } from "vitest";
 import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
@@ -7,7 +7,7 @@ import { workflow } from "../workflow/workflow.ts";
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-it("is carried out once, while it is under way and when it is over", async () => {
+it("executes it once, while it is under way and after it has finished", async () => {
   let setups = 0;
   const flow = workflow("w", { vus: 2, iterationsPerVu: 10 })
     .setup(() => {

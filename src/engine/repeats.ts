@@ -1,13 +1,13 @@
 /**
- * Commands of an execution that are carried out once, however often they are said: a new leader of the job says
- * again what the one before may not have been able to, and hears again what was answered.
+ * Executes commands of an execution once, however often they arrive: a new leader of the job repeats commands that the
+ * previous one may not have sent, and receives the answers again.
  */
 
 import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
 
 type Once = "prepare" | "setup" | "start" | "teardown";
 
-/** Which command an event answers. */
+/** The command that an event answers. */
 const ANSWERS: Readonly<Partial<Record<CoreEvent["kind"], Once>>> = {
   prepared: "prepare",
   setupDone: "setup",
@@ -17,10 +17,10 @@ const ANSWERS: Readonly<Partial<Record<CoreEvent["kind"], Once>>> = {
 
 export class Repeats {
   #execution = -1;
-  /** What this execution was told, in order, with the answer that there was. */
+  /** Commands of this execution in order, with their answers. */
   readonly #told = new Map<Once, CoreEvent | null>();
 
-  /** Null for a command that is new; else what to say again, if anything. */
+  /** Returns null for a new command; otherwise the events to repeat, if any. */
   again(command: CoreCommand): readonly CoreEvent[] | null {
     if (!isOnce(command)) return null;
     if (command.kind === "prepare" && command.execution !== this.#execution) {

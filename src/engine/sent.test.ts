@@ -1,4 +1,4 @@
-/** `sent` is what the server's own log counts, whoever made the calls and whatever became of them. */
+/** `sent` equals the server's own log, whichever code made the calls and however they ended. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
@@ -17,27 +17,27 @@ beforeAll(async () => {
 afterAll(() => demo.close());
 
 const never = "/slow?ms=60000";
-/** Whatever is under way after a moment is cut off. */
+/** Cuts off everything under way after a short time. */
 const cut = { vus: 2, duration: "800ms", gracefulStop: "100ms" } as const;
 
-/** Runs it, and gives what it says that it sent with what the server got. */
+/** Runs it, and returns the reported and the received number of requests. */
 async function both(written: { readonly definition: WorkflowDefinition }) {
   const before = demo.stats().requests;
   const run = await InProcessRun.whole(written);
   const sent = run.summary().totals?.sent ?? 0;
-  // What was written a moment before the end may not have been read there.
+  // Requests sent just before the end may not have been read yet.
   await until(() => demo.stats().requests - before >= sent);
   return { run, sent, received: demo.stats().requests - before };
 }
 
-/** Names and phases of what is counted beside the iterations, with how much was sent. */
+/** Names and phases of calls outside the iterations, with the number sent. */
 function asideOf(run: InProcessRun) {
   const { aside } = run.workflow("w").data();
   return aside.map(({ name, tags, totals }) => [name, tags["phase"], totals.sent]);
 }
 
 describe("sent", () => {
-  it("has the calls of function steps that are cut off, returned or not", async () => {
+  it("includes calls of function steps that are cut off, returned or not", async () => {
     const { received, run, sent } = await both(
       workflow("w", cut).step("buy", async ({ http }) => {
         await http.get(demo.url);
@@ -51,7 +51,7 @@ describe("sent", () => {
     expect(run.step("w", "buy").totals.sent).toBe(4);
   });
 
-  it("has calls that a function step did not wait for, when its user ends", async () => {
+  it("includes calls that a function step did not await, when its user ends", async () => {
     const { received, sent } = await both(
       workflow("w", { vus: 1, iterations: 1 }).step("buy", async ({ http }) => {
         void http.get(`${demo.url}${never}`);
@@ -61,7 +61,7 @@ describe("sent", () => {
     expect([sent, received]).toEqual([2, 2]);
   });
 
-  it("has calls of all functions beside the steps of a workflow", async () => {
+  it("includes calls of all functions outside the steps of a workflow", async () => {
     const get =
       (path: string) =>
       async ({ http: client }: { http: { get(url: string): Promise<unknown> } }): Promise<void> => {
@@ -87,7 +87,7 @@ describe("sent", () => {
     expect(run.notes).toEqual([]);
   });
 
-  it("has calls of all functions beside the body of a flow", async () => {
+  it("includes calls of all functions outside the body of a flow", async () => {
     const shop = http.target(demo.url);
     const { received, run, sent } = await both(
       flow(
@@ -111,7 +111,7 @@ describe("sent", () => {
     expect([sent, received]).toEqual([8, 8]);
   });
 
-  it("has the calls of a set-up that fails, of workflows and of flows", async () => {
+  it("includes calls of a failing setup, of workflows and of flows", async () => {
     const fails = async (call: () => Promise<unknown>): Promise<void> => {
       await call();
       throw new Error("no stock");
@@ -134,7 +134,7 @@ describe("sent", () => {
     expect([body.sent, body.received]).toEqual([1, 1]);
   });
 
-  it("has the calls of userSetup under its name, also of a user that came too late to iterate", async () => {
+  it("includes calls of userSetup under its name, also of a user that came too late to iterate", async () => {
     const { received, run, sent } = await both(
       workflow("w", { vus: 1, duration: "100ms" })
         .userSetup(async ({ http }) => void (await http.get(`${demo.url}/slow?ms=300`)))
@@ -148,7 +148,7 @@ describe("sent", () => {
     ]);
   });
 
-  it("has calls of userSetup, userTeardown and teardown that are cut off", async () => {
+  it("includes calls of userSetup, userTeardown and teardown that are cut off", async () => {
     const shop = http.target(demo.url);
     const limits = { teardown: "100ms", userSetup: "60s", userTeardown: "60s" } as const;
     const stuck = await both(
@@ -183,7 +183,7 @@ describe("sent", () => {
 });
 
 describe("users that are cut off", () => {
-  it("are not torn down, and the results say so", async () => {
+  it("skip their teardown, and the results say so", async () => {
     const torn: number[] = [];
     const run = await InProcessRun.whole(
       workflow("w", cut)

@@ -1,4 +1,4 @@
-/** One virtual user's side of all protocols; made with the user, closed with it. */
+/** State of one virtual user for all protocols; created with the user, closed with it. */
 
 import type {
   CallResult,
@@ -16,11 +16,11 @@ interface HeldState {
   readonly next: HeldState | null;
 }
 
-/** Who runs the user's iterations; an object, since functions would cost every idle user more. */
+/** Runs the user's iterations; an object, since closures would cost every idle user more. */
 export interface SessionListener {
-  /** A call ended that a function made by a client. */
+  /** A call that a function made through a client has ended. */
   heard?(call: ClientCall, result: CallResult): void;
-  /** A message came that nobody asked for. */
+  /** An unsolicited message arrived. */
   unasked?(name: string, result: CallResult): void;
 }
 
@@ -29,11 +29,11 @@ export class UserSession implements Session {
   readonly user: number;
   closed = false;
   listener: SessionListener | null = null;
-  /** Null where no iteration is to be traced. */
+  /** Null where no iteration is traced. */
   readonly trace: TraceContext | null;
-  /** Few per user: a chain is smaller and faster than a map, and than two lists that grow. */
+  /** Few per user: a linked list is smaller and faster than a map, and than two growing arrays. */
   #held: HeldState | null = null;
-  /** Those of them that end something with the iteration. */
+  /** States with something to reset after each iteration. */
   #resetting: HeldState | null = null;
   /** Null until a function makes a call: most users have prepared ones only. */
   #underWay: ClientCall[] | null = null;
@@ -63,7 +63,7 @@ export class UserSession implements Session {
     this.listener?.heard?.(call, result);
   }
 
-  /** Calls that have no end yet; nobody waits for it any more. */
+  /** Takes the unfinished calls; their ends are ignored from now on. */
   takeUnderWay(): readonly ClientCall[] {
     const calls = this.#underWay ?? [];
     this.#underWay = null;
@@ -85,8 +85,8 @@ export class UserSession implements Session {
 }
 
 /**
- * The session of a user as one of its functions sees it: the same connections and cookies, and calls
- * that are known to be this function's, whatever runs beside it.
+ * The session of a user for one of its functions: the same connections and cookies, and calls attributed to this
+ * function, whatever runs beside it.
  */
 export class FunctionSession implements Session {
   readonly #session: UserSession;
@@ -107,7 +107,7 @@ export class FunctionSession implements Session {
     this.#heard(call, result);
   }
 
-  /** Calls that have no end yet; nobody waits for it any more. */
+  /** Takes the unfinished calls; their ends are ignored from now on. */
   takeUnderWay(): readonly ClientCall[] {
     const calls = this.#underWay;
     this.#underWay = [];

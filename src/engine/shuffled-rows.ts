@@ -1,4 +1,4 @@
-/** The order of a shuffled feed: every round has each row once, in an order of its own, the same on all cores. */
+/** Order of a shuffled feed: every round has each row once, in an order of its own, the same on all cores. */
 
 import { Random } from "../core/base/random.ts";
 

@@ -1,4 +1,4 @@
-/** Waiting inside user functions that ends early when the run does. */
+/** Sleep inside user functions that ends early when the run does. */
 
 import { clearTimeout, setImmediate, setTimeout } from "../protocols/net/timers.ts";
 
@@ -7,7 +7,7 @@ export class Sleeper {
   #awake = false;
 
   sleep(ms: number): Promise<void> {
-    // A turn of the loop even then: `while (…) await sleep(10)` must not keep it from its timers.
+    // Yields even then: `while (…) await sleep(10)` must not starve the timers.
     if (this.#awake || !(ms > 0)) return new Promise((resolve) => setImmediate(resolve));
     return new Promise((resolve) => {
       const timer = setTimeout(() => {

@@ -45,11 +45,11 @@ describe("steps of one iteration (DAG-5)", () => {
       .step("b", ({ http }) => http.get(`${demo.url}/slow?ms=20`));
     const run = await InProcessRun.whole(flow);
     expect([run.step("w", "a").ok, run.step("w", "b").ok]).toEqual([3, 3]);
-    // Two at once need two connections; one is the check before the run that somebody listens.
+    // Two at once need two connections; one is the probe before the run.
     expect(demo.stats().connections - before).toBe(3);
   });
 
-  it("hand on results of all earlier layers they name, failed ones too, and of no others (VUC-3)", async () => {
+  it("pass on results of all earlier layers they name, failed ones too, and of no others (VUC-3)", async () => {
     const seen: unknown[] = [];
     const flow = workflow("w", once)
       .step("fails", http.get(`${demo.url}/fail`))
@@ -71,7 +71,7 @@ describe("steps of one iteration (DAG-5)", () => {
     expect(run.step("w", "last").ok).toBe(1);
   });
 
-  it("measure the result that is returned, and other calls beside it (STEP-2)", async () => {
+  it("measure the returned result, and count other calls beside it (STEP-2)", async () => {
     const before = demo.stats().requests;
     const flow = workflow("w", once).step("two calls", async ({ http }) => {
       const first = await http.get(`${demo.url}/slow?ms=40`);
@@ -87,7 +87,7 @@ describe("steps of one iteration (DAG-5)", () => {
     expect(totals.latency.min).toBeGreaterThan(35_000);
   });
 
-  it("that return no measured result fail with a sentence that says what to do", async () => {
+  it("fail with advice when they return no measured result", async () => {
     const flow = workflow("w", once)
       .step("plain", (() => ({ status: 200 })) as never)
       .step("nothing", (async () => undefined) as never);
@@ -97,7 +97,7 @@ describe("steps of one iteration (DAG-5)", () => {
     expect(run.logs.join("\n")).toMatch(/step "nothing" returned nothing/);
   });
 
-  it("a step that returns nothing fails the run, with what it sent", async () => {
+  it("fail the run when one returns nothing, with what it sent", async () => {
     const before = demo.stats().requests;
     const flow = workflow("w", { vus: 2, iterations: 2 }).step("nothing", (async ({
       http,
@@ -113,7 +113,7 @@ describe("steps of one iteration (DAG-5)", () => {
     expect([sent, demo.stats().requests - before]).toEqual([2, 2]);
   });
 
-  it("tell the same mistake once, however often it happens", async () => {
+  it("report the same mistake once, however often it happens", async () => {
     const flow = workflow("w", { vus: 5, iterations: 50 }).step("bad", () => {
       throw new TypeError("cannot do this");
     });
@@ -126,10 +126,10 @@ describe("steps of one iteration (DAG-5)", () => {
 
 describe("virtual users", () => {
   // VUC-1
-  it("see only their own results, 1,000 of them, and nothing of the iteration before", async () => {
+  it("see only their own results, 1,000 of them, and nothing of the previous iteration", async () => {
     const mixed: unknown[] = [];
     const stale: unknown[] = [];
-    // All connect at once, in one process with their server: slow on a busy machine, and not what is asked here.
+    // All connect at once, in one process with their server: slow on a busy machine, and not what is tested here.
     const patience = { connectTimeout: "4m", firstByteTimeout: "4m", timeout: "4m" } as const;
     const flow = workflow("w", { vus: 1_000, iterationsPerVu: 2, ...patience })
       .step("nonce", async ({ http, results, user }) => {
@@ -162,7 +162,7 @@ describe("virtual users", () => {
     expect(ids.sort((a, b) => a - b)).toEqual([...Array(11).keys()]);
   });
 
-  it("of whom one throws leave the others alone (VU-5)", async () => {
+  it("continue when one of them throws (VU-5)", async () => {
     const flow = workflow("w", { vus: 10, iterationsPerVu: 20 }).step("s", ({ user }) => {
       if (user.id === 3) throw new Error("not me");
       return measure(() => user.id);
@@ -171,7 +171,7 @@ describe("virtual users", () => {
     expect(run.step("w", "s")).toMatchObject({ ok: 180, errors: { exception: 20 } });
   });
 
-  it("that never wait do not keep the loop from its timers", async () => {
+  it("do not starve the timers when they never wait", async () => {
     const flow = workflow("w", { vus: 50, duration: "300ms" }).step(
       "sync",
       () => new CustomResult(1, { startedAt: 0, endedAt: 0 }),
@@ -181,7 +181,7 @@ describe("virtual users", () => {
     expect(run.ended).toEqual([["w", "completed", null]]);
   });
 
-  it("that poll with sleep end with the run", async () => {
+  it("end with the run when they poll with sleep", async () => {
     const flow = workflow("w", { vus: 3, duration: "150ms", gracefulStop: "100ms" }).step(
       "poll",
       async ({ signal, sleep }) => {
@@ -243,7 +243,7 @@ describe("checks and metrics", () => {
     ]);
   });
 
-  it("that mean nothing are noted: promises, values below zero, pauses of an open model", async () => {
+  it("note meaningless values: promises, values below zero, pauses of an open model", async () => {
     const debt = counter("debt");
     const flow = workflow("w", { rate: 100, duration: "50ms", think: "1s" })
       .step("s", () => {
@@ -259,7 +259,7 @@ describe("checks and metrics", () => {
     ]);
   });
 
-  it("sleep takes milliseconds", async () => {
+  it("take milliseconds in sleep", async () => {
     const flow = workflow("w", { vus: 1, iterations: 1 }).step("s", async ({ sleep }) => {
       await sleep("1s" as never);
       return measure(() => 1);
@@ -269,7 +269,7 @@ describe("checks and metrics", () => {
     expect(run.logs.join()).toContain('sleep takes milliseconds, such as sleep(1000), not "1s"');
   });
 
-  it("run after the layer they look at", async () => {
+  it("run after the layer they refer to", async () => {
     const order: string[] = [];
     const flow = workflow("w", once)
       .step("a", async () => {

@@ -1,10 +1,10 @@
-/** What it means that time, not the work itself, ended a plan: the rule that is broken, and how. */
+/** Consequence of a plan ended by time instead of by its work: the broken rule, and its text. */
 
 import { formatDuration } from "../core/base/duration.ts";
 import type { Fault } from "../core/load/job/faults.ts";
 import type { LoadPlan } from "../core/load/plan/load.ts";
 
-/** Every core says the same: it is one fault. */
+/** Identical on every core, so that it is one fault. */
 export function timeIsUpFault(plan: LoadPlan): Fault | null {
   if (plan.kind !== "shared" && plan.kind !== "perUser" && plan.kind !== "search") return null;
   const ended = `maxDuration (${formatDuration(plan.durationMsMax)}) ended it before`;

@@ -1,8 +1,8 @@
 /**
- * A limit on code of the user that runs beside the steps. Shortly before it is over the code is told
- * through its signal, so that it can save what it has; at the end it is left behind.
+ * Time limit on user code outside the steps. Shortly before it expires the code is notified through its signal, so that
+ * it can save what it has; at the end it is abandoned.
  *
- *   begins ──────────────────────────▶ signal (with the reason) ──notice──▶ given up
+ *   begins ──────────────────────────▶ signal (with the reason) ──notice──▶ abandoned
  */
 
 import inspector from "node:inspector";
@@ -17,7 +17,7 @@ export function noticeMs(limitMs: number): number {
   return Math.min(NOTICE_MS_MAX, limitMs * NOTICE_SHARE);
 }
 
-/** For the reason of a signal. */
+/** Returns the reason of a signal. */
 export function noticeOf(what: string, limitMs: number): Error {
   const left = formatDuration(Math.round(noticeMs(limitMs)));
   return new Error(`${what} has ${left} left of its ${formatDuration(limitMs)}`);
@@ -38,7 +38,7 @@ export class TimeLimit {
     this.#limitMs = limitMs;
   }
 
-  /** Made when somebody looks: most code never does. */
+  /** Created on access: most code never uses it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     return this.#controller.signal;
@@ -49,9 +49,9 @@ export class TimeLimit {
     this.#controller.abort(reason);
   }
 
-  /** What `work` gives, or an error when it took too long. */
+  /** Returns the result of `work`, or fails when it took too long. */
   async run<Value>(work: () => Value | Promise<Value>): Promise<Value> {
-    // Whoever is held at a breakpoint is not late.
+    // Code stopped at a breakpoint is not late.
     if (inspector.url() !== undefined) return work();
     const [what, limitMs] = [this.#what, this.#limitMs];
     let end: NodeJS.Timeout | undefined;

@@ -28,7 +28,7 @@ it("keeps to the plan when a workflow replaces the global timers", async () => {
   }
 });
 
-it("uses no global timer in the engine and in protocols", () => {
+it("uses no global timer in the engine or in protocols", () => {
   // Cores are started by another process; browsers run scripts of `figures.ts`.
   const others = /\.test\.ts$|\/testing\/|core-(pool|process)\.ts$|browser\/figures\.ts$/;
   const calls = new RegExp(`(?<![.\\w])(${NAMES.join("|")})\\(`);

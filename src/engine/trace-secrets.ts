@@ -1,6 +1,7 @@
 /**
  * Secrets of one traced iteration. A value that a header or field declares secret is masked wherever it occurs again:
- * in an answer that echoes the request, in a URL, under a harmless name.
+ * in
+ * an answer that echoes the request, in a URL, under a harmless name.
  */
 
 import { maskSecrets } from "../core/base/mask-credentials.ts";
@@ -27,13 +28,13 @@ export class TraceSecrets {
   }
 
   mask(text: string): string {
-    // The longest first: one may contain another.
+    // Longest first: one may contain another.
     const values = [...this.#values].sort((a, b) => b.length - a.length);
     const known = values.reduce((masked, value) => masked.replaceAll(value, "***"), text);
     return maskSecrets(known.replace(HEADER_NAMES, "$1: ***"));
   }
 
-  /** "Bearer abc" is known without its scheme, "id=abc; Path=/" by its first value. */
+  /** "Bearer abc" is stored without its scheme, "id=abc; Path=/" by its first value. */
   #header(value: string): void {
     this.#add(/^\w+ (.+)$/.exec(value.trim())?.[1] ?? value.trim());
     for (const part of value.split(";")) this.#add(/^\s*[^=\s]+=(.*)$/.exec(part)?.[1] ?? "");

@@ -1,4 +1,4 @@
-/** What `run --trace` shows of one iteration. */
+/** Output of `run --trace` for one iteration. */
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * One iteration of a flow, shown call by call: what went out, what came back, what was ready before.
- * Secrets are masked: what is shown ends up in terminals and logs.
+ * One iteration of a flow, shown call by call: what was sent, what was received, what was prepared. Secrets are masked,
+ * since the output ends up in terminals and logs.
  */
 
 import { formatDuration } from "../core/base/duration.ts";
@@ -13,7 +13,7 @@ import { type OnceCall, Rehearsal, type ShownCall } from "./once.ts";
 import { locationOf } from "./problem.ts";
 import { TraceSecrets } from "./trace-secrets.ts";
 
-/** Of a body, either way. */
+/** Characters shown of a body, sent or received. */
 const SHOWN_CHARACTERS = 300;
 
 export async function traceFlow(
@@ -68,7 +68,7 @@ function linesOf(
   ];
 }
 
-/** Status, headers and the beginning of the body, where the result has such. */
+/** Status, headers and the beginning of the body, where the result has them. */
 function answerText(result: CallResult): string {
   const head = result.status === 0 ? "" : `status ${result.status}\r\n`;
   const headers: unknown = "headers" in result ? result.headers : undefined;
@@ -88,7 +88,7 @@ function bodyText(result: CallResult): string {
   }
 }
 
-/** Head and body apart; the body cut. */
+/** Head and body apart; the body truncated. */
 function indented(mark: string, text: string, secrets: TraceSecrets): string[] {
   const end = text.indexOf("\r\n\r\n");
   const [head, body] = end < 0 ? [text, ""] : [text.slice(0, end), text.slice(end + 4)];

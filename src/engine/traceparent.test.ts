@@ -1,4 +1,4 @@
-/** W3C trace headers as servers see them: which requests carry one, and which of them belong together. */
+/** W3C trace headers as servers receive them: which requests carry one, and which of them belong together. */
 
 import nodeHttp, { type IncomingHttpHeaders } from "node:http";
 import nodeHttp2 from "node:http2";
@@ -18,7 +18,7 @@ import { workflow } from "../workflow/workflow.ts";
 import { CallSamples } from "./call-samples.ts";
 import { once } from "./once.ts";
 
-/** A request as its server saw it. */
+/** A request as received by its server. */
 interface Seen {
   readonly path: string;
   readonly trace: string | undefined;
@@ -97,7 +97,7 @@ function ids(path: string): { readonly trace: string; readonly span: string }[] 
     });
 }
 
-/** Made after the first run was prepared, so it is prepared here. */
+/** Created after the first run was prepared, so it is prepared here. */
 async function itemsOf(metadata: Record<string, string> = {}) {
   const target = grpc.target(`grpc://127.0.0.1:${shop.port}`, { proto: SHOP_PROTO, metadata });
   await target.ping().prepare();
@@ -108,7 +108,7 @@ const distinct = (texts: readonly string[]): number => new Set(texts).size;
 const ONE = { vus: 1, iterations: 1 } as const;
 
 describe("traceparent", () => {
-  it("is not sent unless asked for", async () => {
+  it("is not sent by default", async () => {
     const plain = workflow("w", ONE).step("home", http.get(`${url}/`));
     await InProcessRun.whole(plain);
     expect(seen.map(({ trace }) => trace)).toEqual([undefined]);
@@ -135,7 +135,7 @@ describe("traceparent", () => {
       expect(run.step("w", "a").ok).toBe(a.length);
     });
 
-  it("is one for all protocols that a flow speaks", async () => {
+  it("is shared by all protocols of a flow", async () => {
     const items = await itemsOf();
     const news = sse.target(url);
     const talk = ws.target(`${socketUrl}/talk`);
@@ -161,7 +161,7 @@ describe("traceparent", () => {
     expect(distinct(ids("/one").map(({ trace }) => trace))).toBe(3);
   });
 
-  it("keeps the span of a call that is redirected", async () => {
+  it("keeps the span of a redirected call", async () => {
     for (const get of [http.get(`${url}/old`), http.get(`${url}/old`, { redirects: 1 })]) {
       const options: CommonOptions = { traceparent: true, redirects: 1 };
       await InProcessRun.whole(workflow("w", { ...ONE, ...options }).step("moved", get));
@@ -188,7 +188,7 @@ describe("traceparent", () => {
     expect(distinct(ids("/pay").map(({ span }) => span))).toBe(4);
   });
 
-  it("of prepared WebSocket exchanges is that of the upgrade, once for each connection", async () => {
+  it("of prepared WebSocket exchanges is that of the upgrade, once per connection", async () => {
     const options = { vus: 2, iterationsPerVu: 3, traceparent: true };
     await InProcessRun.whole(
       workflow("w", options).step("echo", websocket.exchange(`${socketUrl}/echo`, "hi")),
@@ -198,7 +198,7 @@ describe("traceparent", () => {
     expect(distinct(upgrades.map(({ trace }) => trace))).toBe(2);
   });
 
-  it("leaves a header of the author alone", async () => {
+  it("keeps a header of the author", async () => {
     const own = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`;
     const headers = { TraceParent: own };
     const items = await itemsOf({ traceparent: own });
@@ -214,7 +214,7 @@ describe("traceparent", () => {
     expect(shop.metadata().get("traceparent")).toEqual([own]);
   });
 
-  it("is carried by the drawn share of iterations alone, and by all of their calls", async () => {
+  it("is carried only by the sampled share of iterations, and by all of their calls", async () => {
     const both = workflow("w", { vus: 4, iterations: 400, traceparent: 0.5 })
       .step("a", http.get(`${url}/a`))
       .step("b", { after: ["a"] }, http.get(`${url}/b`));
@@ -222,7 +222,7 @@ describe("traceparent", () => {
     const carried = (path: string): string[] =>
       ids(path).flatMap(({ trace }) => (trace === "" ? [] : [trace]));
     const [a, b] = [carried("/a"), carried("/b")];
-    // 400 throws of a coin: outside of these bounds once in 10^22 runs.
+    // 400 coin flips: outside of these bounds once in 10^22 runs.
     expect(a.length).toBeGreaterThan(100);
     expect(a.length).toBeLessThan(300);
     expect(b.sort()).toEqual(a.sort());
@@ -236,7 +236,7 @@ describe("traceparent", () => {
     expect(seen.map(({ trace }) => trace !== undefined)).toEqual([false, true]);
   });
 
-  it("is not sent beside iterations, and is in one that is only tried", async () => {
+  it("is not sent outside iterations, and is sent in a single trial iteration", async () => {
     const tried = flow(
       "f",
       {

@@ -62,7 +62,7 @@ describe("calls that a step does not return", () => {
     expect(counts).toEqual([6, 6, 6, 6]);
   });
 
-  it("that fail are failures, and one returned by a later step is counted there alone", async () => {
+  it("are failures when they fail; one returned by a later step is counted there alone", async () => {
     const flow = workflow("w", single)
       .step("first", async ({ http, vars }) => {
         vars["kept"] = await http.get(demo.url);
@@ -76,7 +76,7 @@ describe("calls that a step does not return", () => {
     expect(run.workflow("w").steps.length).toBe(3);
   });
 
-  it("over a WebSocket or GraphQL are counted, too; those of actions beside the iterations", async () => {
+  it("are counted over a WebSocket or GraphQL, too; those of actions outside the iterations", async () => {
     const url = demo.url.replace("http", "ws");
     const flow = workflow("w", single)
       .action("log in", ({ http }) => http.get(demo.url))

@@ -6,7 +6,7 @@ import { UserIds } from "./user-ids.ts";
 
 const load = { kind: "perUser", vus: 13, iterations: 1, durationMsMax: 1 } as const;
 
-it("numbers of users are unique over all cores of all places, also of a load that was scaled up", () => {
+it("numbers users uniquely over all cores of all places, also of a load that was scaled up", () => {
   const random = new Random("numbers");
   const weights = [60, 40, 10];
   const numbers = weights.flatMap((_, place) => {

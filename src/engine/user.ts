@@ -1,7 +1,8 @@
 /**
- * One virtual user: who it is, its connections, and what it has taken for the coming iteration. How
- * an iteration goes is its runner's affair: `layers.ts` for a `workflow(…)`, `flow-runner.ts` for a
- * `flow(…)`. Both tell the same `Iteration`, which alone counts.
+ * One virtual user: its identity, its connections, and what it has acquired for the next iteration. The runner performs
+ * the iteration: `layers.ts` for a `workflow(…)`, `flow-runner.ts` for a `flow(…)`. Both report to the same
+ * `Iteration`,
+ * which alone counts.
  *
  *   parked ──begin──▶ runner ──▶ iteration done ──▶ (execution decides: again, wait, end)
  */
@@ -15,7 +16,7 @@ import type { Outcome } from "./outcome.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
 import { UserSession } from "./session.ts";
 
-/** What a user tells the execution it belongs to, besides what its runner does. */
+/** Interface of a user to its execution, besides that of its runner. */
 export interface UserHost extends RunnerHost {
   iterationDone(user: VirtualUser, now: number): void;
 }
@@ -26,23 +27,23 @@ export class VirtualUser implements RunnerUser {
   readonly session: UserSession;
   readonly iteration: Iteration;
   readonly #runner: Runner;
-  /** Begun, and neither parked nor ended. */
+  /** Begun, and neither parked nor finished. */
   running = false;
-  /** Asked to end after this iteration: the plan wants fewer users. */
+  /** Ends after this iteration: the plan asks for fewer users. */
   retiring = false;
   /** Has been set up (`userSetup`). */
   ready = false;
   settingUp = false;
-  /** Being torn down (`userTeardown`): whoever sends it home again changes nothing. */
+  /** Being torn down (`userTeardown`): retiring it again changes nothing. */
   leaving = false;
   timer: NodeJS.Timeout | undefined;
-  /** What it has taken for the coming iteration, while it waits for the rest. */
+  /** Ticket acquired for the next iteration, while it waits for the rest. */
   ticket: number | null = null;
-  /** Since when it waits for a ticket or a row; null: it does not. */
+  /** Start of its wait for a ticket or a row; null: it is not waiting. */
   waitingSince: number | null = null;
   admitted = false;
   rows: Record<string, unknown> | null = null;
-  /** Rows that are this user's in all its iterations. */
+  /** Rows that this user has in all its iterations. */
   ownRows: Readonly<Record<string, unknown>> | null = null;
 
   constructor(id: number, host: UserHost) {
@@ -60,7 +61,7 @@ export class VirtualUser implements RunnerUser {
     return this.#runner.context;
   }
 
-  /** For people: what it is in. */
+  /** Current activity, for people. */
   get doing(): string {
     if (this.settingUp) return "in userSetup";
     return this.leaving ? "in userTeardown" : "in an iteration";
@@ -82,7 +83,7 @@ export class VirtualUser implements RunnerUser {
     this.#runner.begin(now);
   }
 
-  /** Its runner is through with the iteration. */
+  /** Called when its runner has finished the iteration. */
   done(outcome: Outcome, now: number): void {
     this.running = false;
     this.context.iteration++;
@@ -101,7 +102,7 @@ export class VirtualUser implements RunnerUser {
     this.session.close();
   }
 
-  /** It has no iteration under way; calls that it did not wait for may be. */
+  /** Ends a user without an iteration under way; calls that it did not await may be. */
   leave(): void {
     this.running = false;
     this.#runner.cut(clock());

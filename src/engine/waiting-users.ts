@@ -1,6 +1,6 @@
 /**
- * Users that want to begin an iteration and must wait: for a row, for their share of the iterations, or for the end of
- * a pause. Waiting for a row is time of the generator, and an arrival whose user waits is due and has not begun.
+ * Users that must wait before an iteration: for a row, for their share of the iterations, or for the end of a pause.
+ * Waiting for a row is generator time, and an arrival whose user waits is due and has not begun.
  */
 
 import type { Recorder } from "./recorder.ts";
@@ -8,7 +8,7 @@ import type { VirtualUser } from "./user.ts";
 
 export class WaitingUsers {
   readonly #recorder: Recorder;
-  /** They begin at planned times: open models. */
+  /** Iterations begin at planned times: open models. */
   readonly #planned: boolean;
   readonly #dueAt = new Map<VirtualUser, number>();
   /** Measured arrivals whose user waited until the plan was over. */
@@ -19,7 +19,7 @@ export class WaitingUsers {
     this.#planned = planned;
   }
 
-  /** Measured arrivals that are due and wait; at the end, those that waited in vain. */
+  /** Measured arrivals that are due and waiting; at the end, those that waited in vain. */
   get arrivals(): number {
     let waiting = this.#neverBegan;
     if (!this.#planned) return waiting;
@@ -36,7 +36,7 @@ export class WaitingUsers {
     this.#dueAt.set(user, dueAt);
   }
 
-  /** The user has what it waited for. */
+  /** The user has acquired what it waited for. */
   begins(user: VirtualUser, dueAt: number, now: number): void {
     if (user.waitingSince !== null && this.#recorder.measures(dueAt))
       this.#recorder.waitedForRow(now - user.waitingSince);
@@ -47,14 +47,14 @@ export class WaitingUsers {
     this.#dueAt.delete(user);
   }
 
-  /** Everybody tries again, in the order they came. */
+  /** Takes all waiting users, in order of arrival, to try again. */
   takeAll(): (readonly [VirtualUser, number])[] {
     const all = [...this.#dueAt];
     this.#dueAt.clear();
     return all;
   }
 
-  /** The plan is over: what waits was due, and never began. */
+  /** The plan is over: waiting arrivals were due, and never began. */
   giveUp(now: number): void {
     for (const [user, dueAt] of this.takeAll()) {
       this.begins(user, dueAt, now);

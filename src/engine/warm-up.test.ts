@@ -1,4 +1,4 @@
-/** What of iterations around the end of the warm-up counts. */
+/** Counting of iterations around the end of the warm-up. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => demo.close());
 
-/** No call ends before the warm-up does: whatever began in it goes on in the measured time. */
+/** No call ends before the warm-up does: everything begun in it goes on in the measured time. */
 const load = { vus: 3, warmup: "200ms", duration: "1200ms" } as const;
 const slow = "/slow?ms=300";
 
@@ -25,7 +25,7 @@ function only<Item>(items: readonly Item[]): Item {
 }
 
 describe("checks of a call that was due in the warm-up", () => {
-  it("count like the call in flows: not at all", async () => {
+  it("are ignored like the call in flows", async () => {
     const run = await InProcessRun.whole(
       flow("w", load, async ({ check, step }) => {
         const answer = await step("slow", http.get(`${demo.url}${slow}`));
@@ -39,7 +39,7 @@ describe("checks of a call that was due in the warm-up", () => {
     expect(check.warmup).toBe(3);
   });
 
-  it("count like the call in layers, and so do metrics of the workflow like iterations", async () => {
+  it("count like the call in layers, and metrics of the workflow like iterations", async () => {
     const run = await InProcessRun.whole(
       workflow("w", load)
         .step("slow", http.get(`${demo.url}${slow}`))
@@ -67,7 +67,7 @@ describe("checks of a call that was due in the warm-up", () => {
 });
 
 describe("iterations of the warm-up", () => {
-  it("that end early, or throw, are in no note and break no rule", async () => {
+  it("that end early, or throw, add no note and break no rule", async () => {
     const ended = await InProcessRun.whole(
       flow("w", load, async ({ end, step }) => {
         await step("slow", http.get(`${demo.url}${slow}`));
@@ -88,7 +88,7 @@ describe("iterations of the warm-up", () => {
     expect(threw.summary().thresholds.filter(({ passed }) => !passed)).toEqual([]);
   });
 
-  it("may be all that a check ran in, which is told", async () => {
+  it("are noted when a check ran in no others", async () => {
     const run = await InProcessRun.whole(
       flow("w", load, async ({ check, step, user }) => {
         await step("slow", http.get(`${demo.url}${slow}`));

@@ -1,4 +1,4 @@
-/** A time that passes like the clock, from a moment on, and no load. */
+/** A recorder host whose time passes like the clock, without load. */
 
 import type { RecorderHost } from "../recorder.ts";
 
