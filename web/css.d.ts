@@ -1,2 +1,2 @@
-/** Styles are bundled by esbuild; an import has an effect and no value. */
+/** esbuild bundles styles; an import has a side effect and no value. */
 declare module "*.css";

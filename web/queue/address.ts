@@ -1,9 +1,9 @@
-/** Where everything is: the address holds the whole state of the page, so that it can be sent to somebody. */
+/** Addresses of the page: the URL holds the whole state, so that a link can be shared. */
 
 const VIEWS = ["overview", "tasks", "task", "queues", "schedules", "nodes"] as const;
 export type View = (typeof VIEWS)[number];
 
-/** What a list of tasks is narrowed by, as the API and the address call it. */
+/** Filters of a task list, named as in the API and in the address. */
 const FILTERS = ["state", "executor", "queue", "node", "schedule", "search"] as const;
 export type Filter = Readonly<Partial<Record<(typeof FILTERS)[number], string>>>;
 

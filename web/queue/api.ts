@@ -1,12 +1,12 @@
-/** Calls to the node this page came from, and whether it answers. */
+/** Calls to the node that served this page, and whether it answers. */
 
 const TOKEN = "hyperscale-queue-token";
-/** A node that has not answered by then does not answer. */
+/** Timeout of a call. */
 const ANSWER_MS_MAX = 8_000;
-/** Clocks that differ by less are taken for one: the answer tells whole seconds. */
+/** Smaller clock differences are ignored: the answer has whole seconds. */
 const CLOCKS_APART_MS_MIN = 2_000;
 
-/** The node answered, and refused. */
+/** The node answered with an error. */
 export class ApiError extends Error {
   readonly status: number;
 
@@ -16,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What the page knows of its node. */
+/** State of the connection to the node. */
 export interface NodeLink {
   /** On this browser's clock. */
   readonly answeredAtMs: number | null;
@@ -43,7 +43,7 @@ function setLink(next: Partial<NodeLink>): void {
   for (const listener of listeners) listener(link);
 }
 
-/** The node's clock, which the times of tasks are told by. */
+/** Returns the time on the node's clock, on which times of tasks are based. */
 export function nodeNow(): number {
   return Date.now() + clockOffsetMs;
 }
@@ -53,7 +53,9 @@ export function setToken(token: string): void {
   setLink({ locked: false });
 }
 
-/** `#token=…`, as a node prints its address: the token is kept for this tab and leaves the address bar. */
+/**
+ * Takes `#token=…` from the address a node prints: keeps the token for this tab and removes it from the address bar.
+ */
 export function takeToken(): void {
   const [, token, rest = ""] = /^#token=([^&]+)&?(.*)$/.exec(location.hash) ?? [];
   if (token === undefined) return;
@@ -101,7 +103,7 @@ export async function call<Result>(method: string, params: object): Promise<Resu
   return body.result as Result;
 }
 
-/** Follows a task by server-sent events; fetch instead of EventSource, which cannot carry a token. */
+/** Follows a task by server-sent events, with fetch instead of EventSource, which cannot send a token. */
 export async function follow(
   id: string,
   signal: AbortSignal,
@@ -125,7 +127,7 @@ export async function follow(
   }
 }
 
-/** Keeps a file of a task on the reader's disk: a link could not carry the token. */
+/** Saves a file of a task: a link could not send the token. */
 export async function download(id: string, name: string): Promise<void> {
   const response = await ask(`/tasks/${id}/files/${encodeURIComponent(name)}`, {});
   if (!response.ok) throw new ApiError(`cannot read ${name}`, response.status);

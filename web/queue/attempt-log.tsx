@@ -1,4 +1,4 @@
-/** The log of one attempt, as it is kept with the task: the last that logged, or the one in the address. */
+/** Log of one attempt, as stored with the task: the last that logged, or the one in the address. */
 
 import type { LogLine, TaskAttempt } from "../../src/queue/api/types.ts";
 import { useFragment } from "../shared/fragment.ts";

@@ -1,4 +1,4 @@
-/** What can be done to many tasks at once: to those that were chosen, or to all that fit the filters. */
+/** Bulk actions: on selected tasks, or on all that match the filters. */
 
 import { formatCount } from "../../src/core/load/results/format.ts";
 import type { Filter } from "./address.ts";
@@ -17,7 +17,7 @@ interface Action {
   readonly verb: string;
   readonly done: string;
   readonly danger: boolean;
-  /** Which of many it changes. */
+  /** Tasks it changes. */
   readonly which: string;
   readonly states: readonly string[];
 }
@@ -107,7 +107,7 @@ async function changeNamed({ method }: Action, ids: readonly string[]): Promise<
   return (await call<{ changed: number }>(method, { ids })).changed;
 }
 
-/** One call changes a bounded number; the next goes on where it ended. */
+/** One call changes a bounded number; the next continues after it. */
 async function changeAll({ method }: Action, filter: Filter): Promise<number> {
   let changed = 0;
   for (let before: string | null | undefined; before !== null; ) {

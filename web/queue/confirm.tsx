@@ -1,21 +1,21 @@
-/** Asks before what cannot be undone, and says what came of it. */
+/** Asks for confirmation of actions that cannot be undone, and shows the outcome. */
 
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { errorText } from "../../src/core/base/error-text.ts";
 
 interface Deed {
-  /** What is about to happen, as a question. */
+  /** The action, as a question. */
   readonly question: string;
   readonly button: string;
   readonly danger: boolean;
-  /** Does it, and says what was done. */
+  /** Performs the action and returns what was done. */
   readonly perform: () => Promise<string>;
 }
 
 interface Deeds {
   readonly ask: (deed: Deed) => void;
-  /** Without asking. */
+  /** Performs without confirmation. */
   readonly perform: (work: () => Promise<string>) => void;
 }
 
@@ -80,7 +80,7 @@ export function ConfirmDialog({ deed, close, perform }: DialogProps) {
   );
 }
 
-/** There from the start, so that a screen reader hears what comes into it. */
+/** Present from the start, so that a screen reader announces new content. */
 export function OutcomeLine({ outcome }: { readonly outcome: Outcome | null }) {
   return (
     <div class="outcome" role="status">

@@ -1,6 +1,6 @@
 /**
- * What the page shows is asked for again and again, for as long as somebody looks. A node that does not
- * answer is asked on, less often; until it answers, what it said last stays and is marked as old.
+ * Polls the data of a view while the page is visible. A node that does not answer is polled less often; until it
+ * answers, the last data stays and is marked as old.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -11,11 +11,11 @@ const FAILED_PAUSE_MS_MAX = 5_000;
 
 export interface Polled<Value> {
   readonly value: Value | undefined;
-  /** The value answers an earlier question: the page went on, the answer has not come. */
+  /** The value belongs to an earlier key: the new answer has not arrived. */
   readonly old: boolean;
-  /** Why the node refused. */
+  /** Error of the node. */
   readonly problem: string | undefined;
-  /** Asks at once. */
+  /** Polls at once. */
   readonly again: () => void;
 }
 
@@ -25,7 +25,7 @@ interface Known<Value> {
   readonly problem: string | undefined;
 }
 
-/** `key` names the question: another key is another question. */
+/** `key` identifies the query: another key is another query. */
 export function usePolled<Value>(
   key: string,
   everyMs: number,
@@ -47,7 +47,7 @@ export function usePolled<Value>(
         if (!stopped) setKnown({ key, value, problem: undefined });
       } catch (error) {
         failures++;
-        // Silence is told once, above the page.
+        // An unresponsive node is reported once, above the page.
         const problem = error instanceof ApiError ? errorText(error) : undefined;
         if (!stopped) setKnown((before) => ({ ...before, problem }));
       }
@@ -78,7 +78,7 @@ export function useLink(): NodeLink {
   return link;
 }
 
-/** Draws anew every so often: for what is told relative to now. */
+/** Redraws periodically, for times relative to now. */
 export function useBeat(everyMs: number): void {
   const [, setBeat] = useState(0);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** A load test as a task: its verdict, whether it is to be trusted, and its figures, live and at the end. */
+/** A load test as a task: its verdict, whether it can be trusted, and its metrics, live and at the end. */
 
 import { digestOf, verdictText } from "../../src/core/load/results/digest.ts";
 import {

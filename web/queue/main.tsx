@@ -1,4 +1,4 @@
-/** The queue's page: asks the node it came from, over JSON-RPC, for as long as somebody looks. */
+/** The queue's page: polls the node that served it, over JSON-RPC, while the page is visible. */
 
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";

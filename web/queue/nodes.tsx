@@ -1,4 +1,4 @@
-/** Who is there: nodes, what each can run, and who leads. */
+/** Nodes, what each can run, and which one leads. */
 
 import { formatCount } from "../../src/core/load/results/format.ts";
 import type { ClusterStatus, NodeInfo } from "../../src/queue/api/types.ts";

@@ -1,4 +1,4 @@
-/** How the queue is: counts by state, and what it did over the last hour or day. */
+/** State of the queue: counts by state, and activity over the last hour or day. */
 
 import { useMemo } from "preact/hooks";
 import {
@@ -27,7 +27,7 @@ const SPANS = ["hour", "day"] as const;
 type Span = (typeof SPANS)[number];
 const WINDOW_SECONDS: Readonly<Record<Span, number>> = { hour: 10, day: 240 };
 const SPAN_SECONDS: Readonly<Record<Span, number>> = { hour: 3_600, day: 86_400 };
-/** A chart of a node that has just begun is not a single point at its edge. */
+/** Keeps the chart of a node that has just started from being a single point at its edge. */
 const SHOWN_SECONDS_MIN: Readonly<Record<Span, number>> = { hour: 300, day: 7_200 };
 
 export function Overview({ status }: { readonly status: ClusterStatus | undefined }) {
@@ -40,7 +40,7 @@ export function Overview({ status }: { readonly status: ClusterStatus | undefine
   );
 }
 
-/** Each count leads to the tasks it counts. */
+/** Each count links to the tasks it counts. */
 function Counts({ status }: { readonly status: ClusterStatus | undefined }) {
   return (
     <ul class="tiles">
@@ -145,7 +145,7 @@ interface Drawn {
   readonly depths: readonly Line[];
 }
 
-/** Seconds of the reader's own day and clock, so that the ticks of an axis fall on its hours. */
+/** Seconds on the reader's local clock, so that the ticks of an axis fall on full hours. */
 function localSeconds(ms: number): number {
   return ms / 1_000 - new Date(ms).getTimezoneOffset() * 60;
 }
@@ -209,7 +209,7 @@ function drawnOf(windows: readonly ActivityWindow[], windowSeconds: number): Dra
 
 interface Point {
   readonly atMs: number;
-  /** Null where nobody counted: the line breaks there. */
+  /** Null without data: the line breaks there. */
   readonly window: ActivityWindow | null;
 }
 

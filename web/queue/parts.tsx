@@ -1,4 +1,4 @@
-/** Pieces of the queue's page: states, times, texts of tasks. */
+/** Parts of the queue's page: states, times, texts of tasks. */
 
 import type { ComponentChildren } from "preact";
 import { formatMs } from "../../src/core/load/results/format.ts";
@@ -7,7 +7,7 @@ import type { Task } from "../../src/queue/api/types.ts";
 import { place } from "./address.ts";
 import { nodeNow } from "./api.ts";
 
-/** A mark beside the word: colours alone do not tell them apart for everybody. */
+/** A symbol beside the text: not everybody can tell the colours apart. */
 const MARKS: Readonly<Record<TaskState, string>> = {
   QUEUED: "○",
   RUNNING: "▶",
@@ -24,7 +24,7 @@ export function StateChip({ state }: { readonly state: TaskState }) {
   );
 }
 
-/** The time of a day, with the date where it is another day. */
+/** Time of day, with the date where it is another day. */
 export function Moment({ at }: { readonly at: string | number | null }) {
   if (at === null) return <span class="quiet">–</span>;
   const date = new Date(at);
@@ -38,14 +38,14 @@ export function Moment({ at }: { readonly at: string | number | null }) {
   );
 }
 
-/** How long from one moment to another, or until now; two digits are enough for what goes on. */
+/** Duration between two times, or until now; two digits are enough for running tasks. */
 export function spanText(from: string | null, to: string | null): string {
   if (from === null) return "–";
   const ms = (to === null ? nodeNow() : Date.parse(to)) - Date.parse(from);
   return to === null ? formatMs(Math.max(0, Math.round(ms / 1_000) * 1_000), 2) : formatMs(ms);
 }
 
-/** What the time of a task went to last. */
+/** Latest duration of a task: waiting, running or total. */
 export function timeText(task: Task): string {
   if (task.state === "QUEUED") return `waits ${spanText(task.created_at, null)}`;
   if (task.state === "RUNNING") return `runs ${spanText(task.started_at, null)}`;

@@ -1,4 +1,4 @@
-/** The frame of all views, and what is true of all of them: whether the node answers, and who leads. */
+/** Frame of all views, and their common state: whether the node answers, and which one leads. */
 
 import { useEffect, useState } from "preact/hooks";
 import { formatMs } from "../../src/core/load/results/format.ts";
@@ -20,7 +20,7 @@ import { TaskView } from "./task.tsx";
 import { TasksView } from "./tasks.tsx";
 
 const STATUS_EVERY_MS = 1_000;
-/** A single late answer is not worth a word. */
+/** A single late answer is not reported. */
 const SILENCE_TOLD_MS = 1_500;
 
 export function QueuePage() {
@@ -112,7 +112,7 @@ function Leadership({ status, silent }: LeadershipProps) {
   );
 }
 
-/** A region of its own that is always there, so that it is read out when silence begins and ends. */
+/** A live region that is always present, so that screen readers announce when the connection is lost and restored. */
 function Silence() {
   const { answeredAtMs, silentSinceMs } = useLink();
   useBeat(1_000);

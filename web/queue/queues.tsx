@@ -1,4 +1,4 @@
-/** Named queues: what waits and runs in each, its limits, and whether it is paused. */
+/** Named queues: tasks waiting and running in each, its limits, and whether it is paused. */
 
 import { formatCount } from "../../src/core/load/results/format.ts";
 import type { QueueInfo } from "../../src/queue/api/types.ts";

@@ -1,4 +1,4 @@
-/** Schedules: when each ticks next, what it submits, what became of its last task. */
+/** Schedules: next tick, submitted task, outcome of the last task. */
 
 import type { Schedule } from "../../src/queue/api/types.ts";
 import { Chip } from "../shared/parts.tsx";

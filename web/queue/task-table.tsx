@@ -1,4 +1,4 @@
-/** A page of tasks: a row each, a card each on a phone. The arrow keys move from task to task. */
+/** A page of tasks: a row each, a card each on a phone. The arrow keys move between tasks. */
 
 import { attemptText } from "../../src/core/queue/attempts.ts";
 import type { Task } from "../../src/queue/api/types.ts";
@@ -24,7 +24,7 @@ const COLUMNS = [
 ];
 
 export function TaskTable({ tasks, selected, select }: Props) {
-  // Those that wait and run grow older.
+  // Ages of waiting and running tasks change.
   useBeat(1_000);
   const toggle = (id: string): void => {
     const next = new Set(selected);
@@ -99,7 +99,7 @@ function Name({ task, selected, toggle }: NameProps) {
 
 function Outcome({ task }: { readonly task: Task }) {
   const { error, omitted, result, state, waiting_reason } = task;
-  // The reason of an earlier attempt, too, while the next one waits or runs.
+  // Shows the error of an earlier attempt, too, while the next one waits or runs.
   if (error !== null)
     return <span class={state === "FAILED" ? "cut bad-text" : "cut"}>{error.message}</span>;
   if (waiting_reason !== undefined) return <span class="cut quiet">{waiting_reason}</span>;

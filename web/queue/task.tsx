@@ -1,4 +1,4 @@
-/** One task: what it is, what it waits for, its attempts with their errors, its words, files and history. */
+/** One task: its input, what it waits for, its attempts with their errors, its log, files and history. */
 
 import { useState } from "preact/hooks";
 import { digestOf } from "../../src/core/load/results/digest.ts";
@@ -23,7 +23,7 @@ import { LiveFigures, LoadtestResult, VerdictChip } from "./loadtest.tsx";
 import { Moment, StateChip, spanText, TaskLink } from "./parts.tsx";
 import { useTask } from "./use-task.ts";
 
-/** Of a payload that is shown before all of it is asked for. */
+/** Characters of a payload shown before the reader expands it. */
 const PAYLOAD_CHARACTERS_MAX = 4_000;
 
 export function TaskView({ id }: { readonly id: string }) {
@@ -262,7 +262,7 @@ function isOver({ state }: Task): boolean {
   return state !== "QUEUED" && state !== "RUNNING";
 }
 
-/** The latest progress that the execution reported: of a load test its figures, every second. */
+/** Latest progress that the execution reported: for a load test its metrics, every second. */
 function Progress({ value, isOver }: { readonly value: unknown; readonly isOver: boolean }) {
   if (value === null || value === undefined) return null;
   return (
@@ -276,7 +276,7 @@ function Progress({ value, isOver }: { readonly value: unknown; readonly isOver:
   );
 }
 
-/** A load test is told by its verdict and figures: the whole summary is folded away. */
+/** A load test shows its verdict and metrics: the whole summary is folded. */
 function Result({ value }: { readonly value: unknown }) {
   if (digestOf(value) === null) return <Payload name="Result" value={value} />;
   return (
@@ -379,7 +379,7 @@ function History({ events }: { readonly events: readonly TaskEvent[] }) {
   );
 }
 
-/** An end holds the error itself, a try that is followed by another holds it beside its reason. */
+/** A final event holds the error itself, a retried attempt holds it beside its reason. */
 function Cause({ details }: { readonly details: unknown }) {
   const { error, message } = Object(details) as { error?: TaskFailure; message?: unknown };
   const text = error?.message ?? message;

@@ -1,4 +1,4 @@
-/** Tasks, newest first, narrowed by what the address says; page by page, one or many at a time. */
+/** Tasks, newest first, filtered by the address; paged, with actions on one or many. */
 
 import { useEffect, useState } from "preact/hooks";
 import { formatCount } from "../../src/core/load/results/format.ts";
@@ -14,7 +14,7 @@ import { TaskTable } from "./task-table.tsx";
 const TASKS_EVERY_MS = 1_000;
 const QUEUES_EVERY_MS = 5_000;
 const ROWS_PER_PAGE = 50;
-/** A list is not asked for at every letter. */
+/** Debounces a filter while the reader types. */
 const TYPING_PAUSE_MS = 300;
 
 export function TasksView({ status }: { readonly status: ClusterStatus | undefined }) {
@@ -25,7 +25,7 @@ export function TasksView({ status }: { readonly status: ClusterStatus | undefin
   const question = { ...filter, ...(before === undefined ? {} : { before }) };
   const key = JSON.stringify(question);
   const tasks = usePolled(key, TASKS_EVERY_MS, () =>
-    // One more than is shown: whether there is a next page.
+    // One more than shown: whether there is a next page.
     call<readonly Task[]>("list_tasks", { ...question, limit: ROWS_PER_PAGE + 1 }),
   );
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -72,7 +72,7 @@ export function TasksView({ status }: { readonly status: ClusterStatus | undefin
   );
 }
 
-/** How many there are is known by state only; a search looks at the newest. */
+/** Totals are known by state only; a search covers the newest. */
 function countText(
   status: ClusterStatus | undefined,
   { state, ...others }: Filter,
@@ -154,7 +154,7 @@ interface TextFilterProps extends Filter {
   readonly choices?: readonly string[];
 }
 
-/** In the address once the reader pauses; the other way round when the address changes. */
+/** Written to the address once the reader pauses; updated when the address changes. */
 function TextFilter({ name, label, hint, choices, ...filter }: TextFilterProps) {
   const fragment = useFragment();
   const inAddress = filter[name] ?? "";
@@ -196,7 +196,7 @@ interface PagerProps {
   readonly page: number;
 }
 
-/** Tasks come in at the front all the time, so a page begins below an id and not after a number of rows. */
+/** Tasks arrive at the front all the time, so a page begins below an id and not after a number of rows. */
 function Pager({ newest, older, page }: PagerProps) {
   if (newest === undefined && older === undefined) return null;
   return (

@@ -1,4 +1,4 @@
-/** One task and its history, kept up to date by following it; a follow that breaks is begun anew. */
+/** One task and its history, kept up to date by following it; a broken follow is restarted. */
 
 import { useEffect, useState } from "preact/hooks";
 import { errorText } from "../../src/core/base/error-text.ts";
@@ -10,7 +10,7 @@ const FOLLOW_AGAIN_MS = 1_000;
 interface Followed {
   readonly task: Task | undefined;
   readonly events: readonly TaskEvent[];
-  /** The last value that the executor told while somebody looked. */
+  /** Latest progress value reported while the page was open. */
   readonly progress: unknown;
   readonly attempts: readonly TaskAttempt[];
   readonly files: readonly TaskFile[];
@@ -47,7 +47,7 @@ export function useTask(id: string) {
     const hear = (event: string, data: unknown): void => {
       if (event === "transition") {
         const { event_id: eventId } = data as TaskEvent;
-        // A follow that was begun anew tells all from the beginning.
+        // A restarted follow repeats all events from the beginning.
         change(({ events }) =>
           events.some((one) => one.event_id === eventId)
             ? {}
@@ -68,7 +68,7 @@ export function useTask(id: string) {
           hear(event, data);
         });
       } catch (error) {
-        // Refused for good; silence is told above the page, and ends.
+        // A permanent error; an unresponsive node is reported above the page, and is temporary.
         isOver = error instanceof ApiError && error.status !== 401 && error.status < 500;
         if (error instanceof ApiError) change(() => ({ problem: errorText(error) }));
       }

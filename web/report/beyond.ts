@@ -1,6 +1,6 @@
 /**
- * When a threshold was broken, and by whom: the windows of the run held against its limit one by one. A
- * verdict tells that p99 of the run was too high; these are the stretches in which it was.
+ * When a threshold was broken, and by which step: checks the windows of the run against its limit one by one. A verdict
+ * says that p99 of the run was too high; these are the stretches in which it was.
  */
 
 import type { ThresholdOutcome } from "../../src/core/load/results/model.ts";
@@ -11,9 +11,9 @@ import { stepsOf } from "./limits.ts";
 import { countsIn, meansOf, type RunView, type StepView, widened } from "./run-view.ts";
 
 interface Beyond {
-  /** In the order of time. */
+  /** Ascending. */
   readonly stretches: readonly Range[];
-  /** Of them together, and of all that was measured. */
+  /** Seconds beyond the limit, and of all that was measured. */
   readonly seconds: number;
   readonly measuredSeconds: number;
 }
@@ -24,7 +24,7 @@ interface Course {
   readonly values: readonly (number | null)[];
 }
 
-/** Null where windows say nothing about the threshold. */
+/** Null where windows cannot show the threshold. */
 export function beyondOf(outcome: ThresholdOutcome, view: RunView): Beyond | null {
   const parsed = parseThreshold(outcome.expression);
   if (!parsed.ok) return null;
@@ -37,7 +37,7 @@ export function beyondOf(outcome: ThresholdOutcome, view: RunView): Beyond | nul
     const value = values[at] ?? null;
     if (value === null || holds(value, threshold)) continue;
     const last = stretches.at(-1);
-    // A window that held between two that did not ends nothing.
+    // A single good window between two bad ones does not end a stretch.
     if (last !== undefined && start - last[1] < 1.5 * windowSeconds)
       last[1] = start + windowSeconds;
     else stretches.push([start, start + windowSeconds]);
@@ -62,7 +62,7 @@ function courseOf(threshold: Threshold, steps: readonly StepView[]): Course | nu
   return metric === "requests" ? requestCourse(steps) : null;
 }
 
-/** The share of requests that failed, in all or in one way. */
+/** Share of requests that failed, in total or by kind. */
 function failureCourse(steps: readonly StepView[], kind: string | undefined): Course {
   const series = steps.map(({ step }) => step.series);
   const fine = sumTimelines(series, CHART_WINDOW_MS);
@@ -96,7 +96,7 @@ function requestCourse(steps: readonly StepView[]): Course {
   };
 }
 
-/** The step that a threshold on several was broken by: with the most failures, or the slowest. */
+/** Step that broke a threshold on several: the one with the most failures, or the slowest. */
 export function culpritOf(
   outcome: ThresholdOutcome,
   view: RunView,

@@ -1,9 +1,9 @@
-/** What happened to a job of a cluster beside its load, as marks of the charts. */
+/** Cluster events of a job, as marks of the charts. */
 
 import type { RunSummary } from "../../src/core/load/results/model.ts";
 import type { ChartEvent } from "../shared/charts.ts";
 
-/** A change that came from another gate than the one before says that the lead changed, too. */
+/** A change reported by another gate than the previous one means that the leader changed, too. */
 export function clusterEvents({ cluster, startedAt }: RunSummary): ChartEvent[] {
   const began = Date.parse(startedAt);
   let leader: string | null = null;

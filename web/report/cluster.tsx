@@ -1,4 +1,4 @@
-/** Where a job of a cluster ran: each datacenter's part, what was lost, and what happened on the way. */
+/** Where a job of a cluster ran: each datacenter's part, what was lost, and the events. */
 
 import {
   formatCount,

@@ -1,4 +1,4 @@
-/** This run beside an earlier one: the table of `hyperscale compare`, with its intervals. */
+/** This run compared with an earlier one: the table of `hyperscale compare`, with its intervals. */
 
 import { assertNever } from "../../src/core/base/assert.ts";
 import { formatPercent } from "../../src/core/load/results/format.ts";
@@ -23,7 +23,7 @@ const TONES: Readonly<Record<RowResult, Tone>> = {
 };
 const MARKS: Readonly<Partial<Record<RowResult, string>>> = { regression: "✗ ", improvement: "✓ " };
 
-/** What a reader looks for comes first; steps otherwise stay in their order. */
+/** Regressions come first; steps otherwise keep their order. */
 const RANKS: Readonly<Record<RowResult, number>> = {
   regression: 0,
   improvement: 1,
@@ -32,7 +32,7 @@ const RANKS: Readonly<Record<RowResult, number>> = {
   "too little data": 4,
   same: 5,
 };
-/** Five figures of each step are many rows. */
+/** Five metrics per step make many rows. */
 const ROWS_MAX = 25;
 
 function VerdictChip({ comparison }: { readonly comparison: PageBaseline["comparison"] }) {

@@ -1,4 +1,4 @@
-/** What went wrong: by kind and step, by status, and what the target said. */
+/** Failures: by kind and step, by status, and the answers of the target. */
 
 import { formatCount } from "../../src/core/load/results/format.ts";
 import type { ErrorSample } from "../../src/core/load/results/model.ts";
@@ -92,7 +92,7 @@ interface SamplesProps {
 /** More than this only fill the page. */
 const SAMPLES_SHOWN_MAX = 10;
 
-/** Up to five of each kind and status are kept of a run. */
+/** A run keeps up to five of each kind and status. */
 export function Samples({ caption, steps }: SamplesProps) {
   const { full, range } = useCharts();
   const [from, to] = range ?? [Math.min(0, full[0]), Number.POSITIVE_INFINITY];

@@ -1,4 +1,4 @@
-/** How the load generator fared, as a whole and core by core over time. */
+/** Health of the load generator, as a whole and core by core over time. */
 
 import { useMemo } from "preact/hooks";
 import {
@@ -56,7 +56,7 @@ export function Generator({ view }: { readonly view: RunView }) {
   );
 }
 
-/** More cores than this are told by the busiest of them. */
+/** Beyond this number only the busiest cores have lines. */
 const CORE_LINES_MAX = 8;
 
 function CoresOverTime({ view }: { readonly view: RunView }) {

@@ -1,4 +1,4 @@
-/** All latencies over time: one column per window, darker where more calls fell. */
+/** All latencies over time: one column per window, darker with more calls. */
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
@@ -51,7 +51,7 @@ export function LatencyHeatMap({ height, id, limits, of, track, whole }: Props) 
   );
 }
 
-/** The lightest that is still seen. */
+/** Lightest visible value. */
 const ALPHA_MIN = 0.1;
 
 function paintHeat(chart: uPlot, { starts, windowSeconds }: Track, heat: HeatMap): void {

@@ -15,7 +15,7 @@ const LABEL_LINE = 14;
 const LABEL_LINES = 4;
 /** The axis spans at least this factor. */
 const AXIS_RATIO_MIN = 1.5;
-/** A bar that holds anything is seen, however tall its neighbours are. */
+/** A non-empty bar stays visible, however tall its neighbours are. */
 const BAR_HEIGHT_MIN = 1.5;
 
 interface Bar {
@@ -73,7 +73,7 @@ function Bars(props: { step: StepSummary; buckets: readonly Bucket[]; width: num
   const { step, buckets, width } = props;
   const least = Math.max(buckets[0]?.fromMs ?? 0, 0.001);
   const most = Math.max(buckets.at(-1)?.upToMs ?? 1, least);
-  // A narrow distribution stands in the middle of the axis, with room for its labels on both sides.
+  // A narrow distribution is centred on the axis, with room for its labels on both sides.
   const room = Math.max(1, Math.sqrt(AXIS_RATIO_MIN / (most / least)));
   const [low, high] = [least / room, most * room];
   const inner = width - MARGIN.left - MARGIN.right;
@@ -134,7 +134,7 @@ function Markers({ step, x, right, floor }: MarkersProps) {
     ["p99", p99],
     ["p99.9", p99_9],
   ];
-  // A label that would touch one before it moves down a line.
+  // A label that would touch a previous one moves down a line.
   const ends = new Array<number>(LABEL_LINES).fill(Number.NEGATIVE_INFINITY);
   return (
     <>

@@ -1,4 +1,4 @@
-/** Thresholds as lines of charts: which limit belongs to which latencies. */
+/** Thresholds as lines of charts: which limit applies to which latencies. */
 
 import type { RunSummary, ThresholdOutcome } from "../../src/core/load/results/model.ts";
 import { parseThreshold, type Threshold } from "../../src/core/load/results/thresholds.ts";
@@ -10,7 +10,7 @@ interface Parsed {
   readonly threshold: Threshold;
 }
 
-/** Percentiles and other figures of latencies; gates that only people can read have none. */
+/** Thresholds on latencies; gates in free text have none. */
 function latencyThresholds({ thresholds }: RunSummary): Parsed[] {
   return thresholds.flatMap((outcome) => {
     const parsed = parseThreshold(outcome.expression);
@@ -21,7 +21,7 @@ function latencyThresholds({ thresholds }: RunSummary): Parsed[] {
   });
 }
 
-/** Those that choose among steps; `ok` chooses among calls. */
+/** Tags that select steps; `ok` selects calls. */
 function tagsOf({ tags }: Threshold): [string, string][] {
   return Object.entries(tags).filter(([key]) => key !== "ok");
 }
@@ -33,12 +33,12 @@ function limitsOf(found: readonly Parsed[]): Limit[] {
   }));
 }
 
-/** All limits of latencies, whatever they are about. */
+/** All limits of latencies, whatever their scope. */
 export function latencyLimits(summary: RunSummary): number[] {
   return latencyThresholds(summary).map(({ threshold }) => threshold.value);
 }
 
-/** Of all steps together. */
+/** Limits over all steps together. */
 export function runLimits(summary: RunSummary): Limit[] {
   const several = summary.workflows.length > 1;
   return limitsOf(
@@ -49,7 +49,7 @@ export function runLimits(summary: RunSummary): Limit[] {
   );
 }
 
-/** Of one step: those that name it, or a tag that it has. */
+/** Limits of one step: those that name it, or a tag that it has. */
 export function stepLimits(summary: RunSummary, step: StepView): Limit[] {
   return limitsOf(
     latencyThresholds(summary).filter(
@@ -58,7 +58,7 @@ export function stepLimits(summary: RunSummary, step: StepView): Limit[] {
   );
 }
 
-/** `kind` chooses among failures. */
+/** `kind` selects failures. */
 function concerns({ outcome, threshold }: Parsed, { step, workflow }: StepView): boolean {
   const own = threshold.workflow ?? outcome.workflow;
   return (
@@ -70,14 +70,14 @@ function concerns({ outcome, threshold }: Parsed, { step, workflow }: StepView):
   );
 }
 
-/** The steps that a threshold is about. */
+/** Steps that a threshold covers. */
 export function stepsOf(outcome: ThresholdOutcome, steps: readonly StepView[]): StepView[] {
   const parsed = parseThreshold(outcome.expression);
   if (!parsed.ok) return [];
   return steps.filter((step) => concerns({ outcome, threshold: parsed.threshold }, step));
 }
 
-/** The step that a threshold is about, if it is about one. */
+/** Step of a threshold, if it covers only one. */
 export function stepOf(
   outcome: ThresholdOutcome,
   steps: readonly StepView[],

@@ -1,4 +1,4 @@
-/** Lines of the charts that more than one place draws. */
+/** Lines that several charts share. */
 
 import { formatMs, formatRate } from "../../src/core/load/results/format.ts";
 import type { Distribution, PhaseMeans } from "../../src/core/load/results/model.ts";
@@ -14,7 +14,7 @@ import {
 } from "../shared/tracks.ts";
 import { middles, type RunView, valuesAt, windowsText } from "./run-view.ts";
 
-/** Lines of different colour; as many again are dashed, then dotted. */
+/** Lines of different colour; the next ones are dashed, then dotted. */
 const COLORS = 6;
 const DASHES: readonly (readonly number[] | undefined)[] = [undefined, [6, 3], [2, 3]];
 
@@ -45,11 +45,11 @@ export function rateLines(timeline: Timeline, perSecond: number, failedPerSecond
 const LOOKS: Readonly<Record<Percentile, Partial<Line>>> = {
   p50: { width: 2 },
   p95: {},
-  // Dashed and on top: where few are measured p95 and p99 are the same.
+  // Dashed and on top: with few values p95 and p99 are the same.
   p99: { dash: [5, 3] },
 };
 
-/** p50, p95 and p99 of a track, each where there is enough to say it. */
+/** p50, p95 and p99 of a track, each where there are enough values. */
 export function percentileLines(track: Track, whole: Distribution): Line[] {
   return PERCENTILES.map((percentile) => ({
     label: percentile,
@@ -60,7 +60,7 @@ export function percentileLines(track: Track, whole: Distribution): Line[] {
   }));
 }
 
-/** What the legend says of percentiles in a stretch: those of its calls. */
+/** Legend texts of percentiles for a selected stretch, from its calls. */
 export function stretchTexts(
   range: Range | null,
   tracks: readonly (readonly [label: string, track: Track, percentile: Percentile])[],
@@ -86,7 +86,7 @@ export function percentileTexts(
   ]);
 }
 
-/** The same run earlier, at the moments of this one since each began. */
+/** The baseline run, aligned by the time since each began. */
 export function baselineLine(
   moments: readonly number[],
   baseline: Track,
@@ -103,7 +103,7 @@ export function baselineRate(moments: readonly number[], { timeline }: RunView):
   return { label: "baseline requests", values, color: "--baseline", dash: [2, 3] };
 }
 
-/** What is said of a percentile's windows. */
+/** Note on the windows of a percentile. */
 export function percentileNote({ windowSeconds }: Track): string {
   return `${windowsText(windowSeconds)} and wider`;
 }
@@ -115,7 +115,7 @@ const PHASES = [
   ["body", "bodyMs", 2],
 ] as const satisfies readonly (readonly [string, keyof PhaseMeans, number])[];
 
-/** Mean times of answered calls, by what they waited for; phases that never took time are left out. */
+/** Mean times of answered calls by phase; phases that took no time are left out. */
 export function phaseLines(phases: PhaseMeans): Line[] {
   return PHASES.map(([label, key, color]) => ({
     label,

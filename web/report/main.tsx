@@ -1,6 +1,6 @@
 /**
- * The page of report.html. Everything it shows comes from one element that the writer
- * (src/reporters/file/html.ts) fills; it makes no request and needs no server.
+ * The page of report.html. Everything it shows comes from one element that the writer (src/reporters/file/html.ts)
+ * fills; it makes no request and needs no server.
  */
 
 import { render } from "preact";

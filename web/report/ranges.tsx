@@ -1,4 +1,4 @@
-/** Requests by how long they took: a few ranges whose bounds the reader chooses, and failures apart. */
+/** Requests by latency: a few ranges with bounds chosen by the reader, and failures apart. */
 
 import { useMemo, useState } from "preact/hooks";
 import { parseDuration } from "../../src/core/base/duration.ts";
@@ -10,7 +10,7 @@ import { type Range, rangeCounts } from "../shared/tracks.ts";
 import { latencyLimits } from "./limits.ts";
 import { countsIn, type RunView, type StepView } from "./run-view.ts";
 
-/** Bounds of a run without limits of its own: what Gatling's reports made a habit. */
+/** Bounds of a run without limits of its own, as Gatling's reports have them. */
 const BOUNDS_MS = [800, 1_200];
 const BOUNDS_MAX = 5;
 
@@ -24,7 +24,7 @@ interface Part {
 const EVERYTHING: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 const LATE = "ok after the end of the load";
 
-/** Of some steps, in the stretch that is looked at. */
+/** Counts of some steps in the selected stretch. */
 function partsOf(steps: readonly StepView[], bounds: readonly number[], range: Range): Part[] {
   const counts = new Array<number>(bounds.length + 1).fill(0);
   const isWhole = range === EVERYTHING;
@@ -95,7 +95,7 @@ export function Ranges({ view }: { readonly view: RunView }) {
   );
 }
 
-/** Of the address, of the limits of the run, or the usual. */
+/** Bounds from the address, from the limits of the run, or the defaults. */
 function useBounds(view: RunView) {
   const fragment = useFragment();
   const text = fragment.get("ranges");

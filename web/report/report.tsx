@@ -1,4 +1,4 @@
-/** The order of the page: verdict, figures, thresholds, time, steps, errors, workflows, cluster, generator. */
+/** Order of the page: verdict, metrics, thresholds, time, steps, errors, workflows, cluster, generator. */
 
 import { useMemo } from "preact/hooks";
 import type { RunSummary } from "../../src/core/load/results/model.ts";
@@ -91,7 +91,7 @@ function sectionsOf(
   ];
 }
 
-/** The stretch that is looked at is in the address, moved to whole windows. */
+/** The selected stretch is in the address, aligned to whole windows. */
 function useChartsState(view: RunView, fragment: Fragment): ChartsState {
   const text = fragment.get("t");
   const range = useMemo((): Range | null => {
@@ -111,7 +111,7 @@ function useChartsState(view: RunView, fragment: Fragment): ChartsState {
   }, [view, range, scale, fragment]);
 }
 
-/** What is looked at, and how to look elsewhere; there from the start, so that nothing moves. */
+/** The selected stretch, with controls to move it; present from the start, so that the layout does not shift. */
 function RangeBar({ charts, view }: { readonly charts: ChartsState; readonly view: RunView }) {
   const { full, range, setRange } = charts;
   const [from, to] = range ?? full;

@@ -1,4 +1,4 @@
-/** What exactly was run, where and with what. */
+/** Facts of the run: command, place and settings. */
 
 import { formatSeconds } from "../../src/core/load/results/format.ts";
 import type { RunSummary } from "../../src/core/load/results/model.ts";

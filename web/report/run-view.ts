@@ -13,7 +13,7 @@ import { clusterEvents } from "./cluster-events.ts";
 export interface StepView {
   /** In the address: "1.2" is the second step of the first workflow. */
   readonly id: string;
-  /** Two workflows may have steps of the same name. */
+  /** Unique: two workflows may have steps of the same name. */
   readonly name: string;
   readonly step: StepSummary;
   readonly workflow: WorkflowSummary;
@@ -28,7 +28,7 @@ export interface RunView {
   readonly timeline: Timeline;
   /** From the first window to the end of the last. */
   readonly full: Range;
-  /** What happened to the run and, in a cluster, to those who led it; in the order of time. */
+  /** Events of the run and, in a cluster, of its leaders, ascending. */
   readonly events: readonly ChartEvent[];
 }
 
@@ -68,10 +68,10 @@ export function runView(summary: RunSummary): RunView {
 
 /** More points than this are noise on a screen. */
 const POINTS_MAX = 300;
-/** Windows of a second, where that leaves enough of them to see a course. */
+/** Windows of a second, where that leaves enough of them to see a trend. */
 const SECOND_POINTS_MIN = 30;
 
-/** Neighbours together until they are few enough. */
+/** Merges neighbouring windows until they are few enough. */
 export function widened(timeline: Timeline): Timeline {
   const { atSeconds, windowMs } = timeline;
   const perSecond = Math.max(1, Math.round(1_000 / windowMs));
@@ -85,7 +85,7 @@ export function widened(timeline: Timeline): Timeline {
   };
 }
 
-/** Of each so many neighbours. */
+/** Mean of every `factor` neighbours. */
 export function meansOf(values: readonly number[], factor: number): number[] {
   return Array.from({ length: Math.ceil(values.length / factor) }, (_, at) => {
     const part = values.slice(at * factor, (at + 1) * factor);
@@ -93,7 +93,7 @@ export function meansOf(values: readonly number[], factor: number): number[] {
   });
 }
 
-/** The middles of windows. */
+/** Middles of windows. */
 export function middles(starts: readonly number[], windowSeconds: number): number[] {
   return starts.map((start) => start + windowSeconds / 2);
 }
@@ -103,7 +103,7 @@ interface Sampled {
   readonly windowSeconds: number;
 }
 
-/** Values of one grid of windows at moments of another: of the window that holds each, or none. */
+/** Values of one grid of windows at times of another: from the window that contains each, or none. */
 export function valuesAt<Value>(
   moments: readonly number[],
   { starts, windowSeconds }: Sampled,
@@ -151,7 +151,7 @@ export function countsIn(
   return counts;
 }
 
-/** "1 s windows", or what makes them wider. */
+/** "1 s windows", or the reason for wider ones. */
 export function windowsText(windowSeconds: number): string {
   const text = Number(windowSeconds.toFixed(2));
   return `${text} s windows`;

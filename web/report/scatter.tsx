@@ -1,4 +1,4 @@
-/** Response time against load: one dot per window, so that a knee in the curve is seen. */
+/** Response time against load: one dot per window, so that a knee in the curve is visible. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import {

@@ -1,4 +1,4 @@
-/** One step: its figures, over time, its spread, where its time went, and what its failures said. */
+/** One step: its metrics, over time, its distribution, its phases, and samples of its failures. */
 
 import { useMemo } from "preact/hooks";
 import {
@@ -35,7 +35,7 @@ import { KindsOverTime, PhasesOverTime } from "./time.tsx";
 interface Props {
   readonly step: StepView;
   readonly view: RunView;
-  /** The same step of the run that this one is laid over. */
+  /** The same step of the baseline run. */
   readonly baseline: StepView | null;
   readonly close: () => void;
 }
@@ -64,7 +64,7 @@ export function StepCard(props: Props) {
   );
 }
 
-/** What the charts of a card draw, made once. */
+/** Memoised lines of a card's charts. */
 function useStepLines({ baseline, step: shown, view }: Props) {
   const { step, track } = shown;
   const timeline = useMemo(() => widened(sumTimelines([step.series], CHART_WINDOW_MS)), [step]);
@@ -172,7 +172,7 @@ const FIGURES = [
   ...(["p99", "p99_9", "p99_99", "max"] as const),
 ];
 
-/** Of the whole run; in a stretch, latencies of it stand above, successes and failures apart. */
+/** Timings of the whole run; latencies of a selected stretch are above, successes and failures apart. */
 function Timings({ step: { name, step, track } }: { readonly step: StepView }) {
   const { range } = useCharts();
   const whole: [string, Distribution][] = [

@@ -1,4 +1,4 @@
-/** All steps in one table: sorted by any figure, filtered by name, each with a card of its own. */
+/** All steps in one table: sortable by any metric, filtered by name, each with a card of its own. */
 
 import { useMemo } from "preact/hooks";
 import { formatCount, formatMs, formatRate } from "../../src/core/load/results/format.ts";
@@ -17,13 +17,13 @@ interface Props {
   readonly baseline: RunView | null;
 }
 
-/** With so few, all cards are open from the start. */
+/** With this few steps, all cards are open from the start. */
 const OPEN_ALL_MAX = 3;
 const SPARK_POINTS = 48;
-/** More are asked for, filtered by name or sorted to the top. */
+/** Further rows are shown on request, filtered by name or sorted to the top. */
 const ROWS_MAX = 30;
 
-/** The cards that are open: those of the address, else all of a few, else the one to look at first. */
+/** Open cards: those in the address, else all of a few, else the worst step. */
 function useOpenSteps(steps: readonly StepView[]) {
   const fragment = useFragment();
   const text = fragment.get("open");
@@ -193,7 +193,7 @@ function useSparks(steps: readonly StepView[]) {
   );
 }
 
-/** Of the whole run, or of a stretch of it. */
+/** Metrics of the whole run, or of a stretch of it. */
 function figuresOf({ step, track }: StepView, range: Range | null) {
   if (range === null) {
     const { failed, latencyMs: latency, ratePerSecond: perSecond, requests } = step;

@@ -1,4 +1,4 @@
-/** The first screen: what came out, whether to believe it, and the figures. */
+/** The first screen: the verdict, whether to trust it, and the metrics. */
 
 import { doubtOf, isRejected } from "../../src/core/load/results/doubt.ts";
 import {
@@ -34,7 +34,7 @@ export function Verdict({ view }: ViewProps) {
   const isOut = isRejected(summary);
   const { word, tone, icon } = VERDICTS[isOut ? "failed" : summary.verdict];
   const doubt = doubtOf(summary);
-  // What is not to be trusted is no success.
+  // An untrusted result is not shown as a success.
   const shown = doubt !== null && tone === "good" ? "warn" : tone;
   const held = summary.thresholds.filter(({ passed }) => passed).length;
   return (
@@ -65,7 +65,7 @@ export function Verdict({ view }: ViewProps) {
   );
 }
 
-/** Broken thresholds with when and by whom; then what else speaks for the verdict. */
+/** Broken thresholds with when and by which step; then the other reasons of the verdict. */
 function Reasons({ view }: ViewProps) {
   const { reasons, thresholds } = view.summary;
   const broken = thresholds.filter(({ passed }) => !passed);
@@ -120,13 +120,13 @@ export function Warnings({ summary }: SummaryProps) {
   );
 }
 
-/** Texts of a run begin as parts of a sentence. */
+/** Texts of a run begin in lower case. */
 function sentence(text: string): string {
   const whole = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
-/** What a reader needs once, and need not read again in each run. */
+/** Notes that a reader needs once, and need not read again in each run. */
 export function Notes({ summary }: SummaryProps) {
   const { notes } = summary;
   if (notes.length === 0) return null;
@@ -149,7 +149,7 @@ interface Figure {
   readonly bad?: boolean;
 }
 
-/** Of the whole run, or of the stretch that is looked at. */
+/** Metrics of the whole run, or of the selected stretch. */
 export function Headline({ view }: ViewProps) {
   const { range } = useCharts();
   const figures = range === null ? wholeFigures(view) : stretchFigures(view, range);
@@ -253,7 +253,7 @@ function latencyFigures(latency: LatencyFigures, remark: string): Figure[] {
   ];
 }
 
-/** Failures that a threshold did not tolerate stand out however few they are. */
+/** Failures beyond a threshold stand out however few they are. */
 function erring({ thresholds }: RunSummary): boolean {
   return thresholds.some(({ expression, passed }) => !passed && /\berrors\b/.test(expression));
 }

@@ -1,4 +1,4 @@
-/** What was held to, what came out, by how much, when it was broken and by whom, and how it was before. */
+/** Thresholds: limit, actual value, margin, when and by which step each was broken, and the baseline. */
 
 import { useMemo } from "preact/hooks";
 import { formatPercent } from "../../src/core/load/results/format.ts";
@@ -21,7 +21,7 @@ interface ThresholdProps {
 
 interface Props {
   readonly view: RunView;
-  /** The run that this one is laid over. */
+  /** The baseline run. */
   readonly baseline: RunView | null;
 }
 
@@ -72,7 +72,7 @@ export function Thresholds({ baseline, view }: Props) {
   );
 }
 
-/** As it was written, with a way to where it is drawn. */
+/** The expression as written, with a link to its chart. */
 function ThresholdName({ threshold, view }: ThresholdProps) {
   const fragment = useFragment();
   const step = stepOf(threshold, view.steps);
@@ -103,7 +103,7 @@ function ThresholdName({ threshold, view }: ThresholdProps) {
   );
 }
 
-/** The limit is the middle of the bar: to its left there is room, to its right it is broken. */
+/** The limit is the middle of the bar: left of it there is room, right of it the threshold is broken. */
 function Margin({ threshold }: { readonly threshold: ThresholdOutcome }) {
   const share = marginShare(threshold);
   const text = marginText(threshold);
@@ -124,7 +124,7 @@ function Margin({ threshold }: { readonly threshold: ThresholdOutcome }) {
   );
 }
 
-/** The same threshold of the run before. */
+/** The same threshold of the baseline run. */
 function Before(props: {
   readonly before: readonly ThresholdOutcome[];
   readonly threshold: ThresholdOutcome;
@@ -141,17 +141,17 @@ function Before(props: {
   );
 }
 
-/** The thresholds of a search judge each load; the whole run contains those that broke. */
+/** The thresholds of a search apply to each load; the whole run contains those that broke. */
 function isSearch({ workflow }: ThresholdOutcome, { summary }: RunView): boolean {
   return summary.workflows.some(
     ({ breakpoint, name }) => name === workflow && breakpoint !== undefined,
   );
 }
 
-/** Stretches that are told apart; a reader who wants more looks at the chart. */
+/** Stretches listed one by one; the chart shows the rest. */
 const STRETCHES_SHOWN_MAX = 3;
 
-/** For how long and when, with a way there; on several steps also the one to look at first. */
+/** For how long and when, with a link; for several steps also the one to check first. */
 export function WhenBeyond({ lead, threshold, view }: ThresholdProps & { readonly lead?: string }) {
   const { link } = useFragment();
   const beyond = useMemo(() => beyondOf(threshold, view), [threshold, view]);
@@ -193,7 +193,7 @@ function StretchLink({ of, range: [from, to], view }: StretchProps) {
   const { link } = useFragment();
   const { full, track } = view;
   const clock = (seconds: number) => clockAt(seconds, track.windowSeconds);
-  // With something of what was before and after it, so that the change is seen.
+  // With some time before and after it, so that the change is visible.
   const room = Math.max((to - from) / 2, 5 * track.windowSeconds);
   const ends = [Math.max(full[0], from - room), Math.min(full[1], to + room)];
   return (

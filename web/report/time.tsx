@@ -1,4 +1,4 @@
-/** The run over time: load, requests, failures by kind, latencies, where the time went. */
+/** The run over time: load, requests, failures by kind, latencies, phases. */
 
 import { useMemo } from "preact/hooks";
 import {
@@ -100,7 +100,7 @@ function gridOf({ timeline }: RunView) {
   return { windowSeconds, moments: middles(timeline.atSeconds, windowSeconds) };
 }
 
-/** Virtual users and arrivals: what the plan asked for, and what there was. */
+/** Virtual users and arrivals: planned and actual. */
 function Load({ view }: { readonly view: RunView }) {
   const { moments, windowSeconds } = useMemo(() => gridOf(view), [view]);
   const { iterations, users } = useMemo(
@@ -175,7 +175,7 @@ function loadLines({ summary }: RunView, moments: readonly number[], windowSecon
           { label: "users", values: sum(closed, pickUsers), color: "--line-0", filled: true },
           { label: "planned", values: sum(closed, ({ target }) => target), ...planned },
         ]),
-    // Of rates only arrivals are planned, not how many users they take.
+    // For a rate only arrivals are planned, not the number of users.
     ...(open.length === 0
       ? []
       : [{ label: "users of rates", values: sum(open, pickUsers), color: "--line-2" }]),
@@ -244,7 +244,7 @@ interface KindsProps {
   readonly windowMs: number;
 }
 
-/** With fewer failures than this in a window, ones and zeros take turns and nothing is seen. */
+/** With fewer failures than this per window, ones and zeros alternate and nothing is visible. */
 const FAILURES_PER_WINDOW_MIN = 5;
 const FEW_FAILURES_POINTS = 60;
 
@@ -328,10 +328,10 @@ function Latencies({ baseline, view }: Props) {
   );
 }
 
-/** Lines that can still be told apart. */
+/** Most lines that remain distinguishable. */
 const STEP_LINES_MAX = 12;
 
-/** Failing steps first, then the slowest: those that matter are drawn, however many there are. */
+/** Failing steps first, then the slowest: the ones that matter are drawn, however many there are. */
 function worstSteps(steps: readonly StepView[]): StepView[] {
   const rank = ({ step }: StepView) => (step.failed > 0 ? 1e9 : 0) + step.latencyMs.p95;
   const kept = new Set(steps.toSorted((a, b) => rank(b) - rank(a)).slice(0, STEP_LINES_MAX));
@@ -390,7 +390,7 @@ function BySteps({
   );
 }
 
-/** Means of the steps' means, each by its calls. */
+/** Means of the steps' means, weighted by calls. */
 function sumPhases(view: RunView, moments: readonly number[]): PhaseMeans | null {
   const parts = view.steps.flatMap(({ step, track }) => {
     const phases = step.windows?.phases;

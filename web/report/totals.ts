@@ -1,4 +1,4 @@
-/** Figures of a whole run, from results of any version. */
+/** Metrics of a whole run, from results of any version. */
 
 import type { Distribution } from "../../src/core/load/results/model.ts";
 import { stretchOf } from "../shared/tracks.ts";
@@ -14,7 +14,7 @@ export function ratePerSecond({ steps, summary }: RunView): number {
   );
 }
 
-/** Failures at the share of all requests that they are of the run. */
+/** Failures per second, by their share of all requests. */
 export function failedPerSecond(view: RunView): number {
   const requests = view.steps.reduce((sum, { step }) => sum + step.requests, 0);
   const failed = view.steps.reduce((sum, { step }) => sum + step.failed, 0);

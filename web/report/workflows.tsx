@@ -1,4 +1,4 @@
-/** Workflows: how each was driven, its arrivals, checks, metrics and groups. */
+/** Workflows: load, arrivals, checks, metrics and groups of each. */
 
 import type { ComponentChildren } from "preact";
 import {

@@ -1,4 +1,4 @@
-/** Axes of charts: ticks that a clock has, and colours that a canvas cannot take from a style sheet. */
+/** Axes of charts: clock-aligned ticks, and colours that a canvas cannot take from a style sheet. */
 
 import type uPlot from "uplot";
 import { asTick } from "../../src/core/load/results/format.ts";
@@ -11,9 +11,9 @@ const CLOCK_STEPS = [
   ...[0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
   ...[60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400],
 ];
-/** All charts of a page have their plots at the same place. */
+/** Aligns the plots of all charts of a page. */
 const Y_AXIS_WIDTH = 64;
-/** Half of the widest label of the time axis, which stands at its very end. */
+/** Half of the widest label of the time axis, which is at its very end. */
 export const RIGHT_PADDING = 26;
 
 export function axesOf(
@@ -49,7 +49,7 @@ export function axesOf(
   ];
 }
 
-/** Round figures, about every 30 pixels. */
+/** Round values, about every 30 pixels. */
 function logSplits({ bbox }: uPlot, _: number, low: number, high: number): number[] {
   return logTicks(low, high, Math.max(3, Math.floor(bbox.height / devicePixelRatio / 30)));
 }

@@ -1,4 +1,4 @@
-/** What all charts of a page have in common: one stretch of time, one scale, one set of marks. */
+/** State shared by all charts of a page: one stretch of time, one scale, one set of marks. */
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
@@ -6,28 +6,28 @@ import type { Range } from "./tracks.ts";
 
 export type Scale = "logarithmic" | "linear";
 
-/** Something that happened, marked in every chart. */
+/** An event, marked in every chart. */
 export interface ChartEvent {
   /** Since the run began. */
   readonly atSeconds: number;
   readonly kind: string;
-  /** The workflow it is about; null for the run. */
+  /** Workflow of the event; null for the run. */
   readonly workflow: string | null;
   readonly text: string;
 }
 
 export interface ChartsState {
-  /** All there is to see. */
+  /** The whole time axis. */
   readonly full: Range;
-  /** The stretch that is looked at; null for all. */
+  /** The selected stretch; null for all. */
   readonly range: Range | null;
-  /** Stretches begin and end with windows of this width. */
+  /** Stretches are aligned to windows of this width. */
   readonly windowSeconds: number;
   readonly setRange: (range: Range | null) => void;
-  /** Of latencies; other axes begin at zero. */
+  /** Scale of latencies; other axes begin at zero. */
   readonly scale: Scale;
   readonly events: readonly ChartEvent[];
-  /** How a moment is told; by default as time since the beginning. */
+  /** Formats a time; by default as time since the beginning. */
   readonly momentText?: (seconds: number) => string;
 }
 
@@ -45,15 +45,15 @@ export function useCharts(): ChartsState {
   return useContext(ChartsContext);
 }
 
-/** A stretch as the address holds it. */
+/** A stretch as written to the address. */
 export function rangeText(range: readonly number[]): string {
   return range.map((seconds) => String(Number(seconds.toFixed(3)))).join("-");
 }
 
-/** Nobody wants to look at less than this, in seconds. */
+/** Shortest useful stretch, in seconds. */
 const STRETCH_MIN = 0.2;
 
-/** Closer or further by a factor, around a moment, and never beyond what there is. */
+/** Zooms in or out by a factor, around a time, within the full range. */
 export function zoomed({ full, range }: ChartsState, factor: number, around: number): Range | null {
   const [from, to] = range ?? full;
   const width = Math.max((to - from) * factor, STRETCH_MIN);
@@ -62,7 +62,7 @@ export function zoomed({ full, range }: ChartsState, factor: number, around: num
   return withinFull(full, [start, start + width]);
 }
 
-/** The same stretch earlier or later by a share of its width, in whole windows. */
+/** Moves a stretch by a share of its width, in whole windows. */
 export function moved({ full, range, windowSeconds }: ChartsState, share: number): Range | null {
   if (range === null) return null;
   const windows = Math.max(

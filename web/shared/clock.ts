@@ -1,4 +1,4 @@
-/** Moments of a run, as clocks tell them. */
+/** Times of a run as clock texts. */
 
 /** 0:00, 1:30, 1:02:30; with fractions where the ticks need them. */
 export function clockText(seconds: number, digits = 0): string {
@@ -13,7 +13,7 @@ export function clockText(seconds: number, digits = 0): string {
   return `${seconds < 0 && rounded > 0 ? "-" : ""}${head}:${pad(whole % 60)}${rest}`;
 }
 
-/** As exact as windows of this width are, which may begin at half a second. */
+/** As exact as windows of this width, which may begin at half a second. */
 export function clockAt(seconds: number, windowSeconds: number): string {
   const isWhole = Math.abs(seconds - Math.round(seconds)) < 0.05;
   return clockText(seconds, windowSeconds < 1 || !isWhole ? 1 : 0);

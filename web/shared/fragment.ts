@@ -11,7 +11,7 @@ type Changes = Readonly<Record<string, string | null>>;
 export interface Fragment {
   readonly section: string;
   get(key: string): string | null;
-  /** Null takes a key out. A section is scrolled to. */
+  /** Null removes a key. Scrolls to the section. */
   set(changes: Changes, section?: string): void;
   /** The address that `set` would lead to. */
   link(changes: Changes, section: string): string;
@@ -60,7 +60,7 @@ export function useFragmentState(): Fragment {
       set: (changes, section) => {
         const target = format(section ?? parsed.section, changed(parsed, changes));
         if (section === undefined) {
-          // A step of the hand, not a place to come back to.
+          // An adjustment, not a place to come back to.
           history.replaceState(null, "", target);
           setParsed(parse());
           return;

@@ -9,16 +9,16 @@ import type { Choice } from "./theme.ts";
 export interface FrameSection {
   readonly id: string;
   readonly title: string;
-  /** Worth a look: shown beside the title. */
+  /** Badge beside the title. */
   readonly mark?: string;
-  /** Where it is, when it is not a section of this page. */
+  /** Target, when it is not a section of this page. */
   readonly href?: string;
 }
 
 interface FrameProps {
   readonly sections: readonly FrameSection[];
   readonly theme: { readonly choice: Choice; readonly choose: (choice: Choice) => void };
-  /** The one that is shown, where only one is. */
+  /** The visible section, where only one is shown. */
   readonly current?: string;
   /** Stays at the top while the page scrolls. */
   readonly bar?: ComponentChildren;
@@ -32,7 +32,7 @@ export function Frame({ bar, children, current: shown, sections, theme }: FrameP
   const scrolledTo = useCurrentSection(sections);
   const current = shown ?? scrolledTo;
   const main = useRef<HTMLElement>(null);
-  // The address is the state of the page, not a place in it: focus moves without it.
+  // The address is the state of the page, not an anchor: focus moves without it.
   const skip = () => main.current?.focus();
   return (
     <>

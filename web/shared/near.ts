@@ -1,4 +1,4 @@
-/** Drawing only what is about to be seen: a report of a hundred steps opens at once. */
+/** Lazy drawing: a report of a hundred steps opens at once. */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { useTheme } from "./theme.ts";
@@ -7,7 +7,7 @@ interface Holder {
   readonly current: HTMLElement | null;
 }
 
-/** True from the moment the element comes near the window, or a print begins. */
+/** Becomes true when the element comes near the window, or a print begins. */
 export function useNear(holder: Holder): boolean {
   const [near, setNear] = useState(false);
   useEffect(() => {
@@ -30,7 +30,7 @@ export function useNear(holder: Holder): boolean {
   return near;
 }
 
-/** Measured before each paint that a new theme makes, so that paper gets its own width. */
+/** Measured before each paint after a change of theme, so that paper gets its own width. */
 export function useWidth(holder: Holder): number {
   const theme = useTheme();
   const [width, setWidth] = useState(0);

@@ -1,4 +1,4 @@
-/** The data of a page: JSON, deflated and written in base64 into an element of the page itself. */
+/** Data of a page: JSON, deflated and base64-encoded in an element of the page itself. */
 
 /** Null where the element is empty: the page as it was built, without data. */
 export async function readPageData(): Promise<unknown> {

@@ -1,4 +1,4 @@
-/** Small pieces used all over the pages: sections, facts, shares, chips, sparklines. */
+/** Small components used on all pages: sections, facts, shares, chips, sparklines. */
 
 import type { ComponentChildren } from "preact";
 import { formatPercent } from "../../src/core/load/results/format.ts";
@@ -41,10 +41,10 @@ export function Share({ share, tone = "plain" }: { share: number; tone?: Tone })
   );
 }
 
-/** A share of failures from which on they stand out where no threshold speaks of them. */
+/** Share of failures from which on they stand out where no threshold covers them. */
 export const FAILED_MANY = 0.01;
 
-/** Nothing failed is quiet, a few are plain, many stand out. */
+/** No failures are muted, a few are plain, many stand out. */
 export function Failed({ failed, of }: { failed: number; of: number }) {
   if (failed === 0) return <span class="quiet">0</span>;
   const share = of === 0 ? 0 : failed / of;
@@ -85,7 +85,7 @@ export function Alert({ tone, title, children }: AlertProps) {
   );
 }
 
-/** What need not be read each time: one line until it is asked for. */
+/** Secondary content: one line until expanded. */
 export function Folded({ title, children }: Omit<AlertProps, "tone">) {
   return (
     <details class="folded">
@@ -97,7 +97,7 @@ export function Folded({ title, children }: Omit<AlertProps, "tone">) {
 
 const SPARK = { width: 96, height: 22 };
 
-/** The course of something, without figures: they stand beside it. */
+/** A trend without numbers: they are beside it. */
 export function Spark({ values, color }: { values: readonly (number | null)[]; color: string }) {
   const known = values.filter((value) => value !== null);
   const most = Math.max(...known);
@@ -121,7 +121,7 @@ export function Spark({ values, color }: { values: readonly (number | null)[]; c
   );
 }
 
-/** At most so many points of a course, each the highest of those it stands for. */
+/** Reduces a series to at most `most` points, each the highest of its group. */
 export function thinned(values: readonly (number | null)[], most: number): (number | null)[] {
   if (values.length <= most) return [...values];
   return Array.from({ length: most }, (_, at) => {
@@ -132,7 +132,7 @@ export function thinned(values: readonly (number | null)[], most: number): (numb
   });
 }
 
-/** At most so many points of what can be added up, each the sum of those it stands for. */
+/** Reduces a series to at most `most` points, each the sum of its group. */
 export function summed(values: readonly number[], most: number): number[] {
   const points = Math.min(values.length, most);
   const sums = new Array<number>(points).fill(0);

@@ -1,6 +1,7 @@
 /**
- * One uPlot chart over time: the canvas side of time-chart.tsx. Dragging chooses a stretch for all charts
- * of the page, a double click gives all of it back; two fingers do the same on a touch screen.
+ * One uPlot chart over time: the canvas side of time-chart.tsx. Dragging selects a stretch for all charts of the page,
+ * a
+ * double click resets it; two fingers do the same on a touch screen.
  */
 
 import uPlot from "uplot";
@@ -17,7 +18,7 @@ export interface Line {
   /** Area under the line. */
   readonly filled?: boolean;
   readonly width?: number;
-  /** What the legend says while nothing is pointed at. */
+  /** Legend text while the pointer is elsewhere. */
   readonly rest?: string;
 }
 
@@ -33,19 +34,19 @@ export interface PlotProps {
   readonly formatTick: (value: number) => string;
   readonly height: number;
   readonly logarithmic: boolean;
-  /** Fixed ends of the value axis, where the lines do not say them. */
+  /** Fixed ends of the value axis, where the lines do not determine them. */
   readonly ends: readonly [number, number] | null;
   /** Drawn below the lines. */
   readonly paint: ((chart: uPlot) => void) | null;
 }
 
 interface Handlers {
-  /** The state of all charts when it is asked for. */
+  /** Current state of all charts. */
   readonly charts: () => ChartsState;
   readonly onIndex: (index: number | null, left: number) => void;
 }
 
-/** All charts of a page move their cursors together. */
+/** All charts of a page share their cursor. */
 const SYNC_KEY = "time";
 
 export function newPlot(element: HTMLElement, props: PlotProps, handlers: Handlers): uPlot {
@@ -125,7 +126,7 @@ function lonePoints(values: ArrayLike<number | null | undefined>): number[] {
   return lone;
 }
 
-/** A limit that is near is in the picture; one that is far away would flatten everything else. */
+/** A nearby limit is inside the range; a distant one would flatten everything else. */
 function yRange(props: PlotProps, low: number | null, high: number | null): uPlot.Range.MinMax {
   if (props.ends !== null) return [...props.ends];
   const values = props.limits.map(({ value }) => value);
@@ -195,7 +196,7 @@ function drawEvent({ bbox, ctx, scales, valToPos }: uPlot, { atSeconds }: ChartE
   ctx.restore();
 }
 
-/** One finger points, two zoom. Answers how to stop listening. */
+/** One finger points, two zoom. Returns a function that stops listening. */
 export function listenToTouch(chart: uPlot, charts: () => ChartsState): () => void {
   let before: { readonly from: number; readonly to: number } | null = null;
   const positions = ({ touches }: TouchEvent) => {

@@ -1,6 +1,6 @@
 /**
- * Tables that scroll sideways inside their frame with the first column held in place, and that sort by
- * a click on a heading where rows have an order. The order is in the address.
+ * Tables that scroll sideways inside their frame with the first column fixed, and that sort by a click on a heading
+ * where rows have an order. The order is in the address.
  */
 
 import type { ComponentChildren } from "preact";
@@ -10,9 +10,9 @@ import { useFragment } from "./fragment.ts";
 
 interface Column {
   readonly title: string;
-  /** Numbers are set right, with figures of equal width. */
+  /** Numbers are right-aligned, with digits of equal width. */
   readonly numeric?: boolean;
-  /** For those who hear it, where the title is a drawing's. */
+  /** Heading for screen readers only, above a column of drawings. */
   readonly hidden?: boolean;
   readonly unsorted?: boolean;
   /** Not on small screens. */
@@ -26,7 +26,7 @@ function classOf({ numeric, wideOnly }: Partial<Column>): string | undefined {
 
 interface Cell {
   readonly text: ComponentChildren;
-  /** What the column is sorted by; a cell without one stays last. */
+  /** Sort key of the cell; cells without one stay last. */
   readonly order?: number | string | null;
 }
 
@@ -38,19 +38,19 @@ interface Row {
 }
 
 interface TableProps {
-  /** What the table holds, for those who hear it. */
+  /** Caption for screen readers. */
   readonly caption: string;
-  /** The caption is seen, too. */
+  /** Shows the caption. */
   readonly captioned?: boolean;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** Key of the address that holds the order; none: rows stay as they are. */
+  /** Key of the address that holds the order; without it rows keep theirs. */
   readonly sortKey?: string;
-  /** More rows than this wait until they are asked for. */
+  /** Further rows are shown on request. */
   readonly rowsMax?: number;
-  /** Name of the file that the figures can be kept as. */
+  /** File name for saving the table. */
   readonly download?: string;
-  /** On a phone each row is a card, where a table of sentences would leave the screen. */
+  /** On a phone each row is a card, where a table of sentences would be too wide. */
   readonly stacked?: boolean;
 }
 
@@ -120,7 +120,7 @@ export function Table(props: TableProps) {
   );
 }
 
-/** The table as it is shown, in the form that other programs read. */
+/** The table as shown, as CSV. */
 function Download({ name, of }: { readonly name: string; readonly of: string }) {
   const keep = (event: { readonly currentTarget: HTMLElement }) => {
     const rows = [...(event.currentTarget.closest("section")?.querySelectorAll("tr") ?? [])];
@@ -141,13 +141,13 @@ function Download({ name, of }: { readonly name: string; readonly of: string }) 
   );
 }
 
-/** A spreadsheet would run what begins like a formula. */
+/** A spreadsheet would run text that begins like a formula. */
 function quoted(text: string | null): string {
   const clean = (text ?? "").replace(/[▲▼]/g, "").trim();
   return `"${clean.replace(/^[=+@-](?=[^\d\s])/, "'$&").replaceAll('"', '""')}"`;
 }
 
-/** The first of many rows, until all are asked for or a print begins. */
+/** The first of many rows, until the reader expands them or a print begins. */
 function useFirst(sorted: readonly Row[], rowsMax = Number.POSITIVE_INFINITY) {
   const [all, setAll] = useState(false);
   const showAll = () => setAll(true);
@@ -164,7 +164,7 @@ interface ToggleProps {
   readonly set: (on: boolean) => void;
 }
 
-/** Shows what a chart draws as a table. */
+/** Shows the data of a chart as a table. */
 export function TableToggle({ of, on, set }: ToggleProps) {
   return (
     <button type="button" class="plain-button" aria-pressed={on} onClick={() => set(!on)}>
@@ -216,7 +216,7 @@ function parseOrder(text: string | null, columns: readonly Column[]): Order | nu
   return column < 0 ? null : { column, descending };
 }
 
-/** Figures begin with the largest, names with the first; a third click undoes the order. */
+/** Numbers begin with the largest, names with the first; a third click undoes the order. */
 function nextOrder(order: Order | null, column: number, columns: readonly Column[]): string | null {
   const { numeric = false, title = "" } = columns[column] ?? {};
   if (order?.column !== column) return numeric ? `-${title}` : title;

@@ -1,4 +1,4 @@
-/** Light, dark or as the system says; remembered where the browser lets a file remember anything. */
+/** Light, dark or as the system; remembered where the browser allows storage for files. */
 
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
@@ -15,7 +15,7 @@ function remembered(): Choice {
     const value = localStorage.getItem(KEY);
     return value === "light" || value === "dark" ? value : "auto";
   } catch {
-    return "auto"; // Storage may be refused for files; the choice then lasts for this visit.
+    return "auto"; // Storage may be denied for files; the choice then lasts for this visit.
   }
 }
 
@@ -27,7 +27,7 @@ function remember(choice: Choice): void {
   }
 }
 
-/** The theme in force, the reader's choice, and how to change it. */
+/** The current theme, the reader's choice, and a setter. */
 export function useThemeChoice(): [Theme, Choice, (choice: Choice) => void] {
   const [choice, setChoice] = useState<Choice>(remembered);
   const [system, setSystem] = useState<Theme>(systemDark.matches ? "dark" : "light");
@@ -60,7 +60,7 @@ export function useTheme(): Theme {
   return useContext(ThemeContext);
 }
 
-/** The value of a custom property now in force, for drawing on a canvas. */
+/** Current value of a custom property, for drawing on a canvas. */
 export function cssColor(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

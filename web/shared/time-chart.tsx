@@ -1,7 +1,7 @@
 /**
- * One chart over time: the canvas (plot.ts), a legend that isolates a line and shows the values under the
- * cursor, and the same figures as a table. By keyboard it is a slider over the windows: arrows move,
- * plus and minus zoom, Escape shows all.
+ * One chart over time: the canvas (plot.ts), a legend that isolates a line and shows the values under the cursor, and
+ * the same data as a table. By keyboard it is a slider over the windows: arrows move, plus and minus zoom, Escape shows
+ * all.
  */
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -17,18 +17,18 @@ import { useTheme } from "./theme.ts";
 import type { Range } from "./tracks.ts";
 
 interface TimeChartProps {
-  /** Of the whole page: its place in the address. */
+  /** Unique on the page: its key in the address. */
   readonly id: string;
   readonly title: string;
-  /** What one point is made from: "1 s windows". */
+  /** Source of one point: "1 s windows". */
   readonly note?: string;
-  /** Read to those who do not see the canvas. */
+  /** Text for screen readers. */
   readonly description: string;
   readonly windowSeconds: number;
   /** The middle of each window. */
   readonly atSeconds: readonly number[];
   readonly lines: readonly Line[];
-  /** What the legend says of lines of the stretch that is looked at, by label; else their means. */
+  /** Legend texts for the selected stretch, by label; by default means of the lines. */
   readonly stretch?: ReadonlyMap<string, string> | undefined;
   readonly limits?: readonly Limit[];
   readonly format: (value: number) => string;
@@ -37,7 +37,7 @@ interface TimeChartProps {
   readonly height?: number;
   /** Follows the scale the reader chose for latencies; others begin at zero. */
   readonly latency?: boolean;
-  /** Whatever the reader chose. */
+  /** Independent of the reader's choice. */
   readonly logarithmic?: boolean;
   readonly ends?: readonly [number, number];
   readonly paint?: (chart: uPlot) => void;
@@ -109,7 +109,7 @@ function startOf({ atSeconds, windowSeconds }: TimeChartProps, index: number): n
   return (atSeconds[index] ?? 0) - windowSeconds / 2;
 }
 
-/** Inside the canvas, however near its edge the cursor stands. */
+/** Keeps the tip inside the canvas, however near its edge the cursor is. */
 function tipLeft(chart: uPlot | null, left: number): number {
   if (chart === null) return left;
   const offset = chart.width - chart.over.clientWidth - RIGHT_PADDING;
@@ -118,7 +118,7 @@ function tipLeft(chart: uPlot | null, left: number): number {
 
 type Pointed = (index: number | null, left: number) => void;
 
-/** The canvas of a chart, made anew when its lines or colours change and kept for everything else. */
+/** Canvas of a chart, recreated when its lines or colours change and kept for everything else. */
 function usePlot(props: TimeChartProps, isolated: string | null, onIndex: Pointed) {
   const charts = useCharts();
   const holder = useRef<HTMLDivElement>(null);
@@ -268,7 +268,7 @@ function textAt(line: Line, index: number, format: (value: number) => string): s
   return value === null ? "–" : format(value);
 }
 
-/** Of the whole run, or of the stretch that is looked at. */
+/** Value for the whole run, or for the selected stretch. */
 function textAtRest(props: TimeChartProps, line: Line, range: Range | null): string {
   const { atSeconds, format, stretch } = props;
   const told = range === null ? line.rest : stretch?.get(line.label);
@@ -292,7 +292,7 @@ function spoken(
   return `${clock}: ${values.join(", ")}`;
 }
 
-/** Rows of a table of a chart; more windows than this are thinned out. */
+/** Rows of a chart's table; more windows than this are thinned out. */
 const TABLE_ROWS_MAX = 120;
 
 function ChartTable(props: TimeChartProps) {

@@ -1,7 +1,7 @@
 /**
- * Latencies over time as the charts need them: one track per step, each window with its whole
- * histogram. Figures of any stretch are those of its windows added up, in the cells and by the rank
- * rule of `core/load/stats`; percentiles are never averaged.
+ * Latencies over time as the charts need them: one track per step, each window with its whole histogram. Metrics of any
+ * stretch are its windows merged, in the cells and by the rank rule of `core/load/stats`; percentiles are never
+ * averaged.
  */
 
 import type {
@@ -20,15 +20,15 @@ import {
 import { SparseCells } from "../../src/core/load/stats/sparse-cells.ts";
 import { type Percentile, steadyPercentile } from "../../src/core/load/stats/steady-percentiles.ts";
 
-/** Seconds of the run, from and up to. */
+/** Seconds of the run, from and to. */
 export type Range = readonly [number, number];
 
 export interface Track {
   readonly windowSeconds: number;
-  /** Start of each window that holds anything, ascending. */
+  /** Start of each non-empty window, ascending. */
   readonly starts: readonly number[];
   readonly latency: readonly SparseCells[];
-  /** Of failures among them. */
+  /** Latencies of failures. */
   readonly failures: readonly SparseCells[];
 }
 
@@ -45,7 +45,7 @@ export function trackOf(windows: LatencyWindows | undefined): Track {
   };
 }
 
-/** The windows that begin before a time. */
+/** Windows that begin before a time. */
 export function trackUntil(track: Track, seconds: number): Track {
   const count = track.starts.filter((start) => start < seconds - 1e-6).length;
   return count === 0 || count === track.starts.length
@@ -66,7 +66,7 @@ function cellsOf(histogram: HistogramSummary | undefined): SparseCells {
   );
 }
 
-/** Several tracks as one, on the widest of their windows. */
+/** Merges several tracks, on the widest of their windows. */
 export function sumTracks(tracks: readonly Track[]): Track {
   const filled = tracks.filter(({ starts }) => starts.length > 0);
   if (filled.length <= 1) return filled[0] ?? EMPTY_TRACK;
@@ -75,7 +75,7 @@ export function sumTracks(tracks: readonly Track[]): Track {
   const slots = new Map<number, { latency: SparseCells[]; failures: SparseCells[] }>();
   for (const { failures, latency, starts } of filled) {
     starts.forEach((start, at) => {
-      // The small share absorbs what decimal seconds lose in binary.
+      // The small share absorbs rounding of decimal seconds.
       const slot = Math.floor((start - origin) / windowSeconds + 1e-6);
       const held = slots.get(slot) ?? { latency: [], failures: [] };
       held.latency.push(latency[at] ?? SparseCells.EMPTY);
@@ -92,12 +92,12 @@ export function sumTracks(tracks: readonly Track[]): Track {
   };
 }
 
-/** The windows of a stretch, by number: those that begin in it. */
+/** Indices of the windows that begin in a stretch. */
 function windowsIn({ starts }: Track, [from, to]: Range): readonly number[] {
   return starts.flatMap((start, at) => (start >= from - 1e-6 && start < to - 1e-6 ? [at] : []));
 }
 
-/** A stretch moved to the edges of the windows it takes in, so that its figures are exact. */
+/** Aligns a stretch to the edges of its windows, so that its metrics are exact. */
 export function snapRange({ starts, windowSeconds }: Track, [from, to]: Range): Range {
   const first = starts.findLast((start) => start <= from + 1e-6) ?? from;
   const last = starts.findLast((start) => start < to - 1e-6) ?? first;
@@ -109,7 +109,7 @@ interface Stretch {
   readonly failed: Distribution;
 }
 
-/** Figures of a stretch. Extremes and the mean are known to the width of a cell, 0.1 %. */
+/** Metrics of a stretch. Extremes and the mean are known to the width of a cell, 0.1 %. */
 export function stretchOf(track: Track, range: Range): Stretch {
   const within = windowsIn(track, range);
   const sum = (cells: readonly SparseCells[]) =>
@@ -154,7 +154,7 @@ function histogramOf(sparse: SparseCells): Histogram {
 
 export const PERCENTILES = ["p50", "p95", "p99"] as const satisfies readonly Percentile[];
 
-/** A percentile over time, one value per window, where there are enough values to say it. */
+/** A percentile over time, one value per window, where there are enough values. */
 export function percentileLine(track: Track, percentile: Percentile): (number | null)[] {
   const { latency, starts, windowSeconds } = track;
   return steadyPercentile(
@@ -168,7 +168,7 @@ export function percentileLine(track: Track, percentile: Percentile): (number | 
 const BANDS_PER_DECADE = 16;
 
 export interface HeatMap {
-  /** Of the lowest band's lower edge, in milliseconds; bands are equally high on a logarithmic axis. */
+  /** Lower edge of the lowest band, in milliseconds; bands are equally high on a logarithmic axis. */
   readonly lowMs: number;
   readonly bands: number;
   /** One column per window of the track: calls in each band, from the lowest. */

@@ -1,4 +1,4 @@
-/** One figure over runs: a dot per run that leads to its report, crossed out where the run failed. */
+/** One metric over runs: a dot per run that links to its report, crossed out where the run failed. */
 
 import { useRef } from "preact/hooks";
 import { asTick } from "../../src/core/load/results/format.ts";

@@ -1,4 +1,4 @@
-/** Runs side by side: their course, their figures, and the p95 of every step. */
+/** Runs side by side: trends, metrics, and the p95 of every step. */
 
 import {
   formatCompactRate,
