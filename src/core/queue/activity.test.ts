@@ -3,8 +3,8 @@ import { ACTIVITY_TICK_MS, ACTIVITY_WINDOWS_MAX, Activity } from "./activity.ts"
 
 const NOON = Date.UTC(2030, 0, 1, 12);
 
-describe("what a queue did over time", () => {
-  it("counts tasks by what became of them, and attempts that were followed by another", () => {
+describe("activity of a queue over time", () => {
+  it("counts tasks by outcome, and attempts that were retried", () => {
     const activity = new Activity();
     activity.begin(NOON);
     activity.moved("created", "QUEUED");
@@ -36,7 +36,7 @@ describe("what a queue did over time", () => {
     ]);
   });
 
-  it("tells waiting times of a window, and of a long one from all that were in it", () => {
+  it("reports waiting times of a window, and of a long one from all its values", () => {
     const activity = new Activity();
     activity.begin(NOON);
     for (let tick = 1; tick <= 24; tick++) {
@@ -55,7 +55,7 @@ describe("what a queue did over time", () => {
     expect(day?.queued).toBeNull();
   });
 
-  it("keeps a bounded number, and nothing of a time in which another node led", () => {
+  it("keeps a bounded number, and nothing from a time in which another node led", () => {
     const activity = new Activity();
     activity.begin(NOON);
     const ticks = ACTIVITY_WINDOWS_MAX + 40;
@@ -71,7 +71,7 @@ describe("what a queue did over time", () => {
     ]);
   });
 
-  it("makes no windows that overlap when the clock is set back", () => {
+  it("makes no overlapping windows when the clock is set back", () => {
     const activity = new Activity();
     activity.begin(NOON);
     activity.tick(NOON + ACTIVITY_TICK_MS, null);

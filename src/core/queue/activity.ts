@@ -1,9 +1,10 @@
 /**
- * What a queue did over time, for whoever looks later: tasks submitted and ended, how long they waited,
- * how many there were. A window is closed at every tick of the leader; the last hour is kept in windows of
- * ten seconds, the last day in windows of four minutes, and nothing older.
+ * Activity of a queue over time: tasks submitted and finished, how long they waited, how many there were. The leader
+ * closes a window at every tick; keeps the last hour in windows of ten seconds, the last day in windows of four
+ * minutes,
+ * and nothing older.
  *
- * A time in which this node did not lead has no windows: it says nothing instead of zero.
+ * A time in which this node did not lead has no windows, instead of zeros.
  */
 
 import { Histogram } from "../load/stats/histogram.ts";
@@ -11,22 +12,22 @@ import type { EventType, TaskState } from "./states.ts";
 
 /** How often the leader ticks. */
 export const ACTIVITY_TICK_MS = 10_000;
-/** Ticks of one long window. */
+/** Ticks per long window. */
 const TICKS_PER_LONG = 24;
 /** Windows of each kind: an hour of short ones, a day of long ones. */
 export const ACTIVITY_WINDOWS_MAX = 360;
 
 export interface ActivityWindow {
-  /** When it began and ended, on the node's clock, in milliseconds since 1970. */
+  /** Start and end on the node's clock, in milliseconds since 1970. */
   readonly from_ms: number;
   readonly to_ms: number;
   readonly submitted: number;
-  /** Attempts handed to a worker. */
+  /** Attempts assigned to a worker. */
   readonly assigned: number;
   readonly succeeded: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Attempts that failed or were lost, and were followed by another. */
+  /** Attempts that failed or were lost, and were retried. */
   readonly retried: number;
   /** From ready to assigned, in milliseconds; null when nothing was assigned. */
   readonly wait_p50_ms: number | null;
@@ -59,7 +60,7 @@ export class Activity {
   #longOpenedAtMs = 0;
   #ticksOfLong = 0;
 
-  /** A leadership begins: what lies before it is not known here. */
+  /** Begins a leadership: activity before it is unknown here. */
   begin(nowMs: number): void {
     this.#open = newTally();
     this.#openLong = newTally();
@@ -78,7 +79,7 @@ export class Activity {
   }
 
   tick(nowMs: number, depth: QueueDepth | null): void {
-    // A clock that was set back would make windows that overlap.
+    // A clock that was set back would make overlapping windows.
     if (nowMs <= this.#openedAtMs) {
       this.begin(nowMs);
       return;

@@ -1,17 +1,17 @@
-/** Sizes of answers, known before a call is run: a batch of small calls can ask for more than a node can hold. */
+/** Sizes of answers, estimated before a call is run: a batch of small calls can request more than a node can hold. */
 
 import { QUEUE_LIMITS } from "./defaults.ts";
 
 /** A task in a list: input, result and error up to `listedBytesMax` each, and its other fields. */
 const LISTED_TASK_BYTES = 3 * QUEUE_LIMITS.listedBytesMax + 1_536;
-/** An event with its details, a line of a log, a node, a schedule: what they usually take. */
+/** Typical size of an event with its details, a line of a log, a node, a schedule. */
 const ENTRY_BYTES = 512;
-/** A whole task: what it usually takes. Larger ones are counted when they were read. */
+/** Typical size of a whole task. Larger ones are counted when they were read. */
 const TASK_BYTES = 2_048;
 const LIST_BYTES = 16_384;
 const TASKS_LISTED = 50;
 
-/** Methods whose answers hold stored data. All others answer with little more than their request. */
+/** Methods whose answers contain stored data. All others answer with little more than their request. */
 const SIZES: Readonly<Record<string, (limit: number | undefined) => number>> = {
   list_tasks: (limit = TASKS_LISTED) => limit * LISTED_TASK_BYTES,
   get_task: () => TASK_BYTES,

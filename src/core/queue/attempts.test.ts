@@ -13,7 +13,7 @@ function event(
 }
 
 describe("attempts of a task", () => {
-  it("tells the error of every attempt, whichever statement recorded it", () => {
+  it("reports the error of every attempt, whichever statement recorded it", () => {
     const attempts = attemptsOf([
       event("created", 1, 0),
       event("assigned", 1, 1),
@@ -42,7 +42,7 @@ describe("attempts of a task", () => {
     ]);
   });
 
-  it("leaves out an attempt that was never handed out, and ends one with its cancellation", () => {
+  it("skips an attempt that was never assigned, and ends one with its cancellation", () => {
     expect(attemptsOf([event("created", 1, 0), event("cancelled", 1, 1)])).toEqual([]);
     const [running] = attemptsOf([event("created", 1, 0), event("assigned", 1, 1)]);
     expect(running).toMatchObject({ outcome: "running", ended_at: null, error: null });

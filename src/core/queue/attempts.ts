@@ -1,4 +1,4 @@
-/** The attempts of a task, told from its history: where each ran, how long, and how it ended. */
+/** Attempts of a task, derived from its history: where each ran, how long, and how it ended. */
 
 import type { EventType, TaskState } from "./states.ts";
 
@@ -14,7 +14,7 @@ export interface Attempt {
   readonly attempt_id: number;
   readonly node_id: string | null;
   readonly assigned_at: string;
-  /** When its execution began; null when it never did. */
+  /** Start of its execution; null when it never started. */
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly outcome: "running" | "completed" | "failed" | "returned" | "cancelled";
@@ -29,7 +29,7 @@ const OUTCOMES: Readonly<Partial<Record<EventType, Attempt["outcome"]>>> = {
   cancelled: "cancelled",
 };
 
-/** In order; attempts that were never handed out are not among them. */
+/** In order; skips attempts that were never assigned. */
 export function attemptsOf(events: readonly AttemptEvent[]): readonly Attempt[] {
   const attempts = new Map<number, Attempt>();
   for (const event of events) {
@@ -51,7 +51,7 @@ export function attemptsOf(events: readonly AttemptEvent[]): readonly Attempt[] 
   return [...attempts.values()];
 }
 
-/** An end says its error as it is; a return says it among other things, or only in one word. */
+/** A final event is the error itself; a retry has it among its details, or only as a reason. */
 function errorOf({ event_type, details }: AttemptEvent): unknown {
   if (event_type === "completed" || details === null || typeof details !== "object") return null;
   if ("error" in details && details.error !== null) return details.error;
@@ -73,7 +73,7 @@ interface CountedAttempts {
   readonly state: TaskState;
 }
 
-/** "1/3": attempts begun of those allowed. A task that waits for its first has begun none; forgiven ones are on top. */
+/** "1/3": attempts begun of those allowed. A task that waits for its first has begun none; forgiven ones are extra. */
 export function attemptText(task: CountedAttempts): string {
   const { attempt_id, attempts_forgiven, max_attempts, state } = task;
   const begun = state === "QUEUED" ? attempt_id - 1 : attempt_id;

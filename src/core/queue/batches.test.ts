@@ -10,7 +10,7 @@ describe("batches between nodes", () => {
     expect(batchLength([40, 40, 40], { countMax: 10, bytesMax: 100 }, size)).toBe(2);
   });
 
-  it("lets one item above the bound travel alone, and takes nothing of nothing", () => {
+  it("sends an item above the bound alone, and nothing for an empty list", () => {
     expect(batchLength([500, 1], { countMax: 10, bytesMax: 100 }, size)).toBe(1);
     expect(batchLength([], { countMax: 10, bytesMax: 100 }, size)).toBe(0);
   });
@@ -20,7 +20,7 @@ describe("batches between nodes", () => {
     expect(batchesOf([], 2)).toEqual([]);
   });
 
-  it("never bounds a payload below what it takes inside a message", () => {
+  it("never estimates a payload below its size inside a message", () => {
     fc.assert(
       fc.property(fc.json(), (payload) => {
         const message = JSON.stringify(payload).slice(1, -1);

@@ -1,4 +1,4 @@
-/** What travels together between nodes: bounded by count and by bytes, in order. (TQ-38) */
+/** Batches of messages between nodes: bounded by count and by bytes, in order. (TQ-38) */
 
 import { assert } from "../base/assert.ts";
 
@@ -7,7 +7,7 @@ interface BatchBounds {
   readonly bytesMax: number;
 }
 
-/** How many items from the front go together: at least one, so that none is stuck for its size. */
+/** Number of items from the front that go together: at least one, so that none is stuck because of its size. */
 export function batchLength<Item>(
   items: readonly Item[],
   bounds: BatchBounds,
@@ -24,7 +24,7 @@ export function batchLength<Item>(
   return count;
 }
 
-/** All items in batches of at most `countMax`. */
+/** Splits all items into batches of at most `countMax`. */
 export function batchesOf<Item>(items: readonly Item[], countMax: number): readonly Item[][] {
   const batches: Item[][] = [];
   for (let from = 0; from < items.length; from += countMax)
@@ -33,8 +33,8 @@ export function batchesOf<Item>(items: readonly Item[], countMax: number): reado
 }
 
 /**
- * An upper bound of the bytes of a text inside a JSON message, without encoding it: a character is at
- * most three bytes of UTF-8, and an escape of JSON inside JSON at most doubles a single byte.
+ * Upper bound of the bytes of a text inside a JSON message, without encoding it: a character has at most three bytes in
+ * UTF-8, and an escape of JSON inside JSON at most doubles a single byte.
  */
 export function textBytesBound(text: string | null | undefined): number {
   return text === null || text === undefined ? 0 : text.length * 3;

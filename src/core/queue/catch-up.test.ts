@@ -10,14 +10,14 @@ function due(text: string, first: string, now: string, catchUp: CatchUp, most = 
   return ticks.map((tick) => new Date(tick).toISOString().slice(5, 16));
 }
 
-describe("ticks that are due", () => {
+describe("due ticks", () => {
   const first = "2026-05-01T00:00:00Z";
 
   it.each<[CatchUp]>([["none"], ["last"], ["all"]])("are the one of the moment by %s", (policy) => {
     expect(due("0 * * * *", first, "2026-05-01T00:00:59Z", policy)).toEqual(["05-01T00:00"]);
   });
 
-  it("that were missed are made up by none, the last or all", () => {
+  it("catch up with none, the last or all of the missed ones", () => {
     const now = "2026-05-01T03:30:00Z";
     expect(due("0 * * * *", first, now, "none")).toEqual([]);
     expect(due("0 * * * *", first, now, "last")).toEqual(["05-01T03:00"]);
@@ -26,7 +26,7 @@ describe("ticks that are due", () => {
     expect(due("0 * * * *", first, now, "all", 2)).toEqual(all.slice(2));
   });
 
-  it("are found without a look at every tick of a year", () => {
+  it("are found without checking every tick of a year", () => {
     const now = "2027-05-01T00:00:30Z";
     expect(due("* * * * *", first, now, "last")).toEqual(["05-01T00:00"]);
     expect(due("* * * * *", first, now, "all", 3)).toEqual([

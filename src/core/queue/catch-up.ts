@@ -1,12 +1,12 @@
-/** Which ticks of a schedule are submitted when nobody looked for a while. */
+/** Ticks of a schedule to submit after a time without a leader. */
 
 export const CATCH_UPS = ["none", "last", "all"] as const;
-/** Of missed ticks: none, the last one, or each. */
+/** Policy for missed ticks: none, the last one, or each. */
 export type CatchUp = (typeof CATCH_UPS)[number];
 
-/** A tick that is later than this was missed: a change of leader takes less. */
+/** A tick later than this was missed: a change of leader takes less. */
 const MISSED_AFTER_MS = 60_000;
-/** How far back the newest ticks are looked for, step by step: most expressions have enough of them near. */
+/** Spans searched for the newest ticks, in steps: most expressions have enough of them near. */
 const SPANS_MS = [
   3_600_000,
   86_400_000,
@@ -15,10 +15,12 @@ const SPANS_MS = [
   Number.POSITIVE_INFINITY,
 ];
 
-/** The first tick after a moment. */
+/** Returns the first tick after a time. */
 type NextTick = (afterMs: number) => number | undefined;
 
-/** Ticks to submit now, oldest first. `firstMs` is the oldest that was not; `most` bounds `all` to the newest. */
+/**
+ * Ticks to submit now, oldest first. `firstMs` is the oldest that was not submitted; `most` limits `all` to the newest.
+ */
 export function dueTicks(
   next: NextTick,
   { firstMs, nowMs }: { readonly firstMs: number; readonly nowMs: number },

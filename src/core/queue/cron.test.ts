@@ -46,12 +46,12 @@ describe("cron", () => {
     ["a * * * *", /outside|not a number/],
     ["1;2 * * * *", /not a number/],
     ["0 0 30 feb *", /never happens/],
-  ])("refuses %s", (text, message) => {
+  ])("rejects %s", (text, message) => {
     const parsed = parseCron(text);
     expect(parsed.ok ? "" : parsed.problem).toMatch(message);
   });
 
-  it("gives the first minute that matches by the calendar of the platform", () => {
+  it("gives the first minute that matches, by the platform's calendar", () => {
     const field = (low: number, high: number) =>
       fc.oneof(fc.constant("*"), fc.integer({ min: low, max: high }).map(String));
     fc.assert(

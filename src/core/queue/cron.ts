@@ -1,10 +1,11 @@
 /**
- * Cron expressions of five fields by some clock: minute hour day-of-month month day-of-week. Each field is
- * `*`, a number, a range `a-b`, a list `a,b`, or any of them with a step `/n`. Months and weekdays
- * may be written by their English short names; 7 is Sunday too. When both day fields are restricted,
- * a day that matches either counts, as in every cron.
+ * Cron expressions of five fields by some clock: minute hour day-of-month month day-of-week. Each field is `*`, a
+ * number,
+ * a range `a-b`, a list `a,b`, or any of them with a step `/n`. Months and weekdays may be written by their English
+ * short
+ * names; 7 is Sunday too. When both day fields are restricted, a day that matches either counts, as in every cron.
  *
- * Times are epoch milliseconds; calendars are computed by hand, because this room has no clock.
+ * Times are epoch milliseconds; calendars are computed by hand, because this module has no clock.
  */
 
 import { civilDate } from "../base/civil.ts";
@@ -35,7 +36,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** A leap day that falls on one weekday comes at the latest after 40 years (around 2100). */
+/** A leap day on a given weekday occurs at the latest after 40 years (around 2100). */
 const DAYS_SEARCHED_MAX = 366 * 41;
 
 export function parseCron(text: string): CronResult {
@@ -73,7 +74,7 @@ export function parseCron(text: string): CronResult {
   return { ok: true, cron };
 }
 
-/** The first tick after `afterMs`; undefined when there is none within 41 years. */
+/** Returns the first tick after `afterMs`; undefined when there is none within 41 years. */
 export function nextTick(cron: Cron, afterMs: number): number | undefined {
   const from = Math.floor(afterMs / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
   const firstDay = Math.floor(from / DAY_MS);

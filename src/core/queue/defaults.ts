@@ -11,14 +11,14 @@ export const QUEUE_DEFAULTS = {
   leaseCleanupMs: 10_000,
   pollIntervalMs: 5_000,
   maxParallel: 16,
-  /** Tasks a worker holds leased beyond those it runs: as many as its pace justifies. */
+  /** Tasks a worker leases beyond those it runs: as many as its pace justifies. */
   prefetch: "auto",
   heartbeatMs: 5_000,
   maxAttempts: 3,
   /** First retry waits up to this, then up to twice, four times … (full jitter). */
   retryBaseMs: 1_000,
   retryMaxMs: 300_000,
-  /** A stopping node lets running tasks end for this long, then hands them back. */
+  /** A stopping node lets running tasks finish for this long, then returns them. */
   gracePeriodMs: 30_000,
   /** Finished tasks are kept this long: those that succeeded, failed, were cancelled. */
   retentionMs: 7 * 24 * 3_600_000,
@@ -33,20 +33,20 @@ export const QUEUE_LIMITS = {
   payloadDepthMax: 200,
   /** One HTTP request. A batch of submits fits; a runaway client does not. */
   requestBytesMax: 8 * 1024 * 1024,
-  /** What nodes send each other in one request, as an upper bound: below `requestBytesMax`. */
+  /** Upper bound of one request between nodes: below `requestBytesMax`. */
   messageBytesMax: 6 * 1024 * 1024,
-  /** Inputs in one answer to a worker that asks; one that was not kept in memory counts as the largest. */
+  /** Inputs in one answer to a worker's claim; one that was not kept in memory counts as the largest. */
   grantBytesMax: 16 * 1024 * 1024,
   /** One progress value or log line of an executor, as JSON text. */
   noteBytesMax: 64 * 1024,
-  /** Notes of one worker that wait to be sent; of what comes beyond, only the number is sent. */
+  /** Notes of one worker waiting to be sent; of those beyond, only the number is sent. */
   notesMax: 10_000,
   /** One line of an executor's log. */
   logLineCharactersMax: 8_192,
-  /** What is kept of the log of one attempt: its last lines. */
+  /** Lines kept of the log of one attempt: the last ones. */
   attemptLogLinesMax: 1_000,
   attemptLogBytesMax: 256 * 1024,
-  /** One file of a task, and all of them together. As in the migration that makes their tables. */
+  /** One file of a task, and all of them together. As in the migration that creates their tables. */
   fileBytesMax: 64 * 1024 * 1024,
   fileChunkBytes: 1024 * 1024,
   taskFilesMax: 50,
@@ -57,23 +57,23 @@ export const QUEUE_LIMITS = {
   batchAnswerBytesMax: 16 * 1024 * 1024,
   keyLengthMax: 512,
   executorLengthMax: 128,
-  /** Of one task: a join over a batch has many. */
+  /** Dependencies of one task: a join over a batch has many. */
   dependenciesMax: 1_000,
-  /** Results of dependencies that are handed to one task, as JSON text: as much as an input. */
+  /** Results of dependencies passed to one task, as JSON text: as much as an input. */
   dependencyBytesMax: 1024 * 1024,
-  /** Tasks that are submitted together as a graph, in one statement; and their dependencies on each other. */
+  /** Tasks submitted together as a graph, in one statement; and their dependencies on each other. */
   graphTasksMax: 5_000,
   graphEdgesMax: 20_000,
   nodesListedMax: 100,
   maxAttemptsMax: 100,
-  /** How often a task may ask to be run later; each time adds to its history. */
+  /** How often a task may snooze; each time adds to its history. */
   snoozesMax: 100,
-  /** Missed ticks of one schedule that are made up at once. */
+  /** Missed ticks of one schedule that are submitted at once. */
   catchUpMax: 100,
   maxParallelMax: 10_000,
-  /** 24 days: what a timer can hold. */
+  /** 24 days: the range of a timer. */
   timeoutSecondsMax: 2_000_000,
-  /** Tasks held ahead when that follows the pace of the worker. */
+  /** Tasks leased ahead when that follows the pace of the worker. */
   prefetchAutoMax: 4_000,
   /** Ready tasks of one lane that the leader keeps in memory; the rest stays in the database. */
   laneTasksMax: 10_000,
@@ -83,13 +83,13 @@ export const QUEUE_LIMITS = {
   inlineInputBytesMax: 2_048,
   /** Tasks written by one statement of the group commit. */
   commitTasksMax: 1_000,
-  /** Operations that may wait for the group commit; beyond it requests are refused as overload. */
+  /** Operations that may wait for the group commit; beyond it requests are rejected as overload. */
   pendingOperationsMax: 100_000,
-  /** Leases that a worker names as its own after a question without an answer; one with more names none. */
+  /** Leases that a worker lists as its own after an unanswered request; one with more lists none. */
   heldNamedMax: 20_000,
-  /** Tasks one worker may ask for at once. */
+  /** Tasks per claim of a worker. */
   claimTasksMax: 1_000,
-  /** A long poll for work is answered at the latest after this. */
+  /** Longest wait of a long poll for work. */
   claimWaitMsMax: 30_000,
   /** Task ids per step of the sequence, as in the first migration. */
   idBlock: 1_000,
@@ -98,20 +98,20 @@ export const QUEUE_LIMITS = {
   listTasksMax: 1_000,
   /** Inputs and results above this are left out of lists; error messages are cut to it. */
   listedBytesMax: 512,
-  /** A text is looked for among so many of the newest tasks. */
+  /** Newest tasks covered by a text search. */
   searchedTasksMax: 10_000,
   eventsListedMax: 1_000,
-  /** Events of one task; notes beyond it are not recorded, and transitions end long before. */
+  /** Events of one task; further notes are dropped, and transitions end long before. */
   historyEventsMax: 10_000,
-  /** Lines of a log in one answer. */
+  /** Lines of a log per answer. */
   logLinesListedMax: 1_000,
-  /** Followers of one node. */
+  /** Followers per node. */
   followersMax: 1_000,
-  /** How long a write waits for the database before its caller is told. */
+  /** Longest wait of a write for the database before its caller gets an error. */
   writeWaitMs: 10_000,
 } as const;
 
-/** A heartbeat older than this many intervals makes a node stale, then dead, then forgotten. */
+/** Missed heartbeats before a node is stale, then dead, then forgotten. */
 export const HEARTBEATS_TO_STALE = 3;
 export const HEARTBEATS_TO_DEAD = 6;
 export const HEARTBEATS_TO_FORGET = 720;

@@ -1,4 +1,4 @@
-/** Errors a caller may meet, with their JSON-RPC numbers. Codes are never reused. */
+/** Errors returned to callers, with their JSON-RPC numbers. Codes are never reused. */
 
 export const ERROR_CODES = {
   PARSE_ERROR: -32700,
@@ -29,7 +29,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   "NO_LEADER",
 ]);
 
-/** The caller's own fault, or the item's: the same call will never be taken. */
+/** Permanent errors of the call or the item: the same call will never be accepted. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "PARSE_ERROR",
   "INVALID_REQUEST",
@@ -59,7 +59,7 @@ export class QueueError extends Error {
     return RETRYABLE.has(this.code);
   }
 
-  /** Repeating the call as it is cannot succeed. */
+  /** Whether repeating the call unchanged cannot succeed. */
   get final(): boolean {
     return FINAL.has(this.code);
   }
@@ -72,7 +72,7 @@ export function codeOfNumber(number: number): ErrorCode {
   return "INTERNAL";
 }
 
-/** The database could not be reached, or ended the statement in a way that allows a repeat. */
+/** The database is unreachable, or ended the statement in a way that allows a retry. */
 export class DatabaseUnavailable extends Error {
   override readonly name = "DatabaseUnavailable";
 }

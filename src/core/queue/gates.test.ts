@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { NO_LIMITS as OPEN, QueueGates } from "./gates.ts";
 
 describe("QueueGates", () => {
-  it("hands out any number of a queue without limits, and none of a paused one", () => {
+  it("assigns any number from a queue without limits, and none from a paused one", () => {
     const gates = new QueueGates();
     expect(gates.room("a", 0)).toBe(Number.MAX_SAFE_INTEGER);
     gates.set("a", { ...OPEN, paused: true }, 0);
@@ -13,7 +13,7 @@ describe("QueueGates", () => {
     expect(gates.room("a", 0)).toBe(Number.MAX_SAFE_INTEGER);
   });
 
-  it("counts what runs, also what a new leader found", () => {
+  it("counts running tasks, including those adopted by a new leader", () => {
     const gates = new QueueGates();
     gates.adopted("a");
     gates.set("a", { ...OPEN, concurrency: 3 }, 0);
@@ -25,7 +25,7 @@ describe("QueueGates", () => {
     expect(gates.room("a", 0)).toBe(1);
   });
 
-  it("never starts more than the rate allows in any span, and says when the next is free", () => {
+  it("never exceeds the rate in any span, and says when the next start is free", () => {
     const spans = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 60 });
     fc.assert(
       fc.property(spans, (waits) => {
@@ -46,12 +46,12 @@ describe("QueueGates", () => {
         }
         for (const from of starts) {
           const within = starts.filter((at) => at >= from && at < from + 1_000);
-          // One saved-up burst and what is earned meanwhile.
+          // One saved burst and what is earned meanwhile.
           expect(within.length).toBeLessThanOrEqual(2 * rate.count);
         }
         expect(starts.length).toBeLessThanOrEqual((now * rate.count) / rate.perMs);
       }),
-      // In fractions of a start the sum of these fell short of one by the last digit.
+      // In floating point the sum of these fell short of one by the last digit.
       { examples: [[[183, 109, 227, 73, 142, 57, 353, 56, 0]]] },
     );
   });

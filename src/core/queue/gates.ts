@@ -1,6 +1,6 @@
 /**
- * What may be handed out of a named queue: how many at once over all nodes, how many per time, or none while it
- * is paused. The leader alone hands out, so that its count is the count of the cluster.
+ * Admission of a named queue: how many tasks run at once over all nodes, how many start per time, or none while it is
+ * paused. Only the leader assigns, so that its count is the count of the cluster.
  */
 
 import { assert } from "../base/assert.ts";
@@ -10,19 +10,19 @@ export const DEFAULT_QUEUE = "default";
 
 export interface QueueLimits {
   readonly paused: boolean;
-  /** Tasks that may run at once; null for any number. */
+  /** Tasks that may run at once; null for no limit. */
   readonly concurrency: number | null;
-  /** At most `count` starts in `perMs`, of which none is saved up for later than one `perMs`; null for any. */
+  /** At most `count` starts in `perMs`, with at most one `perMs` of starts saved up; null for no limit. */
   readonly rate: { readonly count: number; readonly perMs: number } | null;
-  /** How long its failed tasks wait, unless they or their executors say so. */
+  /** Backoff of its failed tasks, unless they or their executors define one. */
   readonly backoff: Backoff | null;
 }
 
 interface Gate {
   limits: QueueLimits;
-  /** Handed out and not ended. */
+  /** Assigned and not finished. */
   held: number;
-  /** What was earned up to `at`, in milliseconds times `count`: a start costs `perMs` of it. */
+  /** Credit earned up to `at`, in milliseconds times `count`: a start costs `perMs` of it. */
   earned: number;
   at: number;
 }
@@ -37,7 +37,7 @@ export const NO_LIMITS: QueueLimits = {
 export class QueueGates {
   readonly #gates = new Map<string, Gate>();
 
-  /** A queue that is limited anew begins without saved starts: a change of leader gives none away. */
+  /** A queue with new limits begins without saved starts: a change of leader gives none away. */
   set(queue: string, limits: QueueLimits, now: number): void {
     const gate = this.#gate(queue);
     gate.limits = limits;
@@ -49,7 +49,7 @@ export class QueueGates {
     return this.#gates.get(queue)?.limits ?? NO_LIMITS;
   }
 
-  /** How many tasks may be handed out now. */
+  /** Number of tasks that may be assigned now. */
   room(queue: string, now: number): number {
     const gate = this.#gates.get(queue);
     if (gate === undefined) return Number.MAX_SAFE_INTEGER;
@@ -70,7 +70,7 @@ export class QueueGates {
     gate.earned -= rate.perMs;
   }
 
-  /** Found running by a new leader: it counts, and was started long ago. */
+  /** Counts a task that a new leader found running: it was started long ago. */
   adopted(queue: string): void {
     this.#gate(queue).held++;
   }
@@ -81,7 +81,7 @@ export class QueueGates {
     gate.held--;
   }
 
-  /** When the next start of a queue is free that has none now; null when time changes nothing. */
+  /** When the next start of an exhausted queue is free; null when time changes nothing. */
   nextAt(now: number): number | null {
     let next: number | null = null;
     for (const gate of this.#gates.values()) {
@@ -89,7 +89,7 @@ export class QueueGates {
       if (rate === null || paused) continue;
       refill(gate, now);
       if (gate.earned >= rate.perMs) continue;
-      // Whole milliseconds: a moment that is not after `now` would be asked for without end.
+      // Whole milliseconds: a time that is not after `now` would be polled forever.
       const at = now + Math.ceil((rate.perMs - gate.earned) / rate.count);
       next = next === null ? at : Math.min(next, at);
     }

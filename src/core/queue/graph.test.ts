@@ -6,24 +6,24 @@ const graph = (tasks: Readonly<Record<string, readonly string[]>>) =>
   new Map(Object.entries(tasks));
 
 describe("a graph of tasks", () => {
-  it("may name tasks before and after, in any order", () => {
+  it("accepts tasks that name each other in any order", () => {
     expect(graphProblem(graph({ d: ["b", "c"], b: ["a"], c: ["a"], a: [] }))).toBeUndefined();
   });
 
-  it("is refused with the way around when tasks wait for each other", () => {
+  it("is rejected with the cycle when tasks wait for each other", () => {
     expect(graphProblem(graph({ a: ["a"] }))).toMatch(/in a circle: a → a$/);
     const behind = { start: [], d: ["c"], a: ["start", "c"], b: ["a"], c: ["b"] };
     expect(graphProblem(graph(behind))).toMatch(/in a circle: c → b → a → c$/);
   });
 
-  it("is refused for names that are unknown or none", () => {
+  it("is rejected for unknown or missing names", () => {
     expect(graphProblem(graph({ a: ["toString"] }))).toMatch(/tasks\.a: .*"toString"/);
     expect(graphProblem(graph({ 12: [] }))).toMatch(/"12" is no name/);
     expect(graphProblem(graph({ __proto: [] }))).toMatch(/is no name/);
     expect(graphProblem(new Map())).toMatch(/at least one/);
   });
 
-  it("is refused above its bounds, and follows a chain of all its tasks", () => {
+  it("is rejected above its bounds, and follows a chain of all its tasks", () => {
     const { graphTasksMax, graphEdgesMax } = QUEUE_LIMITS;
     const chain = new Map<string, string[]>();
     for (let i = 0; i < graphTasksMax; i++) chain.set(`t${i}`, i === 0 ? [] : [`t${i - 1}`]);

@@ -1,20 +1,21 @@
 /**
- * Tasks that name each other: what a graph must be before any of it is stored. Names are looked up among the tasks of
- * the graph; a graph in which one would wait for itself is refused with the way around.
+ * Validates a graph of tasks that name each other before any of it is stored. Names refer to tasks of the graph; a
+ * cycle
+ * is rejected with its path.
  */
 
 import { QUEUE_LIMITS } from "./defaults.ts";
 
-/** Begins with a letter: a decimal number is the id of a task that is there already. */
+/** Begins with a letter: a decimal number is the id of an existing task. */
 const NAME = /^[A-Za-z][\w.-]{0,63}$/;
 const NAME_RULE = "a letter, then up to 63 letters, digits, dots, dashes, underscores";
-/** Names of a circle that are told. */
+/** Names of a cycle shown in the error. */
 const CIRCLE_NAMES_MAX = 10;
 
-/** What each task of a graph waits for, by name. */
+/** Dependencies of each task of a graph, by name. */
 type TaskGraph = ReadonlyMap<string, readonly string[]>;
 
-/** Why these tasks cannot be submitted together; undefined when they can. */
+/** Returns why these tasks cannot be submitted together; undefined when they can. */
 export function graphProblem(graph: TaskGraph): string | undefined {
   const { graphTasksMax, graphEdgesMax } = QUEUE_LIMITS;
   if (graph.size === 0) return "a graph has at least one task";
@@ -37,12 +38,12 @@ export function graphProblem(graph: TaskGraph): string | undefined {
   return `tasks wait for each other in a circle: ${way.join(" → ")}`;
 }
 
-/** The names of tasks of which each waits for the next, and the last for the first. */
+/** Returns names of tasks of which each waits for the next, and the last for the first. */
 function circleOf(graph: TaskGraph): readonly string[] | undefined {
   const stuck = stuckIn(graph);
   const [start] = stuck;
   if (start === undefined) return undefined;
-  // Whoever is stuck waits for another that is: going on meets a name again.
+  // Every stuck task waits for another stuck one: following them meets a name again.
   const path: string[] = [];
   const places = new Map<string, number>();
   for (let name: string | undefined = start; name !== undefined; ) {
@@ -55,7 +56,7 @@ function circleOf(graph: TaskGraph): readonly string[] | undefined {
   return path;
 }
 
-/** Tasks that could never start: what is left when all that can have ended. */
+/** Tasks that could never start: what remains when all others have finished. */
 function stuckIn(graph: TaskGraph): ReadonlySet<string> {
   const open = new Map<string, number>();
   const dependents = new Map<string, string[]>();

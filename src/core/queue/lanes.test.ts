@@ -32,11 +32,11 @@ const take = (
 ) => lanes.take({ node: by, count, running, queueRoom: free, now: 0 });
 const lanesOf = (tasksMax = 100): Lanes => new Lanes({ tasksMax, refillBelow: tasksMax / 2 });
 
-/** Of one read of the database. */
+/** Tasks per read of the database. */
 const READ_LIMIT = 2;
 
 describe("Lanes", () => {
-  it("hands out by priority, then in order of submission, over several lanes (TQ-22)", () => {
+  it("assigns by priority, then in order of submission, over several lanes (TQ-22)", () => {
     const lanes = lanesOf();
     lanes.add("e", task(1));
     lanes.add("f", task(2, 0, null, "f"));
@@ -48,7 +48,7 @@ describe("Lanes", () => {
     expect(lanes.size).toBe(0);
   });
 
-  it("passes over what the node may not run, without holding up the rest", () => {
+  it("skips tasks that the node may not run, without blocking the rest", () => {
     const lanes = lanesOf();
     const elsewhere = { allowed_nodes: ["other"] };
     lanes.add(laneOf("e", elsewhere), task(1, 9, elsewhere));
@@ -58,7 +58,7 @@ describe("Lanes", () => {
     expect(ids(take(lanes, 5, undefined, { ...node, nodeId: "other" }))).toEqual([1]);
   });
 
-  it("keeps to max_parallel_per_node, counting what runs already (TQ-36)", () => {
+  it("respects max_parallel_per_node, counting running tasks (TQ-36)", () => {
     const lanes = lanesOf();
     const placement = { max_parallel_per_node: 3 };
     const name = laneOf("e", placement);
@@ -79,7 +79,7 @@ describe("Lanes", () => {
     expect(ids(take(lanes, 9))).toEqual([4, 5, 6]);
   });
 
-  it("reads a reopened lane from its start and takes in nothing twice", () => {
+  it("reads a reopened lane from its start and adds nothing twice", () => {
     const lanes = lanesOf();
     lanes.add("e", task(2));
     lanes.reopen("e", 0);
@@ -88,7 +88,7 @@ describe("Lanes", () => {
     expect(ids(take(lanes, 9))).toEqual([1, 2]);
   });
 
-  it("keeps a task that becomes ready while the database is read, when the answer lacks it", () => {
+  it("keeps a task that becomes ready during a read, when the answer lacks it", () => {
     const lanes = lanesOf();
     lanes.reopen("e", 0);
     expect(lanes.beginRefill()).toEqual([{ lane: "e", priority: 0, after: 0 }]);
@@ -98,7 +98,7 @@ describe("Lanes", () => {
     expect(lanes.lowWindows()).toEqual([]);
   });
 
-  it("leaves a task that becomes ready behind a partial answer in the database", () => {
+  it("leaves a task that becomes ready after a partial answer in the database", () => {
     const lanes = lanesOf(4);
     lanes.reopen("e", 0);
     lanes.beginRefill();
@@ -108,7 +108,7 @@ describe("Lanes", () => {
     expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 2 }]);
   });
 
-  it("reads a lane again that was reopened while it was read", () => {
+  it("reads a lane again that was reopened during a read", () => {
     const lanes = lanesOf();
     lanes.reopen("e", 0);
     lanes.beginRefill();
@@ -127,7 +127,7 @@ describe("Lanes", () => {
     expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 0 }]);
   });
 
-  it("keeps the later attempt of a task that comes twice, and counts it once", () => {
+  it("keeps the later attempt of a duplicate task, and counts it once", () => {
     const lanes = lanesOf();
     lanes.add("e", task(1));
     lanes.add("e", { ...task(1), attempt: 2 });
@@ -137,7 +137,7 @@ describe("Lanes", () => {
     expect(lanes.size).toBe(0);
   });
 
-  it("takes one by id only where it may run, and peeks without taking", () => {
+  it("takes a task by id only where it may run, and peeks without taking", () => {
     const lanes = lanesOf();
     lanes.add("e", task(1));
     lanes.add("e", task(2, 1));
@@ -156,7 +156,7 @@ describe("Lanes", () => {
     expect(ids(take(lanes, 5))).toEqual([4, 3]);
   });
 
-  it("keeps to what may be handed out of a queue, over its lanes, and goes on with the others", () => {
+  it("respects the limits of a queue over its lanes, and continues with the others", () => {
     const lanes = lanesOf();
     for (let id = 1; id <= 6; id++) {
       const executor = id % 2 === 0 ? "e" : "f";
@@ -172,7 +172,7 @@ describe("Lanes", () => {
     expect(lanes.size).toBe(3);
   });
 
-  it("hands out a low priority that waited long in its share, and no sooner", () => {
+  it("assigns a low priority that waited long in its share, and no sooner", () => {
     const lanes = lanesOf();
     lanes.add("e", { ...task(1, -5), readyAt: 0 });
     for (let id = 2; id <= 40; id++) lanes.add("e", { ...task(id, 5), readyAt: AGED_MS });
@@ -220,7 +220,7 @@ describe("Lanes", () => {
     );
   });
 
-  it("hands out every ready task of the database, however reads, reopenings and returns overlap", () => {
+  it("assigns every ready task of the database, however reads, reopenings and returns overlap", () => {
     const step = fc.constantFrom("submit", "take", "give back", "reopen", "begin", "answer", "end");
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -236,7 +236,7 @@ describe("Lanes", () => {
 
 type Step = "submit" | "take" | "give back" | "reopen" | "begin" | "answer" | "end";
 
-/** A database with one lane, whose reads are answered from the past: between `begin` and `end`, at `answer`. */
+/** A database with one lane and delayed reads: the answer is from a time between `begin` and `end`, at `answer`. */
 class StoreModel {
   readonly #lanes: Lanes;
   readonly #ready = new Map<number, number>();
@@ -262,7 +262,7 @@ class StoreModel {
     else this.#end();
   }
 
-  /** Reads and takes until the lanes know of nothing more. */
+  /** Reads and takes until the lanes are empty. */
   drain(): void {
     this.#end();
     for (let round = 0; round < 1_000 && (this.#begin() || this.#lanes.size > 0); round++) {
@@ -276,7 +276,7 @@ class StoreModel {
     this.#lanes.add("e", { ...task(id), attempt });
   }
 
-  /** As a claim: a task that is not ready with this attempt is looked for again. */
+  /** Models a claim: a task that is not ready with this attempt is read again. */
   #take(): void {
     for (const { task: taken } of take(this.#lanes, 2)) {
       if (this.#ready.get(taken.id) !== taken.attempt) this.#lanes.reopen("e", 0);

@@ -1,18 +1,20 @@
 /**
- * The ready tasks, as the leader holds them in memory: one lane per executor and placement, each with
- * one window per priority on what the database holds, in the order of submission.
+ * Ready tasks in the leader's memory: one lane per executor and placement, each with one window per priority onto the
+ * database, in the order of submission.
  *
  *     lane "http"            priority 5  [ 4 9 ]      all of it
  *                            priority 0  [ 1 7 8 … ]  more in the database after the last
  *     lane "gpu {cap:…}"     priority 0  [ 5 6 ]      all of it
  *
- * A node's claim merges the heads of the windows it may run, so the order over lanes is priority, then
- * submission, and a lane that no node can run never stands in the way of another. (TQ-22, TQ-36)
- * Low priorities do not starve: one in `AGED_SHARE` tasks is the one that waited longest, once that
- * has been longer than `AGED_MS`.
+ * A node's claim merges the heads of the windows it may run, so the order over lanes is priority, then submission, and
+ * a
+ * lane that no node can run never blocks another. (TQ-22, TQ-36)
+ * Low priorities do not starve: one in `AGED_SHARE` tasks is the one that waited longest, once that has been longer
+ * than
+ * `AGED_MS`.
  *
- * The database stays the truth: every claim is checked there. A task is here at most once; one that
- * was handed out comes back only through `add`.
+ * The database stays the source of truth: every claim is checked there. A task is here at most once; an assigned one
+ * returns only through `add`.
  */
 
 import { assert } from "../base/assert.ts";
@@ -20,9 +22,9 @@ import { Heap, type HeapItem } from "../base/heap.ts";
 import { QUEUE_LIMITS } from "./defaults.ts";
 import { type NodeProfile, type Placement, refusal } from "./placement.ts";
 
-/** Short queues keep to priorities strictly; only what waits longer than this counts as left behind. */
+/** Short queues follow priorities strictly; only tasks that wait longer than this count as aged. */
 export const AGED_MS = 30_000;
-/** Of so many tasks handed out while something is left behind, one is the oldest. */
+/** One in this many tasks assigned while aged ones wait is the oldest. */
 export const AGED_SHARE = 8;
 
 export interface ReadyTask {
@@ -32,13 +34,13 @@ export interface ReadyTask {
   readonly priority: number;
   readonly attempt: number;
   readonly placement: Placement | null;
-  /** Of one execution; null for none. */
+  /** Time limit of one execution; null for none. */
   readonly timeoutMs: number | null;
-  /** It depended on others, whose results are fetched with the claim. */
+  /** Depends on other tasks, whose results are fetched with the claim. */
   readonly dependent: boolean;
   /** JSON text; undefined when it is too large to keep and is fetched with the claim. */
   readonly input: string | undefined;
-  /** When it became ready, on the leader's monotonic clock: what the queue delay is counted from. */
+  /** When it became ready, on the leader's monotonic clock: the start of the queue delay. */
   readonly readyAt: number;
 }
 
@@ -47,11 +49,11 @@ interface Take {
   readonly node: NodeProfile;
   readonly count: number;
   readonly now: number;
-  /** How many tasks of a lane the node runs already. */
+  /** Tasks of a lane that the node runs already. */
   readonly running: (lane: string) => number;
-  /** How many tasks of a named queue may be handed out. */
+  /** Tasks of a named queue that may be assigned. */
   readonly queueRoom: (queue: string) => number;
-  /** Of inputs, beyond the first task's. */
+  /** Limit on inputs, beyond the first task's. */
   readonly bytesMax?: number;
 }
 
@@ -62,7 +64,7 @@ interface Taken {
 
 interface Lane {
   readonly name: string;
-  /** Empty until the first task says it. */
+  /** Empty until the first task sets it. */
   executor: string;
   queue: string;
   placement: Placement | null;
@@ -71,14 +73,14 @@ interface Lane {
 
 interface Window {
   readonly priority: number;
-  /** In order; `head` is the index of the first still there. */
+  /** In order; `head` is the index of the first that remains. */
   tasks: ReadyTask[];
   head: number;
   /** The database may hold more tasks after the last one here. */
   more: boolean;
-  /** The id at which the window ends while `more`: nothing after it may be added out of turn. */
+  /** The id at which the window ends while `more`: nothing after it may be added out of order. */
   end: number;
-  /** Changes since the read of this window began, which its answer may lack; undefined while nobody reads. */
+  /** Changes since the read of this window began, which its answer may lack; undefined without a read. */
   missed: Missed | undefined;
 }
 
@@ -89,7 +91,7 @@ interface Missed {
   reopened: boolean;
 }
 
-/** Where the database is to be read on. */
+/** Position at which the database is to be read on. */
 interface LowWindow {
   readonly lane: string;
   readonly priority: number;
@@ -97,7 +99,7 @@ interface LowWindow {
 }
 
 interface LanesOptions {
-  /** Of one window. */
+  /** Tasks per window. */
   readonly tasksMax: number;
   readonly refillBelow: number;
 }
@@ -106,7 +108,7 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #options: LanesOptions;
   #size = 0;
-  /** Tasks handed out since one was taken for its age. */
+  /** Tasks assigned since one was taken for its age. */
   #sinceAged = 0;
 
   constructor(options: LanesOptions) {
@@ -114,7 +116,7 @@ export class Lanes {
     this.#options = options;
   }
 
-  /** Ready tasks held in memory. */
+  /** Ready tasks in memory. */
   get size(): number {
     return this.#size;
   }
@@ -123,7 +125,7 @@ export class Lanes {
     return this.#lanes.get(name)?.windows.has(priority) === true;
   }
 
-  /** A task became ready. Behind a window that has more in the database it stays there. */
+  /** Adds a ready task. Behind a window that has more in the database it stays there. */
   add(name: string, task: ReadyTask): void {
     const window = this.#open(name, task);
     const last = window.tasks.at(-1);
@@ -136,8 +138,9 @@ export class Lanes {
   }
 
   /**
-   * Starts a read of the windows that are running low; `refill` ends it for each. Changes in between are kept,
-   * because the database may have answered before it knew of them.
+   * Starts a read of the windows that are running low; `refill` ends it for each. Changes in between are recorded,
+   * because
+   * the database may have answered before they happened.
    */
   beginRefill(): readonly LowWindow[] {
     const low = this.lowWindows();
@@ -146,7 +149,7 @@ export class Lanes {
     return low;
   }
 
-  /** What the database answered to a refill of this window, in order. */
+  /** Adds the database's answer to a refill of this window, in order. */
   refill(name: string, priority: number, tasks: readonly ReadyTask[], more: boolean): void {
     const first = tasks[0];
     if (first !== undefined) {
@@ -167,7 +170,7 @@ export class Lanes {
     this.#compact(lane, window);
   }
 
-  /** Says that the database may hold ready tasks that are not here; they are read again from the start. */
+  /** Marks a lane as incomplete: it is read again from the start. */
   reopen(name: string, priority: number): void {
     const window = this.#window(this.#lane(name), priority);
     window.more = true;
@@ -182,7 +185,7 @@ export class Lanes {
     else missed.reopened = true;
   }
 
-  /** Windows that are running low while the database may hold more, with where to go on. */
+  /** Windows that are running low while the database may hold more, with the position to read from. */
   lowWindows(): readonly LowWindow[] {
     const low: LowWindow[] = [];
     for (const { name: lane, windows } of this.#lanes.values()) {
@@ -234,7 +237,7 @@ export class Lanes {
     return tasks.sort((a, b) => b.priority - a.priority || a.id - b.id).slice(0, count);
   }
 
-  /** Takes one named task out, if it is here and this node may run it. */
+  /** Takes one task by id, if it is here and this node may run it. */
   takeById(id: number, mayRun: (task: ReadyTask) => boolean): Taken | undefined {
     for (const lane of this.#lanes.values()) {
       for (const window of lane.windows.values()) {
@@ -251,7 +254,7 @@ export class Lanes {
     return undefined;
   }
 
-  /** The window to take from: by priority, or in its turn the one whose head was left behind longest. */
+  /** Window to take from: by priority, or in its turn the one whose head is the oldest. */
   #nextOf(heads: Heap<OpenWindow>, agedBefore: number): OpenWindow | undefined {
     if (this.#sinceAged < AGED_SHARE - 1 || heads.size < 2) return heads.pop();
     let oldest: OpenWindow | undefined;
@@ -311,7 +314,7 @@ export class Lanes {
     return this.#window(lane, task.priority);
   }
 
-  /** Drops what was taken: at once when the window is empty, else when the dead part is the larger. */
+  /** Drops taken tasks: at once when the window is empty, else when they are the larger part. */
   #compact(lane: Lane, window: Window): void {
     if (window.head === window.tasks.length) {
       window.tasks = [];
@@ -329,9 +332,9 @@ export class Lanes {
 interface OpenWindow extends HeapItem {
   readonly lane: Lane;
   readonly window: Window;
-  /** What the node may still run of the lane, shared by its windows. */
+  /** Capacity of the node for the lane, shared by its windows. */
   readonly room: Room;
-  /** What may still be handed out of the queue, shared by its lanes. */
+  /** Capacity of the queue, shared by its lanes. */
   readonly queueRoom: Room;
 }
 
@@ -359,7 +362,7 @@ function countOf({ tasks, head }: Pick<Window, "tasks" | "head">): number {
   return tasks.length - head;
 }
 
-/** Where the task with this id is, or would be. */
+/** Index of the task with this id, or where it would be. */
 function placeOf(window: Window, id: number): number {
   let low = window.head;
   let high = window.tasks.length;
@@ -373,7 +376,7 @@ function placeOf(window: Window, id: number): number {
   return low;
 }
 
-/** Keeps the order; nearly always an append. A task that is there already is only brought up to date. */
+/** Keeps the order; nearly always an append. An existing task is only updated. */
 function insert(window: Window, task: ReadyTask): boolean {
   const last = countOf(window) > 0 ? window.tasks.at(-1) : undefined;
   if (last === undefined || task.id > last.id) {

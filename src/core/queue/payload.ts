@@ -1,6 +1,6 @@
 /**
- * What may be stored as a task's input or result: JSON that the database's parser takes. One value
- * that it refuses would fail the whole batch it travels in, so it is refused here, by name. (TQ-14)
+ * Validates a task's input or result: JSON that the database's parser accepts. One value that it rejects would fail its
+ * whole batch, so it is rejected here, by name. (TQ-14)
  */
 
 import { encodeUtf8 } from "../base/bytes.ts";

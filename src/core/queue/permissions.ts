@@ -1,6 +1,7 @@
 /**
- * Who may call what. A token belongs to all, or to one of three: clients submit and see work, workers take and report
- * it, operators do what clients do and steer the queue besides. What is not named here belongs to whoever has all.
+ * Permissions of tokens. A token has all of them, or one of three scopes: clients submit and see work, workers claim
+ * and
+ * report it, operators do what clients do and also control the queue. Methods not listed here require all permissions.
  */
 
 export const TOKEN_SCOPES = ["client", "worker", "operator"] as const;
@@ -37,12 +38,12 @@ const METHODS: Readonly<Record<TokenScope, ReadonlySet<string>>> = {
   ]),
 };
 
-/** All that some token besides the nodes' own may call. */
+/** All methods that some token besides the nodes' own may call. */
 export const SCOPED_METHODS: readonly string[] = [
   ...new Set(TOKEN_SCOPES.flatMap((scope) => [...METHODS[scope]])),
 ];
 
-/** Why a token must not call a method; null when it may. */
+/** Returns why a token must not call a method; null when it may. */
 export function methodRefusal(scope: TokenScope, method: string): string | null {
   if (METHODS[scope].has(method)) return null;
   const others = TOKEN_SCOPES.filter((other) => METHODS[other].has(method));
@@ -54,7 +55,7 @@ export function methodRefusal(scope: TokenScope, method: string): string | null 
 /** Tasks inside of a call: the call itself, a list of tasks, the tasks of a graph. */
 const TASK_DEPTH_MAX = 3;
 
-/** Whether a call submits a load test whose workflow file comes with the task: code of the caller. */
+/** Whether a call submits a load test with a workflow file in the task: code of the caller. */
 export function carriesCode(params: unknown, depth = 0): boolean {
   if (typeof params !== "object" || params === null || depth > TASK_DEPTH_MAX) return false;
   const { executor, input } = params as { readonly executor?: unknown; readonly input?: unknown };
@@ -65,7 +66,7 @@ export function carriesCode(params: unknown, depth = 0): boolean {
   return Object.values(params).some((part) => carriesCode(part, depth + 1));
 }
 
-/** Why a token must not send code; null when it may. Clients may where the node was told so. */
+/** Returns why a token must not send code; null when it may. Clients may where the node allows it. */
 export function codeRefusal(
   scope: TokenScope | null,
   params: unknown,
@@ -75,7 +76,7 @@ export function codeRefusal(
   return "the token is for clients, who send no workflow files to this queue (--client-bundles)";
 }
 
-/** The same of what is read beside the methods: workers read nothing, clients what is of tasks. */
+/** The same for paths beside the methods: workers read nothing, clients what belongs to tasks. */
 export function pathRefusal(scope: TokenScope, path: string): string | null {
   if (path === "/" || scope === "operator") return null;
   const ofTasks = path === "/follow" || path.startsWith("/tasks/");

@@ -1,6 +1,7 @@
 /**
- * Which node may run a task. (TQ-36) Tasks with the same executor and the same constraints are
- * alike to every node, so they share a lane, and a lane is matched once instead of every task.
+ * Which node may run a task. (TQ-36) Tasks with the same executor and constraints are alike to every node, so they
+ * share
+ * a lane, and a lane is matched once instead of every task.
  */
 
 import { DEFAULT_QUEUE } from "./gates.ts";
@@ -20,7 +21,7 @@ export interface NodeProfile {
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 
-/** Why this node may never run the task, or undefined when it may. */
+/** Returns why this node may never run the task, or undefined when it may. */
 export function refusal(
   executor: string,
   placement: Placement | null,
@@ -43,13 +44,13 @@ export function refusal(
   return undefined;
 }
 
-/** A node offers one value or a list of them; 16 on the command line is the 16 of a task. */
+/** A node offers one value or a list of them; 16 on the command line equals the 16 of a task. */
 function offers(offered: unknown, wanted: string | number | boolean): boolean {
   const values: readonly unknown[] = Array.isArray(offered) ? offered : [offered];
   return values.some((value) => value !== undefined && String(value) === String(wanted));
 }
 
-/** Says to a person why a queued task waits, given the nodes that are there. */
+/** Explains to a person why a queued task waits, given the present nodes. */
 export function explainPlacement(
   executor: string,
   placement: Placement | null,
@@ -67,7 +68,7 @@ export function explainPlacement(
   return `no known node can run it: ${reasons.join("; ")}${refusals.length > 5 ? "; …" : ""}`;
 }
 
-/** The name of a task's lane: equal for tasks of one queue that every node treats alike. */
+/** Name of a task's lane: equal for tasks of one queue that every node treats alike. */
 export function laneOf(
   executor: string,
   placement: Placement | null,

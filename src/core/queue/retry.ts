@@ -1,8 +1,8 @@
 /**
  * How long a failed task waits before its next attempt. (TQ-23)
  *
- * Each task, executor and named queue may say it; the first of them that does decides, and what it leaves out is
- * the node's. Without a word of anybody: exponential with full jitter, uniform between zero and the ceiling.
+ * Each task, executor and named queue may define a backoff; the first one defined applies, with missing fields from the
+ * node. By default: exponential with full jitter, uniform between zero and the ceiling.
  */
 
 import { assert } from "../base/assert.ts";
@@ -16,7 +16,7 @@ export interface RetryPolicy {
 
 export const BACKOFF_KINDS = ["exponential", "linear", "constant"] as const;
 
-/** As people write it. */
+/** As written by users. */
 export interface Backoff {
   /** How waits grow: times `factor`, by `factor` times `base`, or not. Default exponential. */
   readonly kind?: (typeof BACKOFF_KINDS)[number] | undefined;
@@ -26,17 +26,17 @@ export interface Backoff {
   readonly factor?: number | undefined;
   /** Seconds that no wait exceeds. */
   readonly cap?: number | undefined;
-  /** The share of a wait that is left to chance, so that what failed together does not return together. Default 1. */
+  /** Random share of a wait, so that tasks that failed together do not return together. Default 1. */
   readonly jitter?: number | undefined;
 }
 
 /** 24 days, as for time limits. */
 const SECONDS_MAX = 2_000_000;
 const FACTOR_MAX = 1_000;
-/** Far beyond the most attempts: a power that is still a number. */
+/** Far beyond the most attempts, while the power is still finite. */
 const GROWTH_STEPS_MAX = 100;
 
-/** What is wrong with it, naming the field; undefined when nothing is. */
+/** Returns what is wrong, naming the field; undefined when nothing is. */
 export function backoffProblem({ kind, base, factor, cap, jitter }: Backoff): string | undefined {
   if (kind !== undefined && !BACKOFF_KINDS.includes(kind))
     return `kind is one of ${BACKOFF_KINDS.join(", ")}`;
@@ -50,7 +50,10 @@ export function backoffProblem({ kind, base, factor, cap, jitter }: Backoff): st
   return undefined;
 }
 
-/** The wait before the next attempt. `failures` counts the one that just happened; `said`: task, executor, queue. */
+/**
+ * Returns the wait before the next attempt. `failures` includes the one that just happened; `said`: task, executor,
+ * queue.
+ */
 export function retryDelayMs(
   policy: RetryPolicy,
   said: readonly (Backoff | null | undefined)[],

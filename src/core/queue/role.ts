@@ -1,13 +1,15 @@
 /**
- * The role of a node over time, as a machine: what it is now, and what to do about leadership. (TQ-1, TQ-3)
+ * State machine for the role of a node: what it is now, and what to do about leadership. (TQ-1, TQ-3)
  *
  *     boot ─► electing ──acquired──► leading ──renewal failed──► working ──period──► electing
  *                └──held by another──► working
  *     observer stays observer.
  *
- * Trust is local and shorter than the lease: it is counted from before the renewal was sent, on this
- * process's monotonic clock, so a leader that was paused knows it must not act. The database's fence
- * is what makes a wrong belief harmless; this is what makes it rare.
+ * Trust is local and shorter than the lease: it is counted from before the renewal was sent, on this process's
+ * monotonic
+ * clock, so a leader that was paused knows it must not act. The database's fence makes a wrong belief harmless; this
+ * makes
+ * it rare.
  */
 
 import { assertNever } from "../base/assert.ts";
@@ -38,7 +40,7 @@ type RoleInput =
 
 /** Part of the lease that is never trusted: commit and network time on both sides. */
 const TRUST_SHARE = 0.9;
-/** Tries per lease of a node that waits to lead; take-over comes soon after an expiry. */
+/** Attempts per lease of a node that waits to lead; takeover comes soon after an expiry. */
 const TRIES_PER_RENEWAL = 4;
 
 export function bootState(options: RoleOptions, now: number): RoleState {
@@ -71,7 +73,7 @@ export function stepRole(
         trustedUntil: input.sentAt + options.leaseMs * TRUST_SHARE,
       };
     case "renewalFailed":
-      // The database did not answer: try again soon, and lead on only while the lease is trusted.
+      // The database did not answer: retry soon, and keep leading only while the lease is trusted.
       if (state.kind !== "leading") return state;
       if (now >= state.trustedUntil) return retry;
       return { ...state, renewAt: now + options.renewMs / TRIES_PER_RENEWAL };

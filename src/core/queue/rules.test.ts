@@ -42,7 +42,7 @@ describe("placement", () => {
     expect(explainPlacement("z", null, [node])).toBe('no node has the executor "z"');
   });
 
-  it("writes equal values as equal text, whatever the order of their keys", () => {
+  it("serialises equal values as equal text, whatever the order of their keys", () => {
     expect(canonicalJson({ b: [1, { d: 1, c: null }], a: "x" })).toBe(
       '{"a":"x","b":[1,{"c":null,"d":1}]}',
     );
@@ -55,7 +55,7 @@ describe("placement", () => {
 });
 
 describe("retry delay", () => {
-  it("is between zero and a ceiling that doubles up to the longest (TQ-23)", () => {
+  it("is between zero and a ceiling that doubles up to the maximum (TQ-23)", () => {
     const random = new Random(1);
     const policy = { baseMs: 100, maxMs: 1_000 };
     for (const [attempt, ceiling] of [
@@ -83,11 +83,11 @@ describe("retry delay", () => {
     [{ jitter: 0, kind: "linear", factor: 0.5 }, [100, 150, 200, 250, 1_000]],
     [{ jitter: 0, kind: "constant", base: 60 }, [60_000, 60_000, 60_000, 60_000, 60_000]],
     [{ base: 0 }, [0, 0, 0, 0, 0]],
-  ])("of %j grows as it says, and what it leaves out is the node's", (said, expected) => {
+  ])("of %j grows as defined, with missing fields from the node", (said, expected) => {
     expect(waits(said)).toEqual(expected);
   });
 
-  it("leaves the share of jitter to chance, and takes the word of the first that says any", () => {
+  it("randomises the share of jitter, and uses the first backoff defined", () => {
     const random = new Random(3);
     const half = { kind: "constant", base: 1, jitter: 0.5 } as const;
     const delays = Array.from({ length: 300 }, () => retryDelayMs(policy, [half], 5, random));
@@ -106,7 +106,7 @@ describe("retry delay", () => {
     [{ factor: 0.5 }, /factor is 1/],
     [{ jitter: 2 }, /jitter is 0 to 1/],
     [{ kind: "odd" as "linear" }, /kind is one of/],
-  ])("refuses %j", (said, problem) => {
+  ])("rejects %j", (said, problem) => {
     expect(backoffProblem(said)).toMatch(problem);
   });
 });
@@ -127,7 +127,7 @@ describe("node status", () => {
 describe("role", () => {
   const options = { role: "auto", leaseMs: 30_000, renewMs: 10_000 } as const;
 
-  it("elects at boot, leads when it acquires, works when another holds (TQ-1)", () => {
+  it("elects at boot, leads when it acquires the lease, works when another has it (TQ-1)", () => {
     const boot = bootState(options, 5);
     expect(nextRoleDeadline(boot)).toBe(5);
     expect(stepRole(options, boot, { kind: "held" }, 5)).toEqual({ kind: "working", tryAt: 2_505 });
@@ -150,7 +150,7 @@ describe("role", () => {
     expect(state.kind).toBe("working");
   });
 
-  it("works on at once when its renewal is refused (TQ-3)", () => {
+  it("steps down at once when its renewal is refused (TQ-3)", () => {
     const leading = stepRole(
       options,
       bootState(options, 0),
@@ -177,12 +177,12 @@ describe("payload (TQ-14)", () => {
     ["half a pair", "\ud83d", /surrogate/],
     ["too much", "x".repeat(1_048_575), /the limit is 1048576/],
     ["too much in few characters", "€".repeat(400_000), /1200002 bytes/],
-  ])("refuses %s", (_, value, message) => {
+  ])("rejects %s", (_, value, message) => {
     const encoded = encodePayload(value, "input");
     expect(encoded.ok ? "" : encoded.problem).toMatch(message);
   });
 
-  it("takes what only looks like an escape, whole pairs, and nothing at all", () => {
+  it("accepts text that only looks like an escape, whole pairs, and an empty payload", () => {
     expect(encodePayload("\\u0000", "input")).toEqual({ ok: true, text: '"\\\\u0000"' });
     expect(encodePayload("😀", "input").ok).toBe(true);
     expect(encodePayload(undefined, "input")).toEqual({ ok: true, text: "null" });

@@ -1,4 +1,4 @@
-/** The settings of a node and the relations that must hold between them before anything starts. */
+/** Settings of a node and the relations that must hold between them before anything starts. */
 
 import { QUEUE_DEFAULTS, QUEUE_LIMITS } from "./defaults.ts";
 
@@ -12,7 +12,7 @@ export interface QueueSettings {
   readonly leaseCleanupMs: number;
   readonly pollIntervalMs: number;
   readonly maxParallel: number;
-  /** Tasks held leased beyond those that run; `auto` follows how fast they end. */
+  /** Tasks leased beyond those that run; `auto` follows the pace of the worker. */
   readonly prefetch: number | "auto";
   readonly heartbeatMs: number;
   readonly maxAttempts: number;
@@ -30,7 +30,7 @@ export const defaultSettings: QueueSettings = QUEUE_DEFAULTS;
 /** A node that runs no tasks itself only coordinates. */
 const ZERO_ALLOWED = new Set(["maxParallel", "prefetch", "gracePeriodMs", "retryBaseMs"]);
 
-/** Everything wrong with the settings, as sentences that say how to fix it. */
+/** All problems of the settings, as sentences that say how to fix them. */
 export function settingProblems(settings: QueueSettings): readonly string[] {
   const problems: string[] = [];
   for (const [name, value] of Object.entries(settings)) {

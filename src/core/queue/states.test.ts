@@ -23,7 +23,7 @@ const LEGAL: readonly (readonly [TaskState | null, TaskState, EventType])[] = [
 ];
 
 describe("task transitions", () => {
-  it("allows exactly the moves of the table, out of all states and events (TQ-20)", () => {
+  it("allows exactly the transitions of the table, out of all states and events (TQ-20)", () => {
     const allowed: unknown[] = [];
     for (const from of [null, ...TASK_STATES]) {
       for (const to of TASK_STATES) {
@@ -90,7 +90,7 @@ describe("checkHistory", () => {
       [created, event("started", "QUEUED", "RUNNING")],
       /starts while QUEUED/,
     ],
-  ] as const)("refuses %s", (_, path, message) => {
+  ] as const)("rejects %s", (_, path, message) => {
     expect(checkHistory(path)).toMatch(message);
   });
 });

@@ -1,13 +1,13 @@
 /**
- * The life of a task as a table: which state may follow which, and by which event. (TQ-20)
+ * State transitions of a task as a table: which state may follow which, and by which event. (TQ-20)
  *
  *     submit ─► QUEUED ──claim──► RUNNING ──report──► SUCCEEDED | FAILED
  *                 │  ▲               │  │
  *                 │  └─ next attempt ┘  └──cancel──► CANCELLED
  *                 └──cancel──► CANCELLED
  *
- * The statements in src/queue/store/sql write only these; `checkHistory` proves it afterwards from the events,
- * and is what the database and chaos tests judge by.
+ * The statements in src/queue/store/sql write only these; `checkHistory` verifies it afterwards from the events, and is
+ * used by the database and chaos tests.
  */
 
 export const TASK_STATES = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"] as const;
@@ -37,7 +37,7 @@ interface Move {
   readonly by: readonly EventType[];
 }
 
-/** Every legal transition. Back to QUEUED from an end is a person's requeue, nothing else. */
+/** Every legal transition. Back to QUEUED from a final state is a manual requeue, nothing else. */
 const MOVES: readonly Move[] = [
   { from: null, to: "QUEUED", by: ["created"] },
   { from: "QUEUED", to: "RUNNING", by: ["assigned"] },
@@ -62,7 +62,7 @@ export interface HistoryEvent {
   readonly epoch: number;
 }
 
-/** The first thing wrong with a task's history, or undefined when it is a legal path. */
+/** Returns the first illegal transition of a task's history, or undefined when it is legal. */
 export function checkHistory(events: readonly HistoryEvent[]): string | undefined {
   let state: TaskState | null = null;
   let attempt = 1;

@@ -5,7 +5,7 @@ import { nextTickIn, type OffsetAt } from "./zoned-cron.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Offsets in hours, each from its moment on. */
+/** Offsets in hours, each from its time on. */
 function zone(first: number, ...changes: readonly (readonly [string, number])[]): OffsetAt {
   return (utcMs) => {
     const past = changes.filter(([from]) => Date.parse(from) <= utcMs);
@@ -15,7 +15,7 @@ function zone(first: number, ...changes: readonly (readonly [string, number])[])
 
 const berlin = zone(1, ["2026-03-29T01:00Z", 2], ["2026-10-25T01:00Z", 1]);
 const lordHowe = zone(11, ["2026-04-04T15:00Z", 10.5], ["2026-10-03T15:30Z", 11]);
-/** A whole day was left out. */
+/** A whole day was skipped. */
 const samoa = zone(-10, ["2011-12-30T10:00Z", 14]);
 
 function ticks(text: string, offsetAt: OffsetAt, after: string, count: number): string[] {
@@ -128,7 +128,7 @@ describe("cron in a time zone", () => {
     expect(ticks(text, offsetAt, after, expected.length)).toEqual(expected);
   });
 
-  it("happens once on every day, whatever the clocks do", () => {
+  it("ticks once on every day, whatever the clocks do", () => {
     const minute = fc.integer({ min: 0, max: 59 });
     const hour = fc.integer({ min: 0, max: 23 });
     fc.assert(

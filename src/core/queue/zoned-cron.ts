@@ -1,24 +1,26 @@
 /**
- * Ticks of a cron expression by the clocks of a time zone, over the days on which those are changed.
+ * Ticks of a cron expression by the clocks of a time zone, across changes of its offset.
  *
- * An expression for certain hours follows the clock on the wall: a time that is skipped happens at the moment of the
- * change, and several of them once; a time that comes twice happens the first time only. One for every hour follows
- * elapsed time: every minute that matches and really comes, also the second time. So "30 2 * * *" happens once on
- * every day, and "0 * * * *" every 60 minutes, whatever the clocks do.
+ * An expression for certain hours follows the wall clock: a skipped time ticks at the time of the change, and several
+ * of
+ * them once; a repeated time ticks the first time only. One for every hour follows elapsed time: every minute that
+ * matches
+ * and really occurs, also the second time. So "30 2 * * *" ticks once on every day, and "0 * * * *" every 60 minutes,
+ * whatever the clocks do.
  */
 
 import { type Cron, nextTick } from "./cron.ts";
 
-/** Of a time zone: what is added to UTC at a moment, in whole minutes; both in milliseconds. */
+/** Offset of a time zone from UTC at a time, in whole minutes; both in milliseconds. */
 export type OffsetAt = (utcMs: number) => number;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** No change of clocks is larger than a day: so many minutes are skipped or doubled at most. */
+/** No change of clocks is larger than a day: at most this many minutes are skipped or doubled. */
 const STEPS_MAX = 2_000;
 
-/** The first tick after `afterMs`; undefined when there is none within 41 years. */
+/** Returns the first tick after `afterMs`; undefined when there is none within 41 years. */
 export function nextTickIn(cron: Cron, afterMs: number, offsetAt: OffsetAt): number | undefined {
   return cron.hours.size === 24
     ? nextByElapsedTime(cron, afterMs, offsetAt)
@@ -32,7 +34,7 @@ function nextByWallClock(cron: Cron, afterMs: number, offsetAt: OffsetAt): numbe
     if (next === undefined) return undefined;
     const at = momentOf(next, offsetAt);
     if (at > afterMs) return at;
-    // It came already, before the clocks were set back.
+    // Ticked already, before the clocks were set back.
     local = next;
   }
   return undefined;
@@ -66,7 +68,7 @@ function nextByElapsedTime(cron: Cron, afterMs: number, offsetAt: OffsetAt): num
   return undefined;
 }
 
-/** The first minute with another offset than `before`, which holds at `from` and not at `to`. */
+/** The first minute with another offset than `before`, which applies at `from` and not at `to`. */
 function changeWithin(from: number, to: number, before: number, offsetAt: OffsetAt): number {
   let [low, high] = [Math.floor(from / MINUTE_MS), Math.ceil(to / MINUTE_MS)];
   while (high - low > 1) {
