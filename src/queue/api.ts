@@ -1,6 +1,6 @@
 /**
- * The methods of a node. Reads are served by every node from committed state; writes belong to the
- * leader: another node passes them on, an observer refuses and names the leader. (TQ-5, TQ-40)
+ * Methods of a node. Every node serves reads from committed state; writes belong to the leader: another node forwards
+ * them, an observer rejects them and names the leader. (TQ-5, TQ-40)
  */
 
 import { z } from "zod";
@@ -31,7 +31,7 @@ import { scheduleMethods } from "./schedule-api.ts";
 import type { LeaderRow, Reader } from "./store/reader.ts";
 import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
 
-/** What the methods need of the node they run on. */
+/** Interface of the methods to their node. */
 export interface ApiHost {
   readonly reader: Reader;
   readonly maxAttempts: number;
@@ -41,7 +41,7 @@ export interface ApiHost {
   leader(): Leader | undefined;
   leaderRow(): Promise<LeaderRow | null>;
   forward(call: RpcCall, context: CallContext): Promise<unknown>;
-  /** Into the audit log. */
+  /** Writes to the audit log. */
   note(event: AuditEvent): void;
   readonly nodeId: string;
   readonly metrics: QueueMetrics;
@@ -64,7 +64,7 @@ type Method = (params: unknown, context: CallContext) => Promise<unknown>;
 
 export class QueueApi {
   readonly #host: ApiHost;
-  /** Served by the node that is asked. */
+  /** Served by the node that receives the call. */
   readonly #reads: Readonly<Record<string, Method>>;
   readonly #writes: Readonly<Record<string, LeaderMethod>>;
 
@@ -101,7 +101,7 @@ export class QueueApi {
     };
   }
 
-  /** Performs a call; who steers by it is recorded, also when it is refused. */
+  /** Performs a call; records control actions with their requester, also when rejected. */
   async handle(call: RpcCall, context: CallContext): Promise<unknown> {
     if (!isSteering(call)) return this.perform(call, context);
     let failure: unknown = null;
@@ -173,7 +173,7 @@ export class QueueApi {
     return told ?? task;
   }
 
-  /** Adds to every queued task why it waits; what that depends on is read once for all of them. */
+  /** Adds to every queued task why it waits; reads the data for that once for all of them. */
   async #withReasons(tasks: readonly Task[]): Promise<readonly Task[]> {
     if (!tasks.some(({ state }) => state === "QUEUED")) return tasks;
     const { reader } = this.#host;
@@ -202,7 +202,7 @@ export class QueueApi {
     return this.#withReasons(await this.#host.reader.list({ ...filter, states }));
   }
 
-  /** What the leader did: another node asks it, also one that takes no writes. */
+  /** Activity of the leader: any other node asks it, also one that accepts no writes. */
   async #activity(params: unknown, context: CallContext): Promise<QueueActivity> {
     const schema = z.object({ span: z.enum(["hour", "day"]).default("hour") });
     const { span } = parseParams(schema, params);
@@ -344,7 +344,7 @@ async function putQueue(leader: Leader, params: unknown): Promise<unknown> {
     given.rate == null
       ? given.rate
       : { count: given.rate.count, perMs: given.rate.seconds * 1_000 };
-  // What is not named stays; null takes a limit away.
+  // Omitted fields stay; null removes a limit.
   const limits = {
     paused: given.paused ?? now.paused,
     concurrency: given.concurrency === undefined ? now.concurrency : given.concurrency,

@@ -9,7 +9,7 @@ const entryOf = (method: string, params: unknown, error: unknown = null) =>
   steeringEntry({ method, params }, requester, { node: "q1", error });
 
 describe("the audit entries of a queue node", () => {
-  it("record who sends code, graphs and files", () => {
+  it("record the sender of code, graphs and files", () => {
     const detail = { outcome: "done" };
     const submitted = { kind: "queue.submitted", requester };
     expect(entryOf("submit_task", bundle)).toEqual({
@@ -28,7 +28,7 @@ describe("the audit entries of a queue node", () => {
     });
   });
 
-  it("record a refused attempt with its code", () => {
+  it("record a rejected attempt with its code", () => {
     const refused = entryOf("submit_task", bundle, new QueueError("FORBIDDEN", "no code"));
     expect(refused).toMatchObject({ detail: { outcome: "FORBIDDEN" } });
   });

@@ -1,6 +1,6 @@
 /**
- * Which calls of a queue node go into its audit log: those by which somebody steers it. Recorded by the
- * node that was asked, with who asked it; the leader it passes the call on to records that node. (AD-20.6)
+ * Calls of a queue node that go into its audit log: those that control it. Recorded by the node that received the call,
+ * with the requester; the leader that it is forwarded to records that node. (AD-20.6)
  */
 
 import { QueueError } from "../core/queue/errors.ts";
@@ -10,12 +10,12 @@ import type { RpcCall } from "./api/rpc.ts";
 
 interface Steering {
   readonly kind: AuditKind;
-  /** Parameters that say what is steered; the first that is there. */
+  /** Parameters that name the subject; the first one present. */
   readonly subject: readonly string[];
   readonly detail: readonly string[];
 }
 
-/** Which tasks, of a call that names many. */
+/** Filters of a call on many tasks. */
 const BULK = ["state", "executor", "node", "schedule", "queue", "search", "before"];
 
 const STEERING: ReadonlyMap<string, Steering> = new Map([
@@ -38,12 +38,14 @@ const STEERING: ReadonlyMap<string, Steering> = new Map([
   ["remove_schedule", { kind: "schedule.removed", subject: ["schedule_id"], detail: [] }],
 ]);
 
-/** Plain submits are many, and the history of each task says who: here stand those that bring code or files. */
+/**
+ * Plain submits are many, and the history of each task has the submitter: only those with code or files are recorded.
+ */
 export function isSteering({ method, params }: RpcCall): boolean {
   return STEERING.has(method) && (method.startsWith("submit_task") ? carriesCode(params) : true);
 }
 
-/** The entry of a call that has been answered; null when nobody steered. The parameters are unchecked. */
+/** The entry of an answered call; null when it controls nothing. The parameters are unchecked. */
 export function steeringEntry(
   { method, params }: RpcCall,
   requester: AuditRequester,

@@ -1,4 +1,4 @@
-/** Many tasks at once, by a filter: cancelled, sent back, or removed, a bounded number per call. */
+/** Bulk operations by filter: cancel, requeue or remove, a bounded number per call. */
 
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
@@ -11,7 +11,7 @@ import type { LeaderMethod } from "./worker-api.ts";
 
 const state = z.enum(TASK_STATES);
 
-/** As of list_tasks. */
+/** As in list_tasks. */
 export const taskFilter = z.strictObject({
   state: state.optional(),
   states: z.array(state).min(1).optional(),
@@ -25,7 +25,7 @@ export const taskFilter = z.strictObject({
 
 export const reason = storable("the reason").max(1_000).optional();
 const ids = z.array(taskId).min(1).max(QUEUE_LIMITS.listTasksMax);
-/** Tasks by name, or all that fit a filter. */
+/** Tasks by id, or all that match a filter. */
 const named = z.strictObject({ ids, reason });
 const filtered = taskFilter.extend({ reason });
 type Bulk = z.output<typeof named> | z.output<typeof filtered>;
@@ -56,7 +56,7 @@ function parseBulk(params: unknown): Bulk {
 
 interface Found {
   readonly ids: readonly number[];
-  /** The walk goes on below it, also past those that could not be changed. */
+  /** The next call continues below this id, also past tasks that could not be changed. */
   readonly next: string | null;
 }
 

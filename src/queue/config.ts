@@ -42,7 +42,7 @@ export function readSettings(
   return { ...defaultSettings, ...scaled(given), ...given };
 }
 
-/** Who shortens a lease but not what depends on it gets matching intervals, not a refusal. */
+/** A shortened lease scales the intervals that depend on it, instead of an error. */
 function scaled(given: Given): Given {
   const { leaderLeaseMs, retentionMs, taskLeaseMs } = given;
   return {

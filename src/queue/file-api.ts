@@ -1,4 +1,4 @@
-/** The methods for files of tasks, and the way to one by its name. */
+/** Methods for files of tasks, and access to one by its name. */
 
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
@@ -20,7 +20,7 @@ const name = z
   .regex(/^[\w.-]+$/, "letters, digits, dots and dashes")
   .refine((text) => !/^\.+$/.test(text), "not only dots");
 
-/** What a header can hold, such as `text/plain; charset=utf-8`. */
+/** A valid header value, such as `text/plain; charset=utf-8`. */
 const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+[\x20-\x7e]*$/;
 const UNKNOWN_TYPE = "application/octet-stream";
 
@@ -35,7 +35,7 @@ export const fileMethods: Readonly<Record<string, LeaderMethod>> = {
     return { file: await leader.files.useFile(file.hash) };
   },
   async put_file_chunk(leader, params) {
-    // Four characters of base64 hold three bytes.
+    // Four characters of base64 encode three bytes.
     const data = z.base64().max((QUEUE_LIMITS.fileChunkBytes / 3 + 1) * 4);
     const part = parseParams(z.strictObject({ hash, chunk, data }), params);
     await leader.files.putChunk(part.hash, part.chunk, part.data);
@@ -65,7 +65,7 @@ export const fileMethods: Readonly<Record<string, LeaderMethod>> = {
   },
 };
 
-/** What was left with a task, without the content. */
+/** Files attached to a task, without the content. */
 export async function listFiles(reader: Reader, params: unknown): Promise<unknown> {
   const { task_id } = parseParams(z.strictObject({ task_id: taskId }), params);
   const files = await reader.files(task_id);

@@ -1,4 +1,4 @@
-/** A file that an execution left with its task, over HTTP. */
+/** Serves a file that an execution attached to its task, over HTTP. */
 
 import { once } from "node:events";
 import { HttpError } from "../host/control/http-error.ts";
@@ -7,8 +7,9 @@ import { mediaTypeOf } from "./file-api.ts";
 import type { Reader } from "./store/reader.ts";
 
 /**
- * Other people's code made it: in a browser it runs in an origin of its own, where neither the token of
- * the queue's page nor its interface can be reached, and asks nobody for anything.
+ * Untrusted content: in a browser it runs in an origin of its own, without access to the token of the queue's page or
+ * to
+ * its API, and without network access.
  */
 const SANDBOX =
   "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; " +

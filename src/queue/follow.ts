@@ -1,11 +1,11 @@
 /**
- * Following by server-sent events. Of one task: its history and the lines of its log so far, every further one, how
- * far it is, and `end` once it is terminal. Of the whole queue: transitions as they happen.
+ * Following by server-sent events. For one task: its history and log so far, every further event, its progress, and
+ * `end` once it is final. For the whole queue: transitions as they happen.
  *
- * The feed of the leader is only a hint to look: what is sent comes from the committed history, so
- * nothing is sent twice, out of order, or before it is true. Lines of the log come from the feed as well, because of a
- * burst not all are kept; their numbers tell which were sent. A node that does not lead listens to
- * whoever does, and goes on with the next leader: nobody who waits here depends on one of them.
+ * The feed of the leader only triggers a read: events come from the committed history, so nothing is sent twice, out of
+ * order, or before it is true. Log lines come from the feed as well, because not all lines of a burst are kept; their
+ * numbers tell which were sent. A node that does not lead listens to the leader, and continues with the next one: no
+ * follower depends on a particular leader.
  */
 
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
@@ -21,7 +21,7 @@ import type { ServedNode } from "./served-node.ts";
 const LOOK_MS = 1_000;
 const STREAM: EventStreamOptions = {
   format: "server-sent",
-  /** A follower that does not read is cut off. */
+  /** A follower that does not read is disconnected. */
   backlogBytesMax: 4 * 1024 * 1024,
   beatMs: 15_000,
 };
@@ -30,7 +30,7 @@ interface FollowOptions {
   readonly node: ServedNode;
   readonly request: ControlRequest;
   readonly taskId: string | undefined;
-  /** The follower is a node: it hears what this one knows, and nothing from elsewhere. */
+  /** The follower is a node: it receives only what this node knows itself. */
   readonly forwarded: boolean;
   readonly token: string | undefined;
   readonly ca: string | undefined;
@@ -54,7 +54,7 @@ export async function followTask(options: FollowOptions): Promise<void> {
   await follower.begin();
 }
 
-/** What one follower of a task has been sent, and what comes next. */
+/** Progress of one follower of a task: what was sent, and what comes next. */
 class TaskFollower {
   readonly #node: ServedNode;
   readonly #taskId: string;
@@ -64,7 +64,7 @@ class TaskFollower {
   #looking = false;
   #again = false;
   #over = false;
-  /** Lines that came while what was there before is still being read. */
+  /** Lines received while the earlier ones are still being read. */
   #early: FeedMessage[] | undefined = [];
 
   constructor(node: ServedNode, taskId: string, stream: EventStream) {
@@ -75,7 +75,7 @@ class TaskFollower {
 
   async begin(): Promise<void> {
     await this.look();
-    // A database that is away is asked again by the next look; only how far it was is not told.
+    // After a failed read the next poll retries; only the progress is skipped.
     const attempts = await this.#node.reader.attempts(Number(this.#taskId)).catch(() => []);
     const { progress: message, outcome } = attempts.at(-1) ?? {};
     if (outcome === "running" && message !== undefined && message !== null)
@@ -93,7 +93,7 @@ class TaskFollower {
     } else this.#send(message);
   }
 
-  /** Sends what was committed since the last look. */
+  /** Sends what was committed since the last poll. */
   async look(): Promise<void> {
     this.#again = true;
     if (this.#looking) return;
@@ -104,7 +104,7 @@ class TaskFollower {
         await this.#sendNews();
       }
     } catch {
-      // The database is away: the next look finds what was missed.
+      // The database is unavailable: the next poll finds what was missed.
     } finally {
       this.#looking = false;
     }
@@ -114,7 +114,7 @@ class TaskFollower {
     const { reader } = this.#node;
     const id = Number(this.#taskId);
     const events = await reader.events(id, this.#lastEvent, QUEUE_LIMITS.eventsListedMax);
-    // Read after the events: whatever was said before an end is there.
+    // Read after the events: everything logged before an end is there.
     const lines = await reader.logLines(id, this.#lastLine, QUEUE_LIMITS.logLinesListedMax);
     let next = 0;
     for (const event of events) {
@@ -167,7 +167,7 @@ function followAll(options: FollowOptions): void {
   });
 }
 
-/** Words of executors are known to the leader only: hears them from whoever leads, one after the other. */
+/** Logs and progress are known to the leader only: subscribes to one leader after the other. */
 function listenToLeader(
   { node, request, forwarded, token, ca }: FollowOptions,
   hear: (message: FeedMessage) => void,
@@ -177,7 +177,7 @@ function listenToLeader(
     while (!signal.aborted) {
       const url = await node.leaderUrl().catch(() => undefined);
       if (url !== undefined && !signal.aborted) {
-        // A leader that hangs does not close its streams: whether it still leads is looked at.
+        // A hung leader does not close its streams: checks whether it still leads.
         const former = new AbortController();
         const looks = node.background.every("notice the leader", LOOK_MS, async () => {
           if ((await node.leaderUrl()) !== url) former.abort();
@@ -186,7 +186,7 @@ function listenToLeader(
         try {
           await hearAll(rpc, request.target, AbortSignal.any([signal, former.signal]), hear);
         } catch {
-          // It went away; the next look finds who leads now.
+          // The leader disconnected; the next poll finds its successor.
         } finally {
           looks.cancel();
           rpc.close();

@@ -1,4 +1,4 @@
-/** What `import … from "hyperscalejs/queue"` offers. */
+/** Exports of `hyperscalejs/queue`. */
 
 export { type ErrorCode, QueueError } from "../core/queue/errors.ts";
 export type { Placement } from "../core/queue/placement.ts";

@@ -1,7 +1,9 @@
 /**
- * Whoever leads, when another node does: looked up in the database, and believed for a while. A node whose database
- * does not answer keeps to the leader it knows, which says itself when it leads no longer: what it holds is renewed
- * as long as the leader can be reached.
+ * Finds the leader when another node leads: looked up in the database, and cached for a while. A node whose database
+ * does
+ * not answer keeps the leader it knows, which says itself when it no longer leads: leases are renewed while the leader
+ * can
+ * be reached.
  */
 
 import { performance } from "node:perf_hooks";
@@ -11,9 +13,9 @@ import type { LeaderPort } from "./api/types.ts";
 import type { LeaderRow } from "./store/reader.ts";
 import { RemoteLeader } from "./worker/remote-leader.ts";
 
-/** How long a leader's address is believed before the database is asked again. */
+/** How long a leader's address is cached before the database is read again. */
 export const LEADER_BELIEVED_MS = 1_000;
-/** How long the database may take while there is a leader to fall back on. */
+/** Timeout of the database while there is a leader to fall back on. */
 const LOOK_MS_MAX = 1_000;
 
 interface FoundLeader {
@@ -22,7 +24,7 @@ interface FoundLeader {
 }
 
 interface LeaderFinderOptions {
-  /** The life of this process: what it leads itself is not found here. */
+  /** Incarnation of this process: its own leadership is excluded here. */
   readonly run: string;
   readonly read: () => Promise<LeaderRow | null>;
   readonly connect: (url: string) => RpcClient;
@@ -50,12 +52,12 @@ export class LeaderFinder {
     return within(this.#looking, LOOK_MS_MAX, late).catch(() => this.#found);
   }
 
-  /** A call that waits at a leader which is one no longer is cut off as soon as that shows. */
+  /** Aborts a call that waits at a former leader as soon as the change is known. */
   async notice(): Promise<void> {
     if (this.#found !== undefined) await this.find();
   }
 
-  /** It said that it does not lead, or does not listen. */
+  /** Drops a leader that said that it does not lead, or does not listen. */
   forget(former: FoundLeader): void {
     if (this.#found === former) this.#found = undefined;
     former.rpc.close();

@@ -1,4 +1,4 @@
-/** What a node is made of. */
+/** Parts and options of a node. */
 
 import type { TokenScope } from "../core/queue/permissions.ts";
 import type { QueueSettings, Role } from "../core/queue/settings.ts";
@@ -13,9 +13,9 @@ export interface Listen {
 }
 
 export interface NodeTls {
-  /** With it HTTPS is served, and nothing else. */
+  /** With it only HTTPS is served. */
   readonly certificate?: ServerCertificate | undefined;
-  /** PEM: the authorities that other nodes' certificates are checked by, in place of the usual ones. */
+  /** PEM: certificate authorities for other nodes, in place of the default ones. */
   readonly ca?: string | undefined;
 }
 
@@ -25,17 +25,17 @@ export interface NodeOptions {
   readonly nodeId: string;
   readonly role: Role;
   readonly listen: Listen;
-  /** Where other nodes reach this one; made from `listen` when undefined. */
+  /** Address for other nodes; derived from `listen` when undefined. */
   readonly advertise?: string | undefined;
-  /** PostgreSQL; undefined keeps everything in `dataDirectory`. */
+  /** PostgreSQL; undefined stores everything in `dataDirectory`. */
   readonly databaseUrl?: string | undefined;
   readonly dataDirectory: string;
   readonly token?: string | undefined;
-  /** Besides the token for everything: those of clients, workers and operators, each for its own only. */
+  /** Tokens of clients, workers and operators, in addition to the one for everything. */
   readonly scopedTokens?: ScopedTokens | undefined;
-  /** Whether the token of clients submits load tests with files of their own, which run as code here. */
+  /** Whether the client token may submit load tests with files of their own, which run as code here. */
   readonly clientBundles?: boolean | undefined;
-  /** Without `token`: one that all nodes of this database share is made and written here for clients. */
+  /** Without `token`: one that all nodes of this database share is generated and written here for clients. */
   readonly tokenFile?: string | undefined;
   readonly tls?: NodeTls | undefined;
   readonly executors: Executors;

@@ -5,7 +5,7 @@
  *                     ▲
  *                     └── worker (in this process by call, in others by HTTP)
  *
- * The role over time is the pure machine of core/queue/role.ts; this file performs what it decides.
+ * The role over time is the pure state machine of core/queue/role.ts; this file executes its decisions.
  */
 
 import { randomUUID } from "node:crypto";
@@ -40,14 +40,14 @@ import type { CallContext } from "./worker-api.ts";
 export type { NodeOptions } from "./node-options.ts";
 export { blameExecution } from "./worker/execution.ts";
 
-/** Whoever made the node and ends it, when nobody else asked. */
+/** Requester for actions of the embedding program. */
 const SYSTEM: AuditRequester = { kind: "system", name: "" };
 
 const LEADER_LOOK_MS = 100;
-/** How long a write waits for a leader before its caller is told that there is none. */
+/** Longest wait of a write for a leader before its caller gets an error. */
 const LEADER_AWAITED_MS = 5_000;
 const FORMER_LEADER: ReadonlySet<string> = new Set(["NOT_LEADER", "READ_ONLY"]);
-/** How long work of the node may take to end once it has stopped. */
+/** Time for background work of the node to finish once it has stopped. */
 const BACKGROUND_MS_MAX = 1_000;
 
 /** A call that this node makes on itself. */
@@ -69,17 +69,17 @@ export class QueueNode implements ApiHost {
   readonly #server: QueueServer;
   #url = "";
   #token: string | undefined;
-  /** The role it was told to have; what it makes of it is `#role`. */
+  /** The assigned role; the current one is `#role`. */
   #assigned: Role;
   #role: RoleState;
-  /** Leads, and has loaded what it must know. */
+  /** Set while leading with its memory loaded. */
   #leader: Leader | undefined;
-  /** Holds the leadership, perhaps still loading. */
+  /** Set while holding the leadership, perhaps still loading. */
   #candidate: Leader | undefined;
   #beginning: Promise<void> = Promise.resolve();
   #worker: Worker | undefined;
   #audit: OpenAudit | undefined;
-  /** Whoever leads elsewhere. */
+  /** Finds the leader elsewhere. */
   readonly #elsewhere: LeaderFinder;
   #election: Promise<void> = Promise.resolve();
   #wakeElection: (() => void) | undefined;
@@ -91,7 +91,7 @@ export class QueueNode implements ApiHost {
   private constructor(options: NodeOptions, database: Database) {
     this.#options = options;
     this.background = new Background((work, error) => {
-      // Another node leads: that is no failure, and its own line says so.
+      // Another node leads: that is no failure, and is logged elsewhere.
       const deposed = error instanceof QueueError && error.code === "NOT_LEADER";
       options.log.event(deposed ? "info" : "error", deposed ? "work.ended" : "work.failed", {
         work,
@@ -123,7 +123,7 @@ export class QueueNode implements ApiHost {
   static async start(options: NodeOptions): Promise<QueueNode> {
     const problems = settingProblems(options.settings);
     if (problems.length > 0) throw new QueueError("INVALID_PARAMS", problems.join("; "));
-    // Before anything is made that a node which cannot be reached would leave behind.
+    // Before creating anything that an unreachable node would leave behind.
     await checkAddress(options.listen);
     const database =
       options.databaseUrl === undefined
@@ -157,7 +157,7 @@ export class QueueNode implements ApiHost {
     return this.#options.nodeId;
   }
 
-  /** What the node is now, in the words of the surface. */
+  /** Current role, as shown to users. */
   get roleName(): "leader" | "worker" | "observer" {
     if (this.#role.kind === "leading") return "leader";
     return this.#role.kind === "working" ? "worker" : "observer";
@@ -187,7 +187,7 @@ export class QueueNode implements ApiHost {
     this.#audit?.record(event);
   }
 
-  /** Whether work can be taken: the database answers, somebody leads, and accepts this node. */
+  /** Whether work can be accepted: the database answers, there is a leader, and it accepts this node. */
   async ready(): Promise<NodeReadiness> {
     const why = this.#worker?.refusal ?? null;
     if (why !== null) return { ready: false, why };
@@ -203,7 +203,7 @@ export class QueueNode implements ApiHost {
     return this.reader.leader();
   }
 
-  /** Passes a write on to whoever leads; between two leaders it waits a little. */
+  /** Forwards a write to the leader; waits a little between two leaders. */
   async forward(call: RpcCall, context: CallContext): Promise<unknown> {
     const deadline = performance.now() + LEADER_AWAITED_MS;
     while (performance.now() < deadline && !this.#stopped) {
@@ -213,7 +213,7 @@ export class QueueNode implements ApiHost {
         try {
           return await remote.rpc.call(call.method, call.params);
         } catch (error) {
-          // It was refused or never sent, so nothing was written: the address was a former leader's.
+          // Rejected or never sent, so nothing was written: the address was a former leader's.
           const former = error instanceof QueueError && FORMER_LEADER.has(error.code);
           if (!former && !wasNeverSent(error)) throw error;
           this.#elsewhere.forget(remote);
@@ -224,12 +224,12 @@ export class QueueNode implements ApiHost {
     throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
   }
 
-  /** The leader's address when another node leads: for what is passed on as a stream. */
+  /** The leader's address when another node leads: for forwarding streams. */
   async leaderUrl(): Promise<string | undefined> {
     return this.#leader === undefined ? (await this.#elsewhere.find())?.rpc.url : undefined;
   }
 
-  /** Takes another role while running: an observer gives up leadership and work, and may come back. (TQ-3) */
+  /** Changes the role while running: an observer gives up leadership and work, and may come back. (TQ-3) */
   async become(role: Role): Promise<void> {
     if (this.#stopped || role === this.#assigned) return;
     this.#options.log.event("info", "role.assigned", { old: this.#assigned, new: role });
@@ -239,7 +239,7 @@ export class QueueNode implements ApiHost {
     await this.#join();
   }
 
-  /** No new work; what runs may end within the grace period, the rest goes back to the queue. */
+  /** Accepts no new work; running tasks may finish within the grace period, the rest goes back to the queue. */
   async stop(graceMs: number, requester: AuditRequester = SYSTEM): Promise<number> {
     if (this.#stopped) return 0;
     this.note({ kind: "node.leaving", subject: this.#options.nodeId, requester });
@@ -248,7 +248,7 @@ export class QueueNode implements ApiHost {
     });
     await this.#server.close();
     this.#elsewhere.close();
-    // Nothing of this node asks the database after this.
+    // The node makes no database calls after this.
     const left = await this.background.stop(BACKGROUND_MS_MAX);
     if (left.length > 0) this.#options.log.event("warn", "work.left", { left });
     await this.#database.close();
@@ -293,7 +293,7 @@ export class QueueNode implements ApiHost {
         "functions of this program share its loop and memory; isolateExecutors(file) does not";
       log.event("info", "executors.inline", { executors: inline.map(([name]) => name), why });
     }
-    // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
+    // The lock on the data directory proves that no other process is alive: no need to wait for a lease.
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     if (this.#token === undefined && this.#options.tokenFile !== undefined)
       this.#token = await shareToken(this.#database, this.#options.tokenFile);
@@ -323,7 +323,7 @@ export class QueueNode implements ApiHost {
       run: this.run,
       role,
       url: this.#url,
-      // A node that runs nothing is seen by all, and placed on by none.
+      // A node that runs nothing is visible, and gets no tasks.
       executor_types: maxParallel === 0 ? [] : Object.keys(this.#options.executors),
       capabilities: this.#options.capabilities ?? {},
       max_parallel: maxParallel,
@@ -363,7 +363,7 @@ export class QueueNode implements ApiHost {
     }
   }
 
-  /** Performs what the role machine wants at its deadlines, until the node stops. */
+  /** Executes the decisions of the role machine at its deadlines, until the node stops. */
   async #electionLoop(): Promise<void> {
     while (this.#joined) {
       const deadline = nextRoleDeadline(this.#role);
@@ -413,7 +413,7 @@ export class QueueNode implements ApiHost {
     }
   }
 
-  /** Loading goes on beside the renewals; a leadership that ends meanwhile ends it too. */
+  /** Loading runs beside the renewals; a leadership that ends meanwhile ends it too. */
   #lead(epoch: number, sentAt: number): void {
     this.#step({ kind: "acquired", epoch, sentAt });
     this.metrics.leaderChanges++;
@@ -485,7 +485,7 @@ export class QueueNode implements ApiHost {
     });
   }
 
-  /** Whoever leads, here or elsewhere; waits while nobody does. */
+  /** Returns the leader, here or elsewhere; waits while there is none. */
   async #awaitLeader(): Promise<LeaderPort> {
     for (;;) {
       if (this.#leader !== undefined) return this.#leader;

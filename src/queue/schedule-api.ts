@@ -17,9 +17,9 @@ export const scheduleMethods: Readonly<Record<string, LeaderMethod>> = {
     const schema = z.strictObject({
       ...named.shape,
       cron: z.string().max(200),
-      /** Of the IANA database; its clocks decide. */
+      /** Name in the IANA database; its clocks decide. */
       time_zone: z.string().min(1).max(100).default("UTC"),
-      /** Of ticks that were missed. */
+      /** Policy for missed ticks. */
       catch_up: z.enum(CATCH_UPS).default("last"),
       catch_up_max: z.int().min(1).max(QUEUE_LIMITS.catchUpMax).default(QUEUE_LIMITS.catchUpMax),
       task: submitSchema,

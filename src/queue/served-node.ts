@@ -1,4 +1,4 @@
-/** What the interface of a node needs of it. */
+/** Interface of the HTTP server to its node. */
 
 import type { Background } from "../host/background.ts";
 import type { AuditCounts } from "../host/ports/audit.ts";
@@ -8,7 +8,7 @@ import type { Reader } from "./store/reader.ts";
 
 export interface NodeReadiness {
   readonly ready: boolean;
-  /** Why it is not, though the process is well. */
+  /** Why it is not ready, though the process is healthy. */
   readonly why?: string;
 }
 
@@ -21,6 +21,6 @@ export interface ServedNode {
   readonly background: Background;
   readonly audited: AuditCounts;
   ready(): Promise<NodeReadiness>;
-  /** Undefined where this node leads, or nobody does. */
+  /** Undefined where this node leads, or there is no leader. */
   leaderUrl(): Promise<string | undefined>;
 }

@@ -1,7 +1,7 @@
 /**
  * HTTP of a node: JSON-RPC on `POST /`, the page on `GET /`, live following, metrics and health.
  *
- * Who may use it is the affair of host/control. Refusals are JSON-RPC errors here, as the answers are.
+ * Authentication is in host/control. Rejections are JSON-RPC errors here, as the answers are.
  */
 
 import { existsSync, readFileSync } from "node:fs";
@@ -54,7 +54,7 @@ const LIMITS: ControlLimits = {
   keepAliveMs: 60_000,
 };
 
-/** Fails as listening would: with the reason, when the address is taken or is none of this machine. */
+/** Fails as listening would: with the reason, when the address is in use or is none of this machine. */
 export async function checkAddress({ host, port }: Listen): Promise<void> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -159,7 +159,7 @@ export class QueueServer {
   }
 }
 
-/** Said with the file's fault at the start, not with the first connection. */
+/** Reports a problem of the file at the start, not with the first connection. */
 function certificateOf(tls: NodeTls | undefined): ServerCertificate | undefined {
   if (tls === undefined) return undefined;
   const { certificate, ca } = tls;
@@ -172,7 +172,7 @@ function certificateOf(tls: NodeTls | undefined): ServerCertificate | undefined 
   return certificate;
 }
 
-/** One token that is for two would be for whichever is looked at first. */
+/** One token with two scopes would have the one that is checked first. */
 function tokensOf(token: string | null, scopedTokens: ScopedTokens): readonly ScopedToken[] {
   const scoped = Object.entries(scopedTokens).map(([scope, one]) => ({ scope, token: one }));
   if (scoped.length === 0) return [];
@@ -183,13 +183,13 @@ function tokensOf(token: string | null, scopedTokens: ScopedTokens): readonly Sc
   return scoped;
 }
 
-/** The node that passes a call on; only the token of nodes is believed that. */
+/** The node that forwards a call; only believed with the token of nodes. */
 function forwarderOf({ headers, scope }: ControlRequest): string | undefined {
   const name = headers["x-hyperscale-forwarded"];
   return scope === null && name !== undefined ? String(name) : undefined;
 }
 
-/** What the audit log calls whoever has a token. */
+/** Kind of requester in the audit log, by its token. */
 function callerKind(scope: string | null): AuditRequester["kind"] {
   return scope === "client" || scope === "worker" ? scope : "operator";
 }
@@ -227,7 +227,7 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   503: "OVERLOADED",
 };
 
-/** Refusals of the server and of the queue in the queue's words; anything else is not for the caller. */
+/** Errors of the server and of the queue as JSON-RPC; others are not shown to the caller. */
 function describeError(error: unknown): Answer | undefined {
   const known = error instanceof HttpError ? ofHttp(error) : asQueueError(error);
   if (known.code === "INTERNAL" && !(error instanceof HttpError)) return undefined;

@@ -1,4 +1,4 @@
-/** The token of nodes that were given none: one for all of a database, in a file for their clients. */
+/** Token of nodes that were given none: one per database, in a file for their clients. */
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import type { Database } from "./store/database.ts";
 
 const TOKEN_BYTES = 32;
 
-/** Whoever may read the database may do everything anyway: the token lives there, for all nodes. */
+/** Read access to the database already gives full access: the token is stored there, for all nodes. */
 export async function shareToken(database: Database, file: string): Promise<string> {
   const made = randomBytes(TOKEN_BYTES).toString("hex");
   const [row] = await database.query("token-share", [made]);

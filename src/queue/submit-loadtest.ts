@@ -1,7 +1,7 @@
 /**
- * A load test as a task: the workflow file becomes one module with all that it imports, is stored under its hash
- * with the data files that it reads, and the task names them. Nothing is read from the disk of the node that
- * runs it.
+ * A load test as a task: bundles the workflow file with its imports, stores it under its hash with the data files that
+ * it
+ * reads, and names them in the task. Nothing is read from the disk of the node that runs it.
  */
 
 import { basename } from "node:path";
@@ -12,14 +12,14 @@ import type { SubmitRequest } from "./api/submit-request.ts";
 import type { Task } from "./api/types.ts";
 
 export interface LoadtestOptions extends Omit<SubmitRequest, "executor" | "input"> {
-  /** Options of load and judgement, as of `hyperscale run`. */
+  /** Options of load and thresholds, as of `hyperscale run`. */
   readonly args?: readonly string[];
-  /** Variables that the file finds in `process.env`. */
+  /** Environment variables for the file. */
   readonly env?: Readonly<Record<string, string>>;
-  /** On the cluster that the node knows. */
+  /** Runs on the cluster known to the node. */
   readonly cluster?: boolean;
   readonly onFailedThreshold?: "fail" | "succeed";
-  /** Hears what is not sent, and what the file's code prints while it is loaded here. */
+  /** Receives warnings about files that are not sent, and output of the file's code while it is loaded here. */
   readonly onWarning?: (line: string) => void;
 }
 
@@ -34,7 +34,7 @@ export async function submitLoadtest(
   return client.submit(await loadtestRequest(client, target, options));
 }
 
-/** The same as a request, for schedules and batches; the files are stored already. */
+/** The same as a request, for schedules and batches; its files are already stored. */
 export async function loadtestRequest(
   client: QueueClient,
   target: string,
@@ -64,7 +64,7 @@ async function storeWorkflow(
   env: Readonly<Record<string, string>>,
   onWarning: (line: string) => void,
 ): Promise<object> {
-  // Loaded only here: most programs that submit make no bundles.
+  // Loaded on first use: most programs that submit make no bundles.
   const { workflowFiles } = await import("../runner/workflow-files.ts");
   const { contents, entry, files } = await workflowFiles(target, env, onWarning);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

@@ -1,4 +1,4 @@
-/** `queue export` and `queue import`: all work of a store in a file, and a file's in an empty store. */
+/** `queue export` and `queue import`: writes all work of a store to a file, and a file into an empty store. */
 
 import { existsSync } from "node:fs";
 import { type FileHandle, open, unlink } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { LINE_LENGTH_MAX, type TransferCounts } from "./store/transfer-format.ts
 /** A store that no node uses meanwhile. */
 export type StorePlace = { readonly databaseUrl: string } | { readonly dataDirectory: string };
 
-/** Lines are gathered to this many characters before the file gets them. */
+/** Lines are buffered up to this many characters. */
 const WRITE_LENGTH = 256 * 1024;
 const READ_BYTES = 256 * 1024;
 
@@ -23,7 +23,7 @@ export async function exportQueue(place: StorePlace, file: string): Promise<Tran
   if ("dataDirectory" in place && !existsSync(join(place.dataDirectory, "postgres")))
     throw new QueueError("NOT_FOUND", `there is no queue in ${place.dataDirectory}`);
   return withStore(place, async (database) => {
-    // It holds other people's inputs and results; one that is there is not overwritten.
+    // The export contains private inputs and results; an existing file is not overwritten.
     const handle = await open(file, "wx", 0o600);
     try {
       const counts = await writeLines(handle, (write) => exportStore(database, write));
@@ -78,7 +78,9 @@ async function writeLines<Value>(
   return value;
 }
 
-/** Lines of a file, each within a bound. A last one without its end counts: whether it is whole is seen in it. */
+/**
+ * Lines of a file, each within a bound. A last one without a line end counts: its content shows whether it is complete.
+ */
 async function* linesOf(handle: FileHandle): AsyncGenerator<string> {
   const decoder = new StringDecoder("utf8");
   const buffer = Buffer.allocUnsafe(READ_BYTES);

@@ -1,4 +1,4 @@
-/** What workers of other processes call, in TypeScript or any other language. */
+/** Methods for workers in other processes, in TypeScript or any other language. */
 
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
@@ -11,15 +11,15 @@ import type { Grant, Report } from "./api/types.ts";
 import type { Leader } from "./leader/leader.ts";
 
 export interface CallContext {
-  /** Who calls: a client, or the node that passes the call on. */
+  /** The caller: a client, or the node that forwards the call. */
   readonly requester: AuditRequester;
-  /** What the caller's token is for; null when it is for everything. */
+  /** Scope of the caller's token; null for full access. */
   readonly scope: TokenScope | null;
-  /** The call was passed on by another node and must not be passed on again. */
+  /** The call was forwarded by another node and must not be forwarded again. */
   readonly forwarded: boolean;
-  /** Whether the caller has gone: what was leased to it meanwhile goes back. */
+  /** Whether the caller has disconnected: leases granted meanwhile go back. */
   readonly gone: () => boolean;
-  /** Told when the caller goes before it has its answer. */
+  /** Called when the caller disconnects before its answer. */
   readonly onGone: (listener: () => void) => void;
 }
 
@@ -29,14 +29,14 @@ export type LeaderMethod = (
   context: CallContext,
 ) => Promise<unknown>;
 
-/** Stack and causes of a failure, each. */
+/** Limit for the stack and the causes of a failure, each. */
 const FAILURE_CHARACTERS_MAX = 8_192;
-/** Of one attempt: what the column holds. */
+/** Limit of one attempt: the range of the column. */
 const LINES_MAX = 2 ** 31 - 1;
 const nodeId = z.string().min(1).max(QUEUE_LIMITS.executorLengthMax);
 const NO_RUN = "00000000-0000-0000-0000-000000000000";
 const run = z.uuid().default(NO_RUN);
-/** A worker speaks for its own process only: others do not know its run. */
+/** A worker acts for its own process only: others do not know its run id. */
 function requireRun(
   node: { readonly node_id: string; readonly run: string },
   { scope }: CallContext,

@@ -15,7 +15,7 @@ interface Answered {
 }
 
 describe("a batch of calls", () => {
-  it("is refused before anything runs when its answers may take more than the limit", async () => {
+  it("is rejected before anything runs when its answers may exceed the limit", async () => {
     const run: RpcCall[] = [];
     const handler = async (call: RpcCall): Promise<unknown> => void run.push(call);
     const calls = Array.from({ length: 5_000 }, () => ["list_tasks", { limit: 1_000 }] as const);
@@ -62,7 +62,7 @@ describe("a batch of calls", () => {
     expect(most).toBe(100);
   });
 
-  it("reads for two batches at once, and for the next when one has ended", async () => {
+  it("reads for two batches at once, and for the next when one has finished", async () => {
     let running = 0;
     let most = 0;
     const handler = async (): Promise<void> => {

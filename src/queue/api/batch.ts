@@ -1,8 +1,8 @@
 /**
  * Calls of one JSON-RPC batch, within a budget of bytes for their answers: a request of 370 KB can ask for gigabytes.
  *
- *     expected answers beyond the budget ──► the whole batch is refused, nothing was run
- *     calls that read ──► a few at a time; once the answers so far fill the budget, the rest is refused
+ *     expected answers beyond the budget ──► the whole batch is rejected, nothing was run
+ *     calls that read ──► a few at a time; once the answers so far fill the budget, the rest is rejected
  *     other calls ──► all at once, to be written together
  */
 

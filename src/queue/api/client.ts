@@ -1,5 +1,5 @@
 /**
- * The typed client. Talks to any node; writes reach the leader by themselves.
+ * Typed client. Talks to any node; writes are forwarded to the leader.
  *
  *     const queue = new QueueClient("http://127.0.0.1:7600");
  *     const task = await queue.submit({ executor: "http", input: { url: "https://example.org" } });
@@ -37,15 +37,15 @@ import type {
   TaskFile,
 } from "./types.ts";
 
-/** How long a waiting client bears a node that does not answer, and how often it asks. */
+/** How long a waiting client tolerates an unresponsive node, and how often it polls. */
 const AWAY_MS_MAX = 60_000;
 const AWAY_LOOK_MS = 250;
 
 export interface QueueClientOptions<Known extends Definitions = Definitions> {
-  /** The executors that tasks are for: names and types are theirs, and inputs are checked before they are sent. */
+  /** Executors of the tasks: provide names and types, and check inputs before they are sent. */
   readonly executors?: Known;
   readonly token?: string | undefined;
-  /** PEM: the authorities that certificates of `https://` addresses are checked by, in place of the usual ones. */
+  /** PEM: certificate authorities for `https://` addresses, in place of the default ones. */
   readonly ca?: string | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface TaskListFilter {
   readonly queue?: string;
   /** Text in id, executor, keys, input or error. */
   readonly search?: string;
-  /** Only tasks with smaller ids: the way to the next page. */
+  /** Only tasks with smaller ids, for paging. */
   readonly before?: string;
   readonly limit?: number;
 }
@@ -88,7 +88,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
   readonly #rpc: RpcClients;
   readonly #files: RemoteFiles;
 
-  /** One node, or several of which one that listens is enough. */
+  /** Accepts one node, or several of which any that listens is enough. */
   constructor(url: string | readonly string[], options: QueueClientOptions<Known> = {}) {
     this.#known = options.executors ?? {};
     this.#rpc = new RpcClients(typeof url === "string" ? [url] : url, {
@@ -98,7 +98,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
     this.#files = new RemoteFiles(this.#rpc);
   }
 
-  /** Any method of the API by its name. */
+  /** Calls any method of the API by name. */
   call(method: string, params: unknown): Promise<unknown> {
     return this.#rpc.call(method, params);
   }
@@ -111,7 +111,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return answer as TypedTask<Known, Request["executor"]>;
   }
 
-  /** Many at once: each is answered for itself, in order. */
+  /** Submits many tasks; each is answered separately, in order. */
   async submitMany(tasks: readonly TypedSubmit<Known>[]): Promise<readonly SubmitOutcome[]> {
     await this.#check(tasks);
     const answer = await this.#rpc.call("submit_tasks", { tasks });
@@ -119,7 +119,8 @@ export class QueueClient<Known extends Definitions = Definitions> {
   }
 
   /**
-   * Tasks that name each other in `depends_on`, stored together or not at all. Each gets the results of those it
+   * Submits tasks that name each other in `depends_on`, stored together or not at all. Each gets the results of those
+   * it
    * depends on.
    */
   async submitGraph<
@@ -138,7 +139,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return { tasks: Object.fromEntries(references), created } as TypedGraph<Known, Tasks>;
   }
 
-  /** Refuses what the executors would refuse, as far as they are known here. */
+  /** Rejects what the executors would reject, as far as they are known here. */
   async #check(tasks: readonly { executor: string; input?: unknown }[]): Promise<void> {
     for (const { executor, input } of tasks) {
       const schema = Object.hasOwn(this.#known, executor)
@@ -170,7 +171,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return (await this.#rpc.call("requeue_task", { task_id: id })) as Task;
   }
 
-  /** Removes a task that has ended, with its history; one that is kept is an error that says why. */
+  /** Removes a finished task with its history; fails with the reason for one that must be kept. */
   async delete(id: string): Promise<void> {
     const { changed } = (await this.#rpc.call("delete_tasks", { ids: [id] })) as BulkStep;
     if (changed > 0) return;
@@ -179,22 +180,22 @@ export class QueueClient<Known extends Definitions = Definitions> {
     throw new QueueError("CONFLICT", `task ${id} is not removed: ${why}`);
   }
 
-  /** Cancels all that have not ended and fit the filter; returns how many. */
+  /** Cancels all unfinished tasks that match the filter; returns how many. */
   cancelAll(filter: BulkFilter, reason?: string): Promise<number> {
     return this.#bulk("cancel_tasks", { ...filter, ...(reason === undefined ? {} : { reason }) });
   }
 
-  /** Sends all FAILED and CANCELLED ones that fit the filter back to the queue. */
+  /** Sends all matching FAILED and CANCELLED tasks back to the queue. */
   requeueAll(filter: BulkFilter): Promise<number> {
     return this.#bulk("requeue_tasks", filter);
   }
 
-  /** Removes all that have ended and fit the filter. */
+  /** Removes all finished tasks that match the filter. */
   deleteAll(filter: BulkFilter): Promise<number> {
     return this.#bulk("delete_tasks", filter);
   }
 
-  /** One call changes a bounded number: the next goes on where it ended. */
+  /** One call changes a bounded number: the next continues after it. */
   async #bulk(method: string, filter: BulkFilter): Promise<number> {
     let changed = 0;
     let before = filter.before;
@@ -212,12 +213,12 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return (await this.#rpc.call("task_events", { task_id: id })) as readonly TaskEvent[];
   }
 
-  /** How the executions of a task went: where, how long, with which error. */
+  /** Returns the executions of a task: where, how long, with which error. */
   async attempts(id: string): Promise<readonly TaskAttempt[]> {
     return (await this.#rpc.call("task_attempts", { task_id: id })) as readonly TaskAttempt[];
   }
 
-  /** The lines that executions of a task logged, oldest first; of one attempt, or of all. */
+  /** Yields the lines that executions of a task logged, oldest first; of one attempt, or of all. */
   async *logs(id: string, attempt?: number): AsyncGenerator<LogLine> {
     let after: Pick<LogLine, "attempt_id" | "line"> = { attempt_id: 0, line: 0 };
     for (;;) {
@@ -234,12 +235,12 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return (await this.#rpc.call("cluster_status", {})) as ClusterStatus;
   }
 
-  /** Throughput, waiting times and depth over time, as the leader keeps them. */
+  /** Returns throughput, waiting times and depth over time, as recorded by the leader. */
   async activity(span: "hour" | "day" = "hour"): Promise<QueueActivity> {
     return (await this.#rpc.call("queue_activity", { span })) as QueueActivity;
   }
 
-  /** Makes or changes a schedule; by default in UTC, with the last one of missed ticks made up. */
+  /** Creates or changes a schedule; by default in UTC, with only the last missed tick caught up. */
   async putSchedule(
     id: string,
     cron: string,
@@ -250,12 +251,12 @@ export class QueueClient<Known extends Definitions = Definitions> {
     await this.#rpc.call("put_schedule", { schedule_id: id, cron, task, ...options });
   }
 
-  /** No ticks until it goes on; those of the pause are not made up. */
+  /** Pauses ticks; those missed during the pause are not caught up. */
   async pauseSchedule(id: string, paused = true): Promise<void> {
     await this.#rpc.call("pause_schedule", { schedule_id: id, paused });
   }
 
-  /** Submits its task now, beside its ticks, with the schedule's id. */
+  /** Submits its task now, in addition to its ticks, with the schedule's id. */
   async runSchedule(id: string): Promise<Task> {
     const answer = await this.#rpc.call("run_schedule", { schedule_id: id });
     return this.get((answer as { readonly task_id: string }).task_id);
@@ -265,12 +266,12 @@ export class QueueClient<Known extends Definitions = Definitions> {
     await this.#rpc.call("remove_schedule", { schedule_id: id });
   }
 
-  /** Limits of a named queue; what is not named stays, null takes a limit away. */
+  /** Sets limits of a named queue; omitted fields stay, null removes a limit. */
   async limitQueue(queue: string, limits: Partial<QueueLimitsInfo>): Promise<void> {
     await this.#rpc.call("put_queue", { queue, ...limits });
   }
 
-  /** The queues that have limits or live tasks, and the one without a name. */
+  /** Returns the queues that have limits or live tasks, and the unnamed one. */
   async queues(): Promise<readonly QueueInfo[]> {
     return (await this.#rpc.call("list_queues", {})) as readonly QueueInfo[];
   }
@@ -279,22 +280,22 @@ export class QueueClient<Known extends Definitions = Definitions> {
     return (await this.#rpc.call("list_schedules", {})) as readonly Schedule[];
   }
 
-  /** Stores a file for tasks that name it by the hash that comes back; one that is there is not sent. */
+  /** Stores a file for tasks that refer to it by the returned hash; an existing one is not sent again. */
   store(content: Uint8Array): Promise<string> {
     return storeFile(this.#files, content);
   }
 
-  /** What executions left with a task. */
+  /** Lists the files that executions attached to a task. */
   async files(id: string): Promise<readonly TaskFile[]> {
     return (await this.#rpc.call("task_files", { task_id: id })) as readonly TaskFile[];
   }
 
-  /** The content of a file that was left with a task. */
+  /** Returns the content of a file attached to a task. */
   load(file: TaskFile): Promise<Uint8Array> {
     return loadFile(this.#files, file.hash);
   }
 
-  /** Every transition and word of a task from its beginning, ending with its end. */
+  /** Yields every transition and message of a task from its beginning to its end. */
   async *follow(id: string, signal?: AbortSignal): AsyncGenerator<FollowMessage> {
     const response = await this.#rpc.open(`/tasks/${encodeURIComponent(id)}/follow`, signal);
     if (response.statusCode !== 200) {
@@ -314,9 +315,10 @@ export class QueueClient<Known extends Definitions = Definitions> {
   }
 
   /**
-   * Waits for the terminal state; goes on over leaders that come and go, and while the node is away for
-   * up to a minute. `onMessage` hears what `follow` tells; after a gap, from the beginning. A task that was
-   * submitted may be given itself: its result has the type of its executor.
+   * Waits for the final state, across leader changes and while the node is unavailable for up to a minute. `onMessage`
+   * receives what `follow` yields; after a gap, from the beginning. Accepts a submitted task instead of its id: its
+   * result
+   * has the type of its executor.
    */
   wait(task: string, signal?: AbortSignal, onMessage?: MessageListener): Promise<Task>;
   wait<Result>(

@@ -1,4 +1,4 @@
-/** Types from executors to clients. What must not compile is marked, and the compiler checks the marks. */
+/** Types from executors to clients. Code that must not compile is marked, and the compiler checks the marks. */
 
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
@@ -24,7 +24,7 @@ type Known = typeof executors;
 const context = { taskId: "1", attempt: 1 } as ExecutionContext;
 
 describe("typed executors", () => {
-  it("get what their schema made of the input, and refuse the rest for good", async () => {
+  it("get the input parsed by their schema, and fail permanently for the rest", async () => {
     expect(await executors.thumbnail({ url: "abc", width: "7" }, context)).toEqual({ bytes: 21 });
     const refusal: unknown = await Promise.resolve(
       executors.thumbnail({ width: 1 }, context),
@@ -33,7 +33,7 @@ describe("typed executors", () => {
     expect(String(refusal)).toMatch(/input\.url: /);
   });
 
-  it("get the results they declare of what they depend on, and refuse others for good", async () => {
+  it("get the declared results of their dependencies, and fail permanently for others", async () => {
     const handed = { ...context, dependencies: { small: { bytes: 3 } } };
     expect(await executors.total(null, handed)).toBe(3);
     const wrong = { ...context, dependencies: { small: "three" } };
@@ -44,7 +44,7 @@ describe("typed executors", () => {
     expect(String(refusal)).toMatch(/dependencies\.small: /);
   });
 
-  it("are known to a client: a wrong input is not sent", async () => {
+  it("reject a wrong input in a client that knows them", async () => {
     const client = new QueueClient("http://127.0.0.1:9", { executors });
     const wrong = { executor: "thumbnail", input: { url: 5 } } as unknown as TypedSubmit<Known>;
     await expect(client.submit(wrong)).rejects.toThrow(/thumbnail: input\.url: /);

@@ -1,15 +1,15 @@
-/** What clients know of executors by their definitions: names, inputs and results. */
+/** Definitions of executors as known to clients: names, inputs and results. */
 
 import type { GraphSubmit } from "./graph-request.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 import type { SubmitRequest } from "./submit-request.ts";
 import type { Task } from "./types.ts";
 
-/** An executor as far as clients go. One without types takes and gives anything. */
+/** An executor as seen by clients. One without types accepts and returns anything. */
 export interface Definition<Input = unknown, Result = unknown> {
-  /** What checks its input. */
+  /** Schema of its input. */
   readonly input?: StandardSchema;
-  /** Only for the compiler: nothing is there when programs run. */
+  /** Only for the compiler: absent at run time. */
   readonly types?: { readonly input: Input; readonly result: Result };
 }
 
@@ -21,7 +21,7 @@ type TypesOf<Kind> =
     ? { readonly input: Input; readonly result: Result }
     : { readonly input: unknown; readonly result: unknown };
 
-/** A submit whose executor is one of those defined, with an input that it takes. */
+/** A submit whose executor is one of those defined, with a valid input for it. */
 export type TypedSubmit<Known extends Definitions> = {
   [Name in keyof Known & string]: Omit<SubmitRequest, "executor" | "input"> & {
     readonly executor: Name;
@@ -37,10 +37,10 @@ export type TypedGraphSubmit<Known extends Definitions, Names extends string> = 
 
 declare const resultOf: unique symbol;
 
-/** A task that was submitted, by its id; its result has the type of its executor. */
+/** A submitted task, by its id; its result has the type of its executor. */
 export interface TaskReference<Result = unknown> {
   readonly id: string;
-  /** Only for the compiler: nothing is there when programs run. */
+  /** Only for the compiler: absent at run time. */
   readonly [resultOf]: Result;
 }
 
@@ -54,7 +54,7 @@ export interface TypedGraph<Known extends Definitions, Tasks> {
   readonly created: boolean;
 }
 
-/** An input that may be anything may be missing. */
+/** An input of any type may be omitted. */
 type InputField<Input> = unknown extends Input
   ? { readonly input?: Input }
   : { readonly input: Input };

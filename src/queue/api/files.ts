@@ -1,6 +1,6 @@
 /**
- * Files of tasks between whoever has one and the database: named by their content, sent in chunks. A file
- * that is there already is not sent again.
+ * Files of tasks on their way to and from the database: named by their content, sent in chunks. An existing file is not
+ * sent again.
  */
 
 import { createHash } from "node:crypto";

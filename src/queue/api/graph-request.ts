@@ -1,6 +1,6 @@
 /**
- * A graph as clients write it: tasks by name, whose `depends_on` names others of the graph or ids of tasks that are
- * there already. Everything is checked before anything is stored.
+ * A graph as clients write it: tasks by name, whose `depends_on` names others of the graph or ids of existing tasks.
+ * Everything is validated before anything is stored.
  */
 
 import { createHash } from "node:crypto";
@@ -22,7 +22,7 @@ import type { NewGraph } from "./types.ts";
 
 const graphSchema = z.strictObject({
   tasks: z.record(z.string(), z.unknown()),
-  /** The same key and content is one graph. */
+  /** The same key with the same content is one graph. */
   idempotency_key: taskKey.nullish(),
 });
 
@@ -33,7 +33,7 @@ const dependsOn = z
   .nullish()
   .transform((list) => list ?? []);
 
-/** A task of a graph. The graph has the key, so that all of it is stored or none. */
+/** A task of a graph. The key belongs to the graph, so that all of it is stored or none. */
 const member = submitSchema
   .omit({ idempotency_key: true, unique_key: true })
   .extend({ depends_on: dependsOn });
@@ -46,14 +46,14 @@ export type GraphSubmit<Names extends string = string> = Omit<
 interface Member {
   readonly name: string;
   readonly request: z.output<typeof member>;
-  /** Of its `depends_on`, those of the graph. */
+  /** Dependencies inside the graph, out of its `depends_on`. */
   readonly after: readonly string[];
 }
 
 export function parseGraph(params: unknown, defaultAttempts: number): NewGraph {
   const { tasks: given, idempotency_key: key } = parseParams(graphSchema, params);
   const entries = Object.entries(given);
-  // Before each is looked at: there may be millions.
+  // Before checking each: there may be millions.
   if (entries.length > QUEUE_LIMITS.graphTasksMax) refuseGraph(entries.length);
   const members = entries.map(([name, value]) => inTask(name, () => memberOf(name, value)));
   const problem = graphProblem(new Map(members.map(({ name, after }) => [name, after])));
@@ -82,7 +82,7 @@ function memberOf(name: string, value: unknown): Member {
   return { name, request, after: [...new Set(names)] };
 }
 
-/** A refusal names the task that it is about. */
+/** An error names its task. */
 function inTask<Value>(name: string, parse: () => Value): Value {
   try {
     return parse();

@@ -1,4 +1,4 @@
-/** What is wrong with a parameter, in words of ours: those of the validator name its own types. */
+/** Plain texts for invalid parameters: those of the validator name its own types. */
 
 import type { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** Files of tasks at a node of the network. */
+/** Files of tasks at a remote node. */
 
 import type { Attachment, FilePort, LeaseRef, StoredFile } from "./types.ts";
 

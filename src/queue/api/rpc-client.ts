@@ -1,4 +1,4 @@
-/** JSON-RPC over the control client. Errors come back as the `QueueError` the server meant. */
+/** JSON-RPC over the control client. Errors are returned as the `QueueError` of the server. */
 
 import type { IncomingMessage } from "node:http";
 import { codeOfNumber, QueueError } from "../../core/queue/errors.ts";
@@ -9,9 +9,9 @@ import type { RpcResponse } from "./rpc.ts";
 interface RpcClientOptions {
   readonly url: string;
   readonly token?: string | undefined;
-  /** PEM: the authorities of `https://` addresses, in place of the usual ones. */
+  /** PEM: certificate authorities for `https://` addresses, in place of the default ones. */
   readonly ca?: string | undefined;
-  /** The node that passes calls on: they are not passed on again. */
+  /** The node that forwards calls: they are not forwarded again. */
   readonly forwardedBy?: string;
 }
 
@@ -29,7 +29,7 @@ export class RpcClient {
     this.#client = new ControlClient({ address: url, token, ca, ...node });
   }
 
-  /** A long poll says how long it may take. */
+  /** A long poll passes its own timeout. */
   async call(method: string, params: unknown, timeoutMs?: number): Promise<unknown> {
     const body = JSON.stringify({ jsonrpc: "2.0", id: ++this.#lastId, method, params });
     const { text } = await this.#client.call("POST", "/", { body, timeoutMs }).catch(unreachable);
@@ -38,7 +38,7 @@ export class RpcClient {
     return response.result;
   }
 
-  /** A stream of the node, for following; the caller reads it to its end. */
+  /** Opens a stream of the node, for following; the caller reads it to its end. */
   open(path: string, signal?: AbortSignal): Promise<IncomingMessage> {
     return this.#client.open(path, signal).catch(unreachable);
   }
@@ -49,7 +49,7 @@ export class RpcClient {
 }
 
 const UNKNOWN_AUTHORITY = "; --tls-ca names the file of the authority that signed its certificate";
-/** What helps, by the reason why nobody answered. */
+/** Advice by the reason of a failed connection. */
 const HINTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "; `hyperscale queue start` starts a node",
   SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
@@ -66,7 +66,7 @@ function unreachable(error: unknown): never {
   throw new QueueError("UNAVAILABLE", problem, { cause: error });
 }
 
-/** Nobody listened at the address: the call cannot have had an effect. */
+/** The connection was refused: the call cannot have had an effect. */
 export function wasNeverSent(error: unknown): boolean {
   if (!(error instanceof QueueError && error.cause instanceof UnreachableError)) return false;
   return error.cause.reason === "ECONNREFUSED";
@@ -79,7 +79,7 @@ function parseResponse(text: string, url: string): RpcResponse {
       return value as RpcResponse;
     }
   } catch {
-    // Told below, with what came instead.
+    // Reported below, with the actual answer.
   }
   throw new QueueError(
     "UNAVAILABLE",

@@ -1,4 +1,4 @@
-/** Several nodes of one queue: the one that answered last is asked first, and the next where nobody listens. */
+/** Several nodes of one queue: prefers the one that answered last, and moves on where the connection is refused. */
 
 import type { IncomingMessage } from "node:http";
 import { QueueError } from "../../core/queue/errors.ts";
@@ -28,7 +28,7 @@ export class RpcClients {
     for (const client of this.#clients) client.close();
   }
 
-  /** A call that may have had an effect is not repeated elsewhere: only its caller knows whether it may. */
+  /** A call that may have had an effect is not repeated elsewhere: only its caller knows whether that is safe. */
   async #inTurn<Answer>(call: (client: RpcClient) => Promise<Answer>): Promise<Answer> {
     for (let tried = 1; ; tried++) {
       const client = this.#clients[this.#at % this.#clients.length];

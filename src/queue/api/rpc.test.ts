@@ -17,7 +17,7 @@ describe("JSON-RPC", () => {
     expect(await answerRpc('[{"jsonrpc":"2.0","method":"m"}]', echo)).toBeUndefined();
   });
 
-  it("takes positional params as their first", async () => {
+  it("accepts positional params as their first element", async () => {
     const answer = await answerRpc(
       '{"jsonrpc":"2.0","id":1,"method":"m","params":[{"a":1}]}',
       echo,
@@ -40,14 +40,14 @@ describe("JSON-RPC", () => {
     expect(answer).toMatchObject({ id: 1, error: { code, data } });
   });
 
-  it("refuses more calls in a batch than the limit", async () => {
+  it("rejects more calls in a batch than the limit", async () => {
     const batch = JSON.stringify(Array.from({ length: 5_001 }, () => ({})));
     expect(await answerRpc(batch, echo)).toMatchObject({
       error: { code: -32600, message: expect.stringMatching(/5000/) },
     });
   });
 
-  it("answers anything whatever with well-formed responses, and never throws", async () => {
+  it("answers arbitrary input with well-formed responses, and never throws", async () => {
     const text = fc.oneof(
       fc.string(),
       fc.json(),

@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0: requests, notifications and batches in; responses out. Knows nothing of transport. */
+/** JSON-RPC 2.0: requests, notifications and batches in; responses out. Independent of the transport. */
 
 import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
@@ -24,7 +24,7 @@ export type RpcResponse =
 
 type Handler = (call: RpcCall) => Promise<unknown>;
 
-/** Undefined when nothing is to be answered: notifications only. */
+/** Returns undefined when nothing is to be answered: notifications only. */
 export async function answerRpc(
   text: string,
   handler: Handler,

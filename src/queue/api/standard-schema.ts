@@ -1,4 +1,6 @@
-/** The part of Standard Schema (standardschema.dev) that is used here: zod, valibot, arktype and others speak it. */
+/**
+ * The part of Standard Schema (standardschema.dev) that is used here: zod, valibot, arktype and others implement it.
+ */
 
 export interface StandardSchema<Input = unknown, Output = unknown> {
   readonly "~standard": {
@@ -22,10 +24,10 @@ type Checked<Output> =
   | { readonly ok: true; readonly value: Output }
   | { readonly ok: false; readonly problem: string };
 
-/** What is named of a refused input. */
+/** Issues reported for a rejected input. */
 const ISSUES_MAX = 5;
 
-/** An input or other value as its schema makes it, or what is wrong with it. */
+/** Returns a value parsed by its schema, or what is wrong with it. */
 export async function checkInput<Output>(
   schema: StandardSchema<unknown, Output>,
   value: unknown,

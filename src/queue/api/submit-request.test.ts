@@ -27,7 +27,7 @@ describe("submit", () => {
     expect(parseSubmit({ executor: "e" }, 3).contentHash).toBeUndefined();
   });
 
-  it("takes or refuses anything whatever, by a named error", () => {
+  it("accepts or rejects arbitrary input, with a named error", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -59,7 +59,7 @@ describe("settings", () => {
     expect(settings).toMatchObject({ taskLeaseMs: 1_500, maxParallel: 2, leaseCleanupMs: 500 });
   });
 
-  it("refuses an environment that is no number, by its name", () => {
+  it("rejects an environment variable that is no number, by its name", () => {
     expect(() => readSettings({ HYPERSCALE_POLL_INTERVAL_SECONDS: "often" }, {})).toThrow(
       /HYPERSCALE_POLL_INTERVAL_SECONDS is "often"/,
     );

@@ -1,4 +1,4 @@
-/** A submit as clients write it, and its way to what the leader stores. Refusals name the field. */
+/** A submit as clients write it, and its conversion to what the leader stores. Errors name the field. */
 
 import { createHash } from "node:crypto";
 import { z } from "zod";
@@ -60,7 +60,7 @@ export const runAfter = z.union([z.iso.datetime({ offset: true }), z.number().po
 
 export const submitSchema = z.strictObject({
   executor: name,
-  /** A named queue, whose limits hold for it. */
+  /** A named queue, whose limits apply. */
   queue: queueName.nullish(),
   input: z.unknown().optional(),
   idempotency_key: taskKey.nullish(),
@@ -69,12 +69,12 @@ export const submitSchema = z.strictObject({
   /** A time, or seconds from now. */
   run_after: runAfter.nullish(),
   max_attempts: z.int().min(1).max(QUEUE_LIMITS.maxAttemptsMax).nullish(),
-  /** How long it waits after a failure; else its executor, its queue or the node says it. */
+  /** Backoff after a failure; by default that of its executor, its queue or the node. */
   backoff: backoffSchema.nullish(),
   placement_constraints: placement.nullish(),
-  /** Seconds that one execution may take; then it is aborted, and tried again while attempts are left. */
+  /** Seconds that one execution may take; then it is aborted, and retried while attempts are left. */
   attempt_timeout: z.number().positive().max(QUEUE_LIMITS.timeoutSecondsMax).nullish(),
-  /** Seconds from submission after which the task is cancelled unless it has ended. */
+  /** Seconds from submission after which an unfinished task is cancelled. */
   timeout: z.number().positive().max(QUEUE_LIMITS.timeoutSecondsMax).nullish(),
   depends_on: z.array(taskId).max(QUEUE_LIMITS.dependenciesMax).nullish(),
 });
@@ -118,7 +118,7 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
 
 const PLAIN_NAME = /^[\w.:/-]{1,128}$/;
 
-/** Most submits are an executor and an input: they need no schema. Undefined sends it the full way. */
+/** Most submits are an executor and an input: they need no schema. Returns undefined for all others. */
 function parsePlain(value: unknown, maxAttempts: number): NewTask | undefined {
   if (value === null || typeof value !== "object") return undefined;
   for (const name in value) if (name !== "executor" && name !== "input") return undefined;
@@ -154,7 +154,7 @@ function emptyToNull(value: Placement | null | undefined): Placement | null {
   return value === null || value === undefined || Object.keys(value).length === 0 ? null : value;
 }
 
-/** What «the same content» means for an idempotency key: what runs, with what, how. Not when. */
+/** Content hash for an idempotency key: what runs, with which input and options. Not when. */
 export function contentHashOf(request: Partial<z.output<typeof submitSchema>>): string {
   const { executor, input, priority, max_attempts, placement_constraints, depends_on, unique_key } =
     request;
@@ -180,7 +180,7 @@ function invalid(error: z.ZodError): QueueError {
   return new QueueError("INVALID_PARAMS", problems.join("; "));
 }
 
-/** Parameters of a call, as its schema takes them; a refusal names the field. */
+/** Parses the parameters of a call with its schema; an error names the field. */
 export function parseParams<Schema extends z.ZodType>(
   schema: Schema,
   params: unknown,

@@ -1,5 +1,5 @@
 /**
- * Tasks in the application's own transaction: there when it commits, and never when it rolls back or breaks.
+ * Tasks in the application's own transaction: they exist when it commits, and never when it rolls back or fails.
  *
  *     await client.query("begin");
  *     await client.query("insert into orders …");
@@ -10,7 +10,7 @@
 import { QueueError } from "../../core/queue/errors.ts";
 import type { Backoff } from "../../core/queue/retry.ts";
 
-/** A connection of `pg`, or anything that takes a query as it does. */
+/** A connection of `pg`, or anything with the same `query`. */
 export interface TransactionClient {
   query(
     text: string,
@@ -32,14 +32,14 @@ export interface TransactionSubmit {
   /** Seconds. */
   readonly timeout?: number;
   readonly backoff?: Backoff;
-  /** Ids of tasks that must succeed first: of earlier ones, or of this transaction. */
+  /** Ids of tasks that must succeed first: earlier ones, or of this transaction. */
   readonly depends_on?: readonly (string | number)[];
 }
 
 const SUBMIT = `select hyperscale.submit($1, $2::jsonb, $3::int, $4::timestamptz, $5::int, $6, $7,
   $8::float8 * interval '1 second', $9::float8 * interval '1 second', $10, $11::jsonb, $12::bigint[]) as id`;
 
-/** What the function takes: a field that only `queue.submit` has, such as a placement, is refused, not dropped. */
+/** Fields of the function: one that only `queue.submit` has, such as a placement, is rejected, not dropped. */
 const FIELDS: Readonly<Record<keyof TransactionSubmit, true>> = {
   executor: true,
   queue: true,
@@ -55,7 +55,7 @@ const FIELDS: Readonly<Record<keyof TransactionSubmit, true>> = {
   depends_on: true,
 };
 
-/** The id of the task, or of the one that has its key already. */
+/** Returns the id of the task, or of the existing one with its key. */
 export async function submitInTransaction(
   client: TransactionClient,
   task: TransactionSubmit,

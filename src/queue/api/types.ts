@@ -1,4 +1,4 @@
-/** What travels between clients, nodes and the leader. Field names are those of the API. */
+/** Messages between clients, nodes and the leader. Field names are those of the API. */
 
 import type { ActivityWindow } from "../../core/queue/activity.ts";
 import type { Attempt } from "../../core/queue/attempts.ts";
@@ -14,7 +14,7 @@ export interface TaskFailure {
   /** The errors behind it, outermost first. */
   readonly cause?: string;
   readonly retryable?: boolean;
-  /** It is no failure: the task is to be run again then, or after so many seconds. */
+  /** Not a failure: the task is to be run again at this time, or after this many seconds. */
   readonly again?: string | number;
 }
 
@@ -26,9 +26,9 @@ export interface Task {
   readonly state: TaskState;
   readonly attempt_id: number;
   readonly max_attempts: number;
-  /** Attempts that do not count: handed back by a stopping node, or before a requeue, or ended with a snooze. */
+  /** Attempts that do not count: returned by a stopping node, made before a requeue, or ended with a snooze. */
   readonly attempts_forgiven: number;
-  /** How long it waits after a failure, if it says so itself. */
+  /** Backoff after a failure, if the task defines one. */
   readonly backoff: Backoff | null;
   readonly priority: number;
   readonly input: unknown;
@@ -44,18 +44,18 @@ export interface Task {
   readonly lease_expires_at: string | null;
   readonly run_after: string | null;
   readonly attempt_timeout_ms: number | null;
-  /** When it is cancelled unless it has ended. */
+  /** When it is cancelled unless it has finished. */
   readonly deadline: string | null;
   readonly created_at: string;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  /** Only for a queued task that was asked for by id: why it has not started. */
+  /** Only for a queued task requested by id: why it has not started. */
   readonly waiting_reason?: string;
-  /** In a list: what is too large to be listed and null therefore; get_task has it. */
+  /** In a list: fields that are too large to be listed and therefore null; get_task has them. */
   readonly omitted?: readonly ("input" | "result")[];
-  /** Tasks this one depends on that have not ended. */
+  /** Unfinished tasks that this one depends on. */
   readonly waits_for?: readonly string[];
-  /** Ids of all that it depends on, by the names under which it gets their results. */
+  /** Ids of all its dependencies, by the names under which it gets their results. */
   readonly depends_on?: Readonly<Record<string, string>>;
   /** In the answer to a submit: false when its key belongs to this earlier task. */
   readonly created?: boolean;
@@ -74,16 +74,16 @@ export interface TaskEvent {
   readonly details: unknown;
 }
 
-/** One execution of a task, with what is kept of its words. */
+/** One execution of a task, with its latest progress and number of log lines. */
 export interface TaskAttempt extends Attempt {
   readonly error: TaskFailure | null;
-  /** The last value it told; null for none. */
+  /** Last progress value; null for none. */
   readonly progress: unknown;
-  /** How many lines of its log are kept: the last ones. */
+  /** Number of log lines kept: the last ones. */
   readonly log_lines: number;
 }
 
-/** A line that an execution logged. A gap in the numbers is what was not kept. */
+/** A line that an execution logged. A gap in the numbers means dropped lines. */
 export interface LogLine {
   readonly attempt_id: number;
   /** Counted from 1 in each attempt. */
@@ -106,21 +106,21 @@ export interface NewTask {
   readonly uniqueKey: string | undefined;
   readonly placement: Placement | null;
   readonly runAfter: string | undefined;
-  /** From when the database takes it: its clock is the only one. */
+  /** Counted from when the database stores it: its clock is the only one. */
   readonly delayMs: number | undefined;
-  /** Of one execution. */
+  /** Time limit of one execution. */
   readonly attemptTimeoutMs: number | undefined;
-  /** From submission to the end, with all waiting. */
+  /** From submission to the end, including all waiting. */
   readonly timeoutMs: number | undefined;
   readonly dependsOn: readonly number[];
 }
 
-/** Tasks to be stored together, or none of them. */
+/** Tasks to be stored together, or not at all. */
 export interface NewGraph {
   readonly tasks: readonly NewTask[];
   /** One for each of the tasks. */
   readonly names: readonly string[];
-  /** Of each task, the places in `tasks` of those that it waits for, beside its own `dependsOn`. */
+  /** Dependencies inside the graph: for each task, indices into `tasks`, in addition to its own `dependsOn`. */
   readonly after: readonly (readonly number[])[];
   readonly idempotencyKey: string | undefined;
   readonly contentHash: string;
@@ -133,32 +133,32 @@ export interface SubmittedGraph {
 
 export interface Submitted {
   readonly id: number;
-  /** False when the key led to a task that was there already. */
+  /** False when the key led to an existing task. */
   readonly created: boolean;
 }
 
-/** Work handed to a worker under a lease. */
+/** Work assigned to a worker under a lease. */
 export interface Grant {
   readonly task_id: string;
   readonly executor: string;
   readonly attempt_id: number;
   readonly lease_token: string;
-  /** The same for every attempt, as on record in the database. */
+  /** The same for every attempt, as recorded in the database. */
   readonly idempotency_key: string;
-  /** How long the execution may take; null for ever. */
+  /** Time limit of the execution; null for none. */
   readonly timeout_ms: number | null;
   /** JSON text. */
   readonly input: string;
-  /** Of a task that depended on others: JSON text of their results by name, and why some are not among them. */
+  /** Results of dependencies as JSON text, by name, and why some are missing. */
   readonly dependencies?: string;
   readonly dependencies_missing?: Readonly<Record<string, string>>;
 }
 
-/** What was before an execution. */
+/** History before an execution. */
 export interface ExecutionHistory {
   /** When its task was submitted, by the clock of the database. */
   readonly submitted_at: string;
-  /** What the last attempt before this one told by `progress`; null for nothing. */
+  /** Progress value of the previous attempt; null for none. */
   readonly progress: unknown;
 }
 
@@ -173,17 +173,17 @@ export interface Report extends LeaseRef {
   /** JSON text of the result. */
   readonly result: string | null;
   readonly error: TaskFailure | null;
-  /** Of its executor, when that has one and the attempt failed. */
+  /** Backoff of its executor, when that has one and the attempt failed. */
   readonly backoff?: Backoff | null | undefined;
   readonly elapsed_ms: number;
-  /** The leader has already been told that it started. */
+  /** The start was already reported to the leader. */
   readonly start_noted: boolean;
 }
 
 export interface Progress extends LeaseRef {
   readonly kind: "progress" | "log";
   readonly message: unknown;
-  /** Of a log: its number in the attempt. Numbered by the leader when the worker does not count. */
+  /** Line number of a log in the attempt. Assigned by the leader when the worker does not count. */
   readonly line?: number | undefined;
 }
 
@@ -200,17 +200,17 @@ export interface TaskFile extends StoredFile {
   readonly media_type: string;
 }
 
-/** The leader, as far as files go: in this process or over the network. Data is base64. */
+/** File operations of the leader: in this process or over the network. Data is base64. */
 export interface FilePort {
   /** Null when there is no such file. */
   useFile(hash: string): Promise<StoredFile | null>;
   putChunk(hash: string, chunk: number, data: string): Promise<void>;
-  /** Says that all chunks are there; refused when they are not what the name says. */
+  /** Completes a file; rejected when its chunks do not match its hash. */
   putFile(hash: string, chunks: number): Promise<void>;
   getChunk(hash: string, chunk: number): Promise<string>;
 }
 
-/** A stored file that an execution leaves with its task. */
+/** A stored file that an execution attaches to its task. */
 export interface Attachment {
   readonly name: string;
   readonly hash: string;
@@ -246,7 +246,7 @@ export interface ClusterStatus {
   readonly leader: LeaderInfo | null;
   readonly nodes: readonly NodeInfo[];
   readonly counts: TaskCounts;
-  /** Tasks that each node holds leased, also one that is gone; from the database, so every node tells the same. */
+  /** Leased tasks by node, including nodes that are gone; from the database, so every node reports the same. */
   readonly leases: Readonly<Record<string, number>>;
 }
 
@@ -255,18 +255,18 @@ export interface QueueLimitsInfo {
   /** Tasks that may run at once over all nodes. */
   readonly concurrency: number | null;
   readonly rate: { readonly count: number; readonly seconds: number } | null;
-  /** How long failed tasks wait, unless they or their executors say so. */
+  /** Backoff of failed tasks, unless they or their executors define one. */
   readonly backoff: Backoff | null;
 }
 
 export interface QueueInfo extends QueueLimitsInfo {
   readonly queue: string;
-  /** Tasks of it that have not ended. */
+  /** Unfinished tasks of it. */
   readonly queued: number;
   readonly running: number;
 }
 
-/** What the leader did over the last hour or day; windows are missing where it did not lead. */
+/** Activity of the leader over the last hour or day; windows are missing where it did not lead. */
 export interface QueueActivity {
   readonly node_id: string;
   readonly windows: readonly ActivityWindow[];
@@ -275,10 +275,10 @@ export interface QueueActivity {
 export interface Schedule {
   readonly schedule_id: string;
   readonly cron: string;
-  /** Of the IANA database. */
+  /** Name in the IANA database. */
   readonly time_zone: string;
   readonly paused: boolean;
-  /** What happens to ticks that were missed, and to how many at most. */
+  /** Policy for missed ticks, and the limit on them. */
   readonly catch_up: CatchUp;
   readonly catch_up_max: number;
   readonly task: unknown;
@@ -287,7 +287,7 @@ export interface Schedule {
   readonly last_task: string | null;
 }
 
-/** What followers receive: transitions from the leader's commits, and words from the executor. */
+/** Messages to followers: transitions from the leader's commits, and logs and progress from the executor. */
 export type FeedMessage =
   | {
       readonly kind: "transition";
@@ -308,21 +308,21 @@ export type FeedMessage =
     };
 
 export interface HeldLeases {
-  /** Counts the questions of the worker's process: an earlier one that comes late says nothing any more. */
+  /** Sequence number of the worker process's requests: an earlier one that arrives late is ignored. */
   readonly question: number;
   readonly tokens: readonly string[];
 }
 
-/** A worker's question for work. */
+/** A worker's request for work. */
 export interface AcquireAsk {
   readonly nodeId: string;
   readonly run: string;
-  /** Zero: it only tells what it holds. */
+  /** Zero: it only reports its leases. */
   readonly max: number;
   readonly waitMs: number;
   /**
-   * Every lease it knows of, told after a question that got no answer: what it was granted then and never
-   * heard of goes back to the queue and costs no attempt.
+   * Every lease it knows of, sent after an unanswered request: what was granted then and never arrived goes back to the
+   * queue and costs no attempt.
    */
   readonly held?: HeldLeases | undefined;
 }
@@ -331,15 +331,15 @@ export interface AcquireAsk {
 export interface LeaderPort {
   register(node: NodeRegistration): Promise<void>;
   heartbeat(nodeId: string, run: string): Promise<boolean>;
-  /** The node is about to stop: its open questions are answered with nothing. */
+  /** The node is about to stop: answers its open requests with nothing. */
   drain(nodeId: string, run: string): Promise<void>;
   deregister(nodeId: string, run: string): Promise<void>;
   /** Waits for work up to `waitMs`; an empty answer means none came. */
   acquire(ask: AcquireAsk): Promise<readonly Grant[]>;
-  /** Waits up to `waitMs` for leases of this node that were taken away. */
+  /** Waits up to `waitMs` for revoked leases of this node. */
   watch(nodeId: string, run: string, waitMs: number): Promise<readonly string[]>;
   started(nodeId: string, leases: readonly LeaseRef[]): Promise<void>;
-  /** Returns the tokens whose report was refused. */
+  /** Returns the tokens whose report was rejected. */
   report(nodeId: string, reports: readonly Report[]): Promise<readonly string[]>;
   /** Returns the tokens that are lost. */
   renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]>;

@@ -1,4 +1,4 @@
-/** The executors every node has. `command` and `http` reach only what the node's configuration allows. */
+/** Built-in executors of every node. `command` and `http` are restricted to what the node's configuration allows. */
 
 import type { Executor, Executors } from "../worker/executor.ts";
 import { type CommandPolicy, commandExecutor } from "./command.ts";
@@ -8,7 +8,7 @@ import { type LoadtestPolicy, loadtestExecutor } from "./loadtest.ts";
 import { sleepExecutor } from "./sleep.ts";
 
 export interface BuiltinOptions {
-  /** Programs that `command` may start; undefined leaves the executor out. */
+  /** Programs that `command` may start; undefined disables the executor. */
   readonly commands: CommandPolicy | undefined;
   /** Hosts that `http` may reach; public addresses by default. */
   readonly http?: HttpPolicy | undefined;

@@ -1,7 +1,7 @@
 /**
- * Starts a program, without a shell. Off unless the node's configuration names the programs that may
- * be started; anything else is refused. The environment is not passed on, except PATH and what the
- * task names among the allowed variables.
+ * Starts a program, without a shell. Disabled unless the node's configuration names the programs that may be started;
+ * anything else is rejected. The environment is not passed on, except PATH and what the task names among the allowed
+ * variables.
  */
 
 import { spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { parseInput } from "./input.ts";
 export interface CommandPolicy {
   /** Exact program names or paths. */
   readonly allow: readonly string[];
-  /** Whom they run as. Default: the user of this process. */
+  /** User to run as. Default: the user of this process. */
   readonly user?: ExecutorUser | null;
 }
 
@@ -63,10 +63,10 @@ interface ProgramOptions {
   readonly timeoutMs?: number | undefined;
   readonly signal: ExecutionContext["signal"];
   readonly environment: NodeJS.ProcessEnv;
-  /** Whom it runs as; null and undefined: the user of this process. */
+  /** User to run as; null and undefined: the user of this process. */
   readonly user?: ExecutorUser | null | undefined;
   readonly cwd?: string | undefined;
-  /** How long it may take to end after it was told to. */
+  /** Grace period after SIGINT. */
   readonly killAfterMs?: number | undefined;
   readonly onLine?: ((line: string) => void) | undefined;
 }
@@ -74,14 +74,14 @@ interface ProgramOptions {
 interface ProgramOutcome {
   readonly code: number | null;
   readonly signal: string | null;
-  /** The end of it, bounded. */
+  /** The end of its output, bounded. */
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /**
- * Runs a program to its end. An abort or a timeout sends SIGINT to the program and those that it started, and SIGKILL
- * to what is left of them after its end or `killAfterMs`. The end of this process kills them at once.
+ * Runs a program to its end. An abort or a timeout sends SIGINT to the program and its children, and SIGKILL to those
+ * left after its end or `killAfterMs`. The end of this process kills them at once.
  */
 export function runProgram(
   command: string,
@@ -131,7 +131,7 @@ export function runProgram(
       settle();
       reject(new NotRetryable(`cannot start ${command}: ${error.message}`, { cause: error }));
     });
-    // What it started may hold its output open and keep "close" from coming.
+    // Children of the program may hold its output open and delay "close".
     child.on("exit", () => {
       if (killer !== undefined) kill();
     });
@@ -146,7 +146,7 @@ export function runProgram(
   });
 }
 
-/** Text as lines, however it was cut on its way. */
+/** Splits text into lines, however it was chunked. */
 class Lines {
   readonly #onLine: ((line: string) => void) | undefined;
   #begun = "";

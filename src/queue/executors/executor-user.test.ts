@@ -1,4 +1,4 @@
-/** Executors and load tests of a node that was started as root: what their user reads, and what not. */
+/** Executors and load tests of a node that was started as root: what their user can read, and what not. */
 
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -100,7 +100,7 @@ describe("executors as another user", needs(isRoot, "not root"), () => {
     expect(after).toEqual(before);
   });
 
-  it("leave no link to the token for a result", () => {
+  it("reject a link to the token as a result", () => {
     const link = join(folder, "summary.json");
     symlinkSync(token, link);
     expect(() => readResult(link, user)).toThrow(/ELOOP/);

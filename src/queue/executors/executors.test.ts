@@ -40,7 +40,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("sleep", () => {
-  it("answers, fails, and ends when told to", async () => {
+  it("answers, fails, and ends on abort", async () => {
     expect(await sleepExecutor({ ms: 1, result: [1] }, context())).toEqual([1]);
     await expect(sleepExecutor({ ms: 0, fail: "why" }, context())).rejects.toThrow("why");
     await expect(sleepExecutor({ ms: "soon" }, context())).rejects.toThrow(/input\.ms/);
@@ -86,7 +86,7 @@ describe("http", () => {
     await expect(httpExecutor({ url, body: "x" }, context())).rejects.toThrow(NotRetryable);
   });
 
-  it("sends JSON with the task's key and returns what came", async () => {
+  it("sends JSON with the task's key and returns the answer", async () => {
     const result = await httpExecutor(
       { url: `${url}/200`, method: "POST", body: { a: 1 } },
       context(),
@@ -106,7 +106,7 @@ describe("http", () => {
     expect(error instanceof NotRetryable).toBe(final);
   });
 
-  it("refuses addresses that are not of the web", async () => {
+  it("rejects addresses other than http and https", async () => {
     await expect(httpExecutor({ url: "file:///etc/passwd" }, context())).rejects.toBeInstanceOf(
       NotRetryable,
     );
@@ -116,7 +116,7 @@ describe("http", () => {
 describe("command", () => {
   const run = commandExecutor({ allow: [process.execPath] });
 
-  it("runs what is allowed, without the node's environment, and logs its lines", async () => {
+  it("runs allowed programs, without the node's environment, and logs their lines", async () => {
     process.env["QUEUE_TEST_SECRET"] = "secret";
     const told = context();
     const script =
@@ -129,7 +129,7 @@ describe("command", () => {
     expect(told.lines).toEqual(["got words undefined"]);
   });
 
-  it("refuses anything else, for good", async () => {
+  it("rejects anything else permanently", async () => {
     const refused = await Promise.resolve(
       run({ command: "/bin/sh", args: ["-c", "id"] }, context()),
     ).catch((error) => error);
@@ -137,7 +137,7 @@ describe("command", () => {
     expect(String(refused)).toMatch(/not on this node's list/);
   });
 
-  it("ends the program when the task is aborted or takes too long", async () => {
+  it("ends the program when the task is aborted or times out", async () => {
     const args = ["-e", "setInterval(() => {}, 1000)"];
     const abort = new AbortController();
     const running = run({ command: process.execPath, args }, context(abort.signal));
@@ -149,7 +149,7 @@ describe("command", () => {
   });
 });
 
-/** A busy machine passes its thresholds and is not trusted. */
+/** A run on a busy machine passes its thresholds and is untrusted. */
 const PASSED = expect.stringMatching(/^(passed|untrusted)$/);
 
 describe("loadtest", () => {
@@ -164,7 +164,7 @@ describe("loadtest", () => {
     return String(error);
   }
 
-  it("reads nothing from the disk of a node that allows no folder", async () => {
+  it("reads nothing from the disk of a node without an allowed folder", async () => {
     const file = join(folder, "evil.ts");
     writeFileSync(file, "throw new Error('it ran')");
     expect(await refusalOf({ file })).toMatch(/runs no workflow files.*--workflows/);
@@ -183,14 +183,14 @@ describe("loadtest", () => {
   });
 
   it.each([["--help"], ["--out"], ["--out=elsewhere"], ["--log"], ["--inspect"], ["file.ts"]])(
-    "does not take %s from a task",
+    "rejects %s from a task",
     async (argument) => {
       const input = { file: "http://127.0.0.1:9/", args: [argument, "x"] };
       expect(await refusalOf(input)).toMatch(/is not taken here/);
     },
   );
 
-  it("hands variables to the code of a file, and to nothing that starts", async () => {
+  it("passes variables to the code of a file, and to nothing that starts", async () => {
     const server = createServer((_, response) => response.end("ok"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as { port: number };
@@ -226,7 +226,7 @@ describe("loadtest", () => {
     );
   });
 
-  it("says untrusted of a run whose generator was the limit, passed or rejected for it", async () => {
+  it("reports a run whose generator was the limit as untrusted, passed or rejected for it", async () => {
     const server = createServer((_, response) => response.end("ok"));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as { port: number };

@@ -1,4 +1,4 @@
-/** The executors that a module exports: as its default, as `executors`, or each by its name. */
+/** Executors that a module exports: as its default, as `executors`, or each by its name. */
 
 import { QueueError } from "../../core/queue/errors.ts";
 import type { Executor, Executors } from "../worker/executor.ts";

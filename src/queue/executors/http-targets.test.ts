@@ -95,7 +95,7 @@ describe("requests of tasks", () => {
     expect(requests).toEqual([]);
   });
 
-  it("are not redirected to what is not allowed", async () => {
+  it("are not redirected to forbidden targets", async () => {
     const own = { allow: [`localhost:${port}`] };
     const url = `http://localhost:${port}/302/${to(`http://127.0.0.1:${port}/secret`)}`;
     requests.length = 0;
@@ -109,7 +109,7 @@ describe("requests of tasks", () => {
     await expect(httpExecutor(own)(loop, context)).rejects.toThrow(/redirects more than 20 times/);
   });
 
-  it("follow redirects, and give credentials to nobody else", async () => {
+  it("follow redirects, and send credentials to the original host only", async () => {
     const both = { allow: [`localhost:${port}`, `127.0.0.1:${port}`] };
     const url = `http://localhost:${port}/302/${to(`http://127.0.0.1:${port}/200`)}`;
     const headers = { Authorization: "secret" };

@@ -1,6 +1,7 @@
 /**
- * Targets that tasks of the `http` executor may reach. A task comes from whoever has a client's token; the node stands
- * in a network whose other services trust it. Without a list, only public addresses are reachable.
+ * Targets that tasks of the `http` executor may reach. Any holder of a client token can submit a task; other services
+ * in
+ * the node's network trust the node. Without a list, only public addresses are reachable.
  */
 
 import { lookup } from "node:dns";
@@ -10,7 +11,8 @@ import { NotRetryable } from "../worker/executor.ts";
 export interface HttpPolicy {
   /**
    * Hosts that may be reached, and no others: `api.example.com`, `*.example.com`, an address, a network
-   * (`10.1.0.0/16`), each with an optional `:port`; `public` stands for every public address. Default: `public`.
+   * (`10.1.0.0/16`),
+   * each with an optional `:port`; `public` stands for every public address. Default: `public`.
    */
   readonly allow?: readonly string[];
 }
@@ -21,7 +23,7 @@ const PRIVATE_IPV4 = [
   ...["192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"],
   ...["198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"],
 ];
-/** Of IPv6 only 2000::/3 is public, without documentation, tunnels and translations to IPv4. */
+/** In IPv6 only 2000::/3 is public, without documentation, tunnels and translations to IPv4. */
 const PUBLIC_IPV6 = "2000::/3";
 const PRIVATE_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
@@ -39,7 +41,7 @@ export class HttpTargets {
   readonly #rules: readonly Rule[];
   readonly #list: string;
 
-  /** Throws on an entry that is none. */
+  /** Throws on an invalid entry. */
   constructor({ allow = ["public"] }: HttpPolicy = {}) {
     this.#rules = allow.map(parseRule);
     this.#list = allow.join(", ");
@@ -128,7 +130,7 @@ function networks(list: readonly string[]): BlockList {
   return found;
 }
 
-/** `::ffff:127.0.0.1` and `::ffff:7f00:1` are addresses of IPv4. */
+/** `::ffff:127.0.0.1` and `::ffff:7f00:1` are IPv4 addresses. */
 function unmapped(address: string): string {
   const [, dotted, high, low] =
     /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address) ?? [];

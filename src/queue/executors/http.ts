@@ -1,6 +1,6 @@
 /**
- * One HTTP request, to targets that the node allows. The result is status, headers and body (JSON when it says so). A
- * status of 500 and above, 408 and 429 are failures that are tried again; other statuses outside 200-399 are final.
+ * One HTTP request, to targets that the node allows. The result is status, headers and body (parsed if JSON). Statuses
+ * 500 and above, 408 and 429 are retried; other statuses outside 200-399 are final.
  */
 
 import { type IncomingMessage, request as requestHttp } from "node:http";
@@ -26,7 +26,7 @@ const schema = z.strictObject({
 const BODY_BYTES_MAX = QUEUE_LIMITS.payloadBytesMax / 2;
 const REDIRECTS_MAX = 20;
 const REDIRECTS: readonly (number | undefined)[] = [301, 302, 303, 307, 308];
-/** Sent to the host that they were given for only. */
+/** Sent only to the host they were given for. */
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 
 interface Request {
@@ -80,7 +80,7 @@ function resultOf(title: string, response: IncomingMessage, text: string): objec
   };
 }
 
-/** Follows redirects as browsers do; every target is checked, and again when its name was resolved. */
+/** Follows redirects as browsers do; checks every target, and again when its name was resolved. */
 async function follow(first: Request, targets: HttpTargets): Promise<IncomingMessage> {
   let request = first;
   for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
@@ -135,7 +135,7 @@ function send(
   });
 }
 
-/** What really happened: a failed connection to several addresses has a reason for each. */
+/** The underlying reason: a failed connection to several addresses has one for each. */
 function causeOf(error: unknown): string {
   return errorText(error instanceof AggregateError ? (error.errors[0] ?? error) : error);
 }

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { NotRetryable } from "../worker/executor.ts";
 
-/** A task's input in the form its executor takes; a wrong one fails the task for good. */
+/** Parses a task's input for its executor; an invalid one fails the task permanently. */
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

@@ -1,13 +1,15 @@
 /**
- * A load test as a job of a cluster. The jobs of a task are numbered, and each is submitted under a key made from
- * the task and its number, so that no two of them load at once whatever becomes of the nodes of the queue:
+ * A load test as a job of a cluster. The jobs of a task are numbered, and each is submitted under a key derived from
+ * the
+ * task and its number, so that no two of them load at once whatever happens to the nodes of the queue:
  *
  *     attempt 1 ──submit 1──▶ job ── its machine is lost, the job runs on
  *     attempt 2 ──follows the same job, or takes its results──▶ end
  *
- * An attempt goes on with the job of the one before it, as that has told by its progress; when it has told nothing,
- * the same key leads to the same job. Only a job that has ended, and whose end was taken or was a cancel of a
- * former attempt, is followed by the next number. (Decision 78)
+ * An attempt continues the job of the previous one, as reported in its progress; without progress, the same key leads
+ * to
+ * the same job. The next number is used only when the job has finished and its result was consumed, or when a former
+ * attempt cancelled it. (Decision 78)
  */
 
 import { createHash } from "node:crypto";
@@ -21,14 +23,14 @@ import {
   type ToldJob,
 } from "./loadtest-program.ts";
 
-/** A cancel goes over a network that may be choosing leaders, and the job may end gracefully. */
+/** A cancel crosses a network that may be electing leaders, and the job may stop gracefully. */
 const KILL_AFTER_MS = 60_000;
 
-/** Part of what an attempt tells by its progress, for the next one. */
+/** Part of an attempt's progress, for the next one. */
 interface ClusterProgress {
   readonly job: string;
   readonly job_number: number;
-  /** The attempt has judged its end: the next one needs another. */
+  /** The attempt has evaluated its result: the next one needs another job. */
   readonly job_taken: boolean;
 }
 
@@ -38,7 +40,7 @@ export async function runOnCluster(
   context: ExecutionContext,
 ): Promise<LoadtestOutcome> {
   const { submitted_at: submittedAt, progress } = await context.history();
-  // Ids of tasks begin at 1 in every database: the time tells those of two queues on one cluster apart.
+  // Ids of tasks begin at 1 in every database: the time distinguishes those of two queues on one cluster.
   const key = createHash("sha256").update(`${context.idempotencyKey} ${submittedAt}`).digest("hex");
   const before = readProgress(progress);
   let number = before === null ? 1 : before.job_number + (before.job_taken ? 1 : 0);
@@ -56,7 +58,7 @@ interface JobOfTask {
   readonly test: Loadtest;
   readonly cluster: readonly string[];
   readonly context: ExecutionContext;
-  /** Of the task. */
+  /** Idempotency key of the task. */
   readonly key: string;
   readonly number: number;
   readonly rejoin: string | null;
@@ -91,7 +93,7 @@ async function runJob(of: JobOfTask): Promise<LoadtestOutcome> {
   return outcome;
 }
 
-/** Cancelled by the process of an attempt whose node had ended, or had lost its lease. */
+/** Cancelled by the process of an attempt whose node had exited, or had lost its lease. */
 function isOfFormerAttempt({ code, job }: LoadtestOutcome): boolean {
   return code === EXIT_INTERRUPTED && job?.reason === INTERRUPTED_REASON;
 }

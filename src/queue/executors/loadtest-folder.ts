@@ -1,6 +1,6 @@
 /**
- * The folders of a load test. Another user than the node's cannot reach anything below the data directory: what he
- * runs and writes lies in a temporary folder, and is read with care for links that he may have left.
+ * Folders of a load test. Another user than the node's cannot access anything below the data directory: what they run
+ * and write is in a temporary folder, and is read with protection against links.
  */
 
 import {
@@ -21,15 +21,15 @@ import { join, resolve } from "node:path";
 import type { ExecutorUser } from "../../host/executor-user.ts";
 
 export interface LoadtestFolder {
-  /** Where the test writes its results. */
+  /** Folder for the results of the test. */
   readonly out: string;
-  /** Where its files lie, if any came with the task. */
+  /** Folder of its files, if any came with the task. */
   readonly bundle: string;
-  /** Where results stay that cannot be stored with the task. */
+  /** Folder for results that cannot be stored with the task. */
   readonly kept: string;
-  /** Whom the test runs as; null: the user of this process. */
+  /** User that the test runs as; null: the user of this process. */
   readonly user: ExecutorUser | null;
-  /** Removes everything but the results that stay. */
+  /** Removes everything but the kept results. */
   close(): void;
 }
 
@@ -41,7 +41,7 @@ export function openFolder(kept: string, user: ExecutorUser | null): LoadtestFol
     return { out, bundle, kept: out, user, close: () => remove(bundle) };
   }
   const root = mkdtempSync(join(tmpdir(), "hyperscale-loadtest-"));
-  // He may pass through it to what is his, and cannot put links in the place of folders.
+  // The user may traverse it to their own folders, and cannot replace folders by links.
   chmodSync(root, 0o711);
   const out = join(root, "results");
   mkdirSync(out, { mode: 0o700 });
@@ -50,14 +50,14 @@ export function openFolder(kept: string, user: ExecutorUser | null): LoadtestFol
   return { out, bundle, kept: resolve(kept), user, close: () => remove(root) };
 }
 
-/** Hands over the folder with everything in it; nothing is changed there afterwards. */
+/** Gives ownership of the folder and its content; nothing is changed there afterwards. */
 export function giveFolder(folder: string, user: ExecutorUser | null): void {
   if (user === null) return;
   const inside = readdirSync(folder, { recursive: true }).map(String);
   for (const path of ["", ...inside]) chownSync(join(folder, path), user.uid, user.gid);
 }
 
-/** Throws for what is no file of the user: through a link to a key of the node he would read it. */
+/** Throws for anything but a regular file of the user: a link could expose a key of the node. */
 export function readResult(file: string, user: ExecutorUser | null): Buffer {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const opened = openSync(file, user === null ? constants.O_RDONLY : flags);

@@ -1,6 +1,7 @@
 /**
- * The program of a load test: a command of this very package as a child process, so that the load never shares an
- * event loop with the queue. What it says line by line is told to whoever follows the task.
+ * Program of a load test: a command of this package as a child process, so that the load never shares an event loop
+ * with
+ * the queue. Its output is passed line by line to the followers of the task.
  */
 
 import { fileURLToPath } from "node:url";
@@ -16,22 +17,22 @@ import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { runProgram } from "./command.ts";
 
 export interface Loadtest {
-  /** A file or a URL, and where the file's path begins. */
+  /** A file or a URL, and the folder of relative paths. */
   readonly target: string;
   readonly cwd: string | undefined;
-  /** What people call it, where that is not the target. */
+  /** Display name, where it differs from the target. */
   readonly title: string | undefined;
-  /** Options of load and judgement. */
+  /** Options of load and thresholds. */
   readonly args: readonly string[];
   readonly out: string;
-  /** Whom it runs as; null: the user of this process. */
+  /** User to run as; null: the user of this process. */
   readonly user: ExecutorUser | null;
 }
 
-/** What `--ui json` says of a job of the cluster. */
+/** A job of the cluster as reported by `--ui json`. */
 export interface ToldJob {
   readonly id: string;
-  /** Null until it has ended. */
+  /** Null until it has finished. */
   readonly status: string | null;
   readonly reason: string | null;
 }
@@ -39,17 +40,17 @@ export interface ToldJob {
 export interface LoadtestOutcome {
   readonly code: number | null;
   readonly signal: string | null;
-  /** Its last words. */
+  /** End of its output. */
   readonly words: string;
   readonly job: ToldJob | null;
 }
 
 interface Telling {
   readonly context: ExecutionContext;
-  /** Figures while it runs. */
+  /** Live metrics. */
   readonly onFigures: (figures: object) => void;
   readonly onJob?: (job: ToldJob) => void;
-  /** How long it may take to end after an abort, and after the end of this process. */
+  /** Grace period after an abort, and after the end of this process. */
   readonly killAfterMs?: number;
 }
 
@@ -57,11 +58,11 @@ interface Telling {
 export const loadtestProgram = fileURLToPath(
   new URL("../../../bin/hyperscale.js", import.meta.url),
 );
-/** Loaded into the child before anything else: a test whose node was killed must not load on. */
+/** Preloaded into the child: a test whose node was killed must not go on loading. */
 const endWithParent = new URL("../../../bin/end-with-parent.mjs", import.meta.url).href;
 const PARENT = "HYPERSCALE_LOADTEST_PARENT";
 const KILL_MS = "HYPERSCALE_LOADTEST_KILL_MS";
-/** As tools/bootstrap.mjs has it. */
+/** As in tools/bootstrap.mjs. */
 const BUILT = "HYPERSCALE_BUILT";
 const WORDS_CHARACTERS_MAX = 2_000;
 
@@ -108,7 +109,7 @@ function readLine(line: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Whether it passed; throws when it came to no verdict. */
+/** Returns whether it passed; throws without a verdict. */
 export function checkOutcome({ code, signal, words, job }: LoadtestOutcome): boolean {
   switch (code) {
     case EXIT_PASSED:
@@ -119,7 +120,7 @@ export function checkOutcome({ code, signal, words, job }: LoadtestOutcome): boo
     case EXIT_USAGE:
       throw new NotRetryable(`the load test was refused: ${words}`);
     case EXIT_INTERRUPTED:
-      // By whoever may steer the cluster: to run it again would undo that.
+      // Cancelled by an operator of the cluster: running it again would undo that.
       if (job?.status === "CANCELLED")
         throw new NotRetryable(
           `${job.id} was cancelled on the cluster: ${job.reason ?? "by whom?"}`,
@@ -130,7 +131,7 @@ export function checkOutcome({ code, signal, words, job }: LoadtestOutcome): boo
   }
 }
 
-/** Workflows may need the operator's variables; what belongs to the queue itself is not theirs. */
+/** Workflows may need the operator's variables, but not those of the queue itself. */
 function environmentOf(
   user: ExecutorUser | null,
   killAfterMs: number | undefined,
@@ -140,7 +141,7 @@ function environmentOf(
   return {
     ...Object.fromEntries(kept),
     [PARENT]: String(process.pid),
-    // Another user cannot build a checkout; his node has.
+    // Another user cannot build a checkout; its node has.
     ...(user === null ? {} : { [BUILT]: "1" }),
     ...(killAfterMs === undefined ? {} : { [KILL_MS]: String(killAfterMs) }),
   };

@@ -1,4 +1,4 @@
-/** What a load test wrote: kept with its task, and judged. */
+/** Results of a load test: stored with its task, and evaluated. */
 
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -6,7 +6,7 @@ import { errorText } from "../../core/base/error-text.ts";
 import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { type LoadtestFolder, readResult } from "./loadtest-folder.ts";
 
-/** Room for the rest of the result within the limit on payloads. */
+/** Leaves space for the rest of the result within the limit on payloads. */
 const SUMMARY_CHARACTERS_MAX = 768 * 1024;
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   ".xml": "application/xml",
 };
 
-/** What the run wrote goes with the task; a file that is too large stays on this node, and is named. */
+/** Attaches the files of the run to the task; one that is too large stays on this node, and is named. */
 export async function leaveFiles(
   { kept, out, user }: LoadtestFolder,
   context: ExecutionContext,
@@ -47,7 +47,7 @@ export async function leaveFiles(
 
 type Summary = Readonly<Record<string, unknown>>;
 
-/** Null when it wrote none. */
+/** Null without a summary. */
 export function summaryIn({ out, user }: LoadtestFolder): Summary | null {
   const file = join(out, "summary.json");
   if (!existsSync(file)) return null;
@@ -65,7 +65,7 @@ export function reasonsOf(summary: Summary): string {
   return (text === "" ? "a threshold or check failed" : text).slice(0, 2_000);
 }
 
-/** Why its result is untrusted; null when it is trusted. */
+/** Reason for an untrusted result; null when it is trusted. */
 export function doubtIn(summary: Summary): string | null {
   const { reasons = [], trusted = true } = Object(summary["trust"]) as {
     readonly trusted?: boolean;

@@ -1,9 +1,11 @@
 /**
- * A load test as a task, on this node or on a cluster. Figures are told while it runs; summary and report are left
- * with the task.
+ * A load test as a task, on this node or on a cluster. Reports metrics while it runs; attaches summary and report to
+ * the
+ * task.
  *
- * It runs what was sent with the task, or a URL. Files of the node's disk are the operator's choice: those
- * of one folder, or none.
+ * It runs what was sent with the task, or a URL. The operator decides about files on the node's disk: those of one
+ * folder,
+ * or none.
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
@@ -20,27 +22,27 @@ import { checkOutcome, type Loadtest, type LoadtestOutcome, runHere } from "./lo
 import { bounded, doubtIn, leaveFiles, reasonsOf, summaryIn } from "./loadtest-results.ts";
 
 export interface LoadtestPolicy {
-  /** Where load tests keep their results. */
+  /** Folder for results of load tests. */
   readonly resultsDirectory: string;
   /** The folder whose workflow files may run; undefined allows none. */
   readonly workflows: string | undefined;
-  /** Whether files that come with a task may run: whoever may submit runs code here. */
+  /** Whether files sent with a task may run: any submitter then runs code here. */
   readonly bundles: boolean;
-  /** How the cluster is reached, as arguments of `hyperscale submit`; undefined knows none. */
+  /** Arguments of `hyperscale submit` for reaching the cluster; undefined: no cluster. */
   readonly cluster?: readonly string[] | undefined;
   /**
-   * Whom tests on this node run as. Default: the user of this process. Tests on a cluster are submitted by this
+   * User that tests on this node run as. Default: the user of this process. Tests on a cluster are submitted by this
    * process's user, who has the cluster's credentials.
    */
   readonly user?: ExecutorUser | null;
 }
 
 const VARIABLES_MAX = 100;
-/** As many as a job of a cluster has. */
+/** Limit of a cluster job. */
 const FILES_MAX = 4_096;
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
-/** Of a file below the folder of the task, in which it stays. */
+/** Path of a file inside the folder of the task. */
 const path = z
   .string()
   .max(1_024)
@@ -55,16 +57,16 @@ const schema = z
     file: z.string().min(1).max(2_048).optional(),
     /** Instead: a workflow as one module, stored under its SHA-256. */
     bundle: hash.optional(),
-    /** What the bundle was made from, for people. */
+    /** Source of the bundle, for people. */
     name: z
       .string()
       .regex(/^[\w.-]{1,100}$/)
       .default("workflow"),
-    /** Where the bundle lies among its data files. */
+    /** Path of the bundle among its data files. */
     entry: path.optional(),
     /** Data files that the workflow reads. */
     files: z.array(z.strictObject({ path, hash })).max(FILES_MAX).default([]),
-    /** On the cluster that the node knows, instead of on the node. */
+    /** Runs on the cluster known to the node, instead of on the node. */
     cluster: z.boolean().default(false),
     /** Further arguments of `hyperscale run`, e.g. ["--vus", "50"]. */
     args: z
@@ -72,8 +74,9 @@ const schema = z
       .max(100)
       .default([]),
     /**
-     * Environment variables for the code of the file. They reach it after its processes have started,
-     * so that a task cannot change which code a node runs.
+     * Environment variables for the code of the file. They are set after its processes have started, so that a task
+     * cannot
+     * change which code a node runs.
      */
     env: z
       .record(
@@ -85,7 +88,7 @@ const schema = z
       )
       .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX}`)
       .default({}),
-    /** What a failed threshold makes of the task. */
+    /** Effect of a failed threshold on the task. */
     on_failed_threshold: z.enum(["fail", "succeed"]).default("fail"),
   })
   .refine(
@@ -99,7 +102,7 @@ const schema = z
   );
 type LoadtestInput = z.output<typeof schema>;
 
-/** Load and judgement, each with its number of values; where results go is not the task's choice. */
+/** Options of load and thresholds, each with its number of values; the task does not choose where results go. */
 const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--vus": 1,
   "--duration": 1,
@@ -126,7 +129,7 @@ const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--no-require-trusted": 0,
 };
 
-/** Of a job of the cluster besides: where it runs, and in whose turn. */
+/** Further options of a cluster job: where it runs, and its priority. */
 const CLUSTER_ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--tenant": 1,
   "--datacenters": 1,
@@ -157,7 +160,7 @@ export function loadtestExecutor(policy: LoadtestPolicy): Executor {
           ? await runHere(test, context)
           : await runOnCluster(test, policy.cluster, context);
       context.signal.throwIfAborted();
-      // Also of a test that came to no verdict: they tell more than its last words.
+      // Also for a test without a verdict: they are more useful than its last output.
       const summary = summaryIn(folder);
       const files = await leaveFiles(folder, context);
       return judge(outcome, { summary, files, onFailedThreshold });
@@ -173,7 +176,7 @@ interface Left {
   readonly onFailedThreshold: LoadtestInput["on_failed_threshold"];
 }
 
-/** The result of the task; throws when the test failed. */
+/** Returns the result of the task; throws when the test failed. */
 function judge(outcome: LoadtestOutcome, { summary, files, onFailedThreshold }: Left): object {
   const passed = checkOutcome(outcome);
   if (summary === null) throw new NotRetryable("the load test ended without a summary");
@@ -229,7 +232,7 @@ function namedTarget(file: string, workflows: string | undefined): string {
   }
   const folder = realpathSync(workflows);
   const path = resolve(folder, file);
-  // Where links lead counts, not how the path is written.
+  // Compares resolved paths, so that links cannot lead outside.
   const real = existsSync(path) ? realpathSync(path) : path;
   if (!real.startsWith(folder + sep) || !existsSync(real) || !statSync(real).isFile()) {
     throw new NotRetryable(`"${file.slice(0, 200)}" is not a file of this node's workflow folder`);

@@ -1,4 +1,4 @@
-/** Waits, then answers or fails as told: for trials and tests. */
+/** Waits, then answers or fails as requested: for demos and tests. */
 
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
@@ -12,7 +12,7 @@ const schema = z.strictObject({
     .max(24 * 3_600_000),
   /** true or a message: fails after the wait. */
   fail: z.union([z.boolean(), z.string()]).optional(),
-  /** With `fail`: whether another attempt is made (default yes). */
+  /** With `fail`: whether the task is retried (default yes). */
   retryable: z.boolean().optional(),
   result: z.unknown().optional(),
 });

@@ -1,4 +1,4 @@
-/** A user's executors file, TypeScript or JavaScript, as one module that processes load. */
+/** A user's executors file, TypeScript or JavaScript, bundled as one module that processes load. */
 
 import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import type { ExecutorUser } from "../../host/executor-user.ts";
 
 export interface ExecutorsBundle {
   readonly module: string;
-  /** Takes it from the disk. */
+  /** Deletes it from the disk. */
   readonly remove: () => void;
 }
 
@@ -35,7 +35,7 @@ export async function bundleExecutors(
       outfile: module,
       sourcemap: "inline",
       logLevel: "silent",
-      // Packages written as CommonJS ask for Node's modules by `require`, as from the source file.
+      // CommonJS packages `require` Node's modules, resolved from the source file.
       banner: {
         js: `import { createRequire as __from } from "node:module"; const require = __from(${JSON.stringify(path)});`,
       },
@@ -58,14 +58,14 @@ function letRead({ gid }: ExecutorUser, place: { folder: string; module: string 
   chmodSync(place.folder, 0o750);
 }
 
-/** A built file of this room or of the one above it: beside this one, or in dist/ when run from source. */
+/** A built file of this module or of its parent: beside this one, or in dist/ when run from source. */
 export function builtFile(path: string): URL {
   const here = new URL(path, import.meta.url);
   if (existsSync(fileURLToPath(here))) return here;
   return new URL(here.href.replace(/\/src\/queue\//, "/dist/queue/"));
 }
 
-/** `hyperscalejs/queue` means this very program, wherever the file lies. */
+/** `hyperscalejs/queue` resolves to this very program, wherever the file is. */
 const ownPackage: Plugin = {
   name: "own-package",
   setup(build) {

@@ -1,6 +1,6 @@
 /**
- * The process of isolated executors: runs one execution at a time for its node. When the node is gone the pipe
- * closes and the process ends; one that is busy in an endless loop does not hear that, so a thread looks as well.
+ * Process of isolated executors: runs one execution at a time for its node. When the node dies the pipe closes and the
+ * process exits; one in an endless loop cannot notice that, so a thread checks as well.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -26,7 +26,7 @@ import type {
   RunCommand,
 } from "./messages.ts";
 
-/** One execution; code that it left behind still belongs to it. */
+/** One execution; code that it left running still belongs to it. */
 interface Current {
   readonly abort: AbortController;
   readonly fail: (error: unknown) => void;
@@ -144,7 +144,7 @@ function contextOf(command: RunCommand, signal: AbortSignal): ExecutionContext {
   };
 }
 
-/** As JSON would have it: what the pipe cannot carry would end the process. */
+/** Converts to plain JSON: what the pipe cannot carry would end the process. */
 function plain(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value) ?? "null");
@@ -167,7 +167,7 @@ function settle(call: number): Settle | undefined {
   return waiting;
 }
 
-/** An error that nobody caught fails the execution whose code left it; one of an earlier execution nobody. */
+/** An uncaught error fails the execution whose code caused it; one of an earlier execution is ignored. */
 function blame(error: unknown): void {
   const owner = running.getStore();
   if (owner === undefined || owner !== current) return;
@@ -176,7 +176,7 @@ function blame(error: unknown): void {
   owner.fail(new Error(words, { cause: error }));
 }
 
-/** Ends this process with the programs that its executions started. */
+/** Exits and kills the programs that its executions started. */
 function endGroup(): never {
   if (process.platform !== "win32") process.kill(-process.pid, "SIGKILL");
   process.exit(1);

@@ -1,4 +1,4 @@
-/** One process for executions, one at a time. Whatever ends it fails the execution that it runs, and no other. */
+/** One process for executions, one at a time. A crash fails only the execution that it runs. */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -14,10 +14,10 @@ import type { ChildCall, ChildCommand, ChildEvent, LoadedExecutor } from "./mess
 
 export interface ChildOptions {
   readonly module: string;
-  /** The file that the module was made from, for people. */
+  /** Source file of the module, for people. */
   readonly source: string;
   readonly memoryMb: number;
-  /** Whom its code runs as; null leaves it the rights of this process. */
+  /** User that its code runs as; null keeps the rights of this process. */
   readonly user: ExecutorUser | null;
 }
 
@@ -27,16 +27,16 @@ interface Running {
   readonly reject: (error: Error) => void;
 }
 
-/** What an execution that was aborted may take to end before its process is killed. */
+/** Grace period of an aborted execution before its process is killed. */
 const ABORT_GRACE_MS = 5_000;
-/** The program itself, beside what the limit is for. */
+/** Memory of the program itself, in addition to the limit. */
 const OWN_MEMORY_MB = 128;
 const PAGE_BYTES = 4_096;
 
 export class Child {
   readonly #process: ChildProcess;
   readonly #options: ChildOptions;
-  /** The executors of the module; rejects when it cannot be loaded. */
+  /** Executors of the module; rejects when it cannot be loaded. */
   readonly loaded: Promise<readonly LoadedExecutor[]>;
   readonly ended: Promise<void>;
   #running: Running | undefined;
@@ -73,7 +73,7 @@ export class Child {
     return this.#alive;
   }
 
-  /** Runs one execution; rejects with its failure, or with what ended the process. */
+  /** Runs one execution; rejects with its failure, or with the reason of a crash. */
   run(executor: string, input: unknown, context: ExecutionContext): Promise<EncodedResult> {
     const { taskId, attempt, idempotencyKey, dependenciesMissing, signal } = context;
     const dependencies = { ...context.dependencies };
@@ -93,7 +93,7 @@ export class Child {
     signalGroup(this.#process, "SIGKILL");
   }
 
-  /** Ends the process when it holds more than its limit, also outside the heap, where V8 does not look. */
+  /** Kills the process when it exceeds its limit, also outside the heap, which V8 does not limit. */
   checkMemory(): void {
     const residentMb = residentBytes(this.#process.pid ?? 0) / 1024 / 1024;
     if (residentMb <= this.#options.memoryMb + OWN_MEMORY_MB) return;
@@ -129,7 +129,7 @@ export class Child {
         return;
       case "completed":
         this.#running = undefined;
-        // An execution that was told to end may have left programs behind.
+        // An aborted execution may have left programs behind.
         if (running?.context.signal.aborted === true) this.kill();
         running?.resolve(new EncodedResult(event.result));
         return;
@@ -185,7 +185,7 @@ export class Child {
   }
 }
 
-/** What the process of an executor said of its failure, as the error that it was. */
+/** Rebuilds the error reported by the process of an executor. */
 function asError(failure: TaskFailure): Error {
   const { message, name, stack, cause, retryable, again } = failure;
   const error = new Error(message, cause === undefined ? undefined : { cause });
@@ -195,7 +195,7 @@ function asError(failure: TaskFailure): Error {
   return retryable === false ? Object.assign(error, { retryable }) : error;
 }
 
-/** Of a process, where the system tells it; 0 elsewhere, and then only its heap is limited. */
+/** Resident memory of a process, where the system reports it; 0 elsewhere, and then only its heap is limited. */
 function residentBytes(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;

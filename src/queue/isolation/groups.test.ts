@@ -1,4 +1,4 @@
-/** Programs that executions start end with them. */
+/** Programs started by executions end with them. */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { commandExecutor } from "../executors/command.ts";
 import type { ExecutionContext } from "../worker/executor.ts";
 import { type IsolatedExecutors, isolateExecutors } from "./isolate.ts";
 
-/** Starts a shell that starts a program; both ignore SIGINT and hold no pipe of anybody. */
+/** Starts a shell that starts a program; both ignore SIGINT and hold no open pipe. */
 const SCRIPT = "trap '' INT; sleep 1000 >/dev/null 2>&1 & echo $! > $0; wait";
 const SOURCE = `
 import { spawn } from "node:child_process";
@@ -104,7 +104,7 @@ describe.skipIf(process.platform === "win32")("programs started by executions", 
   });
 });
 
-/** A zombie is not alive: nobody may have collected it yet. */
+/** A zombie is not alive: it may not have been reaped yet. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

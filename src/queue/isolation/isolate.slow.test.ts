@@ -81,7 +81,7 @@ afterAll(async () => {
 });
 
 describe("isolated executors", () => {
-  it("run in another process, which is used again, with input, context, words and files", async () => {
+  it("run in another process, which is reused, with input, context, logs and files", async () => {
     const pid = await run("pid");
     expect(pid).not.toBe(process.pid);
     expect(await run("pid")).toBe(pid);
@@ -94,7 +94,7 @@ describe("isolated executors", () => {
     expect(isolated.executors["pid"]?.runs).toBe("isolated");
   });
 
-  it("fail with name, stack, cause and whether trying again can help", async () => {
+  it("fail with name, stack, cause and whether a retry can help", async () => {
     const error: unknown = await run("throws").catch((thrown: unknown) => thrown);
     expect(failureOf(error)).toMatchObject({
       ...{ name: "NotRetryable", message: "no use", cause: "deeper", retryable: false },
@@ -112,7 +112,7 @@ describe("isolated executors", () => {
     ["crashes", /ended with SIGSEGV/],
     ["heap", /more memory than its process may have \(64 MiB\)/],
     ["buffers", /more memory than its process may have \(64 MiB\)/],
-  ])("%s costs its own execution only", async (name, problem) => {
+  ])("limits the effect of %s to its own execution", async (name, problem) => {
     const other = new AbortController();
     const waits = run("waits", null, other.signal).catch((error: unknown) => String(error));
     await expect(run(name)).rejects.toThrow(problem);
@@ -121,7 +121,7 @@ describe("isolated executors", () => {
     expect(await run("echo", 1)).toMatchObject({ input: 1 });
   });
 
-  it("an endless loop keeps nobody waiting, and is ended after it was aborted", async () => {
+  it("blocks nobody with an endless loop, which is killed after its abort", async () => {
     const cancel = new AbortController();
     const loops = run("loops", null, cancel.signal);
     expect(await Promise.all([run("echo", 1), run("echo", 2)])).toMatchObject([
@@ -137,7 +137,7 @@ describe("isolated executors", () => {
     ["export default {", /cannot load executors from/],
     ["throw new Error('at the top');", /at the top/],
     ["process.exit(3);", /ended with exit code 3/],
-  ])("refuses %s", async (text, message) => {
+  ])("rejects %s", async (text, message) => {
     const file = join(folder, "broken.ts");
     writeFileSync(file, text);
     await expect(isolateExecutors(file)).rejects.toThrow(message);

@@ -1,11 +1,12 @@
 /**
  * Executors of a file, each execution in a process of its own: a crash, an endless loop or a lack of memory costs its
- * own task, and the loop of the node never waits for them (docs/decisions/0074-a-process-per-execution.md).
+ * own
+ * task, and the loop of the node never waits for them (docs/decisions/0074-a-process-per-execution.md).
  *
  *     execution ──► idle process? ──► it runs there ──► idle again, or ended and replaced
- *                   none: waits for one; a further process is started when that takes longer than a moment
+ *                   none: waits for one; a further process is started when that takes longer than `START_AFTER_MS`
  *
- * There are as many processes as executions at once, and fewer when they are short.
+ * There are at most as many processes as concurrent executions, and fewer when they are short.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -18,23 +19,23 @@ import { Child, type ChildOptions } from "./child.ts";
 import type { LoadedExecutor } from "./messages.ts";
 
 export interface IsolationOptions {
-  /** What one execution may hold in memory, in MiB; more ends its process. Default 512. */
+  /** Memory limit of one execution, in MiB; exceeding it ends its process. Default 512. */
   readonly memoryMb?: number;
-  /** Whom executions run as; this process has to be root. Default: the user of this process. */
+  /** User that executions run as; this process has to be root. Default: the user of this process. */
   readonly user?: ExecutorUser | null;
 }
 
 export interface IsolatedExecutors {
   readonly executors: Executors;
-  /** Ends all processes. */
+  /** Terminates all processes. */
   close(): Promise<void>;
 }
 
 const MEMORY_MB = 512;
-/** An execution that found no idle process waits so long before a further one is started. */
+/** Wait for an idle process before another one is started. */
 const START_AFTER_MS = 25;
 const LOOK_MS = 500;
-/** A process that had nothing to do for so long is ended; one is kept. */
+/** Polls without work after which a process is terminated; one is kept. */
 const IDLE_LOOKS_MAX = 120;
 
 /** The executors of a module, run in processes of their own. */
@@ -64,7 +65,7 @@ class ChildPool {
   readonly #bundle: ExecutorsBundle;
   readonly #options: ChildOptions;
   readonly #all = new Set<Child>();
-  /** The one that ran last is used next: the others become idle, and end. */
+  /** Used as a stack: the others become idle, and terminate. */
   readonly #idle: Child[] = [];
   readonly #waiting: ((child: Child) => void)[] = [];
   #starting = 0;
@@ -78,7 +79,7 @@ class ChildPool {
     this.#options = options;
   }
 
-  /** The first process tells which executors there are. */
+  /** The first process reports which executors there are. */
   async begin(): Promise<readonly LoadedExecutor[]> {
     const child = this.#open();
     const executors = await child.loaded;
@@ -153,7 +154,7 @@ class ChildPool {
           this.#starting--;
           this.#free(child);
         },
-        // It ended before it was of use: the next one is started while somebody waits.
+        // Exited before it could be used: the next one is started while an execution waits.
         () => {
           this.#starting--;
         },

@@ -1,4 +1,4 @@
-/** What a node and the process of one execution at a time say to each other, over Node's pipe. */
+/** Messages between a node and the process of one execution at a time, over Node's pipe. */
 
 import type { Backoff } from "../../core/queue/retry.ts";
 import type { TaskFailure } from "../api/types.ts";
@@ -22,7 +22,7 @@ export type ChildCommand =
   | { readonly kind: "answer"; readonly call: number; readonly value: unknown }
   | { readonly kind: "refusal"; readonly call: number; readonly message: string };
 
-/** What only the node can do for an execution: files and former words go by the leader. */
+/** Calls that only the node can make for an execution: files and earlier progress go through the leader. */
 export interface ChildCall {
   readonly kind: "call";
   readonly call: number;
@@ -44,5 +44,5 @@ export type ChildEvent =
   | { readonly kind: "progress"; readonly value: unknown }
   /** `result` is JSON text. */
   | { readonly kind: "completed"; readonly result: string }
-  /** `spoiled`: code of it may still be at work, so the process is not used again. */
+  /** `spoiled`: code of it may still be running, so the process is not reused. */
   | { readonly kind: "failed"; readonly failure: TaskFailure; readonly spoiled: boolean };

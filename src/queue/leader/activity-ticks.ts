@@ -1,4 +1,4 @@
-/** Closes the windows of what a leader did, for as long as it leads. */
+/** Closes the activity windows of a leader, while it leads. */
 
 import { ACTIVITY_TICK_MS } from "../../core/queue/activity.ts";
 import type { Background } from "../../host/background.ts";
@@ -17,7 +17,7 @@ export function tickActivity({ reader, metrics, background }: ActivityHost, lead
   activity.begin(Date.now());
   const ticks = background.every("count what the queue did", ACTIVITY_TICK_MS, async () => {
     const counts = await reader.counts().catch(() => null);
-    // Counted by the next leader from here on, which may be this node again.
+    // The next leader, which may be this node again, counts from here on.
     if (leader.writer.ended) {
       ticks.cancel();
       return;

@@ -1,4 +1,6 @@
-/** What people ask of the leader beside submitting and cancelling: limits of queues, second chances, and removal. */
+/**
+ * Administrative operations of the leader besides submitting and cancelling: limits of queues, requeues, and removal.
+ */
 
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
@@ -8,7 +10,7 @@ import { sqlArray } from "../store/database.ts";
 import type { Leader } from "./leader.ts";
 import { readyTask } from "./memory.ts";
 
-/** Limits of a named queue, from now on. */
+/** Sets limits of a named queue, from now on. */
 export async function putLimits(leader: Leader, queue: string, limits: QueueLimits): Promise<void> {
   const { paused, concurrency, rate, backoff } = limits;
   await leader.writer.write("control", "queue-put", [
@@ -19,15 +21,15 @@ export async function putLimits(leader: Leader, queue: string, limits: QueueLimi
   leader.dispatch();
 }
 
-/** Takes ended tasks out of the database; returns how many. */
+/** Removes finished tasks from the database; returns how many. */
 export async function removeTasks(leader: Leader, ids: readonly number[]): Promise<number> {
   const { row } = await leader.writer.write("control", "remove", [sqlArray(ids)]);
   return Number(row["changed"]);
 }
 
 /**
- * Dead letters go back to the queue with fresh attempts, and with each those that were cancelled because it did not
- * succeed. Returns which of `ids` went back.
+ * Requeues dead letters with fresh attempts, and with each the tasks that were cancelled because it did not succeed.
+ * Returns which of `ids` were requeued.
  */
 export async function reviveTasks(
   leader: Leader,
@@ -42,7 +44,7 @@ export async function reviveTasks(
       leader,
       rows.map((row) => Number(row["id"])),
     );
-    // A full batch may have left some out, which are asked for again; what came back is cancelled no longer.
+    // A full batch may have left some out, which are requested again; requeued ones are no longer cancelled.
     of = rows.length === batchMax && back.length > 0 ? [...of, ...back] : back;
   }
   return revived;

@@ -1,6 +1,6 @@
 /**
- * Tasks that transactions of applications put into the database beside the leader: it hears of each when it is
- * committed, and looks at everything again after a time in which it could not hear.
+ * Tasks that transactions of applications insert into the database directly: the leader is notified of each commit, and
+ * rereads everything after a gap in the notifications.
  */
 
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
@@ -17,9 +17,9 @@ interface ArrivalsOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly onReady: () => void;
-  /** Tasks came that are not due, or depend on these. */
+  /** Tasks arrived that are not due, or depend on these. */
   readonly onWaiting: (dependsOn: readonly number[]) => void;
-  /** Whatever came while nobody listened is to be looked for. */
+  /** Tasks may have been missed while the connection was down. */
   readonly onMissed: () => void;
 }
 
@@ -63,7 +63,7 @@ export class Arrivals {
     }
   }
 
-  /** What was committed while nobody listened. */
+  /** Finds what was committed while the connection was down. */
   async #lookAgain(): Promise<void> {
     const { writer, memory, onReady, onMissed } = this.#options;
     await this.#announceMissed();

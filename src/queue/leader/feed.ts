@@ -1,4 +1,4 @@
-/** Live messages for followers: of one task, or of all. Bounded; a slow follower is cut off, not waited for. */
+/** Live messages for followers: of one task, or of all. Bounded; a slow follower is disconnected, not waited for. */
 
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
@@ -11,12 +11,12 @@ export class Feed {
   readonly #all = new Set<Listener>();
   #followers = 0;
 
-  /** Whether anybody follows anything: publishers on the hot path ask first. */
+  /** Whether there are any followers: publishers on the hot path check first. */
   get watched(): boolean {
     return this.#followers > 0;
   }
 
-  /** Follows one task, or all when `taskId` is undefined. Returns the way out. */
+  /** Follows one task, or all when `taskId` is undefined. Returns a function that unsubscribes. */
   follow(taskId: string | undefined, listener: Listener): () => void {
     if (this.#followers >= QUEUE_LIMITS.followersMax) {
       throw new QueueError(

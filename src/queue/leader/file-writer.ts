@@ -1,4 +1,4 @@
-/** The leader's writer of files: chunks, whole files, and which task they belong to. */
+/** The leader's writer of files: chunks, complete files, and the task they belong to. */
 
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";

@@ -1,7 +1,8 @@
 /**
- * The leader's finish writer: first terminal results under valid leases, retries, renewals, work handed
- * back. A report that the database does not take is either a repeat of one it took (the answer was
- * lost on the way) or late; late ones are recorded and change nothing. (TQ-21, TQ-32)
+ * The leader's finish writer: first final results under valid leases, retries, renewals, returned work. A report that
+ * the
+ * database rejects is either a repeat of an accepted one (whose answer was lost) or late; late ones are recorded and
+ * change nothing. (TQ-21, TQ-32)
  */
 
 import { performance } from "node:perf_hooks";
@@ -25,8 +26,8 @@ interface FinishOperation {
 }
 
 /**
- * Why a running task goes back: its failure or wish; its holder's stop, end, or silence for a whole lease; or its
- * grant never came to the holder.
+ * Why a running task is requeued: its failure or snooze; its holder's stop, exit, or silence for a whole lease; or its
+ * grant never arrived.
  */
 type RequeueReason = "failed" | "snoozed" | "released" | "lost" | "expired" | "undelivered";
 
@@ -54,7 +55,7 @@ interface FinishWriterOptions {
   readonly random: Random;
   readonly onReady: () => void;
   readonly onFinished: (ids: readonly number[]) => void;
-  /** A retry is due in so many milliseconds. */
+  /** A retry is due in this many milliseconds. */
   readonly onDelayed: (delayMs: number) => void;
 }
 
@@ -73,7 +74,7 @@ export class FinishWriter {
     });
   }
 
-  /** Stores reports; returns the tokens that were refused. */
+  /** Stores reports; returns the rejected tokens. */
   async report(nodeId: string, reports: readonly Report[]): Promise<readonly string[]> {
     const again = reports.filter(
       (report) => report.status === "failed" && report.error?.retryable !== false,
@@ -136,7 +137,7 @@ export class FinishWriter {
     return new Set((row["renewed"] as readonly unknown[]).map(String));
   }
 
-  /** Returns running tasks to the queue; those it moved come back. */
+  /** Returns running tasks to the queue; returns those it moved. */
   async requeue(requeues: readonly Requeue[]): Promise<readonly Moved[]> {
     if (requeues.length === 0) return [];
     const { writer } = this.#options;
@@ -214,7 +215,7 @@ export class FinishWriter {
     );
   }
 
-  /** How long each of the failed tasks waits. */
+  /** Backoff of each failed task. */
   async #delays(reports: readonly Report[]): Promise<ReadonlyMap<string, number>> {
     const { retry, random, memory, writer } = this.#options;
     if (reports.length === 0) return new Map();
@@ -256,7 +257,7 @@ export class FinishWriter {
     }
   }
 
-  /** Not all were stored: tells the stored ones, those stored by an earlier try, and the late. */
+  /** Not all were stored: sorts them into stored ones, those stored by an earlier attempt, and late ones. */
   async #sort(operation: FinishOperation): Promise<readonly string[]> {
     const rows = await this.#options.writer.read(
       "outcomes",
@@ -354,7 +355,7 @@ function finishParameters(reports: readonly Report[]): readonly unknown[] {
   ];
 }
 
-/** A task that does not succeed always says why. */
+/** A task that does not succeed always has an error. */
 function errorOf({ status, error }: Report): string | null {
   if (error !== null) return JSON.stringify(error);
   return status === "failed" ? '{"message":"it failed without a reason"}' : null;

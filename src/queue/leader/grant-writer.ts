@@ -1,7 +1,8 @@
 /**
- * The leader's grant writer: workers ask, ready tasks are matched to them in order, and the claims of
- * all workers are written in one statement. A worker that asks while nothing is ready waits here and
- * is answered within the commit of the next submit: no notification, no polling delay.
+ * The leader's grant writer: workers ask, ready tasks are matched to them in order, and the claims of all workers are
+ * written in one statement. A worker that asks while nothing is ready waits here and is answered within the commit of
+ * the
+ * next submit: no notification, no polling delay.
  */
 
 import { randomUUID } from "node:crypto";
@@ -89,7 +90,7 @@ export class GrantWriter {
     );
   }
 
-  /** Matches waiting workers with ready tasks, oldest question first. */
+  /** Matches waiting workers with ready tasks, oldest request first. */
   dispatch(): void {
     const { lanes, gates } = this.#options.memory;
     for (const ask of this.#asks) {
@@ -113,7 +114,7 @@ export class GrantWriter {
     this.#options.writer.background.run("refill lanes", () => this.#refill());
   }
 
-  /** A queue with a limited rate has its next start after a while. */
+  /** Dispatches again when the next start of a rate-limited queue is free. */
   #againWhenFree(): void {
     const { lanes, gates } = this.#options.memory;
     if (this.#free !== undefined || this.#asks.size === 0 || lanes.size === 0) return;
@@ -126,7 +127,7 @@ export class GrantWriter {
     });
   }
 
-  /** The leadership ends: whoever waits must look for the next leader. */
+  /** Ends the leadership: waiting workers must find the next leader. */
   end(error: QueueError): void {
     for (const ask of this.#asks) {
       ask.timer.cancel();
@@ -136,7 +137,7 @@ export class GrantWriter {
     this.#free?.cancel();
   }
 
-  /** A node left, or asks anew: its open questions are answered with nothing. */
+  /** A node left, or sent a new request: answers its open requests with nothing. */
   forget(node: KnownNode): void {
     node.asksForgotten++;
     for (const ask of this.#asks) {
@@ -147,7 +148,7 @@ export class GrantWriter {
     }
   }
 
-  /** Reads on in lanes that run low. One reader at a time; it stops when no lane wants more. */
+  /** Refills lanes that run low. One reader at a time; it stops when no lane wants more. */
   async #refill(): Promise<void> {
     const { lanes } = this.#options.memory;
     this.#refilling = true;
@@ -193,8 +194,9 @@ export class GrantWriter {
   }
 
   /**
-   * Leases that now stand, with the key of their execution. (TQ-31) By lease, not by task: one that was read again
-   * while its claim was under way may be among the assignments twice.
+   * Returns the valid leases, with the key of their execution. (TQ-31) By lease, not by task: one that was read again
+   * while
+   * its claim was under way may be among the assignments twice.
    */
   async #claim(batch: readonly Claim[]): Promise<ReadonlyMap<string, string>> {
     const { writer } = this.#options;
@@ -225,18 +227,18 @@ export class GrantWriter {
           const byId = new Map(claimed.map((id, index) => [Number(id), keys[index] ?? ""]));
           return new Map(all.map(({ id, token: lease }) => [lease, byId.get(id) ?? ""]));
         }
-        // An earlier try may have taken effect without an answer.
+        // An earlier attempt may have taken effect without an answer.
         const rows = await writer.read("held", [ids, tokens], "grant");
         return new Map(rows.map((found) => [String(found["lease_id"]), String(found["key"])]));
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
-        // Whether it took effect is seen by the repeat: tasks already claimed are no longer QUEUED.
+        // The repeat shows whether it took effect: tasks already claimed are no longer QUEUED.
         await writer.pause("claim", attempt, error);
       }
     }
   }
 
-  /** Returns the assignments whose leases stand. */
+  /** Returns the assignments with valid leases. */
   #settle({ ask, assignments }: Claim, held: ReadonlyMap<string, string>): readonly Assignment[] {
     return assignments.filter((assignment) => {
       const stands = held.has(assignment.token);
@@ -272,7 +274,7 @@ export class GrantWriter {
       });
       ask.resolve(grants);
     } catch (error) {
-      // Nobody renews these leases: they expire, and the tasks are queued again.
+      // These leases are never renewed: they expire, and the tasks are queued again.
       ask.reject(error);
     }
   }
@@ -304,7 +306,7 @@ export class GrantWriter {
     metrics.waited(now - task.readyAt);
   }
 
-  /** The task was not claimed, or moved on without this memory knowing: reads its lane again. */
+  /** The task was not claimed, or changed without this memory: reads its lane again. */
   #unclaimed(lane: string, task: ReadyTask): void {
     this.#options.memory.gates.released(task.queue);
     this.#options.memory.lanes.reopen(lane, task.priority);
@@ -318,7 +320,7 @@ export class GrantWriter {
     return new Map(rows.map((row) => [Number(row["id"]), String(row["input"])]));
   }
 
-  /** What tasks get of those that they depended on. */
+  /** Fetches the results of the tasks' dependencies. */
   async #fetchResults(
     claimed: readonly Assignment[],
   ): Promise<ReadonlyMap<number, Pick<Grant, "dependencies" | "dependencies_missing">>> {
@@ -339,7 +341,7 @@ export class GrantWriter {
   }
 }
 
-/** Numbers or keys as one text, which is cheaper to read than an array; null for none. */
+/** Numbers or keys as one text, which is cheaper to parse than an array; null for none. */
 function listOf(column: unknown): readonly string[] {
   return typeof column === "string" ? column.split(",") : [];
 }

@@ -1,7 +1,7 @@
 /**
- * What a leader does by the clock: expired leases go back to the queue, tasks whose time has come
- * become ready, dependents are settled, schedules tick, silent nodes age, old tasks are pruned, and
- * lanes are polled, because the database and not the memory is the truth.
+ * Periodic duties of a leader: requeues expired leases, makes due tasks ready, settles dependents, ticks schedules,
+ * ages
+ * silent nodes, prunes old tasks, and polls lanes, because the database and not the memory is the source of truth.
  *
  * Each duty is repeatable and runs alone; one that fails is logged and runs again at its next time.
  */
@@ -19,7 +19,7 @@ import { type FinishWriter, isExpired } from "./finish-writer.ts";
 import { type LeaderMemory, readyTask, STOOD_STILL_MS } from "./memory.ts";
 import type { Schedules } from "./schedules.ts";
 
-/** How often the leader looks at its clock; a lost lease is noticed within this. */
+/** Tick of the leader's clock; a lost lease is noticed within this. */
 const LOOK_MS = 200;
 const SCHEDULE_LOOK_MS = 1_000;
 const PRUNE_EVERY_MS = 60_000;
@@ -35,7 +35,7 @@ interface HousekeepingOptions {
   readonly schedules: Schedules;
   readonly results: FinishWriter;
   readonly onReady: () => void;
-  /** These nodes let a lease run out: what they asked before is not an offer to work any more. */
+  /** These nodes let a lease expire: their earlier requests no longer count as offers to work. */
   readonly onSilent: (nodeIds: ReadonlySet<string>) => void;
   /** The time limit of these tasks has passed. */
   readonly onOverdue: (ids: readonly number[]) => Promise<void>;
@@ -60,7 +60,7 @@ export class Housekeeping {
   #next: Work | undefined;
   #lookedAt = performance.now();
   #toResolve: Set<number> | "all" = "all";
-  /** How far the walk over old tasks has come. */
+  /** Progress of the walk over old tasks. */
   #prunedTo = LOWEST_ID;
   #beats: { nodeId: string; run: string; resolve: (known: boolean) => void }[] = [];
 
@@ -165,7 +165,7 @@ export class Housekeeping {
     this.#dueAt.set(duty, Math.min(at, this.#dueAt.get(duty) ?? at));
   }
 
-  /** Each returns when it wants to run again, or undefined when only asked. */
+  /** Each returns when to run again, or undefined to run on request only. */
   readonly #duties: Readonly<Record<Duty, () => Promise<number | undefined>>> = {
     expire: () => this.#expire(),
     promote: () => this.#promote(),
@@ -198,7 +198,7 @@ export class Housekeeping {
       const gone = new Set(moved.map(({ id }) => id));
       for (const lease of expired) {
         if (gone.has(lease.taskId)) memory.revoke(lease.token);
-        // The task has moved on without it.
+        // The task has changed meanwhile.
         else memory.dropLease(lease.token);
       }
       log.event("warn", "leases.expired", {
@@ -241,7 +241,7 @@ export class Housekeeping {
       });
     }
     if (repeated) this.pollLanesSoon();
-    // Those cancelled now may have dependents of their own.
+    // Newly cancelled tasks may have dependents of their own.
     if (cancelled.length > 0) this.resolveSoon(cancelled);
     else if (this.#toResolve.size === 0) this.#toResolve = "all";
     return settings.pollIntervalMs;

@@ -7,8 +7,8 @@
  *     workers ──► grant writer ◄──┘   leases, nodes)     └── housekeeping: expiry, due times,
  *                                                            dependencies, schedules, pruning
  *
- * Three writers work side by side, each in order, each fenced by the epoch. What they hold in
- * common is the memory, which a new leader builds from the database before it answers anyone.
+ * Three writers work side by side, each in order, each fenced by the epoch. They share the memory, which a new leader
+ * builds from the database before it answers anyone.
  */
 
 import { performance } from "node:perf_hooks";
@@ -49,14 +49,14 @@ import { Schedules } from "./schedules.ts";
 import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
 import { WordWriter } from "./word-writer.ts";
 
-/** What is recorded of a task whose node went away without a word. */
+/** Recorded for a task whose node disappeared. */
 const LOST = "ended while it ran this task";
 
 const OVERDUE = "it was not done within its time limit";
 
-/** How long a node whose connection closed may take to call again. */
+/** Grace period for a node to reconnect. */
 const DISCONNECT_GRACE_MS = 5_000;
-/** A node that was heard of within so many heartbeats, and hung up not, is alive. */
+/** A node seen within this many heartbeats, and still connected, is alive. */
 const HEARTBEATS_TO_LIVE = 2;
 
 interface LeaderOptions {
@@ -70,7 +70,7 @@ interface LeaderOptions {
   readonly background: Background;
   readonly metrics: QueueMetrics;
   readonly onFenced: () => void;
-  /** The first leadership of this process: what an embedded database says runs is left by another. */
+  /** First leadership of this process: tasks running in an embedded database were left by another process. */
   readonly firstOfProcess: boolean;
 }
 
@@ -158,7 +158,7 @@ export class Leader implements LeaderPort {
     });
   }
 
-  /** The lock on the data directory proves that whoever held these leases is gone. */
+  /** The lock on the data directory proves that the holder of these leases is dead. */
   get #abandoned(): boolean {
     return this.#options.database.kind === "embedded" && this.#options.firstOfProcess;
   }
@@ -174,7 +174,7 @@ export class Leader implements LeaderPort {
     this.#grants.dispatch();
   }
 
-  /** Stops writing at once; whoever waits is sent away. */
+  /** Stops writing at once; rejects waiting requests. */
   end(): void {
     this.writer.end();
     this.#housekeeping.stop();
@@ -183,7 +183,7 @@ export class Leader implements LeaderPort {
     for (const node of this.memory.nodes.values()) node.wake?.();
   }
 
-  /** Something may be handed out that could not before. */
+  /** Assigns tasks after a change that may allow more. */
   dispatch(): void {
     this.#grants.dispatch();
   }
@@ -196,7 +196,7 @@ export class Leader implements LeaderPort {
     return this.submits.submitGraph(graph);
   }
 
-  /** Cancels what is not terminal; returns the ids it changed. Idempotent. */
+  /** Cancels unfinished tasks; returns the ids it changed. Idempotent. */
   async cancel(ids: readonly number[], reason: string): Promise<readonly number[]> {
     const { memory } = this;
     for (const id of ids) memory.lanes.takeById(id, () => true);
@@ -223,7 +223,7 @@ export class Leader implements LeaderPort {
     return cancelled.map(({ id }) => id);
   }
 
-  /** Tasks may have become ready, or their dependencies settled, without this memory knowing. */
+  /** Polls for tasks that became ready, or whose dependencies settled, without this memory. */
   lookAgain(): void {
     this.memory.dependenciesOpen = true;
     this.#housekeeping.resolveAllSoon();
@@ -231,7 +231,7 @@ export class Leader implements LeaderPort {
     this.#housekeeping.pollLanesSoon();
   }
 
-  /** Every lease that has expired by the database's clock, found by a full look. */
+  /** Requeues every lease that has expired by the database's clock, found by a full scan. */
   async recoverStaleLeases(): Promise<readonly number[]> {
     const rows = await this.writer.read("running", []);
     const now = performance.now();
@@ -251,7 +251,7 @@ export class Leader implements LeaderPort {
     return moved.map(({ id }) => id);
   }
 
-  // What workers ask of the leader.
+  // Operations that workers request of the leader.
 
   async register(node: NodeRegistration): Promise<void> {
     this.#refuseSecond(node);
@@ -268,7 +268,7 @@ export class Leader implements LeaderPort {
     const restarted = row["old_run"] !== null && row["old_run"] !== node.run;
     this.#forget(known);
     this.memory.addNode(node);
-    // The process that held these leases is gone: its work is free now, not after a whole lease.
+    // The process that held these leases is dead: its work is free now, not after a whole lease.
     if (restarted) await this.#returnLeases(node.node_id, "lost");
     this.#options.log.event("info", "node.registered", {
       node_id: node.node_id,
@@ -304,7 +304,7 @@ export class Leader implements LeaderPort {
   async acquire(ask: AcquireAsk): Promise<readonly Grant[]> {
     const node = this.#node(ask.nodeId, ask.run);
     if (ask.held !== undefined) {
-      // Given up by its sender, who has asked again and may hold more by now.
+      // Superseded: the worker has sent another request and may hold more by now.
       if (ask.held.question <= node.heldNamed) return [];
       node.heldNamed = ask.held.question;
       await this.#returnUndelivered(node, new Set(ask.held.tokens));
@@ -397,8 +397,9 @@ export class Leader implements LeaderPort {
   }
 
   /**
-   * The connection on which a node waited has closed: it is given a moment to come back, then its work is
-   * free. A process that was killed is noticed so, long before its leases end. (TQ-35)
+   * The connection of a waiting node has closed: it gets a grace period to reconnect, then its work is free. That
+   * detects
+   * a killed process long before its leases expire. (TQ-35)
    */
   disconnected(nodeId: string, run: string): void {
     const node = this.memory.nodes.get(nodeId);
@@ -412,10 +413,10 @@ export class Leader implements LeaderPort {
     const { node_id: nodeId } = node.registration;
     const dueAt = performance.now() + DISCONNECT_GRACE_MS;
     background.after(`grace of node ${nodeId}`, DISCONNECT_GRACE_MS, async () => {
-      // It may have been declared dead meanwhile, and is then not known any more.
+      // The node may have been declared dead meanwhile, and is then unknown.
       const known = this.memory.nodes.get(nodeId) ?? node;
       if (known !== node || node.droppedAt !== droppedAt || this.writer.ended) return;
-      // Its call may be among those that were not read yet.
+      // A reconnect may be among the unread calls.
       if (performance.now() - dueAt > STOOD_STILL_MS) return this.#waitFor(node, droppedAt);
       log.event("warn", "node.disconnected", { node_id: nodeId, grace_ms: DISCONNECT_GRACE_MS });
       this.#forget(node);
@@ -423,7 +424,7 @@ export class Leader implements LeaderPort {
     });
   }
 
-  /** Two live processes with one id would take each other's work away for ever. */
+  /** Two live processes with one id would take each other's work forever. */
   #refuseSecond(node: NodeRegistration): void {
     const known = this.memory.nodes.get(node.node_id);
     if (known === undefined || known.registration.run === node.run) return;
@@ -442,14 +443,15 @@ export class Leader implements LeaderPort {
     );
   }
 
-  /** Open questions of a node are answered with nothing. */
+  /** Answers open requests of a node with nothing. */
   #forget(node: KnownNode | undefined): void {
     if (node !== undefined) this.#grants.forget(node);
   }
 
   /**
-   * A worker had no answer to a question, of this leader or of the one before, and names what it holds: what else
-   * was granted to it never came. Nobody ran it, so that costs no attempt. (TQ-34)
+   * A worker got no answer to a request, from this leader or the previous one, and lists its leases: anything else
+   * granted
+   * to it never arrived. It did not run, so that costs no attempt. (TQ-34)
    */
   async #returnUndelivered(node: KnownNode, held: ReadonlySet<string>): Promise<void> {
     this.#grants.forget(node);
@@ -469,7 +471,7 @@ export class Leader implements LeaderPort {
     );
   }
 
-  /** The process that held them all is gone, and with it the only worker there was. */
+  /** The process that held them all is dead, and with it the only worker. */
   async #returnAllLeases(): Promise<void> {
     await this.#giveBack([...this.memory.leases.values()], "lost");
   }

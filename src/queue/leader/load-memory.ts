@@ -1,4 +1,4 @@
-/** What a new leader finds in the database: nodes, running tasks with their leases, lanes, limits of queues. */
+/** State that a new leader loads from the database: nodes, running tasks with their leases, lanes, limits of queues. */
 
 import { performance } from "node:perf_hooks";
 import type { Placement } from "../../core/queue/placement.ts";
@@ -7,7 +7,7 @@ import type { FencedWriter } from "../store/fenced-writer.ts";
 import { limitsOf } from "../store/reader.ts";
 import type { LeaderMemory } from "./memory.ts";
 
-/** What is left at least of a lease that this leader found. */
+/** Minimum duration of an adopted lease. */
 const ADOPTED_MS_MIN = 3_000;
 
 export async function loadMemory(
@@ -15,7 +15,7 @@ export async function loadMemory(
   writer: FencedWriter,
   options: {
     readonly taskLeaseMs: number;
-    /** Whoever held leases is known to be gone. */
+    /** The holders of leases are known to be dead. */
     readonly abandoned: boolean;
   },
 ): Promise<void> {
@@ -31,7 +31,7 @@ export async function loadMemory(
     const ageMs = options.abandoned ? Number.POSITIVE_INFINITY : Number(row["heartbeat_age_ms"]);
     memory.addNode(row as unknown as NodeRegistration, now - ageMs);
   }
-  // Nobody could renew while nobody led: holders get the time to find this leader. (TQ-34)
+  // Renewals were impossible without a leader: holders get time to find this one. (TQ-34)
   const adoptedMs = Math.max(ADOPTED_MS_MIN, options.taskLeaseMs / 2);
   for (const row of running) {
     memory.gates.adopted(String(row["queue"]));

@@ -1,6 +1,6 @@
 /**
- * What a leader knows by heart for the length of one epoch: ready tasks, leases, nodes.
- * All of it is derived from the database and thrown away with the leadership.
+ * In-memory state of a leader for the length of one epoch: ready tasks, leases, nodes. All of it is derived from the
+ * database and discarded with the leadership.
  */
 
 import { performance } from "node:perf_hooks";
@@ -14,7 +14,7 @@ import type { NodeRegistration } from "../api/types.ts";
 import type { Feed } from "./feed.ts";
 import type { QueueMetrics } from "./metrics.ts";
 
-/** A timer that is this much late says that the process stood still, and heard nobody meanwhile. */
+/** A timer this late means that the process was paused, and received nothing meanwhile. */
 export const STOOD_STILL_MS = 1_000;
 
 export interface Lease {
@@ -26,7 +26,7 @@ export interface Lease {
   readonly priority: number;
   readonly attempt: number;
   readonly placement: Placement | null;
-  /** What was claimed; undefined for leases that this leader inherited. */
+  /** The claimed task; undefined for leases that this leader inherited. */
   readonly task: ReadyTask | undefined;
   /** Renewals under way: a holder that asked in time is not silent, however long the database takes. */
   renewing: number;
@@ -36,17 +36,17 @@ export interface Lease {
 export interface KnownNode {
   readonly registration: NodeRegistration;
   readonly profile: NodeProfile;
-  /** Leases taken away that the node has not been told of. */
+  /** Revoked leases that the node has not been notified of. */
   readonly revoked: string[];
   readonly runningByLane: Map<string, number>;
   wake: (() => void) | undefined;
-  /** How often its open questions were given up: what is granted to one of them goes back. */
+  /** How often its open requests were abandoned: grants to one of them go back. */
   asksForgotten: number;
-  /** The last question in which it named what it holds. */
+  /** The last request that listed its leases. */
   heldNamed: number;
-  /** When it last called, on this process's clock. */
+  /** Time of its last call, on this process's clock. */
   heardAt: number;
-  /** Since when its connection is closed, as long as it has not called again. */
+  /** When its connection closed; undefined after it has called again. */
   droppedAt: number | undefined;
 }
 
@@ -64,11 +64,11 @@ export class LeaderMemory {
     tasksMax: QUEUE_LIMITS.laneTasksMax,
     refillBelow: QUEUE_LIMITS.laneRefillBelow,
   });
-  /** Told of every task that is handed out, and by `dropLease` of its end. */
+  /** Counts every assigned task, and by `dropLease` its end. */
   readonly gates = new QueueGates();
   readonly leases = new Map<string, Lease>();
   readonly nodes = new Map<string, KnownNode>();
-  /** Some task waits on another: only then do finished tasks have dependents to look for. */
+  /** Some task waits for another: only then can finished tasks have dependents. */
   dependenciesOpen = false;
   readonly #feed: Feed;
   readonly #log: Log;
@@ -101,7 +101,7 @@ export class LeaderMemory {
     return lease;
   }
 
-  /** A lease was taken from its holder: remember to tell it, wake its watch. */
+  /** Revokes a lease: notifies its holder, wakes its watch. */
   revoke(token: string): void {
     const lease = this.dropLease(token);
     const node = lease === undefined ? undefined : this.nodes.get(lease.nodeId);
@@ -110,7 +110,7 @@ export class LeaderMemory {
     node.wake?.();
   }
 
-  /** This process stood still and heard nobody: that time is not counted against those who hold. */
+  /** This process was paused and received nothing: that time does not count against lease holders. */
   excuse(ms: number): void {
     for (const lease of this.leases.values()) lease.expiresAt += ms;
   }
@@ -149,7 +149,7 @@ export class LeaderMemory {
     node.droppedAt = undefined;
   }
 
-  /** A committed transition: logged and told to followers. */
+  /** Logs a committed transition and sends it to followers. */
   moved(transition: Transition): void {
     this.#metrics.transition(transition.eventType, transition.to);
     if (this.#log.enabled("info")) {
@@ -165,7 +165,7 @@ export class LeaderMemory {
     this.tell(transition);
   }
 
-  /** A transition that was refused: it changed nothing and is on record. */
+  /** Records a rejected transition, which changed nothing. */
   refused(event: EventType, taskId: string, nodeId: string, attempt: number | undefined): void {
     this.#log.event("warn", `task.${event}`, {
       task_id: taskId,
@@ -175,7 +175,7 @@ export class LeaderMemory {
     });
   }
 
-  /** Tells followers only: for events that change no state. */
+  /** Notifies followers only: for events that change no state. */
   tell(transition: Transition): void {
     if (!this.#feed.watched) return;
     this.#feed.publish({
@@ -190,7 +190,7 @@ export class LeaderMemory {
   }
 }
 
-/** A ready task from a row of the database: of lane-load, or of a statement that made it ready. */
+/** Converts a database row of lane-load, or of a statement that made a task ready. */
 export function readyTask(row: Readonly<Record<string, unknown>>, inlineMax: number): ReadyTask {
   const input = row["input"];
   const text = typeof input === "string" && "waited_ms" in row ? input : undefined;

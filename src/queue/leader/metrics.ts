@@ -1,4 +1,4 @@
-/** What a node counts, as metrics. (TQ-44) */
+/** Counters of a node, as metrics. (TQ-44) */
 
 import { Activity } from "../../core/queue/activity.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
@@ -14,7 +14,7 @@ const { counter, gauge, histogram, labelled, audit } = metricFamily("hyperscale_
 
 export class QueueMetrics {
   readonly #transitions = new Map<EventType, number>();
-  /** What the page draws; the others are for Prometheus. */
+  /** Shown on the page; the others are for Prometheus. */
   readonly activity = new Activity();
   readonly queueDelay = new Histogram(SECONDS_BUCKETS);
   readonly runTime = new Histogram(SECONDS_BUCKETS);

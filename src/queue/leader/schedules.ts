@@ -1,5 +1,5 @@
 /**
- * The leader's schedules: tasks by the clock. Each tick is moved on and submitted by one statement, so that it is
+ * The leader's schedules: tasks by the clock. One statement advances each tick and submits its task, so that it is
  * submitted once over the cluster.
  */
 
@@ -33,7 +33,7 @@ interface ScheduleRule {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What moves with a submitted task: from the tick that was next to the one that is then. */
+/** Change of a schedule with a submitted task: from its next tick to the one after. */
 interface Move {
   readonly from: string;
   readonly tick: string;
@@ -61,7 +61,7 @@ export class Schedules {
     return repeated || Number(row["changed"]) > 0;
   }
 
-  /** Ticks of the time in which it was paused are not made up. */
+  /** Ticks during the pause are not caught up. */
   async pause(id: string, paused: boolean): Promise<void> {
     const row = await this.#find(id);
     const next = ticksOf(String(row["cron"]), String(row["time_zone"]));
@@ -71,12 +71,12 @@ export class Schedules {
     ]);
   }
 
-  /** Submits its task now, beside its ticks; returns the task's id, or null while its unique key is taken. */
+  /** Submits its task now, in addition to its ticks; returns the task's id, or null while its unique key is in use. */
   async runNow(id: string): Promise<number | null> {
     return this.#submit(await this.#find(id), undefined);
   }
 
-  /** Submits what is due. */
+  /** Submits due tasks. */
   async tick(): Promise<void> {
     for (const row of await this.#options.writer.read("schedule-list", []))
       if (row["due"] === true) await this.#tickOne(row);

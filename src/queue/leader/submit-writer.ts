@@ -1,10 +1,11 @@
 /**
  * The leader's submit writer: batches of new tasks in one statement each.
  *
- * Ids are allotted before the insert, so repeating a batch whose commit was lost lands it once. Rows
- * that the database leaves out hold a key that another task has; they are looked up afterwards and
- * answered with that task, or refused when the same key comes with other content. (TQ-26) A graph is a
- * statement of its own: all of its rows are inserted, or none.
+ * Ids are allocated before the insert, so repeating a batch whose commit was lost inserts it once. Rows that the
+ * database
+ * skips have a key of another task; they are looked up afterwards and answered with that task, or rejected when the
+ * same
+ * key comes with other content. (TQ-26) A graph is a statement of its own: all of its rows are inserted, or none.
  */
 
 import { performance } from "node:perf_hooks";
@@ -36,7 +37,7 @@ type SubmitOperation = TasksOperation | GraphOperation;
 
 interface Wait {
   readonly on: number;
-  /** Of a task of the same graph. */
+  /** Name in its graph. */
   readonly name: string | undefined;
 }
 
@@ -52,11 +53,11 @@ interface SubmitWriterOptions {
   readonly nodeId: string;
   /** New tasks are ready: match them with waiting workers. */
   readonly onReady: () => void;
-  /** Tasks with a time or with dependencies came in. */
+  /** Tasks with a time or with dependencies arrived. */
   readonly onWaiting: (dependsOn: readonly number[]) => void;
 }
 
-/** Of a batch of tasks that are no graph: key, content and names. */
+/** Parameters of a batch without a graph: key, content and names. */
 const NO_GRAPH = [null, null, null];
 
 export class SubmitWriter {
@@ -76,7 +77,7 @@ export class SubmitWriter {
       batchMax: QUEUE_LIMITS.commitTasksMax,
       pendingMax: QUEUE_LIMITS.pendingOperationsMax,
       background: options.writer.background,
-      // Only submits that came while the first batch is under way: their order is nobody's promise.
+      // Only submits that arrived while the first batch is under way: their order is not guaranteed.
       secondWriterAbove: QUEUE_LIMITS.commitTasksMax / 2,
     });
   }
@@ -154,7 +155,7 @@ export class SubmitWriter {
         for (const operation of batch) operation.reject(error);
         return;
       }
-      // The database refused something in the batch: find whose it is, and let the others through.
+      // The database rejected something in the batch: bisect to find it, and let the others through.
       const middle = batch.length >> 1;
       await this.#writeTasks(batch.slice(0, middle), connection);
       await this.#writeTasks(batch.slice(middle), connection);
@@ -196,12 +197,12 @@ export class SubmitWriter {
     const changed = Number(row["changed"]);
     const earlier = changed === rows.length ? undefined : await this.#graphOfKey(graph);
     if (earlier !== undefined && earlier.ids.get(names[0] ?? "") !== ids[0]) return earlier;
-    // Inserted now, or by a try whose answer was lost.
+    // Inserted now, or by an attempt whose answer was lost.
     this.#added(rows);
     return mine;
   }
 
-  /** The graph that has the key; undefined for one without. */
+  /** The graph that has the key; undefined without one. */
   async #graphOfKey({
     idempotencyKey,
     contentHash,
@@ -221,7 +222,7 @@ export class SubmitWriter {
     return { ids: new Map(names.map((name, at) => [name, Number(ids[at])])), created: false };
   }
 
-  /** Rows that are in the database now: those that may run are put in their lanes. */
+  /** Rows that are now in the database: puts runnable ones in their lanes. */
   #added(rows: readonly Row[]): void {
     const { memory } = this.#options;
     const dependsOn: number[] = [];
@@ -239,7 +240,7 @@ export class SubmitWriter {
       if (waits.length > 0 || isTimed(task)) {
         waiting = true;
         for (const { on } of waits) dependsOn.push(on);
-        // It may have been due already, and then is ready in the database.
+        // A task that was due already is ready in the database.
         if (waits.length === 0) memory.lanes.reopen(task.lane, task.priority);
         continue;
       }
@@ -250,7 +251,7 @@ export class SubmitWriter {
     if (ready || waiting) this.#options.onReady();
   }
 
-  /** The first try of a batch without keys needs not ask whether something is in its way. */
+  /** The first attempt of a batch without keys need not check for conflicts. */
   async #send(
     rows: readonly Row[],
     connection: ConnectionName,
@@ -289,7 +290,7 @@ export class SubmitWriter {
     });
   }
 
-  /** Some rows were not inserted now: by an earlier try of ours, or because of their keys. */
+  /** Some rows were not inserted now: an earlier attempt did, or their keys exist. */
   async #settle(rows: readonly Row[]): Promise<readonly SubmitAnswer[]> {
     const found = await this.#options.writer.read("submitted", [
       sqlArray(rows.map(({ id }) => id)),
@@ -316,7 +317,7 @@ export class SubmitWriter {
       }
       const other = same ?? (uniqueKey === undefined ? undefined : byUnique.get(uniqueKey));
       if (other !== undefined) return { id: Number(other["id"]), created: false };
-      // The holder of the unique key ended between the two statements.
+      // The holder of the unique key finished between the two statements.
       return {
         refused: new QueueError(
           "UNAVAILABLE",

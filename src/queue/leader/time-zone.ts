@@ -1,4 +1,4 @@
-/** Time zones of the IANA database, as this Node knows them. */
+/** Time zones of the IANA database, as this version of Node has them. */
 
 import { QueueError } from "../../core/queue/errors.ts";
 import type { OffsetAt } from "../../core/queue/zoned-cron.ts";
@@ -6,7 +6,7 @@ import type { OffsetAt } from "../../core/queue/zoned-cron.ts";
 const FIELDS = ["year", "month", "day", "hour", "minute"] as const;
 const MINUTE_MS = 60_000;
 
-/** What the clocks of a zone add to UTC. */
+/** Offsets of a zone from UTC. */
 export function offsetsOf(timeZone: string): OffsetAt {
   const format = formatOf(timeZone);
   return (utcMs) => {

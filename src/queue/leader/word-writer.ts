@@ -1,6 +1,6 @@
 /**
- * The leader's writer of what executions say: their last lines and how far they are are kept with the attempt, and
- * then told to whoever follows the task. Only words under a lease that stands are taken.
+ * The leader's writer of logs and progress: stores the last lines and the latest progress with the attempt, then sends
+ * them to the followers of the task. Only accepted under a valid lease.
  */
 
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
@@ -66,7 +66,7 @@ function asLine(said: Progress): Line {
   return { ...said, text: storable(text, QUEUE_LIMITS.logLineCharactersMax) };
 }
 
-/** Of every execution the last value: only that is kept. */
+/** The last value of every execution: only that is stored. */
 function progressColumns(told: readonly Progress[]): readonly string[] {
   const last = [...new Map(told.map((one) => [one.lease_token, one])).values()].map((one) => ({
     ...one,

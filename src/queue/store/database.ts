@@ -1,9 +1,8 @@
 /**
- * The port to PostgreSQL: statements by name, over a handful of connections with a purpose each.
+ * Port to PostgreSQL: statements by name, over a handful of connections with a purpose each.
  *
- * A named connection is one on which statements run in the order they are given. The leader has
- * several, so that submits, grants and results are written side by side; reads use a pool. The
- * embedded database has a single connection behind all names.
+ * Statements on a named connection run in the order they are given. The leader has several, so that submits, grants and
+ * results are written side by side; reads use a pool. The embedded database has a single connection behind all names.
  */
 
 import { readFileSync } from "node:fs";
@@ -15,19 +14,20 @@ export type RunSql = (text: string, values?: unknown[]) => Promise<readonly Row[
 
 export interface Database {
   readonly kind: "postgres" | "embedded";
-  /** One statement of src/queue/store/sql, on a named connection or on any reading connection. */
+  /** Runs a statement of src/queue/store/sql, on a named connection or on any reading connection. */
   query(
     statement: string,
     parameters: readonly unknown[],
     connection?: ConnectionName,
   ): Promise<readonly Row[]>;
-  /** Statements that belong together, on a connection that nobody else uses meanwhile. */
+  /** Runs related statements on an exclusive connection. */
   session<Value>(work: (run: RunSql) => Promise<Value>): Promise<Value>;
-  /** Several statements of a migration, in one transaction under the migration lock. */
+  /** Runs the statements of migrations, in one transaction under the migration lock. */
   migrate(migrations: readonly Migration[]): Promise<readonly string[]>;
   /**
-   * Hears what transactions notify on a channel, until the connection is lost, which resolves the answer's
-   * `lost`. Undefined where nobody else can write.
+   * Receives notifications on a channel until the connection is lost, which resolves `lost` of the answer. Undefined
+   * where
+   * no other program can write.
    */
   listen?(channel: string, hear: (message: string) => void): Promise<Listening>;
   close(): Promise<void>;
@@ -85,7 +85,7 @@ export function loadMigrations(): readonly Migration[] {
 
 type SqlValue = string | number | boolean | null | undefined;
 
-/** An array parameter as PostgreSQL's text form: cheaper than the driver's general way. */
+/** An array parameter as PostgreSQL's text form: cheaper than the driver's general encoding. */
 export function sqlArray(values: readonly SqlValue[]): string {
   return sqlColumn(values, identity);
 }
@@ -97,7 +97,7 @@ function identity(value: SqlValue): SqlValue {
 /** One column of a batch of rows as an array parameter. */
 export function sqlColumn<Row>(rows: readonly Row[], of: (row: Row) => SqlValue): string {
   let text = "";
-  // Columns of a batch repeat themselves: executor, lane, node.
+  // Columns of a batch repeat values: executor, lane, node.
   let last: SqlValue;
   let lastText = "NULL";
   for (const row of rows) {
@@ -119,7 +119,7 @@ function quoted(value: string): string {
   return `"${escaped}"`;
 }
 
-/** SQLSTATE classes that say «not now» instead of «never»: connection, shutdown, resources, conflicts. */
+/** Transient SQLSTATE classes: connection, shutdown, resources, conflicts. */
 export function isTransientState(state: string | undefined): boolean {
   if (state === undefined) return false;
   return /^(08|53|57P|40001|40P01|55P03|58)/.test(state) || state === "25006";

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL inside the process (PGlite) in a data directory: the same migrations and statements,
- * one connection, one process. A lock file refuses a second process; it names the holder, and one
- * whose holder is gone is taken over. (docs/decisions/0025-embedded-store.md)
+ * PostgreSQL inside the process (PGlite) in a data directory: the same migrations and statements, one connection, one
+ * process. A lock file rejects a second process; it names the holder, and one whose holder is dead is taken over.
+ * (docs/decisions/0025-embedded-store.md)
  */
 
 import {
@@ -35,12 +35,12 @@ export class EmbeddedDatabase implements Database {
   }
 
   static async open(dataDirectory: string): Promise<EmbeddedDatabase> {
-    // Inputs and results of tasks are nobody else's affair.
+    // Inputs and results of tasks are private.
     await makeFolder(dataDirectory, { mode: 0o700 });
     chmodSync(dataDirectory, 0o700);
     const lock = takeLock(dataDirectory);
     try {
-      // Loaded only when used: it is large, and installations on PostgreSQL never need it.
+      // Loaded on first use: it is large, and installations on PostgreSQL never need it.
       const { PGlite } = await import("@electric-sql/pglite");
       const engine = await PGlite.create(join(dataDirectory, "postgres"));
       await engine.query(SEARCH_PATH);
@@ -73,7 +73,7 @@ export class EmbeddedDatabase implements Database {
   }
 }
 
-/** The engine unpacks its first files with modes of their own. */
+/** The engine unpacks its first files with modes of its own. */
 function closeToOthers(directory: string): void {
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     if (entry.isDirectory()) chmodSync(join(entry.parentPath, entry.name), 0o700);
@@ -106,7 +106,7 @@ function takeLock(directory: string): string {
             "or point both at PostgreSQL with --database",
         );
       }
-      // Renaming away is atomic: of two that find a dead holder, one moves the file.
+      // Renaming is atomic: of two that find a dead holder, one moves the file.
       try {
         renameSync(lock, `${mine}.stale`);
         unlinkSync(`${mine}.stale`);
@@ -144,7 +144,7 @@ function isAlive(holder: Holder): boolean {
   } catch (error) {
     return isCode(error, "EPERM");
   }
-  // A number may be in use again by a stranger: where the system tells start times, they must agree.
+  // A pid may have been reused: where the system reports start times, they must match.
   const start = startOf(holder.pid);
   return start === undefined || holder.start === undefined || start === holder.start;
 }

@@ -14,7 +14,7 @@ export interface Column {
   readonly type: string;
 }
 
-/** `write` gets one line after the other and is waited for. */
+/** `write` gets one line after the other and is awaited. */
 export async function exportStore(
   database: Database,
   write: (line: string) => Promise<void>,
@@ -45,8 +45,9 @@ export async function exportStore(
 }
 
 /**
- * One transaction in which nobody comes to lead: the row of the leadership is held. Nodes keep tasks in memory, so
- * one that leads refuses it. Text is the same whatever the server's habits are.
+ * One transaction that prevents elections by locking the row of the leadership. Nodes keep tasks in memory, so an
+ * active
+ * leader rejects it. Text is independent of the server's settings.
  */
 export async function inTransaction<Value>(
   database: Database,
@@ -62,7 +63,7 @@ export async function inTransaction<Value>(
       const [leader] = await run(
         "select leader_id, expires_at > clock_timestamp() as alive from cluster_leader for update",
       );
-      // One process opens an embedded store: whoever led it is gone.
+      // Only one process opens an embedded store: its former leader is dead.
       if (leader?.["alive"] === true && database.kind !== "embedded") {
         const who = `node "${leader["leader_id"]}" leads this queue`;
         throw new QueueError("CONFLICT", `${who}: stop all of its nodes first`);
@@ -77,7 +78,7 @@ export async function inTransaction<Value>(
   });
 }
 
-/** Columns of the tables that are carried over, in the order of the tables' own. */
+/** Columns of the exported tables, in the order of the tables' own. */
 export async function columnsOf(run: RunSql): Promise<ReadonlyMap<string, readonly Column[]>> {
   const columns = new Map<string, Column[]>(TRANSFER_TABLES.map(({ name }) => [name, []]));
   for (const [name, list] of columns) {
@@ -91,7 +92,7 @@ export async function columnsOf(run: RunSql): Promise<ReadonlyMap<string, readon
   return columns;
 }
 
-/** The version of the tables, and the two counters that must never go back. */
+/** Version of the schema, and the two counters that must never go back. */
 export async function placeOf(run: RunSql): Promise<Omit<TransferHeader, "columns">> {
   const [row] = await run(
     "select (select max(version) from queue_migrations)::int as schema, " +

@@ -1,9 +1,11 @@
 /**
- * Writes of one leadership. Every statement carries the epoch and is void in the database once a
- * newer leader has begun, so a paused leader's write fails instead of landing. (TQ-12)
+ * Writes of one leadership. Every statement carries the epoch and is void in the database once a newer leader has
+ * begun,
+ * so a paused leader's write fails instead of taking effect. (TQ-12)
  *
- * A database that does not answer is asked again until this leadership ends: every statement is
- * either repeatable as it is or its caller looks at what became of it (`repeated`).
+ * A database that does not answer is retried until this leadership ends: every statement is either repeatable as it is
+ * or
+ * its caller checks the outcome (`repeated`).
  */
 
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
@@ -16,7 +18,7 @@ const RETRY_MS_MAX = 1_000;
 
 interface Written {
   readonly row: Row;
-  /** The statement was sent more than once: an earlier try may have taken effect. */
+  /** The statement was sent more than once: an earlier attempt may have taken effect. */
   readonly repeated: boolean;
 }
 
@@ -49,12 +51,12 @@ export class FencedWriter {
     return this.#ended;
   }
 
-  /** From now on nothing is written. */
+  /** Ends writing. */
   end(): void {
     this.#ended = true;
   }
 
-  /** One try. Throws `DatabaseUnavailable` when the outcome is unknown. */
+  /** One attempt. Throws `DatabaseUnavailable` when the outcome is unknown. */
   async once(
     connection: ConnectionName,
     statement: string,
@@ -76,7 +78,7 @@ export class FencedWriter {
     return row;
   }
 
-  /** Tries until the database answers or the leadership ends. */
+  /** Retries until the database answers or the leadership ends. */
   async write(
     connection: ConnectionName,
     statement: string,
@@ -92,7 +94,7 @@ export class FencedWriter {
     }
   }
 
-  /** Reads that belong to a write: tried in the same way. */
+  /** Reads that belong to a write: retried in the same way. */
   async read(
     statement: string,
     parameters: readonly unknown[],

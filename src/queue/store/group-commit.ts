@@ -1,7 +1,7 @@
 /**
- * Gathers operations while a write is under way and hands them over together. The first of a quiet
- * moment leaves at the end of the loop turn it came in, so an idle queue answers at once and a busy
- * one writes large batches without any timer. (TQ-38)
+ * Collects operations while a write is under way and writes them together. The first one after a quiet time leaves at
+ * the
+ * end of its loop turn, so an idle queue answers at once and a busy one writes large batches without any timer. (TQ-38)
  */
 
 import { QueueError } from "../../core/queue/errors.ts";
@@ -10,7 +10,7 @@ import type { Background } from "../../host/background.ts";
 interface GroupCommitOptions<Operation> {
   /** Writes a batch. It settles every operation itself and does not throw. */
   readonly write: (batch: readonly Operation[], writer: number) => Promise<void>;
-  /** How much an operation weighs, in tasks. */
+  /** Weight of an operation, in tasks. */
   readonly weigh: (operation: Operation) => number;
   readonly batchMax: number;
   readonly pendingMax: number;

@@ -13,7 +13,7 @@ import {
   type TransferRow,
 } from "./transfer-format.ts";
 
-/** What one statement writes, in rows and in characters: whichever is reached first. */
+/** Limits of one statement, in rows and in characters: whichever is reached first. */
 const BATCH_ROWS_MAX = 500;
 const BATCH_LENGTH_MAX = 4 * 1024 * 1024;
 
@@ -50,7 +50,7 @@ async function requireEmpty(run: RunSql): Promise<void> {
   }
 }
 
-/** The columns of the file as the target has them. */
+/** Columns of the file, checked against those of the target. */
 async function checkedColumns(
   run: RunSql,
   header: TransferHeader,
@@ -66,7 +66,7 @@ async function checkedColumns(
   throw refuse(`the file has queue schema ${header.schema}, this program ${schema}: ${cure}`);
 }
 
-/** Rows up to the closing line, which must say what was read and be the last. */
+/** Reads rows up to the closing line, which must match what was read and be the last. */
 async function readRows(lines: AsyncIterator<string>, writer: RowWriter): Promise<TransferCounts> {
   for (let line = 2; ; line++) {
     const next = await lines.next();
@@ -90,7 +90,7 @@ async function readRows(lines: AsyncIterator<string>, writer: RowWriter): Promis
   }
 }
 
-/** Gathers rows of one table into statements of bounded size. */
+/** Collects rows of one table into statements of bounded size. */
 class RowWriter {
   readonly counts = new Map<string, number>();
   readonly #run: RunSql;
@@ -125,7 +125,7 @@ class RowWriter {
     const columns = this.#columns.get(this.#table) ?? [];
     const names = columns.map(({ name }) => quote(name)).join(", ");
     const values = columns.map(({ name, type }) => `r.${quote(name)}::${type}`).join(", ");
-    // Every row is parsed once; `r ->> 'name'` would parse it anew for each of its columns.
+    // Parses every row once; `r ->> 'name'` would parse it again for each of its columns.
     const texts = columns.map(({ name }) => `${quote(name)} text`).join(", ");
     await this.#run(
       `insert into ${this.#table} (${names}) select ${values} from json_to_recordset($1::json) as r(${texts})`,

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL over the network: one client per named connection, a small pool for reads. A broken connection is
- * dropped and made anew by the next statement; nothing here repeats a statement, because only the
- * caller knows whether that is safe.
+ * PostgreSQL over the network: one client per named connection, a small pool for reads. A broken connection is dropped
+ * and reopened by the next statement; nothing here repeats a statement, because only the caller knows whether that is
+ * safe.
  */
 
 import pg from "pg";
@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const WRITE_TIMEOUT_MS = 15_000;
 const READ_TIMEOUT_MS = 30_000;
 const READ_CONNECTIONS_MAX = 4;
-/** Any number that no other program locks by accident: "hyperscl" as ASCII. */
+/** A number that no other program locks by accident: "hyperscl" as ASCII. */
 const MIGRATION_LOCK = "7528523475949478764";
 
 const INT8 = 20;
@@ -39,9 +39,9 @@ const types: pg.CustomTypesConfig = {
 };
 
 /**
- * Plans of the writing statements must not depend on statistics: a queue table is empty one minute
- * and full the next, and a plan made for the one is ruinous for the other. Every one of them goes
- * through a primary key or a partial index.
+ * Plans of the writing statements must not depend on statistics: a queue table is empty one minute and full the next,
+ * and
+ * a plan made for the one is ruinous for the other. Every one of them uses a primary key or a partial index.
  */
 const WRITER_SESSION =
   `${SEARCH_PATH}; ` +
@@ -166,7 +166,7 @@ export class PostgresDatabase implements Database {
     return client;
   }
 
-  /** A connection in doubt is never used again; the server ends what it may still be running. */
+  /** A connection in doubt is never used again; the server cancels what it may still be running. */
   #drop(connection: ConnectionName): void {
     const client = this.#clients.get(connection);
     this.#clients.delete(connection);
@@ -177,7 +177,7 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Applies what is missing, in one transaction under a lock, so that several nodes may do it at once. */
+/** Applies missing migrations, in one transaction under a lock, so that several nodes may do it at once. */
 export async function migrateWith(
   run: RunSql,
   migrations: readonly Migration[],
@@ -217,7 +217,7 @@ export async function migrateWith(
   }
 }
 
-/** Migrations hold statements that end with a semicolon at the end of a line, but for bodies between $$. */
+/** Statements of migrations end with a semicolon at the end of a line, except in bodies between $$. */
 function splitStatements(sql: string): readonly string[] {
   const statements: string[] = [];
   let begun = "";
@@ -239,7 +239,7 @@ function isUnavailable(error: unknown): boolean {
   return /terminat|timeout|timed out|not queryable|closed|Cannot use a pool/i.test(error.message);
 }
 
-/** Throws the error, by a name of its own where the database cannot be asked at all. */
+/** Throws the error, as `DatabaseUnavailable` where the database cannot be reached. */
 function told(error: unknown): never {
   if (!isUnavailable(error)) throw error;
   throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {

@@ -35,12 +35,12 @@ interface TaskFilter {
   readonly limit: number;
 }
 
-/** A count is used for this many times as long as it took. */
+/** A count is cached for this many times as long as it took. */
 const COUNTS_KEPT_TIMES = 10;
 const COUNTS_KEPT_MS_MIN = 100;
 const MISSING_TOLD_MAX = 10;
 
-/** Tasks by state, of each queue those that have not ended, and of each node those that it holds leased. */
+/** Tasks by state, unfinished ones by queue, and leased ones by node. */
 interface Tally {
   readonly counts: TaskCounts;
   readonly live: ReadonlyMap<string, { readonly QUEUED: number; readonly RUNNING: number }>;
@@ -74,12 +74,12 @@ export class Reader {
     return rows.map((row) => Number(row["id"]));
   }
 
-  /** Newest first, as a list shows them: without payloads that are large. */
+  /** Newest first, as in a list: without large payloads. */
   async list(filter: TaskFilter): Promise<readonly Task[]> {
     return this.briefs(await this.ids(filter));
   }
 
-  /** These tasks, as a list shows them. */
+  /** These tasks, as in a list. */
   async briefs(ids: readonly number[]): Promise<readonly Task[]> {
     if (ids.length === 0) return [];
     const { listedBytesMax } = QUEUE_LIMITS;
@@ -127,7 +127,7 @@ export class Reader {
     }));
   }
 
-  /** How the executions of a task went, with their errors. */
+  /** Executions of a task, with their errors. */
   async attempts(taskId: number): Promise<readonly TaskAttempt[]> {
     const events = await this.events(taskId, 0, QUEUE_LIMITS.historyEventsMax);
     const words = await this.#database.query("task-words", [taskId]);
@@ -143,7 +143,7 @@ export class Reader {
     });
   }
 
-  /** Lines that executions of a task logged, in order, after one of them. */
+  /** Log lines of a task's executions, in order, after a given one. */
   async logLines(
     taskId: number,
     after: Pick<LogLine, "attempt_id" | "line">,
@@ -160,13 +160,13 @@ export class Reader {
     }));
   }
 
-  /** The clock that leases, times and schedules go by. (TQ-13) */
+  /** The clock of leases, times and schedules. (TQ-13) */
   async now(): Promise<number> {
     const [row] = await this.#database.query("clock", []);
     return Number(row?.["now_ms"]);
   }
 
-  /** Files that were left with a task; of one name, or all. */
+  /** Files attached to a task; of one name, or all. */
   async files(taskId: number, name?: string): Promise<readonly TaskFile[]> {
     const rows = await this.#database.query("task-files", [taskId, name ?? null]);
     return rows.map((row) => ({
@@ -218,12 +218,12 @@ export class Reader {
     return (await this.#tallied()).counts;
   }
 
-  /** How many tasks each node holds leased; nodes that hold none are left out. */
+  /** Leased tasks by node; nodes without any are left out. */
   async leases(): Promise<ReadonlyMap<string, number>> {
     return (await this.#tallied()).leases;
   }
 
-  /** Counted in the database; an answer is used for a while that grows with what it took. */
+  /** Counted in the database; cached for a time proportional to the cost. */
   #tallied(): Promise<Tally> {
     const begun = performance.now();
     if (this.#tally !== undefined && begun < this.#tally.until) return this.#tally.value;
@@ -255,7 +255,7 @@ export class Reader {
     return { counts, live, leases };
   }
 
-  /** Those with limits, those with live tasks, and the one without a name. */
+  /** Queues with limits, those with live tasks, and the unnamed one. */
   async queues(): Promise<readonly QueueInfo[]> {
     const [rows, { live }] = await Promise.all([
       this.#database.query("queue-list", []),
@@ -288,7 +288,7 @@ export class Reader {
   }
 }
 
-/** Of a row of queue-list. */
+/** Reads the limits from a row of queue-list. */
 export function limitsOf(row: Row): QueueLimits {
   const count = row["rate_count"] as number | null;
   return {

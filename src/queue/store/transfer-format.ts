@@ -5,15 +5,17 @@
  *     {"table":"tasks","row":{"id":"1001","executor":"sleep",…}}
  *     {"end":true,"counts":{"tasks":1,…}}
  *
- * Values are the text that PostgreSQL gives for them, because that is exact for every type: a JSON null and no value
- * differ, times keep their microseconds. What belongs to a place and not to the work stays there: which nodes are
- * registered, who leads, and the shared token.
+ * Values are PostgreSQL's text output, because that is exact for every type: a JSON null and no value differ, times
+ * keep
+ * their microseconds. What belongs to an installation and not to the work stays there: registered nodes, the leader,
+ * and
+ * the shared token.
  */
 
 import { QueueError } from "../../core/queue/errors.ts";
 
 export const FORMAT_VERSION = 1;
-/** Characters of a line: a row holds an input and a result of 1 MiB each and a history; escapes make them longer. */
+/** Characters of a line: a row has an input and a result of 1 MiB each and a history; escapes make them longer. */
 export const LINE_LENGTH_MAX = 64 * 1024 * 1024;
 
 interface TransferTable {
@@ -24,7 +26,7 @@ interface TransferTable {
   readonly rowsAtOnce: number;
 }
 
-/** In an order in which every row finds what it refers to. Sums of finished tasks are counted anew. */
+/** Ordered so that every row finds what it refers to. Sums of finished tasks are recomputed. */
 export const TRANSFER_TABLES: readonly TransferTable[] = [
   { name: "task_queues", order: "queue", rowsAtOnce: 500 },
   { name: "task_schedules", order: "schedule_id", rowsAtOnce: 16 },
@@ -44,11 +46,11 @@ export type TransferRow = Readonly<Record<string, string | null>>;
 
 export interface TransferHeader {
   readonly hyperscale_queue: number;
-  /** The newest migration of the store that was read. */
+  /** The newest migration of the exported store. */
   readonly schema: number;
-  /** Leaderships go on counting from here. */
+  /** Epochs continue from here. */
   readonly epoch: string;
-  /** Where the next block of task ids begins: no id is given twice. */
+  /** Start of the next block of task ids: no id is used twice. */
   readonly next_ids: string;
   readonly columns: Readonly<Record<string, readonly string[]>>;
 }
@@ -91,7 +93,7 @@ function parseObject(text: string, line: number): Readonly<Record<string, unknow
     const value: unknown = JSON.parse(text);
     if (isRecord(value, () => true)) return value;
   } catch {
-    // Said below: the text may be long and is not repeated.
+    // Reported below: the text may be long and is not repeated.
   }
   throw refuse(`line ${line} is not an object of JSON: the file is cut or was changed`);
 }

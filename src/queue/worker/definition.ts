@@ -1,4 +1,4 @@
-/** Executors with types: a schema checks what they take, and clients know inputs and results from them. */
+/** Executors with types: a schema validates their input, and clients infer inputs and results from them. */
 
 import type { Backoff } from "../../core/queue/retry.ts";
 import type { Definition } from "../api/definitions.ts";
@@ -15,11 +15,11 @@ export interface ExecutorDefinition<
   Result,
   Results = ExecutionContext["dependencies"],
 > {
-  /** What it takes; anything else fails the task without another attempt. */
+  /** Schema of its input; a mismatch fails the task without another attempt. */
   readonly input: StandardSchema<Input, Output>;
-  /** What it needs of the results of the tasks that it depends on; anything else fails it likewise. */
+  /** Schema of the results of its dependencies; a mismatch fails the task likewise. */
   readonly dependencies?: StandardSchema<unknown, Results>;
-  /** How long a failed task waits, unless it says so itself. */
+  /** Backoff of failed tasks, unless they define their own. */
   readonly backoff?: Backoff;
   run(input: Output, context: TypedContext<Results>): Result | Promise<Result>;
 }

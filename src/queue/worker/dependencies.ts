@@ -1,16 +1,17 @@
-/** What an execution sees of the tasks that its own depended on. */
+/** Results of dependencies, as an execution sees them. */
 
 import { NotRetryable } from "./executor.ts";
 
 export type DependencyResults = Readonly<Record<string, unknown>>;
-/** Why a result is not there, by the same names. */
+/** Why a result is missing, by the same names. */
 export type MissingResults = Readonly<Record<string, string>>;
 
 const NONE: DependencyResults = Object.freeze({});
 
 /**
- * Results by name. One that was not handed over is not among the keys, and whoever reads it fails with the reason:
- * an executor that only waits for others needs none of them.
+ * Results by name. A missing one is not among the keys, and reading it fails with the reason: an executor that only
+ * waits
+ * for others needs none of them.
  */
 export function dependencyResults(
   handed: DependencyResults | undefined,

@@ -12,10 +12,10 @@ export class Execution implements Speaker {
   readonly grantedAt = performance.now();
   startedAt = 0;
   startNoted = false;
-  /** The lease is lost: whatever comes of it is not reported. */
+  /** The lease is lost: the outcome is not reported. */
   lost = false;
   finished = false;
-  /** Lines that it logged so far. */
+  /** Lines logged so far. */
   lines = 0;
   #abort: AbortController | undefined;
   #crash: (error: unknown) => void = () => undefined;
@@ -24,7 +24,10 @@ export class Execution implements Speaker {
     this.grant = grant;
   }
 
-  /** What the work comes to; or an error that its code left behind, or its time limit, when that is first. */
+  /**
+   * Returns the result of the work; fails with an error that its code left behind, or with its time limit, if that is
+   * first.
+   */
   run(work: () => unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#crash = reject;
@@ -34,7 +37,7 @@ export class Execution implements Speaker {
     });
   }
 
-  /** Ends it after so long, whether its code listens to the signal or not. */
+  /** Ends it after the limit, whether its code listens to the signal or not. */
   limit(timeoutMs: number | null): Timer | undefined {
     if (timeoutMs === null) return undefined;
     return startTimer(timeoutMs, () => {
@@ -58,7 +61,7 @@ export class Execution implements Speaker {
     return this.finished || this.lost;
   }
 
-  /** Made when first asked for: most short tasks never look at it. */
+  /** Created on first use: most short tasks never need it. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     return this.#abort.signal;
@@ -70,12 +73,12 @@ export class Execution implements Speaker {
   }
 }
 
-/** Which execution the running code belongs to, over its promises and timers. */
+/** Execution of the running code, tracked over its promises and timers. */
 const executing = new AsyncLocalStorage<Execution>();
 
 /**
- * For errors that nobody caught: true when an executor left it behind, and then its task alone fails.
- * Code that belongs to no execution is not judged here.
+ * Attributes an uncaught error: returns true when an executor caused it, and then only its task fails. Code outside of
+ * executions is not handled here.
  */
 export function blameExecution(error: unknown): boolean {
   const execution = executing.getStore();

@@ -1,4 +1,4 @@
-/** What users write: a function per kind of task. */
+/** Interface of user code: a function per kind of task. */
 
 import type { Backoff } from "../../core/queue/retry.ts";
 import type { ExecutionHistory } from "../api/types.ts";
@@ -9,34 +9,34 @@ export interface ExecutionContext {
   readonly attempt: number;
   /** The same for every attempt of this task: pass it on to systems that deduplicate. */
   readonly idempotencyKey: string;
-  /** Results of the tasks that this one depended on, by their names in its graph, or else by id. */
+  /** Results of its dependencies, by their names in its graph, or else by id. */
   readonly dependencies: Readonly<Record<string, unknown>>;
-  /** Results that are not among them, and why: too large, or its task did not succeed. Reading one of them fails. */
+  /** Missing results, and why: too large, or its task did not succeed. Reading one of them fails. */
   readonly dependenciesMissing: Readonly<Record<string, string>>;
   /** Aborted when the lease is lost, the task is cancelled or the node stops. */
   readonly signal: AbortSignal;
-  /** A line for followers of this task. */
+  /** Logs a line for followers of this task. */
   log(message: string): void;
-  /** How far it is, in any form; followers see it live. */
+  /** Reports progress, in any form; followers see it live. */
   progress(value: unknown): void;
-  /** What was before, to go on from there. */
+  /** Returns the history, to continue from there. */
   history(): Promise<ExecutionHistory>;
-  /** A file that was stored for this task, by its SHA-256. */
+  /** Returns a file stored for this task, by its SHA-256. */
   file(hash: string): Promise<Buffer>;
-  /** Leaves a file with the task, for whoever asks for it later: up to 64 MiB together. */
+  /** Attaches a file to the task, for later download: up to 64 MiB together. */
   attach(name: string, content: Uint8Array | string, mediaType?: string): Promise<void>;
 }
 
 /** Results are stored as JSON. A thrown error is retried while attempts are left, unless it says otherwise. */
 export interface Executor {
   (input: unknown, context: ExecutionContext): unknown;
-  /** Where it runs, when that is not the loop of the node with code of the user's. */
+  /** Where it runs, if not as user code in the node's event loop. */
   readonly runs?: "isolated" | "built-in";
-  /** How long a failed task waits, unless it says so itself. */
+  /** Backoff of failed tasks, unless they define their own. */
   readonly backoff?: Backoff | undefined;
 }
 
-/** The result of an execution that is JSON text already. */
+/** A result that is JSON text already. */
 export class EncodedResult {
   readonly text: string;
 
@@ -47,13 +47,13 @@ export class EncodedResult {
 
 export type Executors = Readonly<Record<string, Executor>>;
 
-/** Thrown by an executor when trying again cannot help. */
+/** Thrown by an executor when a retry cannot help. */
 export class NotRetryable extends Error {
   override readonly name = "NotRetryable";
   readonly retryable = false;
 }
 
-/** Thrown by an executor that wants to be run again later: no failure, and no attempt is spent. */
+/** Thrown by an executor to run again later: not a failure, and costs no attempt. */
 export class Snooze extends Error {
   override readonly name = "Snooze";
   /** A time, or seconds from now. */
@@ -68,7 +68,7 @@ export class Snooze extends Error {
   }
 }
 
-/** Types the map of an executors file; returns it as it is. */
+/** Types the map of an executors file; returns it unchanged. */
 export function defineExecutors<Map extends Executors>(executors: Map): Map {
   return executors;
 }

@@ -5,7 +5,7 @@ const trap = () => {
   throw new Error("trap");
 };
 
-describe("the failure kept of a thrown value", () => {
+describe("the stored failure of a thrown value", () => {
   it.each([
     ["an object whose fields throw", new Proxy({}, { get: trap, getPrototypeOf: trap })],
     ["an object without a text", Object.create(null)],

@@ -1,10 +1,10 @@
-/** An error as it is kept with the task: bounded, and in characters that the database takes. */
+/** An error as stored with the task: bounded, and in characters that the database accepts. */
 
 import { errorText } from "../../core/base/error-text.ts";
 import { storable } from "../../core/queue/storable.ts";
 import type { TaskFailure } from "../api/types.ts";
 
-/** What is kept of an error: of its message, its stack and its causes each, and of its name. */
+/** Limits for message, stack and causes of an error, each, and for its name. */
 const ERROR_CHARACTERS_MAX = 8_192;
 const NAME_CHARACTERS_MAX = 200;
 const CAUSES_MAX = 5;
@@ -34,7 +34,7 @@ function readFailure(error: unknown): TaskFailure {
   };
 }
 
-/** By its fields: what is thrown may come from another copy of this program. */
+/** Checks its fields: the error may come from another copy of this program. */
 function againOf(error: Error): string | number | undefined {
   if (error.name !== "Snooze" || !("again" in error)) return undefined;
   return typeof error.again === "string" || typeof error.again === "number"

@@ -1,7 +1,7 @@
 /**
- * What a worker tells the leader besides results: that executions began, and their words, which are kept with the
- * attempt. Words that a leader did not answer are sent again, as they are: their numbers tell a repeat. Of what comes
- * faster than it is sent, only the number is said.
+ * Messages from a worker to the leader besides results: starts of executions, and their logs and progress, which are
+ * stored with the attempt. Unanswered messages are sent again unchanged: their numbers identify a repeat. Beyond the
+ * limit, only the number of dropped messages is sent.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -10,9 +10,9 @@ import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import type { Background, Work } from "../../host/background.ts";
 import type { LeaseRef, Progress } from "../api/types.ts";
 
-/** An execution shorter than this is noted as started together with its result. */
+/** The start of an execution shorter than this is reported together with its result. */
 const NOTE_MS = 5;
-/** Fields of a note beside its words. */
+/** Fields of a note beside its text. */
 const NOTE_BYTES = 256;
 const BOUNDS = {
   countMax: QUEUE_LIMITS.claimTasksMax,
@@ -23,7 +23,7 @@ interface Note extends Progress {
   readonly bytes: number;
 }
 
-/** An execution as far as it is noted. */
+/** An execution as the source of notes. */
 export interface Speaker {
   readonly lease: LeaseRef;
   readonly over: boolean;
@@ -33,7 +33,7 @@ export interface Speaker {
 
 interface NoteSenderOptions {
   readonly started: (leases: readonly LeaseRef[]) => Promise<unknown>;
-  /** False when they were not answered and are to be sent again. */
+  /** Returns false when they were not answered and are to be sent again. */
   readonly progress: (messages: readonly Progress[]) => Promise<boolean>;
   readonly stopped: () => boolean;
   readonly background: Background;
@@ -43,9 +43,9 @@ export class NoteSender {
   readonly #options: NoteSenderOptions;
   #starts: Speaker[] = [];
   #notes: Note[] = [];
-  /** Words left out since the last message, by lease. */
+  /** Messages dropped since the last one, by lease. */
   readonly #leftOut = new Map<string, { readonly speaker: Speaker; count: number }>();
-  /** Words on their way, by lease, and who waits until none is. */
+  /** Messages under way, by lease, and a callback for when all are sent. */
   readonly #unsent = new Map<string, { count: number; onSent?: () => void }>();
   #due: Work | undefined;
 
@@ -71,7 +71,7 @@ export class NoteSender {
     this.#soon();
   }
 
-  /** Resolves when all that was said under a lease is with the leader; undefined when it is. */
+  /** Resolves when all messages under a lease have reached the leader; undefined when they have. */
   told({ lease: { lease_token: token } }: Speaker): Promise<void> | undefined {
     const unsent = this.#unsent.get(token);
     if (unsent === undefined) return undefined;
@@ -127,7 +127,7 @@ export class NoteSender {
   }
 }
 
-/** A value as it is told; one that is too large or no JSON is replaced by a sentence that says so. */
+/** Bounds a value; one that is too large or no JSON is replaced by a sentence that says so. */
 function bounded(value: unknown): { readonly message: unknown; readonly bytes: number } {
   try {
     const text = JSON.stringify(value) ?? "null";

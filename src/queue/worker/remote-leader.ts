@@ -1,4 +1,4 @@
-/** The leader over the network, as a worker of another process sees it. */
+/** The leader over the network, for a worker in another process. */
 
 import { RemoteFiles } from "../api/remote-files.ts";
 import type { RpcClient } from "../api/rpc-client.ts";
@@ -13,9 +13,9 @@ import type {
   Report,
 } from "../api/types.ts";
 
-/** Calls that answer at once: whoever waits longer for a leader asks again, perhaps the next one. */
+/** Timeout of calls that answer at once: after it the worker asks again, perhaps the next leader. */
 const SHORT_CALL_MS_MAX = 10_000;
-/** A long poll is given this much more than it asked to wait. */
+/** Extra time for a long poll beyond its wait. */
 const POLL_MARGIN_MS = 10_000;
 
 export class RemoteLeader implements LeaderPort {

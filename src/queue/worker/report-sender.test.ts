@@ -16,7 +16,7 @@ const report = (id: number, result = "1"): Report => ({
   start_noted: true,
 });
 
-/** Sends reports to a leader that refuses whatever `refuse` names; resolves with what it took. */
+/** Sends reports to a leader that rejects those `refuse` names; resolves with the accepted ones. */
 async function sendAll(
   reports: readonly Report[],
   refuse: (report: Report) => ErrorCode | undefined,
@@ -54,7 +54,7 @@ async function sendAll(
 }
 
 describe("ReportSender", () => {
-  it("ends the one task whose result is refused, with the reason, and sends all others", async () => {
+  it("fails the one task whose result is rejected, with the reason, and sends all others", async () => {
     const bad = "7";
     const { taken } = await sendAll(
       Array.from({ length: 20 }, (_, i) => report(i)),
@@ -70,14 +70,14 @@ describe("ReportSender", () => {
     ]);
   });
 
-  it("gives up a report that is refused in every form, so that nothing waits behind it", async () => {
+  it("abandons a report that is rejected in every form, so that nothing is blocked behind it", async () => {
     const { taken } = await sendAll([report(1), report(2), report(3)], ({ task_id: id }) =>
       id === "2" ? "INVALID_PARAMS" : undefined,
     );
     expect(taken.map(({ task_id }) => task_id)).toEqual(["1", "3"]);
   });
 
-  it("tries again where the leader is away, and a bounded number of times where it fails", async () => {
+  it("retries while the leader is unavailable, and a bounded number of times where it fails", async () => {
     let away = 3;
     const again = await sendAll([report(1)], () => (away-- > 0 ? "NOT_LEADER" : undefined));
     expect(again).toMatchObject({ calls: 4, taken: [{ status: "completed" }] });
@@ -87,7 +87,7 @@ describe("ReportSender", () => {
     expect(fails).toMatchObject({ calls: 6, taken: [{ status: "failed" }] });
   });
 
-  it("splits by bytes, so that a message stays below what the leader takes", async () => {
+  it("splits by bytes, so that a message stays below the leader's limit", async () => {
     const large = Array.from({ length: 16 }, (_, i) => report(i, "x".repeat(1_000_000)));
     const { taken, calls } = await sendAll(large, () => undefined);
     expect(taken).toHaveLength(16);

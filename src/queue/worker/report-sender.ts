@@ -1,7 +1,8 @@
 /**
- * Results on their way to the leader. Those that a leader did not answer are sent again, to the next one
- * if need be; a batch that was refused is halved until the one report that cannot be taken is alone, and
- * that one ends its task with the reason. Nothing waits behind it for ever. (TQ-30, TQ-38)
+ * Results on their way to the leader. Unanswered ones are sent again, to the next leader if need be; a rejected batch
+ * is
+ * halved until the one unacceptable report is alone, and that one ends its task with the reason. Nothing is blocked
+ * behind it. (TQ-30, TQ-38)
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -15,7 +16,7 @@ import type { Report } from "../api/types.ts";
 const RETRY_MS = 100;
 /** Fields of a report beside its texts. */
 const REPORT_BYTES = 512;
-/** A report that the leader fails on without saying why is tried so often before it is given up. */
+/** Attempts for a report that the leader fails on without a reason. */
 const UNEXPLAINED_TRIES_MAX = 5;
 const BOUNDS = {
   countMax: QUEUE_LIMITS.claimTasksMax,
@@ -23,11 +24,11 @@ const BOUNDS = {
 };
 
 interface ReportSenderOptions {
-  /** Returns the tokens that were refused; throws what the leader or the way to it said. */
+  /** Returns the rejected tokens; throws errors of the leader or the connection. */
   readonly send: (reports: readonly Report[]) => Promise<readonly string[]>;
-  /** These need not be held any more. */
+  /** These leases can be released. */
   readonly onSent: (reports: readonly Report[]) => void;
-  /** The way to the leader failed: told to whoever logs it. */
+  /** The leader could not be reached; for logging. */
   readonly onUnanswered: (error: unknown) => void;
   readonly stopped: () => boolean;
   readonly log: Log;
@@ -38,10 +39,10 @@ export class ReportSender {
   readonly #options: ReportSenderOptions;
   #pending: Report[] = [];
   #sending = false;
-  /** How many go together at most: fewer while a refused one is searched for. */
+  /** Maximum batch size: smaller while a rejected report is searched for. */
   #together: number = BOUNDS.countMax;
   #tries = 0;
-  /** The report whose result was refused and that says so instead. */
+  /** The report whose rejected result was replaced by the reason. */
   #replaced: string | undefined;
 
   constructor(options: ReportSenderOptions) {
@@ -99,7 +100,7 @@ export class ReportSender {
     this.#giveUp(batch[0], errorText(error));
   }
 
-  /** The task fails with what the leader said; when even that is refused, its lease runs out. */
+  /** Fails the task with the leader's reason; if even that is rejected, its lease expires. */
   #giveUp(report: Report | undefined, reason: string): void {
     if (report === undefined) return;
     const { log } = this.#options;

@@ -3,8 +3,8 @@
  *
  *     ask ──► held (leased, waiting for a slot) ──► running ──► report ──► gone
  *
- * It survives leaders: a leader that does not answer is looked up again and told later; executions go
- * on meanwhile. A lease that is refused stops its execution and nothing of it is reported. (TQ-30..35)
+ * It survives leader changes: an unresponsive leader is looked up again and gets the report later; executions continue
+ * meanwhile. A rejected lease stops its execution, and nothing of it is reported. (TQ-30..35)
  */
 
 import { performance } from "node:perf_hooks";
@@ -30,19 +30,19 @@ import { NoteSender } from "./note-sender.ts";
 import { ReportSender } from "./report-sender.ts";
 
 const RETRY_MS = 100;
-/** A renewal that failed is tried again after this part of the usual time: long before the lease ends. */
+/** A failed renewal is retried after this part of the usual interval: long before the lease expires. */
 const RENEW_AGAIN_SHARE = 0.1;
-/** How long a stopping node waits for the leader to take a word of it. */
+/** How long a stopping node waits for the leader to accept its last messages. */
 const FAREWELL_MS = 3_000;
-/** Leases are renewed so many times per duration. */
+/** Renewals per lease duration. */
 const RENEWALS_PER_LEASE = 3;
 /**
- * Executions that begin in one turn of the loop. Short ones would otherwise begin and end by the thousand before
- * anything that was asked, or is to be sent, has its turn.
+ * Executions that begin in one turn of the loop. Otherwise short ones would begin and end by the thousand before any
+ * request or report is processed.
  */
 const STARTS_PER_TURN_MAX = 100;
 
-/** Said at the start of a node, not with the first failure. */
+/** Reported at the start of a node, not with the first failure. */
 function checkBackoffs(executors: Executors): void {
   for (const [name, { backoff }] of Object.entries(executors)) {
     const problem = backoff === undefined ? undefined : backoffProblem(backoff);
@@ -55,7 +55,7 @@ interface WorkerOptions {
   readonly registration: NodeRegistration;
   readonly executors: Executors;
   readonly settings: QueueSettings;
-  /** The present leader; waits while there is none. */
+  /** The current leader; waits while there is none. */
   readonly leader: () => Promise<LeaderPort>;
   readonly log: Log;
   readonly background: Background;
@@ -74,9 +74,9 @@ export class Worker {
   #registering: Promise<void> | undefined;
   /** Calls of each kind that failed in a row. */
   readonly #failures = new Map<string, number>();
-  /** The last question for work got no answer: whether anything was granted is not known. */
+  /** The last request for work got no answer: whether anything was granted is unknown. */
   #isUnsure = false;
-  /** Questions that named what it holds. */
+  /** Requests that listed its leases. */
   #questions = 0;
   #stopping = false;
   #stopped = false;
@@ -116,20 +116,21 @@ export class Worker {
   async #begin(): Promise<void> {
     await this.#register();
     const loops = [this.#heartbeatLoop()];
-    // A node without slots is only seen: it holds nothing that could be renewed or taken away.
+    // A node without slots is only registered: it has no leases to renew or revoke.
     if (this.#options.registration.max_parallel > 0)
       loops.push(this.#askLoop(), this.#renewLoop(), this.#watchLoop());
     await Promise.all(loops);
   }
 
-  /** Why the leader does not accept this node: another live process has its id. Null when it does. */
+  /** Why the leader rejects this node: another live process has its id. Null when it does not. */
   get refusal(): string | null {
     return this.#refusal;
   }
 
   /**
-   * No new work; running tasks may end for `graceMs`, the rest is aborted and handed back at once.
-   * Returns how many were handed back.
+   * Accepts no new work; running tasks may finish for `graceMs`, the rest is aborted and returned at once. Returns how
+   * many
+   * were returned.
    */
   async stop(graceMs: number): Promise<number> {
     this.#stopping = true;
@@ -182,7 +183,7 @@ export class Worker {
     }
   }
 
-  /** What it holds, when it may have been granted more than it knows of. */
+  /** Leases of this worker, when it may have been granted more than it knows of. */
   get #namedHeld(): HeldLeases | undefined {
     if (!this.#isUnsure || this.#held.size > QUEUE_LIMITS.heldNamedMax) return undefined;
     return { question: ++this.#questions, tokens: [...this.#held.keys()] };
@@ -194,7 +195,7 @@ export class Worker {
     return this.#pace.ahead(performance.now(), QUEUE_LIMITS.prefetchAutoMax);
   }
 
-  /** Starts what is held while slots are free. */
+  /** Starts leased tasks while slots are free. */
   #fill(): void {
     const { registration, background } = this.#options;
     while (this.#running < registration.max_parallel && this.#waiting.size > 0) {
@@ -226,7 +227,7 @@ export class Worker {
     this.#pace.finished(endedAt, endedAt - execution.startedAt);
     this.#running--;
     this.#fill();
-    // Words are taken under a lease that stands, and a result ends it.
+    // Messages are accepted only under a valid lease, and a result ends it.
     const told = execution.lost ? undefined : this.#notes.told(execution);
     if (told !== undefined) await told;
     if (execution.lost) {
@@ -244,13 +245,17 @@ export class Worker {
     });
   }
 
-  /** What its executor says about waiting, for the leader that decides. */
+  /** Backoff of its executor, for the leader that decides. */
   #backoffOf({ grant }: Execution, { status }: Pick<Report, "status">): Pick<Report, "backoff"> {
     const backoff = this.#options.executors[grant.executor]?.backoff;
     return status === "failed" && backoff !== undefined ? { backoff } : {};
   }
 
-  /** Words for the leader; false when they are to be sent again. What it cannot take is dropped, loudly. */
+  /**
+   * Sends messages to the leader; returns false when they are to be sent again. Those that it rejects are dropped with
+   * a
+   * warning.
+   */
   async #tell(notes: readonly Progress[]): Promise<boolean> {
     const { registration, log } = this.#options;
     const taken = await this.#try("progress", async (leader) => {
@@ -317,7 +322,7 @@ export class Worker {
     };
   }
 
-  /** A call of an execution: repeated over leaders that come and go, while the lease stands. */
+  /** A call of an execution: retried across leader changes, while the lease is valid. */
   async #insist<Answer>(
     execution: Execution,
     call: (leader: LeaderPort) => Promise<Answer>,
@@ -401,12 +406,12 @@ export class Worker {
     }
   }
 
-  /** A last word that must not keep a node from stopping when nobody leads. */
+  /** A last message that must not keep a node from stopping when there is no leader. */
   async #farewell(what: string, call: (leader: LeaderPort) => Promise<void>): Promise<void> {
     await Promise.race([this.#try(what, call), this.#options.background.pause(FAREWELL_MS)]);
   }
 
-  /** Whoever finds that the leader does not know this node; one of them registers it. */
+  /** Registers this node at a leader that does not know it, once for concurrent callers. */
   #register(): Promise<void> {
     this.#registering ??= this.#registerUntilTaken().finally(() => {
       this.#registering = undefined;
@@ -424,7 +429,7 @@ export class Worker {
         return;
       } catch (error) {
         this.#noteFailure("register", error);
-        // A second process with this id: it takes no work until the first is gone.
+        // A second process with this id: it gets no work until the first is dead.
         const refused = error instanceof QueueError && error.code === "CONFLICT";
         this.#refusal = refused ? error.message : null;
         await this.#pause(refused ? settings.heartbeatMs : RETRY_MS);
@@ -432,7 +437,7 @@ export class Worker {
     }
   }
 
-  /** One call to whoever leads. Undefined when it failed; the caller decides whether to repeat. */
+  /** One call to the leader. Returns undefined when it failed; the caller decides whether to repeat. */
   async #try<Answer>(
     what: string,
     call: (leader: LeaderPort) => Promise<Answer>,
@@ -452,7 +457,7 @@ export class Worker {
     }
   }
 
-  /** Failures in a row are told as they double: the first at once, a lasting one without a flood. */
+  /** Logs consecutive failures as they double: the first at once, a lasting one without a flood. */
   #noteFailure(call: string, error: unknown): void {
     const count = (this.#failures.get(call) ?? 0) + 1;
     this.#failures.set(call, count);
@@ -465,7 +470,7 @@ export class Worker {
     return this.#options.background.pause(ms, this.#ended.signal);
   }
 
-  /** Waits until something was finished, lost or stopped, at most so long. */
+  /** Waits until something was finished, lost or stopped, at most this long. */
   #change(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = startTimer(ms, done);
