@@ -1,8 +1,8 @@
 /**
- * A run from a program: `run("flow.ts", { vus: 10 })` starts it, the events tell what happens, the
- * summary is what `summary.json` holds. The command line is such a program.
+ * A run from a program: `run("flow.ts", { vus: 10 })` starts it, its events report what happens, and its summary is the
+ * content of `summary.json`. The command line is such a program.
  *
- * What it needs is loaded when a run begins: this module is part of what every workflow file imports.
+ * Dependencies are loaded when a run begins: every workflow file imports this module.
  */
 
 import { maskCredentials } from "../core/base/mask-credentials.ts";
@@ -26,7 +26,7 @@ import {
 export type RunEvent =
   /** The workflows are loaded and checked; load begins now. */
   | { readonly kind: "started" }
-  /** Ten times a second: the summary as if it ended now, and what only matters while it runs. */
+  /** Ten times per second: the summary as if the run ended now, and live state. */
   | { readonly kind: "live"; readonly live: LiveRun }
   /** A line from the run or from user code. */
   | { readonly kind: "message"; readonly line: string };
@@ -34,12 +34,12 @@ export type RunEvent =
 type LiveEvent = Extract<RunEvent, { kind: "live" }>;
 
 export class Run implements AsyncIterable<RunEvent> {
-  /** What the run came to; rejects when it could not begin. A failed run is a summary, too. */
+  /** Outcome of the run; rejects when it could not begin. A failed run has a summary, too. */
   readonly summary: Promise<RunSummary>;
   readonly #events = new EventQueue<LiveEvent, Exclude<RunEvent, LiveEvent>>();
   #watched = false;
   #control: ((command: RunControl) => void) | undefined;
-  /** Asked to stop before there was anything to stop. */
+  /** Stop requested before there was anything to stop. */
   #stopped = false;
 
   constructor(target: string, options: RunOptions) {
@@ -99,7 +99,7 @@ export class Run implements AsyncIterable<RunEvent> {
     }
   }
 
-  /** One reader gets all events. Leaving the loop leaves the run alone: nobody looks any more. */
+  /** A single reader gets all events. Leaving the loop does not affect the run. */
   async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent, void> {
     this.#watched = true;
     try {
@@ -109,14 +109,14 @@ export class Run implements AsyncIterable<RunEvent> {
     }
   }
 
-  /** The events without live pictures, which then nobody has to work out. */
+  /** The events without live summaries, which then need not be computed. */
   quiet(): AsyncIterable<RunEvent> {
-    // Whoever reads the events is told of the error there.
+    // The reader of the events gets the error there.
     this.summary.catch(() => {});
     return this.#events.events();
   }
 
-  /** Ends gracefully, with results; the second time at once. */
+  /** Ends gracefully, with results; a second call ends at once. */
   stop(): void {
     if (this.#control === undefined) this.#stopped = true;
     else this.#control({ kind: "stop" });
@@ -130,7 +130,9 @@ export class Run implements AsyncIterable<RunEvent> {
     this.#control?.({ kind: "resume" });
   }
 
-  /** Virtual users or rate, of the plan: 1 is as planned, 1.1 is ten percent more; above 0, at most 100. */
+  /**
+   * Scales virtual users or rate relative to the plan: 1 is as planned, 1.1 is ten percent more; above 0, at most 100.
+   */
   scale(factor: number): void {
     this.#control?.({ kind: "scale", factor });
   }

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Where the inline source map of a bundle says that its sources are. */
+/** Sources according to the inline source map of a bundle. */
 function sourcesOf(address: string): string[] {
   const text = readFileSync(fileURLToPath(address), "utf8");
   const [, encoded = ""] = /sourceMappingURL=data:[^,]*,(\S+)/.exec(text) ?? [];
@@ -32,7 +32,7 @@ function sourcesOf(address: string): string[] {
 }
 
 describe("a bundled workflow", () => {
-  it("leads errors and debuggers back to the user's own files, wherever the bundle lies", async () => {
+  it("leads errors and debuggers back to the user's own files, wherever the bundle is", async () => {
     const file = join(folder, "flow.ts");
     const helper = join(folder, "helper.ts");
     writeFileSync(helper, "export const name: string = 'shop';\n");
@@ -60,7 +60,7 @@ describe("a bundled workflow", () => {
     }
   });
 
-  it("lies in a folder that nobody else may read, and is gone afterwards", async () => {
+  it("is in a private folder, and is removed afterwards", async () => {
     const file = join(folder, "flow.ts");
     writeFileSync(file, "export default 1;\n");
     const [one, two] = [await bundleWorkflow(file), await bundleWorkflow(file)];
@@ -71,7 +71,7 @@ describe("a bundled workflow", () => {
     expect(places.map((place) => existsSync(place))).toEqual([false, false]);
   });
 
-  it("knows the address of each of its files, and takes in packages of the workspace", async () => {
+  it("gives each of its files its own address, and includes packages of the workspace", async () => {
     const own = join(folder, "packages", "shared");
     mkdirSync(own, { recursive: true });
     mkdirSync(join(folder, "node_modules"));

@@ -1,7 +1,8 @@
 /**
- * Turns a workflow file into one module that every core can import: TypeScript and local imports are
- * bundled by esbuild with an inline source map (so that stacks and debuggers show the user's own
- * lines), npm packages stay outside and are found from where the file lives.
+ * Turns a workflow file into one module that every core can import: TypeScript and local imports are bundled by esbuild
+ * with an inline source map (so that stacks and debuggers show the user's own lines), npm packages stay external and
+ * are
+ * resolved from the folder of the file.
  */
 
 import { createHash } from "node:crypto";
@@ -20,7 +21,7 @@ export interface Bundle {
   readonly address: string;
   readonly folder: string;
   readonly sha256: string;
-  /** Deletes the file again. */
+  /** Deletes the bundle. */
   remove(): Promise<void>;
 }
 
@@ -31,7 +32,7 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
   await checkFile(file, path);
   const folder = await bundleFolder(path);
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  // Where the bundle will lie: the source map names its sources relative to that.
+  // Path of the bundle: the source map names its sources relative to it.
   const outfile = join(folder, "bundle.mjs");
   const bytes = await bundled(path, outfile, [ownPackage(ownIndex()), installedPackages]).catch(
     async (error: unknown) => {
@@ -45,13 +46,13 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
   return { address: pathToFileURL(target).href, folder: dirname(path), sha256, remove };
 }
 
-/** The address of this package for executor cores here: ours when built, in dist/ when tests run from source. */
+/** Address of this package for local executor cores: ours when built, in dist/ when tests run from source. */
 export function ownIndex(): string {
   const here = new URL("../index.js", import.meta.url);
   return existsSync(here) ? here.href : here.href.replace(/\/src\/index\.js$/, "/dist/index.js");
 }
 
-/** The same module for cores anywhere: npm packages are inside, and this package has a name of its own. */
+/** The same module for cores on any machine: npm packages are included, and this package has a placeholder name. */
 export async function portableBundle(file: string): Promise<Uint8Array> {
   const path = resolve(file);
   await checkFile(file, path);
@@ -59,7 +60,7 @@ export async function portableBundle(file: string): Promise<Uint8Array> {
   return bundled(path, outfile, [ownPackage(OWN_PACKAGE), noAddons]);
 }
 
-/** A workflow as one file that `run` takes on another machine as it takes the user's own. */
+/** A workflow as one file that `run` on another machine accepts like the user's own. */
 export async function workflowSource(file: string): Promise<Uint8Array> {
   const path = resolve(file);
   await checkFile(file, path);
@@ -84,11 +85,11 @@ async function bundled(
     sourcesContent: true,
     logLevel: "silent",
     outfile,
-    // Names of files inside begin there: the same file is the same bundle from whatever folder it is bundled.
+    // Base of the file names inside: the same file gives the same bundle from any working directory.
     absWorkingDir: dirname(path),
     plugins: [...plugins, ownAddresses],
     define: Object.fromEntries(Object.entries(ADDRESSES).map(([meta, { name }]) => [meta, name])),
-    // CommonJS habits keep working inside the bundle.
+    // Keeps CommonJS idioms working inside the bundle.
     banner: { js: banner },
   }).catch((failure: BuildFailure) => {
     throw new RunError(describe(failure.errors), 2);
@@ -100,9 +101,9 @@ const REQUIRE_BANNER =
   'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
 
 /**
- * `import … from "hyperscalejs"` means the package that runs, wherever it is installed, and
- * "hyperscalejs/redis" the folder of that protocol in it. `own` is the address of its index. "hyperscale" is an alias
- * for files written before the package was renamed.
+ * Resolves `import … from "hyperscalejs"` to the running package, wherever it is installed, and "hyperscalejs/redis" to
+ * that protocol in it. `own` is the address of its index. "hyperscale" is an alias for files written before the package
+ * was renamed.
  */
 const ownPackage = (own: string): Plugin => ({
   name: "hyperscale",
@@ -112,7 +113,7 @@ const ownPackage = (own: string): Plugin => ({
       const name = path.replace(/^.*\//, "");
       const door = new URL(`./protocols/${name}/index.js`, ownIndex());
       if (!existsSync(door)) return undefined;
-      // Addresses are resolved when they are loaded: the index is left, and the folder entered.
+      // Addresses are resolved on load: relative to the index.
       return { path: `${own}/../protocols/${name}/index.js`, external: true };
     });
   },
@@ -127,7 +128,7 @@ const keptPackage: Plugin = {
   },
 };
 
-/** Machine code cannot travel: the worker may be another machine. */
+/** Native addons cannot be sent: the worker may be another machine. */
 const noAddons: Plugin = {
   name: "addons",
   setup(build) {
@@ -138,8 +139,8 @@ const noAddons: Plugin = {
 };
 
 /**
- * Packages under node_modules stay outside the bundle. One of the same workspace is a link to sources
- * that Node may not be able to run, so it becomes part of it like any local file.
+ * Keeps packages under node_modules out of the bundle. One of the same workspace is a link to sources that Node may not
+ * be able to run, so it is included like any local file.
  */
 const installedPackages: Plugin = {
   name: "packages",
@@ -162,7 +163,7 @@ const installedPackages: Plugin = {
   },
 };
 
-/** What a module finds out about its own place, by what it is called in the bundle. */
+/** Expressions for a module's own address, by their form in the bundle. */
 const ADDRESSES: Readonly<
   Record<string, { readonly name: string; readonly of: (path: string) => string }>
 > = {
@@ -208,9 +209,9 @@ function hintFor(file: string): string {
 }
 
 /**
- * A new folder that only this user may read, for this run alone: beside the nearest node_modules, so
- * that npm packages are found from the bundle as from the file; in the temporary folder where there
- * is none.
+ * Creates a private folder for this run: beside the nearest node_modules, so that npm packages resolve from the bundle
+ * as
+ * from the file; in the temporary folder where there is none.
  */
 async function bundleFolder(path: string): Promise<string> {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
@@ -229,7 +230,7 @@ async function newFolderIn(cache: string): Promise<string | undefined> {
     await mkdir(cache, { recursive: true });
     return await mkdtemp(join(cache, "run-"));
   } catch {
-    // Packages of somebody else, or a read-only disk: another place will do.
+    // Not writable, or a read-only disk: try another place.
     return undefined;
   }
 }

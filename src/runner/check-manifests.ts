@@ -1,4 +1,4 @@
-/** What can be said about the workflows of a file before they run, in the words of the command line. */
+/** Checks of the workflows of a file before they run, with the messages of the command line. */
 
 import type { Problem } from "../core/load/job/core-messages.ts";
 import { validateManifests, type WorkflowManifest, withParts } from "../core/load/job/manifest.ts";
@@ -7,7 +7,7 @@ import { parseThreshold } from "../core/load/results/thresholds.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import { RunError } from "./errors.ts";
 
-/** How long a core may take to import the workflow. */
+/** Time for a core to import the workflow. */
 export const LOAD_TIMEOUT_MS = 30_000;
 const LOAD_HINT =
   "Code at the top of a workflow file runs when it is loaded: does something there wait for ever?";
@@ -19,13 +19,13 @@ export function loadedTooLate(): RunError {
 
 interface Checked {
   readonly manifests: readonly WorkflowManifest[];
-  /** Of the whole run, beside those of the workflows. */
+  /** Thresholds of the whole run, besides those of the workflows. */
   readonly thresholds: readonly string[];
   readonly texts: WrittenTexts;
   readonly warn: (line: string) => void;
 }
 
-/** Throws when they cannot run as they are declared. */
+/** Throws when they cannot run as declared. */
 export function checkManifests({ manifests, texts, thresholds, warn }: Checked): void {
   for (const { message, severity } of validateManifests(manifests)) {
     if (severity === "error") throw new RunError(message, 2);
@@ -60,7 +60,7 @@ export function placed({ location, message }: Problem): string {
   return location === null ? message : `${location}: ${message}`;
 }
 
-/** A mistake that has no line is at least somewhere in the file. */
+/** Names the file for a mistake without a line. */
 export function placedIn(file: string, problem: Problem): string {
   return placed({ ...problem, location: problem.location ?? file });
 }

@@ -1,4 +1,4 @@
-/** What users get and share: rows, frozen values, counters and queues, over one core and several. */
+/** Data of users: rows, frozen values, counters and queues, over one core and several. */
 
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -45,7 +45,7 @@ describe("rows per user", () => {
     expect(new Set(each).size).toBe(each.length);
   });
 
-  it("each once leave users without a row at home", async () => {
+  it("once each start no user without a row", async () => {
     const seen = new Set<string>();
     const flow = workflow("w", { vus: 5, iterationsPerVu: 2 })
       .data("account", feed.rows(rows.slice(0, 3), { per: "user", order: "once", shuffle: true }))
@@ -60,7 +60,7 @@ describe("rows per user", () => {
   });
 });
 
-it("arrivals without a row have not begun", async () => {
+it("count arrivals without a row as not begun", async () => {
   const flow = workflow("w", { rate: 200, duration: "2s", maxVus: 50 })
     .data("row", feed.rows(rows.slice(0, 3), { order: "once" }))
     .step("s", one);
@@ -82,7 +82,7 @@ describe("shuffled rows", () => {
     return taken;
   };
 
-  it("come each once a round, in an order of the seed that differs between rounds", async () => {
+  it("come once per round, in an order of the seed that differs between rounds", async () => {
     const [one, again, other] = [
       await drawn("a", 1, "sequential"),
       await drawn("a", 1, "sequential"),
@@ -96,12 +96,12 @@ describe("shuffled rows", () => {
     expect(rounds[0]).not.toEqual(rounds[1]);
   });
 
-  it("of order once are each used once over several cores", async () => {
+  it("of order once are used once over several cores", async () => {
     const taken = await drawn("a", 3, "once");
     expect(taken.toSorted((x, y) => x - y)).toEqual(rows.map(({ id }) => id));
   });
 
-  it("are refused where they mean nothing", () => {
+  it("are rejected where they mean nothing", () => {
     expect(() => feed.rows(rows, { order: "random", shuffle: true })).toThrow("cannot be shuffled");
     const per = "thread" as "user";
     expect(() => feed.rows(rows, { per })).toThrow('per is "thread"');
@@ -114,7 +114,7 @@ describe("as many rows of order once as iterations", () => {
       Array.from({ length: count }, (_, id) => ({ id })),
       { order: "once" },
     );
-  /** One core goes ahead of the others, which would leave them without rows. */
+  /** One core runs ahead of the others, which would leave them without rows. */
   const uneven = (user: number) => wait(user === 1 ? 0 : 3);
 
   it.each([
@@ -129,7 +129,7 @@ describe("as many rows of order once as iterations", () => {
     expect(run.notes).toEqual([]);
   });
 
-  it("are enough for a mix, whichever core begins the iterations", async () => {
+  it("suffice for a mix, whichever core begins the iterations", async () => {
     const buy = flow("buy", { data: { row: each(15) } }, async ({ step, user }) => {
       await step("x", () => uneven(user.id));
     });
@@ -143,7 +143,7 @@ describe("as many rows of order once as iterations", () => {
   });
 });
 
-it("a feed of order once in an open model: as many arrivals began as iterations", async () => {
+it("begins as many arrivals as iterations with a feed of order once in an open model", async () => {
   const flow = workflow("w", { rate: 100, duration: "2s" })
     .data("row", feed.rows(rows, { order: "once" }))
     .step("s", one);
@@ -153,7 +153,7 @@ it("a feed of order once in an open model: as many arrivals began as iterations"
 });
 
 // VUC-7
-it("values handed to users are frozen, to the last part", async () => {
+it("freezes values passed to users deeply", async () => {
   const problems: string[] = [];
   const attempt = (change: () => void) => {
     try {
@@ -184,7 +184,7 @@ it("values handed to users are frozen, to the last part", async () => {
 });
 
 // CTX-11
-it("a value too large to hand on is refused, and the message says where it is heavy", async () => {
+it("rejects a value too large to pass on, and the message names its largest part", async () => {
   const giver = workflow("giver", { vus: 1, iterations: 1 })
     .step("s", one)
     .provide("big", { to: ["taker"] }, () => ({
@@ -215,7 +215,7 @@ describe("names", () => {
 });
 
 describe("shared values", () => {
-  it("of a counter are each given once, over cores and workflows", async () => {
+  it("of a counter are given once each, over cores and workflows", async () => {
     const ids = shared.counter("ids");
     const taken: number[] = [];
     const make = (name: string) =>
@@ -228,7 +228,7 @@ describe("shared values", () => {
     expect(new Set(taken).size).toBe(200);
   });
 
-  it("of a queue come out in order, each once, from one workflow to another", async () => {
+  it("of a queue come out in order, once each, from one workflow to another", async () => {
     const orders = shared.queue<{ readonly id: number }>("orders");
     const got: number[] = [];
     let made = 0;
@@ -248,7 +248,7 @@ describe("shared values", () => {
     expect(got.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, id) => id));
   });
 
-  it("of one core need no message, and what is no shared value is refused", async () => {
+  it("of one core need no message, and other values are rejected", async () => {
     const own = shared.queue<number>("own", { scope: "core" });
     expect(await own.take()).toBeUndefined();
     expect(await own.push(1)).toBe(true);

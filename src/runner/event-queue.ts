@@ -1,6 +1,6 @@
-/** Events of a run on their way to whoever iterates over them: bounded, and the run never waits. */
+/** Events of a run for its reader: bounded, and the run never waits. */
 
-/** Lines that nobody has read are kept up to this; then the oldest go. */
+/** Unread lines are kept up to this; then the oldest are dropped. */
 const MESSAGES_MAX = 1_000;
 
 export class EventQueue<Live, Other> {
@@ -10,7 +10,7 @@ export class EventQueue<Live, Other> {
   #ended = false;
   #error: unknown;
 
-  /** Replaces a picture that nobody has looked at. */
+  /** Replaces a live summary that was not read. */
   live(event: Live): void {
     this.#live = event;
     this.#wake?.();

@@ -25,14 +25,14 @@ describe("files of a job", () => {
 
   afterAll(() => rm(place, { recursive: true }));
 
-  it("is the module alone where it reads none", async () => {
+  it("consist of the module alone where it reads none", async () => {
     const { contents, entry, files } = await made([], "team", "flows");
     expect(entry).toBe("shop.mjs");
     expect(files.map(({ path }) => path)).toEqual(["shop.mjs"]);
     expect([...contents.values()]).toEqual([bytes]);
   });
 
-  it("keeps their places to each other, and sends each once", async () => {
+  it("keep their relative paths, and are each sent once", async () => {
     const named = ["near.csv", "./near.csv", "../../far.csv"];
     const { contents, entry, files } = await made(named, "team", "flows");
     expect(entry).toBe("team/flows/.shop.mjs");
@@ -46,7 +46,7 @@ describe("files of a job", () => {
     expect(typeof read === "function" && String(await read())).toBe("far");
   });
 
-  it("says what it does not send", async () => {
+  it("report what is not sent", async () => {
     const { files } = await made([join(place, "far.csv")]);
     expect(files).toHaveLength(1);
     expect(said).toEqual([
@@ -54,7 +54,7 @@ describe("files of a job", () => {
     ]);
   });
 
-  it("refuses a file that is not there, and too many", async () => {
+  it("reject a missing file, and too many", async () => {
     await expect(made(["absent.csv"])).rejects.toThrow(
       `cannot send the data file ${join(place, "absent.csv")}`,
     );

@@ -1,6 +1,6 @@
 /**
- * The files of a job: its module, and the data files that it reads. They keep their places to each other, so that
- * a path in the code means the same file on a worker: the folder above all of them becomes the folder of the job.
+ * Files of a job: its module, and the data files that it reads. They keep their relative paths, so that a path in the
+ * code means the same file on a worker: their common folder becomes the folder of the job.
  */
 
 import { createHash } from "node:crypto";
@@ -15,11 +15,11 @@ import { RunError } from "./errors.ts";
 export interface JobModule {
   readonly name: string;
   readonly bytes: Uint8Array;
-  /** Where paths in the code begin. */
+  /** Base of paths in the code. */
   readonly folder: string;
 }
 
-/** By hash: what a file holds, or what reads it. */
+/** By hash: the content of a file, or a function that reads it. */
 export type JobFiles = ReadonlyMap<string, Uint8Array | (() => Promise<Uint8Array>)>;
 
 export interface FilesOfJob {
@@ -43,7 +43,7 @@ export async function jobFiles(
   const full = [...new Set(sent.map((path) => resolve(folder, path)))];
   const root = full.map(dirname).reduce(folderAbove, folder);
   const placed = (path: string): string => relative(root, path).split(sep).join("/");
-  // Patterns of data files leave out names that begin with a dot.
+  // Patterns of data files skip names that begin with a dot.
   const entry = placed(join(folder, sent.length === 0 ? module.name : `.${module.name}`));
   const hash = createHash("sha256").update(bytes).digest("hex");
   const files: Artifact[] = [{ path: entry, hash, bytes: bytes.length }];
@@ -75,7 +75,7 @@ async function digestOf(path: string): Promise<{ hash: string; bytes: number }> 
   }
 }
 
-/** The lowest folder that has both in it. */
+/** The innermost folder that contains both. */
 function folderAbove(one: string, other: string): string {
   let above = one;
   while (relative(above, other).split(sep)[0] === "..") above = dirname(above);

@@ -1,4 +1,4 @@
-/** Jobs of several workflows on several cores: set-up, context, data, and what a loss costs. */
+/** Jobs of several workflows on several cores: setup, context, data, and the cost of a lost core. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
@@ -19,7 +19,7 @@ const once = { vus: 1, iterations: 1 } as const;
 const one = () => measure(() => 1);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe("set-up and tear-down", () => {
+describe("setup and teardown", () => {
   it("run once per workflow, around everything, with the value in every function", async () => {
     const log: string[] = [];
     const flow = workflow("w", { vus: 4, iterationsPerVu: 2 })
@@ -76,7 +76,7 @@ describe("set-up and tear-down", () => {
     expect(down).toBe(5);
   });
 
-  it("that throw end the workflow before anybody starts, or are told at its end", async () => {
+  it("end the workflow before any user starts when they throw, or are reported at its end", async () => {
     let ran = 0;
     const step = () => {
       ran++;
@@ -104,7 +104,7 @@ describe("set-up and tear-down", () => {
     ]);
   });
 
-  it("whose value cannot travel say so instead of hanging", async () => {
+  it("report a value that cannot be sent instead of hanging", async () => {
     const flow = workflow("w", once)
       .setup(() => ({ connection: () => 1 }))
       .step("s", one);
@@ -136,7 +136,7 @@ describe("context between workflows (CTX-3)", () => {
     return seen[0];
   }
 
-  it("flows when both sides name each other and one depends on the other (CTX-7)", async () => {
+  it("passes values when both sides name each other and one depends on the other (CTX-7)", async () => {
     expect(await seenWith(["data"], ["auth"], true)).toMatch(/^\w+\.[\w-]+$/);
   });
   it.each([
@@ -148,7 +148,7 @@ describe("context between workflows (CTX-3)", () => {
     expect(await seenWith(to, from, depends)).toBe("none");
   });
 
-  it("loses only a value that cannot travel, with a word", async () => {
+  it("drops only a value that cannot be sent, with a note", async () => {
     const seen: unknown[] = [];
     const giver = workflow("giver", once)
       .step("s", one)
@@ -173,7 +173,7 @@ describe("context between workflows (CTX-3)", () => {
 });
 
 describe("layers of workflows", () => {
-  it("run one after the other; what measures nothing runs once, on one core", async () => {
+  it("run one after the other; a workflow that measures nothing runs once, on one core", async () => {
     const log: string[] = [];
     const seed = workflow("seed", { vus: 50, duration: "10s" }).action("insert", async () => {
       await pause(20);
@@ -200,7 +200,7 @@ describe("layers of workflows", () => {
     ]);
   });
 
-  it("skip what depends on a failed one, and nothing else (LAYER-7)", async () => {
+  it("skip dependants of a failed one, and nothing else (LAYER-7)", async () => {
     const log: string[] = [];
     const step = (name: string) => () => {
       log.push(name);
@@ -266,7 +266,7 @@ describe("data", () => {
     expect(new Set(taken).size).toBe(300);
   });
 
-  it("that cannot be read fails the workflow with the file's name", async () => {
+  it("fails the workflow with the file's name when it cannot be read", async () => {
     const flow = workflow("w", once).data("u", feed.csv("no-such-users.csv")).step("s", one);
     const run = await InProcessRun.whole(flow);
     expect(run.ended[0]?.[2]).toMatch(/cannot read the data file .*no-such-users\.csv/);
@@ -287,7 +287,7 @@ describe("a lost core", () => {
     expect(run.step("w", "home").ok).toBeGreaterThan(kept);
   });
 
-  it("during set-up fails the workflow with a clear word, and the next one still runs", async () => {
+  it("during setup fails the workflow with a clear error, and the next one still runs", async () => {
     let setups = 0;
     const flow = workflow("w", { vus: 4, duration: "100ms" })
       .setup(async () => {
@@ -308,7 +308,7 @@ describe("a lost core", () => {
     expect(byName["next"]?.[0]).toBe("completed");
   });
 
-  it("during tear-down does not hang the run", async () => {
+  it("during teardown does not hang the run", async () => {
     let torn = 0;
     const flow = workflow("w", once)
       .step("s", one)
@@ -324,7 +324,7 @@ describe("a lost core", () => {
   });
 });
 
-it("a stop before anything began ends at once", async () => {
+it("ends at once when stopped before anything began", async () => {
   const flow = workflow("w", { vus: 1, duration: "10s" }).step("s", one);
   const after = workflow("after", once).dependsOn(flow).step("s", one);
   const run = await InProcessRun.start([flow, after]);
@@ -337,7 +337,7 @@ it("a stop before anything began ends at once", async () => {
 });
 
 // OPT-9
-it("nobody listening at a prepared address is told before anybody starts", async () => {
+it("reports a prepared address without a listener before any user starts", async () => {
   const gone = await startDemoTarget({ port: 0 });
   await gone.close();
   const run = await InProcessRun.whole(workflow("w", once).step("s", http.get(gone.url)));

@@ -32,20 +32,20 @@ function problemOf(check: ReturnType<typeof judgeDescriptors>): string {
 }
 
 describe("open files", () => {
-  it("are enough exactly up to the limit less what the process needs itself", () => {
+  it("suffice exactly up to the limit less what the process needs itself", () => {
     expect(judgeDescriptors(1_000 - DESCRIPTORS_RESERVED, limits(1_000), user).ok).toBe(true);
     const over = judgeDescriptors(1_001 - DESCRIPTORS_RESERVED, limits(1_000), user);
     expect(over).toMatchObject({ ok: false, possible: 1_000 - DESCRIPTORS_RESERVED });
   });
 
-  it("are told to be raised in the shell when the hard limit allows it", () => {
+  it("can be raised in the shell when the hard limit allows it", () => {
     const problem = problemOf(judgeDescriptors(5_000, limits(1_024, 8_192), user));
     expect(problem).toContain("5000 connections need 5064 open files");
     expect(problem).toContain("this process may have 1024");
     expect(problem).toContain("ulimit -n 5064");
   });
 
-  it("are an administrator's affair above the hard limit, with the lines to write", () => {
+  it("need an administrator above the hard limit, with the lines to write", () => {
     const problem = problemOf(judgeDescriptors(50_000, limits(1_024, 4_096), user));
     expect(problem).toContain("ada hard nofile 50064");
     expect(problem).toContain("LimitNOFILE=50064");
@@ -70,7 +70,7 @@ describe("open files", () => {
   });
 });
 
-describe("raising the limit by ourselves", () => {
+describe("raising the limit automatically", () => {
   it.each([
     ["enough already", 1_000, limits(1_024), user, null],
     ["up to the hard limit", 2_000, limits(1_024, 4_096), user, { soft: 2_000, hard: 4_096 }],
@@ -101,7 +101,7 @@ describe("local ports", () => {
     expect(problemOf(judgePorts(60_000, range, remote))).toContain('"1024 65535"');
   });
 
-  it("cannot be more than there are port numbers", () => {
+  it("cannot exceed the number of ports", () => {
     const problem = problemOf(judgePorts(70_000, range, remote));
     expect(problem).toContain("No setting gives more than 64512");
     expect(problem).not.toContain("sysctl");
@@ -121,8 +121,8 @@ describe("local ports", () => {
   });
 });
 
-describe("what the system says", () => {
-  it("is read from /proc/self/limits", () => {
+describe("limits of the system", () => {
+  it("are read from /proc/self/limits", () => {
     const line = (soft: string, hard: string) =>
       `Max processes  1 1 processes\nMax open files            ${soft}   ${hard}   files     \n`;
     expect(parseProcLimits(line("1024", "524288"))).toEqual({ soft: 1_024, hard: 524_288 });
@@ -131,7 +131,7 @@ describe("what the system says", () => {
     expect(parseProcLimits(line("many", "more"))).toBeNull();
   });
 
-  it("counts only those reserved ports that are in the range", () => {
+  it("count only those reserved ports that are in the range", () => {
     expect(parsePortRange("32768\t60999\n", "8080,40000-40009,60999-61005\n")).toEqual({
       low: 32_768,
       high: 60_999,
@@ -142,14 +142,14 @@ describe("what the system says", () => {
   });
 
   const isPosix = process.platform !== "win32";
-  it("agrees with the shell", needs(isPosix, "Windows has no such limits"), () => {
+  it("agree with the shell", needs(isPosix, "Windows has no such limits"), () => {
     const hard = spawnSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).stdout.trim();
     expect(String(readDescriptorLimits()?.hard)).toBe(hard === "unlimited" ? "Infinity" : hard);
     const range = readPortRange(process.platform);
     expect(range.high).toBeGreaterThan(range.low);
   });
 
-  it("has room for a handful of connections", () => {
+  it("allow a handful of connections", () => {
     expect(checkDescriptors(8)).toMatchObject({ ok: true, raisedFrom: null });
     expect(checkPorts(8, true).ok).toBe(true);
     expect(checkPorts(70_000, true).ok).toBe(false);
@@ -159,7 +159,7 @@ describe("what the system says", () => {
   const mayRaise =
     spawnSync("prlimit", ["--nofile=500:500", "prlimit", "--nofile=964:964", "true"]).status === 0;
   const NOT_RAISED = "hard limits may not be raised here, or no prlimit (package util-linux)";
-  it("is raised for real where we are allowed to", needs(mayRaise, NOT_RAISED), () => {
+  it("are raised for real where permitted", needs(mayRaise, NOT_RAISED), () => {
     const module = fileURLToPath(new URL("./limits.ts", import.meta.url));
     const script = `import { checkDescriptors } from ${JSON.stringify(module)};
         console.log(JSON.stringify(checkDescriptors(900)));`;

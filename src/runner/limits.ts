@@ -1,30 +1,32 @@
 /**
- * Before a run: can this machine hold so many connections? Two limits of the operating system stop
- * load generators most often, and both do it in mid-run with errors that look like the target's:
+ * Checks before a run that this machine can hold its connections. Two limits of the operating system stop load
+ * generators
+ * most often, and both do it in mid-run with errors that look like the target's:
  *
  *     open files   one per connection and process           EMFILE
  *     local ports  one per connection to the same address   EADDRNOTAVAIL
  *
- * The rules (`judge…`) are pure: needs and limits in, an answer or a problem with its remedy out.
- * The `check…` functions read the system, raise what may be raised, and ask the rules.
+ * The rules (`judge…`) are pure: needs and limits in, an answer or a problem with its remedy out. The `check…`
+ * functions
+ * read the system, raise what may be raised, and apply the rules.
  */
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 
-/** Infinity where the system says unlimited. */
+/** Infinity where the system reports unlimited. */
 export interface DescriptorLimits {
   readonly soft: number;
   readonly hard: number;
-  /** Linux: what even root may not exceed (fs.nr_open). */
+  /** Linux: a limit even for root (fs.nr_open). */
   readonly ceiling: number;
 }
 
 interface PortRange {
   readonly low: number;
   readonly high: number;
-  /** Ports inside the range that the system keeps for others. */
+  /** Ports inside the range that the system reserves. */
   readonly reserved: number;
 }
 
@@ -34,7 +36,7 @@ export interface System {
   readonly root: boolean;
 }
 
-/** `possible` is how many connections the limit allows. */
+/** `possible` is the number of connections that the limit allows. */
 type LimitCheck =
   | { readonly ok: true; readonly possible: number; readonly raisedFrom: number | null }
   | { readonly ok: false; readonly possible: number; readonly problem: string };
@@ -42,12 +44,12 @@ type LimitCheck =
 /** Open files of a process that are not connections: libraries, pipes, epoll, results. */
 export const DESCRIPTORS_RESERVED = 64;
 
-/** The widest range of local ports that we advise: below are the ports of services. */
+/** Widest range of local ports that we advise: below are the ports of services. */
 const ADVISED_PORT_LOW = 10_000;
 const PORT_MIN = 1_024;
 const PORT_MAX = 65_535;
 
-/** Are there descriptors for so many connections in one process? Raises the limit where it may. */
+/** Checks the descriptors for this many connections in one process. Raises the limit where permitted. */
 export function checkDescriptors(connections: number): LimitCheck {
   const before = readDescriptorLimits();
   if (before === null) return { ok: true, possible: Number.POSITIVE_INFINITY, raisedFrom: null };
@@ -57,12 +59,12 @@ export function checkDescriptors(connections: number): LimitCheck {
   if (target === null) return judgeDescriptors(connections, before, system);
   raise(target);
   const after = readDescriptorLimits() ?? before;
-  // Root that may not raise the limit, as in many containers, needs the administrator like anybody.
+  // Root without the capability, as in many containers, needs the administrator like any user.
   const check = judgeDescriptors(connections, after, { ...system, root: false });
   return check.ok && after.soft > before.soft ? { ...check, raisedFrom: before.soft } : check;
 }
 
-/** The limits to set so that `needed` fits, or null when that is needless or not allowed. */
+/** Returns the limits to set so that `needed` fits, or null when that is unnecessary or not permitted. */
 export function raisedTo(
   needed: number,
   limits: DescriptorLimits,
@@ -116,7 +118,7 @@ function descriptorRemedies(
   ];
 }
 
-/** Are there local ports for so many connections to one address and port? */
+/** Checks the local ports for this many connections to one address and port. */
 export function checkPorts(connections: number, remoteIsLoopback: boolean): LimitCheck {
   const { platform } = thisSystem();
   const range = readPortRange(platform);
@@ -173,7 +175,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A user id without an entry, as in many containers; limits.conf takes * for everybody.
+    // A user id without an entry, as in many containers; limits.conf accepts * for all users.
     return "*";
   }
 }
@@ -207,7 +209,7 @@ function parseLimit(text: string): number | null {
 }
 
 export function readPortRange(platform: NodeJS.Platform): PortRange {
-  // What IANA names, and the default of macOS and Windows.
+  // The range of IANA, and the default of macOS and Windows.
   const fallback: PortRange = { low: 49_152, high: 65_535, reserved: 0 };
   if (platform === "linux") {
     const range = readText("/proc/sys/net/ipv4/ip_local_port_range");
@@ -235,7 +237,7 @@ export function parsePortRange(text: string, reservedText: string): PortRange | 
   return { low, high, reserved };
 }
 
-/** Best effort: whether it worked is seen by reading the limits again. */
+/** Best effort: reading the limits again shows whether it worked. */
 function raise({ soft, hard }: { readonly soft: number; readonly hard: number }): void {
   const most = hard === Number.POSITIVE_INFINITY ? "unlimited" : String(hard);
   run("prlimit", ["--pid", String(process.pid), `--nofile=${soft}:${most}`]);
@@ -245,7 +247,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // Not this kind of system; the caller has another way or a default.
+    // Another system; the caller has a fallback or a default.
     return "";
   }
 }
@@ -254,7 +256,7 @@ function run(command: string, args: readonly string[]): string {
   try {
     return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   } catch {
-    // The tool is missing or refused; the caller judges by what it can read.
+    // The tool is missing or failed; the caller uses what it can read.
     return "";
   }
 }

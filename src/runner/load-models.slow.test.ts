@@ -1,4 +1,4 @@
-/** The search for the breakpoint, the throttle and random arrivals in whole runs, against a server that counts. */
+/** The breakpoint search, the throttle and random arrivals in whole runs, against a server that counts. */
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -21,7 +21,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** Answers 503 beyond so many requests in each second: its limit does not depend on its speed. */
+/** Answers 503 beyond this many requests in each second: its limit does not depend on its speed. */
 async function limited(perSecond: number): Promise<string> {
   let [since, count] = [0, 0];
   server = createServer((_, response) => {
@@ -38,7 +38,7 @@ async function limited(perSecond: number): Promise<string> {
 const probing = { settle: "100ms", hold: "1s", precision: 0.3 } as const;
 
 describe("a search for the breakpoint", () => {
-  it("finds between which rates a server begins to refuse, on two cores, behind a warm-up", async () => {
+  it("finds between which rates a server begins to reject, on two cores, after a warm-up", async () => {
     const url = await limited(45);
     const flow = workflow("capacity", {
       breakpoint: { rate: { from: 10, to: 640 }, ...probing },
@@ -66,7 +66,7 @@ describe("a search for the breakpoint", () => {
     expect(summary.reasons).toEqual([]);
     expect(summary.workflows.map(({ status }) => status)).toEqual(["completed", "completed"]);
     expect(summary.thresholds[0]?.actualText).toContain(`at ${found?.held}`);
-    // The arrivals that were asked for are those of the loads that were made.
+    // The requested arrivals are those of the loads that were made.
     const { missed = 0, started = 0, targetPerSecond = 0 } = summary.workflows[0]?.arrivals ?? {};
     const asked = targetPerSecond * (summary.workflows[0]?.elapsedSeconds ?? 0);
     expect(Math.abs(started + missed - asked)).toBeLessThan(0.1 * asked + 20);
@@ -82,7 +82,7 @@ describe("a search for the breakpoint", () => {
         thresholds: ["errors.rate < 1%"],
       },
       async ({ step }) => {
-        // One call after the other, 20 ms each: 50/s, and what comes faster queues.
+        // One call after the other, 20 ms each: 50/s, and faster ones queue.
         const now = performance.now();
         inFlight.push(queued++);
         const isLong = queued > 12;
@@ -108,7 +108,7 @@ describe("a search for the breakpoint", () => {
     );
   });
 
-  it("in users; the highest load that was to be tried is an answer, too", async () => {
+  it("works in users; reaching the highest load is an answer, too", async () => {
     const flow = workflow("users", {
       breakpoint: { vus: { from: 1, to: 4 }, settle: 0, hold: "200ms" },
       thresholds: ["errors.rate < 1%"],
@@ -164,7 +164,7 @@ describe("a search for the breakpoint", () => {
     ]);
   });
 
-  it("takes a load that was not made for broken", async () => {
+  it("counts a load that was not reached as broken", async () => {
     const flow = workflow("few", {
       breakpoint: { rate: { from: 10, to: 400 }, settle: "100ms", hold: "500ms", precision: 1 },
       maxVus: 2,
@@ -179,7 +179,7 @@ describe("a search for the breakpoint", () => {
     expect(found?.held).toBeLessThanOrEqual(40);
   });
 
-  it("that is stopped or cut off says what it knows, and a pause is in no probe", async () => {
+  it("reports what it knows when stopped or cut off, and excludes a pause from probes", async () => {
     const options: WorkflowOptions = {
       breakpoint: { rate: { from: 50, to: 50_000 }, settle: 0, hold: "200ms" },
       thresholds: ["errors.rate < 1%"],
@@ -204,7 +204,7 @@ describe("a search for the breakpoint", () => {
     expect(cut.summary().reasons.join()).toContain("the search was decided did not hold");
   });
 
-  it("is refused without a threshold, with an abort, or with a load that means nothing", () => {
+  it("is rejected without a threshold, with an abort, or with a meaningless load", () => {
     const rate = { from: 1, to: 2 };
     const make = (options: object) => () => workflow("w", options as WorkflowOptions);
     const thresholds = ["errors.rate < 1%"];
@@ -233,7 +233,7 @@ describe("a throttle", () => {
     ["stages", { startVus: 5, stages: [{ duration: "1s", vus: 1 }], maxRate: 40 }],
     ["shared", { vus: 5, iterations: 40, maxRate: 40 }],
     ["per user", { vus: 5, iterationsPerVu: 8, maxRate: 40 }],
-  ])("bounds the beginnings of all users on two cores: %s", async (_, options) => {
+  ])("limits the starts of all users on two cores: %s", async (_, options) => {
     const begun: number[] = [];
     const flow = workflow("w", options).step("s", () => {
       begun.push(performance.now());
@@ -251,7 +251,7 @@ describe("a throttle", () => {
 });
 
 describe("random arrivals", () => {
-  it("are those of the seed, on one core and on three", async () => {
+  it("follow the seed, on one core and on three", async () => {
     const options = { rate: 100, duration: "300ms", arrivals: "poisson" } as const;
     const run = async (cores: number, seed: string) => {
       const flow = workflow("w", options).step("s", () => measure(() => 1));
@@ -265,14 +265,14 @@ describe("random arrivals", () => {
   });
 });
 
-it("stairs ask for the mean of their levels, exactly", async () => {
+it("averages the levels of stairs exactly", async () => {
   const rateStages = stairs.rate({ from: 20, to: 100, steps: 3, hold: "200ms" });
   const flow = workflow("w", { rateStages }).step("s", () => measure(() => 1));
   const run = await InProcessRun.whole(flow, { cores: 2 });
   expect(run.summary().workflows[0]?.arrivals?.targetPerSecond).toBe(60);
 });
 
-it("a load changed by hand is the target, with one note", async () => {
+it("uses a manually changed load as target, with one note", async () => {
   const flow = workflow("w", { rate: 20, duration: "1s" }).step("s", () => measure(() => 1));
   const run = await InProcessRun.start(flow, { cores: 2 });
   await until(() => run.workflow("w").elapsedMs > 300);

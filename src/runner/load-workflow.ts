@@ -1,4 +1,4 @@
-/** What a bundled workflow says of itself when one executor core here loads it: nothing is run. */
+/** Manifest of a bundled workflow, as loaded by one local executor core: nothing is run. */
 
 import type { LoadOverrides } from "../core/load/job/load-overrides.ts";
 import type { WorkflowManifest } from "../core/load/job/manifest.ts";
@@ -16,7 +16,7 @@ interface Loading {
 export interface LoadedWorkflow {
   readonly manifests: readonly WorkflowManifest[];
   readonly reports: readonly string[];
-  /** Of its data files, as it names them. */
+  /** Paths of its data files, as it names them. */
   readonly paths: readonly string[];
 }
 

@@ -1,9 +1,9 @@
-/** What this machine is, for planning and for the report. */
+/** Facts about this machine, for planning and for the report. */
 
 import { readFileSync } from "node:fs";
 import os from "node:os";
 
-/** Physical cores where the system tells (LOC: one executor each), else what may run in parallel. */
+/** Physical cores where the system reports them (LOC: one executor each), else the available parallelism. */
 export function physicalCores(): number {
   const available = os.availableParallelism();
   try {

@@ -33,7 +33,7 @@ function meeting(options: Readonly<Record<string, WorkflowOptions>>) {
 }
 
 describe("on one core", () => {
-  it("closed, open and counted workflows are all under way at once, and counted apart", async () => {
+  it("runs closed, open and counted workflows at once, and counts them apart", async () => {
     const { flows, begun } = meeting({
       closed: { vus: 2, duration: "400ms" },
       open: {
@@ -54,13 +54,13 @@ describe("on one core", () => {
     expect(run.step("counted", "home").ok).toBe(5);
     const { missed = 0, started = 0 } = run.workflow("open").data().arrivals ?? {};
     expect(started + missed).toBe(20);
-    // The server also answered what the warm-up asked for: 5 arrivals.
+    // The server also answered the 5 arrivals of the warm-up.
     const counted = ["closed", "open", "counted"].map((name) => run.step(name, "home").requests);
     const sent = counted.reduce((all, n) => all + n, 0);
     expect(demo.stats().requests - before).toBe(sent + 5);
   });
 
-  it("an aborting threshold of one ends all of them, and a stop too", async () => {
+  it("ends all of them on an aborting threshold of one, and on a stop", async () => {
     const never = { threshold: "latency.max < 0ms", abortOnFail: true };
     const first = meeting({
       a: { vus: 1, duration: "1h", thresholds: [never] },
@@ -76,7 +76,7 @@ describe("on one core", () => {
     expect(run.ended.map(([, status]) => status)).toEqual(["interrupted", "interrupted"]);
   });
 
-  it("an exclusive workflow is alone all the same", async () => {
+  it("runs an exclusive workflow alone all the same", async () => {
     const log: string[] = [];
     const noted = (name: string, priority: "exclusive" | "auto") =>
       workflow(name, { vus: 1, iterations: 3, priority }).step("s", async () => {
@@ -116,7 +116,7 @@ describe("startAfter", () => {
     expect(run.summary().reasons).toEqual([]);
   });
 
-  it("a pause holds what has not begun, and a changed load is the load of what begins later", async () => {
+  it("waits during a pause, and applies a changed load to workflows that begin later", async () => {
     let steps = 0;
     const first = workflow("first", { vus: 1, duration: "1s" }).step("s", one);
     const late = workflow("late", { vus: 2, duration: "300ms", startAfter: "300ms" }).step(
@@ -140,7 +140,7 @@ describe("startAfter", () => {
     expect(run.ended.map(([, status]) => status)).toEqual(["completed", "completed"]);
   });
 
-  it("a stop while a paused run has a workflow set up tears it down", async () => {
+  it("tears down a workflow that was set up when a paused run is stopped", async () => {
     const log: string[] = [];
     let finishSetup = (): void => {};
     const first = workflow("first", { vus: 1, duration: "1h" }).step("s", one);

@@ -1,4 +1,4 @@
-/** Reporters from user code: `--report module=./reporter.ts` takes what the file exports by default. */
+/** Reporters from user code: `--report module=./reporter.ts` uses the default export of the file. */
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";

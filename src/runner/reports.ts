@@ -1,4 +1,4 @@
-/** The reporters of a run: those of its options and those that the file asks for. */
+/** Reporters of a run: those of its options and those that the file requests. */
 
 import type { Reporter, RunInfo } from "../reporters/reporter.ts";
 import type { Reporting } from "../reporters/reporting.ts";
@@ -12,7 +12,7 @@ async function withModules(
   return Promise.all(reports.map((one) => (isReporterModule(one) ? loadReporterModule(one) : one)));
 }
 
-/** Null when nobody asked for one: then nothing of them is loaded. */
+/** Null when none is requested: then no reporter is loaded. */
 export async function startReports(
   reports: NonNullable<RunOptions["report"]>,
   run: RunInfo,
@@ -34,7 +34,7 @@ export async function startReports(
   }
 }
 
-/** Of a run that is elsewhere, or over: nobody can tell its single calls. */
+/** For a run that is elsewhere, or finished: its single calls are not available. */
 export async function startReportsOfOthers(
   ...asked: Parameters<typeof startReports>
 ): Promise<Reporting | null> {

@@ -1,4 +1,4 @@
-/** What the results carry besides totals of steps, from real runs against a server that counts by itself. */
+/** Content of the results besides totals of steps, from real runs against a server that counts independently. */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -38,7 +38,7 @@ afterAll(() => {
   server.close();
 });
 
-it("counts what is on the wire as the server does: hops, the warm-up, and what is cut off", async () => {
+it("counts requests on the wire as the server does: hops, the warm-up, and those cut off", async () => {
   served = 0;
   const load = { vus: 2, duration: "400ms", warmup: "200ms", gracefulStop: "50ms" } as const;
   const run = await InProcessRun.whole(
@@ -49,7 +49,7 @@ it("counts what is on the wire as the server does: hops, the warm-up, and what i
   );
   const { totals, workflows } = run.summary();
   const [moved, slow] = workflows[0]?.steps ?? [];
-  // Their calls began in the warm-up and were cut off: no figure but this one knows of them.
+  // Their calls began in the warm-up and were cut off: no other metric includes them.
   expect(slow).toMatchObject({ requests: 0, interrupted: 0, sent: 2 });
   expect(moved?.sent).toBeGreaterThanOrEqual(2 * (moved?.requests ?? 0));
   await until(() => served >= (totals?.sent ?? 0));
@@ -61,7 +61,7 @@ it("counts what is on the wire as the server does: hops, the warm-up, and what i
   });
 });
 
-it("adds up over all cores what its notes count", async () => {
+it("adds up the counts of its notes over all cores", async () => {
   const ends = flow("w", { vus: 2, iterationsPerVu: 5 }, async ({ end, step }) => {
     await step("home", http.get(url));
     end("enough");
@@ -70,7 +70,7 @@ it("adds up over all cores what its notes count", async () => {
   expect(run.summary().notes.join()).toContain('"w": 10 iterations ended early, by: enough (10)');
 });
 
-it("shows what failures looked like, without secrets, and no more than five of a kind", async () => {
+it("shows samples of failures, without secrets, and no more than five of a kind", async () => {
   const run = await InProcessRun.whole(
     workflow("w", { vus: 1, iterations: 20 })
       .step("broken", http.get(`${url}/broken?api_key=s3cret`))
@@ -133,7 +133,7 @@ it("puts a pause, a change of load and a lost core on the time axis, and leaves 
   const { events = [], workflows } = run.summary();
   const kinds = events.map(({ kind }) => kind).filter((kind) => kind !== "stall");
   expect(kinds.filter((kind) => kind !== "core lost")).toEqual(["pause", "resume", "scale"]);
-  // Dated when it was last heard, which may be before the resume.
+  // Dated when it was last seen, which may be before the resume.
   expect(kinds).toContain("core lost");
   const [pause, resume] = events.filter(({ kind }) => kind === "pause" || kind === "resume");
   const gap = (resume?.atSeconds ?? 0) - (pause?.atSeconds ?? 0);

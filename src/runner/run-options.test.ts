@@ -1,10 +1,10 @@
-/** What `run(…)` of a program is given and means nothing is refused before anything starts. */
+/** Meaningless options of `run(…)` are rejected before anything starts. */
 
 import { expect, it } from "vitest";
 import { run } from "./api.ts";
 import type { RunOptions } from "./run-options.ts";
 
-/** As JavaScript may give them. */
+/** As JavaScript may pass them. */
 const refused = (options: object) =>
   run("flow.ts", options as RunOptions).summary.then(
     () => "it ran",
@@ -12,7 +12,7 @@ const refused = (options: object) =>
       `${error.exitCode}: ${error.message}`,
   );
 
-it("an option that does not exist, with the one that was probably meant", async () => {
+it("rejects an unknown option, with the one that was probably meant", async () => {
   expect(await refused({ vuss: 5 })).toBe('2: run: there is no option "vuss"; did you mean "vus"?');
   expect(await refused({ treshold: [] })).toBe(
     '2: run: there is no option "treshold"; did you mean "thresholds"?',
@@ -20,7 +20,7 @@ it("an option that does not exist, with the one that was probably meant", async 
   expect(await refused({ onFinish: () => {} })).toBe('2: run: there is no option "onFinish"');
 });
 
-it("a text where there is a list of them", async () => {
+it("rejects a text where a list is expected", async () => {
   expect(await refused({ thresholds: "errors.rate < 1%" })).toBe(
     "2: thresholds must be a list of texts",
   );

@@ -1,4 +1,4 @@
-/** What a run takes beside its workflows: names and meanings are those of the flags of `hyperscale run`. */
+/** Options of a run beside its workflows: names and meanings are those of the flags of `hyperscale run`. */
 
 import { type Duration, parseDuration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
@@ -14,47 +14,47 @@ export interface RunOptions {
   readonly duration?: Duration | undefined;
   /** Iterations begun per second: an open model. */
   readonly rate?: number | undefined;
-  /** With a rate: at most so many users at once. */
+  /** With a rate: maximum of concurrent users. */
   readonly maxVus?: number | undefined;
-  /** Without a rate: at most so many iterations begun per second. */
+  /** Without a rate: maximum of iterations begun per second. */
   readonly maxRate?: number | undefined;
-  /** Iterations in all, shared by the users. */
+  /** Total iterations, shared by the users. */
   readonly iterations?: number | undefined;
   readonly warmup?: Duration | undefined;
   readonly gracefulStop?: Duration | undefined;
   /** Share of unanswered calls, and of unresolved iterations, that does not fail the run; 1% by default. */
   readonly maxUnanswered?: Share | undefined;
-  /** Of each call. */
+  /** Timeout of each call. */
   readonly callTimeout?: Duration | undefined;
-  /** Of the whole run, however far it is; on a cluster from its acceptance. */
+  /** Timeout of the whole run, whatever its progress; on a cluster from its acceptance. */
   readonly timeout?: Duration | undefined;
-  /** Accept any TLS certificate. */
+  /** Accepts any TLS certificate. */
   readonly insecure?: boolean | undefined;
-  /** Requests carry a W3C traceparent header: in all iterations, or in so large a share of them. */
+  /** Sends a W3C traceparent header: in all iterations, or in this share of them. */
   readonly traceparent?: boolean | number | undefined;
-  /** Of a file: only these flows, mixes or workflows, by name. */
+  /** Runs only these flows, mixes or workflows of a file, by name. */
   readonly only?: readonly string[] | undefined;
-  /** What chance draws from. */
+  /** Random seed of the run. */
   readonly seed?: string | undefined;
-  /** Environment variables that the file finds in `process.env`. */
+  /** Environment variables for the file. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** CPU cores to plan for; the physical cores of the machine by default. */
   readonly cores?: number | undefined;
-  /** What must hold for the whole run, besides the thresholds of the workflows. */
+  /** Thresholds of the whole run, besides those of the workflows. */
   readonly thresholds?: readonly string[] | undefined;
-  /** End as soon as any threshold fails; a time: but not before so much measured time. */
+  /** Ends as soon as any threshold fails; a duration: but not before this much measured time. */
   readonly abortOnFail?: boolean | Duration | undefined;
-  /** What to call this run in its results. */
+  /** Title of this run in its results. */
   readonly title?: string | undefined;
-  /** Of the results. */
+  /** Tags of the results. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** Where results go: "influxdb=http://…" as the flag says it, or a reporter of your own. */
+  /** Destinations of results: "influxdb=http://…" as for the flag, or a reporter of your own. */
   readonly report?: readonly (string | Reporter)[] | undefined;
   /** Only with a URL. */
   readonly method?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | undefined;
-  /** Open a debugger port in each executor core; no limits then. */
+  /** Opens a debugger port in each executor core; disables time limits. */
   readonly inspect?: boolean | undefined;
   /** Aborting it ends the run gracefully, with results. */
   readonly signal?: AbortSignal | undefined;
@@ -95,7 +95,7 @@ const OPTION_NAMES = Object.keys({
   command: true,
 } satisfies Record<keyof RunOptions, true>);
 
-/** Refuses, before anything starts, what means nothing. */
+/** Rejects meaningless options before anything starts. */
 export function overridesOf(options: RunOptions): LoadOverrides {
   checkShape(options);
   if (options.rate !== undefined && options.vus !== undefined)
@@ -130,7 +130,7 @@ export function overridesOf(options: RunOptions): LoadOverrides {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** As the compiler would: programs may be JavaScript. */
+/** Checks what the compiler would: programs may be JavaScript. */
 function checkShape(options: RunOptions): void {
   const report: unknown = options.report;
   if (report !== undefined && !Array.isArray(report))

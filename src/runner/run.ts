@@ -37,7 +37,7 @@ import { cpuModel } from "./machine.ts";
 import { WorkflowPhases } from "./workflow-phases.ts";
 import { writtenTexts } from "./written-texts.ts";
 
-/** What happens, for whoever watches. */
+/** Callbacks for observers. */
 interface RunListener {
   /** Everything is loaded and checked; load begins now. */
   started(): void;
@@ -49,7 +49,7 @@ interface RunListener {
 interface LocalRunOptions {
   /** File or URL, as the user named it. */
   readonly name: string;
-  /** What the user calls this run, and tags of the results. */
+  /** Title of this run, and tags of the results. */
   readonly title?: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
   readonly bundle: Bundle;
@@ -58,38 +58,38 @@ interface LocalRunOptions {
   readonly cores: number;
   /** Thresholds of the whole run, besides those of the workflows. */
   readonly thresholds: readonly string[];
-  /** Every threshold that fails after so much measured time ends the run; null: those that say so. */
+  /** Every threshold that fails after this much measured time ends the run; null: only those that request it. */
   readonly abortAfterMs: number | null;
-  /** Ends the run however far it is; null for no limit. */
+  /** Ends the run whatever its progress; null for no limit. */
   readonly timeoutMs: number | null;
-  /** Somebody looks: live figures are worth working out. */
+  /** Whether live metrics are displayed, and so worth computing. */
   readonly watched: () => boolean;
   readonly inspect: boolean;
   readonly command: string;
   readonly version: string;
-  /** Begins the reporters, with those that the file asks for; null when there are none. */
+  /** Starts the reporters, with those that the file requests; null when there are none. */
   readonly startReports: (ofFile: readonly string[]) => Promise<Reporting | null>;
   readonly on: RunListener;
 }
 
 const LIVE_INTERVAL_MS = 100;
-/** How often it is looked whether a reporter is due: they are told every second at most. */
+/** How often due reporters are checked: they report every second at most. */
 const REPORT_TICK_MS = 200;
 export class LocalRun {
   readonly #options: LocalRunOptions;
   readonly #cores: CoreProcess[] = [];
   readonly #startedAt = performance.now();
-  /** Cores that priorities share out; there are more processes when workflows need them. */
+  /** Cores that priorities share; there are more processes when workflows need them. */
   #pool = 1;
   #loading: ((core: number, event: CoreEvent) => void) | undefined;
-  /** What was asked before there was anything to steer. */
+  /** Commands that arrived before there was a run to control. */
   readonly #asked: RunControl[] = [];
   /** Ends the loading of the workflow with an error. */
   #loadingFailed: (error: RunError) => void = () => {};
-  /** Where the file wants its results sent. */
+  /** Reporters requested by the file. */
   #reports: readonly string[] = [];
   #reporting: Reporting | null = null;
-  /** Nothing is left to do but to tell them. */
+  /** Only reporting remains to be done. */
   #isReporting = false;
   #isStopped = false;
   /** For reporters; null without. */
@@ -112,7 +112,7 @@ export class LocalRun {
     }
   }
 
-  /** Core 0 tells what there is to run; the others follow once it is known how many are needed. */
+  /** Core 0 reports what there is to run; the others follow once their number is known. */
   async #load(): Promise<readonly WorkflowManifest[]> {
     const [manifests] = await this.#startCores(1);
     if (manifests === undefined) throw new RunError("the executor core did not start", 1);
@@ -238,7 +238,7 @@ export class LocalRun {
     return reporting?.finish(summary, this.#phases?.list(Date.now())) ?? summary;
   }
 
-  /** Tells reporters when they are due. */
+  /** Calls reporters when they are due. */
   #report(machine: RunMachine, reporting: Reporting): NodeJS.Timeout {
     const began = performance.now();
     return setInterval(() => {
@@ -255,7 +255,7 @@ export class LocalRun {
     const deadline = machine.nextDeadline();
     if (deadline === null) return;
     const waitMs = Math.max(1, deadline - performance.now());
-    // Timers hold at most 2^31 ms and may come early: then it is armed again.
+    // Timers are limited to 2^31 ms and may fire early: then it is armed again.
     this.#timer = setTimeout(() => this.#take({ kind: "tick" }), Math.min(waitMs, 2e9));
   }
 
@@ -276,7 +276,7 @@ export class LocalRun {
     }
   }
 
-  /** Before the job begins there is only its loading to end; the rest is done when it does. */
+  /** Before the job begins only its loading can be ended; the rest waits for it. */
   control(command: RunControl): void {
     if (command.kind === "stop") {
       if (this.#isReporting || this.#isStopped) this.#reporting?.hurry();

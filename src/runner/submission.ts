@@ -1,7 +1,8 @@
 /**
- * A job for a cluster, made from a file or URL as `run` takes it: one module with everything inside, and the
- * manifests of its workflows, which one executor core here tells. So mistakes are found before anything
- * is sent, in the same words as by `run`.
+ * A job for a cluster, made from a file or URL as `run` accepts it: one module with everything inside, and the
+ * manifests
+ * of its workflows, reported by one local executor core. So mistakes are found before anything is sent, with the same
+ * messages as by `run`.
  */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -30,12 +31,12 @@ import { urlModule, urlRequest } from "./url-workflow.ts";
 import { packageVersion } from "./version.ts";
 import { writtenTexts } from "./written-texts.ts";
 
-/** Of the command line, for people: what is longer is clipped, such as a body that was typed. */
+/** Characters of the command line, for people: longer ones are clipped, such as one with a typed body. */
 const COMMAND_CHARACTERS_MAX = 4_096;
 
 interface PreparedJob {
   readonly submission: Submission;
-  /** Where the file wants its results sent: the client's affair, and no part of the submission. (REP-7) */
+  /** Reporters requested by the file: for the client, and no part of the submission. (REP-7) */
   readonly reports: readonly string[];
   /** By their hash. */
   readonly files: JobFiles;
@@ -69,7 +70,7 @@ export async function prepareJob(
         overrides,
         thresholds,
       },
-      // What the user sets is among the overrides.
+      // Settings of the user are among the overrides.
       abortAfterMs: abortAfterMs(options),
       timeoutMs: runTimeoutMs(options),
       cores: cores ?? null,

@@ -1,4 +1,4 @@
-/** The URL a person typed, or what is wrong with it and what they probably meant. */
+/** Parses the URL a person typed, or says what is wrong with it and what was probably meant. */
 
 import { maskCredentials } from "../core/base/mask-credentials.ts";
 
@@ -10,7 +10,7 @@ export function parseTargetUrl(text: string): TargetUrl {
   const trimmed = text.trim();
   if (trimmed === "") return refuse("the URL is empty; write for example http://127.0.0.1:8089/");
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed)) {
-    // "localhost:8080/x" would parse as the scheme "localhost:", hence the look before the parser's.
+    // "localhost:8080/x" would parse as the scheme "localhost:", hence the check before parsing.
     const rest = trimmed.replace(/^\/+/, "").replace(/^https?:\/*/i, "");
     const scheme = /^https:/i.test(trimmed) || /:443(\/|$)/.test(rest) ? "https" : "http";
     return refuse(`"${text}" has no scheme; did you mean ${scheme}://${rest} ?`);

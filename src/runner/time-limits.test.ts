@@ -1,4 +1,4 @@
-/** Limits on code beside the steps, what that code is told, and the end that code asks for itself. */
+/** Time limits on code outside the steps, its notification, and aborts requested by code. */
 
 import { describe, expect, it } from "vitest";
 import { measure } from "../workflow/custom-result.ts";
@@ -10,7 +10,7 @@ const one = () => measure(() => 1);
 const never = (): Promise<void> => new Promise(() => {});
 const once = { vus: 1, iterations: 1 } as const;
 
-/** Resolves when the signal says why. */
+/** Resolves with the reason of the signal. */
 function told(signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve((signal.reason as Error).message));
@@ -22,7 +22,7 @@ function reasonsOf(run: InProcessRun): string {
 }
 
 describe("a limit", () => {
-  it("of the set-up fails the workflow, after its code was told", async () => {
+  it("of the setup fails the workflow, after notifying its code", async () => {
     let reason = "";
     const flow = workflow("w", { ...once, limits: { setup: "200ms" } })
       .setup(async ({ signal }) => {
@@ -38,7 +38,7 @@ describe("a limit", () => {
     expect(byName.get("other")?.[0]).toBe("completed");
   });
 
-  it("that is met changes nothing, and the code may look at a signal that stays quiet", async () => {
+  it("that is met changes nothing, and the signal stays quiet", async () => {
     let aborted = true;
     const flow = workflow("w", { ...once, limits: { setup: "30s" } })
       .setup(({ signal }) => {
@@ -50,7 +50,7 @@ describe("a limit", () => {
     expect([aborted, reasonsOf(run)]).toEqual([false, ""]);
   });
 
-  it("of the tear-down ends it, and the run does not pass", async () => {
+  it("of the teardown ends it, and the run does not pass", async () => {
     let reason = "";
     const flow = workflow("w", { vus: 2, duration: "100ms", limits: { teardown: "100ms" } })
       .step("s", one)
@@ -92,7 +92,7 @@ describe("a limit", () => {
     expect(reasonsOf(run)).toContain("userTeardown took longer than 50ms");
   });
 
-  it("of the graceful stop is told to steps and to a userSetup under way", async () => {
+  it("of the graceful stop notifies steps and a userSetup under way", async () => {
     const reasons: string[] = [];
     const flow = workflow("w", { vus: 1, duration: "100ms", gracefulStop: "200ms" })
       .userSetup(async ({ signal, user }) => {
@@ -106,11 +106,11 @@ describe("a limit", () => {
       });
     const run = await InProcessRun.whole(flow);
     expect(reasons).toEqual(["the graceful stop has 40ms left of its 200ms"]);
-    // It saved what it had before it was cut off, so it counts.
+    // The step saved its result before it was cut off, so it counts.
     expect(run.step("w", "s")).toMatchObject({ ok: 1, interrupted: 0 });
   });
 
-  it("is refused when it is none", () => {
+  it("is rejected when invalid", () => {
     const limits: object = { setpu: "1s" };
     expect(() => workflow("w", { ...once, limits })).toThrow(
       'there is no limit "setpu"; did you mean "setup"?',
@@ -122,7 +122,7 @@ describe("a limit", () => {
 });
 
 describe("a stop", () => {
-  it("is told to a set-up under way, which may clean up, and nothing begins", async () => {
+  it("notifies a setup under way, which may clean up, and nothing begins", async () => {
     const log: string[] = [];
     const flow = workflow("w", once)
       .setup(async ({ signal }) => {
@@ -210,7 +210,7 @@ describe("abort(reason)", () => {
   });
 });
 
-it("what is going on beside the load is in the live picture", async () => {
+it("shows activity outside the load in the live summary", async () => {
   let begun = 0;
   let finish = (): void => {};
   const waiting = (): Promise<void> =>

@@ -14,7 +14,7 @@ interface TraceOptions {
   readonly say: (line: string) => void;
 }
 
-/** True when every iteration completed and every check held. */
+/** Returns true when every iteration completed and every check held. */
 export async function traceRun({
   bundle,
   inspect,

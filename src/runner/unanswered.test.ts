@@ -1,4 +1,4 @@
-/** Calls and iterations that have no end when the run ends: judged as the command line judges them. */
+/** Calls and iterations without an end when the run ends: evaluated as by the command line. */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,7 +9,7 @@ import { mix } from "../workflow/mix.ts";
 import { workflow } from "../workflow/workflow.ts";
 import { InProcessRun } from "./testing/in-process-run.ts";
 
-/** Calls that the server answers before it hangs for good. */
+/** Calls that the server answers before it hangs forever. */
 const ANSWERED = 20;
 
 let server: Server;
@@ -51,7 +51,7 @@ const oneWorkflow = (load: typeof open | typeof closed) =>
 const oneFunction = (load: typeof open | typeof closed) =>
   workflow("w", load).step("s", ({ http }) => http.get(`${url}/hangs`));
 
-describe("a target that hangs for good", () => {
+describe("a target that hangs forever", () => {
   it.each([
     ["flow, open", oneFlow, open, 1],
     ["workflow, open, 2 cores", oneWorkflow, open, 2],
@@ -68,7 +68,7 @@ describe("a target that hangs for good", () => {
       requests: arrived - interrupted,
     });
     expect(totals.sent).toBe(arrived);
-    // Each waited at least the graceful stop, and what it waited is its latency.
+    // Each waited at least the graceful stop, which is its latency.
     expect(totals.latency.count).toBe(requests);
     expect(totals.latency.max).toBeGreaterThan(400_000);
     expect(failed(run)).toEqual([expect.stringMatching(/^unanswered\.rate <= 1%: \d/)]);
@@ -84,15 +84,15 @@ describe("a target that hangs for good", () => {
     ]);
   });
 
-  it("passes when the run allows as many", async () => {
+  it("passes when the run allows that many", async () => {
     const run = await InProcessRun.whole(oneFlow(open), { overrides: { unansweredMax: 1 } });
     expect(run.step("w", "s").errors["unanswered"]).toBeGreaterThan(4);
     expect(run.summary()).toMatchObject({ verdict: "passed" });
   });
 });
 
-describe("what is cut off while it is young", () => {
-  it("is interrupted, and in no rate, latency or duration", async () => {
+describe("young calls that are cut off", () => {
+  it("are interrupted, and in no rate, latency or duration", async () => {
     const load = { vus: 3, duration: "500ms", gracefulStop: 0 } as const;
     let begun = 0;
     // Users begin together: the first three take longer than any that is cut off.
@@ -111,7 +111,7 @@ describe("what is cut off while it is young", () => {
   });
 });
 
-describe("code that never comes to its end", () => {
+describe("code that never returns", () => {
   const never = (): Promise<void> => new Promise(() => {});
   const load = { vus: 4, duration: "200ms", gracefulStop: "50ms" } as const;
 
@@ -132,7 +132,7 @@ describe("code that never comes to its end", () => {
     ]);
   });
 
-  it("is not meant where the body rests", async () => {
+  it("is not reported where the body rests", async () => {
     const written = flow("w", { ...load, finish: "iteration" }, async ({ pause, step }) => {
       await step("s", http.get(url));
       await pause("30s");

@@ -1,4 +1,4 @@
-/** URL mode: the workflow that a single address and a few flags stand for, as a module like any other. */
+/** URL mode: the workflow for a single address and a few flags, as a module like any other. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,12 +17,12 @@ interface UrlRequest {
   readonly body: string | null;
 }
 
-/** What a single address can be asked with. */
+/** Methods for a single address. */
 export const URL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const URL_MODE_VUS = 64;
 const URL_MODE_DURATION_MS = 10_000;
 
-/** What the options ask of the URL; throws when it is none that can be asked. */
+/** Builds the request from the options; throws when the URL is unsupported. */
 export function urlRequest(target: string, { body, headers, method }: RunOptions): UrlRequest {
   const parsed = parseTargetUrl(target);
   if (!parsed.ok) throw new RunError(parsed.problem, 2);
@@ -32,7 +32,7 @@ export function urlRequest(target: string, { body, headers, method }: RunOptions
   return { url, method: method ?? "GET", headers: headers ?? {}, body: body ?? null };
 }
 
-/** The text of the module; `index`: where it finds this package. */
+/** Text of the module; `index`: address of this package. */
 export function urlModule(request: UrlRequest, overrides: LoadOverrides, index: string): string {
   const { body, headers, method, url } = request;
   const options = { headers, ...(body === null ? {} : { body }) };

@@ -1,4 +1,4 @@
-/** What a run comes to, judged as the command line judges it: real cores, no processes. */
+/** Outcome of a run, evaluated as by the command line: real cores, no processes. */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -40,7 +40,7 @@ function outcome(run: InProcessRun, expression: string) {
 }
 
 describe("thresholds over a stretch of time", () => {
-  it("see what fails in the first moments", async () => {
+  it("see failures at the very start", async () => {
     failing = true;
     const flow = workflow("w", {
       vus: 2,
@@ -56,7 +56,7 @@ describe("thresholds over a stretch of time", () => {
     expect(outcome(run, "errors.rate")).toMatchObject({ passed: false });
   });
 
-  it("have no value in a warm-up, before their workflow begins, and after it has ended", async () => {
+  it("have no value in a warm-up, before their workflow begins, and after it has finished", async () => {
     const paced = { vus: 5, pacing: "10ms" } as const;
     const thresholds = [{ threshold: "requests.rate over 500ms > 1/s", abortOnFail: true }];
     const first = workflow("first", { ...paced, duration: "1s", thresholds }).step(
@@ -160,7 +160,7 @@ describe("a run does not pass", () => {
     );
     const run = await InProcessRun.whole(flow);
     const { arrivals } = run.workflow("w").data();
-    // One was begun in the warm-up and held the only user; the 25 that were measured never began.
+    // One began in the warm-up and kept the only user busy; the 25 that were measured never began.
     expect([arrivals?.started, arrivals?.missed]).toEqual([0, 25]);
     expect(run.workflow("w").iterations).toBe(0);
     expect(failed(run)).toContain("every step was measured: nothing was measured");
@@ -178,7 +178,7 @@ describe("a run does not pass", () => {
     ]);
   });
 
-  it("when the tear-down of a flow of a mix threw; that of the others is run all the same", async () => {
+  it("when the teardown of a flow of a mix threw; that of the others runs all the same", async () => {
     const tornDown: string[] = [];
     const part = (name: string) =>
       flow(
@@ -199,7 +199,7 @@ describe("a run does not pass", () => {
     expect(failed(run)).toEqual(["no code beside the steps threw: teardown threw: still in use"]);
   });
 
-  it("when code of a mix asked for the end", async () => {
+  it("when code of a mix aborted it", async () => {
     const part = flow("part", async ({ abort, step }) => {
       await step("s", http.get(url));
       abort("enough");
@@ -230,14 +230,14 @@ describe("a run does not pass", () => {
   });
 });
 
-it("a counter that was declared and never incremented is 0", async () => {
+it("reports 0 for a declared counter that was never incremented", async () => {
   counter("refused_orders");
   const flow = workflow("w", { vus: 1, iterations: 1, thresholds: ["refused_orders.count == 0"] });
   const run = await InProcessRun.whole(flow.step("s", http.get(url)));
   expect(failed(run)).toEqual([]);
 });
 
-it("a workflow does not fail because nobody listens where another one connects to", async () => {
+it("does not fail a workflow because another one's target is down", async () => {
   const closed = createServer();
   await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
   const gone = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/`;
@@ -251,8 +251,8 @@ it("a workflow does not fail because nobody listens where another one connects t
   expect([status.get("first"), status.get("second")]).toEqual(["failed", "completed"]);
 });
 
-it("a step that gives nothing measured ends its workflow at once", async () => {
-  // As in JavaScript, where no compiler says that the return is missing.
+it("ends the workflow at once when a step returns nothing measured", async () => {
+  // As in JavaScript, without a compiler error for the missing return.
   const careless = ((context: { http: typeof http }) => void context.http.get(url)) as () => never;
   const flow = workflow("w", { vus: 1, duration: "10m" }).step("s", careless);
   const run = await InProcessRun.whole(flow);

@@ -1,4 +1,4 @@
-/** A workflow file as `run` takes it on another machine: one module, and the data files that it reads. */
+/** A workflow file as `run` accepts it on another machine: one module, and the data files that it reads. */
 
 import { basename, dirname, extname, resolve } from "node:path";
 import { bundleWorkflow, workflowSource } from "./bundle.ts";
@@ -18,7 +18,7 @@ export async function workflowFiles(
   return jobFiles(module, await dataPaths(file, env, warn), warn);
 }
 
-/** Its code tells, so it is loaded here; what it lacks here, such as a variable, the other machine may have. */
+/** Loads its code to find the paths; the other machine may have what is missing here, such as a variable. */
 async function dataPaths(
   file: string,
   env: Readonly<Record<string, string>>,

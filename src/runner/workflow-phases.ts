@@ -1,6 +1,6 @@
 /**
- * When each workflow was prepared, set up, under load and torn down, as the messages to and from the executor
- * cores tell it. Reporters make spans of that; a run without reporters has none of this.
+ * When each workflow was prepared, set up, under load and torn down, from the messages to and from the executor cores.
+ * Reporters turn them into spans; a run without reporters records none.
  */
 
 import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";
@@ -22,19 +22,19 @@ const ENDS: Readonly<Partial<Record<CoreEvent["kind"], PhaseName>>> = {
   finished: "load",
   tornDown: "tear-down",
 };
-/** A warm-up and the stages of a plan that are told apart; those beyond are part of the load alone. */
+/** A warm-up and the stages of a plan that get spans; those beyond are part of the load alone. */
 const STAGES_MAX = 100;
 
 interface OpenPhase {
   readonly workflow: string;
   readonly name: PhaseName;
   readonly fromMs: number;
-  /** Of the last core that ended it; it may not be over. */
+  /** End at the last core; it may still be under way. */
   toMs: number;
   problem: string | null;
 }
 
-/** One entry for each workflow and phase: bounded by what the file holds. */
+/** One entry per workflow and phase: bounded by the content of the file. */
 export class WorkflowPhases {
   readonly #manifests: ReadonlyMap<string, WorkflowManifest>;
   readonly #workflows = new Map<number, string>();
@@ -50,7 +50,7 @@ export class WorkflowPhases {
     if (command.kind === "prepare") this.#workflows.set(command.execution, command.workflow);
     const workflow = this.#workflows.get(command.execution) ?? "";
     const key = `${name} ${workflow}`;
-    // The first core begins it; others, and those that take the place of a lost one, belong to it.
+    // The first core begins it; others, and replacements of a lost one, belong to it.
     if (this.#phases.has(key)) return;
     this.#phases.set(key, { workflow, name, fromMs: nowMs, toMs: nowMs, problem: null });
   }
@@ -69,13 +69,13 @@ export class WorkflowPhases {
     if (phase !== undefined) phase.toMs = nowMs;
   }
 
-  /** The one that is under way when an execution fails: the last to begin. */
+  /** The phase under way when an execution fails: the last to begin. */
   #phasesOf(execution: number): readonly OpenPhase[] {
     const workflow = this.#workflows.get(execution);
     return [...this.#phases.values()].filter((phase) => phase.workflow === workflow).slice(-1);
   }
 
-  /** What there was until now. */
+  /** Phases until now. */
   list(nowMs: number): readonly WorkflowPhase[] {
     return [...this.#phases.values()].map((phase) => {
       const toMs = phase.toMs > phase.fromMs ? phase.toMs : nowMs;
@@ -84,7 +84,7 @@ export class WorkflowPhases {
     });
   }
 
-  /** As the plan has them, up to the moment the load ended. */
+  /** Stages as planned, up to the end of the load. */
   #stages({ fromMs, workflow }: OpenPhase, endMs: number): WorkflowPhase["stages"] {
     const manifest = this.#manifests.get(workflow);
     if (manifest === undefined || !("stages" in manifest.load)) return [];

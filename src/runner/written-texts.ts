@@ -1,10 +1,10 @@
-/** The texts that stand in a bundle, by which names that only a running body knows are checked. */
+/** String literals of a bundle, against which names that only a running body knows are checked. */
 
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { WrittenTexts } from "../core/load/results/threshold-names.ts";
 
-/** The map at the end of the bundle holds every source once more. */
+/** The map at the end of the bundle repeats every source. */
 const MAP_COMMENT = "\n//# sourceMappingURL=";
 /** Long enough for any name. */
 const TEXTS = /(["'`])([^"'`\\\n]{1,80})\1/g;
@@ -21,7 +21,7 @@ export async function writtenTexts(bundle: string): Promise<WrittenTexts> {
   };
 }
 
-/** Not where a threshold itself quotes the name: latency{step="pay now"}. */
+/** Ignores literals in which a threshold itself quotes the name: latency{step="pay now"}. */
 function stands(code: string, quoted: string): boolean {
   for (let at = code.indexOf(quoted); at >= 0; at = code.indexOf(quoted, at + 1))
     if (!/[=\\]/.test(code[at - 1] ?? "")) return true;

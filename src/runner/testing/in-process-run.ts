@@ -1,7 +1,7 @@
 /**
- * A run with every part but the processes: the real manager and real executor cores in one event
- * loop, their messages copied and delivered in a later turn as a pipe would. Core counts are small
- * and the load short, so that tests can look at every message.
+ * A run with every part but the processes: the real manager and real executor cores in one event loop, their messages
+ * copied and delivered in a later turn as a pipe would. Core counts are small and the load short, so that tests can
+ * inspect every message.
  */
 
 import { Agreement } from "../../core/load/execution/agreement.ts";
@@ -25,12 +25,12 @@ import { onTheTable } from "./table.ts";
 const { setImmediate, setTimeout } = globalThis;
 
 interface InProcessOptions {
-  /** Of the machine; there are as many executor cores as the workflows need. */
+  /** Cores of the machine; there are as many executor cores as the workflows need. */
   readonly cores?: number;
   readonly overrides?: LoadOverrides;
-  /** Of the whole run, as from the command line. */
+  /** Thresholds of the whole run, as from the command line. */
   readonly thresholds?: readonly string[];
-  /** How long a core waits for each block of rows or iterations, as over a network. */
+  /** Delay of each block of rows or iterations, as over a network. */
   readonly leaseMs?: number;
 }
 
@@ -52,7 +52,7 @@ export class InProcessRun {
   readonly logs: string[] = [];
   readonly noted: string[] = [];
   readonly counted = new CountedNotes();
-  /** Name, status and error of each workflow, in the order they ended. */
+  /** Name, status and error of each workflow, in the order they finished. */
   readonly ended: [string, string, string | null][] = [];
   readonly events: { readonly core: number; readonly event: CoreEvent }[] = [];
   readonly workflows = new Map<string, WorkflowAggregate>();
@@ -69,7 +69,7 @@ export class InProcessRun {
   });
   #loaded: ((event: CoreEvent) => void) | undefined;
 
-  /** What the cores remarked. */
+  /** Notes of the cores. */
   get notes(): string[] {
     return [...this.noted, ...this.counted.texts];
   }
@@ -84,7 +84,7 @@ export class InProcessRun {
     return run;
   }
 
-  /** Starts, and waits for the end. */
+  /** Runs to the end. */
   static async whole(
     workflows: Written | readonly Written[],
     options: InProcessOptions = {},
@@ -190,18 +190,18 @@ export class InProcessRun {
   scale(factor: number): void {
     this.#take({ kind: "control", control: { kind: "scale", factor } });
   }
-  /** As when the core's process is killed: nothing more is heard of it. */
+  /** Simulates a killed process: the core sends nothing more. */
   lose(core: number): void {
     this.#lost.add(core);
     this.#take({ kind: "coreLost", core, what: `executor core ${core} ended` });
   }
 
-  /** What a terminal would show now. */
+  /** Current state for a terminal. */
   live(): LiveRun {
     return this.#begun.live(performance.now());
   }
 
-  /** What the run would write down. */
+  /** Summary of the run. */
   summary(): RunSummary {
     return this.#begun.summary();
   }
@@ -232,7 +232,7 @@ export class InProcessRun {
   }
 }
 
-/** The figures of a run, and what tests want to look at apart. */
+/** Aggregate of a run, with what tests check separately. */
 class WatchedAggregate extends RunAggregate {
   readonly #run: InProcessRun;
 
@@ -257,7 +257,7 @@ class WatchedAggregate extends RunAggregate {
   }
 
   override workflowFinished(name: string, status: WorkflowStatus, error: string | null): void {
-    // Those that never ran come by here, too.
+    // Workflows that never ran arrive here, too.
     if (status !== "not run") this.#run.ended.push([name, status, error]);
     super.workflowFinished(name, status, error);
   }
@@ -278,7 +278,7 @@ class WatchedAggregate extends RunAggregate {
   }
 }
 
-/** Waits for something that happens soon, however busy the machine is. */
+/** Waits for a condition, however busy the machine is. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -1,4 +1,4 @@
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
 
-/** What the next bundle exports. */
+/** Exports of the next bundle. */
 export const onTheTable: { readonly definition: WorkflowDefinition }[] = [];
