@@ -1,4 +1,4 @@
-/** What functions of a workflow receive. One object per virtual user; results are new in every iteration. */
+/** Contexts passed to functions of a workflow. One object per virtual user; results are new in every iteration. */
 
 import type { Clients } from "../protocols/protocol.ts";
 
@@ -18,12 +18,12 @@ export interface StepContext<Results, Data, Used, Setup> extends Clients {
   readonly data: Readonly<Data>;
   /** Values that `use` took from other workflows. */
   readonly used: Readonly<Used>;
-  /** What `setup` returned. */
+  /** Return value of `setup`. */
   readonly setup: Setup;
   /** Free for the author: values of this virtual user, kept over iterations. */
   readonly vars: Record<string, unknown>;
   readonly user: UserInfo;
-  /** Aborted, with the reason, shortly before the graceful stop or the limit of this code is over. */
+  /** Aborted, with the reason, shortly before the graceful stop or the limit of this code expires. */
   readonly signal: AbortSignal;
   /** Waits, and ends early when the run does. */
   sleep(ms: number): Promise<void>;
@@ -32,7 +32,7 @@ export interface StepContext<Results, Data, Used, Setup> extends Clients {
 }
 
 export interface SetupContext extends Clients {
-  /** Aborted, with the reason, when the run is stopped or shortly before the limit is over. */
+  /** Aborted, with the reason, when the run is stopped or shortly before the limit expires. */
   readonly signal: AbortSignal;
   /** Ends the whole run, gracefully and with results; it does not pass. */
   abort(reason: string): void;

@@ -1,4 +1,4 @@
-/** Measured results of a user's own making: any code can be a step if it says what it measured. */
+/** Custom measured results: any code can be a step if it reports what it measured. */
 
 import { errorText } from "../core/base/error-text.ts";
 import { clock } from "../protocols/call.ts";
@@ -10,7 +10,7 @@ interface CustomMeasurement {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly status?: number;
-  /** Leave out for a success. */
+  /** Omitted for a success. */
   readonly errorKind?: ErrorKind;
   readonly error?: string;
   readonly bytesIn?: number;
@@ -40,7 +40,7 @@ export class CustomResult<Value = unknown> extends CallResult {
     this.#value = value;
   }
 
-  /** In a flow, asking a failed step for it ends the iteration because of that step. */
+  /** In a flow, reading it of a failed step ends the iteration because of that step. */
   get value(): Value {
     contentAsked(this);
     return this.#value;

@@ -1,6 +1,7 @@
 /**
- * A workflow as data: what the builder collected, what the engine runs, and (`manifestOf`) the plain
- * part that travels to a manager, who plans from it alone without running user code. (WF-6)
+ * A workflow as data: what the builder collected, what the engine runs, and (`manifestOf`) the plain part that is sent
+ * to
+ * a manager, which plans from it alone without running user code. (WF-6)
  */
 
 import { didYouMean } from "../core/base/nearest.ts";
@@ -50,7 +51,7 @@ export interface StepDefinition {
 
 export interface CheckDefinition {
   readonly name: string;
-  /** Steps it looks at: it runs right after their layer; at the end of the iteration when empty. */
+  /** Steps it refers to: it runs right after their layer; at the end of the iteration when empty. */
   readonly after: readonly string[];
   readonly test: (context: AnyContext) => unknown;
 }
@@ -78,14 +79,14 @@ interface UseDefinition {
 /** One flow of a mix. */
 interface MixPart {
   readonly definition: WorkflowDefinition;
-  /** Its share of the iterations, relative to the others. */
+  /** Share of the iterations, relative to the others. */
   readonly weight: number;
 }
 
 let made = 0;
 
 export class WorkflowDefinition {
-  /** Place in the file: exports of a module come in the order of the alphabet. */
+  /** Order in the file: exports of a module come in alphabetical order. */
   readonly place = made++;
   readonly name: string;
   readonly plan: LoadPlan;
@@ -100,7 +101,7 @@ export class WorkflowDefinition {
   readonly limits: Limits;
   readonly thresholds: ThresholdSpec[] = [];
   readonly tags: Readonly<Record<string, string>>;
-  /** Where the results of the run go. */
+  /** Destinations of the run's results. */
   readonly reports: readonly string[];
   readonly dependsOn: string[] = [];
   readonly steps: StepDefinition[] = [];
@@ -113,13 +114,13 @@ export class WorkflowDefinition {
   teardown: ((context: SetupContext & { readonly setup: unknown }) => unknown) | undefined;
   userSetup: ((context: AnyContext) => unknown) | undefined;
   userTeardown: ((context: AnyContext) => unknown) | undefined;
-  /** Functions instead of layers: it is a flow. */
+  /** Functions instead of layers: a flow. */
   readonly flow: FlowPart | null;
-  /** Flows that share its iterations: it is a mix. */
+  /** Flows that share its iterations: a mix. */
   readonly mix: readonly MixPart[];
   /** Opens each message: `workflow "checkout"`. */
   readonly #where: string;
-  /** Names of the metrics that it says to have; undefined: any of the file. */
+  /** Names of its declared metrics; undefined: any of the file. */
   readonly #metricNames: readonly string[] | undefined;
 
   constructor(
@@ -202,7 +203,7 @@ export class WorkflowDefinition {
     return [...new Set([...(this.flow?.series ?? []), ...own])];
   }
 
-  /** Step names by layer; throws when a name is unknown or steps wait for each other. */
+  /** Step names by layer; throws when a name is unknown or steps form a cycle. */
   layers(): string[][] {
     const result = layersOf(this.steps);
     if (!result.ok) throw new DefinitionError(`workflow "${this.name}": ${result.message}`);
@@ -210,7 +211,7 @@ export class WorkflowDefinition {
   }
 }
 
-/** What browsers allow: parallel calls of one user open further connections up to this. */
+/** Limit of browsers: parallel calls of one user open further connections up to this. */
 const FLOW_CONNECTIONS_PER_ORIGIN_MAX = 6;
 
 function flowSettings({ readBody }: FlowPart): Partial<CallSettings> {
@@ -307,7 +308,7 @@ export function protocolOf({ kind, run }: StepDefinition): string {
   return isPreparedCall(run) ? run.protocol : "function";
 }
 
-/** The flows of a mix: its load and times, their own names, thresholds and settings. */
+/** Flows of a mix: its load and times, their own names, thresholds and settings. */
 function partsOf(mix: WorkflowDefinition): WorkflowManifest[] {
   const sum = mix.mix.reduce((all, { weight }) => all + weight, 0);
   return mix.mix.map(({ definition, weight }) => ({
@@ -332,7 +333,7 @@ function onceLimit(plan: LoadPlan): number {
     : plan.stages.reduce((sum, stage) => sum + stage.durationMs, 0);
 }
 
-/** By where they lead to: of each layer as many as it has steps to there, and the widest layer counts. */
+/** Groups targets by destination: per layer, as many as it has steps for it, and the widest layer counts. */
 function targetsOf(
   definition: WorkflowDefinition,
   layers: readonly (readonly string[])[],
@@ -365,6 +366,6 @@ function connectionsMax(
 ): number {
   if (!definition.isTest) return 1;
   if (definition.settings.connections === "shared") return definition.settings.sharedConnectionsMax;
-  // What a body does in parallel is not known: most wait for each call.
+  // Parallel calls of a body are unknown: most await each call.
   return planVusMax(definition.plan) * Math.max(1, ...layers.map((names) => names.length));
 }

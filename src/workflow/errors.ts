@@ -1,4 +1,4 @@
-/** The workflow itself is wrong: a mistake of the person who wrote it, told before anything runs. */
+/** A mistake in the workflow itself, reported to its author before anything runs. */
 export class DefinitionError extends Error {
   override readonly name = "DefinitionError";
 }

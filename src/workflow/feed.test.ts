@@ -1,4 +1,4 @@
-/** Where rows come from, and what is said when they cannot be had. */
+/** Sources of rows, and the errors for unusable ones. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ it("reads CSV with quotes, line ends inside them, a byte order mark and other de
   expect(tabs.row(0)).toEqual({ name: "ada", age: "36" });
 });
 
-it("gives CSV rows the columns that are asked for, as what they stand for", async () => {
+it("gives CSV rows the requested columns, converted to their kinds", async () => {
   const people = feed.csv("people.csv", { columns: { age: Number, name: String, admin: Boolean } });
   const rows = await people.load(folder);
   expect([rows.row(0), rows.row(1)]).toEqual([
@@ -63,11 +63,11 @@ it.each([
     feed.csv("unsure.csv", { columns: { admin: Boolean } }),
     'unsure.csv: row 2: admin is "yes"; it must be true or false',
   ],
-])("refuses a CSV file without what its columns say", async (source, message) => {
+])("rejects a CSV file without its declared columns", async (source, message) => {
   await expect((source as ReturnType<typeof feed.json>).load(folder)).rejects.toThrow(message);
 });
 
-it("refuses columns that say nothing", () => {
+it("rejects meaningless columns", () => {
   for (const columns of [["name"], { name: "string" }, null])
     expect(() => feed.csv("people.csv", { columns: columns as never })).toThrow(
       'feed.csv("people.csv"): columns are names, each with String, Number or Boolean: columns: { user: String }',
@@ -81,7 +81,7 @@ it("reads JSON arrays and lines of JSON, and begins again at the end", async () 
   }
 });
 
-it("makes rows without end", async () => {
+it("generates rows without end", async () => {
   const rows = await feed.generate((index) => ({ id: index * 2 })).load(folder);
   expect([rows.length, rows.row(1_000_000).id]).toEqual([Number.POSITIVE_INFINITY, 2_000_000]);
 });
@@ -93,10 +93,10 @@ it.each([
   ["broken JSON", () => feed.json("broken.json"), /broken\.json is not proper JSON/],
   ["JSON that is no list", () => feed.json("object.json"), /must hold a JSON array/],
   ["no rows", () => feed.rows([]), /has no rows/],
-])("refuses %s by name", async (_name, make, message) => {
+])("rejects %s by name", async (_name, make, message) => {
   await expect((make() as ReturnType<typeof feed.json>).load(folder)).rejects.toThrow(message);
 });
 
-it("refuses an order that does not exist", () => {
+it("rejects an unknown order", () => {
   expect(() => feed.rows([1], { order: "shuffled" as never })).toThrow(/order is "shuffled"/);
 });

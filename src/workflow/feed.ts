@@ -1,16 +1,15 @@
 /**
- * Data for iterations: rows from CSV, JSON, arrays, the files of a folder or a generator function. The order
- * is one of
+ * Data for iterations: rows from CSV, JSON, arrays, the files of a folder or a generator function. The order is one of
  *
  *   sequential   row after row over all users and cores, beginning again at the end
  *   random       any row, independently
  *   once         each row exactly once over all users and cores; users stop when none is left
  *
- * `shuffle` mixes the rows of the first and the last, each round anew, by the seed of the run. With
- * `per: "user"` a row belongs to the number of a user instead of an iteration.
+ * `shuffle` mixes the rows of the first and the last, again in each round, by the seed of the run. With `per: "user"` a
+ * row belongs to the number of a user instead of an iteration.
  *
- * Rows live in every core; which row is next is decided by index, and indices of the ordered kinds
- * are leased in blocks from the manager, so that no two cores ever use the same one.
+ * Every core has all rows; the next row is chosen by index, and indices of the ordered kinds are leased in blocks from
+ * the manager, so that no two cores ever use the same one.
  */
 
 import { readFile, stat } from "node:fs/promises";
@@ -24,7 +23,7 @@ type FeedOrder = "sequential" | "random" | "once";
 
 interface FeedOptions {
   readonly order?: FeedOrder;
-  /** The rows of "sequential" and "once" in an order drawn from the seed of the run. */
+  /** Orders the rows of "sequential" and "once" randomly by the seed of the run. */
   readonly shuffle?: boolean;
   /** "iteration" (default): each has a row. "user": each virtual user keeps the row of its number. */
   readonly per?: "iteration" | "user";
@@ -66,13 +65,13 @@ export class Feed<Row> {
     return this.#load(folder);
   }
 
-  /** What has to be there where the rows are loaded. */
+  /** Files required where the rows are loaded. */
   files(folder: string): Promise<readonly string[]> {
     return this.#files(folder);
   }
 }
 
-/** What it reads, by paths as the workflow names them. */
+/** Files it reads, by paths as the workflow names them. */
 type FilesRead = (folder: string) => Promise<readonly string[]>;
 
 export interface RowSource<Row> {
@@ -91,13 +90,13 @@ export interface FileRow {
   readonly bytes: number;
 }
 
-/** What the text of a column stands for: itself, a number, or "true" and "false". */
+/** Type of a column: text, a number, or "true" and "false". */
 type ColumnKind = StringConstructor | NumberConstructor | BooleanConstructor;
 type Columns = Readonly<Record<string, ColumnKind>>;
 
 interface CsvOptions<Given> extends FeedOptions {
   readonly delimiter?: string;
-  /** The columns that rows have, each with what its text stands for; a file without one is refused. */
+  /** Columns of the rows, each with its type; a file without one of them is rejected. */
   readonly columns: Given;
 }
 
@@ -162,7 +161,7 @@ function typedRow(row: CsvRow, columns: Columns, where: string): Readonly<Record
   return Object.fromEntries(entries);
 }
 
-/** Undefined where the text is none of the kind. */
+/** Undefined where the text does not match the type. */
 function readAs(kind: ColumnKind, text: string): string | number | boolean | undefined {
   if (kind === String) return text;
   const trimmed = text.trim();
@@ -192,7 +191,7 @@ export const feed = {
     return new Feed(`feed.json("${path}")`, options, load, async () => [path]);
   },
 
-  /** A row for each file of a folder, or that a pattern such as "pictures/*.png" means. */
+  /** A row for each file of a folder, or of a pattern such as "pictures/*.png". */
   files: (pattern: string, options: FeedOptions = {}): Feed<FileRow> => {
     const source = `feed.files("${pattern}")`;
     const files: FilesRead = async (folder) => {

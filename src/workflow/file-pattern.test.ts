@@ -46,7 +46,7 @@ describe("files of a pattern", () => {
     expect(await matchingFiles(pattern, folder)).toEqual(files);
   });
 
-  it("names a folder that is not there", async () => {
+  it("names a missing folder", async () => {
     await expect(matchingFiles("absent/*.png", folder)).rejects.toThrow(
       /cannot read the folder .*absent of feed\.files\("absent\/\*\.png"\)/,
     );

@@ -1,6 +1,7 @@
 /**
- * The files that a pattern means: `*` and `?` stand for what a name holds, `**` for any folders. Names that begin
- * with a dot are left out, as shells do it, and links to folders are not followed.
+ * Files of a pattern: `*` and `?` match inside a name, `**` matches any folders. Names that begin with a dot are
+ * skipped,
+ * as in shells, and links to folders are not followed.
  */
 
 import type { Dirent } from "node:fs";
@@ -8,15 +9,15 @@ import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { DefinitionError } from "./errors.ts";
 
-/** Entries that are looked at for one pattern: a mistake does not walk through a whole disk. */
+/** Entries checked for one pattern: a mistake does not walk through a whole disk. */
 const ENTRIES_MAX = 100_000;
 
-/** Paths from the folder, with forward slashes, in one order everywhere. */
+/** Paths from the folder, with forward slashes, in the same order everywhere. */
 export async function matchingFiles(pattern: string, folder: string): Promise<readonly string[]> {
   const parts = pattern.split("/");
   const fixed = parts.findIndex((part) => /[*?]/.test(part));
   const isFolder = fixed === -1;
-  // A plain path is a folder: all that lies in it.
+  // A plain path is a folder: everything in it.
   const rest = isFolder ? ["**", "*"] : parts.slice(fixed);
   const begin = (isFolder ? parts : parts.slice(0, fixed)).join("/");
   const found: string[] = [];
@@ -56,7 +57,7 @@ async function collect(
   }
 }
 
-/** A link to a file is one as well. */
+/** Includes links to files. */
 async function isFile(entry: Dirent, path: string): Promise<boolean> {
   if (!entry.isSymbolicLink()) return entry.isFile();
   return (await stat(path).catch(() => null))?.isFile() === true;

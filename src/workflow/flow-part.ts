@@ -1,4 +1,4 @@
-/** What a flow adds to a workflow's definition: functions instead of layers, and how calls are treated. */
+/** Parts that a flow adds to a workflow's definition: functions instead of layers, and the handling of calls. */
 
 import { DefinitionError } from "./errors.ts";
 import { Feed } from "./feed.ts";
@@ -7,13 +7,13 @@ import type { CallingContext, FlowContext, UserSetupContext } from "./flow-conte
 /** Options of flows that other workflows do not have. */
 export interface OwnFlowOptions {
   /**
-   * At the end of the plan no new call begins; "iteration" lets bodies go on to their end within the
-   * graceful stop. "call" by default.
+   * At the end of the plan no new call begins; "iteration" lets bodies finish within the graceful stop. "call" by
+   * default.
    */
   readonly finish?: "call" | "iteration";
   /** Every failed call ends its iteration, unless the step says otherwise. */
   readonly required?: boolean;
-  /** False drops the bodies of answers, unless target or call say otherwise. */
+  /** False drops the bodies of answers, unless target or call override it. */
   readonly readBody?: boolean;
   /** Names of steps, checks and groups that only the running body knows: "item-*". */
   readonly steps?: readonly string[];
@@ -21,7 +21,7 @@ export interface OwnFlowOptions {
   readonly series?: readonly string[];
 }
 
-/** The functions of a flow with their types erased: names and types are checked where they are written. */
+/** Functions of a flow with their types erased: names and types are checked where they are written. */
 interface FlowFunctions {
   readonly body: (context: FlowContext) => unknown;
   readonly setup: ((context: CallingContext) => unknown) | undefined;

@@ -1,6 +1,6 @@
 /**
- * Flows: a user's journey as a function. What happens is what the function does, in its order, with
- * `if`, `for` and helpers as anywhere else; every call that `step` performs is measured.
+ * Flows: a user's journey as a function. Steps happen in the order of the function, with `if`, `for` and helpers as
+ * anywhere else; every call that `step` performs is measured.
  *
  *   export default flow("shop", { vus: 20, duration: "30s" }, async ({ step, pause }) => {
  *     await step("home", shop.get("/"));
@@ -30,19 +30,19 @@ type Rows<Data> = {
 };
 type None = Record<never, never>;
 
-/** `setup` stands before `userSetup`: types are inferred in that order. */
+/** `setup` comes before `userSetup`: types are inferred in that order. */
 interface FlowFunctions<Data, Setup, State> {
   /** Each iteration gets one row of each feed as `data.<name>`. */
   readonly data?: Data;
-  /** Once per run, before the first user: what it returns is `setup` everywhere. */
+  /** Runs once, before the first user: its return value is `setup` everywhere. */
   readonly setup?: (context: CallingContext) => MaybePromise<Setup>;
-  /** Once per user, before its first iteration: what it returns is `state`. */
+  /** Runs once per user, before its first iteration: its return value is `state`. */
   readonly userSetup?: (context: UserSetupContext<Rows<Data>, Setup>) => MaybePromise<State>;
-  /** Once per user, after its last iteration. */
+  /** Runs once per user, after its last iteration. */
   readonly userTeardown?: (
     context: UserSetupContext<Rows<Data>, Setup> & { readonly state: State },
   ) => MaybePromise<unknown>;
-  /** Once per run, after the last user. */
+  /** Runs once, after the last user. */
   readonly teardown?: (
     context: CallingContext & { readonly setup: Setup },
   ) => MaybePromise<unknown>;
@@ -76,7 +76,7 @@ export class Flow<Name extends string = string> {
     this.definition = definition;
   }
 
-  /** Its share of the iterations of a mix, relative to the other flows: `mix([a.weight(95), …])`. */
+  /** Sets the share of the iterations of a mix, relative to the other flows: `mix([a.weight(95), …])`. */
   weight(weight: number): WeightedFlow<Name> {
     if (typeof weight !== "number" || !(weight > 0) || !Number.isFinite(weight)) {
       const { name } = this.definition;

@@ -1,4 +1,4 @@
-/** What the compiler says of flows: each line marked below must be an error, and none beside it. */
+/** Compiler errors of flows: each line marked below must be an error, and none beside it. */
 
 import { expect, expectTypeOf, it } from "vitest";
 import { http } from "../protocols/http1/index.ts";
@@ -10,7 +10,7 @@ import { mix } from "./mix.ts";
 const shop = http.target("http://127.0.0.1:1");
 const once = { vus: 1, iterations: 1 } as const;
 
-it("types results by what the call says that its answer is", () => {
+it("types results by the declared answer of the call", () => {
   flow("f", once, async ({ poll, step }) => {
     const login = await step("login", shop.post<{ token: string }>("/login"));
     expectTypeOf(login.json()).toEqualTypeOf<{ token: string }>();
@@ -24,7 +24,7 @@ it("types results by what the call says that its answer is", () => {
   });
 });
 
-it("types rows, set-up and state by where they come from", () => {
+it("types rows, setup and state by their source", () => {
   flow(
     "f",
     {
@@ -51,7 +51,7 @@ it("types rows, set-up and state by where they come from", () => {
   );
 });
 
-it("marks what a step does not take", () => {
+it("rejects wrong arguments of a step", () => {
   flow("f", once, async ({ check, pause, step }) => {
     // @ts-expect-error a misspelt option of a step
     await step("x", shop.get("/"), { requried: true });
@@ -68,7 +68,7 @@ it("marks what a step does not take", () => {
   expect(() => flow("f", { ...once, finsh: "iteration" }, async () => {})).toThrow(/finsh/);
 });
 
-it("marks a description that is awaited, or returned from an async function", () => {
+it("rejects a description that is awaited, or returned from an async function", () => {
   const wrong = async (): Promise<void> => {
     // @ts-expect-error it sends nothing: await step("name", description)
     await shop.get("/");
@@ -89,7 +89,7 @@ it("lets helpers take the context of any flow", () => {
   });
 });
 
-it("marks a mix of flows without weights", () => {
+it("rejects a mix of flows without weights", () => {
   const browse = flow("browse", async () => {});
   // @ts-expect-error each flow comes with its weight
   expect(() => mix([browse], { vus: 1, duration: "1s" })).toThrow(/weight/);

@@ -1,6 +1,7 @@
 /**
- * The load models as users write them, and how each becomes a plan. They are a union, so that the
- * compiler refuses combinations that mean nothing (a rate together with iterations).
+ * Load models as users write them, and how each becomes a plan. They are a union, so that the compiler rejects
+ * meaningless
+ * combinations (a rate together with iterations).
  */
 
 import type { Duration } from "../core/base/duration.ts";
@@ -37,16 +38,16 @@ type LoadKey =
 type Only<Key extends LoadKey> = { readonly [Other in Exclude<LoadKey, Key>]?: never };
 
 interface Throttled {
-  /** All users together begin at most so many iterations per second. */
+  /** Maximum of iterations begun per second by all users together. */
   readonly maxRate?: Rate;
 }
 interface Arrivals {
-  /** At most so many users at once; later arrivals wait, and their waiting is measured. */
+  /** Maximum of concurrent users; later arrivals wait, and their waiting is measured. */
   readonly maxVus?: number;
-  /** "even" (default), or "poisson": at random moments, as visitors who know nothing of each other. */
+  /** "even" (default), or "poisson": at random times, as independent visitors. */
   readonly arrivals?: "even" | "poisson";
 }
-/** Closed: so many virtual users loop for so long. */
+/** Closed: a number of virtual users loops for a time. */
 interface ConstantUsers extends Throttled, Only<"vus" | "duration" | "maxRate"> {
   readonly vus: number;
   readonly duration: Duration;
@@ -57,7 +58,7 @@ interface UserStages extends Throttled, Only<"stages" | "startVus" | "maxRate"> 
   /** Users at the start of the first stage; 0 by default. */
   readonly startVus?: number;
 }
-/** Open: so many iterations begin per second, however long each takes. */
+/** Open: iterations begin at a rate, however long each takes. */
 interface ConstantRate extends Arrivals, Only<"rate" | "duration" | "maxVus" | "arrivals"> {
   /** Per second: 300, "300/s", "20/min", "5/h". */
   readonly rate: Rate;
@@ -68,7 +69,7 @@ interface RateStages extends Arrivals, Only<"rateStages" | "startRate" | "maxVus
   readonly rateStages: readonly { readonly duration: Duration; readonly rate: Rate }[];
   readonly startRate?: Rate;
 }
-/** So many iterations in all, shared by the users. */
+/** A total number of iterations, shared by the users. */
 interface SharedIterations
   extends Throttled,
     Only<"vus" | "iterations" | "maxDuration" | "maxRate"> {
@@ -77,7 +78,7 @@ interface SharedIterations
   /** Upper bound; an hour by default. */
   readonly maxDuration?: Duration;
 }
-/** Each user does so many iterations. */
+/** A number of iterations per user. */
 interface IterationsPerUser
   extends Throttled,
     Only<"vus" | "iterationsPerVu" | "maxDuration" | "maxRate"> {
@@ -85,10 +86,10 @@ interface IterationsPerUser
   readonly iterationsPerVu: number;
   readonly maxDuration?: Duration;
 }
-/** The highest load at which the workflow's thresholds hold, looked for while it runs. */
+/** Search for the highest load at which the workflow's thresholds hold. */
 interface Breakpoint extends Only<"breakpoint" | "maxVus" | "maxDuration"> {
   readonly breakpoint: BreakpointOptions;
-  /** Of a search of a rate: at most so many users at once. */
+  /** Maximum of concurrent users in a search of a rate. */
   readonly maxVus?: number;
   /** Upper bound of the whole search; an hour by default. */
   readonly maxDuration?: Duration;
@@ -96,23 +97,23 @@ interface Breakpoint extends Only<"breakpoint" | "maxVus" | "maxDuration"> {
 interface Range<Level> {
   /** The first level, which must hold. */
   readonly from: Level;
-  /** The highest level that is tried. */
+  /** The highest level tried. */
   readonly to: Level;
 }
 type BreakpointOptions = (
   | { readonly rate: Range<Rate>; readonly vus?: never }
   | { readonly vus: Range<number>; readonly rate?: never }
 ) & {
-  /** How long each level is judged; 20s by default. */
+  /** How long each level is evaluated; 20s by default. */
   readonly hold?: Duration;
-  /** Before that, at each level, not judged; 5s by default. */
+  /** Settling time of each level, not evaluated; 5s by default. */
   readonly settle?: Duration;
   /** The longest wait for the calls of a level that broke, before the next one; 1m by default. */
   readonly drain?: Duration;
-  /** How wide the answer may be, as a share of the level that broke; 0.05 by default. */
+  /** Width of the answer, as a share of the level that broke; 0.05 by default. */
   readonly precision?: number;
 };
-/** A workflow without steps runs its actions once; a time limit is all it takes. */
+/** A workflow without steps runs its actions once; it takes only a time limit. */
 interface RunOnce extends Only<"maxDuration"> {
   readonly maxDuration?: Duration;
 }
@@ -129,7 +130,7 @@ export type LoadOptions =
   | RunOnce;
 
 const DEFAULT_ITERATIONS_DURATION_MS = 3_600_000;
-/** Bounds of the users an open model may have when the author names none: two seconds' worth of arrivals. */
+/** Bounds of the users an open model may have by default: two seconds' worth of arrivals. */
 const DEFAULT_OPEN_VUS_MIN = 100;
 const DEFAULT_OPEN_VUS_MAX = 10_000;
 const OPEN_VUS_PER_RATE = 2;
@@ -149,7 +150,7 @@ const VUS_HINTS: Readonly<Record<string, string>> = {
   breakpoint: "write breakpoint: { vus: { from, to } }",
 };
 
-/** What the compiler tells TypeScript users: no two load models at once, no option that one would ignore. */
+/** Checks what the compiler would: no two load models at once, no option that one would ignore. */
 export function checkModel(options: object, where: string): void {
   const [model, second] = MODEL_KEYS.filter((name) => name in options);
   if (model !== undefined && second !== undefined) {
@@ -202,7 +203,7 @@ export function planOf(options: LoadOptions, where: string): LoadPlan {
     return { kind: "perUser", vus, iterations, durationMsMax, ...throttleOf(options, where) };
   }
   if ("vus" in options || "duration" in options) {
-    // JavaScript users may have left one of the two out.
+    // JavaScript users may have omitted one of the two.
     const given = options as Partial<ConstantUsers>;
     const users = whole(given.vus, "vus", where, VUS_MAX);
     const durationMs = required(given.duration, "duration", where);
@@ -212,7 +213,7 @@ export function planOf(options: LoadOptions, where: string): LoadPlan {
   return { kind: "once", durationMsMax: limitOf(options, where) };
 }
 
-/** The option that makes a model what it is, and what else goes with it. */
+/** The option that selects a model, and the options that go with it. */
 const MODELS: readonly (readonly [string, readonly string[]])[] = [
   ["rate", ["duration", "maxVus", "arrivals"]],
   ["rateStages", ["startRate", "maxVus", "arrivals"]],
@@ -225,7 +226,7 @@ const MODELS: readonly (readonly [string, readonly string[]])[] = [
 ];
 const LOAD_KEYS = new Set(MODELS.flatMap(([name, others]) => [name, ...others]));
 
-/** Refuses an option that this model would ignore. */
+/** Rejects an option that this model would ignore. */
 function checkOneModel(options: object, where: string): void {
   const given = Object.entries(options)
     .filter(([key, value]) => LOAD_KEYS.has(key) && value !== undefined)

@@ -1,5 +1,5 @@
 /**
- * Custom metrics: made once at the top of a file, fed from anywhere in a workflow.
+ * Custom metrics: created once at the top of a file, fed from anywhere in a workflow.
  *
  *   const cartValue = trend("cart_value");
  *   step("checkout", async ({ http }) => { …; cartValue.add(42, { region: "eu" }); … })
@@ -10,7 +10,7 @@ import { DefinitionError } from "./errors.ts";
 export type MetricKind = "counter" | "gauge" | "rate" | "trend";
 export type MetricTags = Readonly<Record<string, string>>;
 
-/** Where values go: set by the executor core while a workflow runs. */
+/** Receiver of values: set by the executor core while a workflow runs. */
 export interface MetricSink {
   add(name: string, kind: MetricKind, value: number, tags: MetricTags): void;
 }
@@ -55,7 +55,7 @@ export function declareMetric(name: string, kind: MetricKind): void {
   declared.set(name, kind);
 }
 
-/** Everything declared so far in this process, by whichever file. */
+/** All metrics declared so far in this process, by any file. */
 export function declaredMetrics(): { readonly name: string; readonly kind: MetricKind }[] {
   return [...declared].map(([name, kind]) => ({ name, kind }));
 }

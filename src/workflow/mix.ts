@@ -3,7 +3,7 @@
  *
  *   export default mix([browse.weight(95), buy.weight(5)], { rate: 300, duration: "10m" });
  *
- * Weights are shares of the iterations begun, and hold on every core to within one per flow.
+ * Weights are shares of the iterations begun, accurate on every core to within one per flow.
  */
 
 import { WorkflowDefinition } from "./definition.ts";
@@ -22,7 +22,7 @@ import type {
 export type MixOptions<Name extends string = string, Judged = JudgedOptions> = LoadOptions &
   CommonOptions &
   Judged & {
-    /** In results and thresholds; "mix" by default. */
+    /** Name in results and thresholds; "mix" by default. */
     readonly name?: Name;
   };
 

@@ -9,7 +9,7 @@ import { Workflow } from "./workflow.ts";
 
 type Exported = Workflow | Flow | Mix;
 
-/** What a module exports and a run of it runs; `only` chooses by name, and overrules a default mix. */
+/** Workflows that a run of a module runs; `only` selects by name, and overrides a default mix. */
 export function workflowsOf(module: unknown, only: readonly string[] = []): WorkflowDefinition[] {
   const exported = Object(module) as Record<string, unknown>;
   const all = Object.values(exported).flatMap((value) =>
@@ -24,13 +24,13 @@ export function workflowsOf(module: unknown, only: readonly string[] = []): Work
   const definitions = [...new Set(all.map(({ definition }) => definition))].sort(
     (a, b) => a.place - b.place,
   );
-  // Flows of a mix have figures under their own names, exported or not.
+  // Flows of a mix have metrics under their own names, exported or not.
   const named = [...new Set(definitions.flatMap((one) => [one, ...partsOf(one)]))];
   for (const definition of definitions) check(definition, named);
   if (only.length > 0) return chosen(definitions, only);
   const { default: main } = exported;
   if (main instanceof Mix) return [main.definition];
-  // Flows of a mix run in it, not once more beside it.
+  // Flows of a mix run in it, not again beside it.
   const mixed = new Set(definitions.flatMap(partsOf));
   return definitions.filter((definition) => !mixed.has(definition));
 }

@@ -1,4 +1,4 @@
-/** Reads single options: each answers a value that means nothing with a message that names the option. */
+/** Parsers of single options: an invalid value gets a message that names the option. */
 
 import { type Duration, parseDuration } from "../core/base/duration.ts";
 import { parseShare, type Share } from "../core/base/share.ts";
@@ -67,7 +67,7 @@ export type Rate = number | `${number}/${"s" | "m" | "min" | "h"}`;
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3_600 };
 
-/** What is no rate is left as it is, for whoever checks the number. */
+/** Leaves anything but a rate unchanged, for the check of numbers. */
 export function perSecond(value: unknown): unknown {
   if (typeof value !== "string") return value;
   const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\/(s|m|min|h)$/.exec(value) ?? [];

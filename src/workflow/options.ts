@@ -1,4 +1,4 @@
-/** What `workflow(name, options)` takes beside its load model, and what of it is for calls, users and limits. */
+/** Options of `workflow(name, options)` beside its load model: for calls, users and limits. */
 
 import type { Duration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
@@ -17,7 +17,7 @@ import {
 } from "./option-values.ts";
 import type { MetricList, ThresholdList } from "./threshold-types.ts";
 
-/** The signal of the code is aborted shortly before its limit is over. */
+/** The signal of the code is aborted shortly before its limit expires. */
 interface LimitOptions {
   readonly setup?: Duration;
   readonly teardown?: Duration;
@@ -26,27 +26,27 @@ interface LimitOptions {
 }
 
 export interface CommonOptions {
-  /** Begins so long after the workflows that begin with it; 0 by default. */
+  /** Delay after the workflows that begin with it; 0 by default. */
   readonly startAfter?: Duration;
   /** Load before the measured time; its results are left out. */
   readonly warmup?: Duration;
-  /** How long work in flight may take to finish after the end; 5s by default. */
+  /** Time for work in flight to finish after the end; 5s by default. */
   readonly gracefulStop?: Duration;
   /** Share of unanswered calls, and of unresolved iterations, that does not fail the run; 1% by default. */
   readonly maxUnanswered?: Share;
-  /** How long code beside the steps may take; a minute each by default. */
+  /** Time for code outside the steps; a minute each by default. */
   readonly limits?: LimitOptions;
   /** Pause of a user after each iteration, fixed or drawn between two bounds. */
   readonly think?: Duration | { readonly min: Duration; readonly max: Duration };
-  /** A user begins at most one iteration per this time. */
+  /** Minimum time between the starts of a user's iterations. */
   readonly pacing?: Duration;
   readonly priority?: "low" | "normal" | "high" | "exclusive" | "auto" | Uppercase<string>;
   /** Tags of every step. */
   readonly tags?: Readonly<Record<string, string>>;
-  /** Whole call. */
+  /** Timeout of the whole call. */
   readonly timeout?: Duration;
   readonly connectTimeout?: Duration;
-  /** Until the first byte of the answer. */
+  /** Timeout until the first byte of the answer. */
   readonly firstByteTimeout?: Duration;
   readonly keepAlive?: boolean;
   /** "user": each virtual user its own connections (default). "shared": one pool per core. */
@@ -56,17 +56,17 @@ export interface CommonOptions {
   readonly redirects?: number;
   /** "user": kept over iterations (default). "iteration": each iteration begins without. "off". */
   readonly cookies?: "user" | "iteration" | "off";
-  /** Accept any TLS certificate. */
+  /** Accepts any TLS certificate. */
   readonly insecure?: boolean;
-  /** Requests carry a W3C traceparent header: in all iterations (true), or in so large a share of them. */
+  /** Sends a W3C traceparent header: in all iterations (true), or in this share of them. */
   readonly traceparent?: boolean | number;
-  /** Where the results of the run go, as `--report` says it: "prometheus=http://127.0.0.1:9090". */
+  /** Destinations of the run's results, as for `--report`: "prometheus=http://127.0.0.1:9090". */
   readonly report?: readonly string[];
 }
 
-/** What is judged; the lists are types of their own where the compiler reads them. */
+/** Thresholds and metrics; the lists are types of their own where the compiler reads them. */
 export interface JudgedOptions<Thresholds = ThresholdList, Metrics = MetricList> {
-  /** The custom metrics that its thresholds name; without it any of the file. */
+  /** Custom metrics that its thresholds name; by default any of the file. */
   readonly metrics?: Metrics;
   readonly thresholds?: Thresholds;
 }
@@ -108,7 +108,7 @@ const OPTION_NAMES = new Set([
   "report",
 ]);
 
-/** What the compiler tells TypeScript users: no misspelt option, no two load models at once. */
+/** Checks what the compiler would: no misspelt option, no two load models at once. */
 export function checkOptions(options: object, where: string): void {
   for (const name of Object.keys(options)) {
     if (OPTION_NAMES.has(name)) continue;
@@ -119,7 +119,7 @@ export function checkOptions(options: object, where: string): void {
   checkModel(options, where);
 }
 
-/** Settings of calls; what the author leaves out keeps its default. */
+/** Settings of calls; omitted ones keep their default. */
 export function settingsOf(options: CommonOptions, where: string): CallSettings {
   const time = (value: Duration | undefined, name: string, fallback: number): number =>
     value === undefined ? fallback : required(value, name, where);

@@ -91,14 +91,14 @@ it.each<[string, LoadPlan, LoadOverrides, LoadPlan]>([
   expect(overridePlan(plan, overrides)).toEqual(expected);
 });
 
-it("replaces time-outs and certificates of calls, and keeps the very settings when it need not", () => {
+it("replaces timeouts and certificates of calls, and keeps the same settings object when nothing changes", () => {
   const { settings } = workflow("a", { vus: 1, duration: "1s", timeout: "9s" }).definition;
   expect(overrideSettings(settings, { vus: 3 })).toBe(settings);
   expect(overrideSettings(settings, { timeoutMs: 50 })).toEqual({ ...settings, timeoutMs: 50 });
   expect(overrideSettings(settings, { insecure: true })).toEqual({ ...settings, insecure: true });
 });
 
-it("says in the manifest what the overrides mean for planning", () => {
+it("reflects the overrides in the manifest for planning", () => {
   const flow = workflow("a", { vus: 4, duration: "1s", warmup: "1s" })
     .step("s", http.get("http://127.0.0.1/"))
     .step("t", http.get("http://127.0.0.1/"));

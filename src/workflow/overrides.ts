@@ -9,7 +9,7 @@ import { planOf } from "./load-options.ts";
 
 const DEFAULT_DURATION_MS = 10_000;
 
-/** The plan with the overrides in place; the same plan when none concerns it. */
+/** Applies the overrides to a plan; returns the same plan when none concerns it. */
 export function overridePlan(plan: LoadPlan, overrides: LoadOverrides): LoadPlan {
   const { durationMs, iterations, rate, vus } = overrides;
   const unchanged = [durationMs, iterations, rate, vus].every((one) => one === undefined);
@@ -43,7 +43,7 @@ function reshaped(plan: LoadPlan, overrides: LoadOverrides): LoadPlan {
   return durationMs === undefined ? plan : stretched(plan, durationMs);
 }
 
-/** The bounds of the command line, where the plan has such. */
+/** Applies the bounds of the command line, where the plan has them. */
 function bounded(plan: LoadPlan, { maxRate, maxVus }: LoadOverrides): LoadPlan {
   if (maxVus !== undefined && !isOpen(plan)) {
     throw new DefinitionError(
@@ -70,7 +70,7 @@ function stretched(plan: LoadPlan, durationMs: number): LoadPlan {
   };
 }
 
-/** The bound of a plan that iterations end: the flag's, else the file's own. */
+/** Time limit of a plan that iterations end: the flag's, else the file's own. */
 function limit(plan: LoadPlan, durationMs: number | undefined): { maxDuration?: number } {
   const most = durationMs ?? ("durationMsMax" in plan ? plan.durationMsMax : undefined);
   return most === undefined ? {} : { maxDuration: most };
@@ -99,7 +99,7 @@ export function overrideSettings(settings: CallSettings, overrides: LoadOverride
   };
 }
 
-/** The manifest as the command line wants it. */
+/** Applies the overrides to a manifest. */
 export function overrideManifest(
   manifest: WorkflowManifest,
   overrides: LoadOverrides,

@@ -6,7 +6,7 @@ const rateOf = (rate: unknown): unknown => {
   return plan.kind === "rate" ? plan.stages[0]?.to : plan.kind;
 };
 
-it("a rate is per second as a number, or text with its unit", () => {
+it("accepts a rate per second as a number, or as text with its unit", () => {
   expect([300, "300/s", "30/m", "30/min", "1.5/s", "36/h"].map(rateOf)).toEqual([
     300, 300, 0.5, 0.5, 1.5, 0.01,
   ]);
@@ -19,7 +19,7 @@ it("a rate is per second as a number, or text with its unit", () => {
   expect(planOf({ breakpoint: { rate } }, "w")).toMatchObject({ from: 1, to: 100 });
 });
 
-it("what is none is refused with what to write", () => {
+it("rejects anything else with what to write", () => {
   for (const wrong of ["300", "300/d", "0/s", "-1/s", "x/s", ""])
     expect(() => rateOf(wrong)).toThrow(
       /w: rate is .*above 0 \(per second\), or text such as "300\/s"/,

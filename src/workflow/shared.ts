@@ -1,10 +1,10 @@
 /**
- * What users share beside their data, made once at the top of a file:
+ * Values shared by users beside their data, created once at the top of a file:
  *
  *   const ids = shared.counter("order-ids");           await ids.next()        each number once
  *   const orders = shared.queue<number>("orders");     await orders.push(id)   await orders.take()
  *
- * Over the whole run, all cores and workflows, unless `scope: "core"` says otherwise.
+ * Shared over the whole run, all cores and workflows, unless limited by `scope: "core"`.
  */
 
 import {
@@ -22,12 +22,12 @@ interface SharedOptions {
 
 type Ask = (request: SharedRequest) => SharedAnswer | Promise<SharedAnswer>;
 
-/** Of this process: for `scope: "core"`, and where nobody runs anything. */
+/** Values of this process: for `scope: "core"`, and outside of a run. */
 const own = new SharedValues();
 const askOwn: Ask = (request) => own.answer(request);
 let askRun: Ask = askOwn;
 
-/** How an executor core reaches what all cores share. */
+/** Sets the connection of an executor core to the values shared by all cores. */
 export function setSharedPort(ask: Ask): void {
   askRun = ask;
 }
@@ -76,7 +76,7 @@ class SharedQueue<Value> {
     this.#ask = scope === "core" ? askOwn : (request) => askRun(request);
   }
 
-  /** Plain data; false when 100,000 values wait already. */
+  /** Accepts plain data; returns false when 100,000 values are queued already. */
   async push(value: Value): Promise<boolean> {
     const bytes = valueBytes(value);
     if (bytes > PROVIDED_BYTES_MAX)

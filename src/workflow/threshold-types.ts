@@ -1,11 +1,12 @@
 /**
- * Thresholds, read by the compiler: what cannot be, where their text is a literal, turns into a
- * sentence that the editor shows. It reads the path before the comparison and nothing else:
+ * Thresholds, checked by the compiler: an impossible one, where its text is a literal, turns into a sentence that the
+ * editor shows. It reads the path before the comparison and nothing else:
  *
  *   [workflow.]metric[{step=name}].figure
  *
- * Whatever it cannot know it lets pass: text that is no literal, names in quotes, workflows that
- * another part of the file may export, metrics that are not listed. Those are checked before the run.
+ * Anything unknown passes: text that is no literal, names in quotes, workflows that another part of the file may
+ * export,
+ * metrics that are not listed. Those are checked before the run.
  */
 
 import type { Duration } from "../core/base/duration.ts";
@@ -20,9 +21,9 @@ import type { Metric, MetricKind } from "./metrics.ts";
 interface ThresholdObject<Text> {
   /** For example "latency.p99 < 200ms". */
   readonly threshold: Text;
-  /** End the run as soon as it fails. */
+  /** Ends the run as soon as it fails. */
   readonly abortOnFail?: boolean;
-  /** Not judged before so much of the run is over. */
+  /** Not evaluated before this much of the run is over. */
   readonly after?: Duration;
 }
 
@@ -30,7 +31,7 @@ export type ThresholdOption = string | ThresholdObject<string>;
 export type ThresholdList = readonly ThresholdOption[];
 export type MetricList = readonly Metric[];
 
-/** What is known where a threshold stands; `string` where any name may come. */
+/** Names known at a threshold; `string` where any name is possible. */
 export interface KnownNames<
   Workflow extends string = string,
   Step extends string = string,
@@ -47,12 +48,12 @@ export type MetricsOf<List extends MetricList> = {
   readonly [One in List[number] as One["name"]]: One["kind"];
 };
 
-/** The list itself; in the place of what cannot be, the reason. */
+/** The list itself; with the reason in place of an impossible threshold. */
 export type CheckedThresholds<List extends ThresholdList, Known extends KnownNames> = {
   readonly [At in keyof List]: Checked<List[At], Known>;
 };
 
-/** The reasons are not looked at for what the list may be: that costs ten times as much. */
+/** Does not constrain the reasons to the list's type: that costs ten times as much. */
 type Checked<Option, Known extends KnownNames> = [Reason<Option, Known>] extends [never]
   ? Option extends string
     ? Option
@@ -150,7 +151,7 @@ type MetricProblem<Name extends string, Figure extends string, Custom> = Name ex
       : `${string extends keyof Custom ? "" : `the ${Custom[Name] & string} `}"${Name}" has no ${Figure}`
     : Unknown<"metric", Name, (keyof Own | keyof Custom) & string>;
 
-/** Where any name may be a custom metric, one that is nearly ours is none. */
+/** Where any name may be a custom metric, one that nearly matches a built-in is rejected. */
 type UnlessMisspelt<Name extends string, Custom> = string extends keyof Custom
   ? [Nearest<Name, keyof Own>] extends [never]
     ? never
@@ -167,7 +168,7 @@ type Nearest<Name extends string, Known extends string> = Known extends unknown
     : never
   : never;
 
-/** One letter more, less or other, or two neighbours swapped. */
+/** One letter inserted, removed or replaced, or two neighbours swapped. */
 type OneEdit<A extends string, B extends string> = A extends `${infer X}${infer RestA}`
   ? B extends `${infer Y}${infer RestB}`
     ? X extends Y

@@ -1,4 +1,4 @@
-/** Thresholds that can be: the compiler lets each pass, and so does whoever reads it. */
+/** Valid thresholds: accepted by the compiler and by the parser. */
 
 import { expect, it } from "vitest";
 import { http } from "../protocols/http1/index.ts";
@@ -11,7 +11,7 @@ import { workflow } from "./workflow.ts";
 const load = { vus: 1, duration: "1s" } as const;
 const home = http.get("http://127.0.0.1/");
 
-it("every form of the grammar", () => {
+it("accepts every form of the grammar", () => {
   const { thresholds } = workflow("w", {
     ...load,
     thresholds: [
@@ -48,7 +48,7 @@ it("every form of the grammar", () => {
   expect(thresholds).toHaveLength(27);
 });
 
-it("text that is no literal, and options that were written elsewhere", () => {
+it("accepts text that is no literal, and options written elsewhere", () => {
   const most: number = 250;
   const texts: string[] = ["errors.rate < 1%"];
   const options: WorkflowOptions = { ...load, thresholds: texts };
@@ -63,7 +63,7 @@ it("text that is no literal, and options that were written elsewhere", () => {
   expect(workflow("w", { ...frozen }).definition.thresholds).toHaveLength(1);
 });
 
-it("metrics that are listed, with the figures of their kind", () => {
+it("accepts listed metrics, with the figures of their kind", () => {
   const list = [counter("sold"), gauge("stock"), rate("upsold"), trend("basket")] as const;
   const buy = flow("buy", async () => {});
   const { definition } = mix([buy.weight(1)], {
@@ -82,14 +82,14 @@ it("metrics that are listed, with the figures of their kind", () => {
   expect(definition.thresholds).toHaveLength(7);
 });
 
-it("a mix is called by its own name", () => {
+it("names a mix by its own name", () => {
   const buy = flow("buy", async () => {});
   mix([buy.weight(1)], { ...load, name: "shop", thresholds: ["shop.latency.p99 < 1s"] });
   // @ts-expect-error its name is another one
   mix([buy.weight(1)], { ...load, name: "shop", thresholds: ["mix.latency.p99 < 1s"] });
 });
 
-it("steps that are declared before", () => {
+it("accepts steps that are declared before", () => {
   const { definition } = workflow("w", { ...load, thresholds: ["errors.rate < 1%"] })
     .step("home", home)
     .thresholds("latency{step=home}.p99 < 1s", {
@@ -103,7 +103,7 @@ it("steps that are declared before", () => {
   ]);
 });
 
-it("metrics of the workflow itself, behind them", () => {
+it("accepts metrics of the workflow itself, after their declaration", () => {
   const counted = workflow("w", { ...load, metrics: [] })
     .step("home", home)
     .metric("bytes", "trend", ({ results }) => results.home.bytesIn);
@@ -111,14 +111,14 @@ it("metrics of the workflow itself, behind them", () => {
   expect(() => counted.thresholds("bites.p99 < 100")).toThrow(/did you mean "bytes"/);
 });
 
-it("metrics are what counter(…) and its kin give", () => {
+it("accepts metrics of counter(…) and similar functions", () => {
   for (const metrics of [["sold"], { sold: 1 }, [null]])
     expect(() => workflow("w", { ...load, metrics: metrics as never })).toThrow(
       'workflow "w": metrics are a list of those that it has: metrics: [counter("paid")]',
     );
 });
 
-it("a search ends at none of them", () => {
+it("rejects abortOnFail in a search", () => {
   const search = workflow("w", {
     breakpoint: { rate: { from: 1, to: 2 } },
     thresholds: ["errors.rate < 1%"],

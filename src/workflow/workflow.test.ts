@@ -1,4 +1,4 @@
-/** What a workflow becomes, and what its author is told at run time when it is wrong. */
+/** Definition of workflows, and run-time errors for their authors. */
 
 import { describe, expect, it } from "vitest";
 import { threadRange } from "../core/load/job/partition.ts";
@@ -15,10 +15,10 @@ import { type Workflow, workflow } from "./workflow.ts";
 
 const load = { vus: 2, duration: "30s" } as const;
 const home = http.get("http://127.0.0.1/");
-/** As a JavaScript user writes it: the compiler has no say. */
+/** As written by a JavaScript user, without type checks. */
 const untyped = workflow as unknown as (...args: unknown[]) => Workflow;
 
-describe("a mistake is told with names", () => {
+describe("reports mistakes by name", () => {
   it.each<[string, unknown[], RegExp]>([
     ["no name", ["", load], /a workflow needs a name/],
     ["no options", ["a"], /workflow "a": options are missing/],
@@ -137,13 +137,13 @@ describe("a mistake is told with names", () => {
   });
 });
 
-it("a file may export a workflow twice, several, or a list; they come in the order of the file", () => {
+it("accepts a workflow exported twice, several, or a list, in the order of the file", () => {
   const [a, b, c] = ["a", "b", "c"].map((name) => workflow(name, load).step("s", home));
   const names = workflowsOf({ z: a, also: a, list: [c], b }).map(({ name }) => name);
   expect(names).toEqual(["a", "b", "c"]);
 });
 
-it("workflows come in the order in which the file makes them, not in that of their names", () => {
+it("orders workflows as the file creates them, not by name", () => {
   const later = workflow("login", load).step("s", home);
   const last = workflow("browse", load).step("s", home);
   expect(workflowsOf({ browse: last, login: later }).map(({ name }) => name)).toEqual([
@@ -212,7 +212,7 @@ describe("classification (WF-1, WF-2)", () => {
     expect(coresOf(flow)).toEqual([isTest, min, max]);
   });
 
-  it("takes results of any depth of subclass, and user-defined ones (WF-7)", async () => {
+  it("accepts results of any depth of subclass, and user-defined ones (WF-7)", async () => {
     class Ping extends CustomResult<string> {}
     class LoudPing extends Ping {}
     const result = new LoudPing("pong", { startedAt: 1, endedAt: 3 });
@@ -243,7 +243,7 @@ describe("classification (WF-1, WF-2)", () => {
 });
 
 describe("the manifest", () => {
-  it("is plain data that says all a manager must know (WF-6)", () => {
+  it("is plain data with everything a manager must know (WF-6)", () => {
     const flow = workflow("shop", {
       rate: 100,
       duration: "1m30s",
@@ -376,7 +376,7 @@ describe("the manifest", () => {
   });
 });
 
-describe("slips of JavaScript", () => {
+describe("mistakes of JavaScript", () => {
   const load = { vus: 1, iterations: 1 } as const;
   const make = (options: object) => () => workflow("w", { ...load, ...options });
 
@@ -392,7 +392,7 @@ describe("slips of JavaScript", () => {
     expect(() => http.get("/users")).toThrow("has no host: write the whole URL");
   });
 
-  it("targets are told apart for the check of ports", () => {
+  it("distinguishes targets for the check of ports", () => {
     const two = workflow("w", { vus: 3, duration: "1s" })
       .step("a", http.get("http://127.0.0.1:8001/"))
       .step("b", http.get("http://127.0.0.1:8002/"))

@@ -1,7 +1,9 @@
 /**
- * The builder users write with. Types carry everything: a step's name becomes a key of `results`, so
- * `after` accepts only steps declared before (no foreign steps, no cycles), and a function sees
- * exactly the results it said it waits for. JavaScript users get the same errors at run time.
+ * The builder users write with. Types carry everything: a step's name becomes a key of `results`, so `after` accepts
+ * only
+ * steps declared before (no foreign steps, no cycles), and a function sees exactly the results of its `after`.
+ * JavaScript
+ * users get the same errors at run time.
  */
 
 import type { CallResult, PreparedCall } from "../protocols/protocol.ts";
@@ -28,7 +30,7 @@ import type {
 type Empty = Record<never, never>;
 type Name<Results> = keyof Results & string;
 type MaybePromise<Value> = Value | Promise<Value>;
-/** A name that is taken turns into a sentence that the compiler shows. */
+/** A duplicate name turns into a sentence that the compiler shows. */
 type Fresh<N extends string, Results> = N extends keyof Results
   ? `"${N}" is already a step of this workflow`
   : N;
@@ -69,7 +71,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     return this.#add(name, "step", rest);
   }
 
-  /** Work that is not measured: its result is there for later steps. */
+  /** Work that is not measured: its result is available to later steps. */
   action<N extends string, Result>(
     name: Fresh<N, Results>,
     run: (context: StepContext<Empty, Data, Used, Setup>) => MaybePromise<Result>,
@@ -115,7 +117,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     return this;
   }
 
-  /** What must hold, written after the steps: here the compiler knows their names. */
+  /** Thresholds, written after the steps: here the compiler knows their names. */
   thresholds<const Thresholds extends ThresholdList>(
     ...thresholds: CheckedThresholds<Thresholds, KnownNames<string, Name<Results>>>
   ): this {
@@ -173,7 +175,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     return this as unknown as Workflow<Results, Data, Used & Record<N, Value>, Setup>;
   }
 
-  /** Once per run, before the first user: what it returns (plain data) is `setup` everywhere. */
+  /** Runs once, before the first user: its return value (plain data) is `setup` everywhere. */
   setup<Value>(
     run: (context: SetupContext) => MaybePromise<Value>,
   ): Workflow<Results, Data, Used, Value> {
@@ -181,7 +183,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     return this as unknown as Workflow<Results, Data, Used, Value>;
   }
 
-  /** Once per run, after the last user. */
+  /** Runs once, after the last user. */
   teardown(
     run: (context: SetupContext & { readonly setup: Setup }) => MaybePromise<unknown>,
   ): this {
@@ -191,13 +193,13 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     return this;
   }
 
-  /** Once per virtual user, before its first iteration, whose rows it sees; not measured. */
+  /** Runs once per virtual user, before its first iteration, whose rows it sees; not measured. */
   userSetup(run: (context: StepContext<Empty, Data, Used, Setup>) => MaybePromise<unknown>): this {
     this.definition.userSetup = run as StepFunction;
     return this;
   }
 
-  /** Once per virtual user, after its last iteration; not measured. */
+  /** Runs once per virtual user, after its last iteration; not measured. */
   userTeardown(
     run: (context: StepContext<Empty, Data, Used, Setup>) => MaybePromise<unknown>,
   ): this {
@@ -222,7 +224,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     return this;
   }
 
-  /** What results and thresholds call by name has a name of its own. (API-3) */
+  /** Names in results and thresholds are unique. (API-3) */
   #fresh(kind: string, name: string): void {
     const { checks, metrics, steps } = this.definition;
     const taken = [
@@ -258,7 +260,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
   }
 }
 
-/** Begins a workflow: a name, and how much load it makes. */
+/** Begins a workflow: a name, and its load. */
 export function workflow<
   const Metrics extends MetricList = MetricList,
   const Thresholds extends ThresholdList = ThresholdList,

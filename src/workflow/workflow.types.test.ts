@@ -1,6 +1,7 @@
 /**
- * What the compiler knows of a workflow. `@ts-expect-error` fails the type check when a mistake is
- * not refused; the run-time half of each case is what a JavaScript user sees.
+ * Compiler checks of a workflow. `@ts-expect-error` fails the type check when a mistake is accepted; the run-time half
+ * of
+ * each case is what a JavaScript user sees.
  */
 
 import { describe, expect, expectTypeOf, it } from "vitest";
@@ -14,7 +15,7 @@ import { workflow } from "./workflow.ts";
 const load = { vus: 1, duration: "1s" } as const;
 const home = http.get("http://127.0.0.1/");
 
-describe("the compiler refuses, and so does the run", () => {
+describe("the compiler and the run reject", () => {
   it("a step that waits for one of another workflow, or for a later one", () => {
     const flow = workflow("a", load).step("own", home);
     // @ts-expect-error "foreign" is no step of this workflow.
@@ -25,7 +26,7 @@ describe("the compiler refuses, and so does the run", () => {
     expect(() => flow.step("self", { after: ["self"] }, home)).toThrow(/waits for "self"/);
   });
 
-  it("a check that looks at a step which is not there", () => {
+  it("a check that refers to an unknown step", () => {
     const flow = workflow("a", load).step("own", home);
     // @ts-expect-error "other" is no step of this workflow.
     expect(() => flow.check("c", { after: ["other"] }, () => true)).toThrow(
@@ -33,7 +34,7 @@ describe("the compiler refuses, and so does the run", () => {
     );
   });
 
-  it("a name that is taken", () => {
+  it("a duplicate name", () => {
     const flow = workflow("a", load).step("login", home);
     // @ts-expect-error "login" is already a step of this workflow.
     expect(() => flow.step("login", home)).toThrow(/two steps named "login"/);
@@ -68,7 +69,7 @@ describe("the compiler refuses, and so does the run", () => {
     expect(() => workflow("a", { maxDuration: "1s" })).not.toThrow();
   });
 
-  it("load options that mean nothing, where it can know", () => {
+  it("meaningless load options, where it can know", () => {
     // @ts-expect-error Users are a number.
     expect(() => workflow("a", { vus: "10", duration: "1s" })).toThrow(/vus is "10"/);
     // @ts-expect-error There is no such priority.
@@ -80,8 +81,8 @@ describe("the compiler refuses, and so does the run", () => {
   });
 });
 
-describe("the compiler refuses", () => {
-  it("a result that the step did not say it waits for", () => {
+describe("the compiler rejects", () => {
+  it("a result of a step that is not in `after`", () => {
     const flow = workflow("a", load).step("first", home).step("second", home);
     flow.step("third", { after: ["second"] }, ({ http, results }) => {
       expectTypeOf(results.second).toEqualTypeOf<HttpResponse>();
@@ -137,7 +138,7 @@ describe("types are inferred", () => {
       });
   });
 
-  it("for data, set-up, and values of other workflows", () => {
+  it("for data, setup, and values of other workflows", () => {
     const provider = workflow("auth", load)
       .step("login", home)
       .provide("token", { to: ["b"] }, ({ last }) => {
