@@ -17,7 +17,7 @@ async function find(host: string): Promise<readonly string[]> {
 const forever = (): Promise<never> => new Promise(() => undefined);
 
 describe("host names of gates and managers", () => {
-  it("are told from numeric addresses", () => {
+  it("are distinguished from numeric addresses", () => {
     expect(placesIn(["10.0.0.1:7700", "[::1]:7700", "localhost:9400"])).toEqual({
       numeric: ["10.0.0.1:7700", "[::1]:7700"],
       names: [{ host: "localhost", port: 9400 }],
@@ -29,17 +29,17 @@ describe("host names of gates and managers", () => {
     ["10.0.0.1", "has no port"],
     ["a b:1", '"a b:1" is not an address'],
     ["localhost:70000", "has port 70000"],
-  ])("are refused as %s before anybody is asked", (text, problem) => {
+  ])("are rejected as %s before any lookup", (text, problem) => {
     expect(() => placesIn([text])).toThrow(problem);
   });
 
-  it("become all their addresses, each once", async () => {
+  it("resolve to all their addresses, each once", async () => {
     const { names } = placesIn(["localhost:9400", "gate.example:9400", "typo.example:9400"]);
     const found = await resolveNames(names, forever, find);
     expect(found).toEqual(["127.0.0.1:9400", "[::1]:9400", "10.0.0.1:9400"]);
   });
 
-  it("that do not resolve are named, and a name server that is away is no mistake", async () => {
+  it("that do not resolve are named, and an unavailable name server is no mistake", async () => {
     const failing = (text: string) => resolveNames(placesIn([text]).names, forever, find);
     await expect(failing("typo.example:9400")).rejects.toMatchObject({
       message:
@@ -52,7 +52,7 @@ describe("host names of gates and managers", () => {
     });
   });
 
-  it("are not waited for when no name server answers", async () => {
+  it("time out when no name server answers", async () => {
     const { names } = placesIn(["slow.example:9400"]);
     const found = resolveNames(names, async () => undefined, forever);
     await expect(found).rejects.toThrow("no name server answered for slow.example within 5 s");
@@ -60,7 +60,7 @@ describe("host names of gates and managers", () => {
 
   it("are resolved by a client before it connects", async () => {
     const secret = "gh7Kq2-vT9xLw4Zm";
-    // Too long for a name server to be asked.
+    // Too long for a name server query.
     const host = `${"h".repeat(64)}.invalid`;
     const client = ClusterClient.open({ managers: [`${host}:9400`], secret });
     try {

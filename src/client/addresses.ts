@@ -6,9 +6,9 @@ import type { Address } from "../core/base/ids.ts";
 import { formatAddress, parseAddress } from "../wire/address.ts";
 import { ClusterError } from "./errors.ts";
 
-/** Numeric addresses of a name that are tried. */
+/** Numeric addresses tried per name. */
 const ADDRESSES_PER_NAME_MAX = 16;
-/** The system's resolver waits much longer for name servers that are gone. */
+/** The system's resolver waits much longer for dead name servers. */
 const NAME_MS = 5_000;
 
 /** All numeric addresses of a host; rejects when it has none. */
@@ -40,7 +40,7 @@ export function placesIn(texts: readonly string[]): Places {
   return { numeric, names };
 }
 
-/** What was found of all names; throws when it is nothing. `pause`: ends after so many milliseconds. */
+/** Resolves all names; throws when none has an address. `pause`: resolves after this many milliseconds. */
 export async function resolveNames(
   names: readonly HostName[],
   pause: (ms: number) => Promise<unknown>,
@@ -72,7 +72,7 @@ function late(host: string): never {
   throw new Error(`no name server answered for ${host} within ${NAME_MS / 1_000} s`);
 }
 
-/** A name that nobody knows is a mistake; a name server that does not answer may answer later. */
+/** An unknown name is a mistake; a name server that does not answer may answer later. */
 function unresolved(host: string, error: unknown): ClusterError {
   const { code = "", message = "" } = error as NodeJS.ErrnoException;
   const why = code === "ENOTFOUND" ? "no such host" : code === "" ? message : code;

@@ -4,7 +4,7 @@ import { ClusterClient, ClusterError } from "./client.ts";
 import { connect } from "./cluster.ts";
 import { routingOf } from "./routing.ts";
 
-/** Nobody is there: what is not found wrong before it is sent waits for its time. */
+/** Nothing listens there: a request that passes validation waits for its timeout. */
 const NOBODY = ["127.0.0.1:1"];
 const SECRET = "gh7Kq2-vT9xLw4Zm";
 const NO_FILES = new Map();
@@ -28,7 +28,7 @@ async function problemOf(work: (client: ClusterClient) => Promise<unknown>): Pro
   }
 }
 
-describe("what a cluster would not read is refused before it is sent", () => {
+describe("rejects what a cluster could not read before it is sent", () => {
   const submitted = (more: Partial<Submission>, key = "k", routing = ANYWHERE): Promise<string> =>
     problemOf((client) => client.submit({ ...SUBMISSION, ...more }, NO_FILES, key, routing));
 
@@ -82,7 +82,7 @@ describe("what a cluster would not read is refused before it is sent", () => {
     expect(await asked()).toContain(problem);
   });
 
-  it("also of the typed client, and of where it is", async () => {
+  it("rejects it in the typed client, too, and in its location", async () => {
     const cluster = connect({ addresses: NOBODY, secret: SECRET });
     await expect(cluster.job("").status()).rejects.toThrow("job is empty");
     await cluster.close();
@@ -91,13 +91,13 @@ describe("what a cluster would not read is refused before it is sent", () => {
   });
 });
 
-describe("where a job is to run", () => {
+describe("placement of a job", () => {
   const problemOf = (placement: Parameters<typeof routingOf>[0]): string => {
     const routed = routingOf(placement, (option) => option);
     return routed.ok ? "" : routed.problem;
   };
 
-  it("is refused when a list names nothing, or a count is none", () => {
+  it("is rejected when a list is empty, or a count invalid", () => {
     for (const option of ["datacenters", "prefer", "split"])
       expect(problemOf({ [option]: [] })).toBe(
         `${option}: names no datacenter; name one, or leave it out`,

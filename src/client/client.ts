@@ -1,6 +1,7 @@
 /**
- * A program's way to a cluster: submit jobs, follow them, steer them, and see the nodes. Managers may come and
- * go meanwhile: what is asked is asked again of another, and what must happen once happens once.
+ * Client of a cluster: submit jobs, follow them, control them, and see the nodes. Managers may come and go: requests
+ * are
+ * retried at another one, and what must happen once happens once.
  */
 
 import { randomBytes, randomUUID } from "node:crypto";
@@ -53,38 +54,38 @@ import { findJob, isJobNickname } from "./job-names.ts";
 export { ClusterError } from "./errors.ts";
 
 interface ClusterAddress {
-  /** "127.0.0.1:7700" or "gate.example:7700": all that are known; one that answers is enough. */
+  /** "127.0.0.1:7700" or "gate.example:7700": all known ones; one that answers is enough. */
   readonly managers: readonly string[];
   /** A client's secret, or the cluster's. */
   readonly secret: string;
   readonly cluster?: string;
   readonly environment?: string;
-  /** Where this client is: gates there are asked before others; "": anywhere. */
+  /** Location of this client: gates there are preferred; "": anywhere. */
   readonly datacenter?: string;
-  /** How options are called where the user wrote them; by their own names by default. */
+  /** Names of options as the user wrote them; by default their own. */
   readonly nameOf?: NameOf;
 }
 
-/** One attempt at one manager. */
+/** Timeout of one attempt at one manager. */
 const ATTEMPT_MS = 5_000;
-/** Patience ends it, not a number of attempts. */
+/** The deadline ends it, not a number of attempts. */
 const RETRY: RetryConfig = {
   attemptsMax: Number.POSITIVE_INFINITY,
   baseMs: 200,
   capMs: 2_000,
   jitter: "equal",
 };
-/** A file of a job, or what reads it when it is wanted. */
+/** A file of a job, or a function that reads it on demand. */
 type FileContent = Uint8Array | (() => Promise<Uint8Array>);
 
-/** A manager may go while it takes the files; the next one begins anew. */
+/** A manager may fail while it receives the files; the next one starts over. */
 const SUBMIT_ATTEMPTS_MAX = 10;
-/** Parts of a file that one manager leaves unanswered. */
+/** Chunks of a file that one manager may leave unanswered. */
 const PUT_FAILURES_MAX = 2;
-/** Jobs that this client has submitted and remembers, the last ones. */
+/** Accepted jobs that this client remembers, the last ones. */
 const ACCEPTED_MAX = 1_000;
 
-/** Of whom; both null: none came. */
+/** An answer and its sender; both null: none came. */
 interface Answered {
   readonly from: Address | null;
   readonly answer: StreamEnvelope | null;
@@ -108,14 +109,14 @@ export class ClusterClient {
   readonly #background = new Background((_name, error) => {
     this.#nameProblem = errorText(error);
   });
-  /** Jobs that it was told are accepted. */
+  /** Jobs reported as accepted. */
   readonly #accepted = new Set<string>();
   readonly #waiting = new Map<number, (answered: Answered) => void>();
   readonly #random = new Random(randomUUID());
   readonly #nameOf: NameOf;
   /** Null once the host names among its addresses are resolved. */
   #resolve: (() => Promise<readonly Address[]>) | null;
-  /** Of somebody to ask. */
+  /** Whether an address is known. */
   #hasAddress: boolean;
   #nameProblem: string | null = null;
   #ids = 1;
@@ -153,12 +154,12 @@ export class ClusterClient {
     if (this.#hasAddress) this.#background.run("names", () => this.#findNames());
   }
 
-  /** Connects in the background; the first question waits for it. */
+  /** Connects in the background; the first request waits for it. */
   static open(to: ClusterAddress): ClusterClient {
     return new ClusterClient(to);
   }
 
-  /** Accepted once per key, however often it is sent; the job's id. `files`: by their hash. */
+  /** Accepted once per key, however often it is sent; returns the job's id. `files`: by their hash. */
   async submit(
     submission: Submission,
     files: ReadonlyMap<BlobHash, FileContent>,
@@ -184,7 +185,7 @@ export class ClusterClient {
     if (this.#accepted.size > ACCEPTED_MAX && oldest !== undefined) this.#accepted.delete(oldest);
   }
 
-  /** The whole id of a job that is named by its short id, a unique prefix or `last`. */
+  /** Returns the whole id of a job given by its short id, a unique prefix or `last`. */
   async jobId(text: string): Promise<string> {
     if (!isJobNickname(text)) return text;
     const found = findJob(text, await this.jobs());
@@ -198,7 +199,7 @@ export class ClusterClient {
     return answer.job;
   }
 
-  /** What happened since `line`; live figures, and the latencies behind them, if they are wanted. */
+  /** Events since `line`; live metrics, and the latencies behind them, on request. */
   async progress(job: string, line: number, live: boolean, latencies = false): Promise<Progress> {
     const answer = await this.#request({ kind: "watch", job, line, live, latencies });
     if (answer.kind !== "progress") throw unexpected(answer);
@@ -206,7 +207,7 @@ export class ClusterClient {
   }
 
   async control(job: string, control: Control, by: string): Promise<void> {
-    // Asked again elsewhere, one that was only late must not be done after what was asked since.
+    // Idempotency key: a delayed request that was retried elsewhere must not be applied after later ones.
     const wish = randomUUID();
     const answer = await this.#request({ kind: "control", job, by, control, wish });
     if (answer.kind !== "controlled") throw unexpected(answer);
@@ -223,7 +224,7 @@ export class ClusterClient {
     }
   }
 
-  /** What happened to a job, in order. */
+  /** Events of a job, in order. */
   async events(job: string): Promise<readonly JobEventView[]> {
     const events: JobEventView[] = [];
     for (;;) {
@@ -234,13 +235,13 @@ export class ClusterClient {
     }
   }
 
-  /** The node takes no new work; `nodes` shows how far it is. */
+  /** Stops assigning new work to the node; `nodes` shows its progress. */
   async drain(node: string): Promise<void> {
     const answer = await this.#request({ kind: "drain", node });
     if (answer.kind !== "controlled") throw unexpected(answer);
   }
 
-  /** A lost worker is forgotten by all who are reached: each has a list of its own. */
+  /** All reachable managers forget a lost worker: each has a list of its own. */
   async removeNode(node: string): Promise<void> {
     const value = { kind: "removeNode", node } as const;
     const answer = await this.#request(value);
@@ -264,12 +265,12 @@ export class ClusterClient {
     }));
   }
 
-  /** Ends early when it is closed. */
+  /** Ends early when the client is closed. */
   pause(ms: number): Promise<void> {
     return this.#background.pause(ms);
   }
 
-  /** How many answers have come, of whomever: whoever waits sees by it that somebody is there. */
+  /** Number of answers from any manager: shows a waiting caller that the cluster is alive. */
   get answers(): number {
     return this.#answers;
   }
@@ -322,7 +323,7 @@ export class ClusterClient {
     return (await this.#decide(value)).answer;
   }
 
-  /** Names are resolved once; as long as none has an address each request tries again. */
+  /** Resolves names once; while none has an address each request tries again. */
   async #findNames(): Promise<void> {
     for (const address of (await this.#resolve?.()) ?? []) {
       this.#hasAddress = true;
@@ -362,7 +363,9 @@ export class ClusterClient {
     return new ClusterError(`${what}${detail}`, isRefused ? "invalid" : null);
   }
 
-  /** To the manager that lacks them: it has them copied to the others. When it goes, the next one is asked. */
+  /**
+   * Sends files to the manager that lacks them, which copies them to the others. When it fails, the next one is asked.
+   */
   async #putFiles(
     to: Address,
     hashes: readonly BlobHash[],
@@ -399,7 +402,7 @@ export class ClusterClient {
   }
 }
 
-/** What the one who answered does not understand is decided: it would not understand it the next time. */
+/** An unreadable request is final: a retry would not be understood either. */
 function answerIn(said: StreamEnvelope | null, from: Address | null): ClientAnswer | null {
   if (said?.name === "clientAnswer") return said.value;
   if (said?.name !== "refusal") return null;

@@ -1,13 +1,14 @@
 /**
- * A cluster for programs: submit a file as `hyperscale submit` does, follow and steer its job, and get its result.
+ * A cluster for programs: submit a file as `hyperscale submit` does, follow and control its job, and get its result.
  *
  *     const cluster = connect({ addresses: ["10.0.0.1:7700", "10.0.0.2:7700"], secret });
  *     const job = await cluster.submit("flow.ts", { duration: "1m", key: "nightly-2026-11-17" });
  *     for await (const { status, live } of job.progress()) console.log(status, live?.ratePerSecond);
  *     const { status, summary } = await job.completion();
  *
- * Gates and managers may come and go meanwhile: what is asked is asked again of another, lines come once and in
- * order, and a submission with a key happens once.
+ * Gates and managers may come and go: requests are retried at another one, lines come once and in order, and a
+ * submission
+ * with a key happens once.
  */
 
 import { userInfo } from "node:os";
@@ -26,11 +27,11 @@ import { ClusterClient, ClusterError, hasEnded } from "./client.ts";
 import { type Placement, routingOf } from "./routing.ts";
 import { Turns } from "./turns.ts";
 
-/** How often a job is asked after. */
+/** Poll interval of a job. */
 const EVERY_MS = 500;
-/** A job goes on while nobody answers for it, as when a quorum is away: so long is it asked after. */
+/** A job continues without an answering leader, as when a quorum is unavailable: it is polled for this long. */
 const SILENT_MS_MAX = 600_000;
-/** Files that are read at once, each by a process that has to be done in time: of a hundred few would. */
+/** Files prepared at once, each by a process with a deadline: of a hundred few would finish in time. */
 const PREPARED_AT_ONCE = 2;
 
 export interface ConnectOptions {
@@ -38,38 +39,38 @@ export interface ConnectOptions {
   readonly addresses: readonly string[];
   /** A client's secret, as `client.key` has it. */
   readonly secret: string;
-  /** As whom changes of a job are noted; the user of this machine by default. */
+  /** Name recorded with changes of a job; the user of this machine by default. */
   readonly as?: string;
   readonly cluster?: string;
   readonly environment?: string;
 }
 
-/** All that a run takes but what belongs to this process, and where it is to run. */
+/** Options of a run except those of this process, and the placement. */
 export interface SubmitOptions
   extends Omit<RunOptions, "report" | "inspect" | "signal" | "command">,
     Placement {
   /** The same key is the same job, however often and through whichever gate it is submitted. */
   readonly key?: string;
-  /** Whose share of the cluster it uses. */
+  /** Tenant whose share of the cluster it uses. */
   readonly tenant?: string;
-  /** Remarks about the file, such as data that are sent along. */
+  /** Receives warnings about the file, such as data that are sent along. */
   readonly onWarning?: (line: string) => void;
 }
 
 export interface JobProgress {
   readonly status: JobStatus;
-  /** Why it waits, failed or ended. */
+  /** Why it waits, failed or finished. */
   readonly reason: string | null;
   /** While it runs. */
   readonly live: LiveRun | null;
-  /** What was said since the progress before, by the run and by user code. */
+  /** Lines since the previous progress, from the run and from user code. */
   readonly lines: readonly string[];
 }
 
 export interface JobEnd {
   readonly status: JobStatus;
   readonly reason: string | null;
-  /** As in summary.json; null when it left none. */
+  /** As in summary.json; null without results. */
   readonly summary: RunSummary | null;
 }
 
@@ -77,7 +78,7 @@ function nameOf(option: string): string {
   return option === "overrides" ? "what env, only, seed and the load say together" : option;
 }
 
-/** Connects in the background; the first question waits for it. */
+/** Connects in the background; the first request waits for it. */
 export function connect({ addresses, as, ...rest }: ConnectOptions): Cluster {
   const client = ClusterClient.open({ managers: addresses, nameOf, ...rest });
   return new Cluster(client, as ?? userInfo().username);
@@ -93,7 +94,7 @@ export class Cluster {
     this.#as = as;
   }
 
-  /** A file or URL. Mistakes in it are found here, before anything is sent. */
+  /** Submits a file or URL. Mistakes in it are found here, before anything is sent. */
   async submit(target: string, options: SubmitOptions = {}): Promise<Job> {
     const { datacenterCount, datacenters, eachDatacenter, prefer, split, strict, ...others } =
       options;
@@ -101,7 +102,7 @@ export class Cluster {
     const placement = { datacenterCount, datacenters, eachDatacenter, prefer, split, strict };
     const routed = routingOf(placement, (option) => option);
     if (!routed.ok) throw new TypeError(routed.problem);
-    // Who only follows jobs needs no compiler.
+    // Loaded on first use: following jobs needs no compiler.
     const { prepareJob } = await import("../runner/submission.ts");
     const { files, submission } = await this.#preparing.take(() =>
       prepareJob(target, run, onWarning ?? (() => undefined)),
@@ -110,7 +111,7 @@ export class Cluster {
     return this.job(await this.#client.submit(owned, files, key, routed.routing));
   }
 
-  /** One that was submitted before, by whomever. */
+  /** A job submitted before, by any client. */
   job(id: string): Job {
     return new Job(id, this.#client, this.#as);
   }
@@ -128,7 +129,7 @@ export class Cluster {
     return this.#client.datacenters();
   }
 
-  /** Jobs go on. */
+  /** Disconnects; jobs continue. */
   close(): Promise<void> {
     return this.#client.close();
   }
@@ -149,12 +150,12 @@ export class Job {
     return this.#client.status(this.id);
   }
 
-  /** What happened to it, in order. */
+  /** Events of the job, in order. */
   events(): Promise<readonly JobEventView[]> {
     return this.#client.events(this.id);
   }
 
-  /** How it does, again and again until it has ended. */
+  /** Yields its progress repeatedly until it has finished. */
   async *progress({ everyMs = EVERY_MS } = {}): AsyncGenerator<JobProgress, JobEnd> {
     let line = 0;
     for (;;) {
@@ -167,7 +168,7 @@ export class Job {
     }
   }
 
-  /** The result of each workflow as soon as it has ended, in that order. */
+  /** Yields the result of each workflow as soon as it has finished, in that order. */
   async *results(): AsyncGenerator<WorkflowSummary> {
     const told = new Set<string>();
     for (let line = 0; ; ) {
@@ -206,7 +207,7 @@ export class Job {
     return this.#control({ kind: "resume" });
   }
 
-  /** Of the plan: 1 is as planned. */
+  /** Scales the load relative to the plan: 1 is as planned. */
   scale(factor: number): Promise<void> {
     return this.#control({ kind: "scale", factor });
   }

@@ -5,7 +5,7 @@ import type { RefusalReason } from "../core/cluster/messages.ts";
 /** Options that a cluster rejects, with the reason. */
 export class ClusterError extends Error {
   override readonly name = "ClusterError";
-  /** Null: nobody answered. */
+  /** Null: no answer. */
   readonly reason: RefusalReason | null;
 
   constructor(message: string, reason: RefusalReason | null) {
@@ -13,7 +13,7 @@ export class ClusterError extends Error {
     this.reason = reason;
   }
 
-  /** Asked again later it may be answered: nobody was there, or whoever leads was not found. */
+  /** Whether a retry may succeed: no answer, or no leader was found. */
   get isPassing(): boolean {
     return this.reason === null || this.reason === "retry" || this.reason === "notLeader";
   }

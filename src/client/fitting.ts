@@ -1,14 +1,14 @@
-/** What a cluster would not read of a request, said before anything is sent, in the words of whoever asks. */
+/** Rejects requests that a cluster could not read before anything is sent, with the user's names of options. */
 
 import type { ClientRequest } from "../core/cluster/messages.ts";
 import { type Hello, hello } from "../wire/hello.ts";
 import { type Misfit, misfitOf } from "../wire/misfit.ts";
 import { MESSAGES } from "../wire/registry.ts";
 
-/** How an option is called where the user wrote it. */
+/** Name of an option as the user wrote it. */
 export type NameOf = (option: string) => string;
 
-/** Fields that are called otherwise where they are given. */
+/** Fields with another name as an option. */
 const OPTIONS: Readonly<Record<string, string>> = {
   abortAfterMs: "abortOnFail",
   by: "as",
@@ -17,7 +17,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   timeoutMs: "timeout",
   weights: "split",
 };
-/** Fields that hold what was given one by one. */
+/** Fields that combine several options. */
 const WHOLES: readonly string[] = ["submission", "routing", "control"];
 
 /** Null when it can be sent. */

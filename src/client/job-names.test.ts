@@ -18,7 +18,7 @@ describe("short ids of jobs", () => {
   });
 });
 
-describe("a job is found", () => {
+describe("a job", () => {
   const jobs = JOBS.slice(0, 40);
   const { id } = jobs[17] as (typeof jobs)[0];
   const short = shortIdOf(id);
@@ -30,11 +30,11 @@ describe("a job is found", () => {
     ["a unique prefix of its short id", short.slice(0, 4), id],
     ["a unique prefix of its whole id", id.slice(0, -6), id],
     ["last", "last", jobs.at(-1)?.id],
-  ])("by %s", (_how, text, wanted) => {
+  ])("is found by %s", (_how, text, wanted) => {
     expect(findJob(text, jobs)).toEqual({ ok: true, id: wanted });
   });
 
-  it("nor guessed: an ambiguous prefix lists the newest candidates", () => {
+  it("is not guessed: an ambiguous prefix lists the newest candidates", () => {
     const found = findJob("gates-", jobs);
     expect(found).toMatchObject({ ok: false, reason: "invalid" });
     const problem = found.ok ? "" : found.problem;
@@ -45,7 +45,7 @@ describe("a job is found", () => {
     );
   });
 
-  it("unless it is unknown: the error says where to look", () => {
+  it("is reported as unknown with where to look", () => {
     expect(findJob("uuu", jobs)).toMatchObject({ ok: false, reason: "unknownJob" });
     expect(findJob("last", [])).toEqual({
       ok: false,
@@ -54,7 +54,7 @@ describe("a job is found", () => {
     });
   });
 
-  it("without a list of all jobs where the whole id is given, or nothing that can be read", () => {
+  it("is found without a list of all jobs where the whole id is given, or unreadable text", () => {
     const texts = [id, `${id}/dc1/2`, "", "j".repeat(129)];
     expect(texts.filter(isJobNickname)).toEqual([]);
     expect(["last", short, id.slice(0, -1)].map(isJobNickname)).toEqual([true, true, true]);

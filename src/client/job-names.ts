@@ -1,6 +1,6 @@
 /**
  * Names of jobs as people write them: a short id of eight characters, a unique prefix of it or of the whole id, or
- * `last`. The whole id stays what the cluster and its ledger know; short ids are derived from it and never sent.
+ * `last`. The cluster and its ledger use the whole id; short ids are derived from it and never sent.
  */
 
 import { createHash } from "node:crypto";
@@ -9,9 +9,9 @@ import { createHash } from "node:crypto";
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 /** 40 bits: the odds of two equal ones among 10,000 jobs are 1 in 20,000. */
 const SHORT_CHARACTERS = 8;
-/** Candidates that an error lists. */
+/** Candidates listed by an error. */
 const CANDIDATES_MAX = 5;
-/** Names the job that was created last. */
+/** Name of the most recently created job. */
 const LAST = "last";
 
 /** A whole id, as `gates-1794970008782-g1-15961`, or one of its datacenter parts. */
@@ -38,7 +38,7 @@ export function shortIdOf(id: string): string {
   return text;
 }
 
-/** False for whole ids, and for text that no cluster would read. */
+/** False for whole ids, and for unreadable text. */
 export function isJobNickname(text: string): boolean {
   return text !== "" && Buffer.byteLength(text) <= TEXT_BYTES_MAX && !WHOLE.test(text);
 }

@@ -1,15 +1,15 @@
-/** In which datacenters a job is to run, as its user says it. */
+/** Datacenters in which a job is to run, as its user says it. */
 
 import { ANYWHERE, type Routing } from "../core/cluster/messages.ts";
 
 export interface Placement {
   /** These and no others. */
   readonly datacenters?: readonly string[] | undefined;
-  /** How many, when the gate chooses; one by default, the best one. */
+  /** Number of datacenters, when the gate chooses; one by default, the best one. */
   readonly datacenterCount?: number | undefined;
   /** First choice, in order. */
   readonly prefer?: readonly string[] | undefined;
-  /** None but those of `prefer`. */
+  /** Only those of `prefer`. */
   readonly strict?: boolean | undefined;
   /** Parts of the plan by datacenter, in any unit; by free cores by default. */
   readonly split?: Routing["weights"] | undefined;
@@ -21,7 +21,7 @@ type Routed =
   | { readonly ok: true; readonly routing: Routing }
   | { readonly ok: false; readonly problem: string };
 
-/** `nameOf`: how options are called where the user wrote them. */
+/** `nameOf`: names of options as the user wrote them. */
 export function routingOf(placement: Placement, nameOf: (option: string) => string): Routed {
   const { datacenterCount, eachDatacenter, prefer = [], split = [], strict } = placement;
   const named = placement.datacenters ?? split.map(({ datacenter }) => datacenter);

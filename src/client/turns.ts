@@ -1,4 +1,4 @@
-/** Work that only so many may do at once; the others wait for their turn, in order. */
+/** Limits concurrent work; the others wait for their turn, in order. */
 export class Turns {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -9,7 +9,7 @@ export class Turns {
 
   async take<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#free > 0) this.#free--;
-    // Whoever ends hands its turn on.
+    // The finishing one passes its turn on.
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await work();
