@@ -1,7 +1,8 @@
 /**
- * Twenty pictures a second at the price of two. Figures and charts that change faster than twice a second
- * are hard to read, so the whole picture is drawn every 500 ms; between, the last one is copied
- * and only what moves smoothly (clock, progress) is drawn anew. Whatever a key changes shows at once.
+ * Twenty pictures per second at the cost of two. Numbers and charts that change faster than twice per second are hard
+ * to
+ * read, so the whole picture is drawn every 500 ms; in between, the last one is copied and only what moves smoothly
+ * (clock, progress) is redrawn. Changes made by a key show at once.
  */
 
 import type { LiveRun } from "../core/load/results/live.ts";

@@ -1,7 +1,9 @@
 /**
- * The two charts: requests per second as a filled area of eighth blocks, with failures in a strip
- * below it and the target as a dashed line; latency as braille lines on a logarithmic axis, four
- * dots high and two wide per cell. Both share the time axis below and the labels at the left.
+ * The two charts: requests per second as a filled area of eighth blocks, with failures in a strip below it and the
+ * target
+ * as a dashed line; latency as braille lines on a logarithmic axis, four dots high and two wide per cell. Both share
+ * the
+ * time axis below and the labels at the left.
  */
 
 import { padded, textWidth } from "../core/base/terminal-text.ts";
@@ -12,7 +14,7 @@ import type { Grid, Rect } from "./grid.ts";
 import { GAP, logRange, peakColumns, rateColumns } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
 
-/** Room for "1.23 ms" and the axis. */
+/** Fits "1.23 ms" and the axis. */
 const LABEL_WIDTH = 8;
 const TIME_TICK_CELLS = 10;
 export const EIGHTHS = [0x20, 0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587, 0x2588];
@@ -31,11 +33,11 @@ export interface TargetPoint {
 }
 
 interface RateAxis extends TimeAxis {
-  /** Oldest first; each holds until the next. */
+  /** Oldest first; each applies until the next. */
   readonly targets: readonly TargetPoint[];
 }
 
-/** The rate area in `area`; below it a strip of failures when there are any, and the time labels. */
+/** Draws the rate area; below it a strip of failures when there are any, and the time labels. */
 export function drawRateChart(
   grid: Grid,
   area: Rect,
@@ -49,7 +51,7 @@ export function drawRateChart(
   const plot = failing ? { ...whole, height: whole.height - 1 } : whole;
   const most = Math.max(highest(requests), ...axis.targets.map(({ perSecond }) => perSecond || 0));
   drawTimeLabels(grid, whole, axis.untilSeconds);
-  // Nothing measured has no scale.
+  // Without measurements there is no scale.
   if (most === 0) {
     drawLabels(grid, plot, []);
     return;
@@ -69,7 +71,7 @@ export function drawRateChart(
   if (failing) drawFailedStrip(grid, { ...whole, y: plot.y + plot.height, height: 1 }, failed);
 }
 
-/** With fewer rows there is no room for a strip of failures. */
+/** Fewer rows leave no room for a strip of failures. */
 const STRIP_HEIGHT_MIN = 3;
 
 function highest(values: Float64Array): number {
@@ -79,8 +81,9 @@ function highest(values: Float64Array): number {
 }
 
 /**
- * Failures on a scale of their own, with their peak in figures: on the scale of all requests one in a
- * hundred is either invisible or, in whole cells, drawn as many times what it is.
+ * Failures on a scale of their own, with their peak as a number: on the scale of all requests one in a hundred is
+ * either
+ * invisible or, in whole cells, drawn many times too large.
  */
 function drawFailedStrip(grid: Grid, strip: Rect, failed: Float64Array): void {
   const most = highest(failed);
@@ -100,7 +103,7 @@ export function plotOf({ x, y, width, height }: Rect): Rect | null {
   return { x: x + LABEL_WIDTH, y, width: width - LABEL_WIDTH, height: height - 1 };
 }
 
-/** The target of each column's middle; GAP in the future and where there was none. */
+/** Target at each column's middle; GAP in the future and where there was none. */
 function targetColumns(
   { targets, untilSeconds, nowSeconds }: RateAxis,
   columns: number,
@@ -194,7 +197,7 @@ function timeLabel(seconds: number): string {
     .join("");
 }
 
-/** p50, p95 and p99 of one step over time, the latter two where there are enough values to say them. */
+/** p50, p95 and p99 of one step over time, the latter two where there are enough values. */
 export function drawLatencyChart(grid: Grid, area: Rect, series: Series, axis: TimeAxis): void {
   const plot = plotOf(area);
   if (plot === null) return;
@@ -257,7 +260,7 @@ class Braille {
     this.#styles = new Uint8Array(plot.width * plot.height);
   }
 
-  /** A connected line; steep moves are filled so that a spike is a stroke and not a stray dot. */
+  /** Draws a connected line; steep moves are filled so that a spike is a stroke and not a stray dot. */
   line(values: Float64Array, scale: (value: number) => number, style: StyleId): void {
     const top = this.#plot.height * 4 - 1;
     let previous = -1;
@@ -293,7 +296,7 @@ class Braille {
   }
 }
 
-/** Without the full block: lines of neighbouring rows stay apart. */
+/** Without the full block, so that lines of neighbouring rows stay separate. */
 const SPARKS = [0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587];
 
 /** A line of bars, scaled to its own highest value. */

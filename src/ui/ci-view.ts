@@ -1,7 +1,9 @@
 /**
- * `--ui ci`: plain lines for logs. A line when a phase begins, a heartbeat every few seconds, messages
- * as they come, the end result; not one escape code. Under GitHub Actions failed thresholds also
- * become annotations, which the run's page shows at the top.
+ * `--ui ci`: plain lines for logs. A line when a phase begins, a heartbeat every few seconds, messages as they arrive,
+ * the
+ * end result; no escape codes. Under GitHub Actions failed thresholds also become annotations, which the run's page
+ * shows
+ * at the top.
  */
 
 import { clean } from "../core/base/terminal-text.ts";
@@ -37,7 +39,7 @@ export class CiView implements RunView {
 
   start(_control: (command: RunControl) => void): void {
     this.#beatAt = this.#host.now();
-    // A reader that went away (`| head`) must not end the run: its results are still to be written.
+    // A closed reader (`| head`) must not end the run: its results are still to be written.
     this.#options.stdout.on("error", () => {
       this.#broken = true;
     });
@@ -62,7 +64,7 @@ export class CiView implements RunView {
   finish(end: RunEnd | undefined): void {
     if (end === undefined || this.#broken) return;
     const { stdout, env } = this.#options;
-    // Messages were printed as they came.
+    // Messages were printed as they arrived.
     stdout.write(
       linesToText(endLines(end, stdout.columns || LOG_COLUMNS, { lines: [], dropped: 0 }), null),
     );
@@ -80,7 +82,7 @@ function introduction(summary: RunSummary): string[] {
   return [
     `hyperscale ${summary.environment.hyperscale}  ${summary.name}`,
     ...summary.workflows.map(({ name, load, steps }) => {
-      // The steps of a flow are known when it takes them.
+      // The steps of a flow are known once they occur.
       if (steps.length === 0) return `  ${name}: ${load}`;
       return `  ${name}: ${load}, ${steps.length} ${steps.length === 1 ? "step" : "steps"}`;
     }),

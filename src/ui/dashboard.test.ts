@@ -34,7 +34,7 @@ async function shown(
   return `${screen.join("\n")}\n`;
 }
 
-describe("the picture on a real terminal", () => {
+describe("the dashboard on a real terminal", () => {
   it.each([
     [80, 24],
     [120, 40],
@@ -52,7 +52,7 @@ describe("the picture on a real terminal", () => {
     [80, 24],
     [120, 40],
     [200, 60],
-  ])("tells the limit of the generator whole at %d×%d", (columns, rows) => {
+  ])("shows the limit of the generator completely at %d×%d", (columns, rows) => {
     const live = syntheticRun(16, SHOP);
     const reason =
       "other programs kept this machine busy: executor core 1 was 67.0 ms late (p99) though it used " +
@@ -71,7 +71,7 @@ describe("the picture on a real terminal", () => {
     ["europe-west-frankfurt-production-zone-3", 80],
     ["europe-west-frankfurt-production-zone-3", 120],
   ])(
-    "names datacenter %s of a run over several, %d columns wide, with its figure",
+    "names datacenter %s of a run over several, %d columns wide, with its number",
     (name, columns) => {
       const live = syntheticRun(16, SHOP);
       const { generator } = live.summary;
@@ -88,7 +88,7 @@ describe("the picture on a real terminal", () => {
     },
   );
 
-  it("claims nothing before anything was measured", () => {
+  it("shows no values before anything was measured", () => {
     const live = syntheticRun(16, SHOP);
     const empty = { atSeconds: [], requests: [], failed: [], p50: [], p95: [], p99: [] };
     const none = { count: 0, min: 0, mean: 0, p50: 0, p75: 0, p90: 0, p95: 0 };
@@ -126,7 +126,7 @@ describe("the picture on a real terminal", () => {
     [16, 14, "16→14 VUs "],
     [0, 1, "0/1 VU "],
     [16, null, "16 VUs "],
-  ])("shows %d users of which %s are asked for", (activeVus, targetVus, expected) => {
+  ])("shows %d users with a target of %s", (activeVus, targetVus, expected) => {
     const live = syntheticRun(16, OPEN);
     const workflows = live.workflows.map((one) => ({ ...one, activeVus, targetVus }));
     const grid = renderDashboard({ ...live, workflows }, 120, 40, EMPTY_SCENE);
@@ -143,7 +143,7 @@ describe("the picture on a real terminal", () => {
     );
   });
 
-  it("tells steps apart whose workflows have long names", async () => {
+  it("distinguishes steps whose workflows have long names", async () => {
     const long = "checkout of returning customers in all regions";
     const workflows = SHOP.workflows.map((workflow) => ({
       ...workflow,
@@ -155,13 +155,13 @@ describe("the picture on a real terminal", () => {
     }
   });
 
-  it("lays the help page over everything", async () => {
+  it("shows the help page over everything", async () => {
     const screen = await shown(80, 24, 16, SHOP, { help: true });
     expect(screen).toContain("╭─ keys ─");
     expect(screen).toContain("stop gracefully, with results");
   });
 
-  it("says so when the generator is the limit, and what was lost", async () => {
+  it("reports when the generator is the limit, and what was lost", async () => {
     const live = syntheticRun(16);
     const generator = {
       ...live.summary.generator,
@@ -195,7 +195,7 @@ describe("more than fits", () => {
     ],
   };
 
-  it("comes in turns of three seconds, step by step (TUI-3)", () => {
+  it("cycles every three seconds, step by step (TUI-3)", () => {
     const at = (nowMs: number) =>
       renderDashboard(syntheticRun(16, many), 80, 24, { ...EMPTY_SCENE, nowMs })
         .lines()
@@ -248,7 +248,7 @@ describe("any run on any terminal", () => {
     );
   });
 
-  it("shares out exactly the rows there are", () => {
+  it("distributes exactly the available rows", () => {
     const need = fc.nat(60);
     const needs = fc.record({
       verdicts: need.map((n) => n + 1),

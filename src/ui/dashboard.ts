@@ -12,8 +12,9 @@
  *   › messages
  *   p pause   + - load ±10 %   o report   q quit with results   ? help
  *
- * Rows are shared out by need: every part first gets its least height, then steps, charts and lists
- * grow in that order until the screen is full. Below 60×16 charts go; below that only lines remain.
+ * Rows are distributed by need: every part first gets its minimum height, then steps, charts and lists grow in that
+ * order
+ * until the screen is full. Below 60×16 charts are dropped; below that only lines remain.
  */
 
 import { clean } from "../core/base/terminal-text.ts";
@@ -63,8 +64,8 @@ export function renderDashboard(
 }
 
 /**
- * Draws into a grid that may hold an older picture. Answers where the workflows stand, for
- * `drawMoving`; null when there is no such place and the next picture must be drawn whole.
+ * Draws into a grid that may contain an older picture. Returns the area of the workflows, for `drawMoving`; null when
+ * there is none and the next picture must be drawn completely.
  */
 export function drawDashboard(grid: Grid, live: LiveRun, scene: Scene): Rect | null {
   grid.clear();
@@ -116,7 +117,7 @@ function drawFull(grid: Grid, live: LiveRun, scene: Scene): Rect {
   return workflows;
 }
 
-/** What moves all the time, over an older picture: the clock and the progress of the workflows. */
+/** Redraws the moving parts over an older picture: the clock and the progress of the workflows. */
 export function drawMoving(grid: Grid, workflows: Rect, live: LiveRun, scene: Scene): void {
   grid.clearRows(0, 1);
   grid.clearRows(workflows.y, workflows.height);
@@ -130,7 +131,7 @@ interface Needs {
   readonly steps: number;
   readonly list: number;
   readonly messages: number;
-  /** Lines that must be seen, beside the lists. */
+  /** Lines that must be visible, beside the lists. */
   readonly warning?: number;
 }
 
@@ -144,7 +145,7 @@ interface Heights extends Omit<Needs, "warning"> {
 const FRAME_ROWS = 2;
 const GAPS = 3;
 
-/** Least heights first; what is left goes where it is needed most. Titles count: "+ 1". */
+/** Minimum heights first; the rest goes where it is needed most. Titles count: "+ 1". */
 export function shareRows(rows: number, needs: Needs): Heights {
   const roomy = rows >= 34;
   const heights = {
@@ -199,7 +200,7 @@ function split({ x, y, width, height }: Rect, parts: number): Rect[] {
   });
 }
 
-/** From this width on, the spread of latencies stands beside the two charts over time. */
+/** From this width on, the latency histogram is beside the two charts over time. */
 const THREE_CHARTS_COLUMNS_MIN = 150;
 
 function drawCharts(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
@@ -234,7 +235,7 @@ const PERCENTILE_LEGEND = [
   ["p99", Style.p99],
 ] as const;
 
-/** A rule with the title at the left and the legend at the right; the title gives way. */
+/** A rule with the title at the left and the legend at the right; the title is shortened first. */
 function drawTitle(
   grid: Grid,
   area: Rect,
@@ -313,7 +314,7 @@ function drawHealthLine(grid: Grid, area: Rect, live: LiveRun): void {
   ]);
 }
 
-/** Whatever the size: the most important figures, one per line, as many as fit. */
+/** Any size: the most important values, one per line, as many as fit. */
 function drawTiny(grid: Grid, live: LiveRun): void {
   const failing = live.summary.thresholds.filter(
     ({ passed, actual }) => !passed && actual !== null,

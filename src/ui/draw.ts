@@ -1,4 +1,4 @@
-/** What panels are made of: titled rules, lines of several styles, thin bars. */
+/** Parts of panels: titled rules, lines of several styles, thin bars. */
 
 import { shorten, textWidth } from "../core/base/terminal-text.ts";
 import type { Grid, Rect } from "./grid.ts";
@@ -18,7 +18,7 @@ export function drawRule(grid: Grid, { x, y, width }: Rect, title: string): void
 /** Text with its style. */
 export type Ink = readonly [text: string, style: StyleId];
 
-/** Text in several styles, cut at `width`; returns the cells drawn. */
+/** Draws text in several styles, cut at `width`; returns the cells drawn. */
 export function drawSpans(grid: Grid, { x, y, width }: Rect, spans: readonly Ink[]): number {
   let used = 0;
   for (const [text, style] of spans) {
@@ -28,7 +28,7 @@ export function drawSpans(grid: Grid, { x, y, width }: Rect, spans: readonly Ink
   return used;
 }
 
-/** A thin bar with half steps; bars of neighbouring rows stay apart. */
+/** Draws a thin bar with half steps; bars of neighbouring rows stay separate. */
 export function drawBar(grid: Grid, { x, y, width }: Rect, share: number, style: StyleId): void {
   const halves = Math.round(Math.min(1, Math.max(0, share)) * width * 2);
   for (let column = 0; column < width; column++) {

@@ -84,7 +84,7 @@ function counted(count: number, style: StyleId): Span {
 }
 
 function workflowLines(workflows: readonly WorkflowSummary[], width: number): Line[] {
-  // Only flows can end in other ways.
+  // Only flows have other outcomes.
   const flows = workflows.some(({ iterations: { ended = 0, failed = 0 } }) => ended + failed > 0);
   const rows = workflows.map(
     ({ name, status, iterations, elapsedSeconds, load }): readonly Cell[] => [
@@ -117,7 +117,7 @@ function workflowLines(workflows: readonly WorkflowSummary[], width: number): Li
   );
   const table = { columns, rows };
   if (tableWidth(table) <= width) return [...tableLines(table, width), ...errors];
-  // A load that is cut says nothing: it gets lines of its own.
+  // A truncated load is useless: it gets lines of its own.
   const loads = workflows.flatMap(({ load, name }) =>
     wrap(`${name}: ${load}`, width - 4).map((text) => line(span(`    ${text}`, Style.dim))),
   );
@@ -144,7 +144,7 @@ function stepTable(rows: readonly StepRow[], { columns, cells }: StepColumns): T
   return { columns, rows: several ? body : body.map(unindented) };
 }
 
-/** Steps stand below the name of their workflow, where there is one. */
+/** Steps are indented below the name of their workflow, where there is one. */
 function unindented([first, ...rest]: readonly Cell[]): readonly Cell[] {
   if (first === undefined) return rest;
   const cut = (text: string): string => text.replace(/^ {2}/, "");
@@ -299,7 +299,7 @@ function errorSection({ workflows }: RunSummary, width: number): Line[] {
   return section("Errors", { columns, rows }, width);
 }
 
-/** The kind alone does not tell a wrong password from a missing table. */
+/** The kind alone does not distinguish a wrong password from a missing table. */
 function exampleOf({ call, status, text }: ErrorSample): string {
   const parts = ["e.g.", clean(call), status > 0 ? String(status) : "", clean(text)];
   return parts.filter((part) => part !== "").join(" ");
@@ -341,7 +341,7 @@ function metricName({ name, tags }: MetricSummary): string {
   return pairs.length === 0 ? name : `${name}{${pairs.join(",")}}`;
 }
 
-/** What of a trend fits on a line; the files have the rest. */
+/** Values of a trend that fit on a line; the files have the rest. */
 const TREND_SHOWN = ["count", "min", "mean", "p50", "p95", "p99", "max"];
 
 function metricValues(metric: MetricSummary): string {

@@ -23,7 +23,7 @@ describe("the end result", () => {
     );
   });
 
-  it("has every figure in both widths: the narrow one has two tables", () => {
+  it("has every value in both widths: the narrow one has two tables", () => {
     const narrow = text(syntheticSummary(30), 80);
     for (const title of [
       "requests",
@@ -43,7 +43,7 @@ describe("the end result", () => {
     }
   });
 
-  it("says below each kind of error what one of them said", () => {
+  it("shows an example below each kind of error", () => {
     const summary = syntheticSummary(30);
     const sample = {
       atSeconds: 1,
@@ -79,7 +79,7 @@ describe("the end result", () => {
     expect(lines.join("\n")).toMatch(/· dc2 LOST: 4 workers, [\d,]+ requests, 0 failed, p95 /);
   });
 
-  it("says the verdict first, and again at the end when it scrolled away", () => {
+  it("shows the verdict first, and again at the end when it scrolled away", () => {
     const lines = text(syntheticSummary(30), 80).trim().split("\n");
     expect(lines[0]).toBe("FAILED   examples/shop.ts");
     expect(lines.at(-1)).toBe(" FAILED   ✗ latency.p99 < 50ms: 61.4 ms");
@@ -118,7 +118,7 @@ describe("the end result", () => {
     );
   });
 
-  it("does not say a failed threshold twice, but says every other reason", () => {
+  it("does not repeat a failed threshold, but shows every other reason", () => {
     const summary = {
       ...syntheticSummary(30),
       reasons: ["threshold latency.p99 < 50ms failed", "workflow checkout failed: boom"],
@@ -184,7 +184,7 @@ describe("the margin of a threshold", () => {
       aborted: false,
     });
 
-  it("is empty where the figure is told in words", () => {
+  it("is empty where the value is a text", () => {
     expect(outcome("body runs as written", null, false, "as planned (2 times)")).toBe("");
   });
 
@@ -205,11 +205,11 @@ describe("the margin of a threshold", () => {
   });
 });
 
-describe("what may be doubted", () => {
+describe("doubts about a result", () => {
   const summary = syntheticSummary(30);
   const generator = { ...summary.generator, limited: true, reason: "executor core 0 was busy" };
 
-  it.each(["passed", "failed"] as const)("stands in the verdict of a run that %s", (verdict) => {
+  it.each(["passed", "failed"] as const)("appear in the verdict of a run that %s", (verdict) => {
     const doubtful = { ...summary, verdict, generator };
     const lines = linesToText(endLines({ summary: doubtful, files: [] }, 100, NO_MESSAGES), null);
     const [, head, second] = lines.split("\n");
@@ -220,7 +220,7 @@ describe("what may be doubted", () => {
 });
 
 describe("the steps of a single workflow", () => {
-  it("stand at the left edge of their table, below its heading", () => {
+  it("are at the left edge of their table, below its heading", () => {
     const [first] = SHOP.workflows;
     const one = { ...SHOP, workflows: first === undefined ? [] : [first] };
     const end = { summary: syntheticSummary(30, one), files: [] };
@@ -238,7 +238,7 @@ describe("the files", () => {
     reportUrl: "file:///tmp/out/report.html",
   };
 
-  it("have a link on the report in colour, and none in plain lines", () => {
+  it("link to the report in colour, and not in plain lines", () => {
     const lines = endLines(end, 100, NO_MESSAGES);
     const link = "\x1b]8;;file:///tmp/out/report.html\x1b\\";
     expect(linesToText(lines, sgrTable("16")).split(link)).toHaveLength(2);

@@ -1,7 +1,9 @@
 /**
- * The end result, in the order in which a reader asks: did it pass and by how much, may I believe the
- * numbers, what are they per step, what went wrong, where are the files. Pure: summary in, styled
- * lines out; full mode prints them in colour, ci mode plain.
+ * The end result, in the order of a reader's questions: did it pass and by how much, can I trust the numbers, what are
+ * they
+ * per step, what went wrong, where are the files. Pure: summary in, styled lines out; full mode prints them in colour,
+ * ci
+ * mode plain.
  */
 
 import { clean, shorten, wrap } from "../core/base/terminal-text.ts";
@@ -37,7 +39,7 @@ const MESSAGES_SHOWN_MAX = 20;
 
 interface KeptMessages {
   readonly lines: readonly string[];
-  /** Older ones that are gone. */
+  /** Older ones that were dropped. */
   readonly dropped: number;
 }
 
@@ -57,7 +59,7 @@ export function endLines(end: RunEnd | undefined, columns: number, messages: Kep
 }
 
 const EVENTS_SHOWN_MAX = 5;
-/** More than this scrolls the verdict away on a common terminal, so its head is said again at the end. */
+/** Longer results scroll the verdict away on a common terminal, so its head is repeated at the end. */
 const SCREEN_ROWS = 23;
 
 function echo(summary: RunSummary, width: number): Line {
@@ -87,7 +89,7 @@ const BADGES: Readonly<Record<Verdict, StyleId>> = {
   interrupted: Style.warnBadge,
 };
 
-/** What only a part of a cluster says is not the whole truth. */
+/** Marks a verdict that only a part of a cluster reported. */
 function verdictText(summary: RunSummary): string {
   if (isRejected(summary)) return "UNTRUSTED";
   return `${summary.verdict}${partialOf(summary) === null ? "" : ", partial"}`.toUpperCase();
@@ -99,7 +101,7 @@ function badgeOf(summary: RunSummary): StyleId {
   return isDoubtful ? Style.warnBadge : BADGES[summary.verdict];
 }
 
-/** Warm-up and set-up make a run longer, not slower. Workflows may run side by side or one after another. */
+/** Warm-up and setup make a run longer, not slower. Workflows may run side by side or one after another. */
 function measuredSeconds({ durationSeconds, workflows }: RunSummary): number {
   const measured = workflows.reduce((sum, workflow) => sum + workflow.elapsedSeconds, 0);
   return Math.min(durationSeconds, measured);
@@ -163,7 +165,7 @@ function headlineLines({ headline, workflows }: RunSummary, width: number): Line
   return bullet("▲", headline, isFound ? Style.bold : Style.bad, width);
 }
 
-/** The loads that a search tried, in their order. */
+/** Loads that a search tried, in order. */
 function probeLines({ workflows }: RunSummary, width: number): Line[] {
   return workflows.flatMap(({ breakpoint }) => {
     if (breakpoint === undefined || breakpoint.probes.length === 0) return [];
@@ -185,13 +187,13 @@ function probeLines({ workflows }: RunSummary, width: number): Line[] {
   });
 }
 
-/** Passed or failed: what speaks against the figures speaks against the verdict. */
+/** Doubts about the numbers apply to the verdict, passed or failed. */
 function doubtLines(summary: RunSummary, width: number): Line[] {
   const doubt = doubtOf(summary);
   return doubt === null ? [] : bullet("!", `not to be trusted: ${doubt}`, Style.warn, width);
 }
 
-/** Reasons that only repeat a threshold of the list above are not said twice. */
+/** Reasons that only repeat a threshold of the list above are skipped. */
 function newReasons({ reasons, thresholds }: RunSummary): string[] {
   const said = thresholds.filter(({ passed }) => !passed).map(({ expression }) => expression);
   return reasons.filter((reason) => !said.some((expression) => reason.includes(expression)));
@@ -233,7 +235,7 @@ function coresText(cores: readonly { readonly alive: boolean }[]): string {
   return alive === cores.length ? all : `${alive} of ${all}`;
 }
 
-/** May the numbers be believed: the generator, what was lost, remarks. */
+/** Whether the numbers can be trusted: the generator, losses, notes. */
 function trustLines(summary: RunSummary, width: number): Line[] {
   const { events = [], generator, lost, notes } = summary;
   const lines: Line[] = [[]];
@@ -261,7 +263,7 @@ function trustLines(summary: RunSummary, width: number): Line[] {
   return lines;
 }
 
-/** Of a job over several: who did how much of it, and how that ended. */
+/** Parts of a job over several datacenters: the share of each, and how it ended. */
 function datacenterLines({ cluster }: RunSummary, width: number): Line[] {
   const all = cluster?.datacenters ?? [];
   if (all.length < 2) return [];
@@ -303,7 +305,7 @@ function messageLines({ lines, dropped }: KeptMessages, width: number): Line[] {
   ];
 }
 
-/** What reporters could not send is no part of the verdict, and must not go unseen. (REP-5) */
+/** Undelivered reports are no part of the verdict, and must not go unnoticed. (REP-5) */
 function reportLines({ reports = [] }: RunSummary, width: number): Line[] {
   if (reports.length === 0) return [];
   return [

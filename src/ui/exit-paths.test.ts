@@ -1,6 +1,6 @@
 /**
- * A real process on a real pseudo-terminal (made by `script` of util-linux): whatever way it ends, the
- * terminal is given back. Runs on real time because processes do.
+ * A real process on a real pseudo-terminal (made by `script` of util-linux): however it ends, the terminal is restored.
+ * Runs on real time because processes do.
  */
 
 import { spawn, spawnSync } from "node:child_process";
@@ -23,7 +23,7 @@ function run(way: string, keys = ""): Promise<Ending> {
   const child = spawn("script", ["-qec", command, "/dev/null"], {
     env: { ...process.env, TERM: "xterm-256color", CI: "" },
   });
-  // It may end before it has read them.
+  // The process may end before it has read them.
   child.stdin.on("error", () => undefined);
   let output = "";
   let typed = false;
@@ -55,7 +55,7 @@ it.concurrent.each([
   ["key", "\x03", 3, "ended by SIGINT"],
   ["key", "q", 4, "out/report.html"],
 ])(
-  "the terminal is given back when a run ends by %s %j",
+  "restores the terminal when a run ends by %s %j",
   needs(hasScript, "no script (package bsdutils)"),
   async (way, keys, code, last) => {
     const ending = await run(way, keys);

@@ -3,7 +3,7 @@ import { areFigures, figuresLine } from "./figures-line.ts";
 import { JsonView } from "./json-view.ts";
 import { syntheticRun } from "./testing/synthetic.ts";
 
-/** What `--ui json` tells of a run, as another process reads it. */
+/** Output of `--ui json` for a run, as another process reads it. */
 function told(elapsedSeconds: number): Readonly<Record<string, unknown>> {
   let text = "";
   const stdout = { write: (part: string) => (text += part), on: () => undefined };
@@ -13,8 +13,8 @@ function told(elapsedSeconds: number): Readonly<Record<string, unknown>> {
   return JSON.parse(text.trim().split("\n").at(-1) ?? "") as Readonly<Record<string, unknown>>;
 }
 
-describe("figures of a run", () => {
-  it("are one line of what matters while it runs", () => {
+describe("live metrics of a run", () => {
+  it("are one line of the important values", () => {
     const figures = told(15);
     if (!areFigures(figures)) throw new Error("a view tells figures");
     expect(figuresLine(figures)).toMatch(
@@ -22,7 +22,7 @@ describe("figures of a run", () => {
     );
   });
 
-  it("are known by all that the line says, and nothing else is taken for them", () => {
+  it("are recognised by everything the line shows, and nothing else is accepted", () => {
     const figures = told(15);
     for (const other of [null, "text", 7, [], {}, { done: 0.5 }])
       expect(areFigures(other)).toBe(false);

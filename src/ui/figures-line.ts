@@ -1,4 +1,4 @@
-/** The figures of a load test that runs, in one line: of this process, or told by another one as `--ui json`. */
+/** Live metrics of a load test in one line: of this process, or reported by another one as `--ui json`. */
 
 import {
   formatClock,
@@ -25,7 +25,7 @@ export function figuresLine(figures: Figures): string {
   return parts.join("  ");
 }
 
-/** Whether a value that somebody told has all that the line says. */
+/** Whether a received value has everything that the line shows. */
 export function areFigures(value: unknown): value is Figures {
   const { phase, elapsedSeconds, totalSeconds, workflows, ...rates } = fieldsOf(value);
   return (
@@ -53,7 +53,7 @@ function areNumbers(values: readonly unknown[]): boolean {
   return values.every((value) => typeof value === "number");
 }
 
-/** How far, and how fast. */
+/** Elapsed time, progress and rate. */
 export function pace({ elapsedSeconds, totalSeconds, ratePerSecond }: Figures): string[] {
   const parts = [formatClock(elapsedSeconds)];
   if (totalSeconds !== null && totalSeconds > 0)
@@ -61,7 +61,7 @@ export function pace({ elapsedSeconds, totalSeconds, ratePerSecond }: Figures): 
   return [...parts, formatRate(ratePerSecond)];
 }
 
-/** Percentiles of different steps cannot be added up: the slowest step speaks, by name. */
+/** Percentiles of different steps cannot be added up: shows the slowest step, by name. */
 export function percentiles({ workflows }: Figures): string[] {
   const [slowest, ...others] = workflows
     .flatMap(({ steps }) => steps)

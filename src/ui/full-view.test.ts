@@ -24,7 +24,7 @@ function frames(text: string): number {
 }
 
 describe("the terminal", () => {
-  it("is taken at the start and given back at the end, with the result on the normal screen", async () => {
+  it("is taken over at the start and restored at the end, with the result on the normal screen", async () => {
     const { stdout, stdin, host, view } = started(120, 40);
     expect(stdout.written.startsWith(ENTER)).toBe(true);
     expect(stdin.raw).toBe(true);
@@ -44,7 +44,7 @@ describe("the terminal", () => {
     expect(host.pending).toBe(0);
   });
 
-  it("is given back after an error too, with the messages that would be lost", () => {
+  it("is restored after an error too, with the messages that would be lost", () => {
     const { stdout, view } = started();
     view.message("connecting to nowhere");
     view.finish(undefined);
@@ -53,7 +53,7 @@ describe("the terminal", () => {
     expect(stdout.written.slice(stdout.written.indexOf(LEAVE))).toContain("connecting to nowhere");
   });
 
-  it("is given back by the end of the process when nobody called finish, and only once", () => {
+  it("is restored by the end of the process without finish, and only once", () => {
     const { stdout, stdin, host, view } = started();
     for (const task of [...host.exitTasks]) task();
     expect(stdout.written.endsWith(LEAVE)).toBe(true);
@@ -62,7 +62,7 @@ describe("the terminal", () => {
     expect(stdout.written.split(LEAVE).length - 1).toBe(1);
   });
 
-  it("is taken again after the process was stopped and continued", async () => {
+  it("is taken over again after the process was stopped and continued", async () => {
     const { stdout, host, view } = started();
     view.update(syntheticRun(16));
     host.advance(100);
@@ -72,7 +72,7 @@ describe("the terminal", () => {
     expect((await stdout.screen())[0]).toContain("HYPERSCALE");
   });
 
-  it("that went away does not disturb the run", () => {
+  it("does not disturb the run when it disappears", () => {
     const { stdout, host, view } = started();
     stdout.emit("error");
     const before = stdout.written;
@@ -83,7 +83,7 @@ describe("the terminal", () => {
 });
 
 describe("frames", () => {
-  it("come at most twenty times a second, however many updates there are", () => {
+  it("are drawn at most twenty times per second, however many updates there are", () => {
     const { stdout, host, view } = started();
     host.advance(100);
     stdout.written = "";
@@ -141,7 +141,7 @@ describe("frames", () => {
 });
 
 describe("keys", () => {
-  it("steer the run", () => {
+  it("control the run", () => {
     const { stdin, host, controls, view } = started();
     view.update(syntheticRun(16));
     stdin.type("p");
@@ -178,7 +178,7 @@ describe("keys", () => {
     expect(screen).toContain("▸ browse › search");
   });
 
-  it("ask for the report at the end, or say why no browser will show it", async () => {
+  it("request the report at the end, or say why no browser can show it", async () => {
     const wish = { isWanted: false, problem: null };
     const { stdout, stdin, host, view } = started(80, 24, wish);
     view.update(syntheticRun(16));
@@ -198,7 +198,7 @@ describe("keys", () => {
     expect((await blind.stdout.screen()).join("\n")).toContain("the end names the report's file");
   });
 
-  it("are answered on the screen for a moment", async () => {
+  it("are confirmed on the screen for a short time", async () => {
     const { stdout, stdin, host, view } = started();
     view.update(syntheticRun(16));
     stdin.type("+");
@@ -210,7 +210,7 @@ describe("keys", () => {
 });
 
 describe("messages", () => {
-  it("stand in their own place and cannot break the picture", async () => {
+  it("have their own area and cannot break the picture", async () => {
     const { stdout, host, view } = started();
     view.update(syntheticRun(16));
     view.message("\x1b[2J\x1b[10;10Hboo\nsecond line");

@@ -1,7 +1,7 @@
 /**
- * `--ui full`: the live picture while the run goes on, and the end result on the normal screen, where
- * it stays in the scroll-back. Keys become controls; messages are kept (bounded) and shown, so that a
- * console.log in a workflow never breaks the picture.
+ * `--ui full`: the live picture during the run, and the end result on the normal screen, where it stays in the
+ * scroll-back. Keys become controls; messages are kept (bounded) and shown, so that a console.log in a workflow never
+ * breaks the picture.
  */
 
 import { assertNever } from "../core/base/assert.ts";
@@ -20,9 +20,9 @@ import { colorDepth, Style, sgrTable } from "./style.ts";
 /** Messages kept for the screen and repeated at the end. */
 export const MESSAGES_MAX = 100;
 const MESSAGE_CHARS_MAX = 2_000;
-/** How long the answer to a key is shown. */
+/** How long the confirmation of a key is shown. */
 const NOTICE_MS = 2_500;
-/** Without news the picture is refreshed this often: pages take turns and notices go. */
+/** Refresh interval without updates: pages cycle and notices expire. */
 const IDLE_MS = 500;
 const SCALE_UP = 1.1;
 const SCALE_DOWN = 0.9;
@@ -35,7 +35,7 @@ export class FullView implements RunView {
   readonly #canvas = new LiveCanvas();
   #control: (command: RunControl) => void = () => {};
   #live: LiveRun | null = null;
-  /** Of the plan: as it is, or as it was asked for here and is not yet. */
+  /** Scale relative to the plan: the current one, or one requested here that is not yet in effect. */
   #factor = 1;
   #messages: readonly string[] = [];
   #messagesSeen = 0;
@@ -169,13 +169,13 @@ export class FullView implements RunView {
     else this.#send({ kind: "pause" }, "pausing: requests in flight are finished");
   }
 
-  /** Of what was asked for last, here or by somebody else. */
+  /** Changes the last requested scale, from here or elsewhere. */
   #scale(change: number, notice: string): void {
     this.#factor = Number((this.#factor * change).toFixed(4));
     this.#send({ kind: "scale", factor: this.#factor }, notice);
   }
 
-  /** There is no report before the end: the key says what becomes of it then. */
+  /** There is no report before the end: the key says what will happen then. */
   #toggleOpen(): void {
     const { report } = this.#options;
     if (report === undefined) return;

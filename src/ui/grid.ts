@@ -1,7 +1,9 @@
 /**
- * A picture of the terminal: one code point and one style per cell. Drawing beyond the border is
- * clipped, never an error. A wide character takes two cells, the second marked TAIL; overwriting half
- * of one blanks the other half, so a grid never holds half a character.
+ * A picture of the terminal: one code point and one style per cell. Drawing beyond the border is clipped, never an
+ * error.
+ * A wide character takes two cells, the second marked TAIL; overwriting half of one blanks the other half, so a grid
+ * never
+ * contains half a character.
  */
 
 import { assert } from "../core/base/assert.ts";
@@ -56,7 +58,7 @@ export class Grid {
     this.styles.set(other.styles);
   }
 
-  /** Whether a row is the same in both, cell by cell; compared as memory, for it is asked often. */
+  /** Whether a row is the same in both, cell by cell; compared as memory, since it is called often. */
   sameRow(other: Grid, row: number): boolean {
     const codes = this.#codeRows[row];
     const styles = this.#styleRows[row];
@@ -130,7 +132,7 @@ export class Grid {
     this.styles[at] = style;
   }
 
-  /** The cell is about to be overwritten: blank the other half of a wide character. */
+  /** The cell is about to be overwritten: blanks the other half of a wide character. */
   #breakWide(x: number, at: number, asTail = false): void {
     if (!asTail && x > 0 && this.codes[at] === TAIL) this.codes[at - 1] = SPACE;
     if (x + 1 < this.columns && this.codes[at + 1] === TAIL && this.codes[at] !== TAIL) {

@@ -1,6 +1,7 @@
 /**
- * How the latencies of one step are spread: bars over a logarithmic axis, coloured up to p50, up to
- * p95 and beyond. Two humps, a long tail or a wall at a time-out are seen here and in no percentile.
+ * Latency histogram of one step: bars over a logarithmic axis, coloured up to p50, up to p95 and beyond. Two humps, a
+ * long
+ * tail or a wall at a timeout are visible here and in no percentile.
  */
 
 import { textWidth } from "../core/base/terminal-text.ts";
@@ -37,7 +38,7 @@ export function drawHistogramChart(grid: Grid, area: Rect, step: StepSummary): v
   drawTicks(grid, plot, range, position);
 }
 
-/** Ends of the axis: where there is anything at all. */
+/** Ends of the axis: the occupied range. */
 function occupied({ histogram }: StepSummary): readonly [number, number] | null {
   let low = Infinity;
   let high = 0;
@@ -84,7 +85,7 @@ interface Bin {
 
 function drawBin(grid: Grid, plot: Rect, column: number, { share, style }: Bin): void {
   if (!(share > 0)) return;
-  // A single slow answer must be seen: the least bar is one eighth.
+  // A single slow answer must be visible: the smallest bar is one eighth.
   const eighths = Math.max(1, Math.round(share * plot.height * 8));
   for (let row = 0; row * 8 < eighths; row++) {
     const code = EIGHTHS[Math.min(8, eighths - row * 8)] ?? 0x2588;

@@ -1,6 +1,6 @@
 /**
- * `--ui json`: one JSON object per line for a program that started the run: the figures once a second, messages
- * as they come, which job of a cluster it is, and the end. What the fields mean is in docs/guide/terminal.md.
+ * `--ui json`: one JSON object per line for a program that started the run: metrics once per second, messages as they
+ * arrive, the job of a cluster, and the end. The fields are described in docs/guide/terminal.md.
  */
 
 import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../core/load/results/live.ts";
@@ -18,7 +18,7 @@ export class JsonView implements RunView {
   constructor(options: ViewOptions) {
     this.#options = options;
     this.#host = options.host ?? nodeHost;
-    // A reader that went away must not end the run: its results are still to be written.
+    // A closed reader must not end the run: its results are still to be written.
     options.stdout.on("error", () => {
       this.#broken = true;
     });

@@ -1,4 +1,4 @@
-/** Raw terminal input as keys. Sequences we have no use for are swallowed whole, not read as letters. */
+/** Raw terminal input as keys. Unknown sequences are dropped completely, not read as letters. */
 
 export type Key =
   | "pause"

@@ -6,7 +6,7 @@ import { Style, type StyleId } from "./style.ts";
 export interface Span {
   readonly text: string;
   readonly style: StyleId;
-  /** Where a click leads, in terminals that can (OSC 8). */
+  /** Target of a click, in terminals that support it (OSC 8). */
   readonly link?: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export function lineWidth(spans: Line): number {
   return spans.reduce((sum, { text }) => sum + textWidth(text), 0);
 }
 
-/** With a table of SGR codes in colour; with null as plain text. User text is made harmless here. */
+/** Renders with a table of SGR codes in colour; with null as plain text. User text is sanitised here. */
 export function linesToText(lines: readonly Line[], sgr: readonly string[] | null): string {
   let out = "";
   for (const spans of lines) {

@@ -52,7 +52,7 @@ describe("a grid", () => {
     );
   });
 
-  it("draws nothing left of the border, and the visible part of what starts there is not shifted", () => {
+  it("draws nothing left of the border, and does not shift the visible part of what starts there", () => {
     const grid = new Grid(4, 1);
     grid.text(-2, 0, "abcdef");
     expect(grid.lines()).toEqual(["cdef"]);

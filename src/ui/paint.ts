@@ -1,8 +1,8 @@
 /**
- * From one picture to the next with few bytes: only cells that differ are written, styles are set
- * only when they change, and short equal stretches are rewritten rather than jumped over (a cursor
- * move costs six bytes or more). Wrapped in a synchronised update, which terminals that know it show
- * in one piece and others ignore.
+ * Turns one picture into the next with few bytes: only cells that differ are written, styles are set only when they
+ * change, and short equal stretches are rewritten rather than skipped (a cursor move costs six bytes or more). Wrapped
+ * in
+ * a synchronised update, which terminals that support it show in one piece and others ignore.
  */
 
 import { assert } from "../core/base/assert.ts";
@@ -11,10 +11,10 @@ import { type Grid, TAIL } from "./grid.ts";
 
 const SYNC_BEGIN = "\x1b[?2026h";
 const SYNC_END = "\x1b[?2026l";
-/** Equal cells up to this many are cheaper to write again than to jump over. */
+/** Equal cells up to this many are cheaper to rewrite than to skip. */
 const JUMP_CELLS_MIN = 5;
 
-/** The bytes that turn `before` into `after`; everything when `before` is null. Empty when equal. */
+/** Returns the bytes that turn `before` into `after`; everything when `before` is null. Empty when equal. */
 export function paint(before: Grid | null, after: Grid, sgr: readonly string[]): string {
   assert(
     before === null || (before.columns === after.columns && before.rows === after.rows),
@@ -61,7 +61,7 @@ function paintRow(before: Grid | null, after: Grid, row: number, brush: Brush): 
     }
     const hereCode = codes[here] ?? 0x20;
     if (charWidth(hereCode) === 2) {
-      // Terminals disagree on what is wide: blank both cells first, then place the cursor anew.
+      // Terminals disagree on which characters are wide: blank both cells first, then place the cursor again.
       const place = `\x1b[${row + 1};${column + 1}H`;
       out.push(`  ${place}${String.fromCodePoint(hereCode)}`);
       column += 1;
@@ -77,6 +77,6 @@ function paintRow(before: Grid | null, after: Grid, row: number, brush: Brush): 
 function changed(before: Grid | null, after: Grid, at: number): boolean {
   if (before === null) return true;
   if (before.codes[at] !== after.codes[at] || before.styles[at] !== after.styles[at]) return true;
-  // A wide character is redrawn whole when its second half used to be something else.
+  // A wide character is redrawn completely when its second half used to be something else.
   return after.codes[at + 1] === TAIL && before.codes[at + 1] !== TAIL;
 }

@@ -1,7 +1,8 @@
 /**
- * The parts of the live picture, each drawn into a rectangle it is given and never beyond: header,
- * verdict strip, progress per workflow. The table of steps and the smaller parts have files of their
- * own; which part gets which rectangle is decided in dashboard.ts.
+ * Parts of the live picture, each drawn into its rectangle and never beyond: header, verdict strip, progress per
+ * workflow.
+ * The table of steps and the smaller parts have files of their own; dashboard.ts decides which part gets which
+ * rectangle.
  */
 
 import { clean, shorten, textWidth } from "../core/base/terminal-text.ts";
@@ -46,7 +47,7 @@ function phaseStyle(phase: RunPhase): StyleId {
   return Style.infoBadge;
 }
 
-/** Every threshold with its value now, flowing over the rows given; more than fit take turns. */
+/** Every threshold with its current value, flowing over the given rows; if there are too many, they cycle. */
 export function drawVerdicts(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
   const items = verdictItems(live, area.width);
   if (items.length === 0) {
@@ -71,7 +72,7 @@ interface VerdictItem {
 }
 
 function verdictItems(live: LiveRun, width: number): VerdictItem[] {
-  // What fails is what one looks for: it stands first.
+  // Failing thresholds come first.
   const sorted = [...live.summary.thresholds].sort((a, b) => Number(a.passed) - Number(b.passed));
   return sorted.map(({ expression, passed, actual, actualText }) => {
     const unknown = actual === null;
@@ -119,7 +120,7 @@ export function drawWorkflows(grid: Grid, area: Rect, live: LiveRun, scene: Scen
   const details = shown.map((workflow) => workflowDetails(live, workflow, scene));
   const detailWidth = Math.max(0, ...details.map((spans) => spansWidth(spans)));
   const room = width - detailWidth - PERCENT_CELLS;
-  // A long name gives way to the bar down to a few cells: the header has a URL in full.
+  // A long name is shortened in favour of the bar down to a few cells: the header has the full URL.
   const nameMost = Math.max(NAME_MIN, Math.min(Math.floor(width / 4), room - BAR_WANTED));
   const nameWidth = Math.min(longest, nameMost);
   const barWidth = Math.min(BAR_MAX, room - nameWidth);
@@ -168,7 +169,7 @@ function workflowDetails(live: LiveRun, workflow: LiveWorkflow, scene: Scene): r
   return spans;
 }
 
-/** "12/14 VUs" while they come, "16→14 VUs" while those too many end their iterations. */
+/** "12/14 VUs" while they start, "16→14 VUs" while surplus ones finish their iterations. */
 function usersText(active: number, target: number | null): string {
   if (target === null || active === target) return virtualUsers(active);
   const mark = active > target ? "→" : "/";

@@ -1,6 +1,6 @@
 /**
- * The world as the views see it: streams, a clock, timers and the process, all given from outside so
- * that tests run on their own time. `nodeHost` is the real one.
+ * Environment of the views: streams, a clock, timers and the process, all injected so that tests run on their own time.
+ * `nodeHost` is the real one.
  */
 
 import type { Environment } from "./style.ts";
@@ -27,17 +27,17 @@ export interface InputStream {
 export interface Host {
   /** Milliseconds on a clock that only goes forward. */
   now(): number;
-  /** Runs `task` once; the answer cancels it. Never keeps the process alive. */
+  /** Runs `task` once; returns a function that cancels it. Never keeps the process alive. */
   after(delayMs: number, task: () => void): () => void;
   /** Ctrl-C while the terminal is raw. */
   interrupt(): void;
-  /** Last resort: called when the process ends without finish(). The answer takes it back. */
+  /** Last resort: called when the process ends without finish(). Returns a function that unregisters it. */
   onExit(task: () => void): () => void;
-  /** The process was stopped and goes on: the terminal holds something else now. */
+  /** The process was stopped and continued: the terminal shows something else now. */
   onContinue(task: () => void): () => void;
 }
 
-/** Whether the report is shown in a browser when the run is over; a key changes it meanwhile. */
+/** Whether the report is opened in a browser when the run has finished; a key changes it meanwhile. */
 export interface ReportWish {
   isWanted: boolean;
   /** Why no browser can be opened here; null when one can. */
@@ -49,7 +49,7 @@ export interface ViewOptions {
   readonly stdout: OutputStream;
   readonly stdin: InputStream;
   readonly env: Environment;
-  /** None: there will be no report, and no key asks for it. */
+  /** None: there will be no report, and no key for it. */
   readonly report?: ReportWish;
   readonly host?: Host;
 }
@@ -61,14 +61,14 @@ export const nodeHost: Host = {
     timer.unref();
     return () => clearTimeout(timer);
   },
-  // The same road as a signal from outside, so that there is one way of being interrupted.
+  // The same path as a signal from outside, so that there is one way of being interrupted.
   interrupt: () => process.kill(process.pid, "SIGINT"),
   onExit(task) {
     process.on("exit", task);
     return () => process.off("exit", task);
   },
   onContinue(task) {
-    // Windows knows no such signal and refuses the listener.
+    // Windows has no such signal and rejects the listener.
     if (process.platform === "win32") return () => {};
     process.on("SIGCONT", task);
     return () => process.off("SIGCONT", task);

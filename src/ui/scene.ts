@@ -1,7 +1,9 @@
 /**
- * What the picture needs besides the run itself: which step is in focus, messages, the help page, and
- * a bounded memory of targets and arrivals. `Scene` is plain data, so a picture is a function of
- * (run, scene, size); `History` derives from successive updates what one update does not hold.
+ * State of the picture besides the run itself: the focused step, messages, the help page, and a bounded history of
+ * targets
+ * and arrivals. `Scene` is plain data, so a picture is a function of (run, scene, size); `History` derives from
+ * successive
+ * updates what a single one does not contain.
  */
 
 import type { LiveRun, LiveStep, LiveWorkflow } from "../core/load/results/live.ts";
@@ -13,16 +15,16 @@ const CYCLE_MS = 3_000;
 
 export interface Scene {
   readonly nowMs: number;
-  /** Step chosen by hand; null lets the focus wander. */
+  /** Step chosen by hand; null cycles the focus. */
   readonly pinned: number | null;
   readonly help: boolean;
   /** Whether keys can be typed: not when stdin is a pipe. */
   readonly keys: boolean;
-  /** There will be a report to open. */
+  /** Whether there will be a report to open. */
   readonly report: boolean;
   /** Oldest first. */
   readonly messages: readonly string[];
-  /** Answer to the last key, shown for a moment. */
+  /** Confirmation of the last key, shown for a short time. */
   readonly notice: string | null;
   readonly targets: readonly TargetPoint[];
   /** Open models: iterations started per second, by workflow. */
@@ -44,7 +46,7 @@ export const EMPTY_SCENE: Scene = {
 export interface StepRow {
   readonly workflow: LiveWorkflow;
   readonly live: LiveStep;
-  /** Null for a moment at most, when the totals lag behind. */
+  /** Null only briefly, when the totals lag behind. */
   readonly total: StepSummary | null;
 }
 
@@ -65,7 +67,7 @@ export function summaryOf(live: LiveRun, workflow: string): WorkflowSummary | un
   return live.summary.workflows.find(({ name }) => name === workflow);
 }
 
-/** The row in focus: the pinned one, else each in turn. */
+/** The focused row: the pinned one, else each in turn. */
 export function focusOf(count: number, { nowMs, pinned }: Scene): number {
   if (count === 0) return 0;
   const wanted = pinned ?? Math.floor(nowMs / CYCLE_MS);
@@ -77,14 +79,14 @@ interface Page {
   readonly to: number;
 }
 
-/** The part of a list that is on show when `room` entries fit: all, or page after page. */
+/** The visible part of a list when `room` entries fit: all, or page after page. */
 export function pageOf(count: number, room: number, nowMs: number): Page {
   if (count <= room || room <= 0) return { from: 0, to: Math.min(count, Math.max(0, room)) };
   const page = Math.floor(nowMs / CYCLE_MS) % Math.ceil(count / room);
   return pageWith(count, room, page * room);
 }
 
-/** The page that holds entry `index`; the last page is filled up with what comes before. */
+/** The page with entry `index`; the last page is filled up with the entries before it. */
 export function pageWith(count: number, room: number, index: number): Page {
   if (count <= room || room <= 0) return { from: 0, to: Math.min(count, Math.max(0, room)) };
   const from = Math.min(Math.floor(index / room) * room, count - room);
@@ -127,7 +129,7 @@ export class History {
     }
   }
 
-  /** A target holds until the next point, so only changes are kept; when full, every second one. */
+  /** A target applies until the next point, so only changes are kept; when full, every second one. */
   #observeTarget(live: LiveRun): void {
     const perSecond = targetRequests(live);
     const last = this.#targets.at(-1);

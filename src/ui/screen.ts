@@ -1,8 +1,9 @@
 /**
- * A terminal that is ours for a while. Takes the alternate screen, hides the cursor and reads keys
- * raw; gives all of it back in close(), which is safe to call twice and is also hung on the end of
- * the process. Draws at most 20 pictures a second, and only the newest: a request for a picture while
- * one is due, or while the terminal has not taken the last one, is merged into the next.
+ * Exclusive use of a terminal. Takes the alternate screen, hides the cursor and reads keys raw; restores all of it in
+ * close(), which is safe to call twice and is also registered for the end of the process. Draws at most 20 pictures per
+ * second, and only the newest: a request while one is due, or while the terminal has not accepted the last one, is
+ * merged
+ * into the next.
  */
 
 import { Grid } from "./grid.ts";
@@ -14,7 +15,7 @@ import { type ColorDepth, sgrTable } from "./style.ts";
 const FRAME_MS = 50;
 const FALLBACK_COLUMNS = 80;
 const FALLBACK_ROWS = 24;
-/** Beyond this a terminal is a mistake, and a picture would cost too much. */
+/** A larger terminal is a mistake, and a picture would cost too much. */
 const COLUMNS_MAX = 1_000;
 const ROWS_MAX = 400;
 
@@ -37,7 +38,7 @@ export class Screen {
   readonly #sgr: readonly string[];
   readonly #undo: (() => void)[] = [];
   #open = false;
-  /** What the terminal shows; null when unknown, so that all of it is drawn. */
+  /** Content of the terminal; null when unknown, so that all of it is drawn. */
   #shown: Grid | null = null;
   #next: Grid | null = null;
   #cancelFrame: (() => void) | null = null;
@@ -59,8 +60,8 @@ export class Screen {
       this.#waitingForDrain = false;
       this.request();
     };
-    // A terminal that went away must not end the run: its results are still to be written. This
-    // listener stays, for the end result is written to the same stream.
+    // A terminal that disappeared must not end the run: its results are still to be written. This listener stays, for
+    // the end result is written to the same stream.
     const onError = (): void => {
       this.#open = false;
     };
@@ -73,7 +74,7 @@ export class Screen {
     if (stdin.isTTY === true) this.#listen(stdin);
   }
 
-  /** A picture is wanted; it comes as soon as the frame rate allows. */
+  /** Requests a picture; it is drawn as soon as the frame rate allows. */
   request(): void {
     if (!this.#open || this.#cancelFrame !== null || this.#waitingForDrain) return;
     const { host } = this.#options;
@@ -135,7 +136,7 @@ export class Screen {
     this.#waitingForDrain = !stdout.write(same ? bytes : `\x1b[2J${bytes}`);
   }
 
-  /** Two grids take turns: what is shown, and what is drawn. */
+  /** Two grids alternate: the one shown, and the one drawn. */
   #gridOf(columns: number, rows: number): Grid {
     const spare = this.#next;
     return spare !== null && spare.columns === columns && spare.rows === rows
@@ -144,7 +145,7 @@ export class Screen {
   }
 }
 
-/** A terminal that does not know its size says nothing or zero. */
+/** A terminal that does not know its size reports nothing or zero. */
 export function sizeOf(stdout: OutputStream): { readonly columns: number; readonly rows: number } {
   return {
     columns: Math.min(COLUMNS_MAX, Math.floor(stdout.columns ?? 0) || FALLBACK_COLUMNS),

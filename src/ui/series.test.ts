@@ -45,7 +45,7 @@ describe("rates per column", () => {
     );
   });
 
-  it("leave out the window that is still filling, so that the end is no drop", () => {
+  it("exclude the window that is still filling, so that the end is no drop", () => {
     const series = seriesOf(100, [100, 100, 100, 7]);
     const rates = rateColumns([series], 4, 0.4, 0.32).requests;
     expect([...rates].map((rate) => Math.round(rate))).toEqual([1_000, 1_000, 1_000, Number.NaN]);
@@ -81,7 +81,7 @@ describe("axes", () => {
     expect(timeSpan(elapsed, total)).toBe(end);
   });
 
-  it("a logarithmic axis holds its values, spans a decade and has at least two labels", () => {
+  it("includes all values on a logarithmic axis, which spans a decade and has at least two labels", () => {
     const value = fc.double({ min: 0.001, max: 1e7, noNaN: true });
     fc.assert(
       fc.property(value, value, (a, b) => {

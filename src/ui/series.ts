@@ -1,8 +1,8 @@
 /**
- * From windows over time to columns of a chart. A window is spread over the columns it overlaps, so
- * folded (longer) windows and narrow terminals both come out right. Rates are sums over steps;
- * percentiles are not added up or averaged over anything: a column shows the highest window in it,
- * of one step, so that peaks survive on a small screen.
+ * Converts windows over time to columns of a chart. A window is spread over the columns it overlaps, so folded (longer)
+ * windows and narrow terminals both come out right. Rates are sums over steps; percentiles are never added up or
+ * averaged:
+ * a column shows the highest window in it, of one step, so that peaks survive on a small screen.
  */
 
 import type { Series } from "../core/load/results/model.ts";
@@ -45,7 +45,7 @@ export function rateColumns(
   return { requests, failed };
 }
 
-/** The window that is still filling would look like a drop: it waits until it is complete. */
+/** The window that is still filling would look like a drop: it is skipped until it is complete. */
 function completeWindows({ atSeconds, windowMs }: Series, nowSeconds: number): number {
   const length = atSeconds.length;
   const lastAt = atSeconds[length - 1];
@@ -103,7 +103,7 @@ export function peakColumns(
 const SPANS = [10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 1_200, 1_800, 2_700, 3_600, 7_200];
 const HOURS_STEP = 7_200;
 
-/** End of the time axis: a round figure that holds what has passed, so that the picture stands still. */
+/** End of the time axis: a round number beyond the elapsed time, so that the picture stays still. */
 export function timeSpan(elapsedSeconds: number, totalSeconds: number | null): number {
   const elapsed = Math.max(0, elapsedSeconds);
   const round =
@@ -112,7 +112,7 @@ export function timeSpan(elapsedSeconds: number, totalSeconds: number | null): n
   return Math.max(1, Math.min(round, totalSeconds));
 }
 
-/** Ends of a logarithmic axis on 1-2-5 figures, at least one decade apart. */
+/** Ends of a logarithmic axis on 1-2-5 numbers, at least one decade apart. */
 export function logRange(low: number, high: number): readonly [number, number] {
   let from = stepDown(Math.min(LOG_MS_MAX, Math.max(low, LOG_MS_MIN)));
   let to = stepUp(Math.min(LOG_MS_MAX, Math.max(high, from)));
@@ -123,9 +123,9 @@ export function logRange(low: number, high: number): readonly [number, number] {
   return [from, to];
 }
 
-/** A microsecond: nothing measured is shorter. */
+/** A microsecond: no measurement is shorter. */
 const LOG_MS_MIN = 0.001;
-/** Thirty years: nothing measured is longer, and figures stay far from infinity. */
+/** Thirty years: no measurement is longer, and numbers stay far from infinity. */
 const LOG_MS_MAX = 1e12;
 
 function stepUp(value: number): number {

@@ -1,6 +1,7 @@
 /**
- * The smaller parts of the live picture: errors by kind, status codes, checks, generator health,
- * messages, key hints and the help page. Same rule as panels.ts: each stays in its rectangle.
+ * Smaller parts of the live picture: errors by kind, status codes, checks, generator health, messages, key hints and
+ * the
+ * help page. Same rule as panels.ts: each stays in its rectangle.
  */
 
 import { clean, textWidth, wrap } from "../core/base/terminal-text.ts";
@@ -19,7 +20,7 @@ import type { Grid, Rect } from "./grid.ts";
 import { pageOf, type Scene, stepRows } from "./scene.ts";
 import { Style, type StyleId } from "./style.ts";
 
-/** A line of a list panel: a name, a figure at the right, and the share its bar shows. */
+/** A line of a list panel: a name, a number at the right, and the share its bar shows. */
 interface Entry {
   readonly name: string;
   readonly figure: string;
@@ -109,7 +110,7 @@ export function drawList(grid: Grid, area: Rect, panel: ListPanel, scene: Scene)
 const CPU_HIGH = 0.85;
 const LAG_MS_HIGH = 20;
 
-/** The most important warning there is: told whole, in as many lines as it takes. */
+/** The most important warning: shown completely, in as many lines as it takes. */
 export function limitLines(live: LiveRun, width: number): string[] {
   const { limited, reason } = live.summary.generator;
   if (reason === null && !limited) return [];
@@ -122,7 +123,7 @@ export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
   const { cpu, lagMsP99, reason, cores } = live.summary.generator;
   const inner = { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: 1 };
   const bottom = area.y + area.height;
-  // A process that runs has memory: before its first word nothing is known of it.
+  // A running process has memory: before its first report nothing is known.
   const measured = cores.some(({ residentBytes }) => residentBytes > 0);
   const lines: ((row: Rect) => void)[] = limitLines(live, inner.width).map(
     (text) => (row) => drawSpans(grid, row, [[text, Style.bad]]),
@@ -176,7 +177,7 @@ function drawMeter(grid: Grid, row: Rect, name: string, share: number, style: St
   );
 }
 
-/** The newest messages, newest last; a notice of a key stands in for the last line for a moment. */
+/** The newest messages, newest last; a confirmation of a key briefly replaces the last line. */
 export function drawMessages(grid: Grid, area: Rect, scene: Scene): void {
   const newest = scene.messages.slice(-area.height);
   newest.forEach((line, index) => {
@@ -210,7 +211,7 @@ export function drawKeys(grid: Grid, area: Rect, live: LiveRun, scene: Scene): v
 
 type Hint = readonly [key: string, what: string];
 
-/** What the help page tells as well is left out first where there is no room. */
+/** Keys that are dropped first where space is short: the help page has them. */
 const DISPENSABLE = ["o", "↑ ↓"];
 
 function fitting(all: readonly Hint[], width: number): readonly Hint[] {

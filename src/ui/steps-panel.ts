@@ -1,6 +1,7 @@
 /**
- * The table of steps in the live picture. Columns come by worth: a narrow terminal shows name and
- * percentiles, a wide one everything and the course of p95.
+ * The table of steps in the live picture. Columns are chosen by worth: a narrow terminal shows name and percentiles, a
+ * wide
+ * one everything and the trend of p95.
  */
 
 import { clean, shorten, textWidth } from "../core/base/terminal-text.ts";
@@ -22,7 +23,7 @@ import { Style, type StyleId } from "./style.ts";
 
 interface StepColumn {
   readonly title: string;
-  /** 1 is shown first where there is room for few. */
+  /** 1 is shown first where space is short. */
   readonly worth: number;
   readonly width: number;
   readonly style: StyleId;
@@ -86,7 +87,7 @@ const STEP_COLUMNS: readonly StepColumn[] = [
 ];
 
 const BY_WORTH = [...STEP_COLUMNS].sort((a, b) => a.worth - b.worth);
-/** The columns up to this worth may shorten the name; the others only come when it fits whole. */
+/** Columns up to this worth may shorten the name; the others are shown only when it fits. */
 const BASIC_WORTH = 6;
 
 function count(value: number | undefined): string {
@@ -137,7 +138,7 @@ export function drawSteps(grid: Grid, area: Rect, live: LiveRun, scene: Scene): 
   });
 }
 
-/** Several workflows: each step is named with its own, which is cut first, or all steps would look alike. */
+/** With several workflows each step is prefixed with its own, which is cut first, or all steps would look alike. */
 function stepNames(rows: readonly StepRow[], width: number): string[] {
   const several = new Set(rows.map(({ workflow }) => workflow.name)).size > 1;
   return rows.map(({ workflow, live: step }) => {
@@ -207,7 +208,7 @@ function drawTrend(
 interface StepLayout {
   readonly columns: readonly StepColumn[];
   readonly nameWidth: number;
-  /** Cells of the line of p95 over time; 0 when there is no room. */
+  /** Cells of the p95 sparkline; 0 without space for it. */
   readonly spark: number;
 }
 

@@ -1,7 +1,8 @@
 /**
- * What text means, and how each meaning looks at each colour depth. Drawing code names meanings
- * (`Style.bad`), never colours; the background is always the user's own, so light and dark terminals
- * both work. With NO_COLOR the attributes (bold, dim, inverse) stay and the colours go.
+ * Styles by meaning, and how each looks at each colour depth. Drawing code names meanings (`Style.bad`), never colours;
+ * the
+ * background is always the user's own, so light and dark terminals both work. With NO_COLOR the attributes (bold, dim,
+ * inverse) stay and the colours are dropped.
  */
 
 export type ColorDepth = "none" | "16" | "256" | "truecolor";
@@ -49,7 +50,7 @@ const looks = {
   rate: BLUE,
   rateFill: { rgb: [41, 84, 156], ansi: 34 },
   failed: RED,
-  /** Neither a figure nor a judgement: the colour of text. */
+  /** Neither a measurement nor a verdict: the colour of text. */
   target: { attributes: [BOLD] },
   p50: TEAL,
   p95: AMBER,
@@ -61,7 +62,7 @@ export type StyleId = number;
 
 const names = Object.keys(looks) as StyleName[];
 
-/** Style ids are small integers: a grid holds one byte per cell. */
+/** Style ids are small integers: a grid has one byte per cell. */
 export const Style = Object.fromEntries(names.map((name, id) => [name, id])) as Readonly<
   Record<StyleName, StyleId>
 >;
@@ -87,7 +88,7 @@ function colorCodes({ rgb, ansi }: Look, depth: ColorDepth): number[] {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** NO_COLOR and FORCE_COLOR first, then what the terminal says of itself. */
+/** NO_COLOR and FORCE_COLOR first, then the capabilities of the terminal. */
 export function colorDepth(env: Environment): ColorDepth {
   if ((env["NO_COLOR"] ?? "") !== "") return "none";
   switch (env["FORCE_COLOR"]) {

@@ -1,8 +1,8 @@
 /**
- * Tables of the end result: columns as wide as their widest cell, names at the left, figures at the
- * right. A table that would be too wide first cuts its last column when that holds text, then its
- * names, and only then leaves out columns from the right; callers split wide tables into two, so that
- * no figure is lost at 80 columns.
+ * Tables of the end result: columns as wide as their widest cell, names left-aligned, numbers right-aligned. A table
+ * that
+ * would be too wide first cuts its last column when that is text, then its names, and only then drops columns from the
+ * right; callers split wide tables into two, so that no value is lost at 80 columns.
  */
 
 import { type Align, COLUMN_GAP, columnWidths, paddedRow } from "../core/base/text-table.ts";
@@ -48,7 +48,7 @@ export function tableLines(table: Table, width: number): Line[] {
   );
 }
 
-/** The head, then the rows; what a row has beyond the columns is not shown. */
+/** The head, then the rows; cells beyond the columns are dropped. */
 function textsOf({ columns, rows }: Table): string[][] {
   const text = (cell: Cell = ""): string => (typeof cell === "string" ? cell : cell.text);
   return [

@@ -40,7 +40,7 @@ describe("the view", () => {
     },
   );
 
-  it("none says nothing at all", () => {
+  it("prints nothing at all with none", () => {
     const stdout = new TestTerminal(80, 24);
     const view = createView({
       mode: "none",
@@ -73,7 +73,7 @@ describe("plain lines", () => {
     expect(beats).toBe(Math.floor(29_500 / HEARTBEAT_MS));
   });
 
-  it("count no steps of a flow, whose steps are known when it takes them", () => {
+  it("count no steps of a flow, whose steps are known once they occur", () => {
     const { stdout, view } = ci();
     view.start(() => {});
     const live = syntheticRun(0.5);
@@ -82,7 +82,7 @@ describe("plain lines", () => {
     expect(stdout.written).toContain("  browse: 64 virtual users for 30s\n");
   });
 
-  it("stop quietly when their reader went away, and the run goes on", () => {
+  it("stop quietly when their reader is closed, and the run goes on", () => {
     const { stdout, view } = ci();
     view.start(() => {});
     stdout.emit("error");
@@ -92,7 +92,7 @@ describe("plain lines", () => {
     expect(stdout.written).toBe("");
   });
 
-  it("hold no escape code for any run, message or result", () => {
+  it("contain no escape code for any run, message or result", () => {
     fc.assert(
       fc.property(anyRun, anySummary, name, (live, summary, message) => {
         const { stdout, host, view } = ci({ GITHUB_ACTIONS: "true" });
@@ -150,14 +150,14 @@ describe("colours", () => {
 });
 
 describe("keyboard input", () => {
-  it("is read key by key, and unknown sequences are swallowed whole", () => {
+  it("is read key by key, and unknown sequences are dropped completely", () => {
     expect(parseKeys("pq")).toEqual(["pause", "quit"]);
     expect(parseKeys("\x1b[A\x1bOB\x1b")).toEqual(["up", "down", "escape"]);
     expect(parseKeys("\x1b[1;5q\x1b[15~\x1bq\x1b[200~")).toEqual([]);
     expect(parseKeys("\x03")).toEqual(["interrupt"]);
   });
 
-  it("of any kind is survived", () => {
+  it("of any kind is accepted", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (input) => Array.isArray(parseKeys(input))),
     );

@@ -1,7 +1,8 @@
 /**
- * Which view a run gets. `auto` is the picture when a person is likely to look (a terminal that can
- * move its cursor, and no CI variable), plain lines otherwise. Asking for `full` without a terminal
- * gives plain lines too (TUI-6): a picture in a log file helps nobody.
+ * Selects the view of a run. `auto` is the live picture when a person is likely to look (a terminal that can move its
+ * cursor, and no CI variable), plain lines otherwise. Requesting `full` without a terminal gives plain lines too
+ * (TUI-6): a
+ * picture in a log file helps nobody.
  */
 
 import type { RunView } from "../core/load/results/live.ts";
@@ -36,7 +37,7 @@ export function inCi(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "false" && value !== "0";
 }
 
-/** Says nothing; the exit code and the files speak. */
+/** Prints nothing; the exit code and the files remain. */
 const silent: RunView = {
   start: () => {},
   update: () => {},

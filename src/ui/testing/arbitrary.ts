@@ -1,4 +1,4 @@
-/** Any run at all, within what the model allows: empty lists, extremes, long and wide names. */
+/** Any run at all, within the limits of the model: empty lists, extremes, long and wide names. */
 
 import fc from "fast-check";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../../core/load/results/live.ts";

@@ -1,4 +1,4 @@
-/** A small program for exit-paths.test.ts: shows the live view and then ends in the way that is asked for. */
+/** A small program for exit-paths.test.ts: shows the live view and then ends in the requested way. */
 
 import { createView } from "../view.ts";
 import { syntheticRun, syntheticSummary } from "./synthetic.ts";
@@ -39,5 +39,5 @@ const ways: Readonly<Record<string, () => void>> = {
   key: () => {},
 };
 setTimeout(ways[way] ?? finish, 200);
-// Neither a signal on its way nor a key to come keeps a process alive; a run does.
+// Neither a pending signal nor a key keeps a process alive; a run does.
 if (way === "signal" || way === "key") setTimeout(() => {}, 200_000);

@@ -1,6 +1,7 @@
 /**
- * A made-up run for tests, the preview and the cost measurement: a closed and an open workflow, ramp,
- * a latency spike, some failures. A function of the time given, so pictures of it can be compared.
+ * A synthetic run for tests, the preview and the cost measurement: a closed and an open workflow, ramp, a latency
+ * spike,
+ * some failures. A function of the given time, so pictures of it can be compared.
  */
 
 import type { LiveRun, LiveWorkflow } from "../../core/load/results/live.ts";
@@ -109,7 +110,7 @@ function distribution(count: number, p50: number, p99: number): Distribution {
 
 const EMPTY = distribution(0, 0, 0);
 
-/** One hump around p50 and a small second one, as a cache that misses makes. */
+/** One hump around p50 and a small second one, as cache misses produce. */
 function histogramOf(requests: number, p50: number): HistogramSummary {
   const upToMs = Array.from({ length: 240 }, (_, index) => 0.2 * 1.04 ** index);
   const hump = (at: number, middle: number): number => Math.exp(-8 * Math.log(at / middle) ** 2);

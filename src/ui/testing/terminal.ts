@@ -1,16 +1,16 @@
-/** Streams and a host for tests: a terminal emulator that shows what was written, and time given by hand. */
+/** Streams and a host for tests: a terminal emulator that shows what was written, and manual time. */
 
 import headless from "@xterm/headless";
 import type { Host, InputStream, OutputStream } from "../ports.ts";
 
 type Listener = (error?: Error) => void;
 
-/** A terminal that remembers every byte; `screen()` is what a person would see. */
+/** A terminal that records every byte; `screen()` is what a person would see. */
 export class TestTerminal implements OutputStream {
   readonly isTTY = true;
   columns: number;
   rows: number;
-  /** What write() answers: false is a terminal that is behind. */
+  /** Return value of write(): false is a terminal that is behind. */
   accepting = true;
   written = "";
   readonly #emulator;
