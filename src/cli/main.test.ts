@@ -36,7 +36,7 @@ describe("the command line", () => {
 
 describe("the list of commands", () => {
   it.each(Object.entries(COMMANDS))(
-    "%s is listed as it says of itself",
+    "lists %s as it describes itself",
     async (name, { usage, summary, load }) => {
       const program = new Command();
       (await load())(program);

@@ -1,6 +1,6 @@
 /**
- * The command line: one file per command under commands/, each of which registers itself. Only the file of
- * the command that is called is loaded; the list below is what `--help` shows of the others.
+ * The command line: one file per command under commands/, each of which registers itself. Only the file of the called
+ * command is loaded; the list below is what `--help` shows of the others.
  */
 
 import { Command, CommanderError, Help, type Option } from "commander";
@@ -236,7 +236,7 @@ export async function main(argv: readonly string[]): Promise<void> {
 /** Commands with more to do than to print. */
 const OUTLIVE_READERS: readonly string[] = ["run", "submit", "demo-target", "agent", "start", "up"];
 
-/** Whoever read the output has gone, as `head` does. Views and followers have an answer of their own. */
+/** The reader of the output has closed, as `head` does. Views and followers handle it themselves. */
 function endUnread(argv: readonly string[]): void {
   const livesOn = argv.some((word) => OUTLIVE_READERS.includes(word));
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -245,13 +245,13 @@ function endUnread(argv: readonly string[]): void {
   });
 }
 
-/** The word that names a command: the first one, or the one after `help`. */
+/** The name of a command: the first argument, or the one after `help`. */
 function commandIn(argv: readonly string[]): string | undefined {
   const words = argv.filter((word) => !word.startsWith("-"));
   return words[0] === "help" ? words[1] : words[0];
 }
 
-/** The called command for real, the others by name. */
+/** Registers the called command completely, the others by name. */
 async function register(program: Command, called: string | undefined): Promise<void> {
   for (const [name, { group, usage, summary, load }] of Object.entries(COMMANDS)) {
     program.commandsGroup(group);
@@ -260,22 +260,22 @@ async function register(program: Command, called: string | undefined): Promise<v
   }
 }
 
-/** One line for people; the stack only for those who ask for it. */
+/** Prints one line for people; the stack only on request. */
 function explain(error: unknown): number {
-  // Commander has already said what is wrong with the arguments.
+  // Commander has already reported what is wrong with the arguments.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const debug = process.env["HYPERSCALE_DEBUG"] !== undefined && error instanceof Error;
   complain(`hyperscale: ${debug ? error.stack : errorText(error)}`);
   return error instanceof RunError ? error.exitCode : EXIT_FAILURE;
 }
 
-/** Wrong arguments are ours to answer, with our exit code, in every command however deep. */
+/** Handles wrong arguments with our exit code, in every command however deep. */
 function throwInsteadOfExit(command: Command): void {
   command.exitOverride();
   for (const child of command.commands) throwInsteadOfExit(child);
 }
 
-/** That a list begins empty is no news. */
+/** Hides empty lists as defaults. */
 function optionDescription(this: Help, option: Option): string {
   return Help.prototype.optionDescription.call(this, option).replace(" (default: [])", "");
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { browserProblem } from "./open-page.ts";
 
 describe("a browser", () => {
-  it("can be opened where there is a screen, or a system that knows one", () => {
+  it("can be opened where there is a screen, or a system with one", () => {
     expect(browserProblem("darwin", {})).toBeNull();
     expect(browserProblem("win32", {})).toBeNull();
     expect(browserProblem("linux", { DISPLAY: ":0" })).toBeNull();

@@ -1,4 +1,4 @@
-/** Shows a page in the reader's own browser. */
+/** Shows a page in the user's own browser. */
 
 import { spawn } from "node:child_process";
 import type { ReportWish } from "../ui/ports.ts";
@@ -9,10 +9,10 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
   win32: ["cmd", "/c", "start", ""],
 };
 
-/** Variables of which one tells xdg-open where to show something. */
+/** Variables that tell xdg-open where to show something; one is enough. */
 const SCREENS = ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "BROWSER"];
 
-/** Why no browser can be opened; null when one can, as far as is known. */
+/** Returns why no browser can be opened; null when one can, as far as is known. */
 export function browserProblem(
   platform: NodeJS.Platform = process.platform,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -43,7 +43,7 @@ export async function openPage(file: string): Promise<void> {
   child.unref();
 }
 
-/** `--open` as it stands now, for the view whose key changes it. */
+/** Current state of `--open`, for the view whose key changes it. */
 export function reportWish(isWanted: boolean | undefined): ReportWish {
   return { isWanted: isWanted === true, problem: browserProblem() };
 }

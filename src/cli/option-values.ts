@@ -1,4 +1,4 @@
-/** How commander reads the values of options, and puts those together that may be given more than once. */
+/** Parsers of option values, and accumulators for those that may be repeated. */
 
 import { InvalidArgumentError } from "commander";
 import { parseDuration } from "../core/base/duration.ts";
@@ -8,12 +8,12 @@ export function repeated(value: string, before: readonly string[] = []): readonl
   return [...before, value];
 }
 
-/** Names that contain no comma: given again, or separated by commas. */
+/** Names without commas: repeated, or separated by commas. */
 export function listed(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, ...value.split(",").filter((part) => part !== "")];
 }
 
-/** `NAME=value`, given again for further ones. */
+/** `NAME=value`, repeatable. */
 export function variables(
   pair: string,
   before: readonly (readonly [string, string])[] = [],

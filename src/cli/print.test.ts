@@ -1,4 +1,4 @@
-/** Nothing that a server, a peer or a file gave steers a terminal. (M1 of the attack on our security) */
+/** Text from servers, peers or files never controls a terminal. (M1 of the attack on our security) */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,14 +10,14 @@ const HOSTILE = "name\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eend";
 
 afterEach(() => vi.restoreAllMocks());
 
-describe("what a command says", () => {
+describe("output of a command", () => {
   it("on stderr has no escape codes, and its lines stay lines", () => {
     const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     complain(`hyperscale: ${HOSTILE}\n  at ${HOSTILE}`);
     expect(write.mock.calls).toEqual([["hyperscale: nameend\n  at nameend\n"]]);
   });
 
-  it("as JSON means the same and shows every character", () => {
+  it("as JSON has the same meaning and shows every character", () => {
     const text = jsonText({ name: HOSTILE, tag: "\u{e0001}" });
     expect(JSON.parse(text)).toEqual({ name: HOSTILE, tag: "\u{e0001}" });
     expect(text).toMatch(/^[\x20-\x7e]*$/);
@@ -31,8 +31,8 @@ describe("what a command says", () => {
     expect(text).toMatch(/^[\x20-\x7e\n]*$/);
   });
 
-  it("goes through one door: no command writes to stderr by itself", () => {
-    // Its picture is painted, and cleans what the server said before.
+  it("goes through one module: no command writes to stderr by itself", () => {
+    // The picture of ping is drawn, and sanitises the server's text before.
     const painted = new Set(["commands/ping.ts"]);
     const sources = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter(
       (file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !painted.has(file),

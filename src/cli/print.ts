@@ -1,24 +1,25 @@
 /**
- * The way of the commands to a terminal. What servers, peers, files and users gave may hold escape codes
- * that a terminal would obey; here they end. Tables clean their cells themselves (`core/base/text-table.ts`).
+ * Output of the commands to a terminal. Text from servers, peers, files and users may contain escape codes that a
+ * terminal
+ * would obey; they are removed here. Tables clean their cells themselves (`core/base/text-table.ts`).
  */
 
 import { clean } from "../core/base/terminal-text.ts";
 
-/** On stderr, a line or several. */
+/** Writes one or several lines to stderr. */
 export function complain(text: string): void {
   process.stderr.write(`${cleanLines(text)}\n`);
 }
 
-/** Line by line, so that lines stay lines. Colours are put around what is clean. */
+/** Cleans line by line, so that lines stay lines. Colours are added around clean text. */
 function cleanLines(text: string): string {
   return text.split("\n").map(clean).join("\n");
 }
 
-/** What JSON leaves as it is and nobody can see: DEL, the C1 controls, formatting, separators of lines. */
+/** Invisible characters that JSON leaves as they are: DEL, the C1 controls, formatting, line separators. */
 const UNSEEN = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** The same value, and nothing in it can steer a terminal. */
+/** Serialises a value so that nothing in it can control a terminal. */
 export function jsonText(value: unknown, indent?: number): string {
   return escapeJson(JSON.stringify(value, null, indent));
 }

@@ -1,4 +1,4 @@
-/** Results of runs, as commands are given them: a summary.json, or the folder that holds it. */
+/** Results of runs, as given to commands: a summary.json, or its folder. */
 
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * `hyperscale agent`: a bare member of a cluster in the foreground. Logs are JSON lines on stderr; stdout
- * has one line when it is ready and one per membership event, for tools to read.
+ * `hyperscale agent`: a bare member of a cluster in the foreground. Logs are JSON lines on stderr; stdout has one line
+ * when
+ * it is ready and one per membership event, for tools to read.
  */
 
 import { hostname } from "node:os";
@@ -40,7 +41,7 @@ Rotate the key: add the new one as second line of the file everywhere and reload
 SIGTERM and Ctrl-C leave gracefully within 5 s; a second one ends at once.
 `;
 
-/** What commander gives: lists and switches are absent when they were not used. */
+/** Flags as commander returns them: lists and switches are absent by default. */
 type AgentFlags = Omit<AgentOptions, "join" | "dns" | "voters" | "insecurePlaintext"> &
   Partial<AgentOptions>;
 

@@ -23,7 +23,7 @@ describe("the flags of an audit log", () => {
     ["--audit-max-bytes", ""],
     ["--audit-keep-age", "0s"],
     ["--audit-keep-age", "long"],
-  ])("refuse %s %s", (flag, value) => {
+  ])("reject %s %s", (flag, value) => {
     expect(() => read(flag, value)).toThrow(flag);
   });
 });

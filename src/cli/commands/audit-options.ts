@@ -1,4 +1,4 @@
-/** What bounds the audit log of a node, for every command that runs one. */
+/** Bounds of a node's audit log, for every command that runs one. */
 
 import type { Command } from "commander";
 import { AUDIT_BYTES_MIN, AUDIT_DEFAULTS, type AuditBounds } from "../../audit/bounds.ts";

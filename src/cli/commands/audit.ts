@@ -1,4 +1,4 @@
-/** `hyperscale audit`: who asked for what and when, from a node's audit log. Nothing here changes a file. */
+/** `hyperscale audit`: requests with requester and time, from a node's audit log. Changes no file. */
 
 import { type Command, InvalidArgumentError } from "commander";
 import {
@@ -16,9 +16,9 @@ import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { AUDIT_KINDS } from "../../host/ports/audit.ts";
 import { complain, jsonText } from "../print.ts";
 
-/** What a table shows unless said; JSON lines have no bound. */
+/** Default length of a table; JSON lines have no bound. */
 const TABLE_ENTRIES = 1_000;
-/** The newest so many are held in memory before the first is printed. */
+/** The newest entries kept in memory before the first is printed. */
 const LIMIT_MAX = 10_000;
 
 const GROUPS = [...new Set(AUDIT_KINDS.map((kind) => kind.split(".")[0] ?? kind))];
@@ -76,7 +76,7 @@ async function audit(path: string, flags: Flags): Promise<void> {
     return;
   }
   const problems = new Problems();
-  // `| head` is a fair way to read a log.
+  // `| head` is a valid way to read a log.
   const closed = new AbortController();
   process.stdout.on("error", () => closed.abort());
   const directory = await auditDirectory(path);
@@ -91,7 +91,7 @@ async function audit(path: string, flags: Flags): Promise<void> {
   problems.tell();
 }
 
-/** The number of the last entry that was read. */
+/** Returns the number of the last entry that was read. */
 async function show(
   directory: string,
   flags: Flags,
@@ -100,7 +100,7 @@ async function show(
 ): Promise<number> {
   const json = flags.json === true;
   const limit = flags.limit ?? (json ? Number.POSITIVE_INFINITY : TABLE_ENTRIES);
-  // A ring when there is a limit; without one nothing is held.
+  // A ring when there is a limit; without one nothing is kept.
   const ring: AuditEntry[] = [];
   let count = 0;
   let last = 0;
@@ -140,7 +140,7 @@ async function follow(
   }
 }
 
-/** Waits for a slow reader, so that a long log does not gather in memory. */
+/** Waits for a slow reader, so that a long log does not pile up in memory. */
 async function write(text: string): Promise<void> {
   if (process.stdout.write(text)) return;
   await new Promise<void>((resolve) => {
@@ -212,7 +212,7 @@ function inColumns(words: readonly string[]): string {
   return lines.join("\n");
 }
 
-/** Each problem once, and not a thousand of them. */
+/** Reports each problem once, and not a thousand of them. */
 class Problems {
   static readonly SHOWN_MAX = 5;
   #count = 0;

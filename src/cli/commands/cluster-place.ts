@@ -1,4 +1,4 @@
-/** Where a cluster is and what a client shows to it: flags, the environment, or the directory of a local one. */
+/** Address and secret of a cluster: flags, the environment, or the directory of a local one. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { complain } from "../print.ts";
 import { UsageError } from "./ledger-target.ts";
 
 export const CLUSTER_DIR = join(".hyperscale", "cluster");
-/** In its directory: what `cluster up` has started. */
+/** In its directory: the processes that `cluster up` has started. */
 export const CLUSTER_FILE = "cluster.json";
 
 export interface PlaceFlags {
@@ -28,15 +28,15 @@ export interface LocalProcess {
   readonly name: string;
   readonly role: string;
   readonly pid: number;
-  /** A word of its command line, so that another process with its number is not taken for it. */
+  /** A part of its command line, so that another process with its pid is not mistaken for it. */
   readonly mark: string;
 }
 
 interface LocalCluster {
-  /** Of the process that started the others. */
+  /** Pid of the process that started the others. */
   readonly pid: number;
   readonly gates?: readonly string[];
-  /** The others; they outlive one that was killed. */
+  /** The others; they outlive a killed parent. */
   readonly processes: readonly LocalProcess[];
   readonly managers: readonly string[];
   readonly credentials: string;
@@ -64,7 +64,7 @@ export function readLocalCluster(dir: string): LocalCluster | null {
   }
 }
 
-/** What is given by a flag of another name, or by none. */
+/** Options with another flag, or with none. */
 const GIVEN_AS: Readonly<Record<string, string>> = {
   as: "the name of the user",
   command: "the command line",
@@ -79,7 +79,7 @@ const GIVEN_AS: Readonly<Record<string, string>> = {
   thresholds: "--threshold",
 };
 
-/** How an option of the client is called on the command line. */
+/** Flag of a client option on the command line. */
 export function flagOf(option: string): string {
   const hyphenated = option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return GIVEN_AS[option] ?? `--${hyphenated}`;
@@ -89,7 +89,7 @@ export function openCluster(flags: PlaceFlags, nameOf = flagOf): ClusterClient {
   return ClusterClient.open({ ...placeOf(flags), nameOf });
 }
 
-/** Who is asked, and with which secret; throws when that cannot be told. */
+/** Returns addresses and secret; throws when they cannot be determined. */
 export function placeOf(flags: PlaceFlags): Parameters<typeof ClusterClient.open>[0] {
   const { cluster, dir = CLUSTER_DIR, environment } = flags;
   const { env } = process;
@@ -128,13 +128,13 @@ function secretIn(file: string): string {
   return secret;
 }
 
-/** The caller named or gave something wrong: asked in the same words it is refused again. */
+/** The caller's mistake: the same request would be rejected again. */
 export function isMistake(error: UsageError | ClusterError): boolean {
   if (error instanceof UsageError) return true;
   return error.reason === "invalid" || error.reason === "unknownJob";
 }
 
-/** Runs a command against a cluster; what it refuses is one line and exit code 1, or 2 when it is the caller's. */
+/** Runs a command against a cluster; a rejection is one line and exit code 1, or 2 when it is the caller's mistake. */
 export async function withCluster(
   command: string,
   flags: PlaceFlags,

@@ -1,4 +1,4 @@
-/** The nodes of a cluster on this machine: their names, addresses and configurations, and the secrets they share. */
+/** Nodes of a cluster on this machine: their names, addresses and configurations, and the secrets they share. */
 
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -12,7 +12,7 @@ import { formatAddress } from "../../wire/address.ts";
 import { UsageError } from "./ledger-target.ts";
 
 const HOST = "127.0.0.1";
-/** Of the interfaces, above the port of the first node. */
+/** Offset of the API ports above the port of the first node. */
 const API_ABOVE = 100;
 const WORKER_API_ABOVE = 200;
 const GATES_MAX = 7;
@@ -23,18 +23,18 @@ const DATACENTER = /^[a-z0-9]{1,8}$/;
 export interface ClusterShape {
   readonly gates: number;
   readonly datacenters?: readonly string[];
-  /** In each datacenter, as the workers. */
+  /** Per datacenter, like the workers. */
   readonly managers: number;
   readonly workers: number;
   readonly cores: number;
   readonly port: number;
   readonly profile: string;
   readonly demoTarget?: true;
-  /** What gates report to. */
+  /** Reporters of the gates. */
   readonly gateReport?: readonly string[];
 }
 
-/** Times for nodes that are near each other, far apart, or on one busy machine. */
+/** Timings for nodes that are near each other, far apart, or on one busy machine. */
 const PROFILES: Readonly<Record<string, Readonly<Record<SettingRole, object>>>> = {
   dc: { gate: {}, manager: {}, worker: {} },
   local: {
@@ -103,7 +103,7 @@ export function checkShape(shape: ClusterShape): void {
   whole("--port", port, 1, 65_535 - WORKER_API_ABOVE - WORKERS_MAX);
 }
 
-/** Secrets are made once; a directory that was used goes on with its data. */
+/** Secrets are created once; an existing directory continues with its data. */
 export async function prepareNodes(dir: string, shape: ClusterShape): Promise<readonly NodePlan[]> {
   await makeFolder(dir, { mode: 0o700 });
   for (const name of ["cluster.key", "client.key"]) {
@@ -148,7 +148,7 @@ function layOut(shape: ClusterShape): {
   const gates = numbered(shape.gates).map((at) => peer(`g${at}`));
   const names = namesOf(shape);
   const datacenters = names.map((name) => {
-    // With one datacenter nobody has to say which.
+    // A single datacenter need not be named.
     const of = names.length === 1 ? "" : name;
     return {
       name,

@@ -1,4 +1,4 @@
-/** What every command that talks to a running agent shares. */
+/** Shared by all commands that talk to a running agent. */
 
 import type { Command } from "commander";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
@@ -19,7 +19,7 @@ export function withTarget(command: Command): Command {
     );
 }
 
-/** Runs a command and turns an agent's refusal into one line and a non-zero exit. */
+/** Runs a command and turns an agent's rejection into one line and a non-zero exit. */
 export async function runAgainst(
   target: AgentTarget,
   work: (target: AgentTarget) => Promise<void>,

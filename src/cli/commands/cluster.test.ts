@@ -7,7 +7,7 @@ afterEach(() => {
   process.exitCode = 0;
 });
 
-it("cluster up starts nothing when its list of datacenters is empty", async () => {
+it("starts nothing in cluster up with an empty list of datacenters", async () => {
   const said: string[] = [];
   vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
   const program = new Command();

@@ -1,7 +1,7 @@
 /**
- * `hyperscale cluster`: a whole cluster on this machine, every node a process of its own on the loopback. Its
- * secrets, configurations and data are in one directory; what it has started ends with it, or by `cluster down`
- * when it was killed itself.
+ * `hyperscale cluster`: a whole cluster on this machine, every node a process of its own on the loopback. Its secrets,
+ * configurations and data are in one directory; its processes end with it, or by `cluster down` when it was killed
+ * itself.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -26,13 +26,13 @@ import { type ClusterShape, checkShape, type NodePlan, prepareNodes } from "./cl
 import { printNodes } from "./jobs.ts";
 import { runCommand, UsageError } from "./ledger-target.ts";
 
-/** A node that has not said that it is ready by then has failed. */
+/** A node that is not ready by then has failed. */
 const READY_MS_MAX = 60_000;
-/** What does not end by itself by then is killed. */
+/** Processes that have not exited by then are killed. */
 const END_MS_MAX = 15_000;
-/** Ctrl-C under a package runner comes twice: from the terminal, and handed on. */
+/** Ctrl-C under a package runner arrives twice: from the terminal, and forwarded. */
 const SAME_PRESS_MS = 500;
-/** In its directory: what a cluster in the background says. */
+/** In its directory: the output of a cluster in the background. */
 const UP_LOG = "up.log";
 /** How long `down` waits for it. */
 const DOWN_MS_MAX = END_MS_MAX + 5_000;
@@ -153,7 +153,7 @@ async function up(flags: UpFlags): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** A directory that cannot be made or written is a mistake of whoever named it. */
+/** A directory that cannot be created or written is a usage error. */
 function unusable(dir: string): (error: unknown) => never {
   return (error) => {
     if (error instanceof UsageError || !(error instanceof Error) || !("syscall" in error))
@@ -162,7 +162,7 @@ function unusable(dir: string): (error: unknown) => never {
   };
 }
 
-/** The same command again in the background; its output is a file of the directory. */
+/** Runs the same command in the background; its output is a file of the directory. */
 async function upDetached({ dir, json }: UpFlags): Promise<void> {
   const [entry = "", ...args] = process.argv.slice(1).filter((one) => one !== "--detach");
   await makeFolder(resolve(dir), { mode: 0o700 }).catch(unusable(dir));
@@ -177,7 +177,7 @@ async function upDetached({ dir, json }: UpFlags): Promise<void> {
   await isOver(READY_MS_MAX + END_MS_MAX, isKnown);
   const [line = ""] = said().split("\n");
   if (!line.startsWith("{")) {
-    // What it says begins with the name of the command, as what this one says will.
+    // The output begins with the name of the command, as the output of this one will.
     const why = said()
       .trim()
       .replace(/^hyperscale cluster up: /, "");
@@ -200,15 +200,15 @@ function printReady(ready: Ready, json: boolean, end: string): void {
   process.stdout.write(`ready: hyperscale submit FILE --dir ${ready.dir}; ${end}\n`);
 }
 
-/** The processes of a cluster, from the first to the last. */
+/** Processes of a cluster, from the first to the last. */
 class LocalNodes {
   readonly #json: boolean;
   readonly #started: Started[] = [];
   #announced = false;
-  /** Since when it ends; null: it does not. */
+  /** When its end began; null: it has not. */
   #endingSince: number | null = null;
   #onOver: () => void = () => undefined;
-  /** Resolves when all have ended after `end`. */
+  /** Resolves when all have exited after `end`. */
   readonly over = new Promise<void>((resolve) => {
     this.#onOver = resolve;
   });
@@ -217,12 +217,12 @@ class LocalNodes {
     this.#json = json;
   }
 
-  /** All at once: nodes find each other. Rejects when one does not become ready. */
+  /** Starts all at once: nodes find each other. Rejects when one does not become ready. */
   async start(plans: readonly NodePlan[]): Promise<void> {
     await Promise.all(plans.map((plan) => this.#start(plan)));
   }
 
-  /** For whoever has to end them when this process cannot. */
+  /** Processes, for a later `cluster down` when this process cannot end them. */
   get processes(): readonly LocalProcess[] {
     return this.#started.map(({ child, command, name, role }) => {
       const mark = command.at(role === "target" ? 0 : -1) ?? "";
@@ -239,7 +239,7 @@ class LocalNodes {
     printReady(ready, this.#json, "Ctrl-C ends the cluster");
   }
 
-  /** The first one ends everything in order, the second at once. */
+  /** The first one stops everything in order, the second at once. */
   async interrupt(): Promise<void> {
     const since = this.#endingSince;
     if (since === null) await this.end();
@@ -249,7 +249,7 @@ class LocalNodes {
     }
   }
 
-  /** Workers first, so that managers hear how their jobs end; what does not end is killed. */
+  /** Workers first, so that managers receive the ends of their jobs; processes that do not exit are killed. */
   async end(): Promise<void> {
     if (this.#endingSince !== null) return;
     this.#endingSince = performance.now();
@@ -268,7 +268,7 @@ class LocalNodes {
     this.#onOver();
   }
 
-  /** Of a cluster that never was ready, the command's error tells. */
+  /** The command's error reports a cluster that was never ready. */
   #say(event: object, text: string): void {
     if (this.#announced) process.stdout.write(`${this.#json ? JSON.stringify(event) : text}\n`);
   }
@@ -281,7 +281,7 @@ class LocalNodes {
     const [entry = ""] = process.argv.slice(1, 2);
     const child = spawn(process.execPath, [entry, ...plan.command], {
       stdio: ["ignore", "pipe", "pipe"],
-      // Ctrl-C reaches the whole foreground group; this process says when each of them ends.
+      // Ctrl-C reaches the whole foreground group; this process decides when each of them ends.
       detached: true,
     });
     const started: Started = { ...plan, child };
@@ -309,7 +309,7 @@ class LocalNodes {
   }
 }
 
-/** A node logs before its last words; the target has only those, the cause first and then what would help it alone. */
+/** A node logs before its last output; the target has only the latter, the cause first and then its own advice. */
 function whyEnded(role: string, errors: string): string {
   const lines = errors.trim().split("\n");
   return lines.at(role === "target" ? 0 : -1) ?? "";
@@ -333,19 +333,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The process that started a cluster lives; another one may have its number by now. */
+/** Whether the process that started a cluster is alive; its pid may have been reused. */
 function isUp(pid: number): boolean {
   return leftOf([{ name: "up", role: "up", pid, mark: "cluster" }]).length > 0;
 }
 
-/** Those that still live, and are what they were. */
+/** Processes that are still alive, and the same as before. */
 function leftOf(processes: readonly LocalProcess[]): readonly LocalProcess[] {
   return processes.filter(({ mark, pid }) => {
     if (!isAlive(pid)) return false;
     try {
       return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(mark);
     } catch {
-      // Not every system tells.
+      // Not every system reports it.
       return true;
     }
   });
@@ -367,7 +367,7 @@ async function down(dir: string): Promise<void> {
   process.stdout.write(`the cluster in ${dir} has ended\n`);
 }
 
-/** What `cluster up` did not end, since it was killed: in its order. */
+/** Stops what a killed `cluster up` left running, in its order. */
 async function endLeft(processes: readonly LocalProcess[]): Promise<void> {
   for (const isManager of [false, true]) {
     const group = processes.filter(({ role }) => (role === "manager") === isManager);

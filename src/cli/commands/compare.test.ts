@@ -75,13 +75,13 @@ describe("hyperscale compare", () => {
     expect(out).toContain("✓ No significant regression beyond the limit of 5 %");
   });
 
-  it("ends with 99 on a regression, and takes a results folder for its summary", async () => {
+  it("ends with 99 on a regression, and accepts a results folder for its summary", async () => {
     const { code, out } = await run(place, file("slower.json"));
     expect(code).toBe(99);
     expect(out).toMatch(/✗ \d+ regressions beyond/);
   });
 
-  it("tolerates as much as --limit says, and looks only at --metric", async () => {
+  it("tolerates as much as --limit says, and compares only --metric", async () => {
     const lenient = await run(file("summary.json"), file("slower.json"), "--limit", "200%");
     expect(lenient.code).toBe(0);
     const rate = await run(file("summary.json"), file("slower.json"), "--metric", "rate,errors");
@@ -89,7 +89,7 @@ describe("hyperscale compare", () => {
     expect(rate.out).not.toContain("p95");
   });
 
-  it("says so when nothing could be shown, and fails on it with --fail-on-unclear", async () => {
+  it("reports an inconclusive comparison, and fails on it with --fail-on-unclear", async () => {
     const files = [file("short.json"), file("shorter.json")];
     const { code, out } = await run(...files);
     expect(code).toBe(0);
@@ -100,7 +100,7 @@ describe("hyperscale compare", () => {
     expect(decided.code).toBe(0);
   });
 
-  it("does not judge a run that cannot be trusted, unless --allow-untrusted asks for it", async () => {
+  it("does not judge an untrusted run, unless --allow-untrusted allows it", async () => {
     const files = [file("summary.json"), file("untrusted.json")];
     const { code, out } = await run(...files);
     expect(code).toBe(98);
@@ -139,7 +139,7 @@ describe("hyperscale compare", () => {
     expect(out).toBe("");
   });
 
-  it("refuses a limit or a metric it does not know", async () => {
+  it("rejects an unknown limit or metric", async () => {
     const files = [file("summary.json"), file("same.json")];
     expect((await run(...files, "--limit", "much")).err).toMatch(/percentage such as "5%"/);
     expect((await run(...files, "--metric", "p42")).err).toMatch(/Known metrics are rate, p50/);

@@ -1,4 +1,4 @@
-/** `hyperscale compare before.json after.json`: what changed between two runs, and is it chance? */
+/** `hyperscale compare before.json after.json`: what changed between two runs, and whether it can be chance. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunSummary } from "../../core/load/results/model.ts";

@@ -1,4 +1,4 @@
-/** The real command in a process of its own, because signals and exit codes are what it is about. */
+/** The real command in a process of its own, because signals and exit codes are the subject. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -50,7 +50,7 @@ it("serves until a signal, ends with 0 and frees the port; a taken port is a cle
   await expect(fetch(String(url))).rejects.toThrow();
 });
 
-it("prints every endpoint and the URL for people, and ends on Ctrl-C with what it served", async () => {
+it("prints every endpoint and the URL for people, and ends on Ctrl-C with its request counts", async () => {
   const { child, output } = start("--port", "0");
   while (!output().includes("Stop: Ctrl-C")) await once(child.stdout ?? child, "data");
   expect(output()).toMatch(/^Demo target: http:\/\/127\.0\.0\.1:\d+\n/);
@@ -67,7 +67,7 @@ it("prints every endpoint and the URL for people, and ends on Ctrl-C with what i
   expect(output()).toContain("Stopped by SIGINT after 0 requests");
 });
 
-it("refuses a port that is none", async () => {
+it("rejects an invalid port", async () => {
   const { child, output } = start("--port", "70000");
   expect(await ended(child)).toBe(2);
   expect(output()).toContain("from 0 to 65535");

@@ -56,7 +56,7 @@ async function serve(flags: DemoTargetFlags): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  // Before the first output: whoever reads it may send the signal at once.
+  // Before the first output: its reader may send the signal at once.
   const stopped = stopSignal();
   const { url, host, port } = target;
   process.stdout.write(

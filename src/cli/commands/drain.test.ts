@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { expect, it } from "vitest";
 import { registerDrain } from "./drain.ts";
 
-it("drain says how long it waits, once and as people write it", () => {
+it("says once how long drain waits, as people write it", () => {
   const program = new Command();
   registerDrain(program);
   const help = program.commands[0]?.helpInformation() ?? "";

@@ -1,4 +1,4 @@
-/** `hyperscale drain NAME`: a node takes no new work; the command says how far it is. */
+/** `hyperscale drain NAME`: stops assigning work to a node and shows its progress. */
 
 import { type Command, Option } from "commander";
 import type { ClusterClient } from "../../client/client.ts";
@@ -56,10 +56,10 @@ async function drain(client: ClusterClient, node: string, deadlineMs: number): P
   process.stdout.write(`${node} is drained\n`);
 }
 
-/** Null: it has no work any more. */
+/** Null: no work is left. */
 function leftAt({ coresUsed, leads, role, status }: NodeView): string | null {
   if (role !== "worker") return leads === 0 ? null : `${formatCounted(leads, "job")} to hand over`;
-  // Its next heartbeat says that it has heard.
+  // The next heartbeat confirms the request.
   if (status !== "draining") return "not confirmed yet";
   return coresUsed === 0 ? null : `${formatCounted(coresUsed, "core")} in use`;
 }

@@ -1,4 +1,4 @@
-/** `found` and `join`: how the first start of a gate or manager with an empty data directory is allowed. */
+/** `found` and `join`: permission for the first start of a gate or manager with an empty data directory. */
 
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
 import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";

@@ -14,10 +14,10 @@ import { Interruption } from "./interruption.ts";
 import { type FinishOptions, finish } from "./run.ts";
 import { SilenceWatch, TAKEN_LOOKS_MAX, UNHEARD_LOOKS_MAX } from "./silence.ts";
 
-/** How often a job that is watched is asked after, and one that is not. */
+/** Poll interval of a job with a live view, and without. */
 const WATCHED_MS = 150;
 const UNWATCHED_MS = 500;
-/** A job that is known goes on while no manager answers for it: so long is it asked after. */
+/** A known job continues without an answering manager: it is polled for this long. */
 const SILENT_MS_MAX = 600_000;
 
 interface Following {
@@ -25,13 +25,13 @@ interface Following {
   readonly job: string;
   readonly finishing: FinishOptions;
   readonly view: RunView;
-  /** Somebody looks at live figures. */
+  /** Whether live metrics are shown. */
   readonly live: boolean;
-  /** Nothing is shown meanwhile: what explains a long silence goes to stderr. */
+  /** Without a view, the reason of a long wait goes to stderr. */
   readonly silent: boolean;
-  /** Results go elsewhere, too; from here, so that no secret of theirs travels. (C30-18) */
+  /** Sends results elsewhere, too; from here, so that none of their secrets leaves this machine. (C30-18) */
   readonly reporting: Reporting | null;
-  /** It was interrupted before it was known which job it is. */
+  /** Interrupted before the job was known. */
   readonly interrupted?: boolean;
 }
 
@@ -57,7 +57,7 @@ export async function followJob(following: Following): Promise<number> {
       silence = untilSilent(client, steering, () => leave("cancelling"));
     },
   });
-  // Of a job that has ended there is nothing to cancel: only reporters may still be waited for.
+  // A finished job cannot be cancelled: only reporters may still be awaited.
   let isOver = false;
   const interrupt = (): void => (isOver ? reporting?.hurry() : interruption.interrupt());
   const terminate = (): void => (isOver ? reporting?.hurry() : interruption.cancel());
@@ -96,7 +96,7 @@ export async function followJob(following: Following): Promise<number> {
     process.off("SIGTERM", terminate);
     interruption.end();
     silence?.end();
-    // Also after an error: it gives the terminal back.
+    // Also after an error: restores the terminal.
     view.finish(undefined);
   }
 }
@@ -115,7 +115,7 @@ function finishedOnce(view: RunView): RunView {
   };
 }
 
-/** Whoever was told to end does not wait for ever for a cluster that does not answer. */
+/** After an interrupt, limits the wait for a cluster that does not answer. */
 function untilSilent(
   client: ClusterClient,
   steering: Steering,
@@ -141,7 +141,7 @@ function saidLeft(job: string, how: Left, isCancelTaken: boolean): number {
 }
 
 interface Watching extends Following {
-  /** Nobody waits for it any more. */
+  /** Whether the wait was abandoned. */
   readonly isLeft: () => boolean;
 }
 
@@ -174,7 +174,7 @@ async function untilEnded(watching: Watching, steering: Steering): Promise<Progr
   }
 }
 
-/** A job does not end because nobody can be asked: a quorum of managers may be away for a while. */
+/** A job does not end because no manager answers: a quorum may be unavailable for a while. */
 async function untilAnswered(
   watching: Watching,
   line: number,
@@ -193,7 +193,7 @@ async function untilAnswered(
   }
 }
 
-/** What the user asks of a job that runs elsewhere. */
+/** Commands of the user for a job that runs elsewhere. */
 class Steering {
   readonly #client: ClusterClient;
   readonly #job: string;

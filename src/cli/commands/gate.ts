@@ -1,4 +1,4 @@
-/** `hyperscale gate`: a gate in the foreground, what prepares its first start, and its configuration. */
+/** `hyperscale gate`: a gate in the foreground, the preparation of its first start, and its configuration. */
 
 import { join } from "node:path";
 import type { Command } from "commander";

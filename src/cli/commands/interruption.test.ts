@@ -51,7 +51,7 @@ function interrupted(keyboard: Terminal): {
 }
 
 describe("Ctrl-C on a job that runs elsewhere", () => {
-  it("asks on a terminal, and does what is answered", () => {
+  it("asks on a terminal, and follows the answer", () => {
     for (const [key, event] of [
       ["c", ["said cancelling", "cancelled"]],
       ["d", ["left detached"]],
@@ -68,7 +68,7 @@ describe("Ctrl-C on a job that runs elsewhere", () => {
     }
   });
 
-  it("asks again after going on", () => {
+  it("asks again after continuing", () => {
     const terminal = new Terminal(true);
     const { events, interruption } = interrupted(terminal);
     interruption.interrupt();
@@ -77,18 +77,18 @@ describe("Ctrl-C on a job that runs elsewhere", () => {
     expect(events).toEqual(["asked", "said going on", "asked"]);
   });
 
-  it("the second time cancels, the third time ends the command", () => {
+  it("cancels the second time, and ends the command the third time", () => {
     const terminal = new Terminal(true);
     const { events, interruption } = interrupted(terminal);
     interruption.interrupt();
-    // A terminal that is raw sends no signal.
+    // A raw terminal sends no signal.
     terminal.type("\x03");
     expect(events).toEqual(["asked", "said cancelling", "cancelled"]);
     interruption.interrupt();
     expect(events.at(-1)).toBe("left cancelling");
   });
 
-  it("leaves a picture's keys alone, which makes signals itself", () => {
+  it("leaves the keys of a live picture alone, which sends signals itself", () => {
     const terminal = new Terminal(true, true);
     const { events, interruption } = interrupted(terminal);
     interruption.interrupt();
@@ -99,7 +99,7 @@ describe("Ctrl-C on a job that runs elsewhere", () => {
     expect([terminal.isRaw, terminal.isHeard]).toEqual([true, false]);
   });
 
-  it("SIGTERM cancels without asking, and the second signal of either kind ends the command", () => {
+  it("cancels on SIGTERM without asking, and ends the command on the second signal of either kind", () => {
     for (const isTTY of [true, false])
       for (const second of ["cancel", "interrupt"] as const) {
         const { events, interruption } = interrupted(new Terminal(isTTY));
@@ -109,7 +109,7 @@ describe("Ctrl-C on a job that runs elsewhere", () => {
       }
   });
 
-  it("without a terminal cancels at once, and the second time ends the command", () => {
+  it("cancels at once without a terminal, and ends the command the second time", () => {
     const { events, interruption } = interrupted(new Terminal(false));
     interruption.interrupt();
     interruption.interrupt();

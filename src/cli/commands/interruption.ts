@@ -1,6 +1,7 @@
 /**
- * Ctrl-C on a job that runs elsewhere. On a terminal it asks: cancel the job, leave it running, or go on. Without
- * one it cancels, as SIGTERM does everywhere. Once that was asked for, the next one ends the command at once.
+ * Ctrl-C on a job that runs elsewhere. On a terminal it asks: cancel the job, leave it running, or continue. Without
+ * one it
+ * cancels, as SIGTERM does everywhere. After a cancel, the next signal ends the command at once.
  */
 
 type Choice = "cancel" | "detach" | "goOn";
@@ -10,7 +11,7 @@ const CTRL_C = "\x03";
 export const QUESTION =
   "interrupted: c cancels the job, d leaves it running and ends here, g goes on";
 
-/** What of a terminal's input is needed. */
+/** Part of a terminal's input that is needed. */
 interface Keyboard {
   readonly isTTY?: boolean;
   readonly isRaw?: boolean;
@@ -25,14 +26,14 @@ interface InterruptionPorts {
   readonly keyboard: Keyboard;
   readonly say: (line: string) => void;
   readonly cancel: () => void;
-  /** End here; the job goes on, or its cancel is under way. */
+  /** Ends here; the job continues, or its cancel is under way. */
   readonly leave: (how: "detached" | "cancelling") => void;
 }
 
 export class Interruption {
   readonly #ports: InterruptionPorts;
   #cancelling = false;
-  /** Takes the question back. */
+  /** Withdraws the question. */
   #unask: (() => void) | null = null;
 
   constructor(ports: InterruptionPorts) {
@@ -60,7 +61,7 @@ export class Interruption {
     this.#ports.cancel();
   }
 
-  /** The terminal is as it was. */
+  /** Restores the terminal. */
   end(): void {
     this.#unask?.();
     this.#unask = null;
@@ -69,7 +70,7 @@ export class Interruption {
   #ask(): void {
     const { keyboard, say } = this.#ports;
     say(QUESTION);
-    // A picture on the terminal reads keys already, and makes a signal of Ctrl-C.
+    // A live picture reads keys already, and turns Ctrl-C into a signal.
     const isOurs = keyboard.isRaw !== true;
     const listen = (chunk: Uint8Array | string): void => {
       for (const key of String(chunk)) {

@@ -4,12 +4,12 @@ import { shortIdOf } from "../../client/job-names.ts";
 import type { AttemptView, JobEventView, JobView } from "../../core/cluster/messages.ts";
 import { formatCount, formatCounted } from "../../core/load/results/format.ts";
 
-/** What one worker does under one token, on all the cores that it has for it. */
+/** Work of one worker under one token, on all its cores. */
 interface Attempt extends Omit<AttemptView, "core"> {
   readonly cores: number;
 }
 
-/** The short id beside the whole one, for tools that show it to people. */
+/** Adds the short id to the whole one, for tools that show it to people. */
 export function withShortId<Job extends { readonly id: string }>(
   job: Job,
 ): Job & { short: string } {
@@ -17,7 +17,7 @@ export function withShortId<Job extends { readonly id: string }>(
   return { id, short: shortIdOf(id), ...rest } as Job & { short: string };
 }
 
-/** As `jobs show --json` prints it: tools rely on these names. Times are milliseconds of the wall clock. */
+/** Output of `jobs show --json`: tools rely on these names. Times are milliseconds of the wall clock. */
 export function jobJson(view: JobView): object {
   const { createdAt, datacenters, fence, id, leader, lost, reason, status, thresholds } = view;
   return {
@@ -61,7 +61,7 @@ export function jobText(view: JobView): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Of the longest, JobCancellationRequested. */
+/** Length of the longest kind, JobCancellationRequested. */
 const KIND_WIDTH = 24;
 
 export function eventsText(events: readonly JobEventView[]): string {
@@ -76,7 +76,7 @@ export function eventsText(events: readonly JobEventView[]): string {
     .join("");
 }
 
-/** The last to end says when; one lost core makes its worker's part a lost one. */
+/** The last core to end sets the time; one lost core makes its worker's part a lost one. */
 function byWorker(attempts: readonly AttemptView[]): readonly Attempt[] {
   const found = new Map<string, Attempt>();
   for (const { core: _core, ...one } of attempts) {

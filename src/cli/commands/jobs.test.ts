@@ -7,7 +7,7 @@ import type { NodeView } from "../../core/cluster/messages.ts";
 import { doubtsOf, printNodes, registerJobs, registerNodes } from "./jobs.ts";
 
 describe("jobs", () => {
-  it("can be read by tools, whatever is asked", () => {
+  it("prints JSON for tools, whatever the command", () => {
     const program = new Command();
     registerJobs(program);
     const commands = program.commands[0]?.commands ?? [];
@@ -16,7 +16,7 @@ describe("jobs", () => {
     expect(silent.map((one) => one.name())).toEqual([]);
   });
 
-  it("says what must be given", () => {
+  it("says what is required", () => {
     const program = new Command();
     registerJobs(program);
     const results = program.commands[0]?.commands.find((one) => one.name() === "results");
@@ -53,7 +53,7 @@ describe("a job that no cluster could know", () => {
     ["cancel"],
     ["pause"],
     ["resume"],
-  ])("is refused by jobs %s before anybody is asked", async (command, ...flags) => {
+  ])("is rejected by jobs %s before any request", async (command, ...flags) => {
     expect(await said(command, "", ...flags)).toBe(
       `hyperscale jobs ${command}: JOB is empty: it takes 1 to 128 bytes of text\n`,
     );
@@ -65,7 +65,7 @@ describe("a job that no cluster could know", () => {
     expect(process.exitCode).toBe(2);
   });
 
-  it("nor is a cluster that is named by nothing", async () => {
+  it("is rejected for a cluster without an address, too", async () => {
     expect(await said("list", "--manager=")).toContain("--manager names no address");
     expect(process.exitCode).toBe(2);
   });
@@ -77,7 +77,7 @@ describe("nodes", () => {
     ...{ incarnation: 0, cores: 0, coresUsed: 0, leads: 0 },
   });
 
-  it("says that the node that answered is not ready when it reaches no majority", () => {
+  it("reports a node as not ready when it reaches no majority", () => {
     const alone = [node("m1", "alive"), node("m2", "lost"), node("m3", "lost")];
     expect(doubtsOf([node("g1", "alive", "gate"), ...alone])).toEqual([
       "the node that answered reaches 1 of 3 managers of dc1: it is not ready, and others may do better than it " +
@@ -111,7 +111,7 @@ describe("the list of nodes", () => {
     return said.join("");
   }
 
-  it("shows whose rights job code has, and a disk that stores nothing", () => {
+  it("shows the rights of job code, and a disk that stores nothing", () => {
     expect(printed(false)).toBe(
       [
         "m1           manager  alive     leads 0 jobs  disk: cannot be kept: ENOSPC",
@@ -132,7 +132,7 @@ describe("nodes remove", () => {
     process.exitCode = 0;
   });
 
-  it("asks the cluster that its flags name, though `nodes` has flags of the same names", async () => {
+  it("uses the cluster of its flags, though `nodes` has flags of the same names", async () => {
     const said: string[] = [];
     vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
     const program = new Command();

@@ -1,4 +1,4 @@
-/** `hyperscale jobs` and `hyperscale nodes`: what a cluster runs, and what it is made of. */
+/** `hyperscale jobs` and `hyperscale nodes`: jobs and nodes of a cluster. */
 
 import { userInfo } from "node:os";
 import type { Command } from "commander";
@@ -191,13 +191,13 @@ function nodeLine(node: NodeView): string {
   return `${line.trimEnd()}${disk}`;
 }
 
-/** Whose rights job code has on a worker; empty of one that does not report it. */
+/** Rights of job code on a worker; empty if not reported. */
 function jobCodeText({ executorUser = "", jobCodeRights = "" }: NodeView): string {
   if (jobCodeRights === "worker") return "job code has the worker's rights";
   return jobCodeRights === "" ? "" : `job code runs as ${executorUser}`;
 }
 
-/** A node that reaches no majority of its kind is not ready, and what it says of the others may be wrong. */
+/** A node that reaches no majority of its kind is not ready, and its view of the others may be wrong. */
 export function doubtsOf(nodes: readonly NodeView[]): readonly string[] {
   const kindOf = ({ datacenter, role }: NodeView): string =>
     role === "gate" ? "gates" : `managers of ${datacenter}`;
@@ -211,7 +211,7 @@ export function doubtsOf(nodes: readonly NodeView[]): readonly string[] {
   });
 }
 
-/** As they were told, datacenter by datacenter, and by name among equals. */
+/** As reported, datacenter by datacenter, and by name among equals. */
 function inOrder(nodes: readonly NodeView[]): readonly NodeView[] {
   const groupOf = ({ datacenter, role }: NodeView): string => `${datacenter} ${role}`;
   const groups = [...new Set(nodes.map(groupOf))];
@@ -231,7 +231,7 @@ function control(command: Command, description: string, of: (argument: string) =
     .description(description)
     .action((...given: unknown[]) => {
       const [named, argument] = given as [string, string];
-      // Commander gives the arguments, the flags and itself.
+      // Commander passes the arguments, the flags and itself.
       const flags = given.at(-2) as JobsFlags;
       return withCluster(`jobs ${command.name()}`, flags, async (client) => {
         const control = of(argument);
@@ -263,7 +263,7 @@ async function results(client: ClusterClient, job: string, flags: ResultsFlags):
   });
   if (json === true) process.stdout.write(`${jsonText({ job, status, files })}\n`);
   else for (const file of files) process.stdout.write(`${file}\n`);
-  // The files were asked for, and are there: only a result that must not be relied on is an error here.
+  // The requested files exist: only an unreliable result is an error here.
   if (!isRejected(judged)) return;
   complain(`hyperscale jobs results: ${short} is not to be trusted: ${doubtOf(judged)}`);
   process.exitCode = EXIT_UNTRUSTED;

@@ -1,4 +1,4 @@
-/** `hyperscale keygen` and `hyperscale keys`: the cluster's secret, made and rotated. */
+/** `hyperscale keygen` and `hyperscale keys`: creates and rotates the cluster's secret. */
 
 import { randomBytes } from "node:crypto";
 import type { Command } from "commander";

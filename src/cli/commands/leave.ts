@@ -1,4 +1,4 @@
-/** `hyperscale leave`: ask an agent to leave gracefully, or declare a failed member gone. */
+/** `hyperscale leave`: asks an agent to leave gracefully, or declares a failed member dead. */
 
 import type { Command } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";

@@ -282,7 +282,7 @@ function fileOf(path: string): Buffer {
   }
 }
 
-/** Events that a person asks for: who did stays in the log. (G-19) */
+/** Events requested by a person: the log keeps by whom. (G-19) */
 const ORDERS: readonly string[] = ["cancel", "abort", "paused", "resumed", "scaled"];
 
 function sharesOf(shares: readonly string[] | undefined): Record<string, number> | undefined {

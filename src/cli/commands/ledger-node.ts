@@ -1,8 +1,9 @@
 /**
- * The node in a thread of its own. V8 sizes a thread's nursery when it begins, by default at most 16 MB; a
- * busy node makes a kilobyte of short-lived values per commit, and with 64 MB fewer of them are still alive
- * and copied when it is full (82 instead of 92 us of CPU per commit over three nodes, in turns on one
- * machine). Signals stay with the process.
+ * The node in a thread of its own. V8 sizes a thread's nursery when it begins, by default at most 16 MB; a busy node
+ * allocates a kilobyte of short-lived values per commit, and with 64 MB fewer of them are still alive and copied when
+ * it is
+ * full (82 instead of 92 us of CPU per commit over three nodes, in turns on one machine). Signals stay with the
+ * process.
  */
 
 import { join } from "node:path";
@@ -24,12 +25,12 @@ import { openLogLines } from "./log-options.ts";
 
 const STOP_MS_MAX = 30_000;
 
-/** What the process tells its node. */
+/** Commands of the process to its node. */
 export type NodeOrder =
   | { readonly kind: "stop"; readonly why: string }
   | { readonly kind: "reload" };
 
-/** What the process gives its node. */
+/** Start parameters of the node. */
 export interface NodeStart {
   readonly config: string;
   readonly log: LogFileOptions | undefined;
@@ -39,7 +40,7 @@ export interface NodeStart {
 const port = parentPort;
 if (port !== null) await begin(workerData as NodeStart);
 
-/** The process has judged the configuration already. */
+/** The process has already validated the configuration. */
 async function begin({ config, log, audit }: NodeStart): Promise<void> {
   const read = readLedgerConfig(config);
   if (!read.ok) return;

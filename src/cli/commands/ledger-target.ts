@@ -1,4 +1,4 @@
-/** What all commands share that talk to a running ledger node. */
+/** Shared by all commands that talk to a running ledger node. */
 
 import type { Command } from "commander";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
@@ -24,7 +24,7 @@ export function withTarget(command: Command): Command {
     .option("--json", "the answer as JSON");
 }
 
-/** The caller's mistake; what to write instead is in its message. */
+/** The caller's mistake; its message says what to write instead. */
 export class UsageError extends Error {}
 
 export async function runCommand(work: () => Promise<void>, command = "ledger"): Promise<void> {

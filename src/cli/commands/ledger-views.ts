@@ -1,4 +1,4 @@
-/** What people see of jobs, events and nodes. */
+/** Views of jobs, events and nodes for people. */
 
 import { styleText } from "node:util";
 import { clean } from "../../core/base/terminal-text.ts";

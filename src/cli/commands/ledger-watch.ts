@@ -1,4 +1,4 @@
-/** `hyperscale ledger watch`: what is committed, as it is, over the loss of nodes. */
+/** `hyperscale ledger watch`: commits as they happen, across the loss of nodes. */
 
 import type { Command } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
@@ -51,7 +51,7 @@ async function watch(job: string | undefined, options: WatchOptions): Promise<vo
   const follower: LedgerFollower = new LedgerFollower(options, {
     ...followed(job, options),
     onItem: (item) => {
-      // Items of one frame come together; those after the last are not asked for.
+      // Items of one frame arrive together; those after the last are not wanted.
       if (items === count) return;
       items++;
       const line = options.json === true ? jsonText(itemJson(item)) : textOf(item);

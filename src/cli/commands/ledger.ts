@@ -1,6 +1,7 @@
 /**
- * `hyperscale ledger`: a node of the job ledger in the foreground, what prepares one, and the commands
- * that talk to a running one.
+ * `hyperscale ledger`: a node of the job ledger in the foreground, its preparation, and the commands that talk to a
+ * running
+ * one.
  */
 
 import { randomBytes } from "node:crypto";
@@ -171,9 +172,9 @@ function readConfig(file: string, command: string): LedgerConfig | null {
   return null;
 }
 
-/** Ends as the node ends. */
+/** Exits as the node exits. */
 function runNode(start: NodeStart): void {
-  // Read by the next thread that begins; this one has its nursery already.
+  // Applies to the next thread; this one has its nursery already.
   setFlagsFromString(`--min-semi-space-size=${NURSERY_MB / 2}`);
   setFlagsFromString(`--max-semi-space-size=${NURSERY_MB}`);
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";

@@ -10,7 +10,7 @@ function read(...args: readonly string[]) {
 }
 
 describe("the flags of a log file", () => {
-  it("mean nothing without --log, and have defaults with it", () => {
+  it("are ignored without --log, and have defaults with it", () => {
     expect(read("--log-keep", "3")).toBeUndefined();
     expect(read("--log", "a.log")).toEqual({ path: "a.log", ...LOG_FILE_DEFAULTS });
   });
@@ -30,7 +30,7 @@ describe("the flags of a log file", () => {
     ["--log-keep", "x"],
     ["--log-max-age", "0s"],
     ["--log-keep-age", "soon"],
-  ])("refuse %s %s", (flag, value) => {
+  ])("reject %s %s", (flag, value) => {
     expect(() => read("--log", "a.log", flag, value)).toThrow(flag);
   });
 });

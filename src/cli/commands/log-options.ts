@@ -1,4 +1,4 @@
-/** `--log FILE` and what bounds it, for every command that runs for long. */
+/** `--log FILE` and its bounds, for every long-running command. */
 
 import { type Command, InvalidArgumentError } from "commander";
 import { errorText } from "../../core/base/error-text.ts";
@@ -49,7 +49,7 @@ export function logFileOf(flags: LogFlags): LogFileOptions | undefined {
   };
 }
 
-/** Opens the file before anything else begins; throws with the flag's name when that fails. */
+/** Opens the file before anything else; fails with the flag's name. */
 export async function openLogLines(
   options: LogFileOptions | undefined,
 ): Promise<LineWriter | undefined> {

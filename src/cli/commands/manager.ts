@@ -1,4 +1,4 @@
-/** `hyperscale manager`: a manager of a datacenter in the foreground, and what prepares its first start. */
+/** `hyperscale manager`: a manager of a datacenter in the foreground, and the preparation of its first start. */
 
 import os from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** `hyperscale members`: who is in the cluster, as one agent sees it. */
+/** `hyperscale members`: members of the cluster, as one agent sees it. */
 
 import { styleText } from "node:util";
 import type { Command } from "commander";

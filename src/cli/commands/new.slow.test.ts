@@ -42,7 +42,7 @@ async function run(...args: string[]): Promise<number> {
 }
 
 describe("hyperscale new", () => {
-  it("writes flow.ts and says the two commands that come next", async () => {
+  it("writes flow.ts and prints the two next commands", async () => {
     expect(await run()).toBe(0);
     expect(readFileSync("flow.ts", "utf8")).toBe(templates.minimal.text("flow", true));
     expect(output).toContain("npx hyperscale demo-target\n");
@@ -60,7 +60,7 @@ describe("hyperscale new", () => {
     expect(output).not.toContain("npm install");
   });
 
-  it("leaves a file that is there alone, unless forced", async () => {
+  it("keeps an existing file, unless forced", async () => {
     writeFileSync("mine.ts", "precious");
     expect(await run("mine.ts")).toBe(2);
     expect(output).toContain("mine.ts already exists");
@@ -69,13 +69,13 @@ describe("hyperscale new", () => {
     expect(readFileSync("mine.ts", "utf8")).toContain('"mine"');
   });
 
-  it("makes the folders on the way, adds the extension, quotes what a shell would split", async () => {
+  it("creates missing folders, adds the extension, quotes what a shell would split", async () => {
     expect(await run("tests/my load")).toBe(0);
     expect(existsSync("tests/my load.ts")).toBe(true);
     expect(output).toContain('run "tests/my load.ts"');
   });
 
-  it("refuses what is no workflow file, and a folder that cannot be made", async () => {
+  it("rejects other files than workflows, and a folder that cannot be created", async () => {
     expect(await run("flow.py")).toBe(2);
     expect(output).toContain(".ts, .mts, .js or .mjs");
     writeFileSync("wall", "");
@@ -83,14 +83,14 @@ describe("hyperscale new", () => {
     expect(output).toContain("cannot write wall/flow.ts");
   });
 
-  it("writes a project where there is none, and leaves one alone that is there", async () => {
+  it("writes a project where there is none, and keeps an existing one", async () => {
     expect(await run("load/flow.ts")).toBe(0);
     expect(output).toContain(
       "Beside it package.json and tsconfig.json. First: npm install --prefix load",
     );
     const made = JSON.parse(readFileSync("load/package.json", "utf8"));
     expect(made).toMatchObject({ name: "load", type: "module", private: true });
-    // Of a checkout: from where it lies.
+    // A checkout is installed from its own folder.
     expect(made.devDependencies.hyperscalejs).toBe(`file:${root.replace(/\/$/, "")}`);
     output = "";
     expect(await run("load/deep/second.ts")).toBe(0);
@@ -130,12 +130,12 @@ describe.each(TEMPLATE_NAMES)("the template %s", (name) => {
     expect([status, stdout]).toEqual([0, ""]);
   });
 
-  it("passes when it is run", async () => {
+  it("passes when it runs", async () => {
     const target = await startDemoTarget({ port: 0 });
     const text = templates[name]
       .text("x", true)
       .replaceAll("8089", String(target.port))
-      // How fast this machine is just now is not what the test is about.
+      // The current speed of this machine is not the subject.
       .replace(/latency\.p\d+ < \d+ms/, "latency.p95 < 60s");
     writeFileSync("flow.ts", text);
     const command = join(root, "bin", "hyperscale.js");

@@ -53,7 +53,7 @@ function list(indent: string): string {
   );
 }
 
-/** What stopped it, or null when the file is written. */
+/** Returns the problem, or null when the file is written. */
 async function write(given: string, flags: NewFlags): Promise<string | null> {
   const file = extname(given) === "" ? `${given}.ts` : given;
   const extension = extname(file);
@@ -70,7 +70,7 @@ async function write(given: string, flags: NewFlags): Promise<string | null> {
   try {
     await makeFolder(folder);
     writeFileSync(file, text, { flag: flags.force === true ? "w" : "wx" });
-    // What is there belongs to somebody.
+    // Existing files belong to the user.
     for (const one of around)
       if (!existsSync(join(folder, one.name))) writeFileSync(join(folder, one.name), one.text);
   } catch (error) {

@@ -27,7 +27,7 @@ describe("a configuration with comments", () => {
       expect(READERS[role](file)).toMatchObject({ ok: true });
       const [first] = settingsOfRole(role);
       const [name = "", { value = 0 } = {}] = first ?? [];
-      // As people do: the two strokes before a setting go, its comma stays.
+      // As people do: remove the two slashes before a setting, keep its comma.
       await writeFile(file, text.replace(`// "${name}"`, `"${name}"`));
       const read = READERS[role](file);
       expect(read).toMatchObject({ ok: true, config: { settings: { [name]: value } } });
@@ -35,7 +35,7 @@ describe("a configuration with comments", () => {
     });
   }
 
-  it("keeps what looks like a comment inside a text, and names what is no JSON", async () => {
+  it("keeps comments inside a text, and reports what is no JSON", async () => {
     const file = join(dir, "odd.json");
     const odd = exampleConfig("worker").replace('"dataDir": "w1"', '"dataDir": "w//1,]"');
     await writeFile(file, odd);

@@ -1,4 +1,4 @@
-/** A first configuration of a node, with comments: what has to be said, and every setting with its default. */
+/** A first configuration of a node, with comments: required fields, and every setting with its default. */
 
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -115,7 +115,7 @@ export async function initNode(role: SettingRole, file: string): Promise<void> {
   process.stdout.write(`${file} is written: change names and addresses, then "${next}"\n`);
 }
 
-/** Settings stand there as comments: what is not said has its default. */
+/** Settings are comments: omitted ones have their default. */
 export function exampleConfig(role: SettingRole): string {
   const fields = FIELDS[role].map(({ about, name, value }) => {
     const text = JSON.stringify(value, null, 2).replaceAll("\n", "\n  ");

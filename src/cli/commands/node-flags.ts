@@ -1,4 +1,4 @@
-/** Flags of managers and workers that stand for a configuration file. */
+/** Flags of managers and workers that replace a configuration file. */
 
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -31,7 +31,7 @@ export function withNodeFlags(command: Command): Command {
     .option("--log-level <level>", "error, warn, info or debug");
 }
 
-/** A configuration as a file would hold it; paths begin where the command runs. */
+/** A configuration as in a file; relative to the working directory. */
 export function configValue(flags: NodeFlags): Readonly<Record<string, unknown>> {
   const { api, cluster, dataDir, datacenter, environment, logLevel, name, secretFile } = flags;
   const { insecurePlaintext } = flags;
@@ -42,13 +42,13 @@ export function configValue(flags: NodeFlags): Readonly<Record<string, unknown>>
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
 }
 
-/** The place that stands for the flags in messages. */
+/** Stands for the flags in messages. */
 export const FLAGS_PLACE = join(process.cwd(), "flags");
 
 /** Fields of a configuration whose flags have other names. */
 const FLAG_NAMES: Readonly<Record<string, string>> = { managers: "join", datacenters: "managers" };
 
-/** A problem of the configuration that the flags make, said of the flag. */
+/** Turns a problem of the configuration into one of the flag. */
 export function flagProblem(problem: string): string {
   const place = `${FLAGS_PLACE}: `;
   if (!problem.startsWith(place)) return problem;

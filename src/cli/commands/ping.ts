@@ -1,4 +1,4 @@
-/** `hyperscale ping URL`: one request, and where its time went. */
+/** `hyperscale ping URL`: one request, and its time by phase. */
 
 import { readFileSync } from "node:fs";
 import { METHODS, validateHeaderName, validateHeaderValue } from "node:http";
@@ -158,7 +158,7 @@ function problemOfAddress(
   }
 }
 
-/** True when every one was answered. */
+/** Returns true when every one was answered. */
 async function pingOften(
   flags: PingFlags,
   what: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** `hyperscale publish RESULTS --report NAME=TARGET`: an earlier result, sent as if its run had just ended. */
+/** `hyperscale publish RESULTS --report NAME=TARGET`: sends an earlier result as if its run had just finished. */
 
 import type { Command } from "commander";
 import type { ReportOutcome } from "../../core/load/results/model.ts";

@@ -1,4 +1,4 @@
-/** `queue show` and `queue logs`: how the executions of a task went, and what they said. */
+/** `queue show` and `queue logs`: executions of a task, and their logs. */
 
 import type { Command } from "commander";
 import { formatDuration } from "../../core/base/duration.ts";

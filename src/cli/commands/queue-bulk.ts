@@ -1,4 +1,4 @@
-/** `queue cancel`, `requeue` and `delete`: one task by its id, or all that fit a filter. */
+/** `queue cancel`, `requeue` and `delete`: one task by its id, or all that match a filter. */
 
 import { type Command, Option } from "commander";
 import { QueueError } from "../../core/queue/errors.ts";

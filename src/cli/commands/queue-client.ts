@@ -1,4 +1,4 @@
-/** The client half of `hyperscale queue`: each command is one call to a node, as a table or as JSON. */
+/** Client half of `hyperscale queue`: each command is one call to a node, as a table or as JSON. */
 
 import { type Command, Option } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
@@ -107,7 +107,7 @@ function registerNodes(queue: Command): void {
   );
 }
 
-/** `auto` is what a node was told, not what it is. */
+/** `auto` is the assigned role, not the current one. */
 function workingRole(role: string): string {
   return role === "auto" ? "worker" : role;
 }
@@ -185,7 +185,7 @@ function registerSubmit(queue: Command): void {
 
 type Variables = readonly (readonly [string, string])[] | undefined;
 
-/** `-e` is short for `env` in the input of a load test, and wins over it. */
+/** `-e` is short for `env` in the input of a load test, and takes precedence. */
 function withVariables(executor: string, input: unknown, given: Variables): unknown {
   if (given === undefined) return input;
   if (executor !== "loadtest")

@@ -1,4 +1,4 @@
-/** What the client commands of `hyperscale queue` share: the way to a node, and errors as one line. */
+/** Shared by the client commands of `hyperscale queue`: the connection to a node, and errors as one line. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import type { QueueClient } from "../../queue/index.ts";
 import { complain, jsonText } from "../print.ts";
 
-/** In a node's data directory: the token of a node that was given none. */
+/** In a node's data directory: the generated token. */
 export const TOKEN_FILE = "token";
 const DEFAULT_TOKEN_FILE = join(".hyperscale", "queue", TOKEN_FILE);
 
@@ -134,7 +134,7 @@ function parseNumber(text: string): number {
   return Number(text);
 }
 
-/** `linear,base=5s,cap=2m`, in the words of the API. */
+/** `linear,base=5s,cap=2m`, with the names of the API. */
 export function parseBackoff(text: string): Backoff {
   const backoff: Record<string, string | number> = {};
   for (const part of text.split(",")) {
@@ -164,6 +164,6 @@ export function print(value: unknown): void {
 }
 
 export function line(text: string): void {
-  // Names, results and errors are other people's words: no escape code of theirs reaches the terminal.
+  // Names, results and errors come from others: none of their escape codes reaches the terminal.
   for (const part of text.split("\n")) process.stdout.write(`${clean(part)}\n`);
 }

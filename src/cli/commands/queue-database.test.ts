@@ -26,7 +26,7 @@ describe("the password of a queue's database", () => {
     },
   );
 
-  it("is warned of by a node that is started with it", async () => {
+  it("triggers a warning of a node that is started with it", async () => {
     const directory = mkdtempSync(join(tmpdir(), "hyperscale-queue-database-"));
     const database = "postgres://ada:secret@127.0.0.1:1/jobs";
     const args = ["queue", "start", "--database", database, "--data-dir", directory];

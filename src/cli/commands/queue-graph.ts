@@ -8,7 +8,7 @@ import { complain } from "../print.ts";
 import { add, line, print, readInput, run, type Shared } from "./queue-command.ts";
 import { brief } from "./queue-show.ts";
 
-/** Tasks that are waited for at once. */
+/** Tasks awaited at once. */
 const WAITS_AT_ONCE = 20;
 
 interface GraphFlags extends Shared {
@@ -49,7 +49,7 @@ interface End {
   readonly text: string;
 }
 
-/** How each ended; what they took and gave stays with them. */
+/** Outcome of each; inputs and results are left out. */
 async function showEnds(client: QueueClient, tasks: References, { json }: Shared): Promise<number> {
   const ends = new Map<string, End | undefined>(
     Object.keys(tasks).map((name) => [name, undefined]),

@@ -1,4 +1,4 @@
-/** `queue limits`, `queue pause` and `queue resume`: named queues and what may run of them. */
+/** `queue limits`, `queue pause` and `queue resume`: named queues and their limits. */
 
 import { type Command, InvalidArgumentError } from "commander";
 import { headedTable } from "../../core/base/text-table.ts";

@@ -1,4 +1,4 @@
-/** Load tests as tasks: `queue loadtest` sends one, `queue report` brings back what it left. */
+/** Load tests as tasks: `queue loadtest` submits one, `queue report` downloads its files. */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -107,7 +107,7 @@ async function tasksOf(client: QueueClient, flags: ReportFlags): Promise<readonl
   if (flags.schedule === undefined)
     throw new QueueError("INVALID_PARAMS", "name a task, or a schedule with --schedule");
   const tasks = await client.list({ schedule: flags.schedule, limit: flags.limit });
-  // The newest is written last: `trends` takes the last runs by that.
+  // The newest is written last: `trends` orders runs by that.
   return tasks.map((task) => task.id).reverse();
 }
 

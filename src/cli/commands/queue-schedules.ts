@@ -82,7 +82,7 @@ function registerPut(schedule: Command): void {
     );
 }
 
-/** What a schedule may be told besides its cron. */
+/** Flags of a schedule besides its cron. */
 export function withScheduleFlags(command: Command): Command {
   return command
     .option("--time-zone <name>", "whose clocks decide, e.g. Europe/Berlin (default: UTC)")

@@ -1,4 +1,4 @@
-/** Tasks and what happens to them, as lines for people or as JSON. */
+/** Tasks and their events, as lines for people or as JSON. */
 
 import { formatDuration } from "../../core/base/duration.ts";
 import { digestOf, verdictText } from "../../core/load/results/digest.ts";
@@ -12,7 +12,7 @@ export async function follow(client: QueueClient, options: Shared, id: string): 
   let lastEvent = 0;
   let lastLine = { attempt_id: 0, line: 0 };
   const ended = await client.wait(id, undefined, (message) => {
-    // After a gap history and log come again from their beginning.
+    // After a gap history and log are repeated from the beginning.
     if (message.event === "transition") {
       const { event_id: event } = message.data as TaskEvent;
       if (event <= lastEvent) return;
@@ -41,7 +41,7 @@ function followLine(message: FollowMessage): string {
   return `${time}  ${type?.padEnd(12)} ${move?.padEnd(22)} attempt ${attempt}  ${node}`;
 }
 
-/** What an execution told: a line, the figures of a load test, or any value. */
+/** Text of an execution's report: a line, metrics of a load test, or any value. */
 export function wordsOf(told: unknown): string {
   if (typeof told === "string") return told;
   return areFigures(told) ? figuresLine(told) : JSON.stringify(told);
@@ -82,7 +82,7 @@ export function showTask(task: Task, options: Shared): void {
   for (const [name, value] of rows) if (value !== "") line(`${name.padEnd(9)} ${value}`);
 }
 
-/** A load test in the words of its report; any other result as JSON. `--json` has all of either. */
+/** A load test as in its report; any other result as JSON. `--json` has all of either. */
 function resultRows({ id, result }: Task): readonly (readonly [string, string])[] {
   const digest = digestOf(result);
   if (digest === null) return [["result", result === null ? "" : JSON.stringify(result)]];

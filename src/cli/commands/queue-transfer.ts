@@ -47,7 +47,7 @@ async function report(
   way: string,
   move: (transfer: Transfer, place: StorePlace) => Promise<Readonly<Record<string, number>>>,
 ): Promise<void> {
-  // What is written holds other people's inputs and results.
+  // The export contains private inputs and results.
   process.umask(0o077);
   const [transfer, { QueueError }] = await Promise.all([
     import("../../queue/transfer.ts"),
@@ -70,7 +70,7 @@ async function report(
   }
 }
 
-/** A data directory that is named is meant, whatever the environment says. */
+/** An explicit data directory wins over the environment. */
 function placeOf({ dataDir, database }: TransferFlags): StorePlace {
   if (dataDir !== undefined && database !== undefined)
     throw new Error("--data-dir and --database are two stores: name one");

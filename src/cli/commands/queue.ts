@@ -252,11 +252,11 @@ function withLoadtests(command: Command): Command {
     .option("--cluster-environment <name>", "of that cluster", "default");
 }
 
-/** What a stop may take beyond the grace period of running tasks. */
+/** Extra time for a stop beyond the grace period of running tasks. */
 const STOP_MARGIN_MS = 10_000;
 
 async function startNode(options: StartOptions): Promise<void> {
-  // What a node writes holds other people's inputs, results and the token.
+  // A node writes private inputs, results and the token.
   process.umask(0o077);
   const [
     { QueueNode, blameExecution },
@@ -319,7 +319,8 @@ function startingText({ database, dataDir }: StartOptions): string {
 }
 
 /**
- * The given name, or the host's with a random end. A node of the embedded store keeps its name in the data directory,
+ * The given name, or the host's with a random suffix. A node of the embedded store keeps its name in the data
+ * directory,
  * which one process uses at a time; nodes of PostgreSQL may be started side by side from one directory.
  */
 function nodeIdOf({ nodeId, database, dataDir }: StartOptions): string {
@@ -331,14 +332,14 @@ function nodeIdOf({ nodeId, database, dataDir }: StartOptions): string {
     const kept = readFileSync(file, "utf8").trim();
     if (kept !== "") return kept;
   } catch {
-    // The first start in this directory.
+    // First start in this directory.
   }
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   writeFileSync(file, `${made}\n`, { mode: 0o600 });
   return made;
 }
 
-/** Whether the address of a database shows its password to every user of the machine, who read all arguments. */
+/** Whether the address of a database exposes its password to all users of the machine, who can read arguments. */
 export function exposesPassword(database = "", argv: readonly string[]): boolean {
   const hasPassword = /:\/\/[^/@]*:[^/@]+@|[?&]password=./.test(database);
   return hasPassword && argv.some((word) => word.includes(database));
@@ -409,7 +410,7 @@ async function nodeOptions(
   };
 }
 
-/** Whom the code of executors and load tests runs as; the log says it. */
+/** User that the code of executors and load tests runs as; written to the log. */
 async function userOf(
   { clientBundles, executorUser }: StartOptions,
   log: Log,
@@ -418,14 +419,14 @@ async function userOf(
   const { loadtestProgram } = await import("../../queue/executors/loadtest-program.ts");
   const rights = executorRights({ name: executorUser, program: loadtestProgram });
   const { user } = rights;
-  // Tasks of clients hold code of others only where that is allowed.
+  // Tasks of clients contain code of others only where that is allowed.
   const level = user === null && clientBundles === true ? "warn" : "info";
   const as = user?.name ?? userInfo().username;
   log.event(level, "queue.job-code", { as, meaning: rightsText(rights) });
   return user;
 }
 
-/** The cluster that load tests may ask for, as options of `hyperscale submit`. */
+/** Cluster for load tests, as options of `hyperscale submit`. */
 async function clusterOf(options: StartOptions): Promise<readonly string[] | undefined> {
   const { gate, manager, clusterDir, clusterName, clusterEnvironment } = options;
   if ((gate ?? manager ?? clusterDir) === undefined) return undefined;
@@ -433,7 +434,7 @@ async function clusterOf(options: StartOptions): Promise<readonly string[] | und
   const credentials = options.credentials === undefined ? undefined : resolve(options.credentials);
   const names = { cluster: clusterName, environment: clusterEnvironment };
   const given = { gate, manager, dir, credentials };
-  // Said now, not by the first task.
+  // Reported now, not with the first task.
   const { placeOf } = await import("./cluster-place.ts");
   placeOf({ ...given, ...names });
   return Object.entries({ ...given, ...names }).flatMap(([name, value]) =>
@@ -459,7 +460,7 @@ function tlsOf({ tlsCert, tlsKey, tlsCa }: StartOptions): NodeOptions["tls"] {
   return { certificate: { cert, key }, ca };
 }
 
-/** Where the token that the nodes share is kept for clients, unless one is given or none is wanted. */
+/** File of the shared token for clients, unless one is given or disabled. */
 function tokenFileOf(options: StartOptions): string | undefined {
   const loopback = isLoopback(options.listen.host);
   if (options.open === true || options.tokenFile !== undefined || !loopback) return undefined;

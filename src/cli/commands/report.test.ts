@@ -12,7 +12,7 @@ import { registerTrends } from "./trends.ts";
 
 let place = "";
 const at = (...path: string[]) => join(place, ...path);
-/** The pages are built by `npm run build`; without them the commands say so. */
+/** `npm run build` builds the pages; without them the commands say so. */
 const built = existsSync(new URL("../../../dist/web/trends.html", import.meta.url));
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ describe.skipIf(!built)("hyperscale report", () => {
     expect(baseline.comparison.rows.length).toBeGreaterThan(20);
   });
 
-  it("says what cannot be read", async () => {
+  it("reports what cannot be read", async () => {
     const { code, err } = await run("report", at("nothing"), "--baseline", at("nowhere"));
     expect(code).toBe(2);
     expect(err).toMatch(/nothing: there is no such file[\s\S]*nowhere: there is no such file/);
@@ -85,7 +85,7 @@ describe.skipIf(!built)("hyperscale trends", () => {
     expect(await dataOf(at("trends-examples-shop.html"))).toContain('"folder":"run-2"');
   });
 
-  it("says which results there are when those asked for are not", async () => {
+  it("lists the available results when the requested ones are missing", async () => {
     const { code, err } = await run("trends", place, "--of", "other.ts");
     expect(code).toBe(2);
     expect(err).toContain('no result of "other.ts"; there are results of examples/shop.ts');

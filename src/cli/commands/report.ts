@@ -1,4 +1,4 @@
-/** `hyperscale report RESULTS`: the page of a run once more, alone or laid over an earlier run. */
+/** `hyperscale report RESULTS`: writes the page of a run again, alone or compared with an earlier run. */
 
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

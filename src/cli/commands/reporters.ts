@@ -1,4 +1,4 @@
-/** `hyperscale reporters [NAME]`: where results can be sent, and what each place wants to know. */
+/** `hyperscale reporters [NAME]`: destinations for results, and the settings of each. */
 
 import type { Command } from "commander";
 import { didYouMean } from "../../core/base/nearest.ts";

@@ -1,4 +1,4 @@
-/** In which datacenters a job is to run, and which part of its plan in each. */
+/** Datacenters in which a job is to run, and the part of its plan in each. */
 
 import { type Command, InvalidArgumentError } from "commander";
 import { routingOf } from "../../client/routing.ts";

@@ -21,7 +21,7 @@ class Recorder implements RunView {
   }
 }
 
-/** Only what the log looks at. */
+/** Only the fields that the log reads. */
 const live = (phase: string, elapsedSeconds: number, status: string): LiveRun =>
   ({
     ...{ phase, elapsedSeconds, ratePerSecond: 10, failedPerSecond: 0, scale: 1 },

@@ -1,6 +1,7 @@
 /**
- * The log of a run, beside whatever the terminal shows: when it began and ended, its phases, what became of
- * each workflow, how fast it went every few seconds, and what was said. Headers and bodies never appear.
+ * Log of a run, independent of the terminal: start and end, phases, outcome of each workflow, the rate every few
+ * seconds,
+ * and messages. Never contains headers or bodies.
  */
 
 import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../../core/load/results/live.ts";

@@ -16,7 +16,7 @@ export default flow("busy", { vus: 1, iterations: 3 }, async ({ step }) => {
 });
 `;
 
-/** Limited by its own code, or disturbed by other programs: both may be seen of one stop. */
+/** Limited by its own code, or disturbed by other programs: one stall may show both. */
 const GENERATOR = expect.stringMatching(/^generator-(limited|noisy)$/);
 
 describe("run --require-trusted", () => {
@@ -62,7 +62,7 @@ describe("run --require-trusted", () => {
     expect(junit).toMatch(/<failure/);
   });
 
-  it("leaves it at a remark when trust is not required", async () => {
+  it("adds only a note when trust is not required", async () => {
     const { code, junit, summary } = await run("not-required", "--no-require-trusted");
     expect(summary).toMatchObject({ verdict: "passed", trust: { trusted: false } });
     expect(code).toBe(0);

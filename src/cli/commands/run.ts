@@ -48,10 +48,10 @@ export interface RunFlags extends LogFlags {
   readonly maxUnanswered?: number;
   readonly callTimeout?: number;
   readonly timeout?: number;
-  /** Milliseconds; true when no time was given. */
+  /** Milliseconds; true without a time. */
   readonly abortOnFail?: number | true;
   readonly insecure?: true;
-  /** True when no share was given. */
+  /** True without a share. */
   readonly traceparent?: number | true;
   readonly cores?: number;
   readonly method: string;
@@ -83,14 +83,15 @@ export function uiOption(): Option {
 }
 const CORES_MAX = 1_024;
 /**
- * What makes V8 compile a function for speed, thirty times the default: this process adds and draws a few times a
+ * Raises V8's threshold for optimising a function to thirty times the default: this process adds and draws a few times
+ * per
  * second, and most of its CPU went to that compiler. Until V8 12 (Node 20) it counts bytes of byte code, then calls.
  */
 const COMPILE_LATE =
   Number.parseInt(process.versions.v8, 10) < 12
     ? ["--interrupt-budget=4000000"]
     : ["--invocation-count-for-maglev=12000", "--invocation-count-for-turbofan=90000"];
-/** How long the last lines of the log may take. */
+/** Time for the last lines of the log. */
 const LAST_LINES_MS_MAX = 1_000;
 
 export function registerRun(program: Command): void {
@@ -185,7 +186,7 @@ export function withTrustFlags(command: Command): Command {
     .option("--no-require-trusted", "judge the thresholds alone, also where CI is set");
 }
 
-/** What only this machine can show; `submit` knows the names to refuse them. */
+/** Flags that only apply on this machine; `submit` knows the names to reject them. */
 export function localFlags(): readonly Option[] {
   return [
     new Option("--samples <file>", "single calls as lines of JSON, one of a hundred"),
@@ -246,7 +247,7 @@ async function trace(target: string, flags: RunFlags): Promise<number> {
   }
 }
 
-/** Passes on what happens until the run is over. Live figures cost time: only for who looks. */
+/** Passes events on until the run is over. Live metrics cost time: only computed for a view. */
 async function show(running: Run, view: RunView | undefined, live: boolean): Promise<RunSummary> {
   const control = (command: RunControl): void => steer(running, command);
   for await (const event of live ? running : running.quiet()) {
@@ -269,7 +270,7 @@ async function withSignals<Value>(running: Run, work: () => Promise<Value>): Pro
     stopped = true;
     running.stop();
   };
-  // A closed terminal may send it more than once: that is no wish to end without results.
+  // A closed terminal may send it more than once: that does not mean to end without results.
   const hangUp = (): void => {
     if (!stopped) stop();
   };
@@ -322,7 +323,7 @@ export function optionsOf(flags: RunFlags): RunOptions {
     report: reportsOf(flags),
     abortOnFail,
     body,
-    // What the flags say by themselves is no wish of the user's.
+    // Defaults of flags are not choices of the user.
     method: flags.method === "GET" ? undefined : flags.method,
     headers: flags.header.length === 0 ? undefined : Object.fromEntries(flags.header.map(headerOf)),
     inspect: flags.inspect,
@@ -352,7 +353,7 @@ export async function finish(
     problem = error.message;
   }
   const report = files.find((file) => basename(file) === "report.html");
-  // What people open first stands first.
+  // The report comes first.
   const ordered = [...(report === undefined ? [] : [report]), ...files.filter((f) => f !== report)];
   const reportUrl = report === undefined ? undefined : pathToFileURL(report).href;
   view.finish({ summary, files: ordered, reportUrl });
@@ -364,7 +365,7 @@ export async function finish(
   return verdictCode(summary);
 }
 
-/** Continuous integration has nobody who reads a remark: there trust is required unless the flag says otherwise. */
+/** In continuous integration nobody reads a note: there trust is required unless the flag says otherwise. */
 export function asRequired(summary: RunSummary, requireTrusted: boolean | undefined): RunSummary {
   const isRequired = requireTrusted ?? inCi(process.env["CI"]);
   return isRequired ? withTrustRequired(summary) : summary;
@@ -397,7 +398,7 @@ export function explain(error: unknown): number {
   return error.exitCode;
 }
 
-/** In the words of the command line; the rest is checked for every run alike. */
+/** Checks with the names of the flags; the rest is checked for every run alike. */
 export function checkFlags(flags: RunFlags): void {
   if (flags.rate !== undefined && flags.vus !== undefined) {
     throw new RunError(

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { SilenceWatch, TAKEN_LOOKS_MAX, UNHEARD_LOOKS_MAX } from "./silence.ts";
 
-describe("a command that waits for a word", () => {
+describe("a command that waits for an answer", () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -9,7 +9,7 @@ describe("a command that waits for a word", () => {
     vi.useRealTimers();
   });
 
-  it("gives up once nobody has answered for five seconds, counted from the last answer", () => {
+  it("gives up after five seconds without an answer, counted from the last one", () => {
     let answers = 7;
     const onSilent = vi.fn();
     new SilenceWatch(
@@ -26,7 +26,7 @@ describe("a command that waits for a word", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is patient once the cancel is taken, and never speaks after its end", () => {
+  it("is patient once the cancel is accepted, and stays quiet after its end", () => {
     let looksMax = UNHEARD_LOOKS_MAX;
     const onSilent = vi.fn();
     const watch = new SilenceWatch(

@@ -1,10 +1,11 @@
-/** Whether anybody answers, for a command that was told to end and still waits for a word. */
+/** Detects a silent cluster, for an interrupted command that still waits for an answer. */
 
 const LOOK_MS = 500;
 
 /**
- * Calls back once nothing was answered for so many looks in a row. It counts looks and not time: a machine that
- * stops this process for a while does not make the others silent.
+ * Calls back after a number of polls in a row without an answer. It counts polls and not time: a machine that pauses
+ * this
+ * process for a while does not make the others silent.
  */
 export class SilenceWatch {
   readonly #timer: NodeJS.Timeout;
@@ -28,7 +29,7 @@ export class SilenceWatch {
   }
 }
 
-/** So many looks without any answer, and nobody is there to take a cancel: five seconds. */
+/** Polls without any answer before a cancel is abandoned: five seconds. */
 export const UNHEARD_LOOKS_MAX = 10;
-/** Of a cancel that was taken the results are worth a wait, as for another gate to go on: half a minute. */
+/** Polls for the results of an accepted cancel, as for another gate to take over: half a minute. */
 export const TAKEN_LOOKS_MAX = 60;

@@ -9,7 +9,7 @@ describe("submit", () => {
   });
 
   it.each(["--trace", "--inspect", "--samples=calls.json"])(
-    "refuses %s, which a cluster does not have, before it makes any load",
+    "rejects %s, which a cluster does not have, before it makes any load",
     async (flag) => {
       const said: string[] = [];
       vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
@@ -26,7 +26,7 @@ describe("submit", () => {
     ["--datacenters=", "--datacenters: names no datacenter"],
     ["--prefer=", "--prefer: names no datacenter"],
     ["--split=", "--split: names no datacenter"],
-  ])("refuses %s, which names none", async (flag, problem) => {
+  ])("rejects %s, which is empty", async (flag, problem) => {
     const said: string[] = [];
     vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(String(text)) > 0);
     const program = new Command();
@@ -36,7 +36,7 @@ describe("submit", () => {
     expect(process.exitCode).toBe(2);
   });
 
-  it("offers what it takes, and nothing that it refuses", () => {
+  it("lists the flags it accepts, and none that it rejects", () => {
     const program = new Command();
     registerSubmit(program);
     const [command] = program.commands;
@@ -45,7 +45,7 @@ describe("submit", () => {
     for (const flag of ["--trace ", "--inspect", "--samples"]) expect(help).not.toContain(flag);
   });
 
-  it("does not say that every loss ends with 1", () => {
+  it("does not claim that every loss ends with 1", () => {
     const shown: string[] = [];
     const program = new Command();
     registerSubmit(program);
@@ -57,7 +57,7 @@ describe("submit", () => {
     expect(help).toContain("98 with --require-trusted, and 99 when more than 1 %");
   });
 
-  it("can be read by tools", () => {
+  it("prints JSON for tools", () => {
     const program = new Command();
     registerSubmit(program);
     const long = program.commands[0]?.options.map((one) => one.long);

@@ -90,7 +90,9 @@ async function submitCommand(target: string, flags: SubmitFlags): Promise<number
   }
 }
 
-/** What only this machine could show: a load that was not wanted, or a file that stays empty, is worse than a word. */
+/**
+ * Rejects flags that only apply on this machine: an unwanted load, or a file that stays empty, is worse than an error.
+ */
 function refuseLocal({ inspect, samples, trace }: SubmitFlags): void {
   const local = { "--trace": trace, "--inspect": inspect, "--samples": samples };
   const [flag] = Object.entries(local).find(([, value]) => value !== undefined) ?? [];
@@ -100,11 +102,11 @@ function refuseLocal({ inspect, samples, trace }: SubmitFlags): void {
 
 interface Joined {
   readonly id: string;
-  /** The job had been submitted before. */
+  /** The job was submitted before. */
   readonly isFormer: boolean;
 }
 
-/** The job that is to be followed instead, when the cluster knows it. */
+/** The job to follow instead, when the cluster knows it. */
 async function joinedOr(
   client: ClusterClient,
   former: string | undefined,
@@ -126,11 +128,11 @@ const NOT_KNOWN =
   '"hyperscale jobs list" shows it, "hyperscale jobs cancel ID" cancels it';
 
 /**
- * A signal while the cluster decides: whether there is a job is not known yet, and ending now could leave one that
- * nobody follows. The first one waits for the answer as long as anybody is there, the second ends the command.
+ * A signal while the cluster decides: whether there is a job is unknown, and ending now could leave one that nobody
+ * follows. The first one waits for the answer while the cluster is alive, the second ends the command.
  */
 class EarlyInterrupt {
-  /** Null: it was interrupted, and nobody answers. */
+  /** Null: interrupted, and no answer. */
   readonly givenUp: Promise<null>;
   readonly #client: ClusterClient;
   #silence: SilenceWatch | undefined;

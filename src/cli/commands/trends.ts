@@ -22,7 +22,7 @@ interface TrendsFlags {
 const LAST_MAX = 200;
 /** Characters of a workflow's name in the name of its page: file systems allow 255 bytes. */
 const PAGE_NAME_MAX = 60;
-/** Folders that are looked into for results of one workflow, the newest first. */
+/** Folders searched for results of one workflow, the newest first. */
 const FOLDERS_MAX = 2_000;
 
 const HELP = `
@@ -83,7 +83,7 @@ function pageName(name: string): string {
   return `trends-${slug.slice(-PAGE_NAME_MAX) || "run"}.html`;
 }
 
-/** A problem is a text. Results that cannot be read are told and left out. */
+/** A problem is a text. Unreadable results are reported and left out. */
 async function readTrends(directory: string, { last, of }: TrendsFlags): Promise<Trends | string> {
   const folders = await resultFolders(directory);
   if (typeof folders === "string") return folders;

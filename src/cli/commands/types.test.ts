@@ -47,7 +47,7 @@ async function ofOpenapi(parts: object): Promise<string> {
   return read("api.types.ts");
 }
 
-/** What the compiler says of the files in the folder. */
+/** Compiler output for the files in the folder. */
 function compiled(): string {
   const compilerOptions = { rootDir: root, typeRoots: [join(root, "node_modules/@types")] };
   const config = { extends: join(root, "tsconfig.json"), include: ["*.ts"], compilerOptions };
@@ -161,7 +161,7 @@ ${[
 `;
 
 describe("hyperscale types", () => {
-  it("writes types that a flow compiles with, mistakes do not, and servers agree with", async () => {
+  it("writes types that a flow compiles with, rejects mistakes, and servers agree with", async () => {
     copyFileSync(SHOP_PROTO, at("shop.proto"));
     expect(await types(at("shop.proto"))).toBe(0);
     await ofOpenapi(DEMO);
@@ -195,7 +195,7 @@ describe("hyperscale types", () => {
     expect(server.calls()).toBe(10);
   });
 
-  it("writes the same for the same file, and leaves alone what it did not write", async () => {
+  it("writes the same for the same file, and keeps files it did not write", async () => {
     const first = await ofOpenapi(DEMO);
     expect(await ofOpenapi(DEMO)).toBe(first);
     writeFileSync(at("mine.ts"), "precious");
@@ -204,7 +204,7 @@ describe("hyperscale types", () => {
     expect(read("mine.ts")).toBe("precious");
   });
 
-  it("says what stopped it, and writes nothing then", async () => {
+  it("reports what stopped it, and writes nothing then", async () => {
     const files = {
       "api.yaml": ["openapi: 3.1.0\n", /YAML is not read: .*npx js-yaml .*api.yaml/],
       "old.json": ['{ "swagger": "2.0" }', /is Swagger 2.0, not OpenAPI 3/],
@@ -246,14 +246,14 @@ describe("the types of an OpenAPI document", () => {
     expect(output).not.toContain("without a type");
   });
 
-  it("have what cannot be said as unknown, and the command names it", async () => {
+  it("have unsupported parts as unknown, and the command names them", async () => {
     const written = await answered({ $ref: "other.json#/*/" });
     expect(written).toContain('readonly response: unknown /* $ref "other.json#/* /" */;');
     expect(output).toContain('without a type: GET / 200: $ref "other.json#/*/"');
     expect(await answered({ not: { type: "string" } })).toContain('unknown /* "not" */');
   });
 
-  it("compile whatever the names and comments, and where types hold themselves", async () => {
+  it("compile whatever the names and comments, and where types are recursive", async () => {
     const upload = { "multipart/form-data": { schema: { type: "object" } } };
     const node = { properties: { "next-one": { $ref: "#/components/schemas/a.b" } } };
     const written = await ofOpenapi({
@@ -276,7 +276,7 @@ describe("the types of an OpenAPI document", () => {
   });
 });
 
-it("types every kind of field of a .proto file as calls take and give it", async () => {
+it("types every kind of field of a .proto file as calls send and receive it", async () => {
   writeFileSync(
     at("all.proto"),
     `syntax = "proto3"; package all;

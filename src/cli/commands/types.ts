@@ -13,11 +13,11 @@ interface TypesFlags {
   readonly out?: string;
 }
 
-/** The longest description that is read. */
+/** Maximum size of a description. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
-/** Parts without a type that are named one by one. */
+/** Unsupported parts that are listed one by one. */
 const UNSUPPORTED_SHOWN_MAX = 20;
-/** How a file begins that we may write again. */
+/** First line of a file that may be overwritten. */
 const MARK = "// Written by `hyperscale types";
 
 export function registerTypes(program: Command): void {
@@ -94,7 +94,7 @@ async function typesOf(file: string): Promise<WrittenTypes> {
   return openapiTypes(readFileSync(file, "utf8"), file);
 }
 
-/** Whole, or not at all. */
+/** Replaces the file atomically. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const beside = `${file}.${process.pid}.tmp`;
   try {

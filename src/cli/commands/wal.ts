@@ -1,4 +1,4 @@
-/** `hyperscale wal inspect|verify|dump`: look at a write-ahead log. Nothing here changes a file. */
+/** `hyperscale wal inspect|verify|dump`: reads a write-ahead log. Changes no file. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { headedTable } from "../../core/base/text-table.ts";
@@ -92,7 +92,7 @@ async function report(
   if (found.verdict === "corrupt" || found.verdict === "refused") process.exitCode = EXIT_FAILURE;
 }
 
-/** A directory that is not there is the caller's mistake, not the log's. */
+/** A missing directory is the caller's mistake, not the log's. */
 async function orUsage<Value>(work: () => Promise<Value>): Promise<Value | null> {
   try {
     return await work();
@@ -207,7 +207,7 @@ async function dump(directory: string, flags: DumpFlags): Promise<void> {
   const segments = await orUsage(() => listSegments(directory));
   if (segments === null) return;
   let closed = false;
-  // `| head` is a fair way to read a log.
+  // `| head` is a valid way to read a log.
   process.stdout.on("error", () => {
     closed = true;
   });
@@ -223,7 +223,7 @@ async function dump(directory: string, flags: DumpFlags): Promise<void> {
     }
   } catch (error) {
     if (!(error instanceof WalError)) throw error;
-    // Reading stops at the first thing that does not check; what it is depends on the whole log.
+    // Reading stops at the first invalid record; its meaning depends on the whole log.
     const log = await inspectLog(directory);
     const detail = log.detail ?? error.message;
     complain(`hyperscale: ${VERDICTS[log.verdict]}: ${detail}`);

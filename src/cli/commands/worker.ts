@@ -31,7 +31,7 @@ import {
   withNodeFlags,
 } from "./node-flags.ts";
 
-/** Beyond the time that jobs get to end: their load is cut short and told. */
+/** Extra time beyond that of stopping jobs, in which their load is cut short and reported. */
 const STOP_SLACK_MS = 10_000;
 
 const HELP = `

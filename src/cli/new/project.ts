@@ -1,6 +1,6 @@
 /**
- * The project around a first workflow: a package.json that installs Hyperscale and the types an editor
- * needs, and a tsconfig.json that finds them. Only where there is no project yet.
+ * Project files around a first workflow: a package.json that installs Hyperscale and the types an editor needs, and a
+ * tsconfig.json that finds them. Only where there is no project yet.
  */
 
 import { existsSync } from "node:fs";
@@ -15,10 +15,10 @@ interface ProjectFile {
 /** The package itself, from src/ and from dist/ alike. */
 const PACKAGE = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** Under which it is installed. */
+/** Name under which it is installed. */
 const NAME = "hyperscalejs";
 
-/** Nothing when the folder is inside a project, whose owner knows better. */
+/** Empty when the folder is inside a project, which stays as it is. */
 export function projectFiles(
   folder: string,
   workflow: string,
@@ -45,7 +45,7 @@ function isInstalled(folder: string): boolean {
   return above !== folder && isInstalled(above);
 }
 
-/** As a shell wants it. */
+/** Quoted for a shell. */
 export function quoted(path: string): string {
   return /\s/.test(path) ? JSON.stringify(path) : path;
 }
@@ -74,7 +74,7 @@ function manifest(folder: string, workflow: string, version: string, typed: bool
   };
 }
 
-/** A checkout is installed from where it lies; a published package by its version. */
+/** A checkout is installed from its folder; a published package by its version. */
 function source(version: string): string {
   const checkout = existsSync(join(PACKAGE, "tools", "bootstrap.mjs"));
   return checkout ? `file:${PACKAGE.replace(/[/\\]$/, "")}` : `^${version}`;

@@ -1,4 +1,4 @@
-/** `ping` on the address of every protocol, against its server as `npm run test:protocols` has it. */
+/** `ping` on the address of every protocol, against its server as `npm run test:protocols` starts it. */
 
 import { describe, expect, it, onTestFinished } from "vitest";
 import { chromiumPath, NO_BROWSER, needs } from "../../../test/needs.ts";
@@ -42,7 +42,7 @@ interface Pinged {
   /** Null where the program is absent. */
   readonly start: (() => Promise<Started>) | null;
   readonly absent: string;
-  /** What it answers, for people. */
+  /** Expected output for people. */
   readonly answer: RegExp;
 }
 
@@ -68,14 +68,14 @@ const ANSWERS: readonly Pinged[] = [
   row("redis", [redisProgram, REDIS_SERVER], startRedis, /^PONG$/),
   row("smtp", [aiosmtpdProgram, AIOSMTPD], startMail, /^answers$/),
   row("ssh", [asyncssh, ASYNCSSH], startSsh, /^answers$/),
-  // It has no health service: an answer that says so is one.
+  // Without a health service: an answer that says so counts.
   { scheme: "grpc", start: () => startShop(), absent: "", answer: /UNIMPLEMENTED/ },
   { scheme: "mongodb", start: () => startMongodb(), absent: "", answer: /^answers$/ },
   {
     scheme: "browser+http",
     start: chromiumPath === undefined ? null : () => startSite(),
     absent: NO_BROWSER,
-    // A busy browser may not have told its largest paint by then, and may ask for an icon, too.
+    // A busy browser may not have reported its largest paint by then, and may request an icon, too.
     answer: /^http:\S+: loaded in \d+ ms, (LCP \d+ ms|nothing painted), [12] requests?$/,
   },
 ];
@@ -102,7 +102,7 @@ describe.each(ANSWERS)("$scheme", ({ answer, scheme, start, absent: why }) => {
     expect(connect + login + firstByte + body).toBeCloseTo(outcome.totalMs, 6);
   });
 
-  it("is refused where nobody listens, whatever has to be loaded for it", async () => {
+  it("is refused where nothing listens, whatever has to be loaded for it", async () => {
     const outcome = await probeProtocol(
       await probing(`${scheme}://shop:secret@127.0.0.1:${await freePort()}`),
     );

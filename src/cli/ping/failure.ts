@@ -1,4 +1,4 @@
-/** Why a ping got no answer: the kind, in which phase, in words, and what to look at next. */
+/** Why a ping got no answer: the kind, the phase, a text, and what to check next. */
 
 import { errorText } from "../../core/base/error-text.ts";
 

@@ -19,7 +19,7 @@ const answer: PingAnswer = {
 };
 
 describe("the picture of an answer", () => {
-  it("has a bar per phase, each beginning where the one before ended", () => {
+  it("has a bar per phase, each beginning where the previous one ended", () => {
     expect(drawAnswer(answer, plain)).toBe(
       [
         "  status      200 OK",
@@ -50,7 +50,7 @@ describe("the picture of an answer", () => {
     }
   });
 
-  it("points out a certificate that ends soon, has ended or is not trusted", () => {
+  it("points out a certificate that expires soon, has expired or is not trusted", () => {
     const tls = {
       version: "TLSv1.3",
       cipher: "TLS_AES_128_GCM_SHA256",
@@ -70,7 +70,7 @@ describe("the picture of an answer", () => {
   });
 });
 
-it("a failure shows its kind, its code and what to do", () => {
+it("shows kind, code and remedy of a failure", () => {
   const failure = {
     ok: false,
     kind: "refused",
@@ -85,7 +85,7 @@ it("a failure shows its kind, its code and what to do", () => {
   );
 });
 
-it("several answers are summed up by phase", () => {
+it("summarises several answers by phase", () => {
   const later = { ...answer, totalMs: 10, phases: { ...answer.phases, firstByte: 7 } };
   const lines = drawSpread([answer, later], 3).split("\n");
   expect(lines[0]).toBe("2 of 3 answered");

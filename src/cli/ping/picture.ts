@@ -1,4 +1,4 @@
-/** What `hyperscale ping` shows: facts of the answer, then a bar per phase, each where it happened. */
+/** Output of `hyperscale ping`: facts of the answer, then a bar per phase, each where it happened. */
 
 import { clean } from "../../core/base/terminal-text.ts";
 import { formatBytes, formatMs } from "../../core/load/results/format.ts";
@@ -13,9 +13,9 @@ export interface PictureOptions {
 const BAR_COLUMNS_MAX = 48;
 const LABEL_COLUMNS = 12;
 const TIME_COLUMNS = 9;
-/** Of an answer that is a text. */
+/** Characters shown of a text answer. */
 const ANSWER_CHARACTERS = 200;
-/** A certificate that ends sooner is pointed out. */
+/** A certificate that expires sooner is pointed out. */
 const EXPIRY_WARNING_DAYS = 21;
 
 type Colour = "green" | "yellow" | "red" | "cyan" | "blue" | "magenta" | "dim" | "bold";
@@ -56,7 +56,7 @@ function facts(answer: PingAnswer, paint: Paint): readonly string[] {
   const place = answer.address.includes(":") ? `[${answer.address}]` : answer.address;
   const head = answer.headBytes === 0 ? "" : `, ${formatBytes(answer.headBytes)} head`;
   const lines = [
-    // Most protocols have no numbers for their answers.
+    // Most protocols have no numeric statuses.
     status === 0
       ? fact("answer", clean(statusText).slice(0, ANSWER_CHARACTERS))
       : fact("status", paint(colour, `${status} ${clean(statusText)}`.trim())),
@@ -85,7 +85,7 @@ function fact(label: string, value: string): string {
   return `  ${label.padEnd(LABEL_COLUMNS)}${value}`;
 }
 
-/** A waterfall: every bar begins where the one before it ended. */
+/** A waterfall: every bar begins where the previous one ended. */
 function bars(phases: PhaseTimes, totalMs: number, options: PictureOptions): readonly string[] {
   const paint = painter(options);
   const free = options.columns - LABEL_COLUMNS - TIME_COLUMNS - 6;

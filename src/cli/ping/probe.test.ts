@@ -67,7 +67,7 @@ describe("an answer", () => {
     expect(outcome).toMatchObject({ ok: true, status: 302, bodyBytes: 0 });
   });
 
-  it("is to the method, headers, credentials and body that were asked for", async () => {
+  it("uses the given method, headers, credentials and body", async () => {
     const seen = new Promise<string>((resolve, reject) => {
       const server = startCapture(resolve);
       server
@@ -138,7 +138,7 @@ describe("TLS", () => {
     expect(outcome.ok && outcome.phases.tls).toBeGreaterThan(0);
   });
 
-  it("that has run out is named so", async () => {
+  it("that has expired is named so", async () => {
     const day = 86_400_000;
     const tls = makeCertificate({
       validFrom: new Date(Date.now() - 3 * day),
@@ -150,7 +150,7 @@ describe("TLS", () => {
     await old.close();
   });
 
-  it("to a port that speaks plain HTTP says to use http://", async () => {
+  it("to a plain HTTP port says to use http://", async () => {
     expect(await ping(target.url.replace("http:", "https:"))).toMatchObject({
       kind: "tls",
       message: expect.stringContaining("does not speak TLS"),
@@ -158,7 +158,7 @@ describe("TLS", () => {
     });
   });
 
-  it("spoken to in plain HTTP is a reset that mentions https://", async () => {
+  it("port addressed by plain HTTP is a reset that mentions https://", async () => {
     expect(await ping(secure.url.replace("https:", "http:"))).toMatchObject({
       kind: "reset",
       hint: expect.stringContaining("https://"),

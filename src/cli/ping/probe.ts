@@ -1,11 +1,11 @@
 /**
- * One HTTP exchange on a fresh connection, with a clock read at every border:
+ * One HTTP exchange on a fresh connection, with a timestamp at every phase:
  *
  *     DNS │ connect │ TLS │ first byte │ body
  *
- * Names are looked up first and every address is tried in turn, as browsers do it, so that a host
- * with a dead IPv6 address is reached; the time that costs is counted under connect. One deadline
- * holds for the whole. The body is counted and dropped.
+ * Names are looked up first and every address is tried in turn, as browsers do it, so that a host with a dead IPv6
+ * address
+ * is reached; that time counts as connect. One deadline applies to the whole. The body is counted and dropped.
  */
 
 import { promises as dns, type LookupAddress } from "node:dns";
@@ -20,7 +20,7 @@ export interface ProbeOptions {
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer | null;
   readonly timeoutMs: number;
-  /** Go on when the certificate does not hold, and say why it did not. */
+  /** Continues with an invalid certificate, and reports why it is invalid. */
   readonly insecure: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface PhaseTimes {
   readonly dns: number | null;
   readonly connect: number;
   readonly tls: number | null;
-  /** Being let in, by protocols that ask for it. */
+  /** Authentication, in protocols that require it. */
   readonly login?: number;
   readonly firstByte: number;
   readonly body: number;
@@ -42,7 +42,7 @@ interface TlsFacts {
   readonly issuer: string;
   readonly expiresAt: string;
   readonly expiresInDays: number;
-  /** Why the certificate does not hold; null when it does. */
+  /** Why the certificate is invalid; null when it is valid. */
   readonly distrust: string | null;
 }
 
@@ -76,7 +76,7 @@ export async function probe(options: ProbeOptions): Promise<PingOutcome> {
   }
 }
 
-/** Rejects what is still going on when the deadline passes. */
+/** Rejects pending work when the deadline passes. */
 class DeadlinePassed extends Error {
   readonly code = "PING_TIMEOUT";
 }
@@ -151,7 +151,7 @@ class ProbeRun {
   }
 
   #within<Value>(work: Promise<Value>): Promise<Value> {
-    // The loser of the race may still fail later; that is not news any more.
+    // The loser of the race may still fail later; that is ignored.
     work.catch(() => undefined);
     return Promise.race([work, this.#deadline]);
   }
@@ -213,7 +213,7 @@ class ProbeRun {
     };
     const { response, bodyBytes } = await this.#within(receive(sent, onHead));
     const endedAt = performance.now();
-    // What is not body is head, and chunk framing where there is some.
+    // Everything but the body is head, and chunk framing where present.
     return { response, firstByteAt, endedAt, headBytes: bytesIn - bodyBytes, bodyBytes };
   }
 
@@ -249,7 +249,7 @@ function withReject(): { readonly promise: Promise<never>; readonly reject: (e: 
   const promise = new Promise<never>((_, refuse) => {
     reject = refuse;
   });
-  // Waited for only in races; outside of one it may reject unseen.
+  // Awaited only in races; outside of one it may reject unseen.
   promise.catch(() => undefined);
   return { promise, reject };
 }
@@ -257,7 +257,7 @@ function withReject(): { readonly promise: Promise<never>; readonly reject: (e: 
 function event(socket: Socket, name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once(name, () => resolve());
-    // Stays for the life of the socket, so that a late error is never uncaught.
+    // Stays for the lifetime of the socket, so that a late error is never uncaught.
     socket.on("error", reject);
     socket.once("close", () => reject(Object.assign(new Error("closed"), { code: "ECONNRESET" })));
   });
@@ -277,10 +277,10 @@ function receive(
         bodyBytes += part.length;
       });
       response.once("end", () => resolve({ response, bodyBytes }));
-      // The request hears of a broken body too, with the parser's own code, so it goes first.
+      // The request receives the error of a broken body too, with the parser's own code, so it goes first.
       response.on("error", (error) => setImmediate(reject, error));
     });
-    // An upgrade nobody asked for, or the answer to CONNECT: there is no body to read.
+    // An unsolicited upgrade, or the answer to CONNECT: there is no body to read.
     sent.once("upgrade", (response) => resolve({ response, bodyBytes: 0 }));
     sent.once("connect", (response) => resolve({ response, bodyBytes: 0 }));
   });

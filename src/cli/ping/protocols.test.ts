@@ -20,7 +20,7 @@ describe("addresses of other protocols", () => {
     expect(knownSchemes()).toContain("redis");
   });
 
-  it("are refused where nobody listens", async () => {
+  it("are refused where nothing listens", async () => {
     expect(await ping(`redis://127.0.0.1:${await freePort()}`)).toMatchObject({
       ok: false,
       kind: "refused",
@@ -50,7 +50,7 @@ describe("redis", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     expect((dns ?? 0) + connect + login + firstByte + body).toBeCloseTo(outcome.totalMs, 6);
   });
 
-  it("says how long a login took that was refused", async () => {
+  it("reports the duration of a rejected login", async () => {
     const outcome = await ping(`redis://:wrong@127.0.0.1:${server.port}`);
     expect(outcome).toMatchObject({
       ok: true,
@@ -63,7 +63,7 @@ describe("redis", needs(redisProgram !== null, absent(REDIS_SERVER)), () => {
     expect(connect + login + firstByte + body).toBeCloseTo(outcome.totalMs, 6);
   });
 
-  it("an answer that says no is one", async () => {
+  it("counts an error reply as an answer", async () => {
     expect(await ping(`redis://127.0.0.1:${server.port}`)).toMatchObject({
       ok: true,
       statusText: expect.stringMatching(/^NOAUTH/) as string,

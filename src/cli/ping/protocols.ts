@@ -1,6 +1,6 @@
 /**
- * Addresses of other protocols than HTTP: `redis://…`. The protocol whose scheme it is makes its smallest
- * call on a fresh connection; its own measure says where the time went.
+ * Addresses of other protocols than HTTP: `redis://…`. The protocol of the scheme makes its smallest call on a fresh
+ * connection; its own measurement gives the phases.
  */
 
 import { existsSync, readdirSync } from "node:fs";
@@ -18,13 +18,13 @@ import {
 } from "../../protocols/protocol.ts";
 import type { PingOutcome } from "./probe.ts";
 
-/** Protocols lie in folders, each with a door; it is built where this file is. */
+/** Protocols are in folders, each with an entry point; built where this file is. */
 const FOLDER = new URL("../../protocols/", import.meta.url);
 const DOOR = import.meta.url.endsWith(".ts") ? "index.ts" : "index.js";
 const WARM_UP_ROUNDS = 3;
 const WARM_UP_MS_MAX = 200;
 
-/** Undefined when no protocol has such addresses. Doors are opened until it is found. */
+/** Undefined when no protocol has the scheme. Loads entry points until it is found. */
 export async function protocolOf(scheme: string): Promise<ProtocolPing | undefined> {
   const find = (): ProtocolPing | undefined =>
     registeredProtocols().find(({ ping }) => ping?.schemes.includes(scheme))?.ping;
@@ -40,7 +40,7 @@ export async function protocolOf(scheme: string): Promise<ProtocolPing | undefin
   return undefined;
 }
 
-/** Once `protocolOf` has opened all doors. */
+/** Complete once `protocolOf` has loaded all entry points. */
 export function knownSchemes(): readonly string[] {
   return registeredProtocols().flatMap(({ ping }) => ping?.schemes ?? []);
 }
@@ -126,7 +126,7 @@ function outcomeOf(result: CallResult, { address, dns, port }: Place): PingOutco
   const kinds: Readonly<Record<string, (typeof NO_ANSWER)[keyof typeof NO_ANSWER]>> = NO_ANSWER;
   const totalMs = (dns ?? 0) + durationMs;
   const code = "errorCode" in result ? String(result.errorCode) : "";
-  // An answer that says no is one: somebody is there.
+  // An error reply is an answer: the server is alive.
   if (errorKind !== null && errorKind !== "application" && errorKind !== "status") {
     const phases: Readonly<Record<string, (typeof PHASES)[keyof typeof PHASES]>> = PHASES;
     return {
@@ -174,12 +174,13 @@ function textOf(result: CallResult): string {
 }
 
 /**
- * Loads what the protocol needs, and throws the line to install it with where it is absent. The first
- * call of a process pays for compiling: one to a server on loopback, an echo, pays it instead.
+ * Loads what the protocol needs, and throws the line to install it with where it is missing. The first call of a
+ * process
+ * pays for compiling: one to an echo server on loopback pays it instead.
  */
 export async function warmUpProtocol(protocol: ProtocolPing, target: URL): Promise<void> {
   const local = new URL(target);
-  // No host is looked up here: that is measured.
+  // No host is resolved here: that is measured.
   local.hostname = "127.0.0.1";
   const settings = DEFAULT_CALL_SETTINGS;
   await protocol.call(local.href, { insecure: true }).prepare({ settings, folder: process.cwd() });

@@ -1,7 +1,9 @@
 /**
- * The first request of a fresh process pays for compiling and loading its own code: 10 ms and more
- * that the target has no part in. A few probes of a throw-away server on loopback pay it beforehand;
- * measured against the demo target, totals fell from 17 ms to between 1.5 and 5.5 ms.
+ * The first request of a fresh process pays for compiling and loading its own code: 10 ms and more, unrelated to the
+ * target.
+ * A few probes of a temporary server on loopback pay it beforehand; measured against the demo target, totals fell from
+ * 17 ms
+ * to between 1.5 and 5.5 ms.
  */
 
 import { createServer } from "node:net";
@@ -14,7 +16,7 @@ const ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\
 
 /** Never fails: without a loopback to listen on, the ping is merely cold. */
 export async function warmUp(secure: boolean): Promise<void> {
-  // Reading the root certificates is the dear part of TLS, and done once per process.
+  // Reading the root certificates is the expensive part of TLS, and done once per process.
   if (secure) createSecureContext();
   const server = createServer((socket) => {
     socket.on("error", () => socket.destroy());

@@ -12,13 +12,13 @@ import {
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What is sent has no `readOnly` properties, what is answered no `writeOnly` ones. */
+/** Requests have no `readOnly` properties, answers no `writeOnly` ones. */
 export type Role = "sent" | "answered";
 
 const SCHEMA_REFERENCE = "#/components/schemas/";
-/** Keywords that would narrow a type in a way that we do not write. */
+/** Keywords that narrow a type in an unsupported way. */
 const NOT_WRITTEN = ["not", "if", "patternProperties", "prefixItems", "dependentSchemas"];
-/** References that lead to references. */
+/** Length of a chain of references. */
 const REFERENCES_MAX = 32;
 
 export class Schemas {
@@ -33,13 +33,13 @@ export class Schemas {
     this.#names = names;
   }
 
-  /** The types that were asked for, in the order of their names. */
+  /** The requested types, in the order of their names. */
   texts(): string[] {
     const named = [...this.#texts].sort(([left], [right]) => (left < right ? -1 : 1));
     return named.map(([, text]) => text);
   }
 
-  /** `value` itself, or what it refers to within the document; undefined where there is nothing. */
+  /** `value` itself, or its reference within the document; undefined where there is nothing. */
   resolve(value: unknown): unknown {
     let at = value;
     for (let step = 0; step < REFERENCES_MAX && isObject(at); step++) {
@@ -50,7 +50,7 @@ export class Schemas {
     return isObject(at) && typeof at["$ref"] === "string" ? undefined : at;
   }
 
-  /** `place` is said where something cannot be written. */
+  /** `place` is reported where something is unsupported. */
   type(schema: unknown, role: Role, place: string): string {
     if (schema === undefined || schema === true) return "unknown";
     if (schema === false) return "never";
@@ -63,7 +63,7 @@ export class Schemas {
     return schema["nullable"] === true ? `${type} | null` : type;
   }
 
-  /** Says in the text and to the caller what is left open. */
+  /** Reports what is left open in the text and to the caller. */
   unknown(place: string, what: string): string {
     this.unsupported.push(`${place}: ${what}`);
     return `unknown /* ${what.replaceAll("*/", "* /")} */`;
@@ -92,7 +92,7 @@ export class Schemas {
       : interfaceText(name, properties, comment);
   }
 
-  /** Whether it says somewhere that a property is only sent, or only answered. */
+  /** Whether any property is only sent, or only answered. */
   #differs(schema: unknown, seen: Set<unknown>): boolean {
     if (typeof schema !== "object" || schema === null || seen.has(schema)) return false;
     seen.add(schema);
@@ -157,7 +157,7 @@ export class Schemas {
   #object(schema: Json, role: Role, place: string): string {
     const properties = this.#properties(schema, role, place);
     const more = schema["additionalProperties"];
-    // Without a word about others, there may be any; a type that says so would let misspelt names pass.
+    // By default other properties are allowed; a type that says so would accept misspelt names.
     if (properties.length > 0 && (more === undefined || typeof more === "boolean"))
       return objectType(properties);
     if (properties.length === 0 && more === false) return objectType([]);
@@ -191,7 +191,7 @@ export class Schemas {
   }
 }
 
-/** Properties and nothing besides: it can be an interface. */
+/** Only properties: can be an interface. */
 function isPlainObject(schema: unknown): schema is Json {
   if (!isObject(schema) || !isObject(schema["properties"])) return false;
   if (Object.keys(schema["properties"]).length === 0 || schema["nullable"] === true) return false;

@@ -1,11 +1,11 @@
-/** Types of what an OpenAPI document describes, as `http.target<Paths>(…)` takes them. */
+/** Types of an OpenAPI document, as `http.target<Paths>(…)` takes them. */
 
 import { isObject, type Json, type Role, Schemas, textOf } from "./openapi-schemas.ts";
 import { grouped, interfaceText, objectType, type Property, TypeNames } from "./type-text.ts";
 import type { WrittenTypes } from "./written-types.ts";
 
 const METHODS = ["get", "head", "post", "put", "patch", "delete", "options"];
-/** Names that mean something else in the text. */
+/** Names with another meaning in the text. */
 const RESERVED = ["Paths", "BodyValue", "FormValues"];
 
 /** Throws a sentence where `text` is no such document. */
@@ -78,7 +78,7 @@ class Operation {
   readonly #schemas: Schemas;
   readonly #operation: Json;
   readonly #parameters: readonly Parameter[];
-  /** "GET /items/{id}": said where something cannot be written. */
+  /** "GET /items/{id}": reported where something is unsupported. */
   readonly #place: string;
 
   constructor(schemas: Schemas, [item, operation]: readonly [Json, Json], place: string) {
@@ -86,7 +86,7 @@ class Operation {
     this.#operation = operation;
     this.#place = place;
     const all = new Map<string, Parameter>();
-    // Those of the operation have their way over those of its path.
+    // Parameters of the operation override those of its path.
     for (const list of [item["parameters"], operation["parameters"]])
       for (const given of Array.isArray(list) ? list : []) {
         const parameter = this.#parameter(schemas.resolve(given));
@@ -156,7 +156,7 @@ class Operation {
     return this.#parameters.filter((parameter) => parameter.in === place);
   }
 
-  /** What can stand in an address or a header: everything else is given as the text the server reads. */
+  /** Values possible in an address or a header: everything else is given as text. */
   #sendable(schema: unknown, lists: boolean): string {
     const resolved = this.#schemas.resolve(schema);
     if (!isObject(resolved)) return "string | number";
@@ -185,7 +185,7 @@ class Operation {
       : { name: "body", type: "BodyValue", optional, comment: comment ?? types };
   }
 
-  /** Of the answers below 300: others are failures, whose `json()` nobody should rely on. */
+  /** Type of answers below 300: others are failures, whose `json()` should not be relied on. */
   #response(): string {
     const responses = this.#operation["responses"];
     const all = isObject(responses) ? Object.entries(responses) : [];

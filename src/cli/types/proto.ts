@@ -1,4 +1,4 @@
-/** Types of what a .proto file describes, as `grpc.target<Methods>(…)` takes them. */
+/** Types of a .proto file, as `grpc.target<Methods>(…)` takes them. */
 
 import type { Enum, Field, Method, Root, Service, Type } from "protobufjs";
 import { readProtoFiles } from "../../protocols/grpc/schema.ts";
@@ -13,10 +13,10 @@ import {
 } from "./type-text.ts";
 import type { WrittenTypes } from "./written-types.ts";
 
-/** What may be sent is more than what is answered: fields can be left out, 64-bit numbers be numbers. */
+/** Requests accept more than answers have: fields can be omitted, 64-bit numbers be numbers. */
 type Role = "sent" | "answered";
 
-/** Names that mean something else in the text. */
+/** Names with another meaning in the text. */
 const RESERVED = ["Methods", "Uint8Array"];
 
 export async function protoTypes(file: string): Promise<WrittenTypes> {
@@ -34,7 +34,7 @@ export async function protoTypes(file: string): Promise<WrittenTypes> {
 class ProtoWriter {
   readonly #services: readonly Service[];
   readonly #names = new TypeNames(RESERVED);
-  /** By role and full name; a type has its name before its fields are looked at: it may hold itself. */
+  /** By role and full name; a type has its name before its fields are processed: it may be recursive. */
   readonly #given = new Map<string, string>();
   readonly #texts = new Map<string, string>();
 
@@ -76,7 +76,7 @@ class ProtoWriter {
     });
   }
 
-  /** Values that are newer than the file come as their numbers. */
+  /** Values newer than the file arrive as their numbers. */
   #enum(type: Enum): string {
     return this.#named(type, "answered", (name) => {
       const values = [...Object.keys(type.values).map(literal), "number"];
@@ -102,7 +102,7 @@ class ProtoWriter {
     const sent = role === "sent";
     if (map) return { name, comment, type: `{ readonly [key: string]: ${value} }`, optional: sent };
     if (repeated) return { name, comment, type: `readonly ${grouped(value)}[]`, optional: sent };
-    // One of several, or an `optional`: absent where it was not set.
+    // A oneof or an `optional`: absent where it was not set.
     if (isSet(partOf)) return { name, comment, type: value, optional: true };
     const isMessage = resolvedType !== null && !isEnum(resolvedType);
     const type = isMessage && !required ? `${value} | null` : value;
@@ -116,13 +116,13 @@ class ProtoWriter {
     if (type.endsWith("64")) return sent ? "string | number | bigint" : "string";
     if (type === "bool") return "boolean";
     if (type === "string") return "string";
-    // Text that is sent is taken for base64.
+    // Text is sent as base64.
     if (type === "bytes") return sent ? "Uint8Array | string" : "Uint8Array";
     return "number";
   }
 }
 
-/** With methods of the files it imports. In the order of their names: files are read side by side. */
+/** Includes methods of imported files. Ordered by name: files are read concurrently. */
 function servicesOf(root: Root): Service[] {
   const services: Service[] = [];
   const visit = (space: { readonly nestedArray: readonly object[] }): void => {

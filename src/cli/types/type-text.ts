@@ -14,7 +14,7 @@ export function literal(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** `{ … }` over several lines; one without properties takes nothing. */
+/** `{ … }` over several lines; one without properties accepts nothing. */
 export function objectType(properties: readonly Property[]): string {
   if (properties.length === 0) return "{ readonly [name: string]: never }";
   return `{\n${properties.map((property) => indented(propertyText(property))).join("\n")}\n}`;
@@ -37,7 +37,7 @@ function propertyText({ comment, name, optional = false, type }: Property): stri
   return `${commentText(comment)}readonly ${shown}${optional ? "?" : ""}: ${type};`;
 }
 
-/** Ends with a line's end where there is something to say. */
+/** Ends with a line end unless empty. */
 function commentText(text: string | null | undefined): string {
   const lines = (text ?? "").replaceAll("*/", "* /").split(/\r?\n/);
   const said = lines.map((line) => line.trim()).filter((line) => line !== "");
@@ -50,21 +50,21 @@ function indented(text: string): string {
   return text.replace(/^(?=.)/gm, INDENT);
 }
 
-/** For a type that stands before `[]`, or in an intersection. */
+/** Wraps a type before `[]`, or in an intersection. */
 export function grouped(type: string): string {
   return /^[\w$]+$/.test(type) ? type : `(${type})`;
 }
 
-/** Names of types, each given once. */
+/** Unique names of types. */
 export class TypeNames {
   readonly #taken: Set<string>;
 
-  /** `reserved` are not given to anybody. */
+  /** `reserved` names are never used. */
   constructor(reserved: readonly string[]) {
     this.#taken = new Set(reserved);
   }
 
-  /** The first of `wishes` that is free, or the last with a number. */
+  /** The first free one of `wishes`, or the last with a number. */
   take(...wishes: readonly string[]): string {
     const names = wishes.map(pascalCase);
     const last = names.at(-1) ?? "Type";
