@@ -1,4 +1,4 @@
-/** Background work on a clock of the test; what is tested is order and ownership. */
+/** Background work on a simulated clock; tests order and ownership. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Background } from "./background.ts";
@@ -17,7 +17,7 @@ const names = (): readonly string[] =>
   background.list().map(({ name, kind, state }) => `${name} ${kind} ${state}`);
 
 describe("background work", () => {
-  it("runs again and again until it is cancelled, once", () => {
+  it("repeats until it is cancelled, once", () => {
     let turns = 0;
     const work = background.every("beat", 100, () => turns++);
     vi.advanceTimersByTime(350);
@@ -30,7 +30,7 @@ describe("background work", () => {
     expect(names()).toEqual([]);
   });
 
-  it("does not begin a turn while the last one is under way", async () => {
+  it("does not begin a turn while the previous one is under way", async () => {
     let begun = 0;
     let finish = (): void => undefined;
     background.every("slow", 100, () => {
@@ -83,7 +83,7 @@ describe("background work", () => {
     expect(background.list().length).toBe(33);
   });
 
-  it("aborts, waits and names who did not end; begins nothing afterwards (AD-2, NET-6)", async () => {
+  it("aborts, waits and names work that did not end; begins nothing afterwards (AD-2, NET-6)", async () => {
     const ended: string[] = [];
     background.after("never", 60_000, () => ended.push("never"));
     background.run("obedient", async ({ signal }) => {
@@ -103,7 +103,7 @@ describe("background work", () => {
     expect(errors).toEqual([]);
   });
 
-  it("gives work that is cancelled from inside its signal, and no error for it", async () => {
+  it("gives work that is cancelled from inside its signal, and reports no error for it", async () => {
     background.run("self", async (work) => {
       work.cancel();
       expect(work.signal.aborted).toBe(true);

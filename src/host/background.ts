@@ -1,15 +1,16 @@
 /**
  * All background work of a process: loops, delays and promises that nobody awaits. (AD-2, NET-6)
  *
- *     every(name, ms)   again and again; a turn that is still under way is not begun a second time
+ *     every(name, ms)   repeatedly; a turn that is still under way is not begun a second time
  *     after(name, ms)   once, later
  *     run(name)         now, to its end
  *     pause(ms)         for the loops inside: ends early, and at once after a stop
  *
- * Each piece has a name, can be cancelled, is listed while it lives, and ends with the process: `stop`
- * cancels what waits, aborts what runs, waits for it up to a deadline and names what did not end. After
- * that nothing begins any more. An error never becomes an unhandled rejection: it is reported and kept for
- * the list.
+ * Each piece has a name, can be cancelled, is listed while it exists, and ends with the process: `stop` cancels what
+ * waits,
+ * aborts what runs, waits for it up to a deadline and names what did not end. After that nothing begins any more. An
+ * error
+ * never becomes an unhandled rejection: it is reported and kept for the list.
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -20,7 +21,7 @@ export interface WorkView {
   readonly name: string;
   readonly kind: WorkKind;
   readonly state: "waiting" | "running" | "failed";
-  /** When it began, or was asked for. */
+  /** When it began, or was requested. */
   readonly since: string;
   /** When it is due next; null while it runs and when it is over. */
   readonly next: string | null;
@@ -31,13 +32,13 @@ export interface WorkView {
 export interface Work {
   /** Aborts when the work is cancelled or the process stops. */
   readonly signal: AbortSignal;
-  /** False when it was over already. */
+  /** Returns false when it was over already. */
   cancel(): boolean;
 }
 
 type Turn = (work: Work) => unknown;
 
-/** The last failures stay in the list for whoever looks later. */
+/** The last failures stay in the list for later inspection. */
 const FAILURES_KEPT_MAX = 32;
 
 export class Background {
@@ -48,7 +49,7 @@ export class Background {
   #stopped = false;
   #onIdle: (() => void) | null = null;
 
-  /** `onError` hears of work that failed; the process goes on. */
+  /** `onError` is called for failed work; the process goes on. */
   constructor(onError: (name: string, error: unknown) => void) {
     this.#onError = onError;
   }
@@ -97,7 +98,7 @@ export class Background {
     });
   }
 
-  /** What lives now, in the order it was asked for, and what failed last. */
+  /** Current work, in the order of its start, and the last failures. */
   list(): readonly WorkView[] {
     return [...[...this.#live].map((piece) => piece.view()), ...this.#failures];
   }
@@ -128,7 +129,7 @@ export class Background {
     if (this.#live.size === 0) this.#onIdle?.();
   }
 
-  /** A turn that is synchronous is over at once, without a promise. */
+  /** A synchronous turn is over at once, without a promise. */
   #turn(piece: Piece, turn: Turn): void {
     piece.begin();
     let result: unknown;
@@ -154,7 +155,7 @@ export class Background {
   }
 
   #failed(piece: Piece, error: unknown): void {
-    // Who was told to stop may say so by throwing.
+    // Work may confirm its cancellation by throwing.
     if (piece.cancelled) return;
     this.#failures.push({ ...piece.view(), state: "failed", next: null, error: errorText(error) });
     if (this.#failures.length > FAILURES_KEPT_MAX) this.#failures.shift();
@@ -180,7 +181,7 @@ class Piece implements Work {
     this.#onOver = onOver;
   }
 
-  /** Made when somebody asks: most work is short and never does. */
+  /** Created on first use: most work is short and never needs it. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.cancelled) this.#controller.abort();

@@ -18,7 +18,7 @@ describe("a store of blobs", () => {
   });
   afterEach(() => rm(dir, { recursive: true, force: true }));
 
-  it("drops the longest unused, and says so; pinned ones stay", async () => {
+  it("drops the least recently used, and says so; pinned ones stay", async () => {
     const gone: string[] = [];
     const store = await BlobStore.open(dir, { bytesMax: 300, onGone: (hash) => gone.push(hash) });
     const [a, b, c, d] = [blob(1), blob(2), blob(3), blob(4)];
@@ -29,7 +29,7 @@ describe("a store of blobs", () => {
     expect(store.hashes).toEqual([a[0], c[0], d[0]]);
   });
 
-  it("refuses what finds no room beside what is needed", async () => {
+  it("rejects a blob without room beside those needed", async () => {
     const store = await BlobStore.open(dir, { bytesMax: 150, unusedMsMin: 60_000 });
     const [a, b] = [blob(1), blob(2)];
     expect(await store.keep(...a)).toBe(null);
@@ -38,7 +38,7 @@ describe("a store of blobs", () => {
     expect(await readdir(dir)).toEqual([a[0]]);
   });
 
-  it("takes a blob part by part, and keeps it when its hash is right", async () => {
+  it("receives a blob in parts, and keeps it when its hash matches", async () => {
     const store = await BlobStore.open(dir, { bytesMax: 1_000 });
     const [hash, bytes] = blob(7);
     const incoming = await store.begin(hash, bytes.length);
@@ -55,7 +55,7 @@ describe("a store of blobs", () => {
     expect(await readdir(dir)).toEqual([hash]);
   });
 
-  it("has no blob that has rotted", async () => {
+  it("treats a corrupted blob as missing", async () => {
     const gone: string[] = [];
     const store = await BlobStore.open(dir, { bytesMax: 1_000, onGone: (hash) => gone.push(hash) });
     const [hash, bytes] = blob(7);
@@ -65,14 +65,14 @@ describe("a store of blobs", () => {
     expect([store.has(hash), gone]).toEqual([false, [hash]]);
   });
 
-  it("gives no part of a blob that has rotted, nor says that it has it", async () => {
+  it("serves no part of a corrupted blob, nor reports it as present", async () => {
     const store = await BlobStore.open(dir, { bytesMax: 1_000 });
     const [[a, aBytes], [b, bBytes]] = [blob(1), blob(2)];
     await store.keep(a, aBytes);
     await store.keep(b, bBytes);
     expect(await store.isWhole(a)).toBe(true);
     expect(await store.readPart(b, 0, 10)).toEqual(bBytes.slice(0, 10));
-    // Of the same length: only the content tells.
+    // The same length: only the content differs.
     for (const hash of [a, b]) await writeFile(join(dir, hash), new Uint8Array(100).fill(9));
     expect(await store.isWhole(a)).toBe(false);
     expect(await store.readPart(b, 0, 10)).toBe(null);

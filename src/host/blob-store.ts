@@ -1,7 +1,8 @@
 /**
- * Blobs by the hash of their content, as files of one directory. A blob is there when its file has its name:
- * it is written beside part by part, checked, synced and renamed. The longest unused go when there are too many
- * bytes; those that are pinned, or were used a short while ago, stay, and what finds no room is refused.
+ * Blobs by the hash of their content, as files of one directory. A file with its final name is complete: it is written
+ * under another name part by part, checked, synced and renamed. The least recently used are dropped when there are too
+ * many
+ * bytes; pinned or recently used ones stay, and a blob without room is rejected.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -27,22 +28,22 @@ interface Known {
 }
 
 interface BlobStoreOptions {
-  /** Of all blobs together, those on their way included. */
+  /** Limit for all blobs together, including incoming ones. */
   readonly bytesMax: number;
-  /** One that was used within this time is not dropped. */
+  /** A blob used within this time is not dropped. */
   readonly unusedMsMin?: number;
-  /** Dropped to make room. */
+  /** Called for a blob dropped to make room. */
   readonly onGone?: (hash: string) => void;
 }
 
-/** A blob on its way here. */
+/** An incoming blob. */
 export interface IncomingBlob {
   readonly total: number;
-  /** Up to where it is written. */
+  /** Bytes written so far. */
   readonly offset: number;
-  /** The next part; one at a time, and not more than the total. */
+  /** Appends the next part; one at a time, and not more than the total. */
   append(bytes: Uint8Array): Promise<void>;
-  /** Null when it is whole and durable, else why it is not kept. */
+  /** Returns null when it is complete and durable, else why it is not kept. */
   finish(): Promise<string | null>;
   drop(): Promise<void>;
 }
@@ -50,7 +51,7 @@ export interface IncomingBlob {
 const NAME = /^[0-9a-f]{64}$/;
 const CHECKED_PART_BYTES = 1_048_576;
 
-/** Why a blob is not kept that came damaged: another copy of it may be whole. */
+/** Reason for dropping a damaged blob: another copy of it may be good. */
 export const WRONG_CONTENT = "what came is not what its hash says";
 
 export class BlobStore {
@@ -73,7 +74,7 @@ export class BlobStore {
     for (const name of await readdir(directory)) {
       const path = join(directory, name);
       if (!NAME.test(name)) {
-        // Left by a process that died while it wrote.
+        // Left by a process that died while writing.
         await rm(path, { force: true });
         continue;
       }
@@ -102,12 +103,12 @@ export class BlobStore {
     return this.#known.get(hash)?.bytes ?? null;
   }
 
-  /** These stay, and no others beside those in use. */
+  /** Keeps these, and no others beside those in use. */
   pin(hashes: readonly string[]): void {
     this.#pinned = new Set(hashes);
   }
 
-  /** Null when it is kept, else why it is not. */
+  /** Returns null when it is kept, else why it is not. */
   async keep(hash: string, bytes: Uint8Array): Promise<string | null> {
     if (this.#known.has(hash)) return null;
     try {
@@ -120,7 +121,7 @@ export class BlobStore {
     }
   }
 
-  /** Why there is no room for it, or where its parts go. Throws what the disk says. */
+  /** Returns the incoming blob, or why there is no room for it. Throws errors of the disk. */
   async begin(hash: string, total: number): Promise<IncomingBlob | string> {
     if (!(await this.#makeRoom(total)))
       return `there is no room for ${total} bytes: what is kept is needed`;
@@ -138,7 +139,7 @@ export class BlobStore {
     });
   }
 
-  /** Null when it is not here, or is not what its name says. */
+  /** Returns null when it is missing, or does not match its hash. */
   async read(hash: string): Promise<Uint8Array | null> {
     if (!this.#known.has(hash)) return null;
     await this.#use(hash);
@@ -148,7 +149,7 @@ export class BlobStore {
     return null;
   }
 
-  /** Whether it is here and still is what its name says; one that has rotted is dropped. */
+  /** Whether it is present and still matches its hash; a corrupted one is dropped. */
   async isWhole(hash: string): Promise<boolean> {
     if (!this.#known.has(hash)) return false;
     const found = await hashOfFile(join(this.#directory, hash)).catch(() => null);
@@ -157,7 +158,10 @@ export class BlobStore {
     return false;
   }
 
-  /** At most `bytesMax` from the offset; null when it is not here. Who asks for the first part gets a whole blob. */
+  /**
+   * Returns at most `bytesMax` from the offset; null when it is missing. The first part is served from a verified blob
+   * only.
+   */
   async readPart(hash: string, offset: number, bytesMax: number): Promise<Uint8Array | null> {
     if (offset === 0 && !(await this.isWhole(hash))) return null;
     const known = this.#known.get(hash);
@@ -174,7 +178,7 @@ export class BlobStore {
     }
   }
 
-  /** As a file of this name; throws when it is not here. */
+  /** Copies it to a file of this name; throws when it is missing. */
   async copyTo(hash: string, path: string): Promise<void> {
     await this.#use(hash);
     await copyFile(join(this.#directory, hash), path, constants.COPYFILE_FICLONE);
@@ -197,7 +201,7 @@ export class BlobStore {
     await utimes(join(this.#directory, hash), now, now).catch(() => undefined);
   }
 
-  /** False when what is needed leaves no room. */
+  /** Returns false when needed blobs leave no room. */
   async #makeRoom(wanted: number): Promise<boolean> {
     const { bytesMax, unusedMsMin = 0 } = this.#options;
     let bytes = this.bytes + this.#incomingBytes + wanted;
@@ -222,7 +226,7 @@ interface IncomingOptions {
   readonly total: number;
   readonly file: FileHandle;
   readonly isRight: (hash: string) => boolean;
-  /** The file is closed: it goes to its place, or away. */
+  /** Called when the file is closed: renames it, or deletes it. */
   readonly onEnd: (complete: boolean) => Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Names to addresses: A and AAAA records, and SRV for names that begin with an underscore. DNS first,
- * for its times to live; the system's other sources (hosts file) when DNS knows nothing. (AD-28.4)
+ * Resolves names to addresses: A and AAAA records, and SRV for names that begin with an underscore. DNS first, for its
+ * TTLs;
+ * the system's other sources (hosts file) when DNS has no answer. (AD-28.4)
  */
 
 import { lookup, Resolver } from "node:dns/promises";
@@ -16,12 +17,12 @@ interface DnsAnswer {
 const ADDRESSES_MAX = 4_096;
 const SRV_TARGETS_MAX = 64;
 
-/** Rejects when the name means nobody. */
+/** Rejects when the name has no address. */
 export async function resolveName(
   name: string,
   defaultPort: number,
   timeoutMs: number,
-  /** Name servers to ask instead of the system's. */
+  /** Name servers to use instead of the system's. */
   servers?: readonly string[],
 ): Promise<DnsAnswer> {
   const [host = "", port] = name.split(":");

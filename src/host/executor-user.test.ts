@@ -20,13 +20,13 @@ describe("the user of job code", () => {
     expect(findUser("ada", PASSWD)).toBeNull();
   });
 
-  it("is this process's own when root is named, and that is said", () => {
+  it("is this process's own when root is named, and that is reported", () => {
     const rights = executorRights({ name: "root", program });
     expect(rights.user).toBeNull();
     expect(rightsText(rights)).toBe("job code has the rights of this node: executorUser is root");
   });
 
-  it("is refused when it was named and does not exist, or is root by number", () => {
+  it("is rejected when it was named and does not exist, or is root by number", () => {
     expect(() => executorRights({ name: "no-such-user", program })).toThrow(
       /^executorUser no-such-user: /,
     );

@@ -1,6 +1,7 @@
 /**
- * The user that code of others runs as. A node that was started as root gives it to another user, who cannot read
- * the node's keys, tokens, memory or variables. A node of any other user cannot, and says so.
+ * The user that code of others runs as. A node started as root runs it as another user, who cannot read the node's
+ * keys,
+ * tokens, memory or variables. A node of any other user cannot, and says so.
  */
 
 import { spawnSync } from "node:child_process";
@@ -8,12 +9,12 @@ import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { errorText } from "../core/base/error-text.ts";
 
-/** Who has no files of his own on any system. */
+/** Owns no files on any system. */
 const DEFAULT_EXECUTOR_USER = "nobody";
-/** The word that leaves code of others the rights of the node. */
+/** Name that leaves code of others the rights of the node. */
 const SAME_USER = "root";
 const PROBE_MS_MAX = 30_000;
-/** Variables of ours that may hold secrets. */
+/** Variables of ours that may contain secrets. */
 const OWN_VARIABLES = /^(?:HYPERSCALE|MERCURY)_/;
 
 export interface ExecutorUser {
@@ -22,19 +23,19 @@ export interface ExecutorUser {
   readonly gid: number;
 }
 
-/** `user` is null when code of others has the rights of this process; `why` says the reason. */
+/** `user` is null when code of others has the rights of this process; `why` is the reason. */
 export type ExecutorRights =
   | { readonly user: ExecutorUser; readonly why: null }
   | { readonly user: null; readonly why: string };
 
 interface Asked {
-  /** Undefined: `nobody` if that can be, and else nobody else. */
+  /** Undefined: `nobody` if possible, and else no other user. */
   readonly name: string | undefined;
   /** A program that the user has to be able to read. */
   readonly program: string;
 }
 
-/** Throws when a user was named that cannot be had. */
+/** Throws when the named user cannot be used. */
 export function executorRights({ name, program }: Asked): ExecutorRights {
   const without = (why: string): ExecutorRights => {
     if (name === undefined) return { user: null, why };
@@ -51,13 +52,13 @@ export function executorRights({ name, program }: Asked): ExecutorRights {
   return problem === null ? { user, why: null } : without(problem);
 }
 
-/** What a person reads at the start of a node. */
+/** Text for the start of a node. */
 export function rightsText({ user, why }: ExecutorRights): string {
   if (user !== null) return `job code runs as user ${user.name}`;
   return `job code has the rights of this node: ${why}`;
 }
 
-/** For `spawn` and `fork`: as the user, without variables of ours, with a home that is his. */
+/** Options for `spawn` and `fork`: as the user, without variables of ours, with their own home. */
 export function asUser(user: ExecutorUser | null): {
   readonly uid?: number;
   readonly gid?: number;
@@ -70,7 +71,7 @@ export function asUser(user: ExecutorUser | null): {
   return { uid, gid, env };
 }
 
-/** A line of /etc/passwd by its name or number; a number without a line is a user as well. */
+/** Finds a line of /etc/passwd by name or number; a number without a line is a user as well. */
 export function findUser(wanted: string, passwd: string): ExecutorUser | null {
   for (const line of passwd.split("\n")) {
     const [name = "", , uid = "", gid = ""] = line.split(":");
@@ -89,7 +90,7 @@ function readUsers(): string {
   }
 }
 
-/** Whether the user may start this Node.js and read our program: an installation below /root is closed to him. */
+/** Whether the user may start this Node.js and read our program: an installation below /root is not accessible. */
 function readProblem(user: ExecutorUser, program: string): string | null {
   const script = "require('node:fs').accessSync(process.argv[1], 4)";
   const probe = spawnSync(process.execPath, ["-e", script, program], {

@@ -1,6 +1,7 @@
 /**
- * Small named regions as files of one directory. `sync` returns after the bytes are on the medium; the
- * directory is synced when a region is born, so that its name survives too.
+ * Small named regions as files of one directory. `sync` returns after the bytes are on the medium; the directory is
+ * synced
+ * when a region is created, so that its name survives too.
  */
 
 import { constants } from "node:fs";

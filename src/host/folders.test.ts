@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(place, { recursive: true, force: true }));
 
-it("makes what is missing, says where that begins, and takes what is there as it is", async () => {
+it("creates missing folders, returns the outermost, and keeps existing ones", async () => {
   const deep = join(place, "a", "b", "c");
   expect(await makeFolder(deep, { mode: 0o700 })).toBe(join(place, "a"));
   expect((await stat(deep)).mode & 0o777).toBe(0o700);
@@ -21,13 +21,13 @@ it("makes what is missing, says where that begins, and takes what is there as it
   );
 });
 
-it("refuses a file in the way", async () => {
+it("rejects a file in the way", async () => {
   const file = join(place, "file");
   await writeFile(file, "");
   await expect(makeFolder(file)).rejects.toThrow("EEXIST");
   await expect(makeFolder(join(file, "inside"))).rejects.toThrow("ENOTDIR");
 });
 
-it.skipIf(process.platform !== "linux")("ends where no folder can be made", async () => {
+it.skipIf(process.platform !== "linux")("fails where no folder can be created", async () => {
   await expect(makeFolder("/proc/hyperscale/logs")).rejects.toThrow("ENOENT");
 });

@@ -3,12 +3,13 @@
 import { mkdir, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-/** Somebody may take a folder away while we make one inside it. */
+/** Another process may remove a folder while we create one inside it. */
 const ATTEMPTS_MAX = 3;
 
 /**
- * Makes a folder and those around it that are missing; gives the outermost that was made. Node's own
- * recursive form never returns where the system has nothing to make folders in, as under /proc.
+ * Creates a folder and its missing parents; returns the outermost that was created. Node's own recursive form never
+ * returns
+ * where the system cannot create folders, as under /proc.
  */
 export async function makeFolder(
   path: string,

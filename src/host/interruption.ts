@@ -1,2 +1,2 @@
-/** Why a job on a cluster was cancelled whose submitter was interrupted: by it the next one knows it again. */
+/** Reason of a cancel whose submitter was interrupted: the next attempt recognises it. */
 export const INTERRUPTED_REASON = "interrupted by its submitter";

@@ -1,4 +1,4 @@
-/** The driver on the real event loop; what is tested here is order, never duration. */
+/** The driver on the real event loop; tests order, never duration. */
 
 import { createSocket } from "node:dgram";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { nodeClock } from "./node-clock.ts";
 
 type Input = "tick" | "packet" | "again";
 
-/** Records what it hears; due once. */
+/** Records its inputs; due once. */
 class Recorder implements Machine<Input, string> {
   readonly heard: Input[] = [];
   dueAt: Millis | null;
@@ -31,7 +31,7 @@ const fail = (error: unknown): never => {
 };
 
 describe("the loop", () => {
-  it("reads what lies in the socket before it judges a deadline that passed in a stall", async () => {
+  it("reads pending input before it evaluates a deadline that passed in a stall", async () => {
     for (let trial = 0; trial < 5; trial++) {
       const receiver = createSocket("udp4");
       const sender = createSocket("udp4");
@@ -63,7 +63,7 @@ describe("the loop", () => {
     }
   });
 
-  it("queues an input that an effect brings behind the effects before it", () => {
+  it("queues an input caused by an effect behind the effects before it", () => {
     const machine = new Recorder(null);
     const ran: string[] = [];
     const loop = new Loop(nodeClock, fail);
@@ -77,7 +77,7 @@ describe("the loop", () => {
     loop.stop();
   });
 
-  it("hands a broken invariant to whoever ends the process, and hears nothing more", () => {
+  it("passes a broken invariant to the handler that ends the process, and stops", () => {
     const defects: unknown[] = [];
     const loop = new Loop(nodeClock, (error) => defects.push(error));
     const machine = new Recorder(null);
@@ -114,7 +114,7 @@ class Collector implements BatchMachine<Input, string> {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("the loop in batches", () => {
-  it("carries out everything of one turn together, and what an effect brings in the next", async () => {
+  it("executes all effects of one turn together, and those they cause in the next", async () => {
     const ran: string[] = [];
     let turns = 0;
     const loop = new Loop(nodeClock, fail);
@@ -138,7 +138,7 @@ describe("the loop in batches", () => {
     loop.stop();
   });
 
-  it("ticks a machine whose deadline has come, and counts how late it was", async () => {
+  it("ticks a machine whose deadline has come, and measures how late it was", async () => {
     const ran: string[] = [];
     const machine = new Collector();
     machine.dueAt = inMs(5);
@@ -156,7 +156,7 @@ describe("the loop in batches", () => {
     loop.stop();
   });
 
-  it("stops at a defect and hears nothing more", async () => {
+  it("stops at a defect", async () => {
     const defects: unknown[] = [];
     const machine = new Collector();
     const loop = new Loop(nodeClock, (error) => defects.push(error));

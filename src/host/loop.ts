@@ -1,20 +1,21 @@
 /**
- * The driver: the only place with a run loop. It takes inputs, steps machines, runs their effects in
- * order, and keeps one timer for the earliest deadline of them all.
+ * The driver: the only place with a run loop. It accepts inputs, steps machines, runs their effects in order, and keeps
+ * one
+ * timer for the earliest deadline of them all.
  *
- * When the timer fires, one poll phase passes before any machine hears of it: after a stall inside the
- * check phase libuv runs expired timers before it reads the sockets, so a machine would judge a probe
- * while its ack lies in the buffer (measured: 30 of 30 trials; with two immediates 0 of 30).
+ * When the timer fires, one poll phase passes before any machine is ticked: after a stall inside the check phase libuv
+ * runs
+ * expired timers before it reads the sockets, so a machine would evaluate a probe while its ack is in the buffer
+ * (measured:
+ * 30 of 30 trials; with two immediates 0 of 30).
  *
  * A machine is driven in one of two ways:
  *
  *   at once     every input is stepped and its effects run before the next input;
- *   in batches  inputs are taken as they come, and once per turn of the event loop everything they brought
- *               about is carried out together, so that one turn's work shares one message per peer and
- *               one write.
+ *   in batches  inputs are accepted as they arrive, and once per turn of the event loop all their effects are executed
+ *               together, so that one turn's work shares one message per peer and one write.
  *
- * What must be durable before something else leaves is the machine's affair. If it throws, the process
- * must end.
+ * The machine orders what must be durable before something else leaves. If it throws, the process must end.
  */
 
 import type { Millis } from "../core/base/brand.ts";
@@ -25,10 +26,10 @@ export interface Machine<Input, Effect> {
   nextDeadline(): Millis | null;
 }
 
-/** A machine that collects what a turn brings about. */
+/** A machine that collects the effects of a turn. */
 export interface BatchMachine<Input, Effect> {
   take(input: Input, now: Millis, wall: number): void;
-  /** What all inputs since the last call brought about. */
+  /** Effects of all inputs since the last call. */
   flush(): readonly Effect[];
   nextDeadline(): Millis | null;
 }
@@ -51,7 +52,7 @@ export interface Driven<Input> {
 
 /** One machine that works in batches. */
 export interface BatchDriven<Input> extends Driven<Input> {
-  /** Carries out what is waiting, now. */
+  /** Executes pending effects now. */
   flush(): void;
 }
 
@@ -66,18 +67,18 @@ export class Loop {
   #lagMaxMs = 0;
   #lagSinceMs = 0;
 
-  /** `onDefect` hears of a broken invariant; the process should end. */
+  /** `onDefect` is called for a broken invariant; the process should end. */
   constructor(clock: Clock, onDefect: (error: unknown) => void) {
     this.#clock = clock;
     this.#onDefect = onDefect;
   }
 
-  /** How late the last timer was, and the latest ever. */
+  /** Lag of the last timer, and the maximum ever. */
   get lag(): { readonly lastMs: number; readonly maxMs: number } {
     return { lastMs: this.#lagMs, maxMs: this.#lagMaxMs };
   }
 
-  /** How late the latest of all timers was since the last question. */
+  /** Maximum lag of all timers since the last call. */
   takeLagMs(): number {
     const lag = this.#lagSinceMs;
     this.#lagSinceMs = 0;
@@ -91,7 +92,7 @@ export class Loop {
   ): Driven<Input> {
     const inputs: Input[] = [];
     let stepping = false;
-    // An effect may bring a new input at once (a refused send); it queues behind, never nests.
+    // An effect may cause a new input at once (a rejected send); it queues behind, never nests.
     const drain = (): void => {
       if (stepping) return;
       stepping = true;
@@ -154,7 +155,7 @@ export class Loop {
     this.#timer = null;
   }
 
-  /** Nothing runs after one. */
+  /** Nothing runs after a defect. */
   #defect(error: unknown): void {
     if (this.#stopped) return;
     this.stop();

@@ -12,7 +12,7 @@ import type { Aead } from "./ports/aead.ts";
 const CIPHER = "aes-256-gcm";
 const TAG_BYTES = 16;
 
-/** Importing a key costs as much as a short seal; sessions keep theirs for as long as they live. */
+/** Importing a key costs as much as a short seal; sessions keep theirs for their lifetime. */
 const imported = new WeakMap<Uint8Array, KeyObject>();
 
 function keyObject(key: Uint8Array): KeyObject {
@@ -41,7 +41,7 @@ export const nodeAead: Aead = {
     try {
       decipher.final();
     } catch {
-      // The tag does not fit: an expected refusal, which Node reports by throwing.
+      // The tag does not match: an expected failure, which Node reports by throwing.
       return null;
     }
     return plain;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { PressureMeter } from "./pressure.ts";
 
-it("measures shares of what there is, and an event loop that was held up", async () => {
+it("measures shares of the available resources, and a stalled event loop", async () => {
   const meter = new PressureMeter();
   try {
     await new Promise((resolve) => setTimeout(resolve, 60));

@@ -1,6 +1,7 @@
 /**
- * How hard-pressed this process is, measured: how late its event loop comes to its timers, its CPU as a share of
- * the one core that it can use, and memory as a share of what the heap, the container or the machine has. (AD-18)
+ * Overload of this process, measured: the lag of its event loop, its CPU as a share of the one core that it can use,
+ * and
+ * memory as a share of the heap, the container or the machine. (AD-18)
  */
 
 import { readFileSync } from "node:fs";
@@ -11,10 +12,10 @@ import { getHeapStatistics } from "node:v8";
 export const PRESSURE_EVERY_MS = 500;
 /** Often enough to see what people notice; an idle node wakes for little else. */
 const LOOKED_EVERY_MS = 100;
-/** Container and machine are asked this often: it takes four files, and others fill their memory slowly. */
+/** Interval for container and machine: it takes four files, and their memory fills slowly. */
 const SYSTEM_EVERY_MS = 2_000;
 const MICROS_PER_MS = 1e3;
-/** Of the container, when there is one that limits it. */
+/** Memory limit of the container, if any. */
 const CGROUP_MAX = "/sys/fs/cgroup/memory.max";
 const CGROUP_USED = "/sys/fs/cgroup/memory.current";
 const MACHINE = "/proc/meminfo";
@@ -27,7 +28,7 @@ interface Measured {
 }
 
 export class PressureMeter {
-  /** Not the runtime's monitor: after a reset that one does not see the first delay. */
+  /** Not the runtime's monitor: after a reset that one misses the first delay. */
   readonly #timer = setInterval(() => this.#look(), LOOKED_EVERY_MS).unref();
   #lookedAt = performance.now();
   #lateMs = 0;
@@ -36,7 +37,7 @@ export class PressureMeter {
   #at = performance.now();
   readonly #system = new SystemMemory();
 
-  /** Since the last time. */
+  /** Measurements since the last call. */
   take(): Measured {
     const now = performance.now();
     const elapsedMs = Math.max(1, now - this.#at);
@@ -71,11 +72,12 @@ function heapShare(): number {
 }
 
 /**
- * Of the tighter of container and machine. Files that the system keeps at hand do not count, since it gives them
- * up; where it does not tell them apart, the machine is not judged.
+ * Memory of the tighter of container and machine. File caches do not count, since the system releases them; where it
+ * does
+ * not report them, the machine is ignored.
  */
 class SystemMemory {
-  /** Settled when the process starts, as is what the machine has. */
+  /** Fixed when the process starts, like the memory of the machine. */
   readonly #isLimited = numberIn(CGROUP_MAX) !== null;
   readonly #machineBytes = totalmem();
   #share = 0;

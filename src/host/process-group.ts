@@ -2,7 +2,9 @@
 
 import type { ChildProcess } from "node:child_process";
 
-/** Options for `spawn` and `fork`: the child leads a process group, so that one signal reaches what it started. */
+/**
+ * Options for `spawn` and `fork`: the child leads a process group, so that one signal reaches everything it started.
+ */
 export const GROUP_LEADER = { detached: process.platform !== "win32" } as const;
 
 /**

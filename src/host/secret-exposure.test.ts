@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { warnOfExposure } from "./secret-exposure.ts";
 
 describe("a file with secrets", () => {
-  it("draws a warning while others may read it or write to it, and none otherwise", () => {
+  it("triggers a warning while others can read or write it, and none otherwise", () => {
     const directory = mkdtempSync(join(tmpdir(), "hyperscale-exposure-"));
     const file = join(directory, "secret");
     writeFileSync(file, "Zk3-u7Qp9_xW2vLr8Tn5\n");

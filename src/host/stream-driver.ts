@@ -1,4 +1,4 @@
-/** The links of a process on real streams: their effects are carried out, and what happens is told. */
+/** Links of a process on real streams: executes their effects and reports events. */
 
 import { assertNever } from "../core/base/assert.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../core/cluster/link/types.ts";

@@ -1,4 +1,4 @@
-/** Strangers at a stream port, over real sockets on the loopback. */
+/** Unauthenticated connections at a stream port, over real sockets on the loopback. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -45,7 +45,7 @@ async function listen(
   return port;
 }
 
-/** Connects and says nothing; resolves when the other side has closed. */
+/** Connects and sends nothing; resolves when the other side has closed. */
 function silent(): { readonly closed: Promise<void> } {
   const socket = connect({ host: HOST, port: PORT });
   sockets.push(socket);
@@ -55,7 +55,7 @@ function silent(): { readonly closed: Promise<void> } {
 }
 
 describe("a stream port", () => {
-  it("tells a process that has ended from a connection that was broken", async () => {
+  it("distinguishes a process that has exited from a broken connection", async () => {
     const port = await listen(null, 9);
     ports.push(port);
     const closed: boolean[] = [];
@@ -78,7 +78,7 @@ describe("a stream port", () => {
     await expect.poll(() => closed, WAIT).toEqual([false, true]);
   });
 
-  it("closes what one host opens beyond its share, and takes it again when places are free", async () => {
+  it("closes connections of one host beyond its share, and accepts them again when slots are free", async () => {
     const port = await listen(null, 2);
     ports.push(port);
     let accepted = 0;
@@ -94,7 +94,7 @@ describe("a stream port", () => {
   });
 });
 
-/** All that the other side says until it has closed. */
+/** Everything the other side sends until it has closed. */
 function heardUntilClosed(): Promise<string> {
   const socket = connect({ host: HOST, port: PORT });
   sockets.push(socket);
@@ -134,7 +134,7 @@ describe("what is written in one turn", () => {
     expect(await heardUntilClosed()).toBe("a last word");
   });
 
-  it("is told as taken, piece by piece", async () => {
+  it("is reported as accepted, piece by piece", async () => {
     const port = await listen(null, 4);
     ports.push(port);
     const taken: string[] = [];
@@ -152,13 +152,13 @@ describe("what is written in one turn", () => {
 });
 
 describe("a stream port with TLS", needs(hasOpenssl, NO_OPENSSL), () => {
-  it("closes connections that never shake hands, so that others find a place", async () => {
+  it("closes connections without a handshake, so that others find a slot", async () => {
     const signed = new Authority(directory).sign("worker", "hyperscale", "default");
     const tls = readTlsMaterial({ ...signed, verifyHostname: false });
     const port = await listen(tls, 4);
     ports.push(port);
     port.onAccept(() => undefined);
-    // All places of this host, held by nobody who has a certificate.
+    // All slots of this host, used by connections without a certificate.
     await Promise.all([silent(), silent(), silent(), silent()].map(({ closed }) => closed));
     const dialled = await new Promise((resolve) =>
       port.dial(formatAddress(HOST, PORT), 10_000, (stream, problem) =>

@@ -15,20 +15,20 @@ import type { ByteStream, ByteStreamPort, DialProblem } from "./ports/byte-strea
 import type { TlsMaterial } from "./tls.ts";
 import { alternativeUris } from "./tls.ts";
 
-/** How long a TLS handshake may take before the connection is dropped. */
+/** Time for a TLS handshake before the connection is dropped. */
 const HANDSHAKE_MS_MAX = 5_000;
 const BACKLOG = 511;
 
 interface TcpOptions {
-  /** Null for one who only dials. */
+  /** Null for a process that only dials. */
   readonly host: string | null;
   readonly port: number;
   readonly tls: TlsMaterial | null;
-  /** How many connections may be open: in all, per host, and kept for members. */
+  /** Limits on open connections: in all, per host, and reserved for members. */
   readonly places: PlacesLimits;
-  /** True for a host where a member lives. */
+  /** True for the host of a member. */
   readonly isMember: (host: string) => boolean;
-  /** How long a TLS handshake may take. */
+  /** Time for a TLS handshake. */
   readonly handshakeMsMax?: number;
 }
 
@@ -46,7 +46,7 @@ export class TcpPort implements ByteStreamPort {
     const { tls, places, isMember } = options;
     this.#places = new Places(places, isMember);
     const secure = tls === null ? null : this.#tlsServer(tls);
-    // A place is taken before the first byte: a handshake that never ends holds one like everything else.
+    // A slot is taken before the first byte: an endless handshake occupies one like everything else.
     this.#server = createPlainServer((socket) => {
       const place = this.#places.take(socket.remoteAddress ?? "", () => socket.destroy());
       if (place === null) {
@@ -76,12 +76,12 @@ export class TcpPort implements ByteStreamPort {
       },
       (socket) => this.#accept(socket),
     );
-    // A handshake that fails, or that is not over in time, leaves the socket to us.
+    // A failed or late handshake leaves the socket to us.
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     return server;
   }
 
-  /** Connections open now, greeted or not, and how many were closed for want of a place. */
+  /** Connections open now, greeted or not, and the number closed for lack of a slot. */
   get counts(): { readonly open: number; readonly refused: number } {
     return { open: this.#places.open, refused: this.#places.refused };
   }
@@ -100,7 +100,7 @@ export class TcpPort implements ByteStreamPort {
     });
   }
 
-  /** For a process that calls others and is not called. */
+  /** For a process that dials and does not listen. */
   static dialer(tls: TlsMaterial | null): TcpPort {
     const places = { total: 1, perHost: 1, forMembers: 0 };
     return new TcpPort({ host: null, port: 0, tls, places, isMember: () => false });
@@ -112,7 +112,7 @@ export class TcpPort implements ByteStreamPort {
     done: (stream: ByteStream | null, problem: DialProblem | null) => void,
   ): void {
     const target = parseAddress(to);
-    // Peers name addresses, and a name in one would make us ask the resolver on a stranger's behalf.
+    // Peers name addresses, and a host name in one would make us query the resolver on a peer's behalf.
     if (!target.ok || isIP(target.host) === 0) {
       done(null, "failed");
       return;
@@ -177,10 +177,10 @@ class SocketStream implements ByteStream {
   readonly peerUris: readonly string[] | null;
 
   readonly prove: () => void;
-  /** What is written until the end of this turn goes out together. */
+  /** Writes until the end of this turn are sent together. */
   #isCorked = false;
 
-  /** `prove`: what to do when the peer has shown that it holds the key. */
+  /** `prove` is called when the peer has proven that it has the key. */
   constructor(socket: Socket, prove: () => void = () => undefined) {
     this.prove = prove;
     socket.setNoDelay(true);
@@ -200,7 +200,7 @@ class SocketStream implements ByteStream {
     else this.#socket.write(bytes, (error) => (error ? undefined : onTaken()));
   }
 
-  /** The kernel takes one piece for all messages of a turn: for a small one that is most of what it costs. */
+  /** One system call for all messages of a turn: for a small one that is most of its cost. */
   #cork(): void {
     if (this.#isCorked) return;
     this.#isCorked = true;
@@ -219,7 +219,7 @@ class SocketStream implements ByteStream {
     this.#socket.end();
   }
 
-  /** What was written before is given to the network first: it may say why. */
+  /** Earlier writes are sent first: they may carry the reason. */
   destroy(): void {
     this.#uncork();
     this.#socket.destroy();

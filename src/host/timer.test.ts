@@ -6,7 +6,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-it("a timer fires once, and not after it was cancelled", () => {
+it("fires a timer once, and not after it was cancelled", () => {
   let fired = 0;
   startTimer(10, () => fired++);
   startTimer(10, () => fired++).cancel();
@@ -14,7 +14,7 @@ it("a timer fires once, and not after it was cancelled", () => {
   expect(fired).toBe(1);
 });
 
-it("a limit lets a result or an error through and leaves no timer behind", async () => {
+it("passes a result or an error through a time limit and leaves no timer behind", async () => {
   const late = (): Error => new Error("late");
   expect(await within(Promise.resolve(1), 10, late)).toBe(1);
   await expect(within(Promise.reject(new Error("no")), 10, late)).rejects.toThrow("no");

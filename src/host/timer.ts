@@ -1,6 +1,7 @@
 /**
- * Timers with an owner that waits or is woken: the deadline of one call, the next deadline of one machine.
- * Work that nobody waits for belongs to `Background`, which names it and ends it with the process.
+ * Timers with an owner: the deadline of one call, the next deadline of one machine. Work that nobody waits for belongs
+ * to
+ * `Background`, which names it and ends it with the process.
  */
 
 export interface Timer {
@@ -12,7 +13,7 @@ export function startTimer(ms: number, fire: () => void): Timer {
   return { cancel: () => clearTimeout(timer) };
 }
 
-/** What `work` comes to, or a rejection with `late()` after `ms`; the work itself goes on. */
+/** Returns the result of `work`, or rejects with `late()` after `ms`; the work itself goes on. */
 export async function within<Value>(
   work: Promise<Value>,
   ms: number,

@@ -1,4 +1,4 @@
-/** Certificates for mutual TLS: reading them, and what a peer's certificate says. */
+/** Certificates for mutual TLS: reading them, and the claims of a peer's certificate. */
 
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ export function readTlsMaterial(files: {
     cert,
     key: readFileSync(files.key, "utf8"),
     ca: readFileSync(files.ca, "utf8"),
-    // The chain is verified either way; members are known by their claims, hosts only if names are kept.
+    // The chain is verified either way; members are identified by their claims, hosts only if names are checked.
     checkServerIdentity: files.verifyHostname ? checkServerIdentity : () => undefined,
   };
 }

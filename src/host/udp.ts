@@ -1,4 +1,4 @@
-/** Datagrams over UDP. Addresses are numeric by the time they come here; names are discovery's affair. */
+/** Datagrams over UDP. Addresses are numeric here; discovery resolves names. */
 
 import { createSocket, type Socket } from "node:dgram";
 import { isIP, isIPv6 } from "node:net";
@@ -6,9 +6,9 @@ import type { Address } from "../core/base/ids.ts";
 import { formatAddress, parseAddress } from "../wire/address.ts";
 import type { DatagramPort } from "./ports/datagram.ts";
 
-/** Asked of the kernel, which may give less: bursts of a thousand members fit. */
+/** Requested of the kernel, which may give less: bursts of a thousand members fit. */
 const RECEIVE_BUFFER_BYTES = 4 * 1_048_576;
-/** What waits for the kernel to take it; beyond, packets are dropped as any network would. */
+/** Bytes queued for the kernel; beyond, packets are dropped as any network would. */
 const SEND_QUEUE_BYTES_MAX = 4 * 1_048_576;
 const TARGETS_MAX = 8_192;
 
@@ -20,7 +20,7 @@ interface Target {
 export class UdpPort implements DatagramPort {
   readonly #socket: Socket;
   readonly #targets = new Map<Address, Target>();
-  /** Packets that did not leave because too many waited. */
+  /** Packets dropped because the queue was full. */
   dropped = 0;
   #onReceive: (source: Address, bytes: Uint8Array) => void = () => {};
   #onSendFailed: (to: Address) => void = () => {};
@@ -38,7 +38,7 @@ export class UdpPort implements DatagramPort {
     const socket = createSocket({
       type: isIPv6(host) ? "udp6" : "udp4",
       recvBufferSize: RECEIVE_BUFFER_BYTES,
-      // Only numeric hosts arrive here; asking the resolver for each packet would cost a turn of the loop.
+      // Only numeric hosts arrive here; a lookup for each packet would cost a turn of the loop.
       lookup: (name, _options, done) => done(null, name, isIPv6(name) ? 6 : 4),
     });
     return new Promise((resolve, reject) => {

@@ -20,7 +20,7 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-describe("places of a server", () => {
+describe("connection slots of a server", () => {
   let port = 0;
   const come = (admission: Admission, address: string): FakeSocket => {
     const socket = new FakeSocket(address, ++port);
@@ -28,7 +28,7 @@ describe("places of a server", () => {
     return socket;
   };
 
-  it("go to a new connection when a stranger of its address holds all of them", () => {
+  it("go to a new connection when unauthenticated ones of its address use all of them", () => {
     const admission = new Admission({ connectionsMax: 100, connectionsPerAddressMax: 3 });
     const strangers = Array.from({ length: 5 }, () => come(admission, "10.0.0.1"));
     expect(strangers.map(({ closed }) => closed)).toEqual([true, true, false, false, false]);
@@ -36,7 +36,7 @@ describe("places of a server", () => {
     expect([check.closed, strangers[2]?.closed]).toEqual([false, true]);
   });
 
-  it("stay with those that proved a token; a further connection is refused", () => {
+  it("stay with authenticated connections; a further one is rejected", () => {
     const admission = new Admission({ connectionsMax: 100, connectionsPerAddressMax: 2 });
     const workers = [come(admission, "10.0.0.1"), come(admission, "10.0.0.1")];
     // TLS: another object for the same connection.
@@ -49,7 +49,7 @@ describe("places of a server", () => {
     expect(come(admission, "10.0.0.1").closed).toBe(false);
   });
 
-  it("are taken from strangers of any address when the whole server is full", () => {
+  it("are taken from unauthenticated connections of any address when the whole server is full", () => {
     const admission = new Admission({ connectionsMax: 4, connectionsPerAddressMax: 3 });
     const strangers = ["a", "a", "b", "b"].map((address) => come(admission, address));
     expect(come(admission, "c").closed).toBe(false);

@@ -1,7 +1,7 @@
 /**
- * Places of a server, by address. Strangers hold places only until somebody needs them: when an address, or the whole
- * server, has no place left, the oldest connection that never proved a token is closed for the new one. A health check
- * therefore gets in, however many unfinished requests a stranger holds.
+ * Connection slots of a server, by address. Unauthenticated connections keep a slot only until it is needed: when an
+ * address, or the whole server, has none left, the oldest connection without a valid token is closed for the new one. A
+ * health check therefore gets in, however many unfinished requests a client keeps open.
  */
 
 interface AdmissionLimits {
@@ -9,7 +9,7 @@ interface AdmissionLimits {
   readonly connectionsPerAddressMax: number;
 }
 
-/** What a connection is known by: TLS wraps the socket that was admitted. */
+/** Identity of a connection: TLS wraps the admitted socket. */
 interface Peer {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
@@ -23,7 +23,7 @@ interface Closable extends Peer {
 export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #byAddress = new Map<string, number>();
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #unproven = new Map<string, Closable>();
   #open = 0;
 
@@ -54,12 +54,12 @@ export class Admission {
     });
   }
 
-  /** A request on this connection had a valid token: it keeps its place. */
+  /** A request on this connection had a valid token: it keeps its slot. */
   proved(peer: Peer): void {
     this.#unproven.delete(keyOf(peer));
   }
 
-  /** Closes the oldest connection without a token, of an address or of all; false when there is none. */
+  /** Closes the oldest connection without a token, of an address or of all; returns false when there is none. */
   #evict(address: string | null): boolean {
     for (const [key, socket] of this.#unproven) {
       if (address !== null && (socket.remoteAddress ?? addressOf(key)) !== address) continue;

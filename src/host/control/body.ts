@@ -3,8 +3,9 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * What is over the bound is read and thrown away up to this many times the bound, so that a caller gets
- * the answer that says so; beyond that the connection is cut.
+ * A body over the bound is read and discarded up to this many times the bound, so that a caller gets the error; beyond
+ * that
+ * the connection is closed.
  */
 const DISCARDED_TIMES_MAX = 8;
 

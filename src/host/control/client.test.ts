@@ -50,7 +50,7 @@ describe("a control client", () => {
     expect(refusalOf({ status: 502, text: "<html>" })).toBe("status 502");
   });
 
-  it("says who runs it, or who passes the call on", async () => {
+  it("reports its user, or the forwarding node", async () => {
     const address = await http(({ headers }, response) => {
       response.end(`${headers["x-hyperscale-operator"]} ${headers["x-by"]}`);
     });
@@ -73,7 +73,7 @@ describe("a control client", () => {
     expect(ports.size).toBe(1);
   });
 
-  it("names why nothing came: nobody there, no answer in time, a connection that breaks", async () => {
+  it("names the reason of a failure: connection refused, timeout, broken connection", async () => {
     const gone = await http(() => undefined);
     const closed = servers.pop();
     await new Promise((resolve) => closed?.close(resolve));
@@ -95,7 +95,7 @@ describe("a control client", () => {
     expect(await problem(await http(half))).toBe("ECONNRESET");
   });
 
-  it("gives the lines of an answer that goes on, however they are cut", async () => {
+  it("yields the lines of a streamed answer, however they are chunked", async () => {
     const address = await http((_, response) => {
       response.write('{"a":');
       setImmediate(() => {
@@ -108,7 +108,7 @@ describe("a control client", () => {
     expect(lines).toEqual(['{"a":1}', "", "second"]);
   });
 
-  it("ends a stream when it is told to", async () => {
+  it("ends a stream on abort", async () => {
     const address = await http((_, response) => {
       response.write("first\n");
     });

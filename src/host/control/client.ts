@@ -1,9 +1,10 @@
 /**
- * The other side of a control server: requests with a token, a deadline and a bounded answer, and lines of
- * an answer that goes on. What a failure means to a person is said by the caller, who knows the command.
+ * Client of a control server: requests with a token, a deadline and a bounded answer, and lines of a streamed answer.
+ * The
+ * caller, which knows the command, explains a failure to a person.
  *
- * Connections are kept for the next request until `close`; one that is open keeps the process alive, so
- * that a command never ends without a word while it waits.
+ * Connections are kept for the next request until `close`; an open one keeps the process alive, so that a command never
+ * exits silently while it waits.
  */
 
 import { Agent, type IncomingMessage, request } from "node:http";
@@ -21,9 +22,9 @@ interface ControlClientOptions {
   /** `host:port`, or a whole URL. */
   readonly address: string;
   readonly token?: string | undefined;
-  /** PEM: the authorities that certificates of `https://` addresses are checked by, in place of the usual ones. */
+  /** PEM: certificate authorities for `https://` addresses, in place of the default ones. */
   readonly ca?: string | undefined;
-  /** Who asks, for the other side; when undefined, whoever runs this process. */
+  /** Requester, for the server; by default the user of this process. */
   readonly caller?: Readonly<Record<string, string>>;
 }
 
@@ -37,7 +38,7 @@ export interface Reply {
   readonly text: string;
 }
 
-/** Nothing came back, or not in time, or more than we take: the request may have had an effect. */
+/** No answer, a late one, or one over the limit: the request may have had an effect. */
 export class UnreachableError extends Error {
   override readonly name = "UnreachableError";
   readonly address: string;
@@ -93,7 +94,7 @@ export class ControlClient {
     });
   }
 
-  /** An answer that goes on; the caller reads it to its end or destroys it. */
+  /** Opens a streamed answer; the caller reads it to its end or destroys it. */
   open(path: string, signal?: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const call = this.#request("GET", path, signal);
@@ -125,7 +126,7 @@ export async function readReply(response: IncomingMessage): Promise<Reply> {
   return { status: response.statusCode ?? 0, text: body.text };
 }
 
-/** Whole lines, without their breaks, until the stream ends. */
+/** Whole lines, without their line breaks, until the stream ends. */
 export async function* readLines(stream: IncomingMessage): AsyncGenerator<string> {
   stream.setEncoding("utf8");
   let rest = "";
@@ -137,18 +138,18 @@ export async function* readLines(stream: IncomingMessage): AsyncGenerator<string
   }
 }
 
-/** What a server said when it refused: `{"error": text}`, or the status. */
+/** Error text of a server: `{"error": text}`, or the status. */
 export function refusalOf({ status, text }: Reply): string {
   try {
     const { error } = JSON.parse(text) as { readonly error?: unknown };
     if (typeof error === "string") return error;
   } catch {
-    // Not one of ours: the status is all we know.
+    // Not from our server: only the status is known.
   }
   return `status ${status}`;
 }
 
-/** The first cause that has a code is the one that says why: ECONNREFUSED, ENOTFOUND. */
+/** The first cause with a code explains the failure: ECONNREFUSED, ENOTFOUND. */
 function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return code ?? errorText(error);

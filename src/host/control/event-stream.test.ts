@@ -1,4 +1,4 @@
-/** Streams of events to real readers on the loopback. */
+/** Event streams to real readers on the loopback. */
 
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ function deferred<Value>() {
   return { promise, resolve };
 }
 
-/** Both ends of one stream; the reader reads only when it is told to. */
+/** Both ends of one stream; the reader reads only on request. */
 async function connected(options: EventStreamOptions) {
   const made = deferred<EventStream>();
   server = createServer((_, response) => made.resolve(new EventStream(response, options)));
@@ -56,11 +56,11 @@ describe("a stream of events", () => {
     expect(events).toBe(': following\n\nevent: a\ndata: {"n":1}\n\n');
   });
 
-  it("cuts off a reader that takes nothing", async () => {
+  it("disconnects a reader that does not read", async () => {
     const { stream, reader } = await connected({ format: "lines", backlogBytesMax: 100_000 });
     reader.on("error", () => undefined);
     const closed = new Promise<void>((resolve) => stream.onClose(resolve));
-    // More than the kernel keeps for a reader that does not read.
+    // More than the kernel buffers for a reader that does not read.
     const text = "x".repeat(1_000_000);
     for (let at = 0; at < 100 && stream.open; at++) {
       stream.send("a", text);

@@ -1,15 +1,16 @@
 /**
- * An answer that goes on: one JSON line per event (ndjson), or server-sent events for pages. A reader that
- * falls behind by more than the bound is cut off: a slow one never holds up what it watches.
+ * A streamed answer: one JSON line per event (ndjson), or server-sent events for pages. A reader that falls behind by
+ * more
+ * than the bound is disconnected: a slow one never blocks what it watches.
  */
 
 import type { ServerResponse } from "node:http";
 
 export interface EventStreamOptions {
   readonly format: "lines" | "server-sent";
-  /** Bytes that may wait for the reader. */
+  /** Bytes that may be queued for the reader. */
   readonly backlogBytesMax: number;
-  /** A comment this often keeps a quiet stream open on its way through proxies; server-sent only. */
+  /** Interval of comments that keep a quiet stream open through proxies; server-sent only. */
   readonly beatMs?: number;
 }
 
@@ -42,7 +43,7 @@ export class EventStream {
     this.#response.once("close", listener);
   }
 
-  /** `text` is JSON; written once for all readers of the same event. */
+  /** `text` is JSON; serialised once for all readers of the same event. */
   send(event: string, text: string): void {
     const lines = this.#options.format === "lines";
     this.#write(lines ? `${text}\n` : `event: ${event}\ndata: ${text}\n\n`);

@@ -27,12 +27,12 @@ describe("a token", () => {
     ["a longer one", `Bearer ${token}!`],
     ["the right one in another scheme", `Basic ${token}`],
     ["an empty one", "Bearer "],
-  ])("is refused: %s", (_, authorization) => {
+  ])("is rejected: %s", (_, authorization) => {
     expect(() => requireToken({ authorization }, token)).toThrow(/a bearer token is required/);
     expect(() => requireToken({ authorization }, null)).not.toThrow();
   });
 
-  it("is taken when it is the right one", () => {
+  it("is accepted when it is the right one", () => {
     expect(() => requireToken({ authorization: `Bearer ${token}` }, token)).not.toThrow();
   });
 });
@@ -47,7 +47,7 @@ describe("a page", () => {
     expect(() => check(own, false)).toThrow(/web pages/);
   });
 
-  it("of another site is refused with a token as well, with or without Origin", () => {
+  it("of another site is rejected with a token as well, with or without Origin", () => {
     const foreign = { host: "queue.example", origin: "http://evil.example" };
     expect(() => check(foreign, true, "a token")).toThrow(/web pages/);
     for (const site of ["cross-site", "same-site"]) {
@@ -56,7 +56,7 @@ describe("a page", () => {
     }
   });
 
-  it("that was rebound to us is refused by its name", () => {
+  it("that was rebound to us is rejected by its name", () => {
     expect(() => check({ host: "evil.example:7600" }, true)).toThrow(/not to "evil.example"/);
     expect(() => check({}, true)).toThrow(/loopback name only/);
     expect(() => check({ host: "queue.example" }, true, "a token")).not.toThrow();

@@ -1,7 +1,9 @@
 /**
- * Who may use a control interface. Without a token it is served on the loopback only, and to nobody who
- * calls it by a name that a web page could have made resolve to us. Pages of other sites are refused
- * whatever they know: a browser on this machine must not act for a hostile site.
+ * Access to a control interface. Without a token it is served on the loopback only, and not under a name that a web
+ * page
+ * could have made resolve to us. Pages of other sites are rejected even with a token: a browser on this machine must
+ * not
+ * act for a hostile site.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -15,7 +17,7 @@ export function isLoopback(host: string): boolean {
   return bare === "localhost" || bare === "::1" || (isIPv4(bare) && bare.startsWith("127."));
 }
 
-/** Why this address must not be served; null when it may be. */
+/** Returns why this address must not be served; null when it may be. */
 export function listenProblem(host: string, token: string | null): string | null {
   if (token !== null || isLoopback(host)) return null;
   return `refusing to listen on ${host} without authentication`;
@@ -27,9 +29,9 @@ function nameOf(host: string | undefined): string {
 }
 
 /**
- * Refuses pages of other sites and, where no token protects us, names that are not the loopback's: numbers
- * cannot be rebound, a name that resolves to us is how a page would get here. `ownPages` lets pages that
- * came from this very server through.
+ * Rejects pages of other sites and, where no token protects us, names that are not the loopback's: numeric addresses
+ * cannot
+ * be rebound, a name that resolves to us is how a page would get here. `ownPages` admits pages of this very server.
  */
 export function refuseForeignPages(
   headers: IncomingHttpHeaders,
@@ -38,7 +40,7 @@ export function refuseForeignPages(
   const { host, origin } = headers;
   const own = ownPages && (origin === `http://${host}` || origin === `https://${host}`);
   if (origin !== undefined && !own) throw new HttpError(403, "calls from web pages are refused");
-  // Images and no-cors requests of a page carry no Origin. Who follows a link to our page is welcome.
+  // Images and no-cors requests of a page carry no Origin. Following a link to our page is allowed.
   const site = headers["sec-fetch-site"];
   const navigates = ownPages && headers["sec-fetch-mode"] === "navigate";
   if ((site === "cross-site" || site === "same-site") && !navigates) {
@@ -51,13 +53,13 @@ export function refuseForeignPages(
   }
 }
 
-/** A token that opens a part of a service: which one is the service's word. */
+/** A token for a part of a service; the service defines which. */
 export interface ScopedToken {
   readonly scope: string;
   readonly token: string;
 }
 
-/** The part that the token of a request opens; null when it is the whole. */
+/** Returns the scope of a request's token; null for full access. */
 export function requireToken(
   headers: IncomingHttpHeaders,
   token: string | null,
@@ -73,7 +75,7 @@ export function requireToken(
   throw new HttpError(401, "a bearer token is required: send Authorization: Bearer <token>");
 }
 
-/** Equal lengths, whatever was sent. */
+/** Equal lengths for any input. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

@@ -21,7 +21,7 @@ describe("a JSON log", () => {
     ["error", ["error"]],
     ["info", ["error", "warn", "info"]],
     ["debug", ["error", "warn", "info", "debug"]],
-  ] as const)("at %s writes and says it would write %j", (threshold, written) => {
+  ] as const)("at %s writes and is enabled for %j", (threshold, written) => {
     const lines: string[] = [];
     const log = new JsonLog(threshold, {}, { write: (line) => lines.push(line) });
     const levels = ["error", "warn", "info", "debug"] as const;

@@ -1,4 +1,4 @@
-/** Structured logs: one JSON object per line, through pino, to whoever takes lines. */
+/** Structured logs: one JSON object per line, through pino, to any line sink. */
 
 import { type Logger, pino } from "pino";
 import type { Log, LogFields, LogLevel, LogThreshold } from "../ports/log.ts";

@@ -9,7 +9,7 @@ const directory = mkdtempSync(join(tmpdir(), "hyperscale-lines-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 let count = 0;
 
-/** Both ends of a pipe; the kernel takes 64 KiB before a writer has to wait. */
+/** Both ends of a pipe; the kernel buffers 64 KiB before a writer has to wait. */
 function pipe(): { readonly reader: number; readonly writer: number } {
   const file = join(directory, `pipe${++count}`);
   execFileSync("mkfifo", [file]);
@@ -35,7 +35,7 @@ function readAll(fd: number): string {
 const turn = (ms = 0): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("a line writer", () => {
-  it("never waits for a reader that does not read, drops beyond its bound, and goes on later", async () => {
+  it("never waits for a stalled reader, drops beyond its bound, and continues later", async () => {
     const { reader, writer } = pipe();
     const lines = new LineWriter(new Descriptor(writer), 200_000);
     for (let i = 0; i < 10_000; i++) {
@@ -73,7 +73,7 @@ describe("a line writer", () => {
     closeSync(writer);
   });
 
-  it("tells when everything was taken, each line once", async () => {
+  it("reports when everything was written, each line once", async () => {
     const { reader, writer } = pipe();
     const lines = new LineWriter(new Descriptor(writer));
     lines.write("first\n");

@@ -1,19 +1,20 @@
 /**
- * Lines to a reader or a file without ever waiting for them. Node writes to pipes synchronously, so a
- * reader that has stopped reading would stop the whole process, and a member that does not answer probes
- * is declared dead for the sake of a log. (B-52f)
+ * Writes lines to a reader or a file without ever waiting for them. Node writes to pipes synchronously, so a stalled
+ * reader
+ * would stop the whole process, and a member that does not answer probes is declared dead because of a log. (B-52f)
  *
- * Lines wait in a bounded buffer; when it is full, or the disk is, they are dropped and counted, and the
- * count is told in a line of its own once there is room again.
+ * Lines wait in a bounded buffer; when it is full, or the disk is, they are dropped and counted, and the count is
+ * written in
+ * a line of its own once there is room again.
  */
 
 import { write } from "node:fs";
 
 const WAITING_BYTES_MAX = 4 * 1_048_576;
-/** A pipe set to non-blocking says EAGAIN when it is full. */
+/** A non-blocking pipe returns EAGAIN when it is full. */
 const RETRY_MS = 20;
 
-/** What became of bytes: all written; not written, later ones may be; nobody reads any more. */
+/** Outcome of a write: all written; lost, but later ones may succeed; closed, no reader is left. */
 export type Taken = "taken" | "lost" | "closed";
 
 export interface ByteSink {
@@ -32,7 +33,7 @@ export class Descriptor implements ByteSink {
   write(bytes: Buffer, done: (outcome: Taken) => void): void {
     write(this.#fd, bytes, (error, written) => {
       if (error?.code === "EAGAIN") setTimeout(() => this.write(bytes, done), RETRY_MS).unref();
-      // The reader is gone (EPIPE): events have no audience, the member lives on.
+      // The reader is gone (EPIPE): events have no audience, the member continues.
       else if (error !== null) done("closed");
       else if (written < bytes.length) this.write(bytes.subarray(written), done);
       else done("taken");
@@ -66,7 +67,7 @@ export class LineWriter {
     if (!this.#busy) this.#next();
   }
 
-  /** Resolves when everything has been taken, or after `msMax` with a reader that takes nothing. */
+  /** Resolves when everything has been written, or after `msMax` with a stalled reader. */
   async drained(msMax: number): Promise<void> {
     const deadline = performance.now() + msMax;
     while (this.#busy && performance.now() < deadline) {

@@ -4,7 +4,7 @@ import { formatMetrics, Histogram, metricFamily } from "./prometheus.ts";
 const { counter, labelled, histogram, audit } = metricFamily("app_");
 
 describe("metrics as text", () => {
-  it("escapes what labels and help texts may hold", () => {
+  it("escapes the characters of labels and help texts", () => {
     const values = [['a "quoted"\nname\\', 1]] as const;
     const text = formatMetrics([
       labelled("gauge", "x", { help: "two\nlines", label: "name", values }),
@@ -20,7 +20,7 @@ describe("metrics as text", () => {
     );
   });
 
-  it("says how much of the audit log was written and how much was not", () => {
+  it("reports how much of the audit log was written and how much was dropped", () => {
     const lines = formatMetrics(audit({ recorded: 5, dropped: 2 })).split("\n");
     expect(lines.filter((line) => line.startsWith("app_"))).toEqual([
       "app_audit_recorded_total 5",
@@ -28,7 +28,7 @@ describe("metrics as text", () => {
     ]);
   });
 
-  it("accumulates a histogram's buckets, its bounds included", () => {
+  it("accumulates a histogram's buckets, including its bounds", () => {
     const seconds = new Histogram([0.1, 1]);
     for (const value of [0.05, 0.1, 0.5, 7]) seconds.add(value);
     const lines = formatMetrics([histogram("t_seconds", "t", seconds)]).split("\n");

@@ -1,4 +1,4 @@
-/** Metrics in Prometheus's text form. (exposition format 0.0.4) */
+/** Metrics in Prometheus's text format. (exposition format 0.0.4) */
 
 import type { AuditCounts } from "../ports/audit.ts";
 
@@ -25,7 +25,7 @@ interface Sample {
 
 export const PROMETHEUS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Makes the metrics of one service; every name begins with its prefix. */
+/** Creates the metrics of one service; every name begins with its prefix. */
 export function metricFamily(prefix: string) {
   const single =
     (type: ValueMetric["type"]) =>
@@ -47,13 +47,13 @@ export function metricFamily(prefix: string) {
     histogram: value,
   });
   const counter = single("counter");
-  /** Of every service that keeps an audit log: whether it is complete. */
+  /** Metrics of every service with an audit log: whether it is complete. */
   const audit = ({ recorded, dropped }: AuditCounts): readonly Metric[] => [
     counter("audit_recorded_total", "Entries of the audit log", recorded),
     counter("audit_dropped_total", "Audit entries not written", dropped),
   ];
   const gauge = single("gauge");
-  /** Levels from mild to bad, in this order: where it is, and how often each was entered. */
+  /** Levels from mild to severe, in this order: the current one, and how often each was entered. */
   const levels = (
     name: string,
     { entered, level }: { readonly level: string; readonly entered: Record<string, number> },

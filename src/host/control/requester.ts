@@ -1,6 +1,6 @@
 /**
- * Who sent a request to a control interface, for the audit log. The name is what the client says of its
- * user, which nobody has proven; the credential and the address are what the server saw.
+ * Requester of a request to a control interface, for the audit log. The name is the client's unverified claim about its
+ * user; the credential and the address were seen by the server.
  */
 
 import { createHash } from "node:crypto";
@@ -20,12 +20,12 @@ interface Caller {
   };
 }
 
-/** What lets requests in: the token, by its fingerprint, or that they come over the loopback. */
+/** Credential of requests: the token, by its fingerprint, or the loopback. */
 export function credentialOf(token: string | null): string {
   return token === null ? "loopback" : `token:${fingerprintOf(token)}`;
 }
 
-/** `credential` is what the request was let in by; empty for what everybody may ask. */
+/** `credential` is what admitted the request; empty for open routes. */
 export function requesterOf({ headers, socket }: Caller, credential: string): AuditRequester {
   const said = headers[OPERATOR_HEADER];
   const name = typeof said === "string" ? said.slice(0, NAME_CHARACTERS_MAX) : "";
@@ -39,18 +39,18 @@ export function requesterOf({ headers, socket }: Caller, credential: string): Au
   };
 }
 
-/** Tells tokens apart, also after they were changed, and reveals none. */
+/** Identifies tokens, also after they were changed, and reveals none. */
 function fingerprintOf(token: string): string {
   return createHash("sha256").update(token).digest("hex").slice(0, FINGERPRINT_DIGITS);
 }
 
-/** What our own commands say of whoever runs them: HYPERSCALE_OPERATOR, or the user of the system. */
+/** Headers of our own commands about their user: HYPERSCALE_OPERATOR, or the user of the system. */
 export function operatorHeaders(): Readonly<Record<string, string>> {
   const name = process.env["HYPERSCALE_OPERATOR"] ?? userName();
   return name === "" ? {} : { [OPERATOR_HEADER]: headerText(name) };
 }
 
-/** A name with only what a header may hold. */
+/** A name reduced to valid characters of a header. */
 export function headerText(name: string): string {
   return name.replace(/[^\x20-\x7e]/g, "?").slice(0, NAME_CHARACTERS_MAX);
 }

@@ -45,14 +45,14 @@ const files = (): string[] => readdirSync(join(directory, "logs")).sort();
 const text = (name: string): string => readFileSync(join(directory, "logs", name), "utf8");
 
 describe("a log file", () => {
-  it("is made with its folder, for its owner only, and goes on where it ended", async () => {
+  it("is created with its folder, for its owner only, and continued where it ended", async () => {
     await say(new LineWriter(await open()), "one");
     await say(new LineWriter(await open()), "two");
     expect(text("node.log")).toBe("one\ntwo\n");
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it("is set aside before it grows beyond its size, and the oldest go", async () => {
+  it("is rotated before it exceeds its size, and the oldest are removed", async () => {
     const lines = new LineWriter(await open({ bytesMax: 20, filesMax: 2 }));
     for (let at = 0; at < 8; at++) {
       await say(lines, `line ${at} 78`);
@@ -65,7 +65,7 @@ describe("a log file", () => {
     expect(text("node.log")).toBe("line 6 78\nline 7 78\n");
   });
 
-  it("is set aside when it is old; those set aside long ago are removed, and nothing of others", async () => {
+  it("is rotated by age; old rotated files are removed, and no other files", async () => {
     const lines = new LineWriter(await open({ ageMsMax: 1, keepMsMax: 86_400_000 }));
     writeFileSync(`${path}.2020-01-01T00-00-00-000Z`, "long ago");
     writeFileSync(`${path}.mine`, "of somebody else");
@@ -77,14 +77,14 @@ describe("a log file", () => {
     expect(text("node.log")).toBe("two\n");
   });
 
-  it("refuses to begin with a file that cannot be opened", async () => {
+  it("fails to open an unusable file", async () => {
     path = join(directory, "a-file", "node.log");
     writeFileSync(join(directory, "a-file"), "");
     await expect(open()).rejects.toThrow();
   });
 
   it.skipIf(!existsSync("/dev/full"))(
-    "drops and counts lines while the disk is full, says so once, and goes on afterwards",
+    "drops and counts lines while the disk is full, says so once, and continues afterwards",
     async () => {
       mkdirSync(join(directory, "logs"));
       symlinkSync("/dev/full", path);
@@ -95,7 +95,7 @@ describe("a log file", () => {
       expect(problems).toHaveLength(1);
       expect(problems[0]).toMatch(/ENOSPC/);
       unlinkSync(path);
-      // The disk is left alone for a second; lines until then are lost, too.
+      // The disk is not retried for a second; lines until then are lost, too.
       let written = "";
       while (!written.includes("kept")) {
         await say(lines, "kept");

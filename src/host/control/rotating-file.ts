@@ -1,12 +1,14 @@
 /**
- * A log file that does not grow for ever: when it is full or old it is set aside under the time of its end,
- * and of those that were set aside the newest are kept.
+ * A log file of bounded size: when it is full or old it is rotated, named by the time of its end, and only the newest
+ * rotated
+ * files are kept.
  *
  *     node.log                              written now
- *     node.log.2026-11-16T05-20-01-123Z     set aside, at most `filesMax` of them, none older than `keepMsMax`
+ *     node.log.2026-11-16T05-20-01-123Z     rotated, at most `filesMax` of them, none older than `keepMsMax`
  *
- * A disk that is full or gone never stops the process: lines are lost and counted (line-writer.ts), the
- * file is tried again a moment later, and `onProblem` hears of each outage once.
+ * A full or failed disk never stops the process: lines are lost and counted (line-writer.ts), the file is retried
+ * later, and
+ * `onProblem` is called once per outage.
  */
 
 import type { FileHandle } from "node:fs/promises";
@@ -18,13 +20,13 @@ import { type ByteSink, Descriptor, LineWriter, type Taken } from "./line-writer
 
 export interface LogFileOptions {
   readonly path: string;
-  /** A file is set aside before it would grow beyond this; one batch of lines may be larger. */
+  /** A file is rotated before it would exceed this; one batch of lines may be larger. */
   readonly bytesMax: number;
-  /** A file is set aside when it is this old. */
+  /** A file is rotated at this age. */
   readonly ageMsMax: number;
-  /** How many that were set aside are kept. */
+  /** Number of rotated files kept. */
   readonly filesMax: number;
-  /** Files that were set aside longer ago are removed. */
+  /** Older rotated files are removed. */
   readonly keepMsMax: number;
 }
 
@@ -36,7 +38,7 @@ export const LOG_FILE_DEFAULTS: Omit<LogFileOptions, "path"> = {
   keepMsMax: 30 * DAY_MS,
 };
 
-/** After a failure the disk is left alone for so long. */
+/** Pause after a failure of the disk. */
 const RETRY_MS = 1_000;
 /** The process's own user only: lines name hosts and people. */
 const MODE = 0o600;
@@ -62,7 +64,7 @@ export class RotatingFile implements ByteSink {
     this.#onProblem = onProblem;
   }
 
-  /** Rejects when the file cannot be opened now: that is a mistake of the one who starts us. */
+  /** Rejects when the file cannot be opened now: a mistake of the operator. */
   static async open(
     options: LogFileOptions,
     onProblem: (problem: string) => void,
@@ -103,7 +105,7 @@ export class RotatingFile implements ByteSink {
     }
   }
 
-  /** The file to write `bytes` to, set aside and made anew when it is time. */
+  /** The file to write `bytes` to, rotated when due. */
   async #ready(bytes: number): Promise<OpenFile> {
     const { path, bytesMax, ageMsMax } = this.#options;
     this.#file ??= await openFile(path);
@@ -120,7 +122,7 @@ export class RotatingFile implements ByteSink {
     return this.#file;
   }
 
-  /** Only files with our own form of name: what else lies there is somebody's. */
+  /** Only files with our own name pattern: others are not ours. */
   async #prune(): Promise<void> {
     const { path, filesMax, keepMsMax } = this.#options;
     const name = basename(path);
@@ -139,7 +141,7 @@ export class RotatingFile implements ByteSink {
     this.#failedAt = performance.now();
     const file = this.#file;
     this.#file = null;
-    // Whatever closing says: the file is opened anew.
+    // Errors of closing are ignored: the file is opened again.
     file?.handle.close().catch(() => undefined);
     if (this.#failing) return;
     this.#failing = true;
@@ -155,7 +157,7 @@ async function openFile(path: string): Promise<OpenFile> {
 
 const STDERR = 2;
 
-/** Lines to a log file; that it cannot be written is said on stderr, once per outage. */
+/** Writes lines to a log file; reports on stderr, once per outage, that it cannot be written. */
 export async function openLogFile(options: LogFileOptions): Promise<LineWriter> {
   const errors = new LineWriter(new Descriptor(STDERR));
   const { path } = options;

@@ -22,11 +22,11 @@ describe("a table of routes", () => {
     ["GET", "/v1/jobs/7/"],
     ["GET", "/v1/jobs/7/events"],
     ["GET", "/v1/toString"],
-  ])("has no %s %s", (method, path) => {
+  ])("rejects %s %s", (method, path) => {
     expect(table.find(method, path)).toBeNull();
   });
 
-  it("refuses a part that is not well encoded", () => {
+  it("rejects a badly encoded part", () => {
     expect(() => table.find("GET", "/v1/jobs/%E0%A4%A")).toThrow(/not well encoded/);
   });
 });

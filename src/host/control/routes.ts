@@ -1,4 +1,4 @@
-/** A table of routes: method and path, with `:name` for a part of the path that varies. */
+/** A table of routes: method and path, with `:name` for a variable part of the path. */
 
 import { HttpError } from "./http-error.ts";
 

@@ -120,7 +120,7 @@ async function opened(port: number, localAddress: string, bytes: string): Promis
 }
 
 describe("a control server", () => {
-  it("finds routes with parts that vary, decoded, and the query", async () => {
+  it("finds routes with variable parts, decoded, and the query", async () => {
     const port = await serve();
     const reply = await ask(port, "/v1/name/a%2Fb?q=1");
     expect(JSON.parse(reply.text)).toEqual({ name: "a/b", q: "1" });
@@ -130,7 +130,7 @@ describe("a control server", () => {
     expect((await ask(port, "/v1/none")).text).toContain("there is no GET /v1/none");
   });
 
-  it("answers a malformed target with 400 and no word in the log", async () => {
+  it("answers a malformed target with 400 and logs nothing", async () => {
     const port = await serve({}, TOKEN);
     for (const target of ["//", "//x/v1/name/a", "http://[", "*", "http://127.0.0.1/healthz"]) {
       const text = await raw(port, `GET ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`);
@@ -139,7 +139,7 @@ describe("a control server", () => {
     expect(failures).toEqual([]);
   });
 
-  it("tells a refusal and hides an error (CODEC-7)", async () => {
+  it("returns rejections and hides errors (CODEC-7)", async () => {
     const port = await serve();
     const refused = await ask(port, "/v1/refused");
     expect([refused.status, JSON.parse(refused.text)]).toEqual([409, { error: "not now" }]);
@@ -153,7 +153,7 @@ describe("a control server", () => {
     expect(failures[0]?.length).toBe(200);
   });
 
-  it("bounds bodies, and answers who sent too much", async () => {
+  it("bounds bodies, and answers senders of too much", async () => {
     const port = await serve();
     const post = (body: string) => ask(port, "/v1/echo", { method: "POST", body });
     expect(JSON.parse((await post('{"a":1}')).text)).toEqual({ a: 1 });
@@ -165,7 +165,7 @@ describe("a control server", () => {
     expect(over.text).toContain("the limit is 100");
   });
 
-  it("asks for its token, except on health", async () => {
+  it("requires its token, except on health", async () => {
     const port = await serve({}, TOKEN);
     const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
     expect((await ask(port, "/v1/name/a")).status).toBe(401);
@@ -188,7 +188,7 @@ describe("a control server", () => {
     expect((await ask(port, "/metrics", { headers: { origin: "http://x" } })).status).toBe(403);
   });
 
-  it("asks for a token for metrics off the loopback, and warns that tokens are sent in plain text", async () => {
+  it("requires a token for metrics off the loopback, and warns that tokens are sent in plain text", async () => {
     const reader = "reads nothing but metrics";
     const warned: string[] = [];
     const log = { event: (_level: string, event: string) => void warned.push(event) };
@@ -205,7 +205,7 @@ describe("a control server", () => {
     expect(warned).toEqual(["api.plaintext"]);
   });
 
-  it("leaves places for others when one address takes all it may have", async () => {
+  it("leaves slots for others when one address takes all it may have", async () => {
     const port = await serve();
     const held = await Promise.all(
       Array.from({ length: 40 }, () => opened(port, "127.0.0.1", "GET /healthz HTTP/1.1\r\n")),
@@ -221,7 +221,7 @@ describe("a control server", () => {
     for (const socket of [...held, other]) socket.destroy();
   });
 
-  it("refuses pages of other sites and names that can be rebound", async () => {
+  it("rejects pages of other sites and names that can be rebound", async () => {
     const port = await serve();
     const with_ = async (headers: Record<string, string>) =>
       (await ask(port, "/v1/name/a", { headers })).status;
@@ -248,7 +248,7 @@ describe("a control server", () => {
     expect((await call({ ...own, origin: "http://evil.example" })).status).toBe(403);
   });
 
-  it("refuses to listen where others reach it without a token", async () => {
+  it("refuses to listen on a reachable address without a token", async () => {
     const listen = { host: "0.0.0.0", port: 0, token: null };
     const service = {} as ControlService;
     await expect(ControlServer.listen(listen, service)).rejects.toThrow(
@@ -256,7 +256,7 @@ describe("a control server", () => {
     );
   });
 
-  it("says that it is not ready, and serves no route then", async () => {
+  it("reports that it is not ready, and serves no route then", async () => {
     const port = await serve({
       ready: () => ({ ready: false }),
       unavailable: () => "still starting",
@@ -295,7 +295,7 @@ describe("a control server", () => {
     for (const reader of readers) expect((await reader).text).toBe('{"n":1}\n');
   });
 
-  it("hands an upgraded connection over with what the client sent ahead", async () => {
+  it("passes an upgraded connection on with what the client sent ahead", async () => {
     const upgrade = {
       path: "/v1/stream",
       protocol: "echo-1",
@@ -328,7 +328,7 @@ describe("a control server", () => {
     await once(client.resume(), "close");
   });
 
-  it("tells handlers and upgrades who asks: what let them in, never the token", async () => {
+  it("passes the requester to handlers and upgrades: the credential, never the token", async () => {
     const tell: Handler = ({ requester }) => json(requester);
     const upgrade: Upgrade = {
       path: "/v1/stream",
@@ -342,7 +342,7 @@ describe("a control server", () => {
     expect(who).toMatchObject({ kind: "operator", name: "alice" });
     expect(who.credential).toMatch(/^token:[0-9a-f]{8}$/);
     expect(who.address).toMatch(/^127\.0\.0\.1:\d+$/);
-    // The page asks nobody for a token: nothing let its reader in.
+    // The page requires no token: its reader has no credential.
     expect(JSON.parse((await ask(port, "/")).text)).toMatchObject({ name: "", credential: "" });
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     const upgraded = await raw(

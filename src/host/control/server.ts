@@ -4,12 +4,13 @@
  *     target ─► open routes (/healthz, /readyz) ─► guard ─► route ─► handler ─► answer
  *       │400                                         │401, 403   │404      │HttpError, else 500
  *
- * Nodes of a cluster serve `/metrics` openly on the loopback. Elsewhere it needs the token, or one that opens
- * nothing else.
+ * Nodes of a cluster serve `/metrics` openly on the loopback. Elsewhere it requires the token, or one for metrics only.
  *
- * Every service brings its routes, its limits, how it says that it is ready, and its metrics. What a
- * service must not forget is here: the bounds on bodies, connections and streams, the time-outs, the
- * refusal of web pages, of strangers, and of an address without a token that others can reach.
+ * Every service supplies its routes, its limits, its readiness, and its metrics. Shared safeguards are here: the bounds
+ * on
+ * bodies, connections and streams, the timeouts, the rejection of web pages, of unauthenticated callers, and of a
+ * reachable
+ * address without a token.
  */
 
 import {
@@ -41,9 +42,9 @@ import { RouteTable } from "./routes.ts";
 
 /** Reads `/metrics` and nothing else. */
 const METRICS_SCOPE = "metrics";
-/** What is under way may be answered for so long after the server has stopped to listen. */
+/** Time for requests under way after the server has stopped listening. */
 const CLOSE_GRACE_MS = 200;
-/** How often connections are looked at for requests that do not come to their end. */
+/** How often connections are checked for incomplete requests. */
 const CONNECTIONS_CHECKED_MS = 2_000;
 const HANDSHAKE_MS_MAX = 10_000;
 /** A connection that has not sent the head of a request by then is closed. */
@@ -52,11 +53,11 @@ const HEAD_MS_MAX = 10_000;
 export interface ControlLimits {
   readonly bodyBytesMax: number;
   readonly connectionsMax: number;
-  /** Of these, how many one address may have: a stranger leaves places for others. */
+  /** Connections per address, so that one leaves slots for others. */
   readonly connectionsPerAddressMax: number;
-  /** Answers that go on (followers, readers of events) at the same time. */
+  /** Concurrent streamed answers (followers, readers of events). */
   readonly streamsMax: number;
-  /** A request must have arrived within this. */
+  /** Time for a request to arrive. */
   readonly requestMsMax: number;
   /** How long an idle connection is kept for the next request. */
   readonly keepAliveMs: number;
@@ -69,7 +70,7 @@ export type Answer =
       readonly text: string;
       readonly headers: Readonly<Record<string, string>>;
     }
-  /** The handler has taken the response and ends it by itself. */
+  /** The handler has taken over the response and ends it itself. */
   | "taken";
 
 export interface ControlRequest {
@@ -77,19 +78,19 @@ export interface ControlRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** Who asks, for the audit log. */
+  /** The requester, for the audit log. */
   readonly requester: AuditRequester;
-  /** The part of the service that the caller's token opens; null for all of it. */
+  /** Scope of the caller's token; null for full access. */
   readonly scope: string | null;
   /** The body as text; a `HttpError` when it is too large. */
   text(): Promise<string>;
   /** The body as JSON; null when there is none. */
   json(): Promise<unknown>;
-  /** Whether the caller went away before it had its answer. */
+  /** Whether the caller disconnected before its answer. */
   gone(): boolean;
-  /** Calls `listener` when the caller goes away before it has its answer. */
+  /** Calls `listener` when the caller disconnects before its answer. */
   onGone(listener: () => void): void;
-  /** The response itself, for an answer that goes on; counted, and ended when the server closes. */
+  /** The response itself, for a streamed answer; counted, and ended when the server closes. */
   takeResponse(): ServerResponse;
 }
 
@@ -110,30 +111,30 @@ export interface ControlService {
   /** Background work, for `GET /v1/debug/work`. */
   readonly work: () => readonly WorkView[];
   readonly metrics: () => readonly Metric[] | Promise<readonly Metric[]>;
-  /** Throws when a token of a part must not have a path. */
+  /** Throws when a scoped token must not access a path. */
   readonly permit?: (scope: string, path: string) => void;
   /** Why no route can be served now; null when they can. */
   readonly unavailable?: () => string | null;
   readonly upgrade?: Upgrade;
-  /** A page for people on `GET /`; it holds no data, so it is served without a token. */
+  /** A page for people on `GET /`; it contains no data, so it is served without a token. */
   readonly page?: Handler;
-  /** An error in the words of the service; `undefined` leaves it to the server. */
+  /** Describes an error of the service; `undefined` leaves it to the server. */
   readonly describeError?: (error: unknown) => Answer | undefined;
-  /** Where warnings about the interface itself go. */
+  /** Receives warnings about the interface itself. */
   readonly log?: Log;
-  /** An error that is no refusal: ours to read, not the caller's. */
+  /** An internal error, for our log and not for the caller. */
   readonly onFailure: (route: string, error: unknown) => void;
 }
 
 interface Readiness {
   readonly ready: boolean;
-  /** Why it is not, though the process is well. */
+  /** Why it is not ready, though the process is healthy. */
   readonly why?: string;
-  /** What is wrong, though it serves. */
+  /** A problem, though it serves. */
   readonly warning?: string;
 }
 
-/** What was drained does its work to the end and gets no more: whoever sends it some looks here. */
+/** Readiness of a drained node: it finishes its work and gets no more, for load balancers. */
 export function readiness(
   ready: boolean,
   draining: boolean,
@@ -148,16 +149,17 @@ export function readiness(
 export interface ControlListen {
   readonly host: string;
   readonly port: number;
-  /** Null serves everybody who can reach the loopback. */
+  /** Null serves all clients that can reach the loopback. */
   readonly token: string | null;
-  /** Besides `token`: those that open a part of the service. */
+  /** Scoped tokens besides `token`. */
   readonly scoped?: readonly ScopedToken[];
   /**
-   * Undefined guards `/metrics` like any route. Otherwise it is open on the loopback, and elsewhere opened by this
-   * token as well; null: by no other.
+   * Undefined guards `/metrics` like any route. Otherwise it is open on the loopback, and elsewhere accessible with
+   * this token
+   * as well; null: with no other.
    */
   readonly metricsToken?: string | null;
-  /** Serves HTTPS with this certificate, and nothing else. */
+  /** Serves only HTTPS, with this certificate. */
   readonly tls?: ServerCertificate | undefined;
 }
 
@@ -176,7 +178,7 @@ export class ControlServer {
   readonly #token: string | null;
   readonly #scoped: readonly ScopedToken[];
   readonly #openMetrics: boolean;
-  /** What requests that have passed the guard were let in by. */
+  /** Credential of requests that have passed the guard. */
   readonly #credential: string;
   readonly #server: Server;
   readonly #open = new RouteTable<Handler>();
@@ -240,7 +242,7 @@ export class ControlServer {
     return server;
   }
 
-  /** Everything that is served here, as "GET /path". */
+  /** Everything served here, as "GET /path". */
   get routes(): readonly string[] {
     const { page, routes, upgrade } = this.#service;
     return [
@@ -251,13 +253,13 @@ export class ControlServer {
     ];
   }
 
-  /** The port that was taken: the one asked for, or any when that was 0. */
+  /** The bound port: the requested one, or any when that was 0. */
   get port(): number {
     const address = this.#server.address();
     return address !== null && typeof address === "object" ? address.port : 0;
   }
 
-  /** Resolves when nobody is connected any more; who lingers is cut off after a grace. */
+  /** Resolves when all connections are closed; lingering ones are destroyed after a grace period. */
   close(): Promise<void> {
     for (const response of this.#streams) response.end();
     for (const socket of this.#upgraded) socket.end();
@@ -268,8 +270,8 @@ export class ControlServer {
   }
 
   /**
-   * Before a process ends by a defect: no request is read any more. A thread that ends while one arrives
-   * would end the whole process by SIGABRT, without its exit code (seen with Node 20, 1 of 21 times).
+   * Before a process ends by a defect: reads no more requests. A thread that ends while one arrives would end the whole
+   * process by SIGABRT, without its exit code (seen with Node 20, 1 of 21 times).
    */
   abandon(): void {
     this.#server.close();
@@ -395,9 +397,9 @@ export class ControlServer {
     this.#admission.proved(request.socket);
     this.#upgraded.add(socket);
     socket.once("close", () => this.#upgraded.delete(socket));
-    // Sockets of an HTTP server stay half open: one whose client has closed would keep its place.
+    // Sockets of an HTTP server stay half open: one closed by its client would keep its slot.
     socket.once("end", () => socket.end());
-    // What the client sent without waiting for us belongs to the new protocol.
+    // Bytes sent ahead by the client belong to the new protocol.
     if (head.length > 0) socket.unshift(head);
     upgrade.serve(socket, requesterOf(request, this.#credential));
   }

@@ -1,4 +1,4 @@
-/** The life of a process, with the exit itself replaced: its order and its codes. */
+/** Lifecycle of a process, with the exit itself replaced: its order and its codes. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditRequester } from "../ports/audit.ts";
@@ -54,7 +54,7 @@ afterEach(() => {
 });
 
 describe("a process that serves", () => {
-  it("stops its service, then its background work, says its last lines and ends with 0", async () => {
+  it("stops its service, then its background work, writes its last lines and ends with 0", async () => {
     const order: string[] = [];
     service.background.run("loop", async ({ signal }) => {
       await service.background.pause(60_000, signal);
@@ -71,7 +71,7 @@ describe("a process that serves", () => {
     expect(lines.events).toEqual(["agent.stopping", "agent.stopped", "drained"]);
   });
 
-  it("tells its service who asked: the signal, unless somebody else did", async () => {
+  it("passes the requester to its service: the signal, unless there is another", async () => {
     const asked: AuditRequester[] = [];
     const serving: Serving = {
       stop: async (requester) => {
@@ -113,7 +113,7 @@ describe("a process that serves", () => {
     expect(lines.events).toEqual(["agent.stopping", "agent.stopLate", "drained"]);
   });
 
-  it("ends at once with 130 when it is told twice, or before it serves", () => {
+  it("ends at once with 130 on a second stop, or before it serves", () => {
     service.stop("SIGINT");
     expect(exits).toEqual([130]);
     service.serve({ stop: () => new Promise(() => undefined), stopMsMax: 10_000 });
@@ -130,7 +130,7 @@ describe("a process that serves", () => {
     expect(exits).toEqual([70]);
   });
 
-  it("reloads at SIGHUP and keeps what it had when that fails; without a reload it stops", async () => {
+  it("reloads at SIGHUP and keeps the old state when that fails; without a reload it stops", async () => {
     let reloads = 0;
     const reload = (): void => {
       if (++reloads === 2) throw new Error("no such file");
@@ -144,7 +144,7 @@ describe("a process that serves", () => {
     expect(await ended).toBe(0);
   });
 
-  it("says what to do about an address that cannot be had", () => {
+  it("advises about an address that cannot be bound", () => {
     const error = Object.assign(new Error("listen"), { address: "127.0.0.1", port: 1 });
     const of = (code: string): string => startProblem(Object.assign(error, { code }), "--bind");
     expect(of("EADDRINUSE")).toBe("127.0.0.1:1 is taken: is this node running already? See --bind");

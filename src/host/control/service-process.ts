@@ -1,12 +1,12 @@
 /**
- * The life of a process that serves: agent, ledger node, queue node.
+ * Lifecycle of a process that serves: agent, ledger node, queue node.
  *
  *     starting ── serve() ──► serving ── stop(why) ──► stopping ──► exit 0
  *         │                      │  └── SIGHUP: reload     │ late or failed: exit 1
- *         │ failed(): exit 1     │ fatal(): exit 70        │ told a second time: exit 130
+ *         │ failed(): exit 1     │ fatal(): exit 70        │ second stop: exit 130
  *
- * What was said last reaches its reader, or the reader had its chance; a process never waits longer than
- * its deadline for its own end. An error that nobody caught is fatal: what it left half done is unknown.
+ * The last lines get a chance to reach their reader; a process never waits longer than its deadline for its own end. An
+ * uncaught error is fatal: what it left half done is unknown.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -22,11 +22,11 @@ const STDOUT = 1;
 const STDERR = 2;
 /** How long the last lines may wait for their reader. */
 const LAST_LINES_MS_MAX = 300;
-/** How long background work may take to end once the service has stopped. */
+/** Time for background work to end once the service has stopped. */
 const BACKGROUND_MS_MAX = 1_000;
 
 export interface Lines extends LineSink {
-  /** Resolves when everything has been taken, or after `msMax`. */
+  /** Resolves when everything has been written, or after `msMax`. */
   drained(msMax: number): Promise<void>;
 }
 
@@ -35,18 +35,18 @@ export interface ServiceOptions {
   readonly service: string;
   readonly node: string;
   readonly logLevel: LogThreshold;
-  /** Where log lines go; stderr when undefined. */
+  /** Sink of log lines; stderr when undefined. */
   readonly logLines?: Lines | undefined;
   /** Whether a person reads the log at a terminal: lines are text then, not JSON. */
   readonly isTerminal?: boolean;
-  /** Whether an error that nobody caught is one task's affair; the process then goes on. */
+  /** Whether an uncaught error concerns only one task; the process then goes on. */
   readonly contains?: (error: unknown) => boolean;
-  /** Ends the process; a test takes its place. */
+  /** Ends the process; replaced in tests. */
   readonly exit?: (code: number) => void;
 }
 
 export interface Serving {
-  /** Ends the service, asked by whom; fields of the answer are said in the last line. */
+  /** Stops the service for a requester; fields of the answer are part of the last line. */
   readonly stop: (requester: AuditRequester) => Promise<object | undefined>;
   /** A stop that takes longer is cut short. */
   readonly stopMsMax: number;
@@ -85,17 +85,17 @@ export class ServiceProcess {
     process.on("unhandledRejection", uncaught("a promise nobody owned"));
   }
 
-  /** One JSON line on stdout, for tools. */
+  /** Writes one JSON line to stdout, for tools. */
   say(event: object): void {
     this.#out.write(`${JSON.stringify(event)}\n`);
   }
 
-  /** One line on stdout, for a person at a terminal. */
+  /** Writes one line to stdout, for a person at a terminal. */
   greet(text: string): void {
     this.#out.write(`${text}\n`);
   }
 
-  /** From here on the process ends gracefully; what it begins before survives being cut off. */
+  /** From here on the process ends gracefully; everything before survives being cut off. */
   serve(serving: Serving): void {
     this.#serving = serving;
   }
@@ -121,7 +121,7 @@ export class ServiceProcess {
     try {
       reload(bySystem("SIGHUP"));
     } catch (error) {
-      // What was in use stays: a typing mistake in a file must not cut a node off.
+      // Keeps the keys in use: a typing mistake in a file must not cut a node off.
       this.log.event("error", "keys.notReloaded", { problem: errorText(error) });
     }
   }
@@ -133,7 +133,7 @@ export class ServiceProcess {
     this.#end(EXIT_DEFECT);
   }
 
-  /** It did not start: one line for people. */
+  /** Reports a failed start: one line for people. */
   failed(command: string, problem: string, code: number = EXIT_FAILURE): void {
     this.#errors.write(`hyperscale ${command}: ${problem}\n`);
     this.#end(code);
@@ -162,7 +162,7 @@ export class ServiceProcess {
     this.log.event("info", `${this.#service}.stopped`, {});
   }
 
-  /** Only the first reason counts: what fails while we end is a consequence. */
+  /** Only the first reason counts: later failures are consequences. */
   #end(code: number): void {
     if (this.#ending) return;
     this.#ending = true;
@@ -176,7 +176,7 @@ function bySystem(name: string): AuditRequester {
   return { kind: "system", name };
 }
 
-/** Signals become calls; in a process whose node lives in a thread they become messages to it. */
+/** Signals become calls; in a process whose node runs in a thread they become messages to it. */
 export function onSignals(target: { stop(why: string): void; reload(): void }): void {
   process.on("SIGTERM", () => target.stop("SIGTERM"));
   process.on("SIGINT", () => target.stop("SIGINT"));

@@ -3,7 +3,7 @@ import { JsonLog } from "./json-log.ts";
 import { TerminalLog } from "./terminal-log.ts";
 
 describe("the log of a service in a terminal", () => {
-  it("has a readable line for each event, without escape codes of others", () => {
+  it("has a readable line for each event, without foreign escape codes", () => {
     const lines: string[] = [];
     const log = new JsonLog(
       "info",

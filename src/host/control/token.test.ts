@@ -8,18 +8,18 @@ const directory = mkdtempSync(join(tmpdir(), "hyperscale-token-"));
 const file = join(directory, "token");
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-it("a token is what stands in its file, without the line break", () => {
+it("reads a token from its file, without the line break", () => {
   writeFileSync(file, "0123456789abcdef\n");
   expect(readTokenFile(file)).toBe("0123456789abcdef");
 });
 
-it("a token that is too short or not there is refused with what to do", () => {
+it("rejects a token that is too short or missing with what to do", () => {
   writeFileSync(file, "0123456789abcde\n");
   expect(() => readTokenFile(file)).toThrow(/shorter than 16 characters; make one with/);
   expect(() => readTokenFile(join(directory, "none"))).toThrow(/cannot read the token file .*none/);
 });
 
-it("keeps a node's own token for its user alone, and finds it by the address of the node", () => {
+it("keeps a node's own token private to its user, and finds it by the address of the node", () => {
   const dataDir = join(directory, "n1");
   mkdirSync(dataDir);
   const token = ownToken(dataDir);

@@ -1,4 +1,4 @@
-/** Bearer tokens live in files: never in flags, which every user of the machine can read. */
+/** Bearer tokens are in files: never in flags, which every user of the machine can read. */
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,9 +10,9 @@ const TOKEN_BYTES = 32;
 /** In the data directory of a node: the token of its control interface, and the address it belongs to. */
 const TOKEN_FILE = "api.token";
 const ADDRESS_FILE = "api.address";
-/** Where commands look for tokens of nodes on this machine when no directory is given. */
+/** Where commands search for tokens of nodes on this machine when no directory is given. */
 const TOKEN_DIRS = [".hyperscale", join(".hyperscale", "cluster")];
-/** Data directories that are looked at in one directory. */
+/** Data directories searched in one directory. */
 const NODES_MAX = 1_024;
 
 /** Throws with what is wrong and what to do. */
@@ -30,13 +30,13 @@ export function readTokenFile(file: string): string {
   );
 }
 
-/** Returns the token that a former process of this node made, or a new one. Writes nothing. */
+/** Returns the token that an earlier process of this node made, or a new one. Writes nothing. */
 export function ownToken(dataDir: string): string {
   const file = join(dataDir, TOKEN_FILE);
   return existsSync(file) ? readTokenFile(file) : randomBytes(TOKEN_BYTES).toString("hex");
 }
 
-/** Stores the token of a node for its own user only, with the address that commands find it by. */
+/** Stores the token of a node for its own user only, with the address by which commands find it. */
 export function keepOwnToken(dataDir: string, token: string, address: string): void {
   const file = join(dataDir, TOKEN_FILE);
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
@@ -49,11 +49,11 @@ export interface ControlTarget {
   /** `host:port` */
   readonly api: string;
   readonly tokenFile?: string | undefined;
-  /** Directory that holds the data directories of nodes, such as that of `cluster up`. */
+  /** Directory of the nodes' data directories, such as that of `cluster up`. */
   readonly dir?: string | undefined;
 }
 
-/** The token for one address: from the file that was named, else from the data directory of the node there. */
+/** The token for an address: from the named file, else from the data directory of the node there. */
 export function tokenFor({ api, tokenFile, dir }: ControlTarget): string | undefined {
   if (tokenFile !== undefined) return readTokenFile(tokenFile);
   for (const parent of dir === undefined ? TOKEN_DIRS : [dir]) {
@@ -63,7 +63,7 @@ export function tokenFor({ api, tokenFile, dir }: ControlTarget): string | undef
   return undefined;
 }
 
-/** What a person does about status 401. */
+/** Advice for status 401. */
 export const TOKEN_ADVICE =
   "name its token with --token-file DATA_DIRECTORY/api.token, or the directory of its node with --dir";
 

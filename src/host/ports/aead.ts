@@ -2,8 +2,9 @@
 
 export interface Aead {
   /**
-   * Fills the packet behind its head: the ciphertext, then a 16-byte tag. The head stays in the clear
-   * and is authenticated with the rest. The nonce is read before the call returns.
+   * Fills the packet behind its head: the ciphertext, then a 16-byte tag. The head stays in the clear and is
+   * authenticated
+   * with the rest. The nonce is read before the call returns.
    */
   seal(
     key: Uint8Array,
@@ -12,7 +13,7 @@ export interface Aead {
     headBytes: number,
     plain: Uint8Array,
   ): void;
-  /** The plaintext behind the head, or null when anything does not fit. */
+  /** Returns the plaintext behind the head, or null when anything does not match. */
   open(
     key: Uint8Array,
     nonce: Uint8Array,

@@ -1,13 +1,13 @@
 /**
- * The audit log as services see it: who asked for what, noted where it takes effect. (SWIM-12, AD-20.6)
- * Implemented by `src/audit`; a service that is given none notes nothing.
+ * The audit log as services see it: requests with their requester, recorded where they take effect. (SWIM-12, AD-20.6)
+ * Implemented by `src/audit`; a service without one records nothing.
  */
 
 /** Every kind of entry. The part before the dot is its group; names are only ever added. */
 export const AUDIT_KINDS = [
   /** A process opened its audit log; entries between the last one and this may be missing. */
   "audit.opened",
-  /** Entries that found no room, counted. */
+  /** Dropped entries, counted. */
   "audit.dropped",
   /** An unreadable audit log was moved away and a new one begun. */
   "audit.replaced",
@@ -16,9 +16,9 @@ export const AUDIT_KINDS = [
   "member.suspected",
   "member.failed",
   "member.left",
-  /** An operator said that a failed member will not return. */
+  /** An operator declared that a failed member will not return. */
   "member.removed",
-  /** Out of our table: long dead, or never reached. */
+  /** Removed from our table: long dead, or never reached. */
   "member.forgotten",
   "leader.changed",
   "node.leaving",
@@ -59,14 +59,14 @@ export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 export interface AuditRequester {
   /**
-   * `operator` asked over a control interface, `client` with a credential of clients, `worker` with one of workers,
-   * `peer` is another node that said so, `self` is this
-   * node's own protocol, `system` is the operating system (a signal, a start).
+   * `operator` used a control interface, `client` a credential of clients, `worker` one of workers, `peer` is another
+   * node that
+   * said so, `self` is this node's own protocol, `system` is the operating system (a signal, a start).
    */
   readonly kind: "operator" | "client" | "worker" | "peer" | "self" | "system";
-  /** Of the operator as the client gave it, of the peer, or of the signal; may be empty. */
+  /** Name of the operator as the client gave it, of the peer, or of the signal; may be empty. */
   readonly name: string;
-  /** What the request was let in by: the fingerprint of a token, or "loopback". Never the token. */
+  /** Credential of the request: the fingerprint of a token, or "loopback". Never the token. */
   readonly credential?: string;
   readonly address?: string;
 }
@@ -75,7 +75,7 @@ export type AuditDetail = Readonly<Record<string, string | number | boolean | nu
 
 export interface AuditEvent {
   readonly kind: AuditKind;
-  /** What it happened to: a member, a leader group, a job, a task, a schedule, a node. */
+  /** Subject of the event: a member, a leader group, a job, a task, a schedule, a node. */
   readonly subject: string;
   readonly requester: AuditRequester;
   readonly detail?: AuditDetail;
@@ -83,7 +83,7 @@ export interface AuditEvent {
 
 export interface AuditCounts {
   readonly recorded: number;
-  /** Entries that were not written, over the life of this process. */
+  /** Entries that were not written, since this process started. */
   readonly dropped: number;
 }
 
@@ -93,8 +93,8 @@ export interface Audit {
   record(event: AuditEvent): void;
 }
 
-/** For whoever opens it, and so must close it. */
+/** For the owner that opens it, and so must close it. */
 export interface OpenAudit extends Audit {
-  /** Makes what was recorded durable; never rejects. */
+  /** Makes recorded entries durable; never rejects. */
   close(): Promise<void>;
 }

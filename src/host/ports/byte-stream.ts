@@ -1,4 +1,4 @@
-/** Reliable byte streams between addresses: what TCP and TLS have in common. */
+/** Reliable byte streams between addresses: the common part of TCP and TLS. */
 
 import type { Address } from "../../core/base/ids.ts";
 
@@ -7,18 +7,18 @@ export interface ByteStream {
   readonly host: string;
   /** Alternative names (URIs) of the peer's verified certificate; null without mutual TLS. */
   readonly peerUris: readonly string[] | null;
-  /** Bytes written and not yet taken by the network. */
+  /** Bytes written and not yet accepted by the network. */
   readonly backlogBytes: number;
-  /** The peer has shown that it holds the key: its connection is not closed to make room. */
+  /** The peer has proven that it has the key: its connection is not closed to make room. */
   prove(): void;
-  /** `onTaken` is called once the network has taken these bytes. */
+  /** `onTaken` is called once the network has accepted these bytes. */
   write(bytes: Uint8Array, onTaken?: () => void): void;
-  /** Sends what was written, then ends. */
+  /** Sends what was written, then closes. */
   end(): void;
-  /** Ends now. */
+  /** Closes now. */
   destroy(): void;
   onData(handler: (bytes: Uint8Array) => void): void;
-  /** `isReset`: without a word of the other end that it ends. */
+  /** `isReset`: closed without notice of the other end. */
   onClose(handler: (isReset: boolean) => void): void;
 }
 

@@ -2,6 +2,6 @@
 
 export interface Compressor {
   deflate(bytes: Uint8Array): Uint8Array;
-  /** The inflated bytes, or null when they are damaged or would exceed `lengthMax`; never allocates more. */
+  /** Returns the inflated bytes, or null when they are damaged or would exceed `lengthMax`; never allocates more. */
   inflate(bytes: Uint8Array, lengthMax: number): Uint8Array | null;
 }

@@ -1,9 +1,9 @@
 /** Logs are events: a constant name and fields, never built strings, never secrets or payloads. */
 
-/** From what wakes someone to what only a developer reads. */
+/** From errors that need attention to details for developers. */
 const LOG_LEVELS = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
-/** What is written: this level and those before it, or nothing at all. */
+/** Levels that are written: this one and those before it, or none. */
 export const LOG_THRESHOLDS = [...LOG_LEVELS, "silent"] as const;
 export type LogThreshold = (typeof LOG_THRESHOLDS)[number];
 
@@ -11,7 +11,7 @@ type LogValue = string | number | boolean | null | undefined;
 export type LogFields = Readonly<Record<string, LogValue | readonly LogValue[]>>;
 
 export interface Log {
-  /** Whether lines of this level are written: callers on a hot path ask before they make the fields. */
+  /** Whether lines of this level are written: callers on a hot path check before they build the fields. */
   enabled(level: LogLevel): boolean;
   event(level: LogLevel, event: string, fields: LogFields): void;
 }
