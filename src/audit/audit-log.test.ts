@@ -88,7 +88,7 @@ const subjects = (entries: readonly AuditEntry[]): string[] =>
   entries.filter(({ kind }) => kind !== "audit.opened").map(({ subject }) => subject);
 
 describe("the audit log", () => {
-  it("keeps who asked for what and when, newest last, over restarts (SWIM-12)", async () => {
+  it("records requests with requester and time, newest last, over restarts (SWIM-12)", async () => {
     const world = new World();
     const first = await world.open();
     first.record(change("member.joined", "b"));
@@ -144,7 +144,7 @@ describe("the audit log", () => {
     expect(await names({ requester: "127.0.0.3:7946" })).toHaveLength(10);
   });
 
-  it("counts what finds no room, and writes the count once there is some", async () => {
+  it("counts dropped entries, and writes the count once there is room", async () => {
     const world = new World();
     const log = await world.open();
     await log.flush();
@@ -167,7 +167,7 @@ describe("the audit log", () => {
     expect(log.counts).toEqual({ recorded: entries.length, dropped: 3_000 });
   });
 
-  it("stays below its size: the oldest segments go", async () => {
+  it("stays below its size: drops the oldest segments", async () => {
     const world = new World();
     const log = await world.open({ bytesMax: 4 * 65_536 });
     for (let i = 0; i < 4_000; i++) {
@@ -202,7 +202,7 @@ describe("the audit log", () => {
     expect((await world.read()).at(-1)?.kind).toBe("audit.opened");
   });
 
-  it("looks for old segments as background work of the process, until it is closed", async () => {
+  it("checks for old segments as background work of the process, until it is closed", async () => {
     const world = new World();
     const log = await world.open();
     expect(world.background.list().map(({ name }) => name)).toEqual(["audit retention"]);
@@ -219,7 +219,7 @@ describe("the audit log", () => {
     expect((await world.read()).map(({ at }) => at)).toEqual([START_MS, START_MS]);
   });
 
-  it("cuts a torn tail at opening, and readers say so and go on without it", async () => {
+  it("cuts a torn tail at opening, and readers report it and continue", async () => {
     const world = new World();
     const log = await world.open();
     for (let i = 0; i < 20; i++) log.record(change("member.joined", `n${i}`));
@@ -236,7 +236,7 @@ describe("the audit log", () => {
     expect((await world.read()).at(-1)?.detail).toMatchObject({ tailCut: "true", entries: "21" });
   });
 
-  it("that is damaged below its tail is set aside, and both can be read", async () => {
+  it("is set aside when damaged below its tail, and both can be read", async () => {
     const world = new World();
     const log = await world.open();
     for (let i = 0; i < 800; i++) {
@@ -266,7 +266,7 @@ describe("the audit log", () => {
     await old.return(undefined);
   });
 
-  it("passes over a segment whose header is damaged", async () => {
+  it("skips a segment whose header is damaged", async () => {
     const world = new World();
     const log = await world.open();
     for (let i = 0; i < 800; i++) {
@@ -281,13 +281,13 @@ describe("the audit log", () => {
     expect([rest[0], rest.at(-1)]).toEqual(["n0", "n799"]);
   });
 
-  it("is one writer's: a second one is refused", async () => {
+  it("has one writer: a second one is rejected", async () => {
     const world = new World();
     await world.open();
     await expect(world.open()).rejects.toMatchObject({ code: "WAL_LOCKED" });
   });
 
-  it("refuses a ledger's log, foreign files and later versions, for writing and for reading", async () => {
+  it("rejects a ledger's log, foreign files and later versions, for writing and for reading", async () => {
     const ledger = new World();
     const identity = identityOf("prod", "gate-1");
     const wal = await Wal.open({

@@ -1,15 +1,18 @@
 /**
- * The audit log of one node: who asked for what and when, on a write-ahead log of its own. (SWIM-12)
+ * The audit log of one node: requests with requester and time, on a write-ahead log of its own. (SWIM-12)
  *
  *     const audit = await AuditLog.open(join(dataDir, "audit"), { node: "gate-1", clock, log, background });
  *     audit.record({ kind: "member.joined", subject: "b", requester: { kind: "peer", name: "c" } });
  *
- * Recording never waits, throws or ends the process: an entry that finds no room, or a disk that has
- * failed, is counted, and the count becomes an entry once there is room. What is recorded is durable
- * a few milliseconds later, whole batches at a time; `flush` waits for it.
+ * Recording never waits, throws or ends the process: an entry without room, or on a failed disk, is counted, and the
+ * count
+ * becomes an entry once there is room. Entries are durable a few milliseconds later, whole batches at a time; `flush`
+ * waits
+ * for it.
  *
- * Size and age are bounded by whole segments: the oldest goes when there are too many, or when its
- * newest entry is too old. The segment being written stays, however old its first entry.
+ * Size and age are bounded by whole segments: the oldest is removed when there are too many, or when its newest entry
+ * is too
+ * old. The active segment stays, however old its first entry.
  */
 
 import { rename } from "node:fs/promises";
@@ -32,26 +35,26 @@ import {
 import { ENTRY_BYTES_MAX, encodeEvent } from "./entry.ts";
 
 export interface AuditLogOptions extends Partial<AuditBounds> {
-  /** The node that writes; it stands in every entry, for logs that are read together. */
+  /** The writing node; part of every entry, for logs that are read together. */
   readonly node: string;
   readonly clock: Clock;
-  /** Hears of dropped entries and of a log that has failed. */
+  /** Receives reports of dropped entries and of a failed log. */
   readonly log: Log;
-  /** Looks for old segments once an hour. */
+  /** Checks for old segments once an hour. */
   readonly background: Background;
   /** Only tests need small ones. */
   readonly segmentBytes?: number;
 }
 
-/** The same for every node: a ledger's log is refused here, and an audit log there. */
+/** The same for every node: a ledger's log is rejected here, and an audit log there. */
 export const AUDIT_IDENTITY = identityOf("audit log", "any node");
-/** Entries that wait for the disk; beyond it they are counted instead. 1,000 members may fail at once. */
+/** Entries queued for the disk; beyond it they are counted instead. 1,000 members may fail at once. */
 const QUEUE_ENTRIES_MAX = 2_000;
-/** A count is written when at most this many wait, so that it does not take the last place. */
+/** A count is written when at most this many are queued, so that it does not take the last slot. */
 const REPORT_ENTRIES_MAX = QUEUE_ENTRIES_MAX / 2;
 const QUEUE_BYTES_MAX = QUEUE_ENTRIES_MAX * ENTRY_BYTES_MAX;
 const RETENTION_MS = 3_600_000;
-/** Unreadable logs that are kept beside the new one; then somebody has to look. */
+/** Unreadable logs kept beside the new one; further ones need an operator. */
 const SET_ASIDE_MAX = 3;
 /** Nodes that share a data directory; 32 MB each at most. */
 const NEIGHBOURS_MAX = 16;
@@ -70,7 +73,7 @@ export class AuditLog implements OpenAudit {
   #waiting = 0;
   #recorded = 0;
   #dropped = 0;
-  /** Dropped and not yet written down. */
+  /** Dropped and not yet reported in an entry. */
   #untold = 0;
   #untoldSinceMs = 0;
   #ended = false;
@@ -85,9 +88,11 @@ export class AuditLog implements OpenAudit {
   }
 
   /**
-   * Recovers what is there and goes on behind it. A log that is damaged below its tail is moved to
-   * `<directory>.damaged-1` and so on, and a new one begun; another process's log, a foreign directory
-   * and one that cannot be written are refused with a `WalError`.
+   * Recovers the log and continues after its end. A log that is damaged below its tail is moved to
+   * `<directory>.damaged-1` and
+   * so on, and a new one begun; another process's log, a foreign directory and one that cannot be written are rejected
+   * with a
+   * `WalError`.
    */
   static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
     const { bytesMax = AUDIT_DEFAULTS.bytesMax, segmentBytes = AUDIT_SEGMENT_BYTES } = options;
@@ -106,8 +111,9 @@ export class AuditLog implements OpenAudit {
   }
 
   /**
-   * The first of `directory`, `<directory>-2` and so on that no other process writes to: for nodes of one
-   * machine that share a data directory. Entries name their node.
+   * The first of `directory`, `<directory>-2` and so on that no other process writes to: for nodes of one machine that
+   * share a
+   * data directory. Entries name their node.
    */
   static async openFree(directory: string, options: AuditLogOptions): Promise<AuditLog> {
     for (let number = 1; ; number++) {
@@ -183,12 +189,12 @@ export class AuditLog implements OpenAudit {
     if (!this.#append(event, lost)) lost();
   }
 
-  /** Resolves when all that was recorded before is durable or counted as dropped. */
+  /** Resolves when everything recorded before is durable or counted as dropped. */
   async flush(): Promise<void> {
     if (!this.#ended) await this.#wal.flush();
   }
 
-  /** Makes what was recorded durable. Never rejects: whoever stops has nobody left to tell. */
+  /** Makes recorded entries durable. Never rejects: a stopping caller could not handle it. */
   async close(): Promise<void> {
     this.#retention.cancel();
     this.#tellDropped();
@@ -203,7 +209,7 @@ export class AuditLog implements OpenAudit {
     return { bytesMax, ageMsMax };
   }
 
-  /** False: there is no room. What is taken may still be lost with the disk. */
+  /** Returns false without room. An accepted entry may still be lost with the disk. */
   #append(event: AuditEvent, lost: () => void): boolean {
     if (this.#ended || this.#waiting >= QUEUE_ENTRIES_MAX) return false;
     this.#waiting++;
@@ -231,7 +237,7 @@ export class AuditLog implements OpenAudit {
     this.#untold += count;
   }
 
-  /** The count of what was dropped, as soon as there is room for it. */
+  /** Writes the count of dropped entries as soon as there is room for it. */
   #tellDropped(): void {
     const count = this.#untold;
     if (count === 0 || this.#ended || this.#waiting > REPORT_ENTRIES_MAX) return;
@@ -260,11 +266,11 @@ export class AuditLog implements OpenAudit {
     this.#options.log.event("error", "audit.failed", { problem: error.message });
   }
 
-  /** Removes what is too much or too old, a segment at a time. */
+  /** Removes surplus or old segments, one at a time. */
   #retain(): void {
     const { clock, log, segmentBytes = AUDIT_SEGMENT_BYTES } = this.#options;
     const { bytesMax, ageMsMax } = this.#bounds;
-    // One is being prepared behind the one that is written.
+    // One is being prepared behind the active one.
     const countMax = Math.floor(bytesMax / segmentBytes) - 1;
     const oldestMs = clock.wall() - ageMsMax;
     let safeLsn = 0;
@@ -285,7 +291,7 @@ export class AuditLog implements OpenAudit {
 
 const SYSTEM: AuditRequester = { kind: "system", name: "" };
 
-/** The evidence stays; so many unreadable logs mean a disk that somebody should look at. */
+/** Keeps the evidence; this many unreadable logs mean a disk that needs attention. */
 async function setAside(directory: string, problem: WalError): Promise<string> {
   for (let number = 1; number <= SET_ASIDE_MAX; number++) {
     const aside = `${directory}.damaged-${number}`;

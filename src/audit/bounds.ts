@@ -1,4 +1,4 @@
-/** How much an audit log keeps. Apart, so that reading a command line does not load the log. */
+/** Retention of an audit log. Separate, so that reading a command line does not load the log. */
 
 export interface AuditBounds {
   /** All files together; at least `AUDIT_BYTES_MIN`. */
@@ -8,7 +8,7 @@ export interface AuditBounds {
 }
 
 export const AUDIT_SEGMENT_BYTES = 1_048_576;
-/** One that is written, one that is prepared behind it, and one to read. */
+/** The active one, the one prepared behind it, and one to read. */
 export const AUDIT_SEGMENTS_MIN = 3;
 export const AUDIT_BYTES_MIN = AUDIT_SEGMENTS_MIN * AUDIT_SEGMENT_BYTES;
 

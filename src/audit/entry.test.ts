@@ -17,7 +17,7 @@ const event: AuditEvent = {
 };
 
 describe("an entry of the audit log", () => {
-  it("comes back as it was written, details as texts", () => {
+  it("decodes as it was written, details as texts", () => {
     const decoded = decodeEvent(encodeEvent("gate-1", event));
     expect(decoded).toEqual({
       kind: "event",
@@ -61,7 +61,7 @@ describe("an entry of the audit log", () => {
     );
   });
 
-  it("is refused, never thrown at, when the bytes are anything else", () => {
+  it("is rejected without a throw when the bytes are anything else", () => {
     const whole = encodeEvent("gate-1", event);
     for (let length = 0; length < whole.length; length++) {
       expect(decodeEvent(whole.subarray(0, length)).kind).toBe("damaged");
@@ -74,7 +74,7 @@ describe("an entry of the audit log", () => {
     expect(decodeEvent(new Uint8Array(ENTRY_BYTES_MAX + 1)).kind).toBe("damaged");
   });
 
-  it("of a later format says so, and a field of a later version is passed over", () => {
+  it("of a later format says so, and a field of a later version is skipped", () => {
     const later = struct<{ readonly format: number; readonly new: string }>("later", {
       format: required(1, uint),
       new: required(9, text(10)),

@@ -1,8 +1,9 @@
 /**
- * One entry of the audit log as bytes: a schema-encoded record whose every text and list is bounded.
- * A text that is too long is cut when it is written, so that a peer's long name costs a few bytes and
- * never an entry. Unknown fields are skipped by the schema; an entry that only a later version can
- * read says so by its `format`.
+ * One entry of the audit log as bytes: a schema-encoded record whose every text and list is bounded. A text that is too
+ * long
+ * is cut when it is written, so that a peer's long name costs a few bytes and never an entry. Unknown fields are
+ * skipped by
+ * the schema; an entry that only a later version can read says so by its `format`.
  */
 
 import { encodeUtf8 } from "../core/base/bytes.ts";
@@ -19,7 +20,7 @@ import {
   uint,
 } from "../wire/schema.ts";
 
-/** What is stored besides the record's own time and number. */
+/** Stored fields besides the record's own time and number. */
 export interface StoredEvent {
   readonly format: number;
   /** The node that wrote it. */
@@ -105,7 +106,7 @@ type DecodedEvent =
   | { readonly kind: "newer"; readonly format: number }
   | { readonly kind: "damaged"; readonly problem: string };
 
-/** Total: any bytes have an answer. */
+/** Total: never throws for any bytes. */
 export function decodeEvent(bytes: Uint8Array): DecodedEvent {
   if (bytes.length > ENTRY_BYTES_MAX) return { kind: "damaged", problem: "too large" };
   const whole = decode(stored, bytes);

@@ -1,8 +1,9 @@
 /**
- * Reading an audit log, also one that a process is writing to, without changing a byte of it. Entries
- * come in the order they were written, newest last, a few hundred kilobytes in memory at a time.
+ * Reads an audit log, also one that a process is writing to, without changing a byte of it. Entries come in the order
+ * they
+ * were written, newest last, a few hundred kilobytes in memory at a time.
  *
- * What cannot be read is told and passed over, a segment at a time: the rest of the evidence counts.
+ * Unreadable parts are reported and skipped, a segment at a time: the rest of the evidence counts.
  */
 
 import { stat } from "node:fs/promises";
@@ -22,7 +23,7 @@ import { AUDIT_IDENTITY } from "./audit-log.ts";
 import { decodeEvent, type StoredEvent } from "./entry.ts";
 
 export interface AuditEntry {
-  /** Its number in this log; rises with gaps. */
+  /** Number in this log; ascending with gaps. */
   readonly lsn: number;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -99,7 +100,7 @@ export async function* readAudit(
 
 const FOLLOW_MS = 500;
 
-/** Goes on with what is written from now on, until the signal. */
+/** Continues with new entries, until the signal. */
 export async function* followAudit(
   directory: string,
   filter: AuditFilter,
@@ -107,7 +108,7 @@ export async function* followAudit(
 ): AsyncGenerator<AuditEntry> {
   let { afterLsn = 0 } = options;
   while (!options.signal.aborted) {
-    // Unfiltered, so that the place is known; a half-written end is only read again.
+    // Unfiltered, so that the position is known; a half-written end is only read again.
     for await (const entry of readAudit(directory, {}, { afterLsn })) {
       afterLsn = entry.lsn;
       if (matches(entry, filter)) yield entry;
@@ -164,11 +165,11 @@ const UNFINISHED: AuditProblem = {
   damaged: false,
   message: "the last entries are being written, or were cut by a crash",
 };
-/** A writer may pass a reader in the middle of the file; what is damaged is so at the next look too. */
+/** A writer may overtake a reader in the middle of the file; real damage is there at the next read too. */
 const LOOKS_MAX = 3;
 const LOOK_AGAIN_MS = 100;
 
-/** What the end of a segment's reading means; null: nothing is wrong. Throws what is not about its bytes. */
+/** Problem at the end of a segment; null: none. Throws errors that are not about its bytes. */
 async function problemOf(
   directory: string,
   error: unknown,
