@@ -5,7 +5,7 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 import { expect, it } from "vitest";
 import { makeCertificate } from "./certificate.ts";
 
-it("is a certificate that OpenSSL reads, with its names and its time", () => {
+it("makes a certificate that OpenSSL reads, with its names and its validity", () => {
   const validTo = new Date("2040-02-03T04:05:06Z");
   const { cert } = makeCertificate({ hosts: ["demo.test", "127.0.0.9"], validTo });
   const read = new X509Certificate(cert);
@@ -15,9 +15,9 @@ it("is a certificate that OpenSSL reads, with its names and its time", () => {
   expect(read.verify(read.publicKey)).toBe(true);
 });
 
-it("is trusted by a client that is given it, and by no other", async () => {
+it("makes a certificate that only clients with a copy trust", async () => {
   for (let round = 0; round < 20; round++) {
-    // Serial numbers and signatures vary in length; a mistake there shows only now and then.
+    // Serial numbers and signatures vary in length; a mistake there shows only sometimes.
     const { cert } = makeCertificate();
     expect(new X509Certificate(cert).checkIP("127.0.0.1")).toBe("127.0.0.1");
   }

@@ -1,7 +1,9 @@
 /**
- * A self-signed certificate for loopback, made on the spot, so that tests and the demo target speak
- * TLS on a machine that has only Node. Just the DER that X.509 v3 asks for (RFC 5280 §4.1): ECDSA on
- * P-256, the given names as subjectAltName. Never for anything that others must trust.
+ * A self-signed certificate for loopback, made on the spot, so that tests and the demo target speak TLS on a machine
+ * that has
+ * only Node. Just the DER that X.509 v3 requires (RFC 5280 §4.1): ECDSA on P-256, the given names as subjectAltName.
+ * Never
+ * for anything that others must trust.
  */
 
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
@@ -78,7 +80,7 @@ const bits = (part: Buffer): Buffer => tagged(0x03, Buffer.from([0]), part);
 const utf8 = (text: string): Buffer => tagged(0x0c, Buffer.from(text));
 const integer = (value: Buffer): Buffer => tagged(0x02, value);
 
-/** 16 random bytes that are a positive number in its shortest form, whatever they are. */
+/** 16 random bytes, encoded as a positive number in its shortest form. */
 function serialNumber(): Buffer {
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;

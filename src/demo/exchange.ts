@@ -49,7 +49,7 @@ export class Exchange {
     this.send(status, JSON_TYPE, `${JSON.stringify(value)}\n`);
   }
 
-  /** Says what was wrong, for people who look at the body. */
+  /** Answers with an error text for people who read the body. */
   refuse(status: number, error: string): void {
     this.json(status, { error });
   }
@@ -66,7 +66,7 @@ export class Exchange {
     let size = 0;
     for await (const part of this.request as AsyncIterable<Buffer>) {
       size += part.length;
-      // What is over the bound is read and dropped, so that the client gets its 413.
+      // A body over the bound is read and dropped, so that the client gets its 413.
       if (size <= READ_BYTES_MAX) parts.push(part);
     }
     return size <= READ_BYTES_MAX ? Buffer.concat(parts) : null;

@@ -28,18 +28,18 @@ describe("the demo schema", () => {
     ["mutation { user(id: 7) { id } }", "queries only"],
     ["{ user(id: 7) { id }", "syntax error"],
     ["", "syntax error"],
-  ])("refuses %s", (query, message) => {
+  ])("rejects %s", (query, message) => {
     expect(ask(query)).toEqual({ errors: [{ message: expect.stringContaining(message) }] });
   });
 
-  it("gives null and an error with its path for a user that is not there", () => {
+  it("returns null and an error with its path for an unknown user", () => {
     expect(ask("{ user(id: 8) { id } }")).toEqual({
       data: { user: null },
       errors: [{ message: "no user 8", path: ["user"] }],
     });
   });
 
-  it("is not held up by long runs of anything", () => {
+  it("handles long runs of any character in linear time", () => {
     for (const run of [" ", "a", "(", "{", "query ", "$", ":"]) {
       const text = run.repeat(Math.floor(9_900 / run.length));
       for (const query of [text, `query${text}`, `{${text}`, `query Q${text}{ user(id: 7)`]) {
@@ -49,7 +49,7 @@ describe("the demo schema", () => {
     expect(ask(" ".repeat(20_000))).toEqual({ errors: [{ message: "the query is too long" }] });
   });
 
-  it("refuses a body without a query", () => {
+  it("rejects a body without a query", () => {
     for (const body of [undefined, null, 1, "x", {}, { query: 1 }]) {
       expect(answerGraphql(body, find)).toHaveProperty("errors");
     }

@@ -1,6 +1,7 @@
 /**
- * A GraphQL answerer for one fixed schema, hand-written and tiny: enough for a client to meet data,
- * variables, field errors and syntax errors.
+ * A GraphQL answerer for one fixed schema, hand-written and tiny: enough to test data, variables, field errors and
+ * syntax
+ * errors.
  *
  *     type Query { user(id: ID!): User }
  *     type User { id: ID!  name: String! }
@@ -32,14 +33,14 @@ const DOCUMENT = new RegExp(
     .join(""),
 );
 
-/** Answers one request body; the status is always 200, errors travel inside, as GraphQL servers do. */
+/** Answers one request body; the status is always 200, errors are inside, as GraphQL servers do. */
 export function answerGraphql(
   input: unknown,
   findUser: (id: number) => GraphqlUser | undefined,
 ): GraphqlAnswer {
   const { query: text, variables } = requestOf(input);
   if (text !== null && text.length > QUERY_CHARACTERS_MAX) return failed("the query is too long");
-  // Runs of white space shrink first, so that the pattern takes linear time whatever is sent.
+  // Collapses white space first, so that the pattern takes linear time for any input.
   const query = text?.replace(/\s+/g, " ") ?? null;
   if (query === null) return failed('the body must be JSON with a "query"');
   if (/^\s*(mutation|subscription)\b/.test(query)) return failed("this schema has queries only");

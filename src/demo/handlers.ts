@@ -1,4 +1,4 @@
-/** What each endpoint of the demo target does. The list with their paths is in `endpoints.ts`. */
+/** Handlers of the demo target's endpoints. The list with their paths is in `endpoints.ts`. */
 
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { gzipSync } from "node:zlib";
@@ -82,7 +82,7 @@ export function answerSlow(exchange: Exchange): void {
 const MILLIONTHS = 1_000_000;
 let owedFailures = 0;
 
-/** Fails evenly and exactly: at rate 0.1 every tenth answer, so that tests can count on it. */
+/** Fails evenly and exactly: at rate 0.1 every tenth answer, so that tests can rely on it. */
 export function answerFail(exchange: Exchange): void {
   owedFailures += Math.round(exchange.number("rate", 1, 1) * MILLIONTHS);
   const failing = owedFailures >= MILLIONTHS;
@@ -245,7 +245,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON: the handler says what it wanted instead.
+    // Not JSON: the handler says what it expected.
     return undefined;
   }
 }

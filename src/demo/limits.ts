@@ -1,9 +1,9 @@
-/** Bounds of the demo target: it is handed to strangers' load, so no query can make it hold much. */
+/** Bounds of the demo target: it is exposed to arbitrary load, so no query can make it allocate much. */
 
 /** Longest wait, stall or drip that a query may ask for. */
 export const WAIT_MS_MAX = 60_000;
 
-/** Largest body that /bytes, /chunked and /drip make. */
+/** Largest body of /bytes, /chunked and /drip. */
 export const MADE_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Largest body that /login, /echo and /graphql read; beyond it they answer 413. */
@@ -12,7 +12,7 @@ export const READ_BYTES_MAX = 1024 * 1024;
 /** Longest chain of /redirect. */
 export const REDIRECTS_MAX = 100;
 
-/** Answers held back during a stall; beyond it the target answers 503 at once. */
+/** Answers delayed by a stall; beyond it the target answers 503 at once. */
 export const HELD_ANSWERS_MAX = 200_000;
 
 /** Largest WebSocket message that /ws sends back. */

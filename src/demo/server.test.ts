@@ -46,7 +46,7 @@ describe("plain answers", () => {
     expect(echo.headers["x-y"]).toBe("z");
   });
 
-  it("refuses a body over its bound with 413", async () => {
+  it("rejects a body over its bound with 413", async () => {
     const answer = await get("/echo", { method: "POST", body: Buffer.alloc(1024 * 1024 + 1) });
     expect(answer.status).toBe(413);
   });
@@ -105,7 +105,7 @@ describe("login and users", () => {
     expect((await get("/users/101", { headers: { authorization } })).status).toBe(404);
   });
 
-  it("refuses no token, a made-up token and the token of another name", async () => {
+  it("rejects a missing token, an invalid one and the token of another name", async () => {
     const [, sign] = (await login("ada")).split(".");
     const forged = `${Buffer.from("root").toString("base64url")}.${sign}`;
     expect((await get("/users")).status).toBe(401);
@@ -115,7 +115,7 @@ describe("login and users", () => {
     }
   });
 
-  it("refuses a wrong password, an empty user and a body that is not JSON", async () => {
+  it("rejects a wrong password, an empty user and a body that is not JSON", async () => {
     expect((await post("/login", { user: "ada", password: "wrong" })).status).toBe(401);
     expect((await post("/login", { user: "" })).status).toBe(400);
     expect((await get("/login", { method: "POST", body: "{" })).status).toBe(400);
@@ -124,7 +124,7 @@ describe("login and users", () => {
 });
 
 describe("failures", () => {
-  it("fails exactly the share of requests that was asked for", async () => {
+  it("fails exactly the requested share of requests", async () => {
     let failed = 0;
     for (let i = 0; i < 40; i++) {
       const answer = await get("/fail?rate=0.1&status=503");
@@ -143,7 +143,7 @@ describe("failures", () => {
     await expect(cut.toArray()).rejects.toMatchObject({ code: "ECONNRESET" });
   });
 
-  it("goes on serving after a client leaves in mid-body", async () => {
+  it("continues after a client leaves in mid-body", async () => {
     const socket = connect(target.port, target.host);
     socket.write("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf");
     await once(socket, "connect");
@@ -153,7 +153,7 @@ describe("failures", () => {
 });
 
 describe("stall", () => {
-  it("holds back every answer until the stall ends, then lets all go", async () => {
+  it("delays every answer until the stall ends, then sends all", async () => {
     const own = await startDemoTarget({ port: 0 });
     own.stallOnce(60_000);
     const answers: number[] = [];
@@ -163,14 +163,14 @@ describe("stall", () => {
     });
     while (own.stats().requests < 3) await new Promise((resolve) => setImmediate(resolve));
     expect(answers).toEqual([]);
-    // /stall itself is never held, so that a stall can be ended.
+    // /stall itself is never delayed, so that a stall can be ended.
     expect((await fetch(`${own.url}/stall?ms=0`)).status).toBe(200);
     await Promise.all(waiting);
     expect(answers).toHaveLength(3);
     await own.close();
   });
 
-  it("stalls now, later or again and again, as the query says", async () => {
+  it("stalls now, later or repeatedly, as the query says", async () => {
     const own = await startDemoTarget({ port: 0 });
     for (const query of ["ms=20", "ms=20&after=1", "ms=20&every=5"]) {
       await (await fetch(`${own.url}/stall?${query}`)).json();
@@ -196,7 +196,7 @@ describe("other protocols", () => {
     expect((await get("/ws")).status).toBe(426);
   });
 
-  it("refuses an upgrade elsewhere", async () => {
+  it("rejects an upgrade elsewhere", async () => {
     const client = new WebSocket(`${target.url.replace("http", "ws")}/json`);
     const [error] = (await once(client, "error")) as [Error];
     expect(error.message).toContain("404");
@@ -219,7 +219,7 @@ describe("other protocols", () => {
 });
 
 describe("stats", () => {
-  it("counts requests by endpoint and starts over when asked", async () => {
+  it("counts requests by endpoint and resets on request", async () => {
     await get("/stats?reset=1");
     await get("/users/1");
     await get("/users/2");
@@ -244,7 +244,7 @@ it("speaks TLS with a certificate it is given", async () => {
   await own.close();
 });
 
-it("says which error it was when the port is taken", async () => {
+it("names the error when the port is in use", async () => {
   await expect(startDemoTarget({ port: target.port })).rejects.toMatchObject({
     code: "EADDRINUSE",
   });

@@ -1,12 +1,14 @@
 /**
- * The demo target: a small web server that examples, tests and first runs can load without touching
- * a public site. It answers fast, slowly, wrongly, or not at all, as the path asks.
+ * The demo target: a small web server that examples, tests and first runs can load without touching a public site. It
+ * answers fast, slowly, wrongly, or not at all, as the path asks.
  *
- *     request → count → (held while the stall gate is closed) → handler
+ *     request → count → (delayed while the stall gate is closed) → handler
  *
- * On loopback unless told otherwise. It keeps nothing per request but a counter per endpoint, and
- * every wait and size a query may ask for is bounded (`limits.ts`). What needs a broken HTTP server
- * is in `hostile.ts`, because this one goes through node:http and cannot break framing.
+ * On loopback by default. It keeps nothing per request but a counter per endpoint, and every wait and size of a query
+ * is
+ * bounded (`limits.ts`). Tests that need a broken HTTP server use `hostile.ts`, because this one goes through node:http
+ * and
+ * cannot break framing.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -24,9 +26,9 @@ export const DEMO_HOST = "127.0.0.1";
 
 interface DemoTargetOptions {
   readonly host?: string;
-  /** 0 takes any free port. */
+  /** 0 binds any free port. */
   readonly port?: number;
-  /** Serve https with this certificate, such as one of `makeCertificate()`. */
+  /** Serves https with this certificate, such as one of `makeCertificate()`. */
   readonly tls?: Certificate;
 }
 
@@ -43,7 +45,7 @@ export interface DemoTarget {
   readonly url: string;
   readonly host: string;
   readonly port: number;
-  /** Holds back every answer for `ms` from now. */
+  /** Delays every answer for `ms` from now. */
   stallOnce(ms: number): void;
   stats(): DemoStats;
   /** Ends every connection and frees the port. */
@@ -57,7 +59,7 @@ interface Route {
   count: number;
 }
 
-/** Rejects with the system's error (EADDRINUSE, EACCES, …) when the address cannot be had. */
+/** Rejects with the system's error (EADDRINUSE, EACCES, …) when the address cannot be bound. */
 export async function startDemoTarget(options: DemoTargetOptions = {}): Promise<DemoTarget> {
   const host = options.host ?? DEMO_HOST;
   const target = new Target(options.tls ?? null);
@@ -106,7 +108,7 @@ class Target {
     });
   }
 
-  /** A path with a parameter is kept under all before it: "/users/:id" under "/users/". */
+  /** A path with a parameter is stored under its prefix: "/users/:id" under "/users/". */
   #add(path: string, methods: readonly string[], handler: Handler): void {
     const key = path.replace(/:\w+$/, "");
     this.#routes.set(key, { path, methods, handler, count: 0 });
@@ -170,7 +172,7 @@ class Target {
     const afterMs = exchange.number("after", 0, WAIT_MS_MAX);
     const everyMs = exchange.number("every", 0, WAIT_MS_MAX);
     exchange.json(200, { stallMs: ms, afterMs, everyMs });
-    // The answer that confirms the stall leaves before it begins.
+    // The answer that confirms the stall is sent before it begins.
     if (ms === 0) this.gate.stop();
     else if (everyMs > 0) this.gate.stallRepeatedly(ms, everyMs);
     else if (afterMs > 0) this.gate.stallLater(ms, afterMs);
@@ -198,7 +200,7 @@ class Target {
         if (!this.gate.closed) echo();
         else if (!this.gate.hold(echo)) client.close(1013, "stalled");
       });
-      // A broken client costs its connection; ws has closed it by then.
+      // A broken client loses its connection; ws has closed it by then.
       client.on("error", () => client.terminate());
     });
   }
@@ -212,7 +214,7 @@ function answer(route: Route, exchange: Exchange): void {
     return;
   }
   const done = route.handler(exchange);
-  // The only way to fail is a client that left in mid-body: its socket is gone, nothing to answer.
+  // Fails only when a client left in mid-body: its socket is gone, nothing to answer.
   if (done !== undefined) done.catch(() => exchange.response.destroy());
 }
 

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** When, from now, an answer that arrives now leaves. */
+/** When, from now, an answer that arrives now is sent. */
 function leavesAfter(limitMs: number): number | null {
   if (!gate.closed) return 0;
   let left: number | null = null;
@@ -37,7 +37,7 @@ it("keeps the longer of two stalls", () => {
   expect(leavesAfter(2_000)).toBe(1_000);
 });
 
-it("lets answers leave in the order they came", () => {
+it("sends answers in order of arrival", () => {
   const left: number[] = [];
   gate.stallOnce(10);
   for (const id of [1, 2, 3]) gate.hold(() => left.push(id));
@@ -45,7 +45,7 @@ it("lets answers leave in the order they came", () => {
   expect(left).toEqual([1, 2, 3]);
 });
 
-it("stalls once, later, when asked for later", () => {
+it("stalls once, later, on request", () => {
   gate.stallLater(50, 100);
   expect(leavesAfter(100)).toBe(0);
   vi.advanceTimersByTime(100);
@@ -54,13 +54,13 @@ it("stalls once, later, when asked for later", () => {
   expect(gate.closed).toBe(false);
 });
 
-it("stalls again and again, and still lets go between stalls that would overlap", () => {
+it("stalls repeatedly, and still opens between stalls that would overlap", () => {
   gate.stallRepeatedly(20, 5);
   vi.advanceTimersByTime(5);
   for (let round = 0; round < 3; round++) expect(leavesAfter(30)).toBeLessThanOrEqual(20);
 });
 
-it("lets go of everything when stopped", () => {
+it("sends everything when stopped", () => {
   gate.stallOnce(60_000);
   let left = false;
   gate.hold(() => {

@@ -1,11 +1,12 @@
 /**
- * The stall gate: while it is closed no answer of the whole server leaves, and when it opens all
- * that waited leave at once, in order of arrival. That is what a garbage collection, a lock or a
- * fail-over looks like from outside, and what tells an honest load generator from one that
- * coordinates its omissions with the server.
+ * The stall gate: while it is closed no answer of the whole server is sent, and when it opens all that waited are sent
+ * at
+ * once, in order of arrival. That is what a garbage collection, a lock or a failover looks like from outside, and what
+ * distinguishes an honest load generator from one with coordinated omission.
  *
- * Requests are still read during a stall, so a one-second stall under a constant rate gives waiting
- * times spread evenly over 0 … 1 s: the analytical answer that tests compare with.
+ * Requests are still read during a stall, so a one-second stall under a constant rate gives waiting times spread evenly
+ * over
+ * 0 … 1 s: the analytical answer that tests compare with.
  */
 
 import { HELD_ANSWERS_MAX } from "./limits.ts";
@@ -21,7 +22,7 @@ export class StallGate {
     return this.#opening !== null;
   }
 
-  /** Closes the gate for `ms` from now; a longer stall that is already running stays. */
+  /** Closes the gate for `ms` from now; a longer running stall stays. */
   stallOnce(ms: number): void {
     const opensAt = performance.now() + ms;
     if (ms <= 0 || opensAt <= this.#opensAt) return;
@@ -30,7 +31,7 @@ export class StallGate {
     this.#opening = setTimeout(() => this.#open(), ms);
   }
 
-  /** One stall, `afterMs` from now. Replaces one that was still to come. */
+  /** Schedules one stall, `afterMs` from now. Replaces a scheduled one. */
   stallLater(ms: number, afterMs: number): void {
     if (this.#starting !== null) clearTimeout(this.#starting);
     this.#starting = setTimeout(() => {
@@ -39,7 +40,7 @@ export class StallGate {
     }, afterMs);
   }
 
-  /** A stall of `ms` every `everyMs`, until `stop`; never one into another, or no answer would leave. */
+  /** Stalls for `ms` every `everyMs`, until `stop`; stalls never overlap, or no answer would be sent. */
   stallRepeatedly(ms: number, everyMs: number): void {
     if (this.#repeating !== null) clearInterval(this.#repeating);
     this.#repeating = setInterval(() => {
@@ -47,7 +48,7 @@ export class StallGate {
     }, everyMs);
   }
 
-  /** Ends every stall, running or planned, and lets go of what is held. */
+  /** Ends every stall, running or scheduled, and sends what is queued. */
   stop(): void {
     if (this.#starting !== null) clearTimeout(this.#starting);
     if (this.#repeating !== null) clearInterval(this.#repeating);
@@ -57,7 +58,7 @@ export class StallGate {
     this.#open();
   }
 
-  /** Keeps an answer until the gate opens; false when too many wait already. */
+  /** Queues an answer until the gate opens; returns false when too many wait already. */
   hold(answer: () => void): boolean {
     if (this.#held.length >= HELD_ANSWERS_MAX) return false;
     this.#held.push(answer);
