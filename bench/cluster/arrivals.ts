@@ -1,9 +1,9 @@
-/** A target that keeps when each request came, and from which executor core. */
+/** A target that records when each request arrived, and from which executor core. */
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 
-/** Of one job; what comes beyond is counted by nobody. */
+/** Recorded arrivals of one job; further ones are not counted. */
 const ARRIVALS_MAX = 1_000_000;
 
 interface Arrival {
@@ -37,7 +37,7 @@ export class ArrivalTarget {
     return new ArrivalTarget(server, `http://127.0.0.1:${port}`);
   }
 
-  /** Forgets what came; resolves with the moment of the next request. */
+  /** Clears the record; resolves with the time of the next request. */
   next(): Promise<number> {
     this.#arrivals = [];
     return new Promise((resolve) => {
@@ -49,27 +49,27 @@ export class ArrivalTarget {
     return this.#arrivals.length;
   }
 
-  /** When each core was heard first, in order. */
+  /** When each core was first seen, in order. */
   beginnings(): readonly number[] {
     return [...this.#byCore().values()].map(([first = 0]) => first).sort((a, b) => a - b);
   }
 
-  /** Those that were heard since. */
+  /** Cores seen since then. */
   cores(since = 0): ReadonlySet<string> {
     return new Set(this.#arrivals.filter(({ at }) => at >= since).map(({ core }) => core));
   }
 
-  /** When a core was heard first that is none of these; null: never. */
+  /** When a core other than these was first seen; null: never. */
   firstOfOthers(known: ReadonlySet<string>, since = 0): number | null {
     return this.#arrivals.find(({ at, core }) => at >= since && !known.has(core))?.at ?? null;
   }
 
-  /** When one of these was heard last; null: never. */
+  /** When one of these was last seen; null: never. */
   lastOf(cores: ReadonlySet<string>): number | null {
     return this.#arrivals.findLast(({ core }) => cores.has(core))?.at ?? null;
   }
 
-  /** The longest time that one of these cores was not heard; one that is never heard again is silent to the end. */
+  /** The longest silence of one of these cores; one that is never seen again is silent to the end. */
   longestGapMs(from: number, to: number, among: ReadonlySet<string>): number {
     const byCore = this.#byCore();
     let longest = 0;

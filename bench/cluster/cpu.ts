@@ -1,7 +1,7 @@
 /**
- * What a request costs an executor core of a worker, against one of a local run: both make the same load from the
- * same file, in turns of a few hundred milliseconds, one stopped while the other runs, so that both meet the same
- * machine.
+ * CPU cost of a request on an executor core of a worker, against one of a local run: both make the same load from the
+ * same
+ * file, in turns of a few hundred milliseconds, one stopped while the other runs, so that both meet the same machine.
  */
 
 import { spawn } from "node:child_process";
@@ -17,7 +17,7 @@ const cli = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 const flow = fileURLToPath(new URL("./flow.ts", import.meta.url));
 const USERS = 64;
 const SLICE_MS = 300;
-/** What was compiled late belongs to neither. */
+/** Late compilation belongs to neither. */
 const WARM_UP_SLICES = 30;
 const SLICES_PER_ROUND = 24;
 
@@ -28,14 +28,14 @@ const CPU = {
   aim: "<= 1.02",
 };
 
-/** An executor core under load, and what has counted its requests. */
+/** An executor core under load, and the counter of its requests. */
 interface Side {
   readonly pid: number;
   readonly target: Target;
   readonly slices: Slice[];
 }
 
-/** The one descendant of these that the target hears: the others are warm cores that wait. */
+/** The one descendant of these that sends requests: the others are idle warm cores. */
 async function loadingCore(parents: () => readonly number[]): Promise<number> {
   return until(async () => {
     const pids = parents().flatMap(childrenOf);

@@ -1,6 +1,6 @@
 /**
- * The only manager of a datacenter as a gate sees it: it takes files and jobs over a real connection, begins them when
- * it is told to, and then tells merged frames that were recorded before, one whenever it is asked.
+ * The only manager of a datacenter as a gate sees it: it accepts files and jobs over a real connection, starts them on
+ * request, and then sends prerecorded merged frames, one per poll.
  */
 
 import { randomBytes } from "node:crypto";
@@ -33,12 +33,12 @@ interface FakeManagerOptions {
   readonly address: string;
   readonly cores: number;
   readonly ring: KeyRing;
-  /** Of one datacenter, each written against the one before. */
+  /** Frames of one datacenter, each written against the previous one. */
   readonly frames: readonly Uint8Array[];
 }
 
 export class FakeManager {
-  /** Frames that the gate has taken. */
+  /** Frames that the gate has merged. */
   merged = 0;
   readonly #options: FakeManagerOptions;
   readonly #port: TcpPort;
@@ -48,7 +48,7 @@ export class FakeManager {
   #now = 0 as Millis;
   /** The workflow of the job that was submitted. */
   #workflow = "";
-  /** Milliseconds of the wall clock; null: it was not told to begin. */
+  /** Milliseconds of the wall clock; null: not started. */
   #startedAtMs: number | null = null;
 
   private constructor(options: FakeManagerOptions, port: TcpPort) {

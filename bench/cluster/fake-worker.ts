@@ -1,6 +1,7 @@
 /**
- * A worker as its manager sees it, without executor cores: it takes orders over a real connection and tells merged
- * frames that were recorded before, each when the one before it was acknowledged and its time has come.
+ * A worker as its manager sees it, without executor cores: it accepts orders over a real connection and sends
+ * prerecorded
+ * merged frames, each when the previous one was acknowledged and its time has come.
  */
 
 import { randomBytes } from "node:crypto";
@@ -48,7 +49,7 @@ interface FakeWorkerOptions {
   readonly manager: Address;
   readonly ring: KeyRing;
   readonly frames: readonly MergedFigures[];
-  /** It wants no work. */
+  /** Requests no work. */
   readonly draining?: true;
 }
 
@@ -67,7 +68,7 @@ export class FakeWorker {
   #job: Pick<Events, "job" | "view"> | null = null;
   #cores: number[] = [];
   #execution = 0;
-  /** Executions that have been started here. */
+  /** Executions started here. */
   #running = 0;
   #waiting: WorkerEvent[] = [];
   #first = 0;
@@ -125,7 +126,7 @@ export class FakeWorker {
     return this.#running > 0;
   }
 
-  /** A heartbeat that is answered, as the first one is: the milliseconds that it took there and back. */
+  /** Measures the round trip of an answered heartbeat, as the first one is, in milliseconds. */
   probe(): Promise<number> {
     const [at, correlation] = [performance.now(), PROBES_FROM + ++this.#probed];
     return new Promise((resolve) => {
@@ -235,7 +236,7 @@ export class FakeWorker {
     }
   }
 
-  /** The moment of a frame that the manager is not ready for is passed over. */
+  /** Skips a frame that the manager is not ready for. */
   #frame(): void {
     this.#frameAt = Math.max(this.#frameAt + FRAME_MS, this.#now);
     if (this.acknowledged < this.#sent) return;

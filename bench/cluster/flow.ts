@@ -1,4 +1,4 @@
-/** The load of the rows: each executor core asks under its own process number, so that the target tells them apart. */
+/** The load of the rows: each executor core sends its own process id, so that the target distinguishes them. */
 
 import { workflow } from "hyperscalejs";
 

@@ -1,15 +1,15 @@
-/** The processor time that a process takes for each frame that it is told, and how many tell it at half a core. */
+/** CPU time of a process per received frame, and how many senders it supports at half a core. */
 
 import { cpuSecondsOf } from "../http/processes.ts";
 import { quantile, type Seen } from "./row.ts";
 import { pause } from "./stage.ts";
 
 const SLICE_MS = 4_000;
-/** Of a core. */
+/** Share of a core. */
 const SHARE_MAX = 0.5;
 
 export interface FramesLimit {
-  /** Of each that tells them. */
+  /** Rate of each sender. */
   readonly framesPerSecond: number;
   readonly must: number;
 }
@@ -17,15 +17,15 @@ export interface FramesLimit {
 interface FrameCosts {
   readonly name: string;
   readonly pid: number;
-  /** How many tell it frames. */
+  /** Number of senders. */
   readonly tellers: number;
-  /** Frames taken so far. */
+  /** Frames received so far. */
   readonly counted: () => number;
   readonly rounds: number;
   readonly say: (text: string) => void;
 }
 
-/** Seconds for one frame, of each round. */
+/** Seconds per frame, for each round. */
 export async function costsOfFrames(measured: FrameCosts): Promise<readonly number[]> {
   const { counted, name, pid, rounds, say, tellers } = measured;
   const costs: number[] = [];
@@ -46,7 +46,7 @@ export async function costsOfFrames(measured: FrameCosts): Promise<readonly numb
   return costs;
 }
 
-/** By the middle one of all rounds. */
+/** Uses the median of all rounds. */
 export function seenOfFrames(costs: readonly number[], limit: FramesLimit, load: string): Seen {
   const cost = quantile(costs, 0.5);
   const carried = Math.floor(SHARE_MAX / (limit.framesPerSecond * cost));

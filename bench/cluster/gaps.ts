@@ -1,12 +1,12 @@
-/** Gaps in load: the longest time that the target did not hear a core that should be heard. */
+/** Gaps in load: the longest time without a request from a core that should send them. */
 
 import { seconds } from "./row.ts";
 
-/** Beyond the longest pause without a loss: what a busy machine does now and then is no gap in load. */
+/** Beyond the longest pause without a loss: an occasional delay of a busy machine is no gap in load. */
 const GAP_MS_MIN = 250;
 
 export interface Gap {
-  /** Of a core that goes on, beyond what it shows when nothing happens. */
+  /** Gap of a surviving core, beyond its pauses when nothing happens. */
   readonly gapMs: number;
   readonly longestMs: number;
   readonly longestBeforeMs: number;

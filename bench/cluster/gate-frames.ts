@@ -1,8 +1,9 @@
 /**
- * How many datacenters one gate carries: a real gate process, and managers that tell it recorded merged frames over
- * real connections as often as it asks. One client looks at the figures as a terminal does. What counts is the
- * processor time of the gate for each frame, with that of the terminal: a busy machine makes frames rare, and cheaper
- * where several share a turn.
+ * How many datacenters one gate supports: a real gate process, and managers that send it prerecorded merged frames over
+ * real
+ * connections as often as it polls. One client polls the metrics as a terminal does. The result is the CPU time of the
+ * gate
+ * per frame, including that of the terminal: a busy machine makes frames rare, and cheaper where several share a turn.
  */
 
 import { ANYWHERE } from "../../src/core/cluster/messages.ts";
@@ -17,10 +18,10 @@ import { freePort, pause, until } from "./stage.ts";
 
 const DATACENTERS = 20;
 const STEPS = 50;
-/** Of each datacenter, and calls of each of them per second. */
+/** Cores of each datacenter, and calls of each of them per second. */
 const CORES = 8;
 const RATE = 1_250;
-/** A gate asks every 200 ms. */
+/** A gate polls every 200 ms. */
 const LIMIT: FramesLimit = { framesPerSecond: 5, must: DATACENTERS };
 const WINDOWS_PER_FRAME = 2;
 const WARM_UP_MS = 15_000;

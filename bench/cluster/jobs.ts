@@ -1,7 +1,9 @@
 /**
- * How many jobs three gates take on per second, each with a key of its own and on the disks of a quorum before it is
- * answered: one process with many clients, each of which submits again as soon as it is answered. One long job has
- * the only core, so all others are queued; those of a round are cancelled before the next.
+ * How many jobs three gates accept per second, each with a key of its own and on the disks of a quorum before it is
+ * answered:
+ * one process with many clients, each of which submits again as soon as it is answered. One long job has the only core,
+ * so
+ * all others are queued; those of a round are cancelled before the next.
  */
 
 import { type ClusterClient, hasEnded } from "../../src/client/client.ts";
@@ -9,13 +11,13 @@ import { cpuSecondsOf } from "../http/processes.ts";
 import { type Findings, type Measurement, quantile } from "./row.ts";
 import { pause, Stage } from "./stage.ts";
 
-/** A gate takes five jobs of one client per second: these may be more than are aimed at. */
+/** A gate accepts five jobs of one client per second: these may exceed the goal. */
 const CLIENTS = 240;
-/** Fewer than the queue of one tenant holds; they are cancelled before the next round. */
+/** Fewer than the queue limit of one tenant; they are cancelled before the next round. */
 const JOBS_PER_ROUND = 800;
 const CANCELLERS = 24;
 const LOOK_MS = 100;
-/** Of a round, that are asked for when all are accepted: each is there, and queued. */
+/** Jobs of a round that are checked when all are accepted: each exists, and is queued. */
 const LOOKED_AT = 50;
 const MUST = 200;
 
@@ -28,7 +30,7 @@ const JOBS = {
 
 type Submits = (client: ClusterClient) => Promise<string>;
 
-/** Jobs of a round, by clients each of which submits again as soon as it is answered. */
+/** Submits the jobs of a round, by clients each of which submits again as soon as it is answered. */
 async function submitAll(
   clients: readonly ClusterClient[],
   submits: Submits,
@@ -47,7 +49,7 @@ async function submitAll(
   return { accepted, tookMs };
 }
 
-/** The queue is empty again. */
+/** Empties the queue. */
 async function cancelAll(
   clients: readonly ClusterClient[],
   jobs: readonly string[],
@@ -87,7 +89,7 @@ async function rateOf(
   return rate;
 }
 
-/** One key is one job, and each that was looked at waits for cores. */
+/** One key is one job, and each checked one waits for cores. */
 async function check({ client }: Stage, accepted: readonly string[]): Promise<void> {
   if (new Set(accepted).size < accepted.length) throw new Error("two keys have one job");
   for (let at = 0; at < LOOKED_AT; at++) {

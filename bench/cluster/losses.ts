@@ -1,6 +1,7 @@
 /**
- * What a user notices when a node dies: whether the target goes without requests of a core that should make them,
- * until a lost share is made again, and how long the client sees no newer figures.
+ * Effect of a node's death on the user: whether the target misses requests of a core that should send them, until a
+ * lost
+ * share is reassigned, and how long the client gets no newer metrics.
  */
 
 import { hasEnded } from "../../src/client/client.ts";
@@ -9,12 +10,12 @@ import { type Findings, type Measurement, quantile, type Row, type Seen, seconds
 import { pause, Stage, until } from "./stage.ts";
 
 const CORES = 2;
-/** Fifty requests of each core per second: a gap in load is seen to the twentieth part of a second. */
+/** Fifty requests per core and second: resolves a gap in load to a twentieth of a second. */
 const RATE = 50 * CORES;
 const LOAD_SECONDS = 25;
-/** Of load before anything happens, to compare with. */
+/** Load before anything happens, for comparison. */
 const BEFORE_MS = 4_000;
-/** Looked at after the loss: longer than anything is allowed to take. */
+/** Observed after the loss: longer than anything is allowed to take. */
 const AFTER_MS = 12_000;
 const ASK_EVERY_MS = 100;
 
@@ -38,7 +39,7 @@ const GATE = {
 };
 
 interface Loss extends Gap {
-  /** Until a core that was not heard before makes requests. */
+  /** Until a new core makes requests. */
   readonly newCoreMs: number | null;
   readonly figuresMs: number;
 }
@@ -80,12 +81,12 @@ async function lose(stage: Stage, whom: (cast: Cast) => string): Promise<Loss> {
 }
 
 interface Watching {
-  /** The longest time that the client had no newer figures, of those that began since. */
+  /** The longest time without newer metrics at the client, of those that began since. */
   longestMsSince(since: number): number;
   end(): Promise<void>;
 }
 
-/** Asks for live figures as the terminal of a user does. */
+/** Polls live metrics as the terminal of a user does. */
 function watch({ client }: Stage, job: string): Watching {
   const changes: number[] = [performance.now()];
   let completed = -1;

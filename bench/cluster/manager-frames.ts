@@ -1,7 +1,8 @@
 /**
- * How many workers one manager carries: a real manager process, and workers that tell it recorded merged frames over
- * real connections. What counts is the processor time of the manager for each frame: a busy machine makes frames rare,
- * and cheaper where several share a turn.
+ * How many workers one manager supports: a real manager process, and workers that send it prerecorded merged frames
+ * over real
+ * connections. The result is the CPU time of the manager per frame: a busy machine makes frames rare, and cheaper where
+ * several share a turn.
  */
 
 import type { Address } from "../../src/core/base/ids.ts";
@@ -19,7 +20,7 @@ const STEPS = 20;
 /** Calls of each core per second. */
 const RATE = 500;
 const LIMIT: FramesLimit = { framesPerSecond: 10, must: 100 };
-/** As many as it must carry: what each costs falls as more of them share a turn. */
+/** As many as it must support: the cost of each falls as more of them share a turn. */
 const WORKERS = LIMIT.must;
 const WARM_UP_MS = 20_000;
 const FRAMES_MAX = 800;

@@ -1,6 +1,7 @@
 /**
- * How long a message of a worker takes to its manager, there and back, while a job runs; and what a node costs that
- * has nothing to do but to show that it lives and to see that others do.
+ * Round trip of a message from a worker to its manager while a job runs; and the cost of an idle node, which only sends
+ * and
+ * checks heartbeats.
  */
 
 import type { Address } from "../../src/core/base/ids.ts";
@@ -17,8 +18,9 @@ const PROBE_EVERY_MS = 20;
 const PROBES_PER_ROUND = 500;
 const MESSAGE_MS_MAX = 10;
 /**
- * What was compiled late is no health check: an idle node runs each of its functions a few times a second, so that the
- * compiler finds the last of them worth its while after minutes. Until then it takes half as much again.
+ * Late compilation is no health check: an idle node runs each of its functions a few times per second, so that the
+ * compiler
+ * optimises the last of them after minutes. Until then it takes half as much again.
  */
 const WARM_UP_MS = 200_000;
 const SLICE_MS = 10_000;

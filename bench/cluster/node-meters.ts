@@ -1,11 +1,11 @@
-/** What each node of a simulated world sends, hears and computes from now on. */
+/** Messages, bytes and CPU of each node of a simulated world from now on. */
 
 import type { Network } from "../../sim/kernel/network.ts";
 import type { World } from "../../sim/kernel/world.ts";
 
-/** Of one node and second. */
+/** Cost of one node per second. */
 export interface NodeCost {
-  /** Sent and heard. */
+  /** Sent and received. */
   readonly messages: number;
   readonly bytes: number;
   readonly cpuMs: number;
@@ -17,7 +17,7 @@ interface Meter {
   cpuUs: number;
 }
 
-/** To ask for the time takes as long as many an event does: of so many one is timed, and stands for all. */
+/** Reading the clock takes as long as many an event: one in this many is timed, and stands for all. */
 const TIMED_EVERY_EVENTS = 7;
 
 export class NodeMeters {

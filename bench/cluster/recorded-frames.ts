@@ -1,4 +1,4 @@
-/** Merged frames over time, as the machines of a worker and of a manager make them of those of cores. */
+/** Merged frames over time, as the machines of a worker and of a manager make them from those of cores. */
 
 import { Random } from "../../src/core/base/random.ts";
 import { MergedPart } from "../../src/core/cluster/worker/merged-part.ts";
@@ -39,7 +39,7 @@ class RecordedCores {
     return this.#windows * WINDOW_MS;
   }
 
-  /** `take` says which frame of a core is held from now on. */
+  /** `take` returns the frame of a core that is acknowledged from now on. */
   next(take: (core: number, frame: Uint8Array) => number): void {
     this.#windows++;
     for (const [core, recorder] of this.#recorders.entries()) {
@@ -64,7 +64,7 @@ class RecordedCores {
   }
 }
 
-/** Those of a worker, one per window; so many, each written against the one before. */
+/** Frames of a worker, one per window; each written against the previous one. */
 export function recordFrames(count: number, load: RecordedLoad): readonly MergedFigures[] {
   const cores = new RecordedCores(load);
   const part = new MergedPart(1, null, SHAPE);
@@ -80,7 +80,9 @@ export function recordFrames(count: number, load: RecordedLoad): readonly Merged
   });
 }
 
-/** Those of a datacenter, which tells what its cores did in so many windows; each written against the one before. */
+/**
+ * Frames of a datacenter, which reports several windows of its cores at once; each written against the previous one.
+ */
 export function recordTold(
   count: number,
   windowsPerFrame: number,

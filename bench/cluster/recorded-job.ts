@@ -1,4 +1,4 @@
-/** A job that nobody runs: its figures were recorded before, and fakes tell them. */
+/** A job that does not run: its metrics are prerecorded, and sent by fakes. */
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { manifest } from "../../src/core/load/job/testing/manifest.ts";
 import { nodeAead } from "../../src/host/node-aead.ts";
 import { KeyRing } from "../../src/wire/key-ring.ts";
 
-/** Longer than anything is measured. */
+/** Longer than any measurement. */
 const LOAD_MS = 3_600_000;
 const BUNDLE = new TextEncoder().encode("export default null;");
 
@@ -22,7 +22,7 @@ export function stepNames(count: number): string[] {
   return Array.from({ length: count }, (_, at) => `step ${at + 1}`);
 }
 
-/** A user on each core. */
+/** One user per core. */
 export function recordedManifest(steps: number, cores: number): WorkflowManifest {
   const stages = [{ durationMs: LOAD_MS, from: cores, to: cores }];
   const declared = stepNames(steps).map(
@@ -43,7 +43,7 @@ export function recordedJob(steps: number, cores: number): RecordedJob {
   return { submission, files: new Map([[hash, BUNDLE]]) };
 }
 
-/** What the nodes of this directory speak with. */
+/** Key ring of the nodes of this directory. */
 export function ringOf(dir: string): KeyRing {
   const secret = readFileSync(join(dir, "cluster.key"), "utf8").trim();
   const made = KeyRing.create(nodeAead, [secret], "hyperscale/default");

@@ -1,7 +1,9 @@
 /**
- * A rolling restart of every node, gates first and workers last, while a long job loads the target and short jobs come
- * one after the other: each node ends by SIGTERM and starts again from its data, and the next one waits until all
- * are alive. Nothing fails, and the only load that pauses is that of the worker itself.
+ * A rolling restart of every node, gates first and workers last, while a long job loads the target and short jobs
+ * follow one
+ * another: each node ends by SIGTERM and starts again from its data, and the next one waits until all are alive.
+ * Nothing
+ * fails, and the only load that pauses is that of the worker itself.
  */
 
 import { ArrivalTarget } from "./arrivals.ts";
@@ -12,13 +14,13 @@ import { pause, Stage, until } from "./stage.ts";
 const SHAPE = { gates: 3, managers: 3, workers: 3, cores: 2 };
 const ORDER = ["gate", "manager", "worker"] as const;
 const CORES = 2;
-/** Fifty requests of each core per second. */
+/** Fifty requests per core and second. */
 const RATE = 50 * CORES;
 /** Longer than restarts of all nodes take; the job is cancelled when they are done. */
 const LOAD = "1h";
-/** Of load before each restart, to compare with. */
+/** Load before each restart, for comparison. */
 const BEFORE_MS = 3_000;
-/** A core that was heard within this time is one that loads. */
+/** A core seen within this time is under load. */
 const HEARD_MS = 1_000;
 const SHORT_EVERY_MS = 1_000;
 /** Each restarts nine nodes. */
@@ -32,11 +34,11 @@ const ROLLING = {
 };
 
 interface Restart extends Gap {
-  /** From the last request of the node's own cores to the first of those that took their place; null: it had none. */
+  /** From the last request of the node's own cores to the first of their replacements; null: it had none. */
   readonly ownMs: number | null;
 }
 
-/** Jobs of a second, one after the other, until it is told to stop. */
+/** Jobs of one second, one after the other, until stopped. */
 class ShortJobs {
   readonly failed: string[] = [];
   completed = 0;
@@ -89,7 +91,7 @@ async function restart(stage: Stage, name: string): Promise<Restart> {
   return { ...gap, ownMs: Math.max(0, again - (target.lastOf(own) ?? again)) };
 }
 
-/** Every node once; the long job has to live to see it, and ends as it is told to. */
+/** Restarts every node once; the long job must survive it, and ends on request. */
 async function restartAll(stage: Stage, say: (text: string) => void): Promise<Restart[]> {
   const load = { rate: RATE, maxVus: 40, duration: LOAD, cores: CORES } as const;
   const first = stage.target.next();

@@ -1,7 +1,7 @@
-/** A row of the table: a figure, what it must be, and what was seen. */
+/** A row of the table: a value, its goal, and the measurement. */
 
 export interface Row {
-  /** As it is asked for. */
+  /** Name for selecting it. */
   readonly name: string;
   readonly figure: string;
   readonly must: string;
@@ -10,14 +10,14 @@ export interface Row {
 
 export interface Seen {
   readonly text: string;
-  /** Null: there is nothing that it must be. */
+  /** Null: there is no goal. */
   readonly holds: boolean | null;
 }
 
 /** By the name of its row. */
 export type Findings = ReadonlyMap<string, Seen>;
 
-/** Measures some rows at once, as they need the same cluster. */
+/** Measures several rows at once, as they need the same cluster. */
 export interface Measurement {
   readonly rows: readonly Row[];
   readonly measure: (rounds: number, say: (text: string) => void) => Promise<Findings>;

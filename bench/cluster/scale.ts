@@ -1,10 +1,13 @@
 /**
- * What the nodes of a large cluster cost, in simulation: the process objects of production over simulated streams,
- * one simulated minute of one job on all cores of all datacenters.
+ * Cost of the nodes of a large cluster, in simulation: the process objects of production over simulated streams, one
+ * simulated minute of one job on all cores of all datacenters.
  *
- * All workers of the first datacenter are simulated. Of each other datacenter its managers are, and one worker, which
- * stands for all: a gate hears merged figures of a datacenter, which are as large and as many for one worker as for
- * all of them, and no node of a datacenter hears anything of another. The row shows both: the gate's traffic with the
+ * All workers of the first datacenter are simulated. Of each other datacenter, its managers and one worker are
+ * simulated; the
+ * worker stands for all: a gate receives merged metrics of a datacenter, which are as large and as many for one worker
+ * as for
+ * all of them, and no node of a datacenter receives anything from another. The row shows both: the gate's traffic with
+ * the
  * first datacenter is that with any other, and a node of the first one costs the same however many others there are.
  */
 
@@ -26,14 +29,14 @@ const DATACENTERS = [5, 20, 50];
 const MANAGERS = 3;
 const GATES = 3;
 const WARM_UP_MS = 6_000;
-/** A gate has a job prepared in one datacenter after the other, each in about half a second. */
+/** A gate prepares a job in one datacenter after the other, each in about half a second. */
 const START_MS_MAX = 180_000;
 const MEASURED_MS = 60_000;
-/** Between the fewest and the most datacenters: what is drawn by chance differs from world to world. */
+/** Between the fewest and the most datacenters: random draws differ between worlds. */
 const GROWTH_MAX = 1.1;
-/** Of processor time, which other programs of this machine disturb. */
+/** Growth of CPU time, which other programs of this machine disturb. */
 const CPU_GROWTH_MAX = 1.5;
-/** Figures of more workers fill more cells of a histogram, not more histograms. */
+/** Metrics of more workers fill more cells of a histogram, not more histograms. */
 const PLACE_RATIO_MAX = 2;
 const LOOK_EVERY_EVENTS = 2_000;
 
@@ -47,10 +50,10 @@ const SCALE = {
 /** Per node and second. */
 interface Sample {
   readonly datacenters: number;
-  /** Of the first datacenter: the one that leads the job there, and a worker in the middle. */
+  /** Nodes of the first datacenter: the leader of the job there, and a worker in the middle. */
   readonly manager: NodeCost;
   readonly worker: NodeCost;
-  /** The one that leads the job. */
+  /** The gate that leads the job. */
   readonly gate: NodeCost;
   /** Bytes between that gate and the managers of the first datacenter, and of the second one. */
   readonly gateBytes: readonly [number, number];
@@ -88,7 +91,7 @@ function load(world: World, { clients, workers }: Cluster, datacenters: number):
     ...{ load: { kind: "vus", stages }, cores: workers.length, tenant: null, bundle: "scale" },
   });
   const names = Array.from({ length: datacenters }, (_, at) => datacenterName(at));
-  // Whatever is free: there are more cores in the first datacenter than in the others.
+  // All free cores: there are more in the first datacenter than in the others.
   const submission = { ...plain.submission, cores: null };
   const job = { ...plain, submission, routing: { ...ANYWHERE, datacenters: names } };
   clients[0]?.submitOnce(job, () => undefined);

@@ -1,4 +1,4 @@
-/** A cluster of processes on the loopback, a target that knows when it was asked, and jobs between them. */
+/** A cluster of processes on the loopback, a target that records arrivals, and jobs between them. */
 
 import { fileURLToPath } from "node:url";
 import { type ClusterClient, ClusterError, hasEnded } from "../../src/client/client.ts";
@@ -8,7 +8,7 @@ import { Nodes } from "../../test/chaos/cluster/nodes.ts";
 import { Sites } from "../../test/chaos/cluster/sites.ts";
 import { ArrivalTarget } from "./arrivals.ts";
 
-/** Of the built package: what a job is made of is loaded by executor cores, which know no TypeScript. */
+/** From the built package: executor cores, which cannot load TypeScript, load the parts of a job. */
 const { prepareJob } = (await import(
   new URL("../../dist/runner/submission.js", import.meta.url).href
 )) as typeof import("../../src/runner/submission.ts");
@@ -16,12 +16,12 @@ const { prepareJob } = (await import(
 const FLOW = fileURLToPath(new URL("./flow.ts", import.meta.url));
 /** A ceiling for a hang. */
 const WAIT_MS_MAX = 180_000;
-/** The ports of one cluster after the other: what a former one has left in TIME_WAIT is in nobody's way. */
+/** Ports of one cluster after the other, so that TIME_WAIT of an earlier one does not interfere. */
 const PORTS_PER_CLUSTER = 400;
 const FIRST_PORT = 20_000 + Math.floor(Math.random() * 20) * PORTS_PER_CLUSTER;
 let clusters = 0;
 
-/** Of the first node of another cluster. */
+/** Port of the first node of another cluster. */
 export function freePort(): number {
   return FIRST_PORT + PORTS_PER_CLUSTER * clusters++;
 }
@@ -46,7 +46,7 @@ export class Stage {
     this.client = nodes.client(nodes.names("gate").length > 0 ? "" : "dc1");
   }
 
-  /** Profile `dc`, and everybody known to everybody. */
+  /** Profile `dc`, with all nodes known to each other. */
   static async start(shape: Shape): Promise<Stage> {
     const port = freePort();
     const all = { ...shape, port, profile: "dc" };
@@ -56,7 +56,7 @@ export class Stage {
     return stage;
   }
 
-  /** Everybody is there. */
+  /** Waits until all nodes are alive. */
   async complete(): Promise<void> {
     await until(async () => ((await this.#alive()) === null ? null : true), "all nodes are alive");
   }
@@ -67,7 +67,7 @@ export class Stage {
     return isComplete && known.length >= this.nodes.names().length ? known : null;
   }
 
-  /** Everybody is there and has nothing to do. */
+  /** Waits until all nodes are alive and idle. */
   async settled(): Promise<void> {
     await until(async () => {
       const known = await this.#alive();
@@ -93,7 +93,7 @@ export class Stage {
     }, `${job} has ended`);
   }
 
-  /** Who leads the job in its datacenter, and who runs it there. */
+  /** The manager that leads the job in its datacenter, and the workers that run it there. */
   async cast(job: string): Promise<{ readonly manager: string; readonly workers: string[] }> {
     return until(async () => {
       const view = await this.#viewBelow(await this.client.status(job));
@@ -125,7 +125,7 @@ export class Stage {
   }
 }
 
-/** Asks again and again; that nobody answers is an answer like any other. */
+/** Polls until there is a value; a failed request counts as none. */
 export async function until<Value>(ask: () => Promise<Value | null>, what: string): Promise<Value> {
   const began = performance.now();
   for (;;) {

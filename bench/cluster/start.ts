@@ -1,4 +1,4 @@
-/** From a submission on a warm cluster to its first request, and how far apart its cores begin. */
+/** From a submission on a warm cluster to its first request, and the spread of its cores' starts. */
 
 import { type Findings, type Measurement, quantile, seconds } from "./row.ts";
 import { Stage } from "./stage.ts";
@@ -24,7 +24,7 @@ async function measure(rounds: number, say: (text: string) => void): Promise<Fin
   try {
     const { target } = stage;
     const job = await stage.prepare({ vus: 2 * CORES, duration: "1s", cores: CORES });
-    // The first one carries the files: from then on the cluster is warm.
+    // The first one transfers the files: from then on the cluster is warm.
     for (let round = 0; round <= rounds; round++) {
       const first = target.next();
       const sentAt = performance.now();

@@ -1,11 +1,11 @@
-/** The tables that the benchmark prints: tools side by side, and figures against their goals. */
+/** Tables of the benchmark: tools side by side, and results against their goals. */
 
 import type { Random } from "../../src/core/base/random.ts";
 import type { ToolResult } from "./rotation.ts";
 import { type Interval, microsecondsPerRequest, ratio } from "./statistics.ts";
 import { WRK } from "./tools.ts";
 
-/** One figure of the table of goals; measured is null when it could not be. */
+/** One value of the table of goals; null when it could not be measured. */
 export interface Figure {
   readonly name: string;
   readonly measured: number | null;

@@ -13,7 +13,7 @@ const MANY = 50_000;
 const STEADY_SAMPLES = 4;
 const SAMPLE_MS = 1_000;
 const WAIT_MS_MAX = 60_000;
-/** Memory that changes by less between samples is taken as settled. */
+/** Memory that changes by less between samples counts as settled. */
 const STEADY_SHARE = 0.01;
 
 const FLOWS = [
@@ -46,7 +46,7 @@ async function measureFlow(
   }
 }
 
-/** Bytes of the whole tree once they stay the same, or why there are none. */
+/** Bytes of the whole tree once they are stable, or why there are none. */
 async function settledBytes(
   file: string,
   vus: number,

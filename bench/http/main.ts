@@ -34,7 +34,7 @@ import {
 const TARGET_CORE = 0;
 const GENERATOR_CORE = 1;
 const WARM_UP_MS = 1_000;
-/** Load average from which on others are likely to be in the way. */
+/** Load average from which on other programs are likely to interfere. */
 const BUSY_LOAD = 0.5;
 const SECTIONS = ["rotation", "https", "cores", "idle", "terminal"] as const;
 type Section = (typeof SECTIONS)[number];
@@ -87,7 +87,7 @@ function readSettings(): Settings {
   return { sections, rotations, sliceMs, seed: values.seed };
 }
 
-/** One line that overwrites itself in a terminal, and plain lines elsewhere for what matters. */
+/** One line that overwrites itself in a terminal, and plain lines elsewhere. */
 function progress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
   else if (line !== "" && !line.startsWith("rotation")) process.stderr.write(`${line}\n`);

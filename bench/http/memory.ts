@@ -1,6 +1,6 @@
 /**
- * `npm run bench:memory`: does memory grow? The prepared flow at full rate for ten minutes; memory
- * after the first minute is compared with memory at the end. --minutes shortens it.
+ * `npm run bench:memory`: whether memory grows. The prepared flow at full rate for ten minutes; memory after the first
+ * minute is compared with memory at the end. --minutes shortens it.
  */
 
 import { parseArgs } from "node:util";
@@ -13,7 +13,7 @@ const SAMPLE_MS = 5_000;
 const MUST_MIB = 24;
 const AIM_MIB = 4;
 
-/** The least of a minute's samples: what stays after collection, not what waits for it. */
+/** The minimum of a minute's samples: what remains after collection, not what waits for it. */
 async function leastMebibytes(run: Measured): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let waited = 0; waited < MINUTE_MS; waited += SAMPLE_MS) {

@@ -14,10 +14,10 @@ export interface Command {
   readonly core?: number;
 }
 
-/** Last words of a process that are kept to explain why it ended. */
+/** Output of a process kept to explain its exit. */
 const OUTPUT_BYTES_MAX = 4_000;
 
-/** Processes that still run; stopped ones above all must not outlive the benchmark. */
+/** Running processes; stopped ones above all must not outlive the benchmark. */
 const running = new Set<Measured>();
 process.on("exit", () => {
   for (const measured of running) measured.signal("SIGKILL");
@@ -61,7 +61,7 @@ export class Measured {
     });
   }
 
-  /** Why it is not running any more, with its last words; null while it runs. */
+  /** Why it has exited, with its last output; null while it runs. */
   get ended(): string | null {
     if (this.#ended === null) return null;
     const words = this.#output.trim().split("\n").slice(-3).join(" / ");
@@ -78,14 +78,14 @@ export class Measured {
     if (this.pid !== 0) await this.#gone;
   }
 
-  /** To every process of the tree, wherever it has moved itself, parents first. */
+  /** Signals every process of the tree, even those in other groups, parents first. */
   signal(signal: NodeJS.Signals): void {
     if (this.pid === 0 || this.#ended !== null) return;
     for (const pid of treeOf(this.pid)) {
       try {
         process.kill(pid, signal);
       } catch {
-        // Gone between listing and signal; `ended` tells why.
+        // Exited between listing and signal; `ended` has the reason.
       }
     }
   }
@@ -95,7 +95,7 @@ export class Measured {
     return treeOf(this.pid).reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
   }
 
-  /** Resident memory of the whole tree; what its processes share is counted in each, so compare differences. */
+  /** Resident memory of the whole tree; shared memory counts in each process, so compare differences. */
   residentBytes(): number {
     let kilobytes = 0;
     for (const pid of treeOf(this.pid)) {
@@ -122,7 +122,7 @@ function treeOf(root: number): readonly number[] {
   const parents = new Map<number, number>();
   for (const name of list("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    // The name in parentheses may hold anything, so fields are counted from its end.
+    // The name in parentheses may contain anything, so fields are counted from its end.
     const stat = read(`/proc/${name}/stat`);
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     parents.set(Number(name), Number(fields[1]));
@@ -147,7 +147,7 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Processes and threads come and go between listing and reading; gone ones count nothing. */
+/** Processes and threads come and go between listing and reading; missing ones count as zero. */
 function read(path: string): string {
   try {
     return readFileSync(path, "utf8");

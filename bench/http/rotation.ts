@@ -1,9 +1,11 @@
 /**
- * The rotation: all tools are started and warmed, then stopped; in shuffled order exactly one runs
- * at a time, for a slice, again and again. Whatever else the machine does hits all alike, and CPU
- * per request is robust where requests per second is not.
+ * The rotation: all tools are started and warmed, then stopped; in shuffled order exactly one runs at a time, for a
+ * slice,
+ * repeatedly. Any other activity of the machine affects all alike, and CPU per request is robust where requests per
+ * second is
+ * not.
  *
- * A tool that does not start, ends, or sends nothing is left out by name with its reason.
+ * A tool that does not start, exits, or sends nothing is left out by name with its reason.
  */
 
 import type { Random } from "../../src/core/base/random.ts";
@@ -13,7 +15,7 @@ import type { Target } from "./target.ts";
 
 export interface Tool {
   readonly name: string;
-  /** What to start, or why it cannot be. */
+  /** The command, or why it cannot be started. */
   readonly start: Command | { readonly skip: string };
 }
 
@@ -42,7 +44,7 @@ interface Runner {
 const SETTLE_MS = 5;
 /** Longest wait for a tool's first request; a build or a slow start may come before it. */
 const FIRST_REQUEST_MS_MAX = 30_000;
-/** Requests after which a tool is taken to be warm, and how long they may take. */
+/** Requests after which a tool counts as warm, and how long they may take. */
 const WARM_REQUESTS = 20_000;
 const WARM_UP_MS_MAX = 5_000;
 
@@ -93,7 +95,7 @@ export async function rotate(
   ];
 }
 
-/** Lets a tool run until its first requests and then for the warm-up; why it did not, or null. */
+/** Runs a tool until its first requests and then for the warm-up; returns why it failed, or null. */
 async function warmUp(process: Measured, target: Target, warmUpMs: number): Promise<string | null> {
   const before = await target.count();
   const deadline = performance.now() + FIRST_REQUEST_MS_MAX;
@@ -103,7 +105,7 @@ async function warmUp(process: Measured, target: Target, warmUpMs: number): Prom
       return `sent nothing within ${FIRST_REQUEST_MS_MAX / 1_000} s`;
     await sleep(50);
   }
-  // A slow tool is given longer, or its compiler's first work would be held against it.
+  // A slow tool gets longer, or its compiler's first work would count against it.
   const warmUntil = performance.now() + WARM_UP_MS_MAX;
   await sleep(warmUpMs);
   while (performance.now() < warmUntil && (await target.count()) - before < WARM_REQUESTS) {

@@ -1,4 +1,4 @@
-/** The target over TLS: nginx where there is one, else the target in Node. */
+/** The target over TLS: nginx where available, else the target in Node. */
 
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -34,7 +34,7 @@ async function startNginx(
   });
   const status = `http://127.0.0.1:${countPort}/`;
   await listening(status, server);
-  // nginx counts every request: those that asked for the count are not the tools'.
+  // nginx counts every request: subtract those for the count itself.
   let asked = 0;
   const count = async (): Promise<number> => {
     const text = await textOf(status);

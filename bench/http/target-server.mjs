@@ -1,6 +1,6 @@
-// The same target as target.c, for machines without a C compiler: dearer per request, which costs
-// the generators nothing, because their CPU time is counted apart. With the paths of a certificate
-// and its key it speaks TLS.
+// The same target as target.c, for machines without a C compiler: more expensive per request, which costs the
+// generators nothing, because their CPU time is counted separately. With the paths of a certificate and its key it
+// speaks TLS.
 
 import { readFileSync } from "node:fs";
 import net from "node:net";

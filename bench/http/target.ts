@@ -12,7 +12,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 
 export interface Target {
   readonly url: string;
-  /** What it is made of: "C", "nginx", "Node". */
+  /** Implementation: "C", "nginx", "Node". */
   readonly made: string;
   count(): Promise<number>;
   close(): Promise<void>;

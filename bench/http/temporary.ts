@@ -1,4 +1,4 @@
-/** Folders that live as long as the benchmark. */
+/** Folders that exist as long as the benchmark. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

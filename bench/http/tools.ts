@@ -1,4 +1,4 @@
-/** The tools of the comparison, and how each is told to keep 64 connections busy for as long as it is let. */
+/** Tools of the comparison, with the arguments that keep 64 connections busy until they are stopped. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -11,7 +11,7 @@ import { temporaryFolder } from "./temporary.ts";
 const CONNECTIONS = 64;
 /** Longer than any benchmark: tools are killed when it is over. */
 const SECONDS = 1_800;
-/** Time-outs of requests must outlast the time a tool is stopped. */
+/** Timeouts of requests must outlast the time a tool is stopped. */
 const TIMEOUT_SECONDS = 1_200;
 
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -60,7 +60,7 @@ export function peersAndOurs(url: string, core: number | undefined): readonly To
   ];
 }
 
-/** Over TLS: who sends the same over and over. */
+/** Tools that send the same request repeatedly over TLS. */
 export function secureTools(url: string, core: number | undefined): readonly Tool[] {
   const prepared = hyperscale("prepared-tls.mjs", url, { ...pinned(core), cores: 1 });
   return [wrk(url, core), { name: PREPARED, start: prepared }];
@@ -94,7 +94,7 @@ export function hyperscale(
     args: [
       join(root, "bin", "hyperscale.js"),
       ...["run", join(here, "flows", flow), "--cores", String(cores), "--ui", ui],
-      // Results are not looked at, and must not land in the checkout.
+      // Results are not used, and must not end up in the checkout.
       ...["--out", temporaryFolder()],
       ...args,
     ],
@@ -103,7 +103,7 @@ export function hyperscale(
   };
 }
 
-/** From Debian where we may; otherwise wrk is skipped by name like any other. */
+/** Installed from Debian where permitted; otherwise wrk is skipped by name like any other. */
 function installWrk(): void {
   if (isOnPath(WRK) || process.getuid?.() !== 0 || !isOnPath("apt-get")) return;
   process.stderr.write("installing wrk …\n");

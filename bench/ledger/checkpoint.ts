@@ -1,12 +1,12 @@
 /**
- * `npm run bench:checkpoint`: how long a checkpoint holds up the event loop of a node with many jobs, on
- * real files.
+ * `npm run bench:checkpoint`: how long a checkpoint blocks the event loop of a node with many jobs, on real files.
  *
  *     npm run bench:checkpoint [-- --jobs 50000 --dir DIR]
  *
- * A turn is what happens between two looks at the event loop while the checkpoint is made. On a machine
- * that others use its wall time holds their time too, so the time of this thread on a processor stands
- * beside it (as Linux counts it). Each job has eight events in its log, as one that runs.
+ * A turn is the time between two checks of the event loop while the checkpoint is made. On a shared machine its wall
+ * time
+ * includes that of other programs, so the CPU time of this thread is beside it (as Linux counts it). Each job has eight
+ * events in its log, like a running one.
  */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -66,7 +66,7 @@ function nodeWithJobs(): LedgerNode {
   return node;
 }
 
-/** Of the main thread; elsewhere than on Linux the wall clock stands for it. */
+/** CPU time of the main thread; the wall clock outside Linux. */
 function cpuMs(): number {
   if (process.platform !== "linux") return performance.now();
   return Number(readFileSync("/proc/self/schedstat", "utf8").split(" ")[0]) / 1e6;
@@ -126,7 +126,7 @@ function watch(last: { readonly wall: number; readonly cpu: number }): void {
 
 try {
   await until("opened", { kind: "open" });
-  // What was recovered was never appended by this process, and is all there is to keep.
+  // Recovered state was never appended by this process, and is all there is to keep.
   for (const effect of node.flush()) {
     if (effect.kind === "append") store.append(effect, nodeClock.now());
   }

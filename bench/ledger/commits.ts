@@ -1,7 +1,7 @@
 /**
- * Commits per second of three nodes: each job always has `window` events in flight, and each is
- * acknowledged when a quorum has it on disk. A client knows which node leads a job, as it would with any
- * store that has one leader.
+ * Commits per second of three nodes: each job always has `window` events in flight, and each is acknowledged when a
+ * quorum
+ * has it on disk. A client knows which node leads a job, as it would with any store that has one leader.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -21,7 +21,7 @@ interface CommitsOptions {
   readonly warmMs: number;
   /** Events in flight per job. */
   readonly window: number;
-  /** Leaves a CPU profile of each node. */
+  /** Writes a CPU profile of each node. */
   readonly profile: boolean;
 }
 
@@ -61,7 +61,7 @@ export async function commits(options: CommitsOptions): Promise<Metered> {
 
 interface Job {
   readonly id: JobId;
-  /** To the node that leads the job. */
+  /** Stream to the node that leads the job. */
   readonly stream: LedgerStream;
   readonly node: NodeId;
 }
@@ -82,7 +82,7 @@ export async function createJobs(streams: readonly LedgerStream[], count: number
   });
 }
 
-/** Nodes that serve may not have reached each other yet: until they have, a submission finds no quorum. */
+/** Serving nodes may not have reached each other yet: until then, a submission finds no quorum. */
 async function createJob(stream: LedgerStream): Promise<JobId> {
   const spec = new Uint8Array(64);
   for (const since = performance.now(); ; await pause(CREATE_PAUSE_MS)) {
@@ -119,7 +119,7 @@ class Load {
   }
 }
 
-/** Small, replicated, and legal however often it comes. */
+/** Small, replicated, and legal any number of times. */
 export function acceptedEvent(job: Pick<Job, "id" | "node">, eventId: string): JobEvent {
   return {
     kind: "JobAccepted",

@@ -1,6 +1,7 @@
 /**
- * How long a job waits when its primary goes: from the signal to the next commit through another node.
- * Killed, it is followed when its lease is over; told to stop, it lets another lead first.
+ * How long a job waits when its primary disappears: from the signal to the next commit through another node. A killed
+ * one is
+ * replaced when its lease expires; a stopped one lets another lead first.
  */
 
 import { setTimeout as pause } from "node:timers/promises";

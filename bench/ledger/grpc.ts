@@ -1,6 +1,7 @@
 /**
- * Just enough of gRPC to put keys into etcd at full speed: one connection, many streams, the same header
- * block for every call. A general client would cost more than the server it measures.
+ * Just enough of gRPC to put keys into etcd at full speed: one connection, many streams, the same header block for
+ * every
+ * call. A general client would cost more than the server it measures.
  */
 
 import { connect, type Socket } from "node:net";
@@ -16,7 +17,7 @@ const ACK = 1;
 const END_HEADERS = 4;
 const WINDOW_MAX = 2 ** 31 - 1;
 const HEAD_BYTES = 9;
-/** What the other side may send before we say that we have taken it. */
+/** Flow-control window for the other side. */
 const TAKEN_BYTES = 1_048_576;
 
 export class EtcdConnection {
@@ -27,7 +28,7 @@ export class EtcdConnection {
   #rest: Buffer = Buffer.alloc(0);
   #unsent: Buffer[] = [];
   #stream = 1;
-  /** What we may send. */
+  /** Our send window. */
   #window = 65_535;
   #held: { readonly bytes: Buffer; readonly size: number }[] = [];
   #taken = 0;
@@ -119,7 +120,7 @@ export class EtcdConnection {
     if ((flags & END_STREAM) === 0 || (type !== HEADERS && type !== DATA)) return;
     const done = this.#waiting.get(id);
     this.#waiting.delete(id);
-    // A refused call has trailers and no message.
+    // A rejected call has trailers and no message.
     done?.(this.#answered.delete(id));
   }
 
@@ -156,7 +157,7 @@ function frameOf(type: number, flags: number, id: number, payload: Uint8Array): 
   return frame;
 }
 
-/** HPACK with what its static table has, the rest spelled out. */
+/** HPACK with entries of its static table, the rest as literals. */
 function headerBlock(authority: string): Buffer {
   const text = (value: string): Buffer =>
     Buffer.concat([Buffer.of(value.length), Buffer.from(value)]);

@@ -1,8 +1,9 @@
 /**
- * What an idempotency entry costs in memory, and how fast keys are looked up: the shard (applied state), the
- * gate's cache and the manager's ledger, each with the entries of a busy authority. Memory is what the process
- * holds more after filling than before (heap and array buffers, collected), not what the tables say of themselves.
- * Rates are per second of processor time, collector included.
+ * Memory of an idempotency entry, and lookup speed of keys: the shard (applied state), the gate's cache and the
+ * manager's
+ * ledger, each with the entries of a busy authority. Memory is the growth of the process by filling (heap and array
+ * buffers,
+ * collected), not what the tables report. Rates are per second of CPU time, collector included.
  *
  * Run: node --expose-gc --import tsx bench/ledger/idempotency.ts [entries] [--json]
  */
@@ -20,7 +21,7 @@ import { KeyGenerator } from "../../src/core/ledger/keys/testing/key-generator.t
 
 const ENTRIES = 500_000;
 const LOOKUPS = 200_000;
-/** The best counts: other guests of the machine can only make a round slower. */
+/** The best counts: other programs of the machine can only make a round slower. */
 const ROUNDS = 5;
 /** Entries per client: a client submits some jobs, not one. */
 const KEYS_PER_CLIENT = 50;
@@ -45,7 +46,7 @@ const replicaSets = Array.from({ length: 40 }, (_, i) =>
   [0, 1, 2].map((n) => nodeId(`gate-${(i + n * 7) % 20}.dc${n + 1}.example`)),
 );
 
-/** Made on demand and not kept: a key that the caller holds would hide what the tables need. */
+/** Created on demand and not kept: a key referenced by the caller would hide the memory of the tables. */
 class Keys {
   readonly #random = new Random("keys");
   #generator = new KeyGenerator("host1.dc1:10000", this.#random);
@@ -65,7 +66,7 @@ function jobId(i: number): string {
   return `eu-west-${(wall + i).toString(16)}-${(i * 2_654_435_761).toString(16).padStart(14, "0")}`;
 }
 
-/** 32 bytes that follow from the number; hashing a submission is not what is measured. */
+/** 32 bytes derived from the number; hashing a submission is not measured. */
 const print = new Uint8Array(32);
 function fingerprint(i: number): Uint8Array {
   new DataView(print.buffer).setFloat64(0, i);
@@ -81,7 +82,7 @@ function heldBytes(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** Of this process's own time: the work is one thread of computing, and the machine may have other guests. */
+/** CPU time of this process: the work is one thread, and the machine may be shared. */
 function seconds(work: () => void): number {
   const start = process.cpuUsage();
   work();
@@ -92,11 +93,11 @@ function seconds(work: () => void): number {
 interface Subject {
   readonly what: string;
   fill(count: number): void;
-  /** True when the key was found. */
+  /** Returns true when the key was found. */
   look(sample: Sample): boolean;
 }
 
-/** All that a lookup needs, made beforehand. */
+/** Everything that a lookup needs, prepared beforehand. */
 interface Sample {
   readonly key: IdempotencyKey;
   readonly jobId: string;
@@ -133,7 +134,7 @@ function measure(make: () => Subject, entries: number): IdempotencyFigure {
   };
 }
 
-/** Every tenth key or so, in random order: the processor's caches must not help. */
+/** About every tenth key, in random order: the processor's caches must not help. */
 function sampled(entries: number): Sample[] {
   const keys = new Keys();
   const sample: Sample[] = [];
@@ -146,12 +147,12 @@ function sampled(entries: number): Sample[] {
   return random.shuffle(sample);
 }
 
-/** One piece of memory, as a decoder would make it; a text put together from parts is read more slowly once. */
+/** A flat string, as a decoder would make it; a concatenated one is slower on its first read. */
 function flat(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }
 
-/** All shards of one node, with the way from the key to its shard. */
+/** All shards of one node, with the routing from the key to its shard. */
 function shards(): Subject {
   const states = Array.from({ length: SHARD_COUNT }, () => new ShardState());
   const stateOf = (key: IdempotencyKey): ShardState => states[shardOf(key)] ?? new ShardState();
@@ -165,7 +166,7 @@ function shards(): Subject {
   };
 }
 
-/** One table with everything: what the table itself can do. */
+/** One table with everything: the performance of the table itself. */
 function oneShard(): Subject {
   const states = Array.from({ length: 2 }, () => new ShardState());
   // A shard has its own bound below these entries: two of them, by the parity of the last character.
@@ -218,13 +219,13 @@ function gate(): Subject {
         cache.settle(key, token, answer, 0);
       }
     },
-    // A miss would insert: `get` is asked for those.
+    // A miss would insert: `get` is used for those.
     look: ({ key, fingerprint: own }) =>
       cache.get(key) !== null && cache.check(key, own, 0, 0)[0]?.kind === "answer",
   };
 }
 
-/** State transfer of one shard that holds far more than its share. */
+/** State transfer of one shard with far more than its share. */
 function snapshot(): { bytes: number; encodeMs: number; decodeMs: number } {
   const state = new ShardState();
   const keys = new Keys();

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:idle`: what idle jobs cost. Three ledger nodes in virtual time, messages through the real
- * codec; CPU that the process took per simulated second and node, while nobody asks for anything: as long
- * as the groups are awake, and once they sleep.
+ * `npm run bench:idle`: the cost of idle jobs. Three ledger nodes in virtual time, messages through the real codec; CPU
+ * of the
+ * process per simulated second and node, without requests: while the groups are awake, and once they sleep.
  *
  *     npm run bench:idle -- 10000 100000
  */
@@ -11,7 +11,7 @@ import { TestCluster } from "../../src/core/ledger/node/testing/cluster.ts";
 
 const REGIONS = ["use1", "euw1", "apse1"];
 const BATCH_JOBS = 500;
-/** Longer than the last job's idle time, and than the comparison of what nodes have. */
+/** Longer than the last job's idle time, and than the anti-entropy comparison of nodes. */
 const FALL_ASLEEP_MS = 130_000;
 const AWAKE_MS = 6_000;
 const ASLEEP_MS = 120_000;

@@ -79,7 +79,7 @@ for (let round = 0; round < Number(values.rounds); round++) {
   show("etcd", other);
   theirs.push(other);
 }
-// One event at a time: what an acknowledgement takes when nothing is in its way.
+// One event at a time: the duration of an acknowledgement without contention.
 const calm = await commits({ jobs: 4, window: 1, seconds: 3, warmMs: WARM_MS, profile: false });
 const after = (by: "SIGKILL" | "SIGTERM") => failover(FAILOVER_LEASE_MS, FAILOVER_ROUNDS, by);
 const taken = values.failover ? await after("SIGKILL") : null;

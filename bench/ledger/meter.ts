@@ -1,4 +1,4 @@
-/** One measurement: how many, how long each took, and what it cost on both sides. */
+/** One measurement: how many, how long each took, and the cost on both sides. */
 
 export interface Metered {
   readonly perSecond: number;
@@ -37,7 +37,7 @@ export class Meter {
       this.#failures++;
       return;
     }
-    // Every tenth is plenty for percentiles, and leaves the client lean.
+    // Every tenth is plenty for percentiles, and keeps the client lean.
     if (this.#done++ % 10 === 0) this.#latencies.push(performance.now() - sentAt);
   }
 

@@ -1,6 +1,7 @@
 /**
- * A ledger of real processes on loopback addresses of its own: started from configuration files as a
- * person would, killed by their ids, and always gone at the end.
+ * A ledger of real processes on loopback addresses of its own: started from configuration files as a person would,
+ * killed by
+ * their ids, and always gone at the end.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -29,7 +30,7 @@ export interface NodePlace {
 interface ClusterOptions {
   readonly nodes: number;
   readonly leaseMs: number;
-  /** The address that `from` uses for `to`, if something stands between them. */
+  /** The address that `from` uses for `to`, if a proxy is between them. */
   readonly addressOf?: (from: NodePlace, to: NodePlace) => string;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: (place: NodePlace) => Readonly<Record<string, string>>;
@@ -109,7 +110,7 @@ export class LedgerCluster {
   static async prepare(options: ClusterOptions): Promise<LedgerCluster> {
     const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "hyperscale-ledger-")));
     mkdirSync(dir, { recursive: true });
-    // Addresses of our own: other tests of this machine have theirs.
+    // Addresses of our own: other tests on this machine have theirs.
     const net = `127.${20 + (process.pid % 200)}.${randomBytes(1)[0]}`;
     const places = Array.from({ length: options.nodes }, (_, at) => ({
       name: `n${at + 1}`,
@@ -132,7 +133,7 @@ export class LedgerCluster {
     return place;
   }
 
-  /** Of the interface at this address, while its node has ever run. */
+  /** Token of the interface at this address, once its node has run. */
   tokenAt(api: string): { readonly token?: string } {
     const token = tokenFor({ api, dir: this.dir });
     return token === undefined ? {} : { token };
@@ -206,7 +207,7 @@ export class LedgerCluster {
     });
   }
 
-  /** Ends every process, and removes what they wrote unless it is wanted. */
+  /** Terminates every process, and removes their files unless `keep` is set. */
   async stop(keep = false): Promise<void> {
     for (const running of this.#running.values()) {
       running.kill("SIGCONT");

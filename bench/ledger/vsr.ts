@@ -1,7 +1,7 @@
 /**
- * One group of three replicas at a simulated round trip of 80 ms: how many commits a second the window
- * allows, and how many the processor allows. Time is virtual (messages take 40 ms, a sync 1 ms); the
- * cost is this process's own CPU time for all three replicas together, without codecs or sockets.
+ * One group of three replicas at a simulated round trip of 80 ms: commits per second allowed by the window, and by the
+ * processor. Time is virtual (messages take 40 ms, a sync 1 ms); the cost is this process's own CPU time for all three
+ * replicas together, without codecs or sockets.
  *
  *     npm run bench:vsr [-- seconds of virtual time]
  */
@@ -51,7 +51,7 @@ class Cluster {
     });
   }
 
-  /** One millisecond: what is due arrives, then the primary takes as much as its window has room for. */
+  /** One millisecond: due messages arrive, then the primary fills its window. */
   turn(sequence: number): number {
     this.now += TURN_MS;
     this.#syncHead = this.#run(this.#syncs, this.#syncHead);

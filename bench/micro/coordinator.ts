@@ -1,7 +1,9 @@
 /**
- * CPU of the process that coordinates a run, part by part, at 100,000 calls per second: two processes tell of 50
- * steps ten times a second. Their frames are those of real recorders; time is that of the frames, so that a busy
- * machine changes little: only CPU time of this process is counted.
+ * CPU of the process that coordinates a run, part by part, at 100,000 calls per second: two processes report 50 steps
+ * ten
+ * times per second. Their frames are those of real recorders; time is that of the frames, so that a busy machine
+ * changes
+ * little: only CPU time of this process is counted.
  * Run: npx tsx bench/micro/coordinator.ts [seconds]
  */
 
@@ -17,7 +19,7 @@ import { openReporting } from "../../src/reporters/registry.ts";
 const SECONDS = Number(process.argv[2] ?? 300);
 const CORES = 2;
 const FRAMES_PER_SECOND = 10;
-/** After so many frames a screen is given new figures, and reporters theirs. */
+/** Frames between updates of a screen and of reporters. */
 const SCREEN_EVERY = 5;
 const REPORT_EVERY = 10;
 /** For the sockets, between two frames of the reporters. */
@@ -45,7 +47,7 @@ class Core {
     this.#child = fork(here("frame-source.ts"), [String(number)], { serialization: "advanced" });
   }
 
-  /** The frame of a window, against the one that is held. */
+  /** The frame of a window, against the acknowledged one. */
   async frame(window: number, held: number): Promise<Uint8Array> {
     const told = once(this.#child, "message");
     this.#child.send({ window, held });
@@ -106,7 +108,7 @@ for (let window = 1; window <= SECONDS * FRAMES_PER_SECOND; window++) {
   if (window % SCREEN_EVERY === 0)
     await counted("figures of a screen", () => {
       const { summary } = aggregate.live("running", "figures");
-      // Made when it is read: a screen shows that of one step.
+      // Computed on access: a screen shows that of one step.
       if (summary.workflows[0]?.steps[0]?.histogram.count.length === 0) throw new Error("no calls");
     });
   if (window % REPORT_EVERY === 0)

@@ -1,11 +1,11 @@
-/** An executor core of `coordinator.ts` without its calls: real frames of 50 steps, asked for one by one. */
+/** An executor core of `coordinator.ts` without its calls: real frames of 50 steps, requested one by one. */
 
 import { Random } from "../../src/core/base/random.ts";
 import { StatsRecorder } from "../../src/core/load/stats/stats-recorder.ts";
 import { ERROR_KINDS } from "../../src/protocols/protocol.ts";
 
 const STEPS = 50;
-/** Of one step between two frames: 50,000 per second on each of two cores. */
+/** Calls of one step between two frames: 50,000 per second on each of two cores. */
 const CALLS = 100;
 const VALUES = 1 << 16;
 

@@ -1,6 +1,7 @@
 /**
- * CPU cost of `StepRecorder.record` (fetching the value included), of a frame with and without the
- * windows in it, and of taking one in.
+ * CPU cost of `StepRecorder.record` (fetching the value included), of a frame with and without the windows in it, and
+ * of
+ * merging one.
  * Run: npx tsx bench/micro/recorder.ts
  */
 
@@ -68,7 +69,7 @@ function measureRecord(name: string, corrected: boolean): void {
   );
 }
 
-/** What a core and its receiver do ten times a second, windows and acknowledgement included. */
+/** Work of a core and its receiver ten times per second, windows and acknowledgement included. */
 function measureFrames(name: string, corrected: boolean): void {
   const values = latencies();
   const shape = { errorKinds: KINDS, corrected };

@@ -1,4 +1,4 @@
-/** What a comparison is made of: a server, our side, and the peers that make the same calls. */
+/** Parts of a comparison: a server, our side, and the peers that make the same calls. */
 
 import { clock } from "../../src/protocols/net/clock.ts";
 import type {
@@ -11,13 +11,13 @@ import { TestSession } from "../../src/protocols/testing/session.ts";
 
 export interface Side {
   run(operations: number): Promise<void>;
-  /** Of a peer that is a process of its own: what its last run took. */
+  /** For a peer that is a process of its own: CPU time of its last run. */
   cpuMicros?(): number;
 }
 
 interface PeerAim {
   readonly name: string;
-  /** Ours may cost so many times this peer's. */
+  /** Limit of our cost relative to this peer's. */
   readonly must: number;
   /** Why it cannot be measured here; null where it can. */
   readonly absent: string | null;
@@ -29,7 +29,7 @@ interface Peer<Server> extends PeerAim {
 
 interface Sides {
   readonly ours: Side;
-  /** In the order of the peers, without those that are absent. */
+  /** In the order of the peers, without missing ones. */
   readonly peers: readonly Side[];
   stop(): Promise<void>;
 }
@@ -69,7 +69,7 @@ export type Operation = () => Promise<unknown>;
 
 export const CONNECTIONS = 8;
 
-/** So many loops side by side, each with a connection of its own unless they share. */
+/** Runs loops side by side, each with a connection of its own unless they share. */
 export async function lanes(open: () => Promise<Operation>, count = CONNECTIONS): Promise<Side> {
   const operations = await Promise.all(Array.from({ length: count }, open));
   return {
@@ -86,7 +86,7 @@ export async function lanes(open: () => Promise<Operation>, count = CONNECTIONS)
 
 interface OurOptions {
   readonly connections?: number;
-  /** Calls at a time on each connection. */
+  /** Concurrent calls on each connection. */
   readonly calls?: number;
 }
 
@@ -109,7 +109,7 @@ export async function ours(
   };
 }
 
-/** As in the engine, the end of a call starts the next one; each call gives its result. */
+/** As in the engine, the end of a call starts the next one; each call returns its result. */
 class CallLoop implements CallSink {
   readonly #bound: BoundCall;
   #left = 0;
@@ -134,7 +134,7 @@ class CallLoop implements CallSink {
   }
 }
 
-/** Of bare clients, when their server is stopped at the end. */
+/** For errors of bare clients, when their server is stopped at the end. */
 export const ignored = (): void => undefined;
 
 export const unless = (present: boolean, reason: string): string | null =>

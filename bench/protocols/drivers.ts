@@ -1,4 +1,4 @@
-/** Protocols that a driver speaks, each beside a bare loop over the same driver. */
+/** Protocols that use a driver, each beside a bare loop over the same driver. */
 
 import amqp from "amqplib";
 import { Client as FtpClient } from "basic-ftp";
@@ -41,7 +41,7 @@ import {
 } from "./comparison.ts";
 import { startApart } from "./server-process.ts";
 
-/** Of what the driver takes by itself. */
+/** Limit relative to the driver alone. */
 const MUST = 1.15;
 
 export const drivers = [
@@ -116,7 +116,7 @@ interface DriverComparison<Server> extends Omit<Comparison, "peers" | "start"> {
   readonly driver: string;
   server(): Promise<Server>;
   call(server: Server): PreparedCall;
-  /** A connection of the driver and what is done on it. */
+  /** Opens a connection of the driver with the operation on it. */
   bare(server: Server): Promise<Operation>;
 }
 

@@ -1,4 +1,4 @@
-/** HTTP/2 in cleartext: nginx answers, h2load and node:http2 ask. */
+/** HTTP/2 in cleartext: nginx answers, h2load and node:http2 send. */
 
 import { writeFileSync } from "node:fs";
 import http2 from "node:http2";
@@ -68,7 +68,7 @@ export function h2load(url: string, streams: number): Side {
   );
 }
 
-/** So many streams at a time on each connection. */
+/** Concurrent streams on each connection. */
 export async function nodeHttp2(url: string, streams: number): Promise<Side> {
   const sessions = Array.from({ length: CONNECTIONS }, () => {
     const session = http2.connect(url);

@@ -1,15 +1,17 @@
 /**
  * `npm run bench:protocols`: CPU per operation of each protocol beside its peers, in one run.
  *
- *     npm run bench:protocols                  all whose servers can be had
+ *     npm run bench:protocols                  all whose servers are available
  *     npm run bench:protocols -- redis mysql   some
  *     npm run bench:protocols -- --rounds 7
  *
- * All sides make the same calls over as many connections to the same server, in turns: ours, a peer's,
- * the next one's, ours, … Counted is the time of this process alone (user and system), or that of a
- * peer that is a program, so that other load on the machine disturbs little, and the server not at all.
- * The median of the rounds counts. Servers, programs and packages that are missing are fetched into the
- * folder that `npm run test:protocols` uses; what cannot be is named in its row.
+ * All sides make the same calls over as many connections to the same server, in turns: ours, a peer's, the next one's,
+ * ours, …
+ * Counts the CPU time of this process alone (user and system), or that of a peer program, so that other load on the
+ * machine
+ * disturbs little, and the server not at all. The median of the rounds counts. Missing servers, programs and packages
+ * are
+ * fetched into the folder that `npm run test:protocols` uses; those that cannot be are named in their rows.
  */
 
 import "../../test/reporters/fetching.ts";
@@ -39,7 +41,7 @@ const median = (numbers: readonly number[]): number =>
 
 interface Costs {
   readonly ours: number;
-  /** In the order of the peers that are there. */
+  /** In the order of the available peers. */
   readonly peers: readonly number[];
 }
 

@@ -1,6 +1,7 @@
 /**
- * Clients that are nobody's dependency here: fetched from npm into the folder of the servers. Of their
- * types only what the loops call is written down.
+ * Clients that are no dependency here: fetched from npm into the folder of the servers. Of their types only what the
+ * loops
+ * call is declared.
  */
 
 import { createRequire } from "node:module";
@@ -85,7 +86,7 @@ interface NatsClient {
 
 export const nats = new NpmPeer<Nats>("nats", "2.29.3");
 
-/** Its `publish` returns before anything is written, so only a flush says that the server has so many. */
+/** NATS's `publish` returns before anything is written, so only a flush confirms that the server has them. */
 export async function natsPublish(port: number, publishesPerFlush: number): Promise<Operation> {
   const client = await nats.load().connect({ servers: `127.0.0.1:${port}`, reconnect: false });
   const payload = Buffer.from("hello");

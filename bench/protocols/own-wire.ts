@@ -1,4 +1,4 @@
-/** Protocols that we speak ourselves, beside the clients and tools that people use for them. */
+/** Protocols with our own implementation, beside the clients and tools that people use for them. */
 
 import dgram from "node:dgram";
 import { dirname, join } from "node:path";
@@ -176,7 +176,7 @@ function natsPublishes(name: string, publishesPerFlush: number): Comparison {
   });
 }
 
-/** Of the server's own package: one thread, no pipelining. */
+/** From the server's own package: one thread, no pipelining. */
 function redisBenchmark(port: number): Side {
   if (redisProgram === null) throw new Error("there is no redis-server");
   const { environment, path } = redisProgram;

@@ -1,4 +1,4 @@
-/** Servers that are programs of ours run in a process apart, so that their time is not counted. */
+/** Our own server programs run in a separate process, so that their time is not counted. */
 
 import { fork } from "node:child_process";
 import { once } from "node:events";

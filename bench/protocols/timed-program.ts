@@ -1,4 +1,4 @@
-/** A peer that is a program: its time is what the shell says of it. */
+/** A peer that is a program: its time is reported by the shell. */
 
 import { spawnSync } from "node:child_process";
 import type { Program } from "../../src/protocols/testing/real-server.ts";
@@ -6,7 +6,7 @@ import type { Side } from "./comparison.ts";
 
 const TIMED = `TIMEFORMAT='cpu %U %S'; time "$0" "$@"`;
 
-/** `isDone` tells by its output whether it has done them all. */
+/** `isDone` checks its output for completion. */
 export function timedProgram(
   { environment, path }: Program,
   args: (operations: number) => readonly string[],

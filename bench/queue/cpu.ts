@@ -1,13 +1,16 @@
 /**
- * Processor time of this process and of the PostgreSQL server: what a contender costs, which a busy machine changes
- * less than how long it takes. Zero for the server where there is no /proc.
+ * CPU time of this process and of the PostgreSQL server: the cost of a contender, which a busy machine changes less
+ * than its
+ * duration. Zero for the server where there is no /proc.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Ticks of /proc per second, as every Linux has it. */
+/** Ticks of /proc per second, on every Linux. */
 const TICKS_PER_SECOND = 100;
-/** Fields after the name of the program: state, then the parent; and the times of a process and its ended children. */
+/**
+ * Fields after the name of the program: state, then the parent; and the times of a process and its finished children.
+ */
 const PARENT = 1;
 const OWN_TICKS = [11, 12];
 const CHILD_TICKS = [13, 14];
@@ -33,7 +36,7 @@ function ticksOf(stat: readonly string[], fields: readonly number[]): number {
   return fields.reduce((sum, field) => sum + Number(stat[field]), 0);
 }
 
-/** Undefined for a process that has ended, and where there is no /proc. */
+/** Undefined for a process that has exited, and where there is no /proc. */
 function statOf(pid: number): readonly string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");

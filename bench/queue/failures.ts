@@ -1,4 +1,4 @@
-/** What a killed process costs: a worker's task elsewhere, and a leader's end to everyone. */
+/** Cost of a killed process: of a worker for its task, and of a leader for everyone. */
 
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -49,9 +49,9 @@ const LONG_TASK_MS = 20_000;
 const SHORT_TASKS = 2_000;
 
 interface LeaderKill {
-  /** From the kill to the next leader that takes a task. */
+  /** From the kill to the next leader that accepts a task. */
   readonly leaderMs: number;
-  /** Attempts beyond the first of each task; none of the workers was hurt. */
+  /** Attempts beyond the first of each task; no worker was affected. */
   readonly extraAttempts: number;
   readonly tasks: number;
 }

@@ -3,8 +3,9 @@
  *
  *     npm run bench:queue [-- --row equal,production --count 50000 --rounds 5 --finished 1000000]
  *
- * Rounds alternate, so that a noisy machine is noisy for all; the table shows medians. All of ours
- * run with leases, fencing and events on, as users get them.
+ * Rounds alternate, so that a noisy machine is noisy for all; the table shows medians. All of ours run with leases,
+ * fencing
+ * and events on, as for users.
  */
 
 import { loadavg } from "node:os";
@@ -19,7 +20,7 @@ import { type Arena, benchGraphile, benchPgBoss, type Speeds } from "./peers.ts"
 import { isolateExecutors } from "./product.ts";
 
 const EQUAL_CONCURRENCY = 10;
-/** Of graphile-worker's page on performance. */
+/** From graphile-worker's page on performance. */
 const GRAPHILE_CONCURRENCY = 24;
 const RECOVERY_LEASE_MS = 5_000;
 
@@ -99,7 +100,7 @@ interface Line {
   readonly ours: string;
   readonly other: string;
   readonly ratio: string;
-  /** Processor time per task: ours by the other's. */
+  /** CPU time per task: ours relative to the other's. */
   readonly cpu: string;
   readonly must: string;
   readonly met: string;
@@ -240,7 +241,7 @@ function compareTasks(
   compare(figure, tasks(ours), tasks(other), least, ratio);
 }
 
-/** Ours is to be at least so many times the other's. */
+/** Ours must be at least `least` times the other's. */
 function compare(figure: string, ours: number, other: number, least: number, cpu = ""): void {
   const ratio = ours / other;
   line({

@@ -1,7 +1,7 @@
-/** Executors of the row about isolation: run in processes of their own. */
+/** Executors of the isolation row: run in processes of their own. */
 
 export default {
   noop(): void {
-    // What is measured is the way there and back.
+    // Measures only the round trip.
   },
 };

@@ -1,4 +1,4 @@
-/** The queue itself: leases, fencing and events on, as users get it. */
+/** The queue itself: leases, fencing and events on, as for users. */
 
 import { performance } from "node:perf_hooks";
 import type {
@@ -43,7 +43,7 @@ export function startNode(
 
 type Given = Partial<Pick<QueueSettings, "maxParallel" | "prefetch">>;
 
-/** One node that leads and works; without settings as it is when nobody sets anything. */
+/** One node that leads and works; with default settings unless given. */
 export async function benchOurs(
   arena: Arena,
   settings: Given = {},
@@ -69,7 +69,7 @@ export async function benchOurs(
   return perSecond(count, submitMs, run);
 }
 
-/** The same worker beside a leader that is another process and does not work. */
+/** The same worker beside a leader in another process that does not work. */
 export async function benchRemote(arena: Arena): Promise<Speeds> {
   const { url, count } = arena;
   const submitMs = await submitAll(arena);
@@ -91,7 +91,7 @@ export async function benchRemote(arena: Arena): Promise<Speeds> {
   return perSecond(count, submitMs, { ms, cpuMs: 0 });
 }
 
-/** How long the clients take to hand in all tasks. */
+/** Time for the clients to submit all tasks. */
 async function submitAll({ url, count }: Arena): Promise<number> {
   const coordinator = await startNode(url, {}, { maxParallel: 0 });
   const client = new QueueClient(coordinator.url);
@@ -105,7 +105,7 @@ async function submitAll({ url, count }: Arena): Promise<number> {
   return ms;
 }
 
-/** Puts finished tasks with whole histories into the table, as days of work would have left them. */
+/** Inserts finished tasks with whole histories, as days of work would have left them. */
 export async function fillFinished(
   url: string,
   count: number,

@@ -1,4 +1,4 @@
-/** How much one page of the list of tasks is when each of them is as large as may be. */
+/** Size of one page of the task list with tasks of maximal size. */
 
 import { startNode } from "./ours.ts";
 import { Latch } from "./peers.ts";

@@ -7,11 +7,11 @@ import { cpuMs } from "./cpu.ts";
 export interface Speeds {
   readonly submitsPerSecond: number;
   readonly tasksPerSecond: number;
-  /** Of this process and of the server, while tasks ran; zero where it was not counted. */
+  /** CPU of this process and of the server, while tasks ran; zero where it was not counted. */
   readonly cpuUsPerTask: number;
 }
 
-/** Where a contender runs. */
+/** Environment of a contender. */
 export interface Arena {
   readonly url: string;
   readonly serverPid: number;
@@ -99,7 +99,7 @@ interface Metered {
   readonly cpuMs: number;
 }
 
-/** Measures from now to the call of what it returns. */
+/** Measures until the returned function is called. */
 export function meter(serverPid: number): () => Metered {
   const cpuBefore = cpuMs(serverPid);
   const start = performance.now();

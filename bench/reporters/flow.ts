@@ -3,11 +3,11 @@
 import { measure, workflow } from "hyperscalejs";
 
 const STEPS = 50;
-/** A call takes some 16 ms: as many as make 100,000 of them per second. */
+/** A call takes some 16 ms: enough users for 100,000 of them per second. */
 const USERS = 1_700;
 
 const waited = (): Promise<void> => {
-  // A log-normal law, by the sum of twelve.
+  // A log-normal distribution, by the sum of twelve.
   let sum = -6;
   for (let draw = 0; draw < 12; draw++) sum += Math.random();
   return new Promise((resolve) => setTimeout(resolve, Math.min(500, 10 * Math.exp(sum))));
@@ -19,7 +19,7 @@ const first = workflow("many steps", { vus: USERS, duration: "30s" }).step("step
 
 export default Array.from({ length: STEPS - 1 }, (_, at) => `step ${at + 2}`).reduce(
   (built, name, at) => built.step(name, { after: [`step ${at + 1}`] }, () => measure(waited)),
-  // Names that are made have no types of their own.
+  // Generated names have no types of their own.
   first as unknown as Chain,
 );
 

@@ -1,20 +1,24 @@
 /**
- * `npm run bench:reporters`: what five reporters cost the process that coordinates a run, and whether they keep
- * up. A real run of 50 steps on 2 executor cores, so 2 x 50 x 10 figures of steps arrive per second, of 100,000
- * calls where the machine can make them; every reporter is told each second, and a program reads the live
- * figures as a screen does. A busy machine makes fewer: `bench/micro/coordinator.ts` makes the frames of
- * 100,000 calls per second without the calls.
+ * `npm run bench:reporters`: the cost of five reporters for the process that coordinates a run, and whether they keep
+ * up. A
+ * real run of 50 steps on 2 executor cores, so 2 x 50 x 10 metrics of steps arrive per second, of 100,000 calls where
+ * the
+ * machine can make them; every reporter reports each second, and a program reads the live metrics as a screen does. A
+ * busy
+ * machine makes fewer: `bench/micro/coordinator.ts` makes the frames of 100,000 calls per second without the calls.
  *
  *     npm run bench:reporters                          300 seconds
  *     npm run bench:reporters -- --seconds 60 --json
  *
- * CPU is that of this process alone, without what measuring itself takes: cores and receivers are processes of
- * their own. The same run without reporters comes first, a fifth as long, to compare with.
+ * CPU is that of this process alone, without the cost of measuring: cores and receivers are processes of their own. The
+ * same
+ * run without reporters comes first, a fifth as long, for comparison.
  *
- * Memory is told twice: what is retained after a garbage collection, at every fifth of the run, and what is
- * resident after a tenth of it and at its end, which follows how late a busy machine collects. Windows over time
- * fill up to their bound in the first two minutes (`src/core/load/stats/window-store.ts`), so flat means flat from
- * there on.
+ * Memory is reported twice: retained after a garbage collection, at every fifth of the run, and resident after a tenth
+ * of it
+ * and at its end, which depends on how late a busy machine collects. Windows over time fill up to their bound in the
+ * first
+ * two minutes (`src/core/load/stats/window-store.ts`), so flat means flat from there on.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
@@ -39,14 +43,14 @@ const here = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 const MIB = 1_024 * 1_024;
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
-// As it is built: executor cores are processes, which know no TypeScript.
+// The built package: executor cores are processes, which cannot load TypeScript.
 const { run } = (await import(
   new URL("../../dist/index.js", import.meta.url).href
 )) as typeof import("../../src/index.ts");
 
 interface Figures {
   readonly seconds: number;
-  /** Of one core, of this process. */
+  /** Share of one core, of this process. */
   readonly cpuShare: number;
   /** After a garbage collection, at every fifth of the run. */
   readonly retainedMiB: readonly number[];
@@ -83,7 +87,7 @@ async function measured(seconds: number, report: readonly string[]): Promise<Fig
   };
 }
 
-/** As a screen does: courses of all steps are made for every picture, the histogram of one step when it is read. */
+/** As a screen does: series of all steps are computed for every picture, the histogram of one step when it is read. */
 function look({ summary }: LiveRun): void {
   const [step] = summary.workflows.flatMap(({ steps }) => steps);
   if (step !== undefined && step.histogram.count.length > step.requests)
@@ -91,7 +95,7 @@ function look({ summary }: LiveRun): void {
 }
 
 class Memory {
-  /** What looking took. */
+  /** CPU time spent on reading. */
   cpuMs = 0;
   readonly #seconds: number;
   readonly #retainedMiB: number[] = [];
@@ -129,7 +133,7 @@ function retained(): number {
   return (heapUsed + arrayBuffers) / MIB;
 }
 
-/** Takes everything, in a process of its own. */
+/** Accepts everything, in a process of its own. */
 async function receivers(): Promise<{ child: ChildProcess; http: number; tcp: number }> {
   const child = fork(here("receivers.ts"), { stdio: "inherit" });
   const { http, tcp } = await new Promise<{ http: number; tcp: number }>((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Receivers of `npm run bench:reporters`: say yes to everything, and hold nothing. */
+/** Receivers of `npm run bench:reporters`: accept everything, and store nothing. */
 
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcp, type Server } from "node:net";

@@ -1,4 +1,4 @@
-/** Real agents as child processes, for measurements and for tests that need the whole thing. */
+/** Real agents as child processes, for measurements and for end-to-end tests. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ interface MemberLine {
   readonly confirmed: boolean;
 }
 
-/** One process of a cluster, ours or another's: what a measurement needs of either. */
+/** One process of a cluster, ours or another's: the interface for measurements. */
 export interface Peer {
   readonly name: string;
   readonly pid: number;
@@ -63,7 +63,7 @@ export class AgentProcess implements Peer {
     this.api = `${host}:7947`;
     this.#dataDir = args[args.indexOf("--data-dir") + 1] ?? "";
     const flags = ["--name", name, "--bind", this.address];
-    // In another namespace it cannot be reached; there, events tell all we need.
+    // In another namespace it cannot be reached; there, events suffice.
     const api = namespace === null ? ["--api", this.api] : [];
     const inside = namespace === null ? [] : ["ip", "netns", "exec", namespace];
     const [command = "", ...rest0] = [...inside, process.execPath, bin, "agent"];
@@ -78,7 +78,7 @@ export class AgentProcess implements Peer {
       for (const line of lines) this.events.push({ ...(JSON.parse(line) as EventLine), seenAt });
     });
     this.#child.stderr?.on("data", (chunk: Buffer) => {
-      // The end says why; the beginning of a long log does not matter.
+      // The end has the reason; the beginning of a long log does not matter.
       this.stderr = (this.stderr + chunk.toString("utf8")).slice(-20_000);
     });
     this.ended = new Promise((resolve) => {
@@ -101,7 +101,7 @@ export class AgentProcess implements Peer {
     if (this.running) this.#child.kill(signal);
   }
 
-  /** A request with the token that the agent has made for itself. */
+  /** A request with the token that the agent generated. */
   async ask(
     path: string,
     options: Readonly<{ method?: string; body?: string }> = {},
@@ -128,7 +128,7 @@ export class AgentProcess implements Peer {
     );
   }
 
-  /** Who is alive (suspects too), as the lines on its standard output tell. */
+  /** Live members (suspects too), according to the lines on its standard output. */
   aliveByEvents(): ReadonlySet<string> {
     const alive = new Set([this.name]);
     for (const { event, member } of this.events) {
@@ -147,7 +147,7 @@ export class AgentProcess implements Peer {
   }
 }
 
-/** Two parts of a loopback network that nobody else on this machine uses, most likely. */
+/** A loopback network that is most likely unused on this machine. */
 export function freshNet(): string {
   const below = (bound: number): number => Math.floor(Math.random() * bound);
   return `${64 + below(128)}.${1 + below(250)}`;
@@ -159,7 +159,7 @@ interface ClusterOptions {
   readonly size: number;
   readonly profile: string;
   readonly args?: readonly string[];
-  /** Where each place lives, when the cluster is spread over network namespaces. */
+  /** Address of each member, when the cluster is spread over network namespaces. */
   readonly homes?: (place: number) => { readonly host: string; readonly namespace: string };
 }
 
@@ -180,7 +180,7 @@ export class AgentCluster {
     return this.#options.homes?.(place).host ?? `127.${this.#options.net}.${place}`;
   }
 
-  /** Starts one member, in the place of a former one if there was any. */
+  /** Starts one member, replacing an earlier one if there was any. */
   start(place: number, args: readonly string[] = []): AgentProcess {
     const { profile, args: common = [] } = this.#options;
     const name = `n${place}`;
@@ -211,7 +211,7 @@ export class AgentCluster {
     await this.converged();
   }
 
-  /** Every running agent sees every running agent alive and has reached it, and sees nobody else. */
+  /** Every running agent sees every running agent alive and has reached it, and sees no others. */
   async converged(timeoutMs = 240_000): Promise<number> {
     const started = performance.now();
     await until(() => this.agrees(), timeoutMs, "the views agree");
@@ -243,7 +243,7 @@ export class AgentCluster {
   }
 }
 
-/** Waits for a condition, looking often; fails with what was waited for. */
+/** Polls a condition often; fails with its description. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   timeoutMs: number,

@@ -1,12 +1,14 @@
 /**
- * `npm run bench:swim`: how fast a killed member is known to all, serf beside us on the same machine at
- * the same time, and what an idle member costs.
+ * `npm run bench:swim`: how fast all members learn of a killed one, serf beside us on the same machine at the same
+ * time, and
+ * the cost of an idle member.
  *
  *     npm run bench:swim                      everything, about 10 minutes
  *     npm run bench:swim -- --trials 5 --sizes 16 --no-idle
  *
- * In each trial one member of each cluster is killed (SIGKILL) at the same moment; the time runs until
- * the last survivor's standard output reports it. Then it is started again and everyone must agree.
+ * In each trial one member of each cluster is killed (SIGKILL) at the same time; the clock runs until the last
+ * survivor's
+ * standard output reports it. Then it is started again and everyone must agree.
  */
 
 import { parseArgs } from "node:util";
@@ -29,7 +31,7 @@ const DETECT_MS_MAX = 60_000;
 interface Detection {
   readonly firstMs: number;
   readonly allMs: number;
-  /** Failures reported of members that were not killed. */
+  /** Failures reported for members that were not killed. */
   readonly falseReports: number;
 }
 
@@ -163,7 +165,7 @@ async function idleCost(size: number, forSeconds: number): Promise<string> {
   const ours = new AgentCluster({ net: freshNet(), size, profile: "lan" });
   try {
     await ours.startAll();
-    // Joins must have died away, and the engines have compiled what is hot.
+    // Joins must have settled, and the engines have compiled what is hot.
     await new Promise((resolve) => setTimeout(resolve, 20_000));
     const before = ours.agents.map(({ pid }) => cpuMs(pid));
     const startedAt = performance.now();

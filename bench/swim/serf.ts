@@ -79,7 +79,7 @@ export class SerfCluster {
     await until(() => this.agents.every((agent) => this.#knows(agent)), 60_000, "serf converges");
   }
 
-  /** Everyone has seen the restarted member join. */
+  /** All have seen the restarted member join. */
   async rejoined(member: SerfProcess, since: number): Promise<void> {
     const others = this.agents.filter((agent) => agent !== member);
     const seen = (agent: SerfProcess): boolean =>

@@ -1,4 +1,4 @@
-/** What the disk alone allows: writes of one size into a zero-filled file, each followed by fdatasync. */
+/** Limit of the disk alone: writes of one size into a zero-filled file, each followed by fdatasync. */
 
 import { closeSync, fdatasyncSync, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";

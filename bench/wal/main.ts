@@ -1,12 +1,13 @@
 /**
- * `npm run bench:wal`: what the write-ahead log does on this machine, beside what its disk allows.
+ * `npm run bench:wal`: performance of the write-ahead log on this machine, beside the limit of its disk.
  *
  *     npm run bench:wal                          everything, about a minute
  *     npm run bench:wal -- --dir DIR --seconds 3 --json
  *
- * The bound of a row is what a program would reach that did nothing but write batches of that size and
- * call fdatasync: entries per sync / time of one fdatasync, measured right after the row in the same
- * directory. On a machine that others use meanwhile the two see different disks: repeat it when it is quiet.
+ * The bound of a row is what a program would reach that did nothing but write batches of that size and call fdatasync:
+ * entries
+ * per sync / time of one fdatasync, measured right after the row in the same directory. On a shared machine the two see
+ * different disks: repeat it when it is quiet.
  */
 
 import { execFileSync } from "node:child_process";
@@ -63,7 +64,7 @@ interface Rate {
   readonly p99: number;
 }
 
-/** Producers that each append the next entry when the last is answered. */
+/** Producers that each append the next entry when the last is acknowledged. */
 async function closedLoop(log: Wal, producers: number, seconds: number): Promise<Rate> {
   const before = log.status();
   const started = performance.now();
@@ -86,8 +87,9 @@ async function closedLoop(log: Wal, producers: number, seconds: number): Promise
 }
 
 /**
- * Entries at a fixed pace, those of one millisecond together; latency counts from when each was due. The
- * process sleeps in between, as one does that waits for its clients.
+ * Entries at a fixed pace, those of one millisecond together; latency counts from when each was due. The process sleeps
+ * in
+ * between, as one does that waits for its clients.
  */
 async function openLoop(log: Wal, perSecond: number, seconds: number): Promise<Rate> {
   const latencies: number[] = [];

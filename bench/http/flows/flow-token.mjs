@@ -1,5 +1,5 @@
-// (d) A journey as people write it: a log-in whose token goes into a header, a path with a value in
-// it, and JSON that differs from call to call.
+// (d) A journey as people write it: a login whose token goes into a header, a path with a value in it, and JSON that
+// differs from call to call.
 
 import { flow, http, route } from "hyperscalejs";
 

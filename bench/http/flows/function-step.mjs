@@ -1,4 +1,4 @@
-// (b) What most people write: an async function per step, and a check on its answer.
+// (b) The usual form: an async function per step, and a check on its answer.
 
 import { workflow } from "hyperscalejs";
 

@@ -1,5 +1,5 @@
-// Virtual users that wait: each has sent one request, over a shared pool of connections, and its
-// next iteration is due after the measurement is over.
+// Virtual users that wait: each has sent one request, over a shared pool of connections, and its next iteration is due
+// after the measurement is over.
 
 import { http, workflow } from "hyperscalejs";
 

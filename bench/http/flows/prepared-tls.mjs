@@ -1,4 +1,4 @@
-// The prepared step over TLS. Like wrk, it believes any certificate.
+// The prepared step over TLS. Like wrk, it accepts any certificate.
 
 import { http, workflow } from "hyperscalejs";
 

@@ -1,5 +1,5 @@
-// The floor of the runtime: sockets of Node that write the same bytes again as soon as an answer has
-// come. Nothing is measured, and of an answer only its first and its last byte are looked at.
+// The floor of the runtime: sockets of Node that write the same bytes again as soon as an answer has arrived. Measures
+// nothing, and checks only the first and the last byte of an answer.
 
 import { connect } from "node:net";
 
