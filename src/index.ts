@@ -1,4 +1,4 @@
-/** What a workflow file imports from "hyperscalejs". */
+/** Public exports of "hyperscalejs" for workflow files. */
 
 export { type Duration, formatDuration, parseDuration } from "./core/base/duration.ts";
 export { stairs } from "./core/load/plan/stairs.ts";
