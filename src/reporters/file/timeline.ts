@@ -84,9 +84,9 @@ export function sumErrors(all: readonly Series[], timeline: Timeline): Map<strin
 }
 
 /**
- * Drops windows after the measured time. Calls that finished in the graceful stop have latencies and are in no rate: the
- * first window of them alone, and all after it, would draw a load that falls to nothing. A stall before them, in which
- * nothing finished, stays.
+ * Drops windows after the measured time. Calls that finished in the graceful stop have latencies and are in no rate:
+ * the first window of them alone, and all after it, would draw a load that falls to nothing. A stall before them, in
+ * which nothing finished, stays.
  */
 function measuredPart(series: Series): Series {
   const { atSeconds, p50, requests } = series;
