@@ -58,7 +58,7 @@ export class GateWatch {
     if (gate !== this.#self && !this.#peers.has(gate)) this.#peers.add(gate, now);
     this.#told.set(gate, health);
     const work = { taken: forwarded, done: forwarded, open: forwardable };
-    this.#watchOf(gate).told(gate, this.#isReady(gate), work, now);
+    this.#watchOf(gate).report(gate, this.#isReady(gate), work, now);
   }
 
   #watchOf(gate: string): NodeWatch {

@@ -64,7 +64,7 @@ export class ManagerWatch {
     const { accepted, accepting, dispatchable, dispatched, hasQuorum } = told.health;
     const ready = hasQuorum && accepting && told.workers > 0;
     const work = { taken: accepted, done: dispatched, open: dispatchable };
-    this.#nodes.told(manager, ready, work, now);
+    this.#nodes.report(manager, ready, work, now);
   }
 
   /** Those that are to be asked whether they are there: nobody has heard of them for long. */

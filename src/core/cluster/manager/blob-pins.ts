@@ -1,6 +1,6 @@
 /**
- * The blobs that must not be dropped: files of jobs that wait or run, and results of jobs that are remembered.
- * Taken from what is committed; what was just put is kept for a while anyway, so that nothing hurries.
+ * Blobs that must not be dropped: files of waiting and running jobs, and results of remembered jobs. Derived from
+ * committed state. The store keeps new blobs for a while in any case, so pins may lag behind.
  */
 
 import type { BlobHash } from "../messages.ts";
@@ -8,32 +8,32 @@ import type { ManagerContext } from "./context.ts";
 import type { DatacenterJob } from "./datacenter-state.ts";
 import { decodeSubmission } from "./submission.ts";
 
-/** How long after a change of the datacenter they are looked through; many changes are one look. */
-const LOOK_MS = 1_000;
+/** Delay between a change of the datacenter and the next scan; it coalesces many changes into one scan. */
+const CHECK_MS = 1_000;
 
 export class BlobPins {
   readonly #context: ManagerContext;
-  /** Files of each job that has not ended: a submission is read once. */
+  /** Files of each open job; a submission is decoded once. */
   readonly #files = new Map<string, readonly BlobHash[]>();
   #pinned: ReadonlySet<BlobHash> = new Set();
-  #lookAt = Number.POSITIVE_INFINITY;
+  #checkAt = Number.POSITIVE_INFINITY;
 
   constructor(context: ManagerContext) {
     this.#context = context;
   }
 
-  /** Something in the datacenter has changed. */
+  /** Schedules a scan after a change of the datacenter. */
   onChange(): void {
-    this.#lookAt = Math.min(this.#lookAt, this.#context.now + LOOK_MS);
+    this.#checkAt = Math.min(this.#checkAt, this.#context.now + CHECK_MS);
   }
 
   nextDeadline(): number | null {
-    return this.#lookAt === Number.POSITIVE_INFINITY ? null : this.#lookAt;
+    return this.#checkAt === Number.POSITIVE_INFINITY ? null : this.#checkAt;
   }
 
   onTick(): void {
-    if (this.#lookAt > this.#context.now) return;
-    this.#lookAt = Number.POSITIVE_INFINITY;
+    if (this.#checkAt > this.#context.now) return;
+    this.#checkAt = Number.POSITIVE_INFINITY;
     const jobs = this.#context.datacenter()?.jobs ?? new Map<string, DatacenterJob>();
     for (const name of this.#files.keys())
       if ((jobs.get(name)?.phase ?? "ended") === "ended") this.#files.delete(name);
@@ -53,7 +53,7 @@ export class BlobPins {
         ? (this.#context.runOf(job.job)?.state.submission ?? null)
         : decodeSubmission(job.submission);
     if (submission === null) {
-      // Its group has it, and this manager is behind.
+      // The job's group has the submission and this manager is behind: scan again later.
       this.onChange();
       return [];
     }

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { ANYWHERE } from "../messages.ts";
 import { BUNDLE, submission, World } from "./testing/world.ts";
 
-describe("the blobs of jobs", () => {
-  it("a job ends when a quorum of the managers has its result, and not before", () => {
+describe("blobs of jobs", () => {
+  it("ends a job only once a quorum of the managers has its result", () => {
     const world = new World({ managers: 3 });
     world.keepsNothing = true;
     const job = world.submit();
@@ -14,7 +14,7 @@ describe("the blobs of jobs", () => {
     expect([status, summary?.totals?.requests]).toEqual(["COMPLETED", world.calls()]);
   });
 
-  it("a result that cannot be kept is lost with the reason, and the job ends", () => {
+  it("ends the job and records the reason when a result cannot be stored", () => {
     const world = new World();
     world.keepsNothing = true;
     const job = world.submit();
@@ -26,7 +26,7 @@ describe("the blobs of jobs", () => {
     });
   });
 
-  it("a result is told by every manager, and asked for again when nobody has it at hand", () => {
+  it("serves a result from every manager and fetches it again when it is not cached", () => {
     const world = new World({ managers: 3 });
     const job = world.submit();
     const { summary } = world.end(job);
@@ -37,11 +37,11 @@ describe("the blobs of jobs", () => {
     expect(world.ask(watch, other)).toMatchObject({ kind: "progress", summary });
     world.loseBlobs();
     expect(world.ask(watch, (leader + 2) % 3)).toMatchObject({ kind: "refused", reason: "retry" });
-    // Read before.
+    // Already cached.
     expect(world.ask(watch, other)).toMatchObject({ kind: "progress", summary });
   });
 
-  it("files of jobs that wait or run, and results of those that ended, are pinned everywhere", () => {
+  it("pins files of waiting and running jobs and results of finished ones on every manager", () => {
     const world = new World({ managers: 3, loadMs: 3_000 });
     const job = world.submit();
     world.run(2_000);
@@ -54,7 +54,7 @@ describe("the blobs of jobs", () => {
     for (const other of others) expect(other).toEqual(first);
   });
 
-  it("a key names the job, not how its client was called", () => {
+  it("identifies a job by its key, not by how the client was invoked", () => {
     const world = new World();
     const job = world.submit({ command: "submit flow.ts", version: "1.0.0" });
     const again = submission({ command: "submit flow.ts --ui none", version: "1.0.1" });

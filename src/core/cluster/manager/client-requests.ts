@@ -1,4 +1,4 @@
-/** What clients ask a manager: answered from the folded state, or by whoever leads the job here. */
+/** Client requests to a manager, answered from the folded state or by the manager that leads the job. */
 
 import { assertNever } from "../../base/assert.ts";
 import type { RunSummary } from "../../load/results/model.ts";
@@ -25,19 +25,19 @@ import type { RunLeader } from "./run-leader.ts";
 import { decodeResult } from "./run-result.ts";
 import { Submits } from "./submits.ts";
 
-/** Results of ended jobs that stay in memory. */
+/** Results of finished jobs kept in memory. */
 const SUMMARIES_MAX = 20;
-/** Answers that wait for a blob to be read. */
+/** Requests that may wait for blob reads. */
 const READERS_MAX = 1_000;
 
-/** What only the manager as a whole knows. */
+/** Knowledge of the manager as a whole. */
 type Asked = Extract<ClientRequest, { kind: "control" }>;
 
 interface RequestsHost {
   leaderOf(job: string): RunLeader | null;
-  /** What it knows of jobs that wait is what is decided. */
+  /** True on the leader of the datacenter, whose view of waiting jobs is authoritative. */
   leadsDatacenter(): boolean;
-  /** Why a job waits. */
+  /** Reason why a job waits. */
   reasonOf(job: string): string | null;
   readonly nodes: NodeRequests;
 }
@@ -46,7 +46,7 @@ export class ClientRequests {
   readonly #context: ManagerContext;
   readonly #host: RequestsHost;
   readonly #summaries = new Map<BlobHash, RunSummary>();
-  /** Who waits for a blob. */
+  /** Callbacks waiting for a blob. */
   readonly #readers = new Map<BlobHash, ((summary: RunSummary | null) => void)[]>();
   readonly submits: Submits;
 
@@ -72,7 +72,7 @@ export class ClientRequests {
         this.#withJob(id, request.job, (job) => this.#control(id, job, request));
         return;
       case "jobs": {
-        // A list that is out of touch is of use; one that was never whole hides jobs.
+        // A stale list is still useful; one that was never complete would hide jobs.
         if (this.#context.isCatchingUp) {
           this.#answer(id, this.#context.behind());
           return;
@@ -104,7 +104,7 @@ export class ClientRequests {
     }
   }
 
-  /** A result is at hand: it is kept for those who ask soon. */
+  /** Caches a result for requests that follow soon. */
   #keep(hash: BlobHash, summary: RunSummary): void {
     this.#summaries.set(hash, summary);
     const [oldest] = this.#summaries.keys();
@@ -149,7 +149,7 @@ export class ClientRequests {
     const isOver = job.phase === "ended";
     this.#answer(id, {
       kind: "progress",
-      // Over is what the datacenter has heard of: until then the result may not be there for all.
+      // Reports the end only once the datacenter has recorded it: until then some managers may lack the result.
       status: isOver ? job.status : stillUnderWay(leader.status),
       reason: isOver ? job.reason : null,
       live: live && !isOver ? leader.live(latencies ? "latencies" : "figures") : null,
@@ -159,7 +159,7 @@ export class ClientRequests {
     });
   }
 
-  /** Null when no manager that has it can be reached. */
+  /** Passes null when no reachable manager has the blob. */
   #withSummary(id: number, hash: BlobHash, done: (summary: RunSummary | null) => void): void {
     const known = this.#summaries.get(hash);
     if (known !== undefined) {
@@ -175,7 +175,7 @@ export class ClientRequests {
     if (readers.length === 0) this.#context.emit({ kind: "readBlob", hash });
   }
 
-  /** Of a job that waits or has ended. */
+  /** Progress of a job that waits or has finished. */
   #progress(id: number, job: DatacenterJob, summary: RunSummary | null): void {
     const { reason, status } = job;
     this.#answer(id, {
@@ -265,7 +265,7 @@ export class ClientRequests {
     this.#answer(id, { kind: "events", events, more: from + events.length < all.length });
   }
 
-  /** As in a list of jobs: without its workflows and figures. */
+  /** Entry of a job list: without workflows and metrics. */
   #view(job: DatacenterJob): JobView {
     const { options, peers } = this.#context;
     const run = this.#context.runOf(job.job);
@@ -273,7 +273,7 @@ export class ClientRequests {
     const folded = run === null ? job.status : foldedStatus(run.state);
     const status = job.phase === "admitted" ? (leader?.status ?? folded) : job.status;
     const reason = job.reason ?? this.#host.reasonOf(job.job);
-    // An ended job has given them back; its log knows what it had.
+    // A finished job has returned its cores; its log still records them.
     const grants = job.grants.length > 0 ? job.grants : (run?.state.grants ?? []);
     const cores = grants.reduce((sum, one) => sum + one.cores, 0);
     const workers = new Set(grants.map(({ worker }) => worker)).size;

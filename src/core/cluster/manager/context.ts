@@ -1,4 +1,4 @@
-/** What the parts of a manager share: the time, what is asked for, who is there, and what is committed. */
+/** State shared by the parts of a manager: time, effects, peers and workers, and committed state. */
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
@@ -12,7 +12,7 @@ import { RUN_PREFIX, RunState } from "./run-state.ts";
 import type { GroupLookup, ManagerEffect, ManagerOptions } from "./types.ts";
 import { WorkerTable } from "./worker-table.ts";
 
-/** The longest time without a step of a manager that has a worker or waits for one, unless it was stopped. */
+/** Longest interval between two steps of a manager that has or awaits a worker, unless its process was paused. */
 const IDLE_MS_MAX = 2 * HEARTBEAT_MS;
 
 export class ManagerContext {
@@ -23,14 +23,14 @@ export class ManagerContext {
   /** The other managers of the datacenter. */
   readonly peers = new Peers();
   readonly datacenterGroup: GroupId;
-  /** Of the clocks of jobs. */
+  /** Timeout counters over all jobs. */
   readonly timeouts = new TimeoutCounters();
   now = 0;
   wall = 0;
   readonly #lookup: GroupLookup;
   #beganAt: number | null = null;
   #hasCaughtUp = false;
-  /** Since when it runs without having been stopped for long; shorter stops are added to it. */
+  /** Start of the current uninterrupted run of this process; shorter pauses are added to it. */
   #awakeSince = 0;
   #requests = 0;
   #events = 0;
@@ -47,7 +47,7 @@ export class ManagerContext {
   }
 
   setTime(now: number, wall: number): void {
-    // Whoever hears a worker looks after it once in this time: without a step for twice as long it was stopped.
+    // A manager checks on its workers once per timeout: twice that long without a step means that it was paused.
     const stoppedMs = 2 * this.options.config.workerTimeoutMs;
     const idleMs = now - this.now;
     if (this.#beganAt === null || idleMs > stoppedMs) this.#awakeSince = now;
@@ -59,13 +59,13 @@ export class ManagerContext {
   }
 
   /**
-   * By then every worker that lives has been heard by this process. While it was stopped it could hear nobody.
-   * After a power cut workers may be back later than managers: as long as there are none at all, a job could only
-   * fail for want of them.
+   * Time by which this process has received a heartbeat from every live worker. Own pauses do not count, since nothing
+   * is received during one. After a power cut workers may return later than managers: with no worker at all, jobs could
+   * only fail, so the manager keeps waiting.
    */
-  get heardAllAt(): number {
+  get allSeenAt(): number {
     const { loadTimeoutMs, rejoinMs, workerTimeoutMs } = this.options.config;
-    const firstAt = this.workers.firstHeardAt ?? (this.#beganAt ?? 0) + loadTimeoutMs;
+    const firstAt = this.workers.firstSeenAt ?? (this.#beganAt ?? 0) + loadTimeoutMs;
     return Math.max(this.#awakeSince + rejoinMs, firstAt + workerTimeoutMs);
   }
 
@@ -79,17 +79,17 @@ export class ManagerContext {
     return effects;
   }
 
-  /** A number for a request to a worker. */
+  /** Returns a new id for a request to a worker. */
   newRequest(): number {
     return ++this.#requests;
   }
 
-  /** A name for an entry, never given twice. */
+  /** Returns a unique event id for an entry. */
   newEventId(): string {
     return `${this.options.self}/${this.options.boot}/${this.#events++}`;
   }
 
-  /** Decided by whoever leads a group here. */
+  /** Proposes an entry decided by a group leader on this node. */
   propose(
     group: GroupId,
     eventId: string,
@@ -100,7 +100,7 @@ export class ManagerContext {
     this.proposals.propose({ group, eventId, data, members, by: "leader", done });
   }
 
-  /** Asked for by a client. */
+  /** Proposes an entry requested by a client. */
   proposeForClient(
     group: GroupId,
     eventId: string,
@@ -111,23 +111,23 @@ export class ManagerContext {
     this.proposals.propose({ group, eventId, data, members, by: "client", done });
   }
 
-  /** The standing group's state; null until it is founded. */
+  /** State of the standing group; null until it is founded. */
   datacenter(): DatacenterState | null {
     const application = this.#lookup.find(this.datacenterGroup)?.application;
     return application instanceof DatacenterState ? application : null;
   }
 
-  /** Whether jobs of the datacenter may be missing here, as after a restart. */
+  /** True when this manager may lack jobs of the datacenter, as after a restart. */
   get isBehind(): boolean {
     return this.#lookup.find(this.datacenterGroup)?.isBehind ?? false;
   }
 
-  /** True while that has been so since the process began. */
+  /** True while the manager has been behind ever since its process started. */
   get isCatchingUp(): boolean {
     return !this.#hasCaughtUp && this.isBehind;
   }
 
-  /** Asks a client to retry: jobs that others know may be missing here. */
+  /** Asks the client to retry: this manager may lack jobs that others know. */
   behind(): Refusal {
     const { self } = this.options;
     return refusal(
@@ -136,17 +136,17 @@ export class ManagerContext {
     );
   }
 
-  /** Answers about a job that is not here: a manager that is behind cannot say that there is none. */
+  /** Answers a request for an unknown job: a manager that is behind cannot claim that the job does not exist. */
   noJob(job: string): Refusal {
     return this.isBehind ? this.behind() : refusal("unknownJob", `there is no job ${job}`);
   }
 
-  /** All groups that this node replicates. */
+  /** All groups replicated by this node. */
   groups(): Iterable<GroupId> {
     return this.#lookup.names();
   }
 
-  /** The state of a job's group, and who leads it as far as this node knows. */
+  /** State of a job's group, and its leader as far as this node knows. */
   runOf(job: string): { readonly state: RunState; readonly primary: NodeId | null } | null {
     const found = this.#lookup.find(runGroup(job));
     if (found === null || !(found.application instanceof RunState)) return null;

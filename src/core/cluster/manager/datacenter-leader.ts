@@ -1,6 +1,6 @@
 /**
- * The manager that leads the datacenter: it gives cores to the tenant that holds the fewest, there to the job that
- * has waited longest, all that it needs or none, and has the group of an admitted job founded.
+ * The manager that leads the datacenter. It assigns cores to the tenant with the fewest, and there to the job that has
+ * waited longest: all cores the job needs or none. Then it founds the group of the admitted job.
  */
 
 import { formatDuration } from "../../base/duration.ts";
@@ -18,17 +18,17 @@ import type { Proposed } from "./proposals.ts";
 import { encodeRunEntry } from "./run-entries.ts";
 import type { WaitingSince } from "./waiting-since.ts";
 
-/** How often jobs that wait are looked through for those that have waited too long. */
-const LOOK_MS = 1_000;
+/** Interval between checks for jobs that have waited too long. */
+const CHECK_MS = 1_000;
 
 export class DatacenterLeader {
   readonly #context: ManagerContext;
   readonly #state: DatacenterState;
   readonly #queue: JobQueue;
-  /** Jobs whose next entry is on its way. */
+  /** Jobs with a pending proposal. */
   readonly #underWay = new Set<string>();
   readonly #since: WaitingSince;
-  #lookAt = Number.POSITIVE_INFINITY;
+  #checkAt = Number.POSITIVE_INFINITY;
 
   constructor(queue: JobQueue, context: ManagerContext, since: WaitingSince) {
     this.#since = since;
@@ -38,17 +38,17 @@ export class DatacenterLeader {
   }
 
   nextDeadline(): number | null {
-    return this.#lookAt === Number.POSITIVE_INFINITY ? null : this.#lookAt;
+    return this.#checkAt === Number.POSITIVE_INFINITY ? null : this.#checkAt;
   }
 
-  /** Something has changed: an entry, a worker, or the time. */
-  look(): void {
+  /** Reacts to an entry, a change of workers, or time. */
+  check(): void {
     for (const job of this.#state.open.values())
       if (job.phase === "admitted" && job.submission !== null) this.#found(job, job.submission);
     const queued = this.#queue.queued();
     for (const job of queued) this.#giveUpLate(job);
-    this.#lookAt = queued.length === 0 ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
-    // One at a time: what it gets is not free for the next.
+    this.#checkAt = queued.length === 0 ? Number.POSITIVE_INFINITY : this.#context.now + CHECK_MS;
+    // Admit one job at a time: its cores are not free for the next one.
     if (queued.some(({ job }) => this.#underWay.has(job))) return;
     const first = this.#queue.first();
     if (first === null) return;
@@ -58,14 +58,14 @@ export class DatacenterLeader {
 
   #admit({ job, takenBy }: DatacenterJob, grants: readonly Grant[]): void {
     const { managers } = this.#context.options;
-    // The first member leads the first view; the workers fetch the files from whoever leads.
+    // The first member leads the first view, and workers fetch the files from the leader.
     const others = managers.filter((one) => one !== takenBy);
     const members = others.length < managers.length ? [takenBy, ...others] : managers;
     const entry = { kind: "admit", job, grants, members } as const;
     this.#propose(job, this.#context.newEventId(), entry);
   }
 
-  /** A job that has waited longer than it may run at all, by the clock of whoever leads here. */
+  /** Ends a job that has waited longer than its timeout, by the clock of the datacenter's leader. */
   #giveUpLate({ job, needs: { timeoutMs } }: DatacenterJob): void {
     const waitedMs = this.#context.now - this.#since.of(job);
     if (timeoutMs === null || waitedMs < timeoutMs) return;
@@ -81,13 +81,13 @@ export class DatacenterLeader {
     const data = encodeDatacenterEntry(entry);
     const done = ({ kind }: Proposed): void => {
       this.#underWay.delete(job);
-      // Refused: looked at again in a while.
-      if (kind === "committed") this.look();
+      // Rejected: checked again later.
+      if (kind === "committed") this.check();
     };
     this.#context.propose(this.#context.datacenterGroup, eventId, data, done);
   }
 
-  /** Its group begins with its submission; until then the datacenter keeps it. */
+  /** Founds the job's group with its submission; until then the datacenter keeps the submission. */
   #found({ createdAt, grants, job, members }: DatacenterJob, submission: Uint8Array): void {
     if (this.#underWay.has(job)) return;
     this.#underWay.add(job);

@@ -36,40 +36,40 @@ import {
 } from "./shapes.ts";
 
 export const DATACENTER_PREFIX = "dc/";
-/** Of one submission: manifests, options and names of files; the files are blobs. */
+/** Maximum size of one submission: manifests, options and file names; the files are blobs. */
 export const SUBMISSION_BYTES_MAX = 262_144;
-/** Of all submissions that wait. */
+/** Maximum size of all waiting submissions together. */
 const WAITING_BYTES_MAX = 1_048_576;
-/** Jobs that wait. */
+/** Maximum number of waiting jobs. */
 export const WAITING_MAX = 1_000;
-/** Ended jobs that are remembered, with their keys; the same at all managers of all versions. */
+/** Finished jobs that are remembered with their keys; must be the same on all managers of all versions. */
 const ENDED_MAX = 1_000;
 const ENDED_BYTES_MAX = 524_288;
 const SNAPSHOT_BYTES_MAX = 2_097_152;
-/** Of all jobs: so much stays for those that end, which must always be possible. */
+/** Maximum size of all jobs; the rest of a snapshot is reserved for ending jobs, which must always be possible. */
 const JOBS_BYTES_MAX = SNAPSHOT_BYTES_MAX - 262_144;
 const NAME_CHARACTERS_MAX = 200;
 const REASON_CHARACTERS_MAX = 1_000;
 const NAME = /^[a-z0-9-]{1,32}$/;
 
-/** Cores of one worker that a job may use. */
+/** Cores of one worker granted to a job. */
 export interface Grant {
   readonly worker: string;
   readonly incarnation: number;
-  /** All that the worker has. */
+  /** All cores of the worker. */
   readonly capacity: number;
   readonly cores: number;
 }
 
-/** What a job asks of the queue. */
+/** Resources that a job requests from the queue. */
 export interface JobNeeds {
-  /** CPU cores; null: as many as are free and of use. */
+  /** CPU cores; null: as many as are free and useful. */
   readonly cores: number | null;
-  /** More than so many cores have nothing to do. */
+  /** Cores beyond this number would be idle. */
   readonly usefulCores: number;
-  /** Of its waiting and its run together; null for no limit. */
+  /** Limit for waiting and running together; null for no limit. */
   readonly timeoutMs: number | null;
-  /** Whose turn it takes; null or left out by who names none. */
+  /** Tenant whose turn the job uses; null or absent for the default tenant. */
   readonly tenant?: string | null;
 }
 
@@ -77,25 +77,25 @@ export interface DatacenterJob {
   readonly job: string;
   readonly key: string;
   readonly name: string;
-  /** The manager that holds its files: it leads the job first. */
+  /** The manager that accepted the job and has its files; it leads the job first. */
   readonly takenBy: string;
-  /** Of what makes the job. */
+  /** Digest of the job's identity. */
   readonly digest: string;
-  /** Milliseconds of the wall clock of whoever took it: to be shown, not to be counted from. */
+  /** Wall-clock milliseconds of the manager that accepted the job; for display only. */
   readonly createdAt: number;
   readonly needs: JobNeeds;
   readonly phase: "queued" | "admitted" | "ended";
-  /** Until its group has it. */
+  /** Kept until the job's group has it. */
   readonly submission: Uint8Array | null;
   readonly grants: readonly Grant[];
-  /** Of its group, in order. */
+  /** Members of the job's group, in order. */
   readonly members: readonly string[];
   readonly status: JobStatus;
   readonly reason: string | null;
   readonly summary: BlobHash | null;
-  /** Milliseconds of the wall clock of whoever ended it. */
+  /** Wall-clock milliseconds of the manager that ended the job. */
   readonly endedAt?: number;
-  /** Of one that has ended, if it left a result. */
+  /** Calls of a finished job that left a result. */
   readonly calls?: CallCounts;
 }
 
@@ -106,7 +106,7 @@ export type DatacenterEntry =
       readonly key: string;
       readonly name: string;
       readonly takenBy: string;
-      /** Of what makes the job: the same key with another one is refused. */
+      /** Digest of the job's identity: the same key with another digest is rejected. */
       readonly digest: string;
       readonly createdAt: number;
       readonly needs: JobNeeds;
@@ -118,9 +118,9 @@ export type DatacenterEntry =
       readonly grants: readonly Grant[];
       readonly members: readonly string[];
     }
-  /** Its group holds the submission. */
+  /** The job's group has the submission. */
   | { readonly kind: "begun"; readonly job: string }
-  /** Cores of a lost worker are replaced. */
+  /** Replaces cores of a lost worker. */
   | {
       readonly kind: "regrant";
       readonly job: string;
@@ -134,9 +134,9 @@ export type DatacenterEntry =
       readonly status: JobStatus;
       readonly reason: string | null;
       readonly summary: BlobHash | null;
-      /** Only if it still waits: for a cancel, which otherwise is the business of its group. */
+      /** Applies only while the job is queued: a cancel of an admitted job goes through its group. */
       readonly onlyQueued: boolean;
-      /** Milliseconds of the wall clock, to be shown. */
+      /** Wall-clock milliseconds, for display. */
       readonly at?: number;
       readonly calls?: CallCounts;
     };
@@ -205,19 +205,19 @@ export class DatacenterState implements Application {
   readonly #endedMax: number;
   /** In the order of submission. */
   readonly #jobs = new Map<string, DatacenterJob>();
-  /** Those that have not ended, in the same order: whoever looks for cores need not pass all that is remembered. */
+  /** Open jobs in the same order, so that assigning cores does not scan all remembered jobs. */
   readonly #open = new Map<string, DatacenterJob>();
   #changes = 0;
-  /** Cores that jobs hold, by worker and incarnation, as of a change. */
+  /** Cores used by jobs, by worker and incarnation, as of a change. */
   #used: { readonly changes: number; readonly cores: ReadonlyMap<string, number> } | null = null;
   #byKey = new Map<string, string>();
-  /** What each job takes, and all of them. */
+  /** Bytes counted per job, and in total. */
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
   #endedBytes = 0;
-  /** Of those that are remembered. */
+  /** When tenants were last served, over the remembered jobs. */
   readonly #served = new ServedTenants();
-  /** Jobs that came and jobs that got cores while this process looked on. */
+  /** Jobs accepted and jobs admitted while this process observed the group. */
   accepted = 0;
   dispatched = 0;
 
@@ -234,22 +234,25 @@ export class DatacenterState implements Application {
     return this.#open;
   }
 
-  /** Rises with every change of a job. */
+  /** Increases with every change of a job. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** When a job of each tenant last gave cores back, by the wall clock of who ended it; who had none is left out. */
+  /**
+   * When a job of each tenant last returned cores, by the wall clock of the manager that ended it; tenants never served
+   * are absent.
+   */
   get lastServed(): ReadonlyMap<string, number> {
     return this.#served.last;
   }
 
-  /** A job came with this key, and is remembered. */
+  /** Whether a remembered job was submitted with this key. */
   knows(key: string): boolean {
     return this.#byKey.has(key);
   }
 
-  /** Cores of a worker that jobs hold. */
+  /** Cores of a worker used by jobs. */
   usedCores(worker: string, incarnation: number): number {
     if (this.#used?.changes !== this.#changes)
       this.#used = { changes: this.#changes, cores: this.#countUsed() };
@@ -290,7 +293,7 @@ export class DatacenterState implements Application {
     }
   }
 
-  /** The reason is the id of the job, which is another one when the key was used before. */
+  /** Returns the job id as the reason; it differs from the submitted id when the key was used before. */
   #submit(entry: Extract<DatacenterEntry, { kind: "submit" }>): Outcome {
     const { createdAt, digest, job, key, needs: asked, submission, takenBy } = entry;
     const name = clipText(entry.name, NAME_CHARACTERS_MAX);
@@ -431,16 +434,16 @@ function lifeOf(worker: string, incarnation: number): string {
 }
 
 /**
- * What a job takes of the bounds. Its calls are left out: a manager of before does not keep them, and must forget the
- * same jobs at the same entries. All of them fit beside what is counted.
+ * Bytes of a job that count towards the bounds. Calls are excluded: older managers do not keep them and must forget the
+ * same jobs at the same entries. They fit into the reserve.
  */
 function countedBytes({ calls: _, ...job }: DatacenterJob): number {
   return encodePlain(job).length;
 }
 
 /**
- * Whether the group of a job may begin at a manager. Where the job is not known it may be still to come, or forgotten
- * with all that this manager promised in its group: others must wait until it is known.
+ * Whether the group of a job may begin on a manager. An unknown job may not have arrived yet, or may be forgotten along
+ * with this manager's promises in its group: such a group must wait until the job is known.
  */
 export function mayRun(job: string, peek: GroupPeek): boolean {
   const found = peek(DATACENTER_PREFIX);
@@ -452,7 +455,7 @@ export function mayRun(job: string, peek: GroupPeek): boolean {
   });
 }
 
-/** `endedMax`: another number is for simulations, in which few jobs end. */
+/** `endedMax`: simulations, in which few jobs finish, use a smaller number. */
 export function datacenterKind(rules: ManagerRules, endedMax = ENDED_MAX): GroupKind {
   return {
     prefix: DATACENTER_PREFIX,

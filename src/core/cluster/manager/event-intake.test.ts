@@ -6,14 +6,14 @@ import { contextOf } from "./testing/context.ts";
 type CoreLost = Extract<WorkerEvent, { kind: "coreLost" }>;
 const LOST: CoreLost = { kind: "coreLost", core: 0, what: "gone", complete: true };
 
-/** A leader that hears one worker; `waits`: what follows from each event has to be committed first. */
+/** A leader receiving events from one worker; `waits`: entries that must be committed before an event is confirmed. */
 class Bench {
   readonly context = contextOf();
   readonly intake = new EventIntake(this.context);
   readonly taken: number[] = [];
   #ids = 0;
 
-  /** What the worker is answered at once. */
+  /** Returns the answers sent to the worker at once. */
   take(first: number, cores: readonly number[], waits: readonly string[] = []): unknown[] {
     const events = cores.map((core): CoreLost => ({ ...LOST, core }));
     const row: Events = {
@@ -33,26 +33,26 @@ class Bench {
   }
 }
 
-it("takes each event once and in order, however often it comes", () => {
+it("accepts each event once and in order, however often it arrives", () => {
   const bench = new Bench();
   expect(bench.take(0, [0, 1])).toEqual([{ kind: "taken", next: 2 }]);
   expect(bench.take(0, [0, 1, 2])).toEqual([{ kind: "taken", next: 3 }]);
-  // One is missing in between.
+  // Event 3 is missing.
   expect(bench.take(4, [4])).toEqual([{ kind: "taken", next: 3 }]);
   expect(bench.taken).toEqual([0, 1, 2]);
 });
 
-it("confirms an event when what follows from it is in the log, and takes it once all the same", () => {
+it("confirms an event once its entries are in the log, and accepts it only once", () => {
   const bench = new Bench();
   expect(bench.take(0, [0], ["entry"])).toEqual([]);
-  // The worker asks again: what came before is answered as far as it is committed.
+  // The worker retries: earlier events are answered as far as they are committed.
   expect(bench.take(0, [0, 1])).toEqual([{ kind: "taken", next: 0 }]);
   bench.intake.settled("entry");
   expect(bench.answers()).toEqual([{ kind: "taken", next: 2 }]);
   expect(bench.taken).toEqual([0, 1]);
 });
 
-it("says what is held of figures with the answer, again while they are told again, and once", () => {
+it("returns the retained metrics with the answer, repeats them on retries, and reports them once", () => {
   const bench = new Bench();
   const held = { execution: 1, part: null, frame: 4 };
   const life = { worker: "w0", incarnation: 1 };
@@ -66,7 +66,7 @@ it("says what is held of figures with the answer, again while they are told agai
     return bench.answers();
   };
   expect(tell(0)).toEqual([{ kind: "taken", next: 1, held: [held] }]);
-  // The answer was lost: what is repeated is not taken again, and is answered as before.
+  // The answer was lost: a repeated event is not processed again and gets the same answer.
   expect(tell(0)).toEqual([{ kind: "taken", next: 1, held: [held] }]);
   expect(bench.take(1, [7])).toEqual([{ kind: "taken", next: 2 }]);
 });

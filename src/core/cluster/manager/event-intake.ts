@@ -1,49 +1,49 @@
 /**
- * Events of workers on their way into a job: each is taken once and in order, and confirmed when what follows
- * from it is in the log. A worker keeps what is not confirmed, so that whoever leads next gets it again.
+ * Events of workers on their way into a job: each is accepted once and in order, and confirmed when its entries are in
+ * the log. A worker keeps unconfirmed events, so the next leader receives them again.
  *
- * An answer waits for the log, but not for long: figures go on where nothing can be committed.
+ * An answer waits for the log only briefly, so that metrics keep flowing where nothing can be committed.
  */
 
 import type { Events, HeldFigures, WorkerEvent } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import { keyOf, type Life } from "./order-rows.ts";
 
-/** How long an answer waits for the log; below the patience of workers. */
+/** How long an answer waits for the log; shorter than the workers' request timeout. */
 const HOLD_MS = 1_000;
-/** Executions and flows of which one answer says what is held; a worker merges fewer at once. */
+/** Maximum executions and flows in one answer; a worker merges fewer at once. */
 const HELD_MAX = 256;
 
 interface Intake {
-  /** Number of the event that comes next. */
+  /** Number of the next expected event. */
   next: number;
-  /** Events that wait for entries, by number: which entries. */
+  /** Entries that pending events wait for, by event number. */
   readonly open: Map<number, Set<string>>;
   /** The request that is not answered yet. */
   held: { readonly id: number; readonly until: number } | null;
-  /** What is held of figures that were told, by execution and flow, until something new is told after an answer. */
+  /** Retained metrics by execution and flow; cleared when new events follow an answer. */
   readonly figures: Map<string, HeldFigures>;
-  /** When something new was told. */
+  /** When the worker last reported anything new. */
   newsAt: number | null;
 }
 
 export class EventIntake {
   readonly #context: ManagerContext;
-  /** By the life of their worker. */
+  /** By incarnation of the worker. */
   readonly #intakes = new Map<string, Intake>();
 
   constructor(context: ManagerContext) {
     this.#context = context;
   }
 
-  /** `handle` says which entries it has proposed. */
+  /** Accepts events; `handle` returns the entries that it has proposed. */
   take(
     id: number,
     { events, first, ...life }: Events,
     handle: (event: WorkerEvent) => readonly string[],
   ): void {
     const intake = this.#intakeOf(life);
-    // What is told again is no longer handled, and its answer may have been lost.
+    // Repeated events are not handled again, and their answer may have been lost: keep it for the retry.
     if (first >= intake.next) intake.figures.clear();
     for (const [at, event] of events.entries()) {
       const number = first + at;
@@ -58,7 +58,7 @@ export class EventIntake {
     if (intake.open.size === 0) this.#answer(intake);
   }
 
-  /** While its events are taken: the answer tells it. */
+  /** Records retained metrics while events are processed; the answer includes them. */
   hold(life: Life, held: HeldFigures): void {
     const { figures } = this.#intakeOf(life);
     figures.set(`${held.execution} ${held.part ?? ""}`, held);
@@ -66,18 +66,22 @@ export class EventIntake {
     if (figures.size > HELD_MAX && first !== undefined) figures.delete(first);
   }
 
-  /** They are another leader's. */
+  /** Rejects events that belong to another leader. */
   refuse(id: number, message: string): void {
     const answer = { kind: "refused", reason: "staleView", message } as const;
     this.#context.emit({ kind: "answer", id, answer });
   }
 
-  /** Nothing can be taken yet: it is told again. */
+  /** Accepts nothing yet; the worker retries. */
   postpone(id: number, life: Life): void {
-    this.#context.emit({ kind: "answer", id, answer: { kind: "taken", next: this.heard(life) } });
+    this.#context.emit({
+      kind: "answer",
+      id,
+      answer: { kind: "taken", next: this.acceptedCount(life) },
+    });
   }
 
-  /** What a life had to tell before this number is of no use to anybody. */
+  /** Skips events below `next`; their process is gone. */
   skip(life: Life, next: number): void {
     const intake = this.#intakeOf(life);
     intake.next = Math.max(intake.next, next);
@@ -96,17 +100,17 @@ export class EventIntake {
     return intake;
   }
 
-  /** How many events of a life are taken. */
-  heard(life: Life): number {
+  /** Number of events accepted from an incarnation. */
+  acceptedCount(life: Life): number {
     return this.#intakes.get(keyOf(life))?.next ?? 0;
   }
 
-  /** When a life last told anything new; null: never. */
+  /** When an incarnation last reported anything new; null: never. */
   newsAt(life: Life): number | null {
     return this.#intakes.get(keyOf(life))?.newsAt ?? null;
   }
 
-  /** An entry is in the log, or never will be. */
+  /** Called when an entry is committed or will never be. */
   settled(eventId: string): void {
     for (const intake of this.#intakes.values()) {
       for (const [number, entries] of intake.open)

@@ -9,7 +9,7 @@ function commands(world: World): readonly (readonly string[])[] {
 
 const ONCE = ["prepare", "start"];
 
-/** Of the groups of jobs, at all managers. */
+/** Active groups of jobs, over all managers. */
 function awake(world: World): readonly string[] {
   return world.cluster.nodes.flatMap(({ node }) =>
     [...(node?.groups ?? [])].flatMap(([id, { replica }]) =>
@@ -18,10 +18,10 @@ function awake(world: World): readonly string[] {
   );
 }
 
-describe("jobs that are over", () => {
+describe("finished jobs", () => {
   const { idleMs, leaseMs } = VSR_DEFAULTS;
 
-  it("cost no heartbeat and no timer at any manager, and are known as before", () => {
+  it("cost no heartbeats and no timers on any manager, and stay known", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 500 });
     const jobs = [0, 1, 2, 3].map((at) => {
       const job = world.submit({ cores: 1 }, `key ${at}`, at % 3);
@@ -37,7 +37,7 @@ describe("jobs that are over", () => {
     expect(new Set(awake(world))).toEqual(new Set());
   });
 
-  it("rest again when a manager that comes back has asked for them", () => {
+  it("become idle again after a restarted manager has caught up", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 500 });
     const job = world.submit({ cores: 1 });
     world.end(job);
@@ -52,7 +52,7 @@ describe("jobs that are over", () => {
     expect(world.progress(job)?.status).toBe("COMPLETED");
   });
 
-  it("are watched over while they run, however long nothing happens", () => {
+  it("stay active while they run, however long nothing happens", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 10 * idleMs });
     const job = world.submit({ cores: 1 });
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -64,8 +64,8 @@ describe("jobs that are over", () => {
   });
 });
 
-describe("the manager that leads a job", () => {
-  it("is followed by another that goes on with what runs, and counts it all (FAIL-M5)", () => {
+describe("the leader of a job", () => {
+  it("is succeeded by another manager that continues the run and counts everything (FAIL-M5)", () => {
     const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 40_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -90,7 +90,7 @@ describe("the manager that leads a job", () => {
     ).toHaveLength(1);
   });
 
-  it("is at first the one that took the submission, which has its files", () => {
+  it("is at first the manager that accepted the submission and has its files", () => {
     const world = new World({ managers: 3 });
     for (const index of [2, 0, 1]) {
       const job = world.submit({ cores: 1 }, `key ${index}`, index);
@@ -100,7 +100,7 @@ describe("the manager that leads a job", () => {
     }
   });
 
-  it("may go at any moment: the job ends once, and its cores go back", () => {
+  it("may fail at any time: the job ends once and its cores are returned", () => {
     for (const afterMs of [0, 20, 40, 60, 80, 100, 140, 200, 300, 1_200, 2_000]) {
       const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });
       const second = { dependsOn: ["first"] };
@@ -130,7 +130,7 @@ describe("the manager that leads a job", () => {
     }
   });
 
-  it("waits for a worker that had begun to call the process before it (T10)", () => {
+  it("waits for a worker that had started to call its predecessor process (T10)", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 40_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -145,7 +145,7 @@ describe("the manager that leads a job", () => {
   });
 
   it.each([5_500, 20_000])(
-    "counts no time in which it was stopped for %d ms and could hear nobody (T10)",
+    "excludes a pause of %d ms, in which it could receive nothing (T10)",
     (stoppedMs) => {
       const world = new World({ workers: 2, cores: 1, loadMs: 60_000 });
       const job = world.submit();
@@ -163,7 +163,7 @@ describe("the manager that leads a job", () => {
     },
   );
 
-  it("comes back after all power was gone, and the job goes on", () => {
+  it("recovers after a complete power loss, and the job continues", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 30_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -175,8 +175,8 @@ describe("the manager that leads a job", () => {
   });
 });
 
-describe("a worker that is lost", () => {
-  it("costs its cores; the run goes on with the others, and says so", () => {
+describe("a lost worker", () => {
+  it("costs its cores; the run continues on the others and reports the loss", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 8_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -192,7 +192,7 @@ describe("a worker that is lost", () => {
     expect(counted).toBeLessThanOrEqual(world.calls());
   });
 
-  it("before the set-up leaves the job to the others", () => {
+  it("leaves the job to the others when it is lost before setup", () => {
     for (const afterMs of [0, 20]) {
       const world = new World({ workers: 2, cores: 1 });
       const job = world.submit();
@@ -205,7 +205,7 @@ describe("a worker that is lost", () => {
     }
   });
 
-  it("in the set-up fails the workflow: nobody knows how far it came (T11)", () => {
+  it("fails the workflow when it is lost during setup, whose progress is unknown (T11)", () => {
     const world = new World({ workers: 2, cores: 1 });
     const job = world.submit();
     const worker = world.workers[0];
@@ -217,7 +217,7 @@ describe("a worker that is lost", () => {
     });
   });
 
-  it("and starts again has nothing of the job, which it refuses to know", () => {
+  it("rejects a job it no longer knows after a restart", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 4_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -229,7 +229,7 @@ describe("a worker that is lost", () => {
     expect(world.submit({ cores: 2 }, "next")).not.toBe(job);
   });
 
-  it("and was the only one fails the job with the reason, and frees the queue", () => {
+  it("fails the job with the reason and frees the queue when it was the only worker", () => {
     const world = new World({ loadMs: 8_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -244,8 +244,8 @@ describe("a worker that is lost", () => {
   });
 });
 
-describe("a worker that lives and says nothing about a job", () => {
-  it("is lost to this job only, which begins without it (ACKW-1, ACKW-6, HFD-4, HFD-9)", () => {
+describe("a live worker that never answers for a job", () => {
+  it("is lost to this job only, which starts without it (ACKW-1, ACKW-6, HFD-4, HFD-9)", () => {
     const world = new World({ workers: 3, cores: 1, loadMs: 2_000 });
     const before = world.submit({ cores: 1 }, "before");
     world.until(() => world.progress(before)?.status === "RUNNING");
@@ -261,13 +261,13 @@ describe("a worker that lives and says nothing about a job", () => {
     expect(world.progress(before)?.summary?.lost).toEqual([]);
   });
 
-  it("is at work as long as figures of the job come from it (HFD-10)", () => {
+  it("counts as working while metrics of the job arrive from it (HFD-10)", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 30_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
     const [one] = world.workers;
     if (one === undefined) throw new Error("a worker is there");
-    // Its figures come, and none of the answers: it is at work.
+    // Metrics arrive, answers do not: the worker is working.
     one.deaf = true;
     world.run(25_000);
     one.deaf = false;

@@ -10,13 +10,13 @@ import { World } from "./testing/world.ts";
 
 const LOOKS_MS = 25_000;
 
-/** The jobs whose groups a manager has. */
+/** Jobs whose groups a manager replicates. */
 function runsOf(world: World, manager: number): readonly string[] {
   const ids = [...(world.cluster.at(manager).node?.groups.keys() ?? [])];
   return ids.flatMap((id) => (id.startsWith("run/") ? [id.slice("run/".length)] : [])).toSorted();
 }
 
-/** One job after the other, each to its end. */
+/** Runs jobs one after the other, each to its end. */
 function runJobs(world: World, count: number, name: string, manager = 0): readonly string[] {
   return Array.from({ length: count }, (_, at) => {
     const job = world.submit({ cores: 1 }, `${name} ${at}`, manager);
@@ -25,7 +25,7 @@ function runJobs(world: World, count: number, name: string, manager = 0): readon
   });
 }
 
-/** Messages about a group in so much time. */
+/** Counts messages about a group within the given time. */
 function messagesAbout(world: World, job: string, ms: number): number {
   let count = 0;
   world.cluster.onSend = (_from, _to, messages) => {
@@ -36,8 +36,8 @@ function messagesAbout(world: World, job: string, ms: number): number {
   return count;
 }
 
-describe("jobs that the datacenter has forgotten", () => {
-  it("leave the memory of every manager, and are answered for as unknown", () => {
+describe("jobs forgotten by the datacenter", () => {
+  it("are dropped from the memory of every manager and reported as unknown", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 500, endedMax: 2 });
     const jobs = [0, 1, 2].flatMap((round) => {
       const ended = runJobs(world, 3, `round ${round}`, round);
@@ -52,7 +52,7 @@ describe("jobs that the datacenter has forgotten", () => {
     expect(answer).toMatchObject({ kind: "refused", reason: "unknownJob" });
   });
 
-  it("do not come back when one manager starts again, or all do, from checkpoint or log", () => {
+  it("stay forgotten after one or all managers restart from checkpoint or log", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 500, endedMax: 2 });
     runJobs(world, 3, "before");
     world.cluster.checkpoint(world.cluster.at(1));
@@ -61,7 +61,7 @@ describe("jobs that the datacenter has forgotten", () => {
     world.cluster.checkpoint(world.cluster.at(2));
     for (const index of [0, 1, 2]) world.kill(index);
     for (const index of [0, 1, 2]) world.start(index);
-    // From its log, from an old checkpoint and the log after it, from a new checkpoint.
+    // Recovered from the log, from an old checkpoint plus the log after it, and from a new checkpoint.
     expect([0, 1, 2].map((index) => runsOf(world, index).length)).toEqual([7, 7, 2]);
     world.run(15_000 + LOOKS_MS);
     for (const index of [0, 1, 2]) expect(runsOf(world, index)).toEqual(kept);
@@ -74,7 +74,7 @@ describe("jobs that the datacenter has forgotten", () => {
   });
 
   it.each([["leads it"], ["follows"]])(
-    "are removed at a manager that was away while it %s, and cost no message then",
+    "are removed on a manager that was down while it %s, without any message",
     (what) => {
       const world = new World({ managers: 3, workers: 2, cores: 2, loadMs: 3_000, endedMax: 1 });
       const job = world.submit({ cores: 1 }, "long", 0);
@@ -104,14 +104,14 @@ describe("jobs that the datacenter has forgotten", () => {
   );
 });
 
-describe("a look for forgotten jobs", () => {
+describe("the scan for forgotten jobs", () => {
   const JOB = "dc1-1-m0-0";
 
-  function looking(): {
+  function scanner(): {
     readonly state: DatacenterState;
     readonly forgotten: ForgottenRuns;
     readonly context: ManagerContext;
-    look(atMs: number): string | null;
+    scan(atMs: number): string | null;
     submit(): void;
   } {
     const state = new DatacenterState();
@@ -124,7 +124,7 @@ describe("a look for forgotten jobs", () => {
     const forgotten = new ForgottenRuns(context, () => undefined);
     return {
       ...{ state, forgotten, context },
-      look: (atMs) => {
+      scan: (atMs) => {
         context.setTime(millis(atMs), atMs);
         forgotten.onTick();
         const [asked] = context.takeEffects().filter((one) => one.kind === "propose");
@@ -149,9 +149,9 @@ describe("a look for forgotten jobs", () => {
     return { seq: 0, view: 1, eventId: job, data };
   }
 
-  it("removes a group whose job is missing behind an entry of its own, and no other", () => {
-    const { context, forgotten, look } = looking();
-    const eventId = look(1);
+  it("removes a group whose job is missing behind its own entry, and no other", () => {
+    const { context, forgotten, scan } = scanner();
+    const eventId = scan(1);
     if (eventId === null) throw new Error("nothing was proposed");
     forgotten.onApplied("another");
     expect(context.takeEffects()).toEqual([]);
@@ -161,43 +161,43 @@ describe("a look for forgotten jobs", () => {
     expect(context.takeEffects()).toContainEqual({ kind: "forget", groups, by });
   });
 
-  it("leaves a group whose admission this manager had not heard of", () => {
-    const { context, forgotten, look, submit } = looking();
-    const eventId = look(1);
+  it("keeps a group whose admission this manager had not received", () => {
+    const { context, forgotten, scan, submit } = scanner();
+    const eventId = scan(1);
     if (eventId === null) throw new Error("nothing was proposed");
     submit();
     forgotten.onApplied(eventId);
     expect(context.takeEffects()).toEqual([]);
-    expect(look(20_000)).toBeNull();
+    expect(scan(20_000)).toBeNull();
   });
 
-  it("waits for its entry, and asks again when a snapshot came in its place", () => {
-    const { context, forgotten, look } = looking();
-    const first = look(1);
-    expect(look(20_000)).toBeNull();
+  it("waits for its entry, and retries when a snapshot replaced it", () => {
+    const { context, forgotten, scan } = scanner();
+    const first = scan(1);
+    expect(scan(20_000)).toBeNull();
     const answer = {
       ...{ kind: "committed", jobId: "", seq: 0, duplicate: false, outcome: "rejected" },
       ...{ reason: "UNKNOWN_JOB", level: "LOCAL", view: 1, hlc: null },
     };
     context.proposals.onAnswer(1, answer as never);
-    context.proposals.tell();
-    const second = look(40_000);
+    context.proposals.runCallbacks();
+    const second = scan(40_000);
     expect([second === null, second === first]).toEqual([false, false]);
     forgotten.onApplied(second ?? "");
     expect(context.takeEffects().map(({ kind }) => kind)).toContain("forget");
   });
 
-  it("finds out for workers what became of jobs that nobody knows", () => {
-    const { forgotten, look, submit } = looking();
+  it("resolves for workers what became of unknown jobs", () => {
+    const { forgotten, scan, submit } = scanner();
     submit();
     expect([forgotten.has(JOB), forgotten.has("old")]).toEqual([false, false]);
-    const eventId = look(1);
+    const eventId = scan(1);
     forgotten.onApplied(eventId ?? "");
     expect([forgotten.has(JOB), forgotten.has("old")]).toEqual([false, true]);
   });
 
-  it("lets a group begin where its job is known or on its way, and nowhere else", () => {
-    const { state, submit } = looking();
+  it("lets a group begin only where its job is known or still to come", () => {
+    const { state, submit } = scanner();
     const peek =
       (tail: readonly Uint8Array[]): GroupPeek =>
       () => ({ application: state, tail });

@@ -1,33 +1,33 @@
 /**
- * The groups of jobs that the datacenter has forgotten. Every manager removes them from its own ledger node.
+ * Removes the groups of jobs that the datacenter has forgotten. Every manager removes them from its own ledger node.
  *
  *     run/ID is here, and ID is not in dc/NAME ─▶ an entry that changes nothing goes into dc/NAME
  *     it is folded in here, and ID is still not there ─▶ the group is forgotten
  *
- * A job that the datacenter's state does not have may be forgotten, or this manager is behind: whoever has seen the
- * admission founds the group everywhere. The entry was proposed after the group was seen, so it stands behind the
- * admission: what is missing where it is folded in has ended and is forgotten. The same look answers workers that
- * hold cores of a job nobody knows.
+ * A job missing from the datacenter's state was either forgotten, or this manager is behind: a manager that has seen
+ * the admission founds the group everywhere. The entry is proposed after the group was seen, so it is ordered behind
+ * the admission: a job still missing when the entry is folded in has finished and is forgotten. The same scan answers
+ * workers that have cores of an unknown job.
  */
 
 import { type ManagerContext, runGroup } from "./context.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
 import { RUN_PREFIX } from "./run-state.ts";
 
-/** How often a manager looks for such groups; between two looks as many may gather as jobs end. */
-const LOOK_MS = 10_000;
-/** Groups that one look removes: the rest waits for the next. */
+/** Interval between scans; as many groups may gather in between as jobs finish. */
+const CHECK_MS = 10_000;
+/** Groups removed by one scan; the rest waits for the next. */
 const FORGOTTEN_AT_ONCE_MAX = 1_000;
-/** Jobs that workers hold and nobody knows here, and jobs that are known to be forgotten. */
+/** Unknown jobs that workers ask about, and jobs known to be forgotten. */
 const ASKED_MAX = 1_000;
 const KNOWN_MAX = 1_000;
-/** Every datacenter rejects it. */
+/** Rejected by every datacenter. */
 const NO_JOB = "";
 
 interface Look {
   readonly eventId: string;
   readonly jobs: readonly string[];
-  /** Committed or refused: if it is not folded in by the next look, a snapshot was taken in its place. */
+  /** Committed or rejected: if it is not folded in by the next scan, a snapshot replaced it. */
   isAnswered: boolean;
 }
 
@@ -38,7 +38,7 @@ export class ForgottenRuns {
   /** Oldest first. */
   readonly #known = new Set<string>();
   #look: Look | null = null;
-  #lookAt = 0;
+  #checkAt = 0;
 
   constructor(context: ManagerContext, onForgotten: (job: string) => void) {
     this.#context = context;
@@ -46,10 +46,10 @@ export class ForgottenRuns {
   }
 
   nextDeadline(): number {
-    return this.#lookAt;
+    return this.#checkAt;
   }
 
-  /** Whether the datacenter has had this job and has forgotten it; who asks again hears when it is found out. */
+  /** Whether the datacenter had this job and has forgotten it; repeated calls return true once that is established. */
   has(job: string): boolean {
     const state = this.#context.datacenter();
     if (state === null || state.jobs.has(job)) return false;
@@ -60,8 +60,8 @@ export class ForgottenRuns {
 
   onTick(): void {
     const { now } = this.#context;
-    if (now < this.#lookAt) return;
-    this.#lookAt = now + LOOK_MS;
+    if (now < this.#checkAt) return;
+    this.#checkAt = now + CHECK_MS;
     if (this.#look?.isAnswered !== false) this.#begin();
   }
 
@@ -92,7 +92,7 @@ export class ForgottenRuns {
     }
   }
 
-  /** An entry of the datacenter is folded in. */
+  /** Called when an entry of the datacenter is folded in. */
   onApplied(eventId: string): void {
     const look = this.#look;
     const state = this.#context.datacenter();

@@ -1,4 +1,4 @@
-/** Cores of workers that no job holds, and how a job gets some of them. */
+/** Unassigned cores of workers, and how a job gets some of them. */
 
 import type { ManagerContext } from "./context.ts";
 import type { DatacenterState, Grant } from "./datacenter-state.ts";
@@ -6,14 +6,14 @@ import type { DatacenterState, Grant } from "./datacenter-state.ts";
 interface FreeCores {
   readonly worker: string;
   readonly incarnation: number;
-  /** All that the worker has. */
+  /** All cores of the worker. */
   readonly capacity: number;
   readonly free: number;
-  /** It advances less than it used to, or has nearly as much to do as it may have: the others come first. */
+  /** The worker advances more slowly than before or is near its queue limit: others are preferred. */
   readonly isSlow: boolean;
 }
 
-/** Of the workers that may be given more. */
+/** Free cores of the workers that accept work. */
 export function freeCores(context: ManagerContext, state: DatacenterState): readonly FreeCores[] {
   return context.workers.available().map(({ cores: capacity, incarnation, isSlow, worker }) => {
     const free = Math.max(0, capacity - state.usedCores(worker, incarnation));
@@ -21,7 +21,7 @@ export function freeCores(context: ManagerContext, state: DatacenterState): read
   });
 }
 
-/** So many of them, as far as there are: from whoever has most left, so that load is spread. */
+/** Selects up to `wanted` cores, always from the worker with most left, so that load is spread. */
 export function spread(workers: readonly FreeCores[], wanted: number): readonly Grant[] {
   const given = workers.map(({ free, ...worker }) => ({ ...worker, left: free, cores: 0 }));
   for (let count = 0; count < wanted; count++) {

@@ -1,4 +1,4 @@
-/** What gates ask a manager besides what clients ask: how a job does here, and what room there is. */
+/** Requests of gates beyond those of clients: the state of a job in this datacenter, and its capacity. */
 
 import { assertNever } from "../../base/assert.ts";
 import type {
@@ -17,12 +17,12 @@ import { encodeTold } from "./run-result.ts";
 
 type Observe = Extract<GateRequest, { kind: "observe" }>;
 
-/** What only the manager as a whole knows. */
+/** Knowledge of the manager as a whole. */
 interface GateRequestsHost {
   leaderOf(job: string): RunLeader | null;
-  /** Why a job waits. */
+  /** Reason why a job waits. */
   reasonOf(job: string): string | null;
-  /** Whether it takes new jobs. */
+  /** Whether the manager accepts new jobs. */
   readonly nodes: { readonly isDraining: boolean };
 }
 
@@ -60,13 +60,13 @@ export class GateRequests {
   }
 
   #led(job: DatacenterJob, leader: RunLeader, { held, line, live }: Observe): Observed {
-    leader.held.holdOn(this.#context.now);
+    leader.held.onPolled(this.#context.now);
     const isOver = job.phase === "ended";
     const { machine, status, view } = leader;
-    const told = held === null || isOver ? null : this.#told(leader, held);
+    const told = held === null || isOver ? null : this.#encodedMetrics(leader, held);
     return {
       ...this.#folded(job),
-      // Over is what the datacenter has heard of.
+      // Reports the end only once the datacenter has recorded it.
       status: isOver ? job.status : ENDED_STATUSES.includes(status) ? "RUNNING" : status,
       prepared: leader.held.isWaiting,
       factor: factorOf(this.#context.runOf(job.job)?.state.history ?? []),
@@ -78,14 +78,14 @@ export class GateRequests {
     };
   }
 
-  /** Another leader knows nothing of the frames of the one before. */
-  #told({ machine, view }: RunLeader, held: HeldFigures): Uint8Array | null {
+  /** A new leader knows nothing of its predecessor's frames. */
+  #encodedMetrics({ machine, view }: RunLeader, held: HeldFigures): Uint8Array | null {
     const { now, wall } = this.#context;
     const frames = held.view === view ? held.frames : [];
     return machine === null ? null : encodeTold(machine.tell(frames, now, wall));
   }
 
-  /** Of a job that waits or has ended. */
+  /** Observation of a job that waits or has finished. */
   #folded({ calls, grants, job, reason, status, summary }: DatacenterJob): Observed {
     return {
       ...{ kind: "observed", status, prepared: false, factor: 1, live: null, result: summary },
@@ -116,7 +116,7 @@ export class GateRequests {
     };
   }
 
-  /** Whether it is pressed, its process adds. */
+  /** Health without overload, which the driver adds. */
   #health(state: DatacenterState | null, dispatchable: number): ManagerHealth {
     const { options, peers } = this.#context;
     return {
@@ -127,7 +127,7 @@ export class GateRequests {
   }
 }
 
-/** How many times the plan: what was asked for last. */
+/** Scale factor of the plan: the one requested last. */
 function factorOf(history: readonly Decision[]): number {
   const scales = history.flatMap((one) =>
     one.kind === "control" && one.control.kind === "scale" ? [one.control.factor] : [],

@@ -1,4 +1,4 @@
-/** Each index is given once, and the requests of a core may come late and again. */
+/** Each index is assigned once, and requests of a core may be late or repeated. */
 
 import { describe, expect, it } from "vitest";
 import { manifest } from "../../load/job/testing/manifest.ts";
@@ -11,15 +11,15 @@ function grant(core: number, request: number): BlockStep {
   return { kind: "grant", core, request, ...lease };
 }
 
-describe("blocks that cores are given", () => {
-  it("are the same for a request that is asked again", () => {
+describe("blocks assigned to cores", () => {
+  it("are the same for a repeated request", () => {
     const blocks = new GivenBlocks([manifest("shop", { load: SHARED })]);
     for (const core of [0, 1, 0]) blocks.give(grant(core, 1));
     expect(blocks.of(grant(0, 1))).toMatchObject({ from: 0, to: 1 });
     expect(blocks.of(grant(1, 1))).toMatchObject({ from: 1, to: 2 });
   });
 
-  it("are not taken by a request that comes after the next was answered", () => {
+  it("are not assigned to a request superseded by a later one", () => {
     const blocks = new GivenBlocks([manifest("shop", { load: SHARED })]);
     for (const request of [1, 2, 1, 2]) expect(blocks.give(grant(0, request))).toBe(true);
     expect(blocks.of(grant(0, 1))).toBe(null);

@@ -1,7 +1,7 @@
 /**
- * Blocks of rows, iterations and numbers that the cores of a job were given, each index once over all of them
- * (T6). A core has one request per name at a time, and numbers them: asked again, by whoever leads then, it gets
- * the same block. One that comes after the next has been answered gets none: nobody would use it.
+ * Blocks of rows, iterations and numbers assigned to the cores of a job, each index once over all of them (T6). A core
+ * has one numbered request per name at a time: a retry, also to a new leader, returns the same block. Superseded
+ * requests are ignored.
  */
 
 import { LeaseAllocator } from "../../load/execution/lease-allocator.ts";
@@ -37,13 +37,13 @@ export const isBlocks = record({
   ),
 });
 
-/** What an index, a name of a field and a number take beside the name of a block. */
+/** Bytes of an index, a field name and a number, beside the name of a block. */
 const ENTRY_BYTES = 128;
 
 export class GivenBlocks {
   readonly #leases: ReadonlyMap<string, LeaseAllocator>;
   readonly #numbers: NumberCounters;
-  /** The last of each core and name. */
+  /** Last block of each core and name. */
   readonly #given: Map<string, Block>;
 
   constructor(manifests: Submission["manifests"], snapshot: BlocksSnapshot | null = null) {
@@ -59,12 +59,12 @@ export class GivenBlocks {
     this.#given = new Map(snapshot?.given.map(({ key, ...block }) => [key, block]));
   }
 
-  /** What the state grows by when the block is given. */
+  /** Bytes by which the state grows when the block is assigned. */
   bytesFor(step: BlockStep): number {
     return this.#given.has(keyOf(step)) ? 0 : 2 * (ENTRY_BYTES + 3 * keyOf(step).length);
   }
 
-  /** False when there is no such workflow. */
+  /** Assigns a block; false when there is no such workflow. */
   give(step: BlockStep): boolean {
     const last = this.#given.get(keyOf(step));
     if (last !== undefined && last.request >= requestOf(step)) return true;
@@ -77,7 +77,7 @@ export class GivenBlocks {
     return true;
   }
 
-  /** The block that answers this very request; null when another has followed it. */
+  /** The block that answers this request; null when the request was superseded. */
   of(step: BlockStep): Block | null {
     const block = this.#given.get(keyOf(step));
     return block?.request === requestOf(step) ? block : null;

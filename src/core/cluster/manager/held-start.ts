@@ -1,13 +1,13 @@
 /**
- * The start of a job that a gate begins: its cores are loaded and wait for the moment that they are told. One that
- * nobody asks after for a while gives its cores back.
+ * Start of a job controlled by a gate: its cores are loaded and wait for their start time. A job that no gate polls for
+ * a while returns its cores.
  */
 
 import type { RunMachine } from "../../load/execution/run-machine.ts";
 import type { Control } from "../messages.ts";
 import type { RunState } from "./run-state.ts";
 
-/** A gate asks several times a second; without a word for so long nobody means to start the job. */
+/** A gate polls several times a second; without a poll for this long the job is orphaned. */
 const HELD_MS_MAX = 60_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -15,14 +15,14 @@ export class HeldStart {
   readonly #state: RunState;
   #startAt = NEVER;
   #heldUntil = NEVER;
-  #forsakenAt: number;
+  #orphanedAt: number;
 
   constructor(state: RunState, now: number) {
     this.#state = state;
-    this.#forsakenAt = now + HELD_MS_MAX;
+    this.#orphanedAt = now + HELD_MS_MAX;
   }
 
-  /** Whether a job that is loaded may begin now; if not, it is waited for from here on. */
+  /** Whether a loaded job may begin now; if not, it waits for its start time from here on. */
   isDue(now: number, wall: number): boolean {
     const { history, submission } = this.#state;
     if (submission?.held !== true) return true;
@@ -36,31 +36,31 @@ export class HeldStart {
     return this.#startAt === NEVER;
   }
 
-  /** It could begin, and nobody has said when. */
+  /** True when the job is ready and has no start time yet. */
   get isWaiting(): boolean {
     return this.#heldUntil !== NEVER;
   }
 
-  /** Somebody still means to start it, or leads it. */
-  holdOn(now: number): void {
-    this.#forsakenAt = now + HELD_MS_MAX;
-    if (this.isWaiting) this.#heldUntil = this.#forsakenAt;
+  /** Records that a gate still polls the job, or that it is led without one. */
+  onPolled(now: number): void {
+    this.#orphanedAt = now + HELD_MS_MAX;
+    if (this.isWaiting) this.#heldUntil = this.#orphanedAt;
   }
 
-  /** Nobody has asked after it for long. */
-  isForsaken(now: number): boolean {
-    return now >= this.#forsakenAt;
+  /** True when no gate has polled the job for too long. */
+  isOrphaned(now: number): boolean {
+    return now >= this.#orphanedAt;
   }
 
-  /** It has begun, or never will. */
+  /** Clears the state: the job has begun, or never will. */
   forget(): void {
     this.#startAt = NEVER;
     this.#heldUntil = NEVER;
   }
 
-  /** `waits`: it can only go on with a word of whoever asks after it. */
+  /** `waits`: the job can only continue on a directive of the gate. */
   nextDeadline(waits: boolean): number {
-    return Math.min(this.#startAt, this.#heldUntil, waits ? this.#forsakenAt : NEVER);
+    return Math.min(this.#startAt, this.#heldUntil, waits ? this.#orphanedAt : NEVER);
   }
 
   isStartReached(now: number): boolean {
@@ -72,7 +72,7 @@ export class HeldStart {
   }
 }
 
-/** What whoever leads a job without a gate tells itself: nothing waits for other datacenters any more. */
+/** Controls that a leader applies itself when the gate is gone: nothing waits for other datacenters any more. */
 export function controlsAlone(machine: RunMachine | null): readonly Control[] {
   const error = "no gate asks after it any more";
   return (machine?.waits ?? []).map(({ workflow }) => ({ kind: "over", workflow, error }));

@@ -1,7 +1,7 @@
 /**
- * When the group of each job that has not ended began, on the clock of this process: every entry says how long after
- * that it was decided. An entry that was on our disk when this process began is as old as the wall clock says: while a
- * manager is down it does not count on, and the plan of a job goes on all the same.
+ * When the group of each open job began, on the clock of this process. Every entry records how long after that it was
+ * decided. The age of an entry recovered from disk is taken from the wall clock: the clock of a process stops while it
+ * is down, and the plan of a job does not.
  */
 
 import type { LogEntry } from "../../ledger/group/messages.ts";
@@ -16,8 +16,8 @@ export class JobClocks {
     this.#context = context;
   }
 
-  /** An entry of the job's group is folded in. */
-  heard(job: string, { data, kind, wall }: LogEntry, isRecovered: boolean): void {
+  /** Updates the clock when an entry of the job's group is folded in. */
+  onApplied(job: string, { data, kind, wall }: LogEntry, isRecovered: boolean): void {
     const entry = kind === "op" ? decodeRunEntry(data) : null;
     if (entry === null) return;
     const { now, wall: nowWall } = this.#context;
@@ -26,7 +26,7 @@ export class JobClocks {
     this.#beganAt.set(job, Math.min(beganAt, this.#beganAt.get(job) ?? beganAt));
   }
 
-  /** By the entry that was heard soonest; null when none was. */
+  /** Start according to the earliest received entry; null without one. */
   beganAt(job: string): number | null {
     return this.#beganAt.get(job) ?? null;
   }

@@ -18,7 +18,7 @@ function jobIn(answer: ClientAnswer): JobView {
 }
 
 describe("the history of a job", () => {
-  it("says in order what was decided, by whom and under which token", () => {
+  it("lists decisions in order, with author and token", () => {
     const world = new World();
     const job = world.submit();
     world.end(job);
@@ -40,7 +40,7 @@ describe("the history of a job", () => {
     expect(eventsIn(world.ask({ kind: "events", job, from: 7 }))).toEqual(events.slice(7));
   });
 
-  it("lists the end of a core once when its leader is lost before that is committed", () => {
+  it("lists the end of a core once when the leader is lost before committing it", () => {
     const world = new World({ managers: 3, loadMs: 3_000 });
     const job = world.submit();
     let isSeen = false;
@@ -58,7 +58,7 @@ describe("the history of a job", () => {
     expect(ends.toSorted()).toEqual(["shop on core 0 of w0", "shop on core 1 of w0"]);
   });
 
-  it("says that it is cut short where a manager does not know yet who leads the job", () => {
+  it("is marked incomplete where a manager does not know the leader yet", () => {
     const world = new World({ managers: 3, loadMs: 20_000 });
     const job = world.submit();
     world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
@@ -95,7 +95,7 @@ describe("the history of a job", () => {
     expect(hasWholeLog({ phase, summary } as never, had)).toBe(isWhole);
   });
 
-  it("names people who steer, and leaders as they change", () => {
+  it("names operators who control the job, and leaders as they change", () => {
     const world = new World({ managers: 3, loadMs: 20_000 });
     const job = world.submit();
     world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
@@ -105,18 +105,18 @@ describe("the history of a job", () => {
     world.kill(first);
     world.until(() => ![-1, first].includes(world.leaderOf(job)));
     const second = world.leaderOf(job);
-    const told = () => eventsIn(world.ask({ kind: "events", job, from: 0 }, second));
-    world.until(() => told().filter(({ kind }) => kind === "adopted").length === 2);
-    expect(told().find(({ kind }) => kind === "scale")).toMatchObject({
+    const events = () => eventsIn(world.ask({ kind: "events", job, from: 0 }, second));
+    world.until(() => events().filter(({ kind }) => kind === "adopted").length === 2);
+    expect(events().find(({ kind }) => kind === "scale")).toMatchObject({
       ...{ who: "ada", text: "1.5 times the plan" },
     });
-    const leaders = told().filter(({ kind }) => kind === "adopted");
+    const leaders = events().filter(({ kind }) => kind === "adopted");
     const ids = [first, second].map((index) => world.cluster.at(index).id);
     expect(leaders.map(({ who }) => who)).toEqual(ids);
     expect(leaders[1]?.token).toBeGreaterThan(leaders[0]?.token ?? 0);
   });
 
-  it("tells when an attempt began, ended and why it was lost", () => {
+  it("records when an attempt began, finished and why it was lost", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 20_000 });
     const job = world.submit();
     world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
@@ -132,7 +132,7 @@ describe("the history of a job", () => {
     expect(status().lost).toHaveLength(1);
   });
 
-  it("has nothing under way once the job is cancelled, as its result says", () => {
+  it("shows nothing running once the job is cancelled, matching its result", () => {
     const world = new World({ loadMs: 20_000 });
     const job = world.submit();
     world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
@@ -147,7 +147,7 @@ describe("the history of a job", () => {
       expect(endedAt).toBeGreaterThan(startedAt);
   });
 
-  it("says who goes on with the share of a lost core", () => {
+  it("names the worker that continues the share of a lost core", () => {
     const world = new World({ workers: 3, cores: 1, loadMs: 20_000 });
     world.run(600);
     const job = world.submit({ cores: 2, manifests: [manifest("shop", { load })] });
@@ -158,17 +158,17 @@ describe("the history of a job", () => {
       status().workflows[0]?.attempts.every(({ worker }) => worker !== name),
     );
     world.killWorker(world.workers.findIndex(({ name }) => name === lost));
-    const told = () => eventsIn(world.ask({ kind: "events", job, from: 0 }));
-    world.until(() => told().some(({ kind }) => kind === "dealtAgain"));
-    const [dealt] = told().filter(({ kind }) => kind === "dealtAgain");
+    const events = () => eventsIn(world.ask({ kind: "events", job, from: 0 }));
+    world.until(() => events().some(({ kind }) => kind === "dealtAgain"));
+    const [dealt] = events().filter(({ kind }) => kind === "dealtAgain");
     const text = `shop, the share of core 0 of ${lost}, on core 2 of ${free}`;
     const attempt = status().workflows[0]?.attempts.find(({ core }) => core === 2);
     expect(dealt).toMatchObject({ who: "n0", token: attempt?.token, text });
-    const started = told().find(({ kind }) => kind === "started");
+    const started = events().find(({ kind }) => kind === "started");
     expect(started?.text).toBe("2 cores have loaded it");
   });
 
-  it("is told of a job that never began", () => {
+  it("exists for a job that never began", () => {
     const world = new World();
     const job = world.submit({ cores: 100 });
     world.run(1_000);
@@ -180,8 +180,8 @@ describe("the history of a job", () => {
   });
 });
 
-describe("a job as a manager shows it that does not lead it", () => {
-  it("runs while it runs, and is paused while it is", () => {
+describe("a job shown by a manager that does not lead it", () => {
+  it("is running while it runs, and paused while it is paused", () => {
     const world = new World({ managers: 3, loadMs: 60_000 });
     const job = world.submit();
     const seenBy = (manager: number): string | undefined => {
@@ -216,7 +216,7 @@ describe("an attempt of a workflow", () => {
   });
 });
 
-describe("a manager that was restarted while jobs were submitted", () => {
+describe("a manager restarted during submissions", () => {
   function restarted(): { readonly world: World; readonly job: string } {
     const world = new World({ managers: 3, loadMs: 20_000 });
     world.submit({ cores: 1 }, "before");
@@ -228,7 +228,7 @@ describe("a manager that was restarted while jobs were submitted", () => {
     return { world, job };
   }
 
-  it("asks to retry for a job that it lacks, until it follows a leader", () => {
+  it("asks the client to retry for a job it lacks until it follows a leader", () => {
     const { job, world } = restarted();
     const observe = { kind: "observe", job, held: null, line: 0, live: "none" } as const;
     const id = world.post({ kind: "gate", request: observe }, 2);
@@ -244,7 +244,7 @@ describe("a manager that was restarted while jobs were submitted", () => {
     expect(world.ask({ kind: "status", job: "none" }, 2)).toMatchObject({ reason: "unknownJob" });
   });
 
-  it("lists no jobs before its list is whole, and goes on listing when it is cut off later", () => {
+  it("lists no jobs before its list is complete, and keeps listing when it is cut off later", () => {
     const { job, world } = restarted();
     const list = (): ClientAnswer => world.ask({ kind: "jobs", after: null }, 2);
     expect(list()).toMatchObject({ kind: "refused", reason: "retry" });

@@ -1,6 +1,6 @@
 /**
- * What happened to a job, told from its log: when, what, by whom and under which token. Times are those of the
- * run, put on the wall clock of whoever took the submission.
+ * History of a job derived from its log: when, what, by whom and under which token. Times of the run are mapped to the
+ * wall clock of the manager that accepted the submission.
  */
 
 import { clipText } from "../../base/text.ts";
@@ -12,12 +12,12 @@ import type { Adoption, Decision } from "./run-entries.ts";
 import type { RunAttempt } from "./run-snapshot.ts";
 import type { RunState } from "./run-state.ts";
 
-/** A placement over many cores names the first of them. */
+/** A placement over many cores names only the first of them. */
 const TEXT_CHARACTERS_MAX = 1_000;
 
 type Told = Omit<JobEventView, "datacenter">;
 
-/** In order. */
+/** Events in order. */
 export function eventsOf(job: DatacenterJob, run: RunState | null): readonly Told[] {
   const submitted: Told = {
     ...{ at: job.createdAt, kind: "submitted", who: job.takenBy, token: null, text: job.name },
@@ -36,18 +36,18 @@ export function eventsOf(job: DatacenterJob, run: RunState | null): readonly Tol
   return [...events, ended];
 }
 
-/** False for a replica that lacks the log of the job, or knows by itself that it is behind. */
+/** False for a replica that lacks the log of the job or knows that it is behind. */
 export function hasWholeLog(
   { phase, summary }: Pick<DatacenterJob, "phase" | "summary">,
   run: { readonly state: RunState; readonly primary: string | null } | null,
 ): boolean {
   const isThere = run !== null && run.state.submission !== null;
   if (phase === "admitted") return isThere && run.primary !== null;
-  // Without a result it may never have begun.
+  // A job without a result may never have begun.
   return phase !== "ended" || summary === null || (isThere && run.state.end !== null);
 }
 
-/** What was decided, and between it who led from when on. */
+/** Decisions, interleaved with changes of the leader. */
 function* runEvents(run: RunState): Generator<Told> {
   const began = run.createdAt + run.waitedMs;
   const cores = run.grants.reduce((sum, grant) => sum + grant.cores, 0);
@@ -86,11 +86,11 @@ function leaderOf(adoption: Adoption | undefined, otherwise: string): By {
     : { who: adoption.by, token: adoption.view };
 }
 
-/** Null for what only machines need. */
+/** Null for decisions that only machines need. */
 function eventOf(decision: Decision, run: RunState, by: By): Omit<Told, "at"> | null {
   switch (decision.kind) {
     case "start": {
-      // Those that join later take the place of others.
+      // Cores that join later replace others.
       const loaded = run.cores.filter(({ joins }) => joins === undefined).length;
       return { kind: "started", ...by, text: `${loaded} cores have loaded it` };
     }
@@ -158,7 +158,7 @@ function stepEvent(
   }
 }
 
-/** As the log says; whoever leads the job knows more. */
+/** Status according to the log; the leader of the job knows more. */
 export function foldedStatus({ cancelled, end, history, isStarted }: RunState): JobStatus {
   if (end !== null) return end.status;
   if (cancelled !== null) return "CANCELLING";
@@ -179,8 +179,8 @@ export function workflowStatus({ attempts, history }: RunState, name: string): W
 }
 
 /**
- * What was placed of a workflow that is over is over: a core that waited for a set-up that failed never says so, and
- * one that is lost later has lost nothing of it.
+ * Attempts, with those of finished workflows closed: a core waiting for a failed setup never reports an end, and a core
+ * lost later has lost nothing of the workflow.
  */
 export function attemptsOf(run: Pick<RunState, "attempts" | "history">): readonly RunAttempt[] {
   const over = new Map<string, number>();
@@ -196,7 +196,7 @@ export function attemptsOf(run: Pick<RunState, "attempts" | "history">): readonl
   });
 }
 
-/** `summary`: of one that has ended; null: it left none. */
+/** `summary`: of a finished job; null: it left none. */
 export function workflowViews(
   run: RunState,
   { endedAt, phase }: Pick<DatacenterJob, "endedAt" | "phase">,
@@ -211,7 +211,7 @@ export function workflowViews(
   return endedWorkflows(run.submission?.manifests ?? [], known, summary);
 }
 
-/** With its job ends what nobody has seen to end before. */
+/** Closes an attempt with its job when nothing else recorded its end. */
 function endedWith(attempt: AttemptView, endedAt: number | undefined): AttemptView {
   if (attempt.status !== "running") return attempt;
   return { ...attempt, status: "finished", endedAt: endedAt ?? null };
@@ -229,7 +229,7 @@ function workflowsInLog(run: RunState): readonly WorkflowView[] {
   });
 }
 
-/** When an attempt began and ended, and why it was lost. */
+/** When an attempt began and finished, and why it was lost. */
 function timesOf(
   { core, status, token }: Pick<AttemptView, "core" | "status" | "token">,
   workflow: string,

@@ -1,4 +1,4 @@
-/** The jobs of a datacenter that wait: in which order, what each may have now, and what it is told meanwhile. */
+/** Waiting jobs of a datacenter: their order, the cores each may get now, and the reason shown meanwhile. */
 
 import { STARTING_SOON } from "../views.ts";
 import type { ManagerContext } from "./context.ts";
@@ -8,25 +8,25 @@ import { tenantOf } from "./served-tenants.ts";
 import { allowed, byAge, coresHeld, inTurn } from "./tenants.ts";
 
 interface Offer {
-  /** Empty: it has to wait. */
+  /** Empty: the job has to wait. */
   readonly grants: readonly Grant[];
   readonly reason: string | null;
 }
 
-/** Who waits, as of one change of the datacenter. */
+/** Waiting jobs as of one change of the datacenter. */
 interface Row {
   readonly changes: number;
-  /** In their turn. */
+  /** In order of their turn. */
   readonly jobs: readonly DatacenterJob[];
-  /** Of each job, in that row. */
+  /** Position of each job in the queue. */
   readonly places: ReadonlyMap<string, number>;
-  /** Cores, by tenant. */
+  /** Cores in use, by tenant. */
   readonly held: ReadonlyMap<string, number>;
-  /** With so many cores in all: how many that keep others waiting are before each. */
+  /** For a total number of cores: how many blocking jobs are ahead of each job. */
   before: { readonly coresAll: number; readonly counts: readonly number[] } | null;
 }
 
-/** Each job that waits is asked after again and again: what holds for all of them is computed once per change. */
+/** Queue whose derived data is computed once per change, since every waiting job is polled often. */
 export class JobQueue {
   readonly state: DatacenterState;
   readonly #context: ManagerContext;
@@ -37,21 +37,21 @@ export class JobQueue {
     this.state = state;
   }
 
-  /** Why a job waits, with its place in the queue; null when it does not. Every manager can tell. */
+  /** Reason why a job waits, with its position in the queue; null when it does not wait. Available on every manager. */
   reasonOf(job: string): string | null {
     const { jobs, places } = this.#row;
     const place = places.get(job) ?? -1;
     const one = jobs[place];
     if (one === undefined) return null;
     const coresAll = this.#coresAll();
-    const isAlone = this.#waitsAlone(one, coresAll);
-    const before = isAlone ? 0 : (this.#waitingBefore(coresAll)[place] ?? 0);
+    const blocksNoOther = this.#blocksNoOther(one, coresAll);
+    const before = blocksNoOther ? 0 : (this.#waitingBefore(coresAll)[place] ?? 0);
     const others = before === 1 ? "1 job is before it" : `${before} jobs are before it`;
     const why = before > 0 ? others : (this.offer(one.needs).reason ?? STARTING_SOON);
     return `${why} (position ${place + 1} of ${jobs.length})`;
   }
 
-  /** In their turn. */
+  /** Waiting jobs in order of their turn. */
   queued(): readonly DatacenterJob[] {
     return this.#row.jobs;
   }
@@ -72,14 +72,14 @@ export class JobQueue {
     return this.#known;
   }
 
-  /** Whose turn it is; null: nobody's. */
+  /** The job whose turn it is; null for none. */
   first(): DatacenterJob | null {
     const coresAll = this.#coresAll();
-    return this.#row.jobs.find((job) => !this.#waitsAlone(job, coresAll)) ?? null;
+    return this.#row.jobs.find((job) => !this.#blocksNoOther(job, coresAll)) ?? null;
   }
 
-  /** What the datacenter could not bear if it were empty, or its tenant may not have now, keeps nobody waiting. */
-  #waitsAlone({ needs }: DatacenterJob, coresAll: number): boolean {
+  /** True for a job that blocks no other: it exceeds the whole datacenter, or its tenant's quota is used up. */
+  #blocksNoOther({ needs }: DatacenterJob, coresAll: number): boolean {
     const least = Math.min(needs.cores ?? 1, needs.usefulCores);
     return least > coresAll || this.#allowed(needs).cores === 0;
   }
@@ -100,7 +100,9 @@ export class JobQueue {
     const row = this.#row;
     if (row.before?.coresAll === coresAll) return row.before.counts;
     let waiting = 0;
-    const counts = row.jobs.map((one) => (this.#waitsAlone(one, coresAll) ? waiting : waiting++));
+    const counts = row.jobs.map((one) =>
+      this.#blocksNoOther(one, coresAll) ? waiting : waiting++,
+    );
     row.before = { coresAll, counts };
     return counts;
   }

@@ -3,7 +3,7 @@
 import type { LedgerNode } from "../../ledger/node/node.ts";
 import type { GroupLookup } from "./types.ts";
 
-/** `node`: the one of this process; null while there is none. */
+/** `node`: the ledger node of this process; null while there is none. */
 export function groupsIn(node: () => Pick<LedgerNode, "groups"> | null): GroupLookup {
   return {
     find: (name) => {

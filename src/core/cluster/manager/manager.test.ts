@@ -8,7 +8,7 @@ function requests(summary: NonNullable<ReturnType<World["end"]>["summary"]>): nu
 }
 
 describe("a job on one manager and one worker", () => {
-  it("runs from submission to result, and gives its cores back", () => {
+  it("runs from submission to result and returns its cores", () => {
     const world = new World();
     const job = world.submit();
     const { reason, status, summary } = world.end(job);
@@ -22,7 +22,7 @@ describe("a job on one manager and one worker", () => {
     expect(nodes).toMatchObject({ nodes: [{ role: "manager" }, { name: "w0", coresUsed: 0 }] });
   });
 
-  it("is accepted once per key, and refused when the key comes with another job", () => {
+  it("is accepted once per key and rejected when the key is reused for another job", () => {
     const world = new World();
     const job = world.submit();
     const again = world.ask({
@@ -42,7 +42,7 @@ describe("a job on one manager and one worker", () => {
     });
   });
 
-  it("is refused where it is to run in a datacenter that is not this one, or in several", () => {
+  it("is rejected when it targets another datacenter, or several", () => {
     const world = new World();
     const ask = (routing: Partial<typeof ANYWHERE>) =>
       world.ask({
@@ -56,7 +56,7 @@ describe("a job on one manager and one worker", () => {
     expect(ask({ datacenters: ["dc1"] })).toMatchObject({ kind: "accepted" });
   });
 
-  it("is refused without its files, without a workflow, or with a circle of them", () => {
+  it("is rejected without its files, without a workflow, or with a cycle of them", () => {
     const world = new World();
     const ask = (changes: Parameters<typeof submission>[0]) =>
       world.ask({
@@ -75,7 +75,7 @@ describe("a job on one manager and one worker", () => {
     expect(ask({ name: "x".repeat(300_000) })).toMatchObject({ reason: "invalid" });
   });
 
-  it("is refused whatever lacks in it or is of another kind, and ends no manager", () => {
+  it("is rejected with any field missing or mistyped, and never crashes a manager", () => {
     const world = new World();
     const whole = submission();
     const [shop] = whole.manifests;
@@ -96,7 +96,7 @@ describe("a job on one manager and one worker", () => {
     expect(world.end(world.submit()).status).toBe("COMPLETED");
   });
 
-  it("hands what one layer provides to the next", () => {
+  it("passes values provided by one layer to the next", () => {
     const world = new World();
     const give = { provides: [{ key: "made", to: ["second"] }] };
     const take = {
@@ -110,7 +110,7 @@ describe("a job on one manager and one worker", () => {
     expect(world.workers[0]?.opened[0]?.context).toEqual({ first: { made: 10 } });
   });
 
-  it("waits for cores in the order of submission, with the reason", () => {
+  it("waits for cores in order of submission and shows the reason", () => {
     const world = new World();
     const first = world.submit({}, "1");
     const second = world.submit({ cores: 2 }, "2");
@@ -125,7 +125,7 @@ describe("a job on one manager and one worker", () => {
     expect(world.end(third).status).toBe("COMPLETED");
   });
 
-  it("tells its place at every manager, and the calls of one that has ended in every list", () => {
+  it("shows its queue position on every manager, and the calls of a finished job in every list", () => {
     const world = new World({ managers: 3 });
     const first = world.submit({}, "1");
     const second = world.submit({ cores: 2 }, "2");
@@ -143,7 +143,7 @@ describe("a job on one manager and one worker", () => {
       expect(listed(index, first)?.datacenters).toMatchObject([{ requests }]);
   });
 
-  it("that is larger than the datacenter keeps no other waiting", () => {
+  it("blocks no other job when it is larger than the datacenter", () => {
     const world = new World();
     const large = world.submit({ cores: 3 }, "1");
     const small = world.submit({}, "2");
@@ -153,7 +153,7 @@ describe("a job on one manager and one worker", () => {
     );
   });
 
-  it("waits by the clock of the datacenter's leader, not of whoever took it", () => {
+  it("waits by the clock of the datacenter's leader, not of the manager that accepted it", () => {
     const world = new World({ managers: 3, wallMs: [0, 3_600_000, -3_600_000] });
     const running = world.submit({}, "1");
     const waiting = [0, 1, 2].map((index) =>
@@ -162,7 +162,7 @@ describe("a job on one manager and one worker", () => {
     for (const job of [running, ...waiting]) expect(world.end(job).status).toBe("COMPLETED");
   });
 
-  it("that is larger than the datacenter says so, and is ended by its limit", () => {
+  it("reports that it is larger than the datacenter, and is ended by its limit", () => {
     const world = new World();
     const job = world.submit({ cores: 3, timeoutMs: 2_000 });
     expect(world.progress(job)?.reason).toBe(
@@ -174,7 +174,7 @@ describe("a job on one manager and one worker", () => {
     });
   });
 
-  it("is ended by its limit from its acceptance on, whoever leads the datacenter", () => {
+  it("is ended by its limit counted from acceptance, also under a new leader", () => {
     const world = new World({ managers: 3 });
     const job = world.submit({ cores: 99, timeoutMs: 30_000 });
     const begunAt = world.now;
@@ -185,7 +185,7 @@ describe("a job on one manager and one worker", () => {
     expect(world.now - begunAt).toBeLessThan(45_000);
   });
 
-  it("is cancelled while it waits and while it runs", () => {
+  it("can be cancelled while it waits and while it runs", () => {
     const world = new World({ loadMs: 20_000 });
     const [running, waiting] = [world.submit({}, "1"), world.submit({}, "2")];
     world.until(() => world.progress(running)?.status === "RUNNING");
@@ -210,7 +210,7 @@ describe("a job on one manager and one worker", () => {
     });
   });
 
-  it("that waits is said to have not begun by the leader of its datacenter alone", () => {
+  it("is reported as not begun only by the leader of its datacenter", () => {
     const world = new World({ managers: 3, cores: 1, loadMs: 5_000 });
     const running = world.submit();
     world.until(() => world.progress(running)?.status === "RUNNING");
@@ -229,7 +229,7 @@ describe("a job on one manager and one worker", () => {
     expect(reasons.toSorted()).toEqual(["invalid", "retry", "retry"]);
   });
 
-  it("is paused and goes on", () => {
+  it("pauses and resumes", () => {
     const world = new World({ loadMs: 4_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -244,7 +244,7 @@ describe("a job on one manager and one worker", () => {
     expect(world.calls()).toBeGreaterThan(calls);
   });
 
-  it("is not paused again by a wish that is told once more after it went on", () => {
+  it("is not paused again by a repeated request after it resumed", () => {
     const world = new World({ managers: 3, loadMs: 60_000 });
     const job = world.submit();
     world.until(() => world.progress(job)?.status === "RUNNING");
@@ -262,20 +262,21 @@ describe("a job on one manager and one worker", () => {
   });
 });
 
-it("a part of a job that no gate asks after any more ends, and is torn down where it was set up", () => {
+it("ends and tears down a datacenter part that no gate polls any more", () => {
   const world = new World();
   const job = world.submit({ manifests: [manifest("shop", { joint: "first" })] });
-  const heard = (): readonly string[] => world.worker(0).opened.flatMap(({ commands }) => commands);
-  world.until(() => heard().includes("setup"));
+  const commandsReceived = (): readonly string[] =>
+    world.worker(0).opened.flatMap(({ commands }) => commands);
+  world.until(() => commandsReceived().includes("setup"));
   world.run(59_000);
-  expect(heard()).not.toContain("teardown");
-  world.until(() => heard().includes("teardown"));
-  expect(heard()).not.toContain("start");
+  expect(commandsReceived()).not.toContain("teardown");
+  world.until(() => commandsReceived().includes("teardown"));
+  expect(commandsReceived()).not.toContain("start");
   expect(world.end(job)).toMatchObject({ status: "FAILED" });
 });
 
-describe("BP-5: a datacenter whose workers all have too much to do", () => {
-  it("refuses what is new with a time to come back, and takes it when one has room again", () => {
+describe("BP-5: a datacenter whose workers are all overloaded", () => {
+  it("rejects new jobs with a retry time, and accepts them when a worker has capacity again", () => {
     const world = new World();
     const [worker] = world.workers;
     if (worker === undefined) throw new Error("there is a worker");
@@ -287,7 +288,7 @@ describe("BP-5: a datacenter whose workers all have too much to do", () => {
     const refused = ask("new");
     expect(refused).toMatchObject({ kind: "refused", reason: "overloaded", retryAfterMs: 1_000 });
     expect(refused).toMatchObject({ message: expect.stringContaining("capacity exceeded") });
-    // What it has taken it does not take back.
+    // An accepted job stays accepted.
     expect(ask("key")).toEqual({ kind: "accepted", job: known, duplicate: true });
     expect(world.end(known).status).toBe("COMPLETED");
     worker.queued = 0;

@@ -1,12 +1,13 @@
 /**
- * The machine of a manager, over the ledger node of its process.
+ * State machine of a manager, on top of the ledger node of its process.
  *
  *     clients ── submit ──▶ dc/NAME: queue, cores ── admission ──▶ run/ID: one group per job
  *                              │ its primary: DatacenterLeader        │ its primary: RunLeader
  *     workers ── heartbeats ──▶ who is there                          └─▶ orders ─▶ workers ─▶ events
  *
- * Every manager hears all workers and answers any client; who leads a job answers for it, the others say who
- * does. Nothing is acted upon before it is committed; a manager never loads a workflow.
+ * Every manager receives heartbeats of all workers and answers any client. The leader of a job answers for it; the
+ * other managers redirect to the leader. Nothing takes effect before it is committed, and a manager never loads a
+ * workflow.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -34,7 +35,7 @@ import { WaitingSince } from "./waiting-since.ts";
 import { WorkerWatch } from "./worker-watch.ts";
 import { WorkflowStates, type WorkflowStatesView } from "./workflow-states.ts";
 
-/** Jobs that this manager has led to their end and still knows the words of. */
+/** Finished jobs that this manager has led and whose messages it still keeps. */
 const ENDED_RUNS_MAX = 20;
 
 export class Manager {
@@ -46,14 +47,17 @@ export class Manager {
   readonly #watch: WorkerWatch;
   readonly #workflows: WorkflowStates;
   readonly #forgotten: ForgottenRuns;
-  /** The jobs that it leads, and the last ones that it led to their end. */
+  /** The jobs that this manager leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
   readonly #clocks: JobClocks;
   readonly #waiting: WaitingSince;
   #datacenter: DatacenterLeader | null = null;
-  /** Of the datacenter's state as it was last asked for. */
+  /** Queue derived from the datacenter's state as last requested. */
   #queue: JobQueue | null = null;
-  /** Of all jobs, as of the last input: its process asks after every input, most of which are the ledger's. */
+  /**
+   * Earliest deadline of all jobs as of the last input; cached because the driver asks after every input, most of which
+   * belong to the ledger.
+   */
   #deadline: Millis | null | undefined;
 
   constructor(options: ManagerOptions, lookup: GroupLookup) {
@@ -76,12 +80,12 @@ export class Manager {
     this.#forgotten = new ForgottenRuns(this.#context, (job) => this.#forget(job));
   }
 
-  /** Total: anything unexpected, late or repeated changes nothing. */
+  /** Total: ignores unexpected, late and repeated inputs. */
   step(input: ManagerInput, now: Millis, wall: number): readonly ManagerEffect[] {
     this.#context.setTime(now, wall);
     this.#deadline = undefined;
     this.#take(input);
-    this.#context.proposals.tell();
+    this.#context.proposals.runCallbacks();
     return this.#context.takeEffects();
   }
 
@@ -102,33 +106,33 @@ export class Manager {
       this.#forgotten.nextDeadline(),
       this.#datacenter?.nextDeadline() ?? never,
     );
-    // Those that are over wait for nothing.
+    // Finished runs have no deadline.
     for (const run of this.#runs.values())
       if (!run.isDone) at = Math.min(at, run.nextDeadline() ?? never);
     return at === never ? null : millis(at);
   }
 
-  /** Jobs that it leads and that are not over. */
+  /** Unfinished jobs led by this manager. */
   get openRuns(): readonly string[] {
     return this.#openRuns().map(({ job }) => job);
   }
 
-  /** It leads nothing new, and takes no more jobs. */
+  /** True when the manager leads nothing new and accepts no more jobs. */
   get isDraining(): boolean {
     return this.#nodes.isDraining;
   }
 
-  /** What became of workers that did not advance. */
+  /** Counts of health decisions about workers. */
   get health(): HealthCounts {
     return this.#watch.counts;
   }
 
-  /** Of the jobs that it leads. */
+  /** Workflow states of the jobs led here. */
   get workflows(): WorkflowStatesView {
     return this.#workflows.view;
   }
 
-  /** The clocks of jobs that run, and what became of the others. */
+  /** Clocks of running jobs, and counters of the others. */
   get timeouts(): TimeoutView {
     const active = this.#openRuns().filter(({ timeouts }) => timeouts.isTracked).length;
     return { active, counts: this.#context.timeouts.counts };
@@ -211,7 +215,7 @@ export class Manager {
       const queue = leads ? this.#jobQueue() : null;
       this.#datacenter =
         queue === null ? null : new DatacenterLeader(queue, context, this.#waiting);
-      this.#datacenter?.look();
+      this.#datacenter?.check();
       return;
     }
     if (!group.startsWith(RUN_PREFIX)) return;
@@ -223,7 +227,7 @@ export class Manager {
     }
     const run = context.runOf(job);
     if (run === null) return;
-    // An ended job that its datacenter has heard of needs nobody any more.
+    // A finished job recorded by its datacenter needs no leader.
     if (context.datacenter()?.jobs.get(job)?.phase === "ended") {
       context.emit({ kind: "mayRest", group });
       return;
@@ -245,32 +249,32 @@ export class Manager {
     if (group === this.#context.datacenterGroup) {
       this.#pins.onChange();
       this.#forgotten.onApplied(entry.eventId);
-      this.#waiting.heard(entry, isRecovered);
-      this.#datacenter?.look();
+      this.#waiting.onApplied(entry, isRecovered);
+      this.#datacenter?.check();
       for (const run of this.#runs.values()) run.onCoresChanged();
     }
     if (!group.startsWith(RUN_PREFIX)) return;
     const job = group.slice(RUN_PREFIX.length);
     const state = this.#context.runOf(job)?.state;
-    if (state?.end === null) this.#clocks.heard(job, entry, isRecovered);
+    if (state?.end === null) this.#clocks.onApplied(job, entry, isRecovered);
     else this.#clocks.forget(job);
     this.#runs.get(job)?.onApplied(entry, outcome);
-    if (state !== undefined) this.#workflows.look(job, state);
+    if (state !== undefined) this.#workflows.update(job, state);
   }
 
   #onHeartbeat({ heartbeat }: Extract<ManagerInput, { kind: "heartbeat" }>): void {
     const { workers } = this.#context;
     const wasOpen = workers.isOpen(heartbeat.worker);
     const { cores, incarnation, version, worker } = heartbeat;
-    const heard = workers.onHeartbeat(heartbeat, this.#context.now);
-    if (heard === "full") {
+    const seen = workers.onHeartbeat(heartbeat, this.#context.now);
+    if (seen === "full") {
       const why = "this manager knows as many workers as it can: remove lost ones";
       this.#context.log("error", "worker.ignored", { worker, incarnation, why });
       return;
     }
     this.#watch.onHeartbeat(heartbeat);
-    if (heard === "known") {
-      if (!wasOpen && workers.isOpen(heartbeat.worker)) this.#datacenter?.look();
+    if (seen === "known") {
+      if (!wasOpen && workers.isOpen(heartbeat.worker)) this.#datacenter?.check();
       return;
     }
     this.#context.log("info", "worker.heard", { worker, incarnation, cores, version });
@@ -279,8 +283,8 @@ export class Manager {
       const why = "its data directory is empty or older: what it ran before is lost";
       this.#context.log("warn", "worker.directoryChanged", { worker, incarnation, former, why });
     }
-    for (const run of this.#runs.values()) run.onWorkerHeard(worker);
-    this.#datacenter?.look();
+    for (const run of this.#runs.values()) run.onWorkerSeen(worker);
+    this.#datacenter?.check();
   }
 
   #onEvents(id: number, events: Events): void {
@@ -318,10 +322,11 @@ export class Manager {
     this.#forgotten.onTick();
     for (const run of this.#openRuns()) run.onTick();
     this.#workflows.onTick();
-    if (isAnyGone || (this.#datacenter?.nextDeadline() ?? now + 1) <= now) this.#datacenter?.look();
+    if (isAnyGone || (this.#datacenter?.nextDeadline() ?? now + 1) <= now)
+      this.#datacenter?.check();
   }
 
-  /** The group of a job has its end: the datacenter takes its cores back. */
+  /** Returns the cores of a job to the datacenter once its group has committed its end. */
   #onEnded(job: string, end: RunEnd): void {
     const at = Math.floor(this.#context.wall);
     const data = encodeDatacenterEntry({ kind: "end", job, ...end, onlyQueued: false, at });
@@ -329,7 +334,7 @@ export class Manager {
     this.#context.propose(group, `end/${job}`, data, (proposed) => {
       if (proposed.kind === "refused")
         this.#context.log("error", "end.refused", { job, why: proposed.message });
-      // Also where it is rejected: the datacenter has heard of the end before, and has forgotten the job since.
+      // Rejected counts, too: the datacenter had recorded the end before and has forgotten the job since.
       if (proposed.kind === "committed")
         this.#context.emit({ kind: "mayRest", group: runGroup(job) });
     });
@@ -337,7 +342,7 @@ export class Manager {
     for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#drop(old.job);
   }
 
-  /** Whatever its group has said here: the datacenter has had its end, and has forgotten it. */
+  /** Forgets a job that its datacenter recorded as finished and then forgot, whatever its group says here. */
   #forget(job: string): void {
     this.#context.proposals.forget(runGroup(job));
     this.#clocks.forget(job);

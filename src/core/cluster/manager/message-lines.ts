@@ -1,10 +1,10 @@
-/** What a job has said, numbered: the last lines are kept, and whoever asks late is told how many are gone. */
+/** Messages of a job, numbered. The last lines are kept; a late reader gets the number of dropped ones. */
 
 const LINES_MAX = 1_000;
 
 export class MessageLines {
   #lines: string[] = [];
-  /** Number of the first that is kept. */
+  /** Number of the first line that is kept. */
   #first = 0;
 
   get next(): number {
@@ -18,7 +18,7 @@ export class MessageLines {
     this.#first++;
   }
 
-  /** From this number on. */
+  /** Lines from this number on. */
   from(number: number): readonly string[] {
     const missing = this.#first - number;
     const gone = missing > 0 ? [`(${missing} lines were not kept)`] : [];

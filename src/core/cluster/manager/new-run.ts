@@ -1,4 +1,4 @@
-/** What a job begins with in its datacenter: its cores, and the machine that drives them. */
+/** Initial state of a job in its datacenter: its cores, and the machine that drives them. */
 
 import { isoText } from "../../base/civil.ts";
 import { RunMachine } from "../../load/execution/run-machine.ts";
@@ -13,7 +13,7 @@ import type { RunState } from "./run-state.ts";
 import type { RunWorkers } from "./run-workers.ts";
 import type { ManagerOptions } from "./types.ts";
 
-/** Of the workers that are still there; none when all are gone. */
+/** Cores of the granted workers that are still alive; none when all are lost. */
 export function coresToOpen(
   { grants, submission }: Pick<RunState, "grants" | "submission">,
   { options }: Pick<ManagerContext, "options">,
@@ -24,7 +24,7 @@ export function coresToOpen(
   return coresOf(alive, submission.manifests, options.config.processesPerCoreMax);
 }
 
-/** As many processes as the workflows can use side by side, over the granted cores in turn. */
+/** Spreads as many processes as the workflows can use in parallel over the granted cores. */
 function coresOf(
   grants: readonly Grant[],
   manifests: readonly WorkflowManifest[],
@@ -44,9 +44,9 @@ interface RunFacts {
   readonly job: string;
   readonly cores: readonly RunCore[];
   readonly grants: readonly Grant[];
-  /** Milliseconds of the wall clock. */
+  /** Wall-clock milliseconds. */
   readonly createdAt: number;
-  /** When it was accepted, on the clock of this process. */
+  /** When the job was accepted, on the clock of this process. */
   readonly acceptedAt: number;
   readonly isAwaited: (core: number) => boolean;
 }
@@ -70,7 +70,7 @@ export function newRunMachine(
   return new RunMachine({
     ...{ manifests, aggregate, agreement: null, limited: true },
     cores: { slots, pool: Math.min(pool, slots.length) },
-    // Its leader keeps its time: workers may be given more. (AD-34.42)
+    // The leader tracks the timeout, since workers may be granted more time. (AD-34.42)
     timeoutMs: null,
     ...{ beganAt: acceptedAt, isAwaited },
   });

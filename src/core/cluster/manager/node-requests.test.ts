@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { World } from "./testing/world.ts";
 
-describe("a worker that is drained by hand", () => {
-  it("finishes what it has and gets nothing more", () => {
+describe("a manually drained worker", () => {
+  it("finishes its work and gets no more", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 3_000 });
     const job = world.submit();
     world.run(500);
@@ -22,7 +22,7 @@ describe("a worker that is drained by hand", () => {
     expect(world.worker(0).opened).toHaveLength(2);
   });
 
-  it("must be there, and a manager that is alone goes on", () => {
+  it("must exist, and a manager without peers continues", () => {
     const world = new World();
     expect(world.ask({ kind: "drain", node: "w7" })).toMatchObject({
       ...{ reason: "invalid", message: "there is no node w7" },
@@ -33,8 +33,8 @@ describe("a worker that is drained by hand", () => {
   });
 });
 
-describe("a worker that is removed", () => {
-  it("is shown no more, unless it is alive", () => {
+describe("a removed worker", () => {
+  it("is no longer listed, and cannot be removed while it is alive", () => {
     const world = new World({ workers: 2 });
     const names = (): unknown => {
       const answer = world.ask({ kind: "nodes" });
@@ -52,8 +52,8 @@ describe("a worker that is removed", () => {
   });
 });
 
-describe("the nodes that a manager lists", () => {
-  it("show its own full disk and that of a peer, until there is room again", () => {
+describe("the node list of a manager", () => {
+  it("shows a full disk of its own or of a peer until there is space again", () => {
     const world = new World({ managers: 2 });
     const problems = (): unknown => {
       const answer = world.ask({ kind: "nodes" });
@@ -68,7 +68,7 @@ describe("the nodes that a manager lists", () => {
     expect(problems()).toEqual(["", "no room"]);
   });
 
-  it("show whose rights job code has on each worker", () => {
+  it("shows the user that job code runs as on each worker", () => {
     const world = new World({ workers: 3 });
     const rights = [
       { jobCodeRights: "executorUser", executorUser: "nobody" },

@@ -1,4 +1,4 @@
-/** The nodes of a datacenter, as its managers see them: who is there, who takes no more work, who is forgotten. */
+/** Nodes of a datacenter as its managers see them: alive, draining, forgotten. */
 
 import {
   type Announced,
@@ -12,15 +12,15 @@ import type { ManagerContext } from "./context.ts";
 
 export class NodeRequests {
   readonly #context: ManagerContext;
-  /** Workers that were told to take no more, by the number of the request: whoever asked for it. */
-  readonly #told = new Map<number, number>();
+  /** Pending drain requests to workers: request number to client request id. */
+  readonly #drainRequests = new Map<number, number>();
   #isDraining = false;
 
   constructor(context: ManagerContext) {
     this.#context = context;
   }
 
-  /** This manager takes no new work. */
+  /** True when this manager accepts no new work. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -66,7 +66,7 @@ export class NodeRequests {
       return;
     }
     const request = this.#context.newRequest();
-    this.#told.set(request, id);
+    this.#drainRequests.set(request, id);
     const message = { kind: "drain" } as const;
     this.#context.emit({ kind: "worker", id: request, worker: node, message });
   }
@@ -78,14 +78,14 @@ export class NodeRequests {
     return { kind: "controlled" };
   }
 
-  /** True when it was to a request of these. */
+  /** True when the answer belongs to one of these requests. */
   onWorkerAnswer(request: number, answer: Announced | Taken | Refusal | null): boolean {
-    const id = this.#told.get(request);
+    const id = this.#drainRequests.get(request);
     if (id === undefined) return false;
-    this.#told.delete(request);
-    const heard = answer?.kind === "taken";
+    this.#drainRequests.delete(request);
+    const isAccepted = answer?.kind === "taken";
     const silent = refusal("retry", "the worker does not answer");
-    this.#answer(id, heard ? { kind: "controlled" } : silent);
+    this.#answer(id, isAccepted ? { kind: "controlled" } : silent);
     return true;
   }
 

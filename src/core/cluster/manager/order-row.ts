@@ -1,22 +1,22 @@
 /**
- * Orders to one worker for one job, numbered from 0 in each view: repeated from the first that was not
- * confirmed, one message at a time.
+ * Stream of orders to one worker for one job, numbered from 0 in each view. Resends from the first unconfirmed order,
+ * one message at a time.
  */
 
 import type { Order } from "../messages.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 
-/** Of one message. */
+/** Maximum orders in one message. */
 const ORDERS_PER_MESSAGE_MAX = 64;
-/** Orders that a worker has not confirmed; the leader takes it for lost long before. */
+/** Maximum unconfirmed orders of a worker; the leader declares it lost long before. */
 const WAITING_MAX = 100_000;
 
 export class OrderRow {
   readonly #rules: ManagerRules;
   readonly #waiting: Order[] = [];
-  /** Number of the first that waits. */
+  /** Number of the first unconfirmed order. */
   #first = 0;
-  /** Sent and not answered. */
+  /** Orders sent and not answered. */
   #underWay = 0;
 
   constructor(rules: ManagerRules = MANAGER_RULES) {
@@ -27,7 +27,7 @@ export class OrderRow {
     return this.#waiting.length === 0;
   }
 
-  /** False when there is no room: the worker does not take orders any more. */
+  /** False when the stream is full: the worker no longer accepts orders. */
   push(order: Order): boolean {
     if (this.#replaces(order)) return true;
     if (this.#waiting.length >= WAITING_MAX) return false;
@@ -35,7 +35,7 @@ export class OrderRow {
     return true;
   }
 
-  /** What was not sent yet and says less: only the last acknowledgement of frames counts. */
+  /** Drops an unsent acknowledgement that this one supersedes: only the last acknowledgement of frames counts. */
   #replaces(order: Order): boolean {
     if (order.kind !== "command" || order.command.kind !== "acknowledge") return false;
     const { core, command } = order;
@@ -53,7 +53,7 @@ export class OrderRow {
     return true;
   }
 
-  /** The next message; null when none waits or one is under way. */
+  /** Next message; null when none waits or one is in flight. */
   next(): { readonly first: number; readonly orders: readonly Order[] } | null {
     if (this.#underWay > 0 || this.#waiting.length === 0) return null;
     const orders = this.#waiting.slice(0, ORDERS_PER_MESSAGE_MAX);
@@ -61,7 +61,7 @@ export class OrderRow {
     return { first: this.#first, orders };
   }
 
-  /** Everything before this number was taken. False when that is nothing new. */
+  /** Confirms all orders before this number. False when none is new. */
   taken(next: number): boolean {
     const count = Math.min(Math.max(0, next - this.#first), this.#waiting.length);
     this.#waiting.splice(0, count);
@@ -70,7 +70,7 @@ export class OrderRow {
     return count > 0;
   }
 
-  /** No answer came: what was under way is sent again. */
+  /** Schedules the message in flight for resending; no answer came. */
   lost(): void {
     if (this.#rules.ordersRepeated) this.#underWay = 0;
   }

@@ -1,4 +1,4 @@
-/** Whether a worker is at work for a job, by a clock that the test holds. */
+/** Whether a worker is working for a job, by a clock that the test controls. */
 
 import { describe, expect, it } from "vitest";
 import { OrderRows } from "./order-rows.ts";
@@ -33,14 +33,14 @@ class Asked {
     return new OrderRows(job, 1, this.context, listener);
   }
 
-  /** The worker goes on saying that it lives. */
+  /** Advances time while the worker keeps sending heartbeats. */
   at(seconds: number): this {
     this.context.setTime(seconds * SECOND, seconds * SECOND);
     this.context.workers.onHeartbeat({ ...HEARTBEAT, worker: LIFE.worker }, this.context.now);
     return this;
   }
 
-  /** Orders and announcements that were sent so far. */
+  /** Orders and announcements sent so far. */
   get sent(): number {
     return this.#sent().length;
   }
@@ -52,7 +52,7 @@ class Asked {
     return this.#ids;
   }
 
-  /** It answers the last request as one that has accepted no order. */
+  /** Answers the last request without accepting an order. */
   stalled(): void {
     this.accepted(0);
   }
@@ -62,7 +62,7 @@ class Asked {
     this.one.send();
   }
 
-  /** Nothing comes back to what is under way for the first job, which is then asked again. */
+  /** Leaves the request for the first job unanswered, so that it is retried. */
   unanswered(): void {
     this.one.onAnswer(1, null);
     this.one.send();
@@ -70,11 +70,11 @@ class Asked {
 }
 
 type Step = readonly [at: number, what: (asked: Asked) => void];
-const event: (asked: Asked) => void = ({ one }) => one.heard(LIFE);
+const event: (asked: Asked) => void = ({ one }) => one.onMessage(LIFE);
 const answer: (asked: Asked) => void = ({ one }) =>
   one.onAnswer(1, { kind: "announced", cores: [], events: 0 });
 
-describe("a worker that was asked about a job", () => {
+describe("a worker with pending requests of a job", () => {
   const table: readonly (readonly [
     what: string,
     steps: readonly Step[],
@@ -82,16 +82,26 @@ describe("a worker that was asked about a job", () => {
     silent: boolean,
   ])[] = [
     ["is waited for", [], 19.999, false],
-    ["has said nothing in 20 s", [], 20, true],
-    ["has answered", [[5, answer]], 60, false],
-    ["has told an event instead", [[19, event]], 38.999, false],
-    ["has told an event instead, and nothing since", [[19, event]], 39, true],
-    ["has told an event when it was taken for silent", [[25, event]], 26, false],
-    ["has answered when it was taken for silent", [[25, answer]], 26, false],
-    ["was asked in vain, which moves nothing", [[10, (asked) => asked.unanswered()]], 20, true],
-    ["is another life", [[19, ({ one }) => one.heard({ ...LIFE, incarnation: 2 })]], 20, true],
-    ["is not the one heard", [[19, ({ one }) => one.heard({ ...LIFE, worker: "w2" })]], 20, true],
-    ["has told about another job", [[19, ({ other }) => other.heard(LIFE)]], 20, true],
+    ["is silent for 20 s", [], 20, true],
+    ["answers", [[5, answer]], 60, false],
+    ["reports an event instead", [[19, event]], 38.999, false],
+    ["reports an event instead, then is silent", [[19, event]], 39, true],
+    ["reports an event after it was declared silent", [[25, event]], 26, false],
+    ["answers after it was declared silent", [[25, answer]], 26, false],
+    ["leaves a retry unanswered", [[10, (asked) => asked.unanswered()]], 20, true],
+    [
+      "reports as another incarnation",
+      [[19, ({ one }) => one.onMessage({ ...LIFE, incarnation: 2 })]],
+      20,
+      true,
+    ],
+    [
+      "is silent while another worker reports",
+      [[19, ({ one }) => one.onMessage({ ...LIFE, worker: "w2" })]],
+      20,
+      true,
+    ],
+    ["reports about another job only", [[19, ({ other }) => other.onMessage(LIFE)]], 20, true],
   ];
   for (const [what, steps, at, silent] of table)
     it(`${what}: ${silent ? "lost to the job" : "at work"} (ACKW-2, HFD-4)`, () => {
@@ -100,13 +110,13 @@ describe("a worker that was asked about a job", () => {
       expect(asked.at(at).one.isSilent(LIFE)).toBe(silent);
     });
 
-  it("and accepts no order is lost to the job, whatever else it reports", () => {
+  it("is lost to the job when it accepts no order, whatever else it reports", () => {
     const asked = new Asked();
     answer(asked.at(1));
     asked.one.send();
     for (let second = 2; second < 22; second++) {
       asked.at(second);
-      asked.one.heard(LIFE);
+      asked.one.onMessage(LIFE);
       asked.stalled();
       expect([second, asked.one.isSilent(LIFE)]).toEqual([second, false]);
     }
@@ -119,7 +129,7 @@ describe("a worker that was asked about a job", () => {
     expect(asked.one.isSilent(LIFE)).toBe(false);
   });
 
-  it("and says nothing lives all the same, and is at work for other jobs (AD-30, HFD-1)", () => {
+  it("is alive and works for other jobs when it is silent about one (AD-30, HFD-1)", () => {
     const asked = new Asked();
     asked.at(5).other.onAnswer(2, { kind: "announced", cores: [], events: 0 });
     asked.at(30);
@@ -127,11 +137,11 @@ describe("a worker that was asked about a job", () => {
     expect(asked.context.workers.takeFailed(asked.context.now).lost).toEqual([]);
     expect(asked.context.workers.isAlive(LIFE.worker, LIFE.incarnation)).toBe(true);
     expect(asked.context.workers.isOpen(LIFE.worker)).toBe(true);
-    // The job does not wait for it, and the other one has nothing to wait for.
+    // The job does not wait for the worker, and the other job has nothing to wait for.
     expect([asked.one.allAnnounced, asked.other.allAnnounced]).toEqual([true, true]);
   });
 
-  it("and dies is lost to every job at once, long before its time is over (AD-30)", () => {
+  it("is lost to every job as soon as it dies, long before the order timeout (AD-30)", () => {
     const { context, one, other } = new Asked();
     context.setTime(4 * SECOND, 4 * SECOND);
     expect(context.workers.takeFailed(context.now).lost).toMatchObject([LIFE]);

@@ -1,11 +1,11 @@
 /**
- * The rows of orders of one job, one per life of a worker: first the leader's view is announced, then orders
- * follow. Whatever is not answered is said again. A row stays as long as its leader has the job: a worker that
- * was taken for lost and comes back hears what it missed, above all that its cores are given back. (T4)
+ * Order streams of one job, one per worker incarnation. The leader's view is announced first, then orders follow.
+ * Unanswered requests are retried. A stream exists while its leader has the job: a worker that was declared lost
+ * and returns receives the orders it missed, above all the release of its cores. (T4)
  *
- * A worker that lives and says nothing about this job for too long is lost to this job only: any word about it
- * refutes that, an answer as well as an event. An answer that accepts no order refutes nothing: a worker that only
- * repeats such answers is lost to the job, too. (AD-30, ACKW-1, ACKW-2, HFD-1, HFD-4, HFD-9, HFD-10)
+ * A live worker that is silent about this job for too long is lost to this job only. Any message about the job refutes
+ * that, an answer as well as an event. An answer that accepts no order refutes nothing: a worker that only repeats such
+ * answers is lost to the job, too. (AD-30, ACKW-1, ACKW-2, HFD-1, HFD-4, HFD-9, HFD-10)
  */
 
 import type { Announced, Order, Refusal, Taken } from "../messages.ts";
@@ -13,7 +13,7 @@ import type { ManagerContext } from "./context.ts";
 import { OrderRow } from "./order-row.ts";
 import type { ManagerEffect } from "./types.ts";
 
-/** A worker from one start to the next. */
+/** One incarnation of a worker: from one start of its process to the next. */
 export interface Life {
   readonly worker: string;
   readonly incarnation: number;
@@ -23,21 +23,21 @@ interface Row {
   readonly life: Life;
   readonly orders: OrderRow;
   announced: boolean;
-  /** It is announced a second time: when its orders are taken, or now; null: it is not. */
+  /** A second announcement: after the pending orders are accepted, or now; null: none. */
   again: "afterOrders" | "now" | null;
-  /** The request under way. */
+  /** The request in flight. */
   request: number | null;
-  /** When the next may be sent. */
+  /** Earliest time of the next request. */
   notBefore: number;
-  /** Since when nothing was heard of the job while something was asked; null: nothing is open. */
+  /** Start of the silence about the job while a request is pending; null: nothing is pending. */
   silentSince: number | null;
-  /** Since when its answers have accepted no order; null: the last one did. Events do not change it. */
+  /** Start of the answers that accept no order; null: the last one accepted some. Events do not change it. */
   stalledSince: number | null;
 }
 
 interface RowsListener {
   onAnnounced(life: Life, announced: Announced): void;
-  /** What was ordered before is carried out, and so many events were told or wait since. */
+  /** Called when earlier orders are carried out, with the number of events reported or pending since. */
   onAnnouncedAgain(life: Life, announced: Announced): void;
   onRefused(life: Life, refusal: Refusal): void;
 }
@@ -56,14 +56,14 @@ export class OrderRows {
     this.#listener = listener;
   }
 
-  /** Those who can be reached have heard who leads, but for those that do not say so. */
+  /** True when all reachable workers have acknowledged the leader, except those silent about the job. */
   get allAnnounced(): boolean {
     for (const row of this.#rows.values())
       if (!row.announced && this.#isAlive(row.life) && !this.#isSilent(row)) return false;
     return true;
   }
 
-  /** Nobody who can be reached has an order that was not confirmed. */
+  /** True when no reachable worker has an unconfirmed order. */
   get isIdle(): boolean {
     for (const { life, orders } of this.#rows.values())
       if (!orders.isEmpty && this.#isAlive(life)) return false;
@@ -90,12 +90,12 @@ export class OrderRows {
     this.#rows.set(keyOf(life), { life, orders, announced, ...fresh });
   }
 
-  /** False when that life has no row, or does not take orders any more. */
+  /** False when that incarnation has no stream or no longer accepts orders. */
   push(life: Life, order: Order): boolean {
     return this.#rows.get(keyOf(life))?.orders.push(order) ?? false;
   }
 
-  /** When it has taken what it was ordered until now, it says again what it has, and how many events. */
+  /** Announces the view again after all pending orders; the worker then reports its cores and number of events. */
   announceAgain(life: Life): void {
     const row = this.#rows.get(keyOf(life));
     if (row === undefined) return;
@@ -109,19 +109,19 @@ export class OrderRows {
     row.announced = false;
   }
 
-  /** A life that is heard has confirmed every order. */
+  /** True when a live incarnation has confirmed every order. */
   hasTakenAll(life: Life): boolean {
     const row = this.#rows.get(keyOf(life));
     return row?.announced === true && row.orders.isEmpty && this.#isAlive(life);
   }
 
-  /** Any word about the job is a sign that it is at work there. */
-  heard(life: Life): void {
+  /** Any message about the job shows that the worker is working on it. */
+  onMessage(life: Life): void {
     const row = this.#rows.get(keyOf(life));
     if (row !== undefined) row.silentSince = row.request === null ? null : this.#context.now;
   }
 
-  /** It was asked, and has said nothing about this job, or accepted no order, for too long. */
+  /** True when a pending request got no message about this job, or no accepted order, for too long. */
   isSilent(life: Life): boolean {
     const row = this.#rows.get(keyOf(life));
     return row !== undefined && this.#isSilent(row);
@@ -133,7 +133,7 @@ export class OrderRows {
     return since !== null && now - since >= options.config.orderTimeoutMs;
   }
 
-  /** Sends what may be sent now. Asked after every event of hundreds of workers: what costs least is asked first. */
+  /** Sends all due messages. Runs after every event of hundreds of workers, so the cheapest check comes first. */
   send(): void {
     for (const row of this.#rows.values()) {
       if (row.request !== null || row.notBefore > this.#context.now) continue;
@@ -220,7 +220,7 @@ export class OrderRows {
   }
 }
 
-/** Since when a row has made no progress; null: it is not waiting for any. */
+/** Start of the time without progress of a stream; null: it waits for nothing. */
 function waitingSince({ silentSince, stalledSince }: Row): number | null {
   if (silentSince === null || stalledSince === null) return silentSince ?? stalledSince;
   return Math.min(silentSince, stalledSince);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { nodeId } from "../../base/ids.ts";
 import { Peers } from "./peers.ts";
 
-it("shows of a peer whether it is reached and takes work, by what was heard last", () => {
+it("shows whether a peer is reachable and accepts work, as last reported", () => {
   const peers = new Peers();
   const peer = nodeId("g2");
   expect(peers.view("g2")).toEqual({ status: "lost", version: "" });

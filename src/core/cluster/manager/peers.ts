@@ -1,28 +1,28 @@
-/** The other nodes of one role, managers or gates, as one knows them: who is reached, in which version, and drains. */
+/** Other nodes of one role, managers or gates: reachable or not, version, draining. */
 
 import type { NodeId } from "../../base/ids.ts";
 import type { NodeView } from "../messages.ts";
 
 export type PeerNews =
-  /** It can be reached, or cannot. `version`: of its program, as it greeted. */
+  /** Reachability of a peer. `version`: program version from its greeting. */
   | {
       readonly kind: "peer";
       readonly peer: NodeId;
       readonly up: boolean;
       readonly version: string;
     }
-  /** It takes no more work, or does again. */
+  /** The peer started or stopped draining. */
   | { readonly kind: "peerDrains"; readonly peer: NodeId; readonly drains: boolean }
-  /** Why its disk stores no files; empty: it does. Also of this node itself. */
+  /** Why the disk of a node, possibly this one, stores no files; empty: it does. */
   | { readonly kind: "diskProblem"; readonly peer: NodeId; readonly problem: string };
 
 export class Peers {
-  /** Those that can be reached, with their versions. */
+  /** Reachable peers with their versions. */
   readonly #versions = new Map<string, string>();
   readonly #draining = new Set<string>();
   readonly #diskProblems = new Map<string, string>();
 
-  /** How many can be reached. */
+  /** Number of reachable peers. */
   get size(): number {
     return this.#versions.size;
   }
@@ -36,12 +36,12 @@ export class Peers {
     else this.#draining.delete(news.peer);
   }
 
-  /** Empty: its disk stores files, as far as is known. */
+  /** Empty when the disk stores files, as far as is known. */
   diskProblemOf(name: string): string {
     return this.#diskProblems.get(name) ?? "";
   }
 
-  /** What is shown of one. */
+  /** Node view of a peer. */
   view(name: string): Pick<NodeView, "status" | "version"> {
     const version = this.#versions.get(name);
     if (version === undefined) return { status: "lost", version: "" };

@@ -27,23 +27,23 @@ class Bench {
   }
 }
 
-it("keeps room for leaders, however much clients ask for", () => {
+it("reserves capacity for leaders, however much clients propose", () => {
   const bench = new Bench();
   for (let at = 0; at < 1_001; at++) bench.propose("client");
   bench.propose("leader");
   expect(bench.effects).toHaveLength(1_001);
-  bench.proposals.tell();
+  bench.proposals.runCallbacks();
   expect(bench.told).toEqual(["client notNow"]);
 });
 
-it("holds no more bytes of clients than it may", () => {
+it("caps the bytes of client proposals", () => {
   const bench = new Bench();
   for (let at = 0; at < 17; at++) bench.propose("client", 1_048_576);
-  bench.proposals.tell();
+  bench.proposals.runCallbacks();
   expect([bench.effects.length, bench.told]).toEqual([16, ["client notNow"]]);
 });
 
-it("tells nobody while it is asked, so that whoever asks again asks once", () => {
+it("defers callbacks while proposing, so that a retry proposes once", () => {
   const bench = new Bench();
   for (let at = 0; at < 1_000; at++) bench.propose("client");
   let asked = 0;
@@ -57,18 +57,18 @@ it("tells nobody while it is asked, so that whoever asks again asks once", () =>
   };
   again();
   expect(asked).toBe(1);
-  bench.proposals.tell();
+  bench.proposals.runCallbacks();
   expect(asked).toBe(3);
 });
 
-it("gives up what a client has long asked for again, and repeats what a leader decided", () => {
+it("abandons old client proposals and retries those of leaders", () => {
   const bench = new Bench();
   bench.propose("client");
   bench.propose("leader");
   bench.now = bench.proposals.nextDeadline() ?? 0;
   bench.proposals.onAnswer(2, { kind: "retry", why: "no quorum" });
   bench.proposals.onTick();
-  bench.proposals.tell();
+  bench.proposals.runCallbacks();
   expect([bench.now, bench.told]).toEqual([30_000, ["client notNow"]]);
   bench.now = bench.proposals.nextDeadline() ?? 0;
   bench.proposals.onTick();

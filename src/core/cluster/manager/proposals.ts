@@ -1,9 +1,9 @@
 /**
- * Entries on their way into groups: proposed with the same event id until they are committed or refused, so
- * that none is lost to a change of leader and none is folded in twice.
+ * Entries on their way into groups: proposed with the same event id until they are committed or rejected, so that none
+ * is lost in a leader change and none is folded in twice.
  *
- * What clients ask for has bounds of its own, and is given up after a while: they ask again, and however many
- * they are, they keep no leader from what it has decided.
+ * Proposals of clients have bounds of their own and are abandoned after a while, since clients retry. However many
+ * there are, they cannot block a leader's decisions.
  */
 
 import { Deadlines } from "../../base/deadlines.ts";
@@ -12,18 +12,18 @@ import type { GroupId } from "../../ledger/group/messages.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
 import type { ManagerEffect } from "./types.ts";
 
-/** Entries of leaders that wait at once: some for each core of each job. */
+/** Pending proposals of leaders: several per core of each job. */
 const LEADER_PROPOSALS_MAX = 100_000;
-/** Entries of clients that wait at once. */
+/** Pending proposals of clients. */
 const CLIENT_PROPOSALS_MAX = 1_000;
 const CLIENT_BYTES_MAX = 16 * 1_048_576;
-/** A client has asked again long before. */
+/** A client has retried long before. */
 const CLIENT_MS_MAX = 30_000;
 
-/** How it ended: with its outcome, or why it never will be. */
+/** Result of a proposal: its outcome, or why it will never be committed. */
 export type Proposed =
   | { readonly kind: "committed"; readonly outcome: string; readonly reason: string | null }
-  /** Nobody knows whether it will be: only said to clients. */
+  /** The outcome is unknown; only reported to clients. */
   | { readonly kind: "notNow"; readonly message: string }
   | { readonly kind: "refused"; readonly message: string };
 
@@ -45,12 +45,12 @@ export class Proposals {
   readonly #host: ProposalsHost;
   readonly #retryMs: number;
   readonly #waiting = new Map<number, Proposal>();
-  /** Those of clients among them: when they are given up. */
+  /** Deadlines of client proposals. */
   readonly #clients = new Deadlines<number>();
   #clientCount = 0;
   #clientBytes = 0;
-  /** Told after the step under way: whoever proposes is not called back while it does. */
-  #told: (() => void)[] = [];
+  /** Callbacks to run after the current step, never while the caller is proposing. */
+  #callbacks: (() => void)[] = [];
   readonly #retries = new Deadlines<number>();
   #tokens = 0;
 
@@ -63,11 +63,11 @@ export class Proposals {
     const { by, data, done } = proposal;
     const message = "too many entries wait to be committed";
     if (by === "client" && !this.#hasClientRoom(data.length)) {
-      this.#told.push(() => done({ kind: "notNow", message }));
+      this.#callbacks.push(() => done({ kind: "notNow", message }));
       return;
     }
     if (this.#waiting.size - this.#clientCount >= LEADER_PROPOSALS_MAX) {
-      this.#told.push(() => done({ kind: "refused", message }));
+      this.#callbacks.push(() => done({ kind: "refused", message }));
       return;
     }
     const token = ++this.#tokens;
@@ -85,16 +85,16 @@ export class Proposals {
     return hasPlace && this.#clientBytes + bytes <= CLIENT_BYTES_MAX;
   }
 
-  /** Tells what became of entries; after each step. */
-  tell(): void {
-    while (this.#told.length > 0) for (const told of this.#told.splice(0)) told();
+  /** Runs the callbacks of settled proposals; called after each step. */
+  runCallbacks(): void {
+    while (this.#callbacks.length > 0) for (const callback of this.#callbacks.splice(0)) callback();
   }
 
-  /** Nobody waits any more for what goes to this group. */
+  /** Drops all proposals to this group. */
   forget(group: GroupId): void {
     for (const [token, proposal] of this.#waiting) {
       if (proposal.group !== group) continue;
-      // A client hears that it must ask again, whoever leads now.
+      // A client is asked to retry with the present leader.
       if (proposal.by === "client")
         this.#settle(token, proposal, { kind: "notNow", message: "another manager leads the job" });
       else this.#remove(token, proposal);
@@ -114,7 +114,7 @@ export class Proposals {
         this.#settle(token, proposal, { kind: "refused", message: answer.message });
         return;
       default:
-        // Not known, or not now: asked again with the same event id.
+        // Unknown, or not now: retried with the same event id.
         this.#retries.set(token, this.#host.now + this.#retryMs);
     }
   }
@@ -139,7 +139,7 @@ export class Proposals {
 
   #settle(token: number, proposal: Proposal, proposed: Proposed): void {
     this.#remove(token, proposal);
-    this.#told.push(() => proposal.done(proposed));
+    this.#callbacks.push(() => proposal.done(proposed));
   }
 
   #remove(token: number, { by, data }: Proposal): void {

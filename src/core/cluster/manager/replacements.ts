@@ -1,12 +1,12 @@
 /**
- * Cores that take the place of lost ones, from the loss on:
+ * Replacement of lost cores, from the loss on:
  *
- *     coreLost (awaited) ─▶ a place at the job's cores, or others of the datacenter ─▶ open ─▶ loaded ─▶ coreJoined
- *                           none is free ─▶ looked for again … ─▶ for too long, or of no use any more ─▶ coreForgone
+ *     coreLost (awaited) ─▶ a core of the job, or another one of the datacenter ─▶ open ─▶ loaded ─▶ coreJoined
+ *                           none is free ─▶ searched again … ─▶ for too long, or no longer needed ─▶ coreForgone
  *
- * When it is lost a core's place is taken by whatever is free; later, jobs that wait for cores come first.
+ * Right after the loss any free core is used; later, jobs that wait for cores come first.
  *
- * All of it follows from what is committed: a new leader goes on from there, and opens anew what had not loaded.
+ * Everything derives from committed state: a new leader continues from there and reopens cores that had not loaded.
  */
 
 import { type CoreEvent, problemText } from "../../load/job/core-messages.ts";
@@ -20,30 +20,30 @@ import type { RunLog } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
 import type { RunWorkers } from "./run-workers.ts";
 
-/** How often one share is dealt again: what ends every core that has it is the share itself. */
-const DEALS_MAX = 3;
-/** Cores that are opened for one place before it is given up. */
+/** Maximum reassignments of one share: if every core that has it exits, the share itself is the cause. */
+const REASSIGNMENTS_MAX = 3;
+/** Cores opened for one vacancy before it is abandoned. */
 const OPENED_MAX = 3;
-/** Between two looks for a core that has become free. */
-const LOOK_MS = 250;
-/** So long after its loss a share is not new any more: jobs that wait for cores come first. */
+/** Interval between searches for a free core. */
+const CHECK_MS = 250;
+/** Age beyond which a lost share yields to jobs waiting for cores. */
 const NEW_MS = 1_000;
 
 interface Asked {
-  /** The answer is to come. */
+  /** The answer is pending. */
   isOpen: boolean;
-  /** They were taken by others: not before then once more. */
+  /** The cores were taken by other jobs: earliest time of the next attempt. */
   againAt: number;
-  /** Cores of the worker that the job has when it is seen that others were granted; null: none were. */
+  /** Cores of the worker that the job has once the others are granted; null: none were. */
   left: number | null;
 }
 
 interface ReplacementPorts {
   readonly log: Pick<RunLog, "at" | "propose">;
-  /** A core that was opened for a lost one will not load. */
+  /** Gives up a core that was opened as a replacement and will not load. */
   lose(core: number, what: string): void;
-  /** Whoever took the place of a lost core had something to do. */
-  isOfUse(core: number): boolean;
+  /** Whether a replacement of the core would have work to do. */
+  isNeeded(core: number): boolean;
 }
 
 export class Replacements {
@@ -52,15 +52,15 @@ export class Replacements {
   readonly #context: ManagerContext;
   readonly #workers: RunWorkers;
   readonly #ports: ReplacementPorts;
-  /** Lost cores whose next entry is on its way. */
+  /** Lost cores with a pending proposal. */
   readonly #underWay = new Set<number>();
-  /** Until when the cores that were opened have to load. */
+  /** Deadlines for opened cores to load. */
   readonly #loadBy = new Map<number, number>();
-  /** Lives of workers in whose place others were asked for. */
+  /** Worker incarnations for which replacement cores were requested. */
   readonly #asked = new Map<string, Asked>();
-  /** Lost cores for which there was none; they are looked at again then. */
+  /** Lost cores without a replacement so far; searched again then. */
   readonly #vacant = new Set<number>();
-  #lookAt = Number.POSITIVE_INFINITY;
+  #checkAt = Number.POSITIVE_INFINITY;
 
   constructor(
     job: string,
@@ -76,13 +76,14 @@ export class Replacements {
     this.#ports = ports;
   }
 
-  /** Whether another core may take the place of one that is lost now, or of whoever it was to replace. */
+  /** Whether another core may replace one that is lost now, or the one it was to replace. */
   mayReplace(core: number): boolean {
-    if (!this.#context.rules.sharesDealtAgain || this.#depth(core) >= DEALS_MAX) return false;
+    if (!this.#context.rules.sharesDealtAgain || this.#depth(core) >= REASSIGNMENTS_MAX)
+      return false;
     return !this.opened().some((one) => one.core === core);
   }
 
-  /** How often its share was dealt again before. */
+  /** Number of earlier reassignments of the core's share. */
   #depth(core: number): number {
     let depth = 0;
     for (let at = this.#state.coreOf(core); at?.joins !== undefined; depth++)
@@ -90,7 +91,7 @@ export class Replacements {
     return depth;
   }
 
-  /** Cores that were opened and have neither joined nor gone. */
+  /** Cores that were opened and have neither joined nor been lost. */
   opened(): readonly RunCore[] {
     return this.#state.cores.filter(({ core, joins }) => {
       const { joinedCores, lostCores } = this.#state;
@@ -99,13 +100,13 @@ export class Replacements {
   }
 
   nextDeadline(): number {
-    return Math.min(this.#lookAt, ...this.#loadBy.values());
+    return Math.min(this.#checkAt, ...this.#loadBy.values());
   }
 
   onTick(): void {
-    if (this.#lookAt <= this.#context.now) {
+    if (this.#checkAt <= this.#context.now) {
       this.#vacant.clear();
-      this.#lookAt = Number.POSITIVE_INFINITY;
+      this.#checkAt = Number.POSITIVE_INFINITY;
     }
     for (const [core, at] of [...this.#loadBy]) {
       if (at > this.#context.now) continue;
@@ -114,7 +115,7 @@ export class Replacements {
     }
   }
 
-  /** It is committed that these take the places of lost ones. */
+  /** Opens replacement cores whose assignment has been committed. */
   open(cores: readonly RunCore[]): void {
     const { submission } = this.#state;
     if (submission === null) return;
@@ -126,7 +127,7 @@ export class Replacements {
     }
   }
 
-  /** True when the event is of a core that has not joined yet. */
+  /** True when the event belongs to a core that has not joined yet. */
   onEvent(core: number, event: CoreEvent): boolean {
     const { joins } = this.opened().find((one) => one.core === core) ?? {};
     if (joins === undefined) return false;
@@ -137,9 +138,9 @@ export class Replacements {
     return true;
   }
 
-  /** Something is committed, here or in the datacenter. */
-  look(): void {
-    // Asked after every event, and nearly always there is nothing to replace.
+  /** Searches for replacements after a commit, here or in the datacenter. */
+  check(): void {
+    // Runs after every event, almost always with nothing to replace.
     if (this.#underWay.size + this.#loadBy.size + this.#state.awaitedCores.size === 0) return;
     const opened = this.opened();
     for (const core of this.#underWay)
@@ -150,12 +151,13 @@ export class Replacements {
       const isReplaced = this.#underWay.has(core) || opened.some(({ joins }) => joins === core);
       if (!isReplaced && !this.#vacant.has(core)) this.#replace(core);
     }
-    if (this.#vacant.size > 0) this.#lookAt = Math.min(this.#lookAt, this.#context.now + LOOK_MS);
+    if (this.#vacant.size > 0)
+      this.#checkAt = Math.min(this.#checkAt, this.#context.now + CHECK_MS);
   }
 
   #replace(core: number): void {
     const tries = this.#state.cores.filter(({ joins }) => joins === core).length;
-    if (tries >= OPENED_MAX || !this.#ports.isOfUse(core)) {
+    if (tries >= OPENED_MAX || !this.#ports.isNeeded(core)) {
       this.#propose(core, { kind: "coreForgone", core });
       return;
     }
@@ -170,7 +172,7 @@ export class Replacements {
     else this.#propose(core, { kind: "coreForgone", core });
   }
 
-  /** Since its loss, by the log: whoever leads counts the same. */
+  /** Time since the loss according to the log, so that every leader counts the same. */
   #vacantMs(core: number): number {
     const lost = this.#state.history.findLast(
       (one) => one.kind === "coreLost" && one.core === core,
@@ -178,14 +180,14 @@ export class Replacements {
     return this.#ports.log.at - (lost?.at ?? 0);
   }
 
-  /** One entry at a time: the number of a core that is opened must not be taken twice. */
+  /** Proposes one entry at a time: the number of an opened core must not be used twice. */
   #propose(core: number, decided: Decided): void {
     if (decided.kind === "open" && this.#underWay.size > 0) return;
     this.#underWay.add(core);
     this.#ports.log.propose(decided);
   }
 
-  /** A worker that has fewer processes of the job than it has cores for. */
+  /** A worker with fewer processes of the job than granted cores. */
   #place(): Life | null {
     const { cores, grants, lostCores } = this.#state;
     const start = cores.filter(({ joins }) => joins === undefined).length;
@@ -208,7 +210,7 @@ export class Replacements {
     return this.#takesCores(life) && this.#workers.isAtWork(life);
   }
 
-  /** One for each life: a worker that the job has may be given more. */
+  /** One grant per incarnation: a worker that the job has may be granted more cores. */
   #grants(): readonly Grant[] {
     const job = this.#context.datacenter()?.jobs.get(this.#job);
     const lives = new Map<string, Grant>();
@@ -223,14 +225,14 @@ export class Replacements {
     return this.#context.workers.available().some((one) => isSameLife(one, life));
   }
 
-  /** True when others are on their way in the place of those of its worker; false when there are none. */
+  /** True when replacements for the worker's cores are on their way; false when there are none. */
   #askOthers(core: number): boolean {
     const life = this.#claim(core);
     const datacenter = this.#context.datacenter();
     if (life === null || datacenter === null) return false;
     const held = sumOf(this.#grants().filter((one) => isSameLife(one, life)));
     const asked = this.#asked.get(keyOf(life)) ?? { isOpen: false, againAt: 0, left: null };
-    // What was granted is seen when this manager has folded it in, too.
+    // A grant counts once this manager has folded it in, too.
     if (asked.isOpen || held > (asked.left ?? held)) return true;
     if (asked.againAt > this.#context.now) return false;
     const isNew = this.#vacantMs(core) < NEW_MS;
@@ -242,7 +244,7 @@ export class Replacements {
     return true;
   }
 
-  /** A life of a worker that takes no cores, where the job has some that it makes no use of: first that of the core. */
+  /** An incarnation that accepts no cores and has unused cores of the job; prefers the core's own. */
   #claim(core: number): Life | null {
     const own = this.#state.coreOf(core);
     const { cores, lostCores } = this.#state;
@@ -254,11 +256,11 @@ export class Replacements {
     );
   }
 
-  /** What is not free yet stays the job's, at the life that is over. */
+  /** Cores that are not free yet stay with the job on the terminated incarnation. */
   #ask(life: Life, others: readonly Grant[], left: number, asked: Asked): void {
     const { incarnation, worker: lost } = life;
     const { datacenterGroup } = this.#context;
-    // The fold counts what is given up with what is left: nobody else is given cores there any more.
+    // The fold counts released cores with what is left, so that no other job is granted cores there.
     const used = this.#context.datacenter()?.usedCores(lost, incarnation) ?? 0;
     const kept = { worker: lost, incarnation, capacity: used + left, cores: left };
     const grants = left === 0 ? others : [...others, kept];
@@ -269,8 +271,8 @@ export class Replacements {
       asked.isOpen = false;
       const isGranted = proposed.kind === "committed" && proposed.outcome !== "rejected";
       asked.left = isGranted ? left : null;
-      if (!isGranted) asked.againAt = this.#context.now + LOOK_MS;
-      this.look();
+      if (!isGranted) asked.againAt = this.#context.now + CHECK_MS;
+      this.check();
     });
   }
 }

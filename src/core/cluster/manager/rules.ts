@@ -1,45 +1,45 @@
-/** The rules of a manager that can be broken one at a time. */
+/** Rules of a manager that the simulator can switch off one at a time. */
 
 export interface ManagerRules {
-  /** What a leader decided that was deposed since is not folded in. */
+  /** Rejects entries decided by a leader that was deposed before they were committed. */
   readonly staleViewRejected: boolean;
-  /** No two placements have the same token. */
+  /** Gives every placement its own token. */
   readonly tokensUnique: boolean;
-  /** Where rows and iterations stand outlives whoever holds the log in memory. */
+  /** Keeps the positions of rows and iterations across leader changes. */
   readonly leasesKept: boolean;
-  /** One key is one job. */
+  /** Creates one job per key. */
   readonly keyOnce: boolean;
-  /** A job that has ended holds no cores. */
+  /** Frees the cores of a finished job. */
   readonly grantsFreed: boolean;
-  /** A core that the log calls lost is given back wherever it still runs. */
+  /** Releases a core that the log calls lost wherever it still runs. */
   readonly lostReleased: boolean;
-  /** All cores go back when a job ends. */
+  /** Releases all cores when a job ends. */
   readonly releasedAtEnd: boolean;
-  /** A worker is told who leads, and says what it runs, before it gets orders. */
+  /** Announces the leader to a worker, which reports its cores, before sending orders. */
   readonly announcedFirst: boolean;
-  /** Orders that nobody has confirmed are sent again. */
+  /** Resends unconfirmed orders. */
   readonly ordersRepeated: boolean;
-  /** A leader lets go of none of a predecessor's cancels. */
+  /** Makes a new leader continue the cancels of its predecessor. */
   readonly cancelKept: boolean;
-  /** A manager that has just begun waits for workers that may live. */
+  /** Makes a manager that has just started wait for workers that may be alive. */
   readonly workersGathered: boolean;
-  /** Figures that a leader does not have from its predecessor are said to be missing. */
+  /** Reports metrics that a leader does not have from its predecessor as missing. */
   readonly missingNoted: boolean;
-  /** What workers tell before a leader has adopted what runs is not taken. */
+  /** Ignores events of workers until the leader has adopted the running job. */
   readonly adoptedBeforeHeard: boolean;
-  /** A new leader waits for the figures of shares that had ended before it ends the job. */
+  /** Makes a new leader wait for the metrics of finished shares before it ends the job. */
   readonly heardOut: boolean;
-  /** The end of a job is told to its datacenter by whoever leads it then. */
+  /** Makes a new leader report the end of a job to its datacenter again. */
   readonly endToldAgain: boolean;
-  /** A worker that is silent for too long is lost. */
+  /** Declares a worker lost after too long a silence. */
   readonly silenceNoticed: boolean;
-  /** A manager that is late itself waits longer before it calls a worker silent. */
+  /** Extends the timeout of workers by the manager's own lateness. */
   readonly latenessAllowed: boolean;
-  /** No worker is given up while more than half of them fail at once. (P5) */
+  /** Gives up no worker while more than half of them fail at once. (P5) */
   readonly massFailureHeld: boolean;
-  /** No job is timed out that more time was granted for. (P4) */
+  /** Exempts jobs with a granted extension from timing out. (P4) */
   readonly extensionsCounted: boolean;
-  /** The share of a lost core goes on elsewhere where cores are free. */
+  /** Reassigns the share of a lost core where cores are free. */
   readonly sharesDealtAgain: boolean;
 }
 

@@ -1,9 +1,9 @@
 /**
- * The executions of a job, driven by what its group has committed: every step of the machine goes into the log
- * and takes effect when it comes out of it.
+ * Drives the executions of a job from what its group has committed: every step of the machine goes into the log and
+ * takes effect when it is committed.
  *
- * A new leader takes the decisions of the log again without sending anything, then proposes the steps that its
- * predecessor had not, and says again what cores may not have heard.
+ * A new leader replays the decisions of the log without sending anything, then proposes the steps that its predecessor
+ * had not, and repeats commands that cores may not have received.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -31,16 +31,16 @@ export class RunDriver {
   readonly #context: ManagerContext;
   readonly #state: RunState;
   readonly #ports: DriverPorts;
-  /** Steps that the machine asks for while decisions are taken again. */
+  /** Steps that the machine requests during replay. */
   #unagreed: PhaseStep[] = [];
-  /** The moment at which a decision is taken again; null when decisions are taken as they come. */
+  /** Time of the decision being replayed; null outside of replay. */
   #replayAt: number | null = null;
-  /** Why its time was up while it still went on; null: it was not. */
+  /** Reason of the timeout when it was reached while the job still ran; null: it was not. */
   timedOut: string | null = null;
   #isStopped = false;
-  /** Shares whose figures came since this leader took over; null where it led from the start. */
+  /** Shares whose metrics arrived since this leader took over; null where it led from the start. */
   #framed: Set<string> | null = null;
-  /** Hears what is held of the figures that are being taken; null: that is an order. */
+  /** Receives the retained part of the metrics being processed; null: that is sent as an order. */
   #hold: ((held: HeldFigures) => void) | null = null;
 
   constructor(machine: RunMachine, state: RunState, context: ManagerContext, ports: DriverPorts) {
@@ -54,17 +54,17 @@ export class RunDriver {
     return this.machine.nextDeadline();
   }
 
-  /** A cancel has stopped it. */
+  /** True once a cancel has stopped the job. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** Nobody has asked for its end. */
+  /** True while no end has been requested. */
   get goesOn(): boolean {
     return !this.#isStopped && this.machine.phase !== "stopping" && this.machine.phase !== "done";
   }
 
-  /** Whether another core that took the place of a lost one had something to do. */
+  /** Whether a replacement of the core would have work to do. */
   awaits(core: number): boolean {
     return this.goesOn && this.machine.awaits(core, this.#context.now);
   }
@@ -79,7 +79,7 @@ export class RunDriver {
     this.step({ kind: "event", core, event });
   }
 
-  /** Of several cores of one worker at once; `hold` hears what is held then, null: that is an order. */
+  /** Metrics of several cores of one worker; `hold` receives the retained part, null: that is sent as an order. */
   onFigures(
     from: string,
     figures: MergedFigures,
@@ -92,7 +92,7 @@ export class RunDriver {
     this.#hold = null;
   }
 
-  /** Figures that nobody has any more: the leader that had them is gone, and whoever measured them, too. */
+  /** Reports metrics that are lost for good: both the leader that had them and the core that measured them are gone. */
   noteMissing(): void {
     const framed = this.#framed;
     if (framed === null || !this.#context.rules.missingNoted) return;
@@ -106,8 +106,8 @@ export class RunDriver {
   }
 
   /**
-   * What is known of a core's share; null when only a leader before this one knew it. `complete`: all that it
-   * measured is here.
+   * Known metrics of a core's share; null when only a previous leader knew them. `complete`: everything it measured is
+   * here.
    */
   lossOf(core: number, complete: boolean): LossFigures | null {
     const token = this.#state.attempts.findLast((one) => one.core === core)?.token;
@@ -123,13 +123,13 @@ export class RunDriver {
       this.step({ kind: "tick" });
   }
 
-  /** A block was asked for and is given by the fold. */
+  /** Answers a block request that the fold has granted. */
   onGiven(step: BlockStep): void {
     const given = this.#state.given(step);
     if (given !== null) this.step({ kind: "agreed", step: given });
   }
 
-  /** Decisions came out of the log, in their order. */
+  /** Applies committed decisions in order. */
   take(decision: Decision): void {
     switch (decision.kind) {
       case "start":
@@ -143,7 +143,7 @@ export class RunDriver {
         return;
       case "coreJoined": {
         const { core, instead, kind } = decision;
-        const dealt = dealtTo(core, this.#state.history);
+        const dealt = assignedTo(core, this.#state.history);
         this.step({ kind, core, instead, worker: this.#workerOf(core), dealt });
         return;
       }
@@ -158,7 +158,7 @@ export class RunDriver {
     }
   }
 
-  /** A core that was opened for a lost one and never joined is nobody's loss. */
+  /** Losing a replacement core that never joined is not a loss of load. */
   #onCoreLost({ awaited, core, figures, what }: Extract<Decision, { kind: "coreLost" }>): void {
     const { joins } = this.#state.coreOf(core) ?? {};
     if (joins !== undefined && !this.#state.joinedCores.has(core)) return;
@@ -169,7 +169,7 @@ export class RunDriver {
     return this.#state.coreOf(core)?.worker ?? "";
   }
 
-  /** A cancel stops once: it may come before and out of the log. */
+  /** Applies a control. A cancel stops once, though it may arrive both directly and from the log. */
   control(control: Control): void {
     if (control.kind === "start") return;
     if (control.kind === "over") this.step({ kind: "joint", word: control });
@@ -182,13 +182,13 @@ export class RunDriver {
     }
   }
 
-  /** What had ended by itself before has not run out of time. (AD-34.63) */
+  /** Ignores the timeout when the job had finished by itself before. (AD-34.63) */
   #timeOut(reason: string): void {
     if (this.goesOn) this.timedOut = reason;
     this.step({ kind: "timeOut", text: reason });
   }
 
-  /** At its instant by the wall clock; one that has passed is now. */
+  /** Begins at its wall-clock instant; at once if that has passed. */
   #begin({ atMs, value, workflow }: Extract<Control, { kind: "begin" }>): void {
     const { now, wall } = this.#context;
     const wallThen = wall - (now - (this.#replayAt ?? now));
@@ -197,8 +197,8 @@ export class RunDriver {
   }
 
   /**
-   * Stands where the log says that the job stands, and goes on from there. `beganAt` is when its group began,
-   * on the clock of this process, which may be behind.
+   * Replays the log up to the present state of the job and continues from there. `beganAt` is when its group began, on
+   * the clock of this process, which may be behind.
    */
   adopt({ beganAt, behindMs }: { readonly beganAt: number; readonly behindMs: number }): void {
     this.#framed = new Set();
@@ -219,23 +219,23 @@ export class RunDriver {
   }
 
   #replay(decision: Decision): void {
-    // What begins is prepared; where another datacenter has set it up, nothing else says so.
+    // A begun workflow is prepared; where another datacenter has set it up, no other entry says so.
     if (decision.kind === "control" && decision.control.kind === "begin")
       this.#replayPrepared(decision.control.workflow);
     if (decision.kind === "step") this.#replayStep(decision.step);
     this.take(decision);
-    // A share that the log says was forgone: only then it is asked for.
+    // The machine requests the teardown of an abandoned share only once the decision is applied.
     if (decision.kind === "step" && decision.step.kind === "teardown") this.#answer(decision.step);
   }
 
   #replayStep(step: PhaseStep): void {
-    // Set-up begins when all cores are prepared.
+    // Setup begins when all cores are prepared.
     if (step.kind === "setup") this.#replayPrepared(step.workflow);
     this.#answer(step);
     this.#unagreed = this.#unagreed.filter((one) => !isOverBy(one, step));
   }
 
-  /** What was asked for stands in the log. */
+  /** Removes a requested step that is in the log. */
   #answer(step: PhaseStep): void {
     const asked = this.#unagreed.findIndex((one) => isSame(one, step));
     if (asked >= 0) this.#unagreed.splice(asked, 1);
@@ -273,7 +273,7 @@ export class RunDriver {
 
   #send({ command, core }: Extract<RunEffect, { kind: "send" }>): void {
     if (this.#replayAt !== null) return;
-    // Loading and ending a core are the worker's own affair, and nobody is told single calls.
+    // Loading and exiting a core are handled by the worker, and single calls are not traced here.
     if (command.kind === "load" || command.kind === "trace" || command.kind === "exit") return;
     if (command.kind === "sampleCalls") return;
     if (command.kind === "acknowledge" && this.#hold !== null) {
@@ -294,15 +294,15 @@ function workflowOf(step: PhaseStep): string | null {
   return "workflow" in step ? step.workflow : null;
 }
 
-/** What a leader before has dealt was not over, whatever the clock of this one says of its plan. */
-function dealtTo(core: number, history: readonly Decision[]): readonly string[] {
+/** Workflows that a previous leader assigned to the core; they were not over, whatever this leader's clock says. */
+function assignedTo(core: number, history: readonly Decision[]): readonly string[] {
   return history.flatMap((one) => {
     const step = one.kind === "step" ? one.step : null;
     return step?.kind === "deal" && step.core === core ? [step.workflow] : [];
   });
 }
 
-/** A leader before saw by its clock that nothing was left to do for a share that this one would deal again. */
+/** True when a previous leader found, by its clock, nothing left to do for a share that this one would reassign. */
 function isOverBy(asked: PhaseStep, step: PhaseStep): boolean {
   const isOver = step.kind === "teardown" || step.kind === "report";
   return isOver && asked.kind === "deal" && asked.workflow === step.workflow;

@@ -1,4 +1,4 @@
-/** The end of a job on its way into the log: it ends when a quorum of the managers has its result. */
+/** End of a job on its way into the log: a job ends when a quorum of the managers has its result. */
 
 import { hexOf } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
@@ -13,7 +13,7 @@ import type { ManagerContext } from "./context.ts";
 import type { RunEnd } from "./run-entries.ts";
 import type { RunLog } from "./run-log.ts";
 
-/** Why a job ended, for people. */
+/** Maximum length of the reason shown to users. */
 const REASON_CHARACTERS_MAX = 1_000;
 
 interface Conclusion {
@@ -22,7 +22,7 @@ interface Conclusion {
   readonly summary: RunSummary | null;
 }
 
-/** What the end of its executions makes of a job; `cancelled`, `timedOut`: why it was ended, if it was. */
+/** Derives the end of a job from the end of its executions; `cancelled`, `timedOut`: the reason if it was ended. */
 export function conclusionOf(
   { machine, timedOut }: { readonly machine: RunMachine; readonly timedOut: string | null },
   status: RunStatus,
@@ -41,7 +41,7 @@ export function conclusionOf(
   return { status: word, reason, summary };
 }
 
-/** The first workflow that failed, with why: those behind it only say because of which they did not run. */
+/** The first failed workflow with its reason; dependent workflows only name the one they depend on. */
 function failureOf({ workflows }: RunSummary): string | null {
   const first = workflows.find(({ error, status }) => status === "failed" && error !== null);
   return first === undefined ? null : `${first.name}: ${first.error}`;
@@ -50,7 +50,7 @@ function failureOf({ workflows }: RunSummary): string | null {
 export class RunEnding {
   readonly #context: ManagerContext;
   readonly #log: RunLog;
-  /** How it ends, once its result is on a quorum. */
+  /** The end to commit once the result is on a quorum. */
   #kept: RunEnd | null = null;
 
   constructor(context: ManagerContext, log: RunLog) {
@@ -58,7 +58,7 @@ export class RunEnding {
     this.#log = log;
   }
 
-  /** `result`: of this summary; null when there is none to keep. */
+  /** `result`: bytes of this summary; null when there is none to keep. */
   end(
     status: JobStatus,
     why: string | null,
@@ -76,7 +76,7 @@ export class RunEnding {
     this.#context.emit({ kind: "keepBlob", hash, bytes: result });
   }
 
-  /** A quorum of the managers has it, or it cannot be kept. */
+  /** Called when a quorum of the managers has the result, or it cannot be stored. */
   onBlobKept(hash: BlobHash, problem: string | null): void {
     const end = this.#kept;
     if (end?.summary !== hash) return;

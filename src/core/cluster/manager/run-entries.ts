@@ -1,9 +1,9 @@
 /**
- * What stands in the log of a job. (`run/ID`)
+ * Log entries of a job. (`run/ID`)
  *
- * Whatever its leader decides carries the leader's view: an entry that a deposed leader left behind and the
- * ledger passed on to its successor is rejected, since the successor has decided for itself. It carries the
- * time of the run as well, so that whoever takes the decisions again takes them at the same moments.
+ * Every decision carries its leader's view: an entry that a deposed leader left behind and the ledger passed on is
+ * rejected, because the successor has decided for itself. It also carries the time of the run, so that a replay takes
+ * every decision at the same time.
  */
 
 import { encodePlain } from "../../base/plain-value.ts";
@@ -31,7 +31,7 @@ import {
   variant,
 } from "./shapes.ts";
 
-/** Of one entry: a value that a workflow provides, or a submission. */
+/** Maximum size of one entry: a value that a workflow provides, or a submission. */
 export const RUN_ENTRY_BYTES_MAX = 524_288;
 
 /** An executor core of the job, numbered over all its workers. */
@@ -39,13 +39,13 @@ export interface RunCore {
   readonly core: number;
   readonly worker: string;
   readonly incarnation: number;
-  /** The lost core whose place it is to take; left out for those that the job begins with. */
+  /** The lost core that it is to replace; absent for the initial cores. */
   readonly joins?: number;
 }
 
-/** By whom and when. */
+/** Author and time of a decision. */
 interface Led {
-  /** Of the leader. */
+  /** View of the leader. */
   readonly view: number;
   /** Milliseconds since the job's group began, by the clock of its leader. */
   readonly at: number;
@@ -55,22 +55,22 @@ export interface RunEnd {
   readonly status: JobStatus;
   readonly reason: string | null;
   readonly summary: BlobHash | null;
-  /** What its summary counts, for lists of jobs. */
+  /** Calls counted by the summary, for job lists. */
   readonly calls?: CallCounts;
 }
 
 export type RunEntry =
   | {
       readonly kind: "begin";
-      /** Milliseconds of the wall clock of whoever took the submission. */
+      /** Wall-clock milliseconds of the manager that accepted the submission. */
       readonly createdAt: number;
-      /** How long it had waited for cores. */
+      /** How long the job had waited for cores. */
       readonly waitedMs: number;
       readonly submission: Uint8Array;
       readonly grants: readonly Grant[];
     }
   | LedEntry
-  /** Asked for by people; whoever leads takes it. */
+  /** Requested by a user; applied by the current leader. */
   | {
       readonly kind: "control";
       readonly at: number;
@@ -92,17 +92,17 @@ type LedEntry = Led &
     | ({ readonly kind: "end" } & RunEnd)
   );
 
-/** Who leads a job since when. */
+/** One change of leader. */
 export interface Adoption {
   readonly at: number;
   readonly view: number;
   readonly by: string;
 }
 
-/** An entry before its leader says who and when. */
+/** An entry before its leader adds view and time. */
 export type Decided<Entry = LedEntry> = Entry extends LedEntry ? Omit<Entry, keyof Led> : never;
 
-/** What a new leader takes again, in order. */
+/** Decisions that a new leader replays, in order. */
 export type Decision = { readonly at: number } & (
   | { readonly kind: "start" }
   | { readonly kind: "step"; readonly step: AgreedStep }
@@ -110,15 +110,15 @@ export type Decision = { readonly at: number } & (
   | { readonly kind: "control"; readonly control: Control; readonly by: string }
 );
 
-/** A core goes, and perhaps another one takes its place. */
+/** Loss of a core, possibly followed by a replacement. */
 type CoreChange =
   | {
       readonly kind: "coreLost";
       readonly core: number;
       readonly what: string;
-      /** Another one may take its place: its share is kept until one has, or none does. */
+      /** Another core may replace it: its share is kept until one has, or none does. */
       readonly awaited: boolean;
-      /** What the leader knew of its share; null when it knew nothing. */
+      /** Known metrics of its share; null when the leader knew none. */
       readonly figures: LossFigures | null;
     }
   | { readonly kind: "coreJoined"; readonly core: number; readonly instead: number }

@@ -1,13 +1,13 @@
 /**
- * The manager that leads a job: it has the executions of the job driven on cores of workers, and acts only on
- * what its group has committed.
+ * The manager that leads a job: drives the job's executions on cores of workers, and acts only on what its group has
+ * committed.
  *
  *     leads ─▶ adopts the log ─▶ announces its view to the job's workers ─▶ opens cores, or takes over those that run
  *           ─▶ RunMachine: commands to cores, events of cores, steps into the log ─▶ end
  *
- * A new leader first commits `adopt`: when that comes out of the log, everything of its predecessors stands
- * before it and nothing of theirs can follow. It takes the decisions of the log again without sending anything,
- * proposes what its predecessor had not, and tells cores again. It stops nothing that runs. (FAIL-M5)
+ * A new leader first commits `adopt`: once that is committed, all entries of its predecessors are ordered before it and
+ * none can follow. It replays the decisions of the log without sending anything, proposes what its predecessor had not,
+ * and repeats commands to cores. It stops nothing that runs. (FAIL-M5)
  */
 
 import type { LogEntry } from "../../ledger/group/messages.ts";
@@ -50,7 +50,7 @@ import type { RunState } from "./run-state.ts";
 import { RunTimeouts } from "./run-timeouts.ts";
 import { RunWorkers } from "./run-workers.ts";
 
-/** "waiting": its log is not adopted yet; "gathering": workers that may live have not been heard yet. */
+/** "waiting": its log is not adopted yet; "gathering": workers that may be alive have not sent a heartbeat yet. */
 type Phase =
   | ("waiting" | "gathering" | "announcing" | "opening" | "loading")
   | ("starting" | "running" | "ending" | "over");
@@ -62,7 +62,7 @@ export class RunLeader {
   readonly lines = new MessageLines();
   readonly ending: RunEnding;
   readonly timeouts: RunTimeouts;
-  /** When it is over. */
+  /** Set when the job is over. */
   summary: RunSummary | null = null;
   readonly #context: ManagerContext;
   readonly #onEnded: (end: RunEnd) => void;
@@ -75,10 +75,10 @@ export class RunLeader {
   #phase: Phase = "waiting";
   #loadBy = Number.POSITIVE_INFINITY;
   #driver: RunDriver | null = null;
-  /** Decisions of the log that are taken. */
+  /** Number of log decisions applied. */
   #taken = 0;
   readonly #replacements: Replacements;
-  /** How its executions ended, until its figures are complete. */
+  /** Status of the finished executions, until the metrics are complete. */
   #done: RunStatus | null = null;
 
   constructor(
@@ -87,9 +87,9 @@ export class RunLeader {
     state: RunState,
     context: ManagerContext,
     ports: {
-      /** When its group began, on the clock of this process; null when that has heard nothing of it. */
+      /** When its group began, on the clock of this process; null when this process has received no entry of it. */
       beganAt(): number | null;
-      /** The job is over here: its cores go back and its result can be told. */
+      /** Called when the job is over here: its cores are returned and its result can be reported. */
       onEnded(end: RunEnd): void;
     },
   ) {
@@ -102,7 +102,7 @@ export class RunLeader {
     this.#workers = new RunWorkers(job, view, state, context, {
       onAnnounced: () => this.#onAnnounced(),
       onRefused: (life, refusal) => this.#onRefused(life, refusal),
-      onOpenedAnew: (life, events) => this.#intake.skip(life, events),
+      onReopened: (life, events) => this.#intake.skip(life, events),
     });
     this.#intake = new EventIntake(context);
     this.#log = new RunLog(this, state, context, ports.beganAt, {
@@ -113,7 +113,7 @@ export class RunLeader {
     this.#replacements = new Replacements(job, state, context, this.#workers, {
       log: this.#log,
       lose: (core, what) => this.#coreLost(core, what),
-      isOfUse: (core) => this.#driver?.awaits(core) === true,
+      isNeeded: (core) => this.#driver?.awaits(core) === true,
     });
     this.ending = new RunEnding(context, this.#log);
     this.timeouts = new RunTimeouts(this, state, context, this.#log);
@@ -163,7 +163,7 @@ export class RunLeader {
     if (now >= this.#loadBy) this.#fail("the workflow did not load in time");
     if (this.held.isStartReached(now)) this.#startLoaded();
     if (this.held.isForgotten(now)) this.#end("CANCELLED", "nobody has started it", null);
-    if (this.held.isForsaken(now)) this.#goOnAlone();
+    if (this.held.isOrphaned(now)) this.#goOnAlone();
     this.#driver?.onTick();
     this.#replacements.onTick();
     this.#intake.onTick();
@@ -173,21 +173,21 @@ export class RunLeader {
     this.onCoresChanged();
   }
 
-  /** No gate has asked after the job for long: what waits for its word ends. */
+  /** Continues without the gate when none has polled the job for too long. */
   #goOnAlone(): void {
-    this.held.holdOn(this.#context.now);
+    this.held.onPolled(this.#context.now);
     for (const control of controlsAlone(this.machine))
       this.#log.proposeControl(control, { by: "manager" }, () => undefined);
   }
 
-  /** True when the answer was to a request of this leader. */
+  /** True when the answer belongs to a request of this leader. */
   onWorkerAnswer(request: number, answer: Announced | Taken | Refusal | null): boolean {
     const mine = this.#workers.onAnswer(request, answer);
     if (mine) this.onCoresChanged();
     return mine;
   }
 
-  /** Of the log, in order; one that was rejected changes nothing. */
+  /** Applies log entries in order; ignores rejected ones. */
   onApplied({ data, kind }: LogEntry, outcome: string): void {
     const entry = kind === "op" && outcome !== "rejected" ? decodeRunEntry(data) : null;
     if (entry === null) return;
@@ -196,11 +196,11 @@ export class RunLeader {
     this.onCoresChanged();
   }
 
-  /** Cores of the datacenter or of the job may have changed hands, or figures have come. */
+  /** Reacts when cores of the datacenter or the job changed owner, or metrics arrived. */
   onCoresChanged(): void {
-    if (this.#phase === "running") this.#replacements.look();
+    if (this.#phase === "running") this.#replacements.check();
     this.#workers.noteOver(this.machine, (life) => this.#intake.newsAt(life));
-    this.#endHeardOut();
+    this.#endWhenComplete();
     this.#workers.send();
   }
 
@@ -222,7 +222,7 @@ export class RunLeader {
       this.#driver?.onGiven(entry.step);
   }
 
-  /** What stood in the log when it was adopted is not taken a second time. */
+  /** Entries that were in the log at adoption are not applied a second time. */
   #takeDecisions(): void {
     if (this.isAdopting) return;
     const { history } = this.#state;
@@ -246,7 +246,7 @@ export class RunLeader {
     else if (decision.kind === "control" && decision.control.kind === "start") this.#startLoaded();
   }
 
-  /** Committed before it takes effect; but load is stopped at once. (G-18) */
+  /** Takes effect when committed, except that load stops at once. (G-18) */
   control(control: Control, asked: AskedBy, done: (proposed: Proposed) => void): void {
     if (control.kind === "cancel") this.#driver?.control(control);
     this.#log.proposeControl(control, asked, done, () => this.#driver?.isStopped === true);
@@ -258,9 +258,9 @@ export class RunLeader {
       this.#intake.refuse(id, `view ${this.view} leads ${this.job}`);
       return;
     }
-    this.#workers.heard(events);
-    // Before it stands where its predecessor stood, it has no use for them.
-    const isEarly = this.isAdopting || this.#workers.opensAnew(events);
+    this.#workers.onMessage(events);
+    // Postpones events until the log has been replayed.
+    const isEarly = this.isAdopting || this.#workers.isReopening(events);
     if (isEarly && this.#context.rules.adoptedBeforeHeard) this.#intake.postpone(id, events);
     else {
       const take = (event: WorkerEvent): void => this.#onEvent(events, event);
@@ -269,20 +269,20 @@ export class RunLeader {
     this.onCoresChanged();
   }
 
-  /** A worker is heard again, or for the first time. */
-  onWorkerHeard(worker: string): void {
+  /** Called when a worker is alive again, or seen for the first time. */
+  onWorkerSeen(worker: string): void {
     if (this.#phase === "gathering") this.#gather();
     else this.onWorkerLost(worker);
     this.#workers.send();
   }
 
-  /** A life of the worker is over: it does not answer any more, or has started again. */
+  /** Called when an incarnation of the worker terminated: it stopped answering or restarted. */
   onWorkerLost(worker: string): void {
     if (this.#phase === "waiting" || this.#phase === "gathering") return;
     for (const { core } of this.#state.cores.filter((one) => one.worker === worker))
       this.#loseUnlessAlive(core);
     this.#onAnnounced();
-    this.#endHeardOut();
+    this.#endWhenComplete();
   }
 
   #loseUnlessAlive(core: number): void {
@@ -310,7 +310,7 @@ export class RunLeader {
     this.#gather();
   }
 
-  /** Workers that this manager has not heard yet may still be there: it has just begun itself. */
+  /** Waits for workers that may be alive, because this manager has just started itself. */
   #gather(): void {
     if (!this.#workers.gather() && this.#context.rules.workersGathered) return;
     this.#phase = "announcing";
@@ -328,9 +328,9 @@ export class RunLeader {
     else if (endAsked !== null) this.#end(...endAsked, null);
     else if (cores.length === 0) this.#proposeCores();
     else {
-      // Nothing runs, and what is open may or may not have loaded the job: it is opened anew.
+      // Nothing runs, and opened cores may or may not have loaded the job: open them again.
       this.#phase = "opening";
-      this.#workers.giveBackFirst();
+      this.#workers.releaseFirst();
       this.#openCores(this.#workers.cores());
     }
   }
@@ -343,7 +343,7 @@ export class RunLeader {
       this.#coreLost(core, `worker ${worker} has started again without core ${core}`);
   }
 
-  /** As many processes as the workflows can use side by side, over the granted cores in turn. */
+  /** Proposes as many processes as the workflows can use in parallel, spread over the granted cores. */
   #proposeCores(): void {
     const cores = coresToOpen(this.#state, this.#context, this.#workers);
     if (cores.length === 0) {
@@ -361,11 +361,11 @@ export class RunLeader {
     this.#loadBy = this.#context.now + this.#context.options.config.loadTimeoutMs;
     for (const { core } of cores) this.#loading.add(core);
     this.#workers.openCores(cores, submission);
-    // Workers may have gone since their cores were chosen.
+    // Workers may have been lost since their cores were chosen.
     for (const { core } of cores) this.#loseUnlessAlive(core);
   }
 
-  /** Cores run: what is there is taken over, what is gone is lost. */
+  /** Takes over running cores, and declares missing ones lost. */
   #adopt(): void {
     const { submission } = this.#state;
     if (submission === null) return;
@@ -401,14 +401,14 @@ export class RunLeader {
     if (event.kind === "loaded" && this.#loading.delete(core)) this.#startLoaded();
   }
 
-  /** A core was lost before the executions began. */
+  /** Handles a core lost before the executions began. */
   #onLostBefore(core: number, what: string): void {
     this.#loading.delete(core);
     if (this.#workers.cores().length === 0) this.#fail(what);
     else this.#startLoaded();
   }
 
-  /** When every core that is left has loaded the job. */
+  /** Starts when every remaining core has loaded the job. */
   #startLoaded(): void {
     if (this.#phase !== "loading" || this.#loading.size > 0) return;
     this.#loadBy = Number.POSITIVE_INFINITY;
@@ -418,7 +418,7 @@ export class RunLeader {
     this.#log.propose({ kind: "start" });
   }
 
-  /** With what was decided before: cores that were lost, and how people steer it. */
+  /** Begins with earlier decisions applied: lost cores and controls by users. */
   #begin(): void {
     const { history, submission } = this.#state;
     if (submission === null || this.#phase !== "starting") return;
@@ -454,12 +454,12 @@ export class RunLeader {
     this.#end("FAILED", reason, null);
   }
 
-  /** Figures of shares that had ended before this leader led may still be on their way. */
-  #endHeardOut(): void {
+  /** Waits for metrics of shares that had finished before this leader took over. */
+  #endWhenComplete(): void {
     const [driver, done] = [this.#driver, this.#done];
     if (done === null || driver === null) return;
-    const isHeardOut = this.#workers.isHeardOut((life) => this.#intake.heard(life));
-    if (!isHeardOut && this.#context.rules.heardOut) return;
+    const hasAllEvents = this.#workers.hasAllEvents((life) => this.#intake.acceptedCount(life));
+    if (!hasAllEvents && this.#context.rules.heardOut) return;
     this.#done = null;
     driver.noteMissing();
     const { reason, status, summary } = conclusionOf(driver, done, this.#cancelled);
@@ -478,7 +478,7 @@ export class RunLeader {
     this.ending.end(status, why, bytes, summary);
   }
 
-  /** All cores go back; the datacenter is told. */
+  /** Releases all cores and notifies the datacenter. */
   #release(): void {
     const { end } = this.#state;
     if (end === null || this.#phase === "over" || this.isAdopting) return;
@@ -488,7 +488,7 @@ export class RunLeader {
     this.#onEnded(end);
   }
 
-  /** Over, and every worker that can be reached has heard it: nothing is left to do. */
+  /** True when the job is over and every reachable worker has confirmed it: nothing is left to do. */
   get isDone(): boolean {
     return this.#phase === "over" && this.#workers.isIdle;
   }

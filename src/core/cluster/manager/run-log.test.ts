@@ -18,7 +18,7 @@ function applied(state: RunState, entry: RunEntry, view: number): void {
   expect(state.apply({ seq: 0, view, eventId: "e", data }).outcome).not.toBe("rejected");
 }
 
-it("is not behind what leaders before have decided, of which it has heard late", () => {
+it("is not behind decisions of earlier leaders that arrive late", () => {
   const context = contextOf();
   const state = new RunState();
   const begun = { submission: encodeSubmission(submission()), grants: [], waitedMs: 0 };
@@ -27,7 +27,7 @@ it("is not behind what leaders before have decided, of which it has heard late",
   context.setTime(70_000, 70_000);
   const log = new RunLog({ job: "job", view: 2 }, state, context, () => 61_000, NOBODY);
   expect(log.at).toBe(9_000);
-  // What the leader before has decided alone comes out of the log together with this leader's first entry.
+  // A decision that only the previous leader had is committed together with this leader's first entry.
   applied(state, { kind: "start", view: 1, at: 44_000 }, 1);
   applied(state, { kind: "adopt", view: 2, at: 9_000 }, 2);
   log.adopted();
@@ -50,12 +50,12 @@ it.each([
   const [effect] = context.takeEffects();
   if (effect?.kind !== "propose" || effect.request.kind !== "propose") throw new Error("no entry");
   const { data, eventId } = effect.request;
-  // The group of the job is there, and its first entry is not.
+  // The group of the job exists, and its first entry does not.
   const { outcome, reason } = state.apply({ seq: 0, view: 1, eventId, data });
   const committed = { kind: "committed", jobId: "", eventId, seq: 0, duplicate: false } as const;
   const durable = { level: "LOCAL", required: "LOCAL", view: 1 } as const;
   context.proposals.onAnswer(effect.token, { ...committed, outcome, reason, ...durable });
-  context.proposals.tell();
+  context.proposals.runCallbacks();
   expect(answers).toEqual([{ kind: "committed", outcome: "rejected", reason: "NOT_BEGUN" }]);
   expect(log.cancelling).toBe(cancelling);
 });

@@ -1,6 +1,6 @@
 /**
- * The leader's way into the log of its job: every entry says in whose view and when it was decided. What can
- * never be committed is a problem of the job, which could not go on without it.
+ * Proposes entries of a leader to the log of its job, each with the leader's view and time. An entry that can never be
+ * committed becomes a problem of the job, which cannot continue without it.
  */
 
 import type { Control } from "../messages.ts";
@@ -11,14 +11,14 @@ import { type Decided, encodeRunEntry, RUN_ENTRY_BYTES_MAX, type RunEntry } from
 import type { RunState } from "./run-state.ts";
 
 interface LogListener {
-  /** An entry is in the log, or never will be. */
+  /** Called when an entry is committed or will never be. */
   onSettled(eventId: string): void;
-  /** The job had ended before this leader could adopt it. */
+  /** Called when the job had ended before this leader could adopt it. */
   onEndedBefore(): void;
   onProblem(kind: RunEntry["kind"], problem: string): void;
 }
 
-/** Who asks for something, and under which name however often it is asked for; without one it is done each time. */
+/** Author of a control, and its idempotency key; without a key it is applied each time. */
 export interface AskedBy {
   readonly by: string;
   readonly wish?: string | undefined;
@@ -30,19 +30,19 @@ export class RunLog {
   readonly #state: RunState;
   readonly #context: ManagerContext;
   readonly #listener: LogListener;
-  /** Entries that are neither in the log nor refused. */
+  /** Entries neither committed nor rejected. */
   readonly #open = new Set<string>();
-  /** Why the job is cancelled, before that stands in the log; null: nobody asks for it. */
+  /** Reason of a cancel that is not in the log yet; null: none is pending. */
   cancelling: string | null = null;
-  readonly #heardBeganAt: () => number | null;
+  readonly #receivedBeganAt: () => number | null;
   #beganAt: number;
 
   constructor(
     { job, view }: { readonly job: string; readonly view: number },
     state: RunState,
     context: ManagerContext,
-    /** As the entries that this process has folded in say; null when it has not seen one. */
-    heardBeganAt: () => number | null,
+    /** From the entries that this process has folded in; null when it has seen none. */
+    receivedBeganAt: () => number | null,
     listener: LogListener,
   ) {
     this.#job = job;
@@ -50,8 +50,8 @@ export class RunLog {
     this.#state = state;
     this.#context = context;
     this.#listener = listener;
-    this.#heardBeganAt = heardBeganAt;
-    this.#beganAt = heardBeganAt() ?? context.now - elapsedMs(state, context);
+    this.#receivedBeganAt = receivedBeganAt;
+    this.#beganAt = receivedBeganAt() ?? context.now - elapsedMs(state, context);
   }
 
   /** When the group of the job began, on the clock of this process. */
@@ -59,7 +59,7 @@ export class RunLog {
     return this.#beganAt;
   }
 
-  /** By how much that clock may be behind those of leaders before: a process that was down has not counted on. */
+  /** How far that clock may be behind those of previous leaders: it stops while its process is down. */
   get behindMs(): number {
     const { now, wall } = this.#context;
     const { createdAt, waitedMs } = this.#state;
@@ -71,26 +71,26 @@ export class RunLog {
     return this.#beganAt - this.#state.waitedMs;
   }
 
-  /** The group begins. */
+  /** Starts the clock when the group begins. */
   begin(): void {
     this.#beganAt = this.#context.now;
   }
 
   /**
-   * Everything that leaders before have decided stands in the log. Some of it this process may have heard of only
-   * now: its clock is not behind what the log says, or shares would join a plan that is over.
+   * Called when all decisions of previous leaders are in the log. Some may have arrived only now: the clock is advanced
+   * to the time in the log, or shares would join a plan that is over.
    */
   adopted(): void {
-    const heard = this.#heardBeganAt() ?? Number.POSITIVE_INFINITY;
-    this.#beganAt = Math.min(this.#beganAt, this.#context.now - this.#state.at, heard);
+    const receivedAt = this.#receivedBeganAt() ?? Number.POSITIVE_INFINITY;
+    this.#beganAt = Math.min(this.#beganAt, this.#context.now - this.#state.at, receivedAt);
   }
 
-  /** The time of the run. */
+  /** Time of the run. */
   get at(): number {
     return Math.max(this.#state.at, Math.floor(this.#context.now - this.#beganAt));
   }
 
-  /** What follows is this leader's. */
+  /** Commits that all following entries are this leader's. */
   adopt(): void {
     this.propose({ kind: "adopt", by: this.#context.options.self });
   }
@@ -99,7 +99,7 @@ export class RunLog {
     this.#propose({ ...decided, view: this.#view, at: this.at }, null);
   }
 
-  /** The entries that this proposes and that are not settled yet. */
+  /** Entries proposed by `work` that are not settled yet. */
   during(work: () => void): readonly string[] {
     const before = new Set(this.#open);
     work();
@@ -117,14 +117,14 @@ export class RunLog {
     if (isCancel) this.cancelling ??= control.reason;
     const told = (proposed: Proposed): void => {
       const isTaken = proposed.kind === "committed" && proposed.outcome !== "rejected";
-      // Whoever asked is told to ask again, as before the job has begun, and does so only of one that goes on.
+      // The client is asked to retry, as before the job began, and retries only while the job goes on.
       if (isCancel && !isTaken && !hasStopped()) this.cancelling = null;
       done(proposed);
     };
     this.#propose({ kind: "control", at: this.at, control, by }, told, eventIdOf(wish));
   }
 
-  /** `done`: a client waits for it. */
+  /** `done`: called for a waiting client. */
   #propose(
     entry: RunEntry,
     done: ((proposed: Proposed) => void) | null,
@@ -166,12 +166,12 @@ function problemOf(proposed: Proposed): string | null {
   return proposed.reason === "TOO_MANY_DECISIONS" ? "its log is full" : null;
 }
 
-/** How long the group of the job has been there, by the wall clocks of two managers. */
+/** Age of the job's group, by the wall clocks of two managers. */
 function elapsedMs(state: RunState, { wall }: ManagerContext): number {
   return Math.max(state.at, wall - state.createdAt - state.waitedMs);
 }
 
-/** The same however often it is wished for: the log takes one of them. Undefined: nobody names it. */
+/** Event id of a request: the same for every retry, so the log accepts one of them. Undefined without a request id. */
 function eventIdOf(wish: string | undefined): string | undefined {
   return wish === undefined ? undefined : `wish/${wishName(wish)}`;
 }

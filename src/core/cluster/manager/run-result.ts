@@ -1,6 +1,6 @@
 /**
- * What a job leaves where it ran, as bytes: its summary and, where it was a part of a larger one, the figures that
- * whoever merges the parts needs. And those figures while it runs.
+ * Result of a job in its datacenter, as bytes: its summary and, for a part of a larger job, the metrics needed to merge
+ * the parts. Encodes the same metrics while the job runs.
  */
 
 import { encodePlain } from "../../base/plain-value.ts";
@@ -26,11 +26,11 @@ import {
 
 interface RunResult {
   readonly summary: RunSummary;
-  /** Null: it was no part of anything. */
+  /** Null: the job was not a part of a larger one. */
   readonly told: ToldEnd | null;
 }
 
-/** Calls that a summary counts. */
+/** Calls counted by a summary. */
 export interface CallCounts {
   readonly requests: number;
   readonly failed: number;
@@ -67,12 +67,12 @@ export function encodeTold(run: ToldRun): Uint8Array {
   return encodePlain(run);
 }
 
-/** Null for bytes of something else, or of another version. */
+/** Null for bytes of another kind or version. */
 export function decodeTold(bytes: Uint8Array): ToldRun | null {
   return decodeShape<ToldRun>(bytes, record(told));
 }
 
-/** A summary alone is written as it always was; a job that others make parts of tells its figures as well. */
+/** Encodes a summary alone in its original form; a part of a larger job adds its metrics. */
 export function resultBytes(
   summary: RunSummary,
   machine: RunMachine | null,

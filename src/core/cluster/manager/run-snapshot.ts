@@ -1,4 +1,4 @@
-/** What a checkpoint has of a job, and its shape. */
+/** Checkpoint of a job, and its shape. */
 
 import type { AttemptView } from "../messages.ts";
 import type { TimeoutTracking } from "../overload/job-timeout.ts";
@@ -18,7 +18,7 @@ import {
 } from "./run-entries.ts";
 import { isBytes, isNumber, isText, isWhole, listOf, optional, orNull, record } from "./shapes.ts";
 
-/** When it began and ended stands in the history. */
+/** Times of start and end are derived from the history. */
 export type RunAttempt = Omit<AttemptView, "startedAt" | "endedAt" | "reason"> & {
   readonly workflow: string;
 };

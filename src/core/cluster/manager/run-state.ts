@@ -1,12 +1,11 @@
 /**
- * The group of one job in its datacenter: what must outlive the manager that leads it. (`run/ID`)
+ * State of the group of one job in its datacenter: everything that must survive the manager that leads it. (`run/ID`)
  *
  *     begin ─▶ adopt ─▶ open (cores of workers) ─▶ start ─▶ steps of its executions, losses, controls … ─▶ end
  *
- * What was decided stands here in the order in which it was: a new leader takes the same steps again, without
- * sending anything, and then stands where the old one stood. Its first entry is `adopt`: what comes before
- * is its predecessors', what comes after is its own. A placement is made when it is folded in: its token
- * is the view of its entry x 2^20 + the placements of the job so far.
+ * Decisions are kept in order: a new leader replays them without sending anything and reaches the state of the old one.
+ * Its first entry is `adopt`: entries before it belong to its predecessors, entries after it to itself. A placement is
+ * made when it is folded in: its token is the view of its entry x 2^20 + the placements of the job so far.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -33,20 +32,20 @@ import { decodeShape } from "./shapes.ts";
 import { decodeSubmission } from "./submission.ts";
 
 export const RUN_PREFIX = "run/";
-/** Placements of one view. */
+/** Maximum placements in one view. */
 const TOKENS_PER_VIEW = 2 ** 20;
-/** Decisions of one job, blocks of rows and iterations not counted. */
+/** Maximum decisions of one job, excluding blocks of rows and iterations. */
 const HISTORY_MAX = 10_000;
 const SNAPSHOT_BYTES_MAX = 2_097_152;
-/** Of everything that is kept and grows; the rest of a snapshot is for controls and the end. */
+/** Maximum size of all growing state; the rest of a snapshot is reserved for controls and the end. */
 const KEPT_BYTES_MAX = 1_572_864;
-/** What a list, a number or the name of a field takes beside the texts of an entry. */
+/** Bytes of a list, a number or a field name, beside the texts of an entry. */
 const FIELD_BYTES = 96;
-/** Of what people have asked for: they cannot end a job by asking. */
+/** Maximum size of controls: requests of users cannot end a job. */
 const CONTROL_BYTES_MAX = 65_536;
 const TEXT_CHARACTERS_MAX = 1_000;
 const NAME_CHARACTERS_MAX = 200;
-/** Changes of the leader that are remembered, the last ones. */
+/** Leader changes that are remembered, the last ones. */
 const ADOPTIONS_MAX = 100;
 const NAME = /^[a-z0-9-]{1,96}$/;
 
@@ -66,7 +65,7 @@ export class RunState implements Application {
   #submission: Submission | null = null;
   #grants: readonly Grant[] = [];
   #cores: RunCore[] = [];
-  /** The same by number: every event of a worker asks for those it tells of. */
+  /** The same by number: every event of a worker looks up its cores. */
   readonly #coreOf = new Map<number, RunCore>();
   #placements = 0;
   #history: Decision[] = [];
@@ -87,37 +86,37 @@ export class RunState implements Application {
     this.#rules = rules;
   }
 
-  /** Null before it has begun. */
+  /** Null before the job has begun. */
   get submission(): Submission | null {
     return this.#submission;
   }
 
-  /** Milliseconds of the wall clock of whoever took the submission. */
+  /** Wall-clock milliseconds of the manager that accepted the submission. */
   get createdAt(): number {
     return this.#createdAt;
   }
 
-  /** How long it had waited for cores when its group began. */
+  /** How long the job had waited for cores when its group began. */
   get waitedMs(): number {
     return this.#waitedMs;
   }
 
-  /** Of the leader that has adopted the job last. */
+  /** View of the leader that adopted the job last. */
   get view(): number {
     return this.#view;
   }
 
-  /** The time of the run at its last entry. */
+  /** Time of the run at its last entry. */
   get at(): number {
     return this.#at;
   }
 
-  /** As it was admitted. */
+  /** Grants at admission. */
   get grants(): readonly Grant[] {
     return this.#grants;
   }
 
-  /** All that it ever had. */
+  /** All cores that the job ever had. */
   get cores(): readonly RunCore[] {
     return this.#cores;
   }
@@ -126,12 +125,12 @@ export class RunState implements Application {
     return this.#lost;
   }
 
-  /** Lost cores whose place another one may take. */
+  /** Lost cores that another one may replace. */
   get awaitedCores(): ReadonlySet<number> {
     return this.#awaited;
   }
 
-  /** Cores that have taken the place of others. */
+  /** Cores that have replaced others. */
   get joinedCores(): ReadonlySet<number> {
     return this.#joined;
   }
@@ -140,7 +139,7 @@ export class RunState implements Application {
     return this.#coreOf.get(core) ?? null;
   }
 
-  /** A number that no core of the job has had. */
+  /** Next unused core number. */
   get nextCore(): number {
     return Math.max(-1, ...this.#cores.map(({ core }) => core)) + 1;
   }
@@ -149,7 +148,7 @@ export class RunState implements Application {
     return this.#history;
   }
 
-  /** Who has led it, in order. */
+  /** Leaders of the job, in order. */
   get adoptions(): readonly Adoption[] {
     return this.#adoptions;
   }
@@ -158,12 +157,12 @@ export class RunState implements Application {
     return this.#history.some(({ kind }) => kind === "start");
   }
 
-  /** Why somebody has cancelled it; null when nobody has. */
+  /** Reason of the cancel; null when there is none. */
   get cancelled(): string | null {
     return this.#cancelled;
   }
 
-  /** Its clock and its progress, as far as they outlive a leader. (AD-34.2) */
+  /** Clock and progress, as far as they survive a leader. (AD-34.2) */
   get timeouts(): TimeoutTracking {
     return this.#timeouts;
   }
@@ -172,12 +171,12 @@ export class RunState implements Application {
     return { timeoutMs: this.#submission?.timeoutMs ?? null, waitedMs: this.#waitedMs };
   }
 
-  /** Why it is ended for want of time; null: it is not. */
+  /** Reason of the timeout; null when there is none. */
   get timedOut(): string | null {
     return this.#timedOut;
   }
 
-  /** How it is to end, and why, when somebody has asked for it. */
+  /** Requested end of the job with its reason, if any. */
   get endAsked(): readonly [status: "CANCELLED" | "TIMED_OUT", reason: string] | null {
     if (this.#cancelled !== null) return ["CANCELLED", this.#cancelled];
     return this.#timedOut === null ? null : ["TIMED_OUT", this.#timedOut];
@@ -191,7 +190,7 @@ export class RunState implements Application {
     return this.#end;
   }
 
-  /** A step with the block that it was given; null when there is none. */
+  /** A step with the block that it was assigned; null when there is none. */
   given(step: BlockStep): AgreedStep | null {
     const block = this.#blocks.of(step);
     if (block === null) return null;
@@ -210,7 +209,7 @@ export class RunState implements Application {
     if (entry.kind === "begin") return this.#begin(entry);
     if (this.#submission === null) return rejected("NOT_BEGUN");
     if (entry.kind === "control") return this.#control(entry);
-    // Of a leader that was deposed before it was committed: the next one decides for itself.
+    // Proposed by a leader that was deposed before the commit: the next one decides for itself.
     if (entry.view !== view && this.#rules.staleViewRejected) return rejected("STALE_VIEW");
     if (entry.kind === "adopt") return this.#adopt(entry);
     if (entry.view !== this.#view) return rejected("NOT_ADOPTED");
@@ -237,7 +236,7 @@ export class RunState implements Application {
     }
   }
 
-  /** It never goes back, whatever the clocks of leaders say. */
+  /** Never goes back, whatever the clocks of leaders say. */
   #time(at: number): number {
     this.#at = Math.max(this.#at, at);
     return this.#at;
@@ -301,7 +300,7 @@ export class RunState implements Application {
     const agreed: AgreedStep = { ...step, execution };
     const attempts = cores.map((core): RunAttempt => {
       const worker = this.coreOf(core)?.worker ?? "";
-      // Its loss may have come into the log just before.
+      // The loss may have been committed just before.
       const status = this.#lost.has(core) ? "lost" : "running";
       return { workflow: step.workflow, worker, core, token: execution, status };
     });
@@ -348,7 +347,7 @@ export class RunState implements Application {
     } else if (decision.kind === "coreForgone") this.#awaited.delete(decision.core);
   }
 
-  /** Closes the attempts under way on a core. */
+  /** Closes the running attempts on a core. */
   #close(workflow: string | null, core: number, status: "finished" | "lost"): void {
     this.#attempts = this.#attempts.map((one) =>
       one.core === core &&
@@ -373,7 +372,7 @@ export class RunState implements Application {
     } as const;
     const bytes = encodePlain(decision).length;
     const ends = control.kind === "timeOut" || (isCancel && this.#cancelled === null);
-    const late = control.kind === "timeOut" ? this.#whyInTime(control) : null;
+    const late = control.kind === "timeOut" ? this.#timeoutRejection(control) : null;
     if (late !== null) return rejected(late);
     if (this.#controlBytes + bytes > CONTROL_BYTES_MAX && !ends)
       return rejected("TOO_MANY_CONTROLS");
@@ -384,8 +383,11 @@ export class RunState implements Application {
     return accepted("control");
   }
 
-  /** Whoever decided it knew less than stands here: it looks again. (AD-34.24, C40-14, P4) */
-  #whyInTime({ extendedMs, view }: Extract<Control, { kind: "timeOut" }>): string | null {
+  /**
+   * Why a proposed timeout does not apply: the proposer knew less than the log says now, and checks again. (AD-34.24,
+   * C40-14, P4)
+   */
+  #timeoutRejection({ extendedMs, view }: Extract<Control, { kind: "timeOut" }>): string | null {
     if (this.#timedOut !== null || this.#cancelled !== null) return "ENDING";
     if (view !== this.#view) return "STALE_FENCE";
     const isCovered = extendedMs < this.#timeouts.extendedMs;

@@ -15,7 +15,7 @@ const NOBODY = {
 };
 const STUCK_MS = 120_000;
 
-it("takes no job for stuck whose log turns out to be old when it is adopted", () => {
+it("does not declare a job stuck whose log turns out to be old at adoption", () => {
   const context = contextOf();
   const state = new RunState();
   const apply = (entry: RunEntry): unknown =>
@@ -23,8 +23,8 @@ it("takes no job for stuck whose log turns out to be old when it is adopted", ()
   const begun = { submission: encodeSubmission(submission()), grants: [], waitedMs: 0 };
   apply({ kind: "begin", createdAt: 0, ...begun });
   apply({ kind: "adopt", view: 1, at: 1_000 });
-  let heardBeganAt = 0;
-  const log = new RunLog({ job: "job", view: 2 }, state, context, () => heardBeganAt, NOBODY);
+  let receivedBeganAt = 0;
+  const log = new RunLog({ job: "job", view: 2 }, state, context, () => receivedBeganAt, NOBODY);
   const held = { isWaiting: false } as HeldStart;
   const led = { job: "job", view: 2, held, machine: null, isAdopting: true };
   const timeouts = new RunTimeouts(led, state, context, log);
@@ -38,13 +38,13 @@ it("takes no job for stuck whose log turns out to be old when it is adopted", ()
       return entry?.kind === "control" && entry.control.kind === "timeOut";
     });
   };
-  // Nobody could lead it for five minutes, and that is heard only with its last entries.
+  // The job had no leader for five minutes, which only its last entries reveal.
   context.setTime(5_000, 5_000);
-  heardBeganAt = -300_000;
+  receivedBeganAt = -300_000;
   log.adopted();
   led.isAdopting = false;
   expect(timedOutBy(5_001)).toBe(false);
   expect(timedOutBy(20_000)).toBe(false);
-  // It has had its time, and nothing of it has advanced.
+  // The full threshold has passed without progress.
   expect(timedOutBy(5_000 + STUCK_MS)).toBe(true);
 });

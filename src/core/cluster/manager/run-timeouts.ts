@@ -1,9 +1,9 @@
 /**
- * The clock of a job at the manager that leads it: whether the job advances, and whether it has taken too long. What
- * it sees goes into the log of the job, so that the next leader goes on with the same clock. (AD-34)
+ * Clock of a job on the manager that leads it: whether the job advances, and whether it has taken too long.
+ * Observations go into the log of the job, so that the next leader continues the same clock. (AD-34)
  *
- * A job that nobody else leads is timed out here. One of a gate is reported as overdue, with every answer to the gate,
- * until the gate decides or the job advances; a gate that says nothing for long is not waited for.
+ * A job without a gate is timed out here. A job of a gate is reported as overdue with every answer to the gate until
+ * the gate decides or the job advances; the wait for a silent gate is bounded.
  */
 
 import type { RunMachine } from "../../load/execution/run-machine.ts";
@@ -19,9 +19,9 @@ import type { RunEntry } from "./run-entries.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
 
-/** How often the figures of a job are looked at for an advance. (AD-34.21) */
+/** Interval between checks of a job's metrics for progress. (AD-34.21) */
 const SAMPLE_MS = 10_000;
-/** How often an advance is written into the log at most: what a new leader may not know of. */
+/** Minimum interval between progress entries in the log: the most that a new leader may not know. */
 const WRITE_MS = 30_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -32,7 +32,7 @@ interface LedJob {
   readonly held: HeldStart;
   /** Null before its executions begin. */
   readonly machine: RunMachine | null;
-  /** This manager cannot drive it yet: its log, or its workers, have not been heard. */
+  /** True while this manager cannot drive the job yet: the log or the workers are incomplete. */
   readonly isAdopting: boolean;
 }
 
@@ -47,7 +47,7 @@ export class RunTimeouts {
   #sampleAt: number;
   #isStopped = false;
   #wasAdopting = true;
-  /** An entry of its own is on its way. */
+  /** A proposal of this clock is pending. */
   #isProposing = false;
 
   constructor(led: LedJob, state: RunState, context: ManagerContext, log: RunLog) {
@@ -58,24 +58,24 @@ export class RunTimeouts {
     this.#advance = state.timeouts.advance;
     this.#sampleAt = context.now + SAMPLE_MS;
     const knownAt = Math.max(state.timeouts.progressAt, state.history.at(-1)?.at ?? 0);
-    // Workers tell a new leader how far they are; until they have, it judges nobody.
+    // Workers report their progress to a new leader; until then it judges nothing.
     const isNew = state.timeouts.progressAt === 0 && state.history.length === 0;
     this.#movedAt = isNew ? log.at : Math.max(knownAt, this.#judgedFrom);
     if (state.adoptions.length > 0) context.timeouts.count("leaderTransfers");
   }
 
-  /** Who has taken a job over by now judges it no earlier than so long after its last advance. */
+  /** Earliest time of a verdict: a full threshold after the last progress, also under a new leader. */
   get #judgedFrom(): number {
     return this.#log.at - this.#stuckMs + WRITE_MS;
   }
 
-  /** No shorter than what a workflow may be silent for by its own plan. */
+  /** At least as long as a workflow may be silent by its own plan. */
   get #stuckMs(): number {
     const quietMs = Math.max(0, ...(this.#state.submission?.manifests ?? []).map(quietMsOf));
     return Math.max(this.#context.options.config.timeouts.stuckMs, quietMs + WRITE_MS);
   }
 
-  /** It is paused, or waits for a gate: that is no want of progress. */
+  /** True while the job is paused or waits for a gate, which is not a lack of progress. */
   get #isQuiet(): boolean {
     const { held, machine } = this.#led;
     return held.isWaiting || machine?.phase === "paused" || (machine?.waits.length ?? 0) > 0;
@@ -85,7 +85,7 @@ export class RunTimeouts {
     return this.#state.submission?.held === true ? "gate_coordinated" : "local_authority";
   }
 
-  /** The job is over here: its clock stands still. Once, however often it is said. (AD-34.60) */
+  /** Stops the clock when the job is over here; idempotent. (AD-34.60) */
   stop(status: JobStatus): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -103,7 +103,7 @@ export class RunTimeouts {
     return Math.min(this.#sampleAt, this.#isProposing ? NEVER : from);
   }
 
-  /** Whether its clock runs. */
+  /** Whether the clock runs. */
   get isTracked(): boolean {
     const { cancelled, end, submission, timedOut } = this.#state;
     return (
@@ -119,7 +119,7 @@ export class RunTimeouts {
     return { stuckMs: this.#stuckMs };
   }
 
-  /** What stands in the log, with what this leader has seen since. */
+  /** State in the log, updated with what this leader has seen since. */
   get #tracking(): RunState["timeouts"] {
     const { timeouts } = this.#state;
     const granted = this.#context.rules.extensionsCounted
@@ -129,7 +129,7 @@ export class RunTimeouts {
     return { ...timeouts, ...granted, progressAt };
   }
 
-  /** How its time stands, for the gate. */
+  /** State of the clock, for the gate. */
   view(): ObservedClock | null {
     const { extended, extendedMs, extensionMsMax, overdue, progressAt } = this.#tracking;
     if (!this.isTracked) return null;
@@ -138,7 +138,7 @@ export class RunTimeouts {
     return { idleMs, extendedMs, extensionMsMax, extended: extended.length, overdue: told };
   }
 
-  /** Its log has grown: every step is an advance, but for those of its own clock. (AD-34.6) */
+  /** Counts every new log entry as progress, except those of this clock. (AD-34.6) */
   onEntry(kind: RunEntry["kind"]): void {
     if (kind === "timeouts") this.#isProposing = false;
     else if (kind !== "adopt") this.#movedAt = Math.max(this.#movedAt, this.#state.at);
@@ -147,7 +147,7 @@ export class RunTimeouts {
   onTick(): void {
     if (!this.isTracked) return;
     if (this.#wasAdopting) {
-      // Where no quorum is nothing of it can advance, and its log may be older than it seemed: that is not its fault.
+      // Without a quorum nothing can advance, and the log may be older than it seemed: that is not the job's fault.
       this.#wasAdopting = this.#led.isAdopting;
       this.#movedAt = Math.max(this.#movedAt, this.#judgedFrom);
       this.#sampleAt = this.#context.now + SAMPLE_MS;
@@ -166,7 +166,7 @@ export class RunTimeouts {
     // A new leader may know less than its predecessor did: it counts from there.
     this.#advance = advance;
     const { overdue, progressAt } = this.#state.timeouts;
-    // What stands still is written at once: the next leader shall not take it for an advance.
+    // A standstill is recorded at once, so that the next leader does not take it for progress.
     const isDue = !hasMoved || this.#movedAt - progressAt >= WRITE_MS || overdue !== null;
     if (isDue && this.#movedAt > progressAt)
       this.#track({ kind: "progress", progressAt: this.#movedAt, advance });
@@ -210,13 +210,13 @@ export class RunTimeouts {
     this.#log.proposeControl(control, { by: "manager" }, done);
   }
 
-  /** Whatever came of it: what stands in the log is looked at again. */
+  /** Checks the log again, whatever the outcome of the proposal. */
   #onProposed(): void {
     this.#isProposing = false;
     this.#sampleAt = Math.min(this.#sampleAt, this.#context.now + SAMPLE_MS);
   }
 
-  /** A worker was given more time: a job that it has cores of has it, too. (AD-34.40, AD-26.13) */
+  /** Extends jobs that have cores of a worker that was granted more time. (AD-34.40, AD-26.13) */
   onExtended({ incarnation, worker }: Life, ms: number): void {
     const { cores, lostCores } = this.#state;
     const isHere = cores.some(
@@ -225,7 +225,7 @@ export class RunTimeouts {
     if (this.isTracked && isHere) this.#track({ kind: "extended", worker, ms });
   }
 
-  /** Whoever advances as before, has nothing to do or is gone needs it no more; what it was given stays. (AD-34.62) */
+  /** Drops extensions of workers that advance again, are idle or are gone; granted time stays granted. (AD-34.62) */
   #clean(): void {
     const { timeouts, workers } = this.#context;
     for (const worker of this.#state.timeouts.extended) {
@@ -241,7 +241,7 @@ export class RunTimeouts {
   }
 }
 
-/** How long a workflow may be without any figure by its own plan. */
+/** How long a workflow may be without any metrics by its own plan. */
 function quietMsOf(manifest: WorkflowManifest): number {
   const { gracefulStopMs, setupMsMax, startAfterMs, teardownMsMax, warmupMs } = manifest;
   return Math.max(startAfterMs + warmupMs, setupMsMax, teardownMsMax, gracefulStopMs);

@@ -1,7 +1,7 @@
 /**
- * The workers of a job as its leader sees them: which core is where, who has heard of the leader, and what goes
- * to whom. A core that the log calls lost is given back wherever it still runs: a worker that was only silent
- * may not go on loading beside whoever makes up for it. (T1, T4)
+ * Workers of a job as its leader sees them: where each core is, which workers have acknowledged the leader, and which
+ * orders go to whom. A core that the log calls lost is released wherever it still runs: a worker that was only silent
+ * must not keep generating load beside its replacement. (T1, T4)
  */
 
 import type { RunMachine } from "../../load/execution/run-machine.ts";
@@ -11,34 +11,34 @@ import { keyOf, type Life, OrderRows } from "./order-rows.ts";
 import type { RunCore } from "./run-entries.ts";
 import type { RunState } from "./run-state.ts";
 
-/** While it waits for workers it looks so often: a manager that does not was stopped, and heard nobody. */
-const GATHER_LOOK_MS = 500;
+/** Interval of checks while waiting for workers: a manager that misses it was paused and received nothing. */
+const GATHER_CHECK_MS = 500;
 
 interface WorkersListener {
-  /** Somebody has heard of this leader. */
+  /** Called when a worker has acknowledged this leader. */
   onAnnounced(): void;
   onRefused(life: Life, refusal: Refusal): void;
-  /** It opens its cores anew: what it had to tell before, so many events, is of processes that are gone. */
-  onOpenedAnew(life: Life, events: number): void;
+  /** Called when a worker reopens its cores: its first `events` events belong to processes that are gone. */
+  onReopened(life: Life, events: number): void;
 }
 
 type Open = Extract<Order, { kind: "open" }>;
 
 export class RunWorkers {
-  /** When it is looked again who is heard; it stays where it is while other things happen. */
+  /** When liveness is checked next; unaffected by other events. */
   gatherAt = 0;
   readonly #context: ManagerContext;
   readonly #state: RunState;
   readonly #rows: OrderRows;
-  /** Cores that workers said to have when they heard of this leader, with what they last were given. */
+  /** Cores reported by workers in answer to the announcement, with their last token. */
   readonly #found = new Map<number, number | null>();
-  /** How many events each life had when it heard of this leader. */
-  readonly #toHear = new Map<string, { readonly life: Life; readonly events: number }>();
-  /** By life: what is opened when it has given back what it had; null: that is not known yet. */
-  readonly #anew = new Map<string, Open | null>();
-  /** Cores whose loss is on its way into the log. */
+  /** Number of events of each incarnation when it acknowledged this leader. */
+  readonly #eventsDue = new Map<string, { readonly life: Life; readonly events: number }>();
+  /** By incarnation: the order to open once the old cores are released; null: not known yet. */
+  readonly #reopening = new Map<string, Open | null>();
+  /** Cores whose loss is being committed. */
   readonly #losing = new Set<number>();
-  /** Lost cores that their workers have given back since, and when. */
+  /** Lost cores that their workers have released since, and when. */
   readonly #givenBack = new Map<number, number>();
 
   constructor(
@@ -53,11 +53,11 @@ export class RunWorkers {
     this.#rows = new OrderRows(job, view, context, {
       onAnnounced: (life, { cores, events }) => {
         this.#onAnnounced(life, cores);
-        this.#toHear.set(keyOf(life), { life, events });
+        this.#eventsDue.set(keyOf(life), { life, events });
         listener.onAnnounced();
       },
       onAnnouncedAgain: (life, { events }) => {
-        if (this.#openGivenBack(life)) listener.onOpenedAnew(life, events);
+        if (this.#reopenReleased(life)) listener.onReopened(life, events);
       },
       onRefused: (life, refused) => listener.onRefused(life, refused),
     });
@@ -79,12 +79,12 @@ export class RunWorkers {
     this.#rows.send();
   }
 
-  /** A word about the job that answers nothing. */
-  heard(life: Life): void {
-    this.#rows.heard(life);
+  /** Records a message about the job that answers no request. */
+  onMessage(life: Life): void {
+    this.#rows.onMessage(life);
   }
 
-  /** The cores at workers that live, and why they are taken from them: they say nothing, or stand still. */
+  /** Cores on live workers that fail, with the reason: they are silent or stand still. */
   failedCores(): readonly { readonly core: number; readonly what: string }[] {
     const { workers } = this.#context;
     return this.cores().flatMap(({ core, incarnation, worker }) => {
@@ -96,13 +96,13 @@ export class RunWorkers {
     });
   }
 
-  /** Its worker stands still as a whole, and has until its deadline: a silent core there has as long. */
+  /** True when the whole worker stands still and is within its deadline: a silent core there has as long. */
   isAwaited(core: number): boolean {
     const life = this.lifeOf(core);
     return life !== null && this.#context.workers.isAwaited(life.worker, life.incarnation);
   }
 
-  /** Whether it may be given cores of this job. */
+  /** Whether the incarnation may be given cores of this job. */
   isAtWork(life: Life): boolean {
     return this.#lives(life) && !this.#rows.isSilent(life);
   }
@@ -112,16 +112,16 @@ export class RunWorkers {
   }
 
   /**
-   * True when every worker that the job has is heard, or would have been; those that are not hear of us when they
-   * come back. Else it is asked again at `gatherAt`.
+   * True when every worker of the job is alive, or would have been seen by now; others are notified when they come
+   * back. Otherwise checked again at `gatherAt`.
    */
   gather(): boolean {
     const lives = [...this.#state.grants, ...this.#state.cores];
     for (const life of lives) this.#rows.open(life);
     this.#rows.send();
-    const { heardAllAt, now } = this.#context;
-    this.gatherAt = now + GATHER_LOOK_MS;
-    return now >= heardAllAt || lives.every((life) => this.#lives(life));
+    const { allSeenAt, now } = this.#context;
+    this.gatherAt = now + GATHER_CHECK_MS;
+    return now >= allSeenAt || lives.every((life) => this.#lives(life));
   }
 
   #lives({ incarnation, worker }: Life): boolean {
@@ -140,10 +140,10 @@ export class RunWorkers {
     return this.#state.coreOf(core);
   }
 
-  /** All that workers had to tell when they heard of this leader is here, but for those that are gone. */
-  isHeardOut(heard: (life: Life) => number): boolean {
-    return [...this.#toHear.values()].every(
-      ({ events, life }) => heard(life) >= events || !this.#lives(life),
+  /** True when all events that live workers had at the announcement have been received. */
+  hasAllEvents(accepted: (life: Life) => number): boolean {
+    return [...this.#eventsDue.values()].every(
+      ({ events, life }) => accepted(life) >= events || !this.#lives(life),
     );
   }
 
@@ -152,18 +152,18 @@ export class RunWorkers {
     return life?.worker === worker && life.incarnation === incarnation;
   }
 
-  /** Whether the worker that has it is heard. */
+  /** Whether the core's worker is alive. */
   isAlive(core: number): boolean {
     const life = this.lifeOf(core);
     return life !== null && this.#lives(life);
   }
 
-  /** The cores that the job still has. */
+  /** Cores that the job still has. */
   cores(): readonly RunCore[] {
     return this.#state.cores.filter(({ core }) => !this.#state.lostCores.has(core));
   }
 
-  /** Those that were not lost before its executions began. */
+  /** Cores that were not lost before the executions began. */
   coresAtStart(): readonly RunCore[] {
     const { cores, history } = this.#state;
     const before = history.slice(
@@ -175,8 +175,8 @@ export class RunWorkers {
   }
 
   /**
-   * Those that their workers do not have any more, or have under an attempt that is none of the log's. A worker may
-   * have said what it has, and be gone since.
+   * Cores that their workers no longer have, or have under an attempt unknown to the log. A worker may have reported
+   * its cores and been lost since.
    */
   gone(): readonly RunCore[] {
     const tokens = new Set(this.#state.attempts.map(({ core, token }) => `${core} ${token}`));
@@ -187,19 +187,19 @@ export class RunWorkers {
     });
   }
 
-  /** True once for each core, and not when it is lost already. */
+  /** True once for each core, and false when it is lost already. */
   mayLose(core: number): boolean {
     if (this.#losing.has(core) || this.#state.lostCores.has(core)) return false;
     this.#losing.add(core);
     return true;
   }
 
-  /** A worker that was only silent goes on with the load of a lost core until it hears of it. */
+  /** A silent worker continues the load of a lost core until it is notified of the loss. */
   noteOver(machine: RunMachine | null, newsAt: (life: Life) => number | null): void {
     for (const core of this.#state.lostCores) machine?.coreOver(core, this.#overAt(core, newsAt));
   }
 
-  /** Since when a lost core can make no more load; null: its worker may live, and has not given it back. */
+  /** When a lost core stopped generating load; null: its worker may be alive and has not released it. */
   #overAt(core: number, newsAt: (life: Life) => number | null): number | null {
     const life = this.lifeOf(core);
     if (life === null) return null;
@@ -208,7 +208,7 @@ export class RunWorkers {
     return this.#givenBack.get(core) ?? this.#context.workers.overAt(life, newsAt(life));
   }
 
-  /** False when its worker does not take orders any more. */
+  /** False when its worker no longer accepts orders. */
   order(core: number, order: Order): boolean {
     const life = this.lifeOf(core);
     return life !== null && this.#rows.push(life, order);
@@ -216,35 +216,35 @@ export class RunWorkers {
 
   openCores(cores: readonly RunCore[], { entry, files, overrides }: Submission): void {
     for (const [life, own] of byLife(cores)) {
-      const waiting = this.#anew.get(keyOf(life))?.cores ?? [];
+      const waiting = this.#reopening.get(keyOf(life))?.cores ?? [];
       const order: Open = { kind: "open", cores: [...waiting, ...own], entry, files, overrides };
       this.#rows.open(life);
-      if (this.opensAnew(life)) this.#anew.set(keyOf(life), order);
+      if (this.isReopening(life)) this.#reopening.set(keyOf(life), order);
       else this.#rows.push(life, order);
     }
   }
 
   /**
-   * Every core goes back before it is opened once more. A process that is gone since may have said that it has
-   * loaded the job, or was lost: what is told until then is not of the one that follows it under the same number.
+   * Releases every core before it is opened again. A terminated process may have reported that it loaded the job or was
+   * lost; events until the release do not belong to its successor of the same number.
    */
-  giveBackFirst(): void {
+  releaseFirst(): void {
     this.releaseAll();
     for (const [life] of byLife(this.#state.cores)) {
-      this.#anew.set(keyOf(life), null);
+      this.#reopening.set(keyOf(life), null);
       this.#rows.announceAgain(life);
     }
   }
 
-  /** It has not given back yet what it had. */
-  opensAnew(life: Life): boolean {
-    return this.#anew.has(keyOf(life));
+  /** True until the incarnation has released its old cores. */
+  isReopening(life: Life): boolean {
+    return this.#reopening.has(keyOf(life));
   }
 
-  /** Cores that were lost meanwhile stay closed. False when nothing is opened anew any more. */
-  #openGivenBack(life: Life): boolean {
-    const order = this.#anew.get(keyOf(life));
-    this.#anew.delete(keyOf(life));
+  /** Opens released cores again, except those lost meanwhile. False when nothing is left to open. */
+  #reopenReleased(life: Life): boolean {
+    const order = this.#reopening.get(keyOf(life));
+    this.#reopening.delete(keyOf(life));
     const cores = order?.cores.filter((core) => !this.#state.lostCores.has(core)) ?? [];
     if (order != null && cores.length > 0) this.#rows.push(life, { ...order, cores });
     return order !== undefined;
@@ -255,9 +255,9 @@ export class RunWorkers {
     this.order(core, { kind: "release", cores: [core] });
   }
 
-  /** Every core that the job ever had, wherever it was. */
+  /** Releases every core that the job ever had, on any worker. */
   releaseAll(): void {
-    this.#anew.clear();
+    this.#reopening.clear();
     for (const [life, cores] of byLife(this.#state.cores))
       this.#rows.push(life, { kind: "release", cores });
   }

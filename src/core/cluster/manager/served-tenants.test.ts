@@ -4,9 +4,9 @@ import { ServedTenants } from "./served-tenants.ts";
 const ended = (tenant: string | null, endedAt: number) =>
   ({ needs: { tenant }, status: "COMPLETED", summary: "{}", endedAt }) as const;
 
-it("tells when each tenant was served last, of the jobs that are remembered", () => {
+it("returns when each tenant was last served, over the remembered jobs", () => {
   const served = new ServedTenants();
-  // The clock of who ended it was a day ahead.
+  // The clock of the manager that ended it was a day ahead.
   const ahead = ended("a", 86_400_000);
   const others = [ended("a", 100), ended("a", 300), ended(null, 200)];
   for (const job of [others[0], ahead, others[1], others[2]]) if (job) served.add(job);
@@ -23,7 +23,7 @@ it("tells when each tenant was served last, of the jobs that are remembered", ()
   expect(served.last.size).toBe(0);
 });
 
-it("knows nothing of a job that had no cores", () => {
+it("ignores a job that had no cores", () => {
   const served = new ServedTenants();
   served.add({ needs: {}, status: "CANCELLED", summary: null, endedAt: 5 });
   expect(served.last.size).toBe(0);

@@ -1,9 +1,9 @@
 /**
- * When a job of each tenant last gave cores back, counted as jobs end and are forgotten: a queue that is put in order
- * at every change need not pass all that is remembered.
+ * When a job of each tenant last returned cores, updated as jobs finish and are forgotten, so that ordering the queue
+ * does not scan all remembered jobs.
  */
 
-/** What it reads of a job that has ended. */
+/** Fields read of a finished job. */
 interface EndedJob {
   readonly needs: { readonly tenant?: string | null };
   readonly status: string;
@@ -11,7 +11,7 @@ interface EndedJob {
   readonly endedAt?: number;
 }
 
-/** Whoever names none. */
+/** Tenant of jobs that name none. */
 const DEFAULT_TENANT = "default";
 
 export function tenantOf({ tenant }: EndedJob["needs"]): string {
@@ -20,7 +20,7 @@ export function tenantOf({ tenant }: EndedJob["needs"]): string {
 
 export class ServedTenants {
   readonly #last = new Map<string, number>();
-  /** When each of its jobs that are remembered did: with the last of them its tenant is forgotten. */
+  /** Times of the tenant's remembered jobs; the tenant is forgotten with the last of them. */
   readonly #times = new Map<string, number[]>();
 
   get last(): ReadonlyMap<string, number> {
@@ -60,7 +60,7 @@ function later(one: number, other: number): number {
   return Math.max(one, other);
 }
 
-/** Null: it has had no cores, or nobody says when it gave them back. */
+/** Null: the job had no cores, or the time of their return is unknown. */
 function servedAt({ endedAt, status, summary }: EndedJob): number | null {
   const neverRan = status === "CANCELLED" && summary === null;
   return endedAt === undefined || neverRan ? null : endedAt;

@@ -1,4 +1,4 @@
-/** Checks of plain data that was read from bytes: a shape says whether a value has it. */
+/** Checks of plain data read from bytes: a shape tells whether a value matches it. */
 
 import { ByteReader } from "../../base/bytes.ts";
 import { readPlain } from "../../base/plain-value.ts";
@@ -17,7 +17,7 @@ export function orNull(shape: Shape): Shape {
   return (value) => value === null || shape(value);
 }
 
-/** A field that may be left out. */
+/** A field that may be absent. */
 export function optional(shape: Shape): Shape {
   return (value) => value === undefined || shape(value);
 }
@@ -30,7 +30,7 @@ export function oneOf(...texts: readonly string[]): Shape {
   return (value) => typeof value === "string" && texts.includes(value);
 }
 
-/** With these fields at least. */
+/** A record with at least these fields. */
 export function record(fields: Readonly<Record<string, Shape>>): Shape {
   const shapes = Object.entries(fields);
   return (value) => {
@@ -58,7 +58,7 @@ export function variant(kinds: Readonly<Record<string, Shape>>): Shape {
   };
 }
 
-/** The whole of the bytes, as one value of this shape; null otherwise. */
+/** Decodes all of the bytes as one value of this shape; null otherwise. */
 export function decodeShape<Value>(bytes: Uint8Array, shape: Shape): Value | null {
   const from = new ByteReader(bytes);
   const value = readPlain(from);

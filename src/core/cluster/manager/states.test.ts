@@ -55,14 +55,14 @@ class Datacenter {
 const GONE = { awaited: false, figures: null } as const;
 
 describe("the state of a datacenter", () => {
-  it("gives no core twice, and takes them back with the end", () => {
+  it("assigns no core twice and frees them at the end of a job", () => {
     const dc = new Datacenter();
     for (const job of ["a", "b", "c"]) dc.submit(job, job);
     expect(dc.admit("a", 3)).toBe("admitted");
     expect(dc.admit("a", 1)).toBe("rejected NOT_QUEUED");
     expect(dc.admit("b", 2)).toBe("rejected NO_CAPACITY");
     expect(dc.admit("b", 1)).toBe("admitted");
-    // Another life of the worker has cores of its own.
+    // Another incarnation of the worker has cores of its own.
     expect(dc.admit("c", 4, "w", 2)).toBe("admitted");
     expect(dc.state.usedCores("w", 1)).toBe(4);
     dc.end("a");
@@ -79,7 +79,7 @@ describe("the state of a datacenter", () => {
     expect(dc.apply({ ...entry, grants: [{ ...half, cores: 0 }] })).toBe("rejected NO_CAPACITY");
   });
 
-  it("knows a key by its submission, as long as it knows the job", () => {
+  it("recognises a key for as long as the job is remembered", () => {
     const dc = new Datacenter();
     expect(dc.submit("a", "k")).toBe("queued");
     expect(dc.submit("b", "k")).toBe("duplicate");
@@ -91,7 +91,7 @@ describe("the state of a datacenter", () => {
     expect(dc.submit("b", "k")).toBe("duplicate");
   });
 
-  it("takes no more submissions than it can keep", () => {
+  it("caps waiting submissions", () => {
     const dc = new Datacenter();
     const large = new Uint8Array(262_144);
     const outcomes = ["a", "b", "c", "d", "e"].map((job) => dc.submit(job, job, large));
@@ -101,7 +101,7 @@ describe("the state of a datacenter", () => {
     expect(dc.submit("e", "e", large)).toBe("queued");
   });
 
-  it("keeps no more than its snapshot may take, however long names and reasons are", () => {
+  it("stays within the snapshot size, however long names and reasons are", () => {
     const dc = new Datacenter();
     const long = "é".repeat(5_000);
     for (let at = 0; at < 400; at++) {
@@ -114,7 +114,7 @@ describe("the state of a datacenter", () => {
     expect(dc.submit("next", "next")).toBe("queued");
   });
 
-  it("forgets the same jobs as that of a manager of before, which keeps no calls", () => {
+  it("forgets the same jobs as an older manager, which keeps no calls", () => {
     const [before, now] = [new Datacenter(), new Datacenter()];
     const reason = "r".repeat(900);
     for (let index = 0; index < 700; index++) {
@@ -128,14 +128,14 @@ describe("the state of a datacenter", () => {
     expect(now.state.jobs.get("j699")?.calls).toEqual({ requests: 123_456_789, failed: 1 });
   });
 
-  it("forgets the same jobs when it was read back from its bytes meanwhile", () => {
+  it("forgets the same jobs after a round trip through its bytes", () => {
     const [one, other] = [new Datacenter(), new Datacenter()];
     const reason = "r".repeat(900);
     for (let index = 0; index < 900; index++) {
       const job = `j${index}`;
       for (const dc of [one, other]) {
         dc.submit(job, job);
-        // Some stay open for long, and stand before those that have ended.
+        // Some stay open for long, ahead of finished ones.
         if (index % 7 > 0) dc.end(job, false, reason);
         else if (index > 70) dc.end(`j${index - 70}`, false, reason);
         dc.apply({ kind: "begun", job });
@@ -147,7 +147,7 @@ describe("the state of a datacenter", () => {
     expect([...other.state.open.keys()]).toEqual([...one.state.open.keys()]);
   });
 
-  it("knows who was served last without passing all that it remembers", () => {
+  it("knows the last served tenant without scanning all remembered jobs", () => {
     const dc = new Datacenter();
     const end = (job: string, at: number, status: "COMPLETED" | "CANCELLED" = "COMPLETED") =>
       dc.apply({ kind: "end", job, status, reason: null, summary: null, onlyQueued: false, at });
@@ -155,7 +155,7 @@ describe("the state of a datacenter", () => {
       const job = `j${index}`;
       const tenant = index < 100 ? "early" : index % 2 === 0 ? "even" : null;
       dc.submit(job, job, BYTES, "x", tenant);
-      // One that was cancelled before it had cores was not served.
+      // A job cancelled before it had cores was not served.
       end(job, index, index === 1_199 ? "CANCELLED" : "COMPLETED");
     }
     const expected = new Map([
@@ -167,7 +167,7 @@ describe("the state of a datacenter", () => {
     expect(new Map(dc.state.lastServed)).toEqual(expected);
   });
 
-  it("comes back whole from its bytes, and from nothing less", () => {
+  it("is restored from its complete bytes and from nothing less", () => {
     const dc = new Datacenter();
     for (const job of ["a", "b"]) dc.submit(job, job);
     dc.admit("a", 2);
@@ -190,7 +190,7 @@ class Run {
   readonly state = new RunState();
   #seq = 0;
 
-  /** `view` is the primary's that took it. */
+  /** `view`: view of the primary that accepted it. */
   apply(entry: RunEntry, view = 1): string {
     const data = encodeRunEntry(entry);
     expect(this.state.problemOf(data)).toBe(null);
@@ -199,7 +199,7 @@ class Run {
     return outcome === "rejected" ? `rejected ${reason}` : outcome;
   }
 
-  /** Of a leader, in its own view. */
+  /** Applies an entry of a leader in its own view. */
   led(decided: Decided, view = 1, at = 0): string {
     return this.apply({ ...decided, view, at }, view);
   }
@@ -261,7 +261,7 @@ function begun(): Run {
 }
 
 describe("the state of a run", () => {
-  it("makes tokens that rise with every placement and every view", () => {
+  it("makes tokens that increase with every placement and every view", () => {
     const run = begun();
     const tokens = [run.place("w", [0, 1]), run.place("w", [0, 1])];
     run.adopt(3);
@@ -272,7 +272,7 @@ describe("the state of a run", () => {
     ]);
   });
 
-  it("takes decisions of the leader that has adopted it, and of nobody before or after", () => {
+  it("accepts decisions only from the leader that adopted it", () => {
     const run = begun();
     const lost = { kind: "coreLost", core: 0, what: "gone", ...GONE } as const;
     // Left behind by the leader of view 1, and committed by the primary of view 2.
@@ -295,7 +295,7 @@ describe("the state of a run", () => {
     expect(run.state.at).toBe(5_000);
   });
 
-  it("grants each iteration once, and knows when there are no more (T6)", () => {
+  it("grants each iteration once, and reports when there are no more (T6)", () => {
     const run = begun();
     expect([run.grant(0), run.grant(1), run.grant(0, 2)]).toMatchObject([
       { from: 0, to: 4, last: false },
@@ -305,7 +305,7 @@ describe("the state of a run", () => {
     expect(run.state.history).toEqual([]);
   });
 
-  it("gives whoever asks again the same block, and nobody else its numbers (T6)", () => {
+  it("returns the same block to a retry, and its numbers to no other request (T6)", () => {
     const run = begun();
     expect([run.grant(0), run.grant(0), run.grant(1)]).toMatchObject([
       { from: 0, to: 4 },
@@ -322,7 +322,7 @@ describe("the state of a run", () => {
     expect(copy.given(asked(0, 1))).toMatchObject({ from: 0, to: 4 });
   });
 
-  it("closes every attempt once, with how it ended (T2)", () => {
+  it("closes every attempt once, with its outcome (T2)", () => {
     const run = begun();
     run.place("w", [0, 1]);
     const finished = { ...FINISHED, provided: { a: 1 } };
@@ -335,14 +335,14 @@ describe("the state of a run", () => {
     expect(run.state.attempts.map(({ status }) => status)).toEqual(["finished", "lost"]);
   });
 
-  it("closes an attempt on a core whose loss came into the log before it (T2)", () => {
+  it("closes an attempt on a core whose loss was committed before it (T2)", () => {
     const run = begun();
     run.led({ kind: "coreLost", core: 1, what: "gone", ...GONE });
     run.place("w", [0, 1]);
     expect(run.state.attempts.map(({ status }) => status)).toEqual(["running", "lost"]);
   });
 
-  it("takes nothing before its beginning and nothing after its end", () => {
+  it("rejects entries before its beginning and after its end", () => {
     const run = new Run();
     expect(run.adopt(1)).toBe("rejected NOT_BEGUN");
     run.apply(BEGIN);
@@ -355,7 +355,7 @@ describe("the state of a run", () => {
     expect(run.led({ kind: "open", cores: [] })).toBe("rejected ENDED");
   });
 
-  it("keeps no more than its snapshot may take, and can still be cancelled and ended", () => {
+  it("stays within the snapshot size, and can still be cancelled and ended", () => {
     const run = begun();
     const provided = { text: "x".repeat(450_000) };
     const outcomes = [0, 1, 2, 3, 4].map((core) => {
@@ -377,7 +377,7 @@ describe("the state of a run", () => {
     expect(run.state.snapshot().length).toBeLessThanOrEqual(RUN_KIND.snapshotBytesMax);
   });
 
-  it("keeps what is known of its time beyond its leader and its bytes (AD-34.2, AD-34.47)", () => {
+  it("keeps its timeout state across leaders and encoding (AD-34.2, AD-34.47)", () => {
     const run = begun();
     const changes: readonly TrackingChange[] = [
       { kind: "progress", progressAt: 9_000, advance: 70 },
@@ -420,7 +420,7 @@ describe("the state of a run", () => {
     ["after another", (run) => run.apply(timeOut(1, 0)), 1, 0, "rejected ENDING"],
   ];
   for (const [what, before, view, extendedMs, outcome] of decisions)
-    it(`answers a time-out ${what}: ${outcome} (AD-34.10, AD-34.12, AD-34.24)`, () => {
+    it(`answers a timeout ${what}: ${outcome} (AD-34.10, AD-34.12, AD-34.24)`, () => {
       const run = begun();
       before(run);
       const ended = run.state.endAsked;
@@ -429,7 +429,7 @@ describe("the state of a run", () => {
       expect(run.state.endAsked).toEqual(asked);
     });
 
-  it("comes back whole from its bytes, and from nothing less", () => {
+  it("is restored from its complete bytes and from nothing less", () => {
     const run = begun();
     run.led({ kind: "start" });
     run.place("w", [0, 1]);

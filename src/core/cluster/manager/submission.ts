@@ -1,8 +1,7 @@
 /**
- * Submissions as bytes, and what makes one fit: its shape down to the last field that a manager
- * reads. A client sends it as JSON, and may be of another version or mean harm: what passes here
- * can be ordered, placed, driven and summed up, so that no committed job ends the managers that
- * lead it.
+ * Encoding and validation of submissions, down to the last field that a manager reads. A client sends one as JSON and
+ * may be of another version or malicious: a valid submission can be ordered, placed, driven and summarised, so that no
+ * committed job crashes the managers that lead it.
  */
 
 import { encodePlain, plainProblem } from "../../base/plain-value.ts";
@@ -131,22 +130,22 @@ export function decodeSubmission(bytes: Uint8Array): Submission | null {
 }
 
 /**
- * What makes two submissions the same job: its files, its plan and what is asked of it. Not how it was asked for:
- * the command line, the path as it was typed, the client's version, the order of flags.
+ * Identity of a job: its files, plan and requested resources. Excludes how it was requested: the command line, the path
+ * as typed, the client's version, the order of flags.
  */
 export function identityOf(submission: Submission): unknown {
   const { command: _command, name: _name, tenant, version: _version, ...job } = submission;
-  // Jobs of nobody in particular are what they were before there were tenants.
+  // Jobs without a tenant keep the identity they had before tenants existed.
   const of = tenant === null || tenant === undefined ? {} : { tenant };
-  return inOrder({ ...job, ...of, thresholds: [...job.thresholds].sort() });
+  return sortedFields({ ...job, ...of, thresholds: [...job.thresholds].sort() });
 }
 
-/** The same fields in whatever order they were given. */
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder);
+/** Sorts the fields, so that their order does not matter. */
+function sortedFields(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedFields);
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
   const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([name, one]) => [name, inOrder(one)]));
+  return Object.fromEntries(entries.map(([name, one]) => [name, sortedFields(one)]));
 }
 
 export function needsOf({ cores, manifests, tenant = null, timeoutMs }: Submission): JobNeeds {
@@ -155,7 +154,7 @@ export function needsOf({ cores, manifests, tenant = null, timeoutMs }: Submissi
   return { cores, usefulCores, timeoutMs, tenant };
 }
 
-/** Why a submission cannot be taken, for its sender. */
+/** Why a submission is rejected, for its sender. */
 export function submissionProblem(submission: Submission): string | null {
   if (plainProblem(submission) !== null || !isSubmission(submission))
     return "the submission lacks something or is of another version";
@@ -179,7 +178,7 @@ function thresholdProblem({ manifests, thresholds }: Submission): string | null 
   return null;
 }
 
-/** Why a job cannot be sent where it is to go, whatever happens; null when it can. */
+/** Why a job can never be routed as requested; null when it can. */
 export function routingProblem(
   { count, datacenters, prefer, strict, weights }: Routing,
   known: readonly string[],

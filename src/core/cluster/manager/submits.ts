@@ -1,6 +1,6 @@
 /**
- * Submissions on their way into the datacenter: checked, then held until a quorum of the managers has their
- * files, then proposed. Whoever asks hears what is missing, or that it must ask again.
+ * Submissions on their way into the datacenter: validated, kept until a quorum of the managers has their files, then
+ * proposed. The client is sent the missing files, or asked to retry.
  *
  *     submit ─▶ sound? ─▶ files on a quorum? ─┬─ yes ─▶ proposed ─▶ accepted, or why not
  *                                             ├─ no manager has them ─▶ missing
@@ -32,15 +32,15 @@ import {
 import { FULL_RETRY_MS, queueProblem, quotaProblem, tenantsWaiting } from "./tenants.ts";
 
 const KEY_CHARACTERS_MAX = 128;
-/** Submissions whose files are on their way; each has `SUBMISSION_BYTES_MAX` at most. */
+/** Submissions waiting for files; each has at most `SUBMISSION_BYTES_MAX`. */
 const WAITING_MAX = 100;
-/** Shorter than a client waits for one answer, so that it hears why it has to ask again. */
+/** Shorter than a client's request timeout, so that the client learns why it has to retry. */
 const WAIT_MS_MAX = 4_000;
-/** Workers have to get on with what they have first. (BP-5) */
+/** Workers have to reduce their backlog first. (BP-5) */
 const BACKPRESSURE_RETRY_MS = 1_000;
 
 interface Waiting {
-  /** Not on a quorum yet. */
+  /** Files that are not on a quorum yet. */
   readonly unready: Set<BlobHash>;
   readonly absent: BlobHash[];
   readonly propose: () => void;
@@ -101,7 +101,7 @@ export class Submits {
     return quotaProblem(this.#context.options.config.quotas, needsOf(submission));
   }
 
-  /** A job that is there already is not counted again. */
+  /** An existing job is not counted again. */
   #queue(key: string, submission: Submission): string | null {
     const state = this.#context.datacenter();
     if (state === null || state.knows(key)) return null;
@@ -113,7 +113,7 @@ export class Submits {
     this.#onFiles(hashes, () => undefined);
   }
 
-  /** What is missing is told together, when everything else has come. */
+  /** Reports missing files together, once all others have arrived. */
   onAbsent(hashes: readonly BlobHash[]): void {
     this.#onFiles(hashes, ({ absent }, hash) => absent.push(hash));
   }
@@ -181,7 +181,7 @@ function submitted(proposed: Proposed): ClientAnswer {
   return refusal("retry", reason === "QUEUE_FULL" ? "too many jobs wait" : (reason ?? outcome));
 }
 
-/** What may stand in a group's name. */
+/** Name of a job, with only characters allowed in a group's name. */
 function jobName(self: string): string {
   return self
     .toLowerCase()

@@ -10,7 +10,7 @@ function cores(world: World): readonly FakeCore[] {
   return world.workers.flatMap(({ opened }) => opened);
 }
 
-function told(world: World, kind: string): number {
+function commandsSent(world: World, kind: string): number {
   return cores(world).flatMap(({ commands }) => commands.filter((one) => one === kind)).length;
 }
 
@@ -25,7 +25,7 @@ function runs(world: World, job: string): void {
 const CANCEL = { kind: "cancel", reason: "not now" } as const;
 
 describe("a new leader", () => {
-  it("tells the datacenter of an end that the one before had no time to tell", () => {
+  it("reports an end to the datacenter that its predecessor had no time to report", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 500 });
     const job = world.submit();
     runs(world, job);
@@ -43,12 +43,12 @@ describe("a new leader", () => {
     expect(held(world, job)).toBe(0);
   });
 
-  it("knows what has ended of a workflow that another datacenter has set up", () => {
+  it("knows which shares finished of a workflow that another datacenter has set up", () => {
     const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 1_000 });
     world.run(600);
     const job = world.submit({ manifests: [manifest("shop", { joint: "other" })], cores: 2 });
     world.run(500);
-    // The leader is cut off before it can report what all its cores have finished.
+    // The leader is cut off before it can report that all its cores have finished.
     let old = -1;
     world.onEntry = (entry) => {
       if (old >= 0 || entry.kind !== "step" || entry.step.kind !== "report") return;
@@ -62,12 +62,12 @@ describe("a new leader", () => {
     expect([status, summary?.totals?.requests]).toEqual(["COMPLETED", world.calls()]);
   });
 
-  it("does not wait for cores of a worker that answered it and then started again", () => {
+  it("does not wait for cores of a worker that answered it and then restarted", () => {
     const world = new World({ managers: 1, workers: 2, cores: 1, loadMs: 5_000 });
     world.run(600);
     const job = world.submit({ cores: 2 });
     runs(world, job);
-    // One worker is gone, so that the manager waits for it before it goes on with the job.
+    // One worker is down, so the manager waits for it before it continues the job.
     world.killWorker(1);
     world.kill(0);
     world.start(0);
@@ -77,8 +77,8 @@ describe("a new leader", () => {
     expect(status).toBe("FAILED");
   });
 
-  it("takes no word of a process that it replaces for one of the process that follows", () => {
-    // What the process before has said, and nobody has confirmed: that it has loaded the job, or is gone.
+  it("ignores events of a replaced process with the same core number", () => {
+    // Unconfirmed events of the previous process: that it has loaded the job, or is lost.
     for (const isLost of [false, true]) {
       const world = new World({ managers: 1, workers: 2, cores: 1, loadMs: 1_000 });
       for (const worker of world.workers) worker.spawnMs = 200;
@@ -99,7 +99,7 @@ describe("a new leader", () => {
     }
   });
 
-  it("opens no core anew for a job that was cancelled meanwhile", () => {
+  it("reopens no core for a job that was cancelled meanwhile", () => {
     const world = new World({ managers: 1, cores: 2, loadMs: 1_000 });
     world.worker(0).spawnMs = 200;
     const job = world.submit();
@@ -108,7 +108,7 @@ describe("a new leader", () => {
     world.run(1_000);
     const worker = world.worker(0);
     const take = worker.take.bind(worker);
-    // It hears who leads, and nothing more until the job is cancelled.
+    // The worker learns the leader, and nothing more until the job is cancelled.
     worker.take = (message, ...rest) => {
       worker.deaf = true;
       return take(message, ...rest);
@@ -124,7 +124,7 @@ describe("a new leader", () => {
     expect([cores(world).length, held(world, job)]).toEqual([2, 0]);
   });
 
-  it("begins nothing a second time that began after a delay", () => {
+  it("starts nothing a second time that began after a delay", () => {
     for (const afterMs of [1_000, 3_000, 4_500]) {
       const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });
       const late = { startAfterMs: 2_000 };
@@ -144,7 +144,7 @@ describe("a new leader", () => {
         ["setup", 2],
         ["teardown", 2],
       ])
-        expect([afterMs, kind, told(world, String(kind))]).toEqual([afterMs, kind, times]);
+        expect([afterMs, kind, commandsSent(world, String(kind))]).toEqual([afterMs, kind, times]);
     }
   });
 
@@ -158,13 +158,13 @@ describe("a new leader", () => {
     world.control(job, { kind: "pause" });
     world.run(5_000);
     world.control(job, { kind: "resume" });
-    world.until(() => told(world, "start") === 2);
+    world.until(() => commandsSent(world, "start") === 2);
     world.replaceLeader(job);
     expect(world.end(job).status).toBe("COMPLETED");
-    expect(told(world, "start")).toBe(2);
+    expect(commandsSent(world, "start")).toBe(2);
   });
 
-  it("drops no core on the word of one that was cut off and comes back", () => {
+  it("drops no core on the report of a worker that was cut off and comes back", () => {
     const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 25_000 });
     const job = world.submit();
     runs(world, job);
@@ -178,30 +178,30 @@ describe("a new leader", () => {
     expect(summary?.totals?.requests).toBe(world.calls());
   });
 
-  it("takes a workflow for ended that was stopped on its way, and begins no other", () => {
+  it("treats a workflow stopped on its way as finished, and starts no other", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 20_000 });
     const job = world.submit({
       manifests: [manifest("first"), manifest("second", { dependsOn: ["first"] })],
       thresholds: ["requests.count < 10"],
       abortAfterMs: 1_000,
     });
-    world.until(() => told(world, "stop") > 0);
+    world.until(() => commandsSent(world, "stop") > 0);
     world.replaceLeader(job);
     const { status, summary } = world.end(job);
     expect(status).toBe("COMPLETED");
     expect(summary?.workflows.map((one) => one.status)).toEqual(["interrupted", "not run"]);
-    expect(told(world, "prepare")).toBe(2);
+    expect(commandsSent(world, "prepare")).toBe(2);
   });
 });
 
-describe("what a core asked for", () => {
+describe("a block request", () => {
   const load = { kind: "shared", vus: 4, iterations: 1_000, durationMsMax: 60_000 } as const;
 
-  it("it gets once, though the leader that took the request is gone (T6)", () => {
+  it("is granted once, though the leader that accepted it is gone (T6)", () => {
     for (const afterMs of [0, 20, 40, 60, 80]) {
       const world = new World({ managers: 3, workers: 2, cores: 2, loadMs: 12_000 });
       const job = world.submit({ manifests: [manifest("leasing", { load })] });
-      world.until(() => told(world, "start") > 0);
+      world.until(() => commandsSent(world, "start") > 0);
       for (const worker of world.workers) worker.deaf = true;
       world.run(afterMs);
       const leader = world.leaderOf(job);
@@ -220,17 +220,17 @@ describe("what a core asked for", () => {
 });
 
 describe("a cancel", () => {
-  it("holds at every step, whoever leads then: no load after it, and what was measured is kept", () => {
+  it("holds at every step across leader changes: no load after it, and measurements are kept", () => {
     for (const afterMs of [0, 40, 60, 80, 100, 120, 140, 200, 1_500]) {
       const world = new World({ managers: 3, cores: 2, loadMs: 20_000 });
       const job = world.submit();
       world.run(afterMs);
       expect(world.control(job, CANCEL)).toEqual({ kind: "controlled" });
-      const started = told(world, "start");
+      const started = commandsSent(world, "start");
       world.replaceLeader(job);
       const { reason, status, summary } = world.end(job);
       expect([afterMs, status, reason]).toEqual([afterMs, "CANCELLED", "not now"]);
-      if (started === 0) expect([afterMs, told(world, "start")]).toEqual([afterMs, 0]);
+      if (started === 0) expect([afterMs, commandsSent(world, "start")]).toEqual([afterMs, 0]);
       if (world.calls() > 0)
         expect([afterMs, summary?.totals?.requests]).toEqual([afterMs, world.calls()]);
       world.run(2_000);
@@ -238,7 +238,7 @@ describe("a cancel", () => {
     }
   });
 
-  it("that comes while a new leader gathers keeps what was measured", () => {
+  it("keeps the measurements when it arrives while a new leader gathers", () => {
     const world = new World({ managers: 1, cores: 2, loadMs: 20_000 });
     const job = world.submit();
     runs(world, job);
@@ -255,7 +255,7 @@ describe("a cancel", () => {
     expect(summary?.totals?.requests).toBe(world.calls());
   });
 
-  it("reaches cores that had not heard it from the leader before", () => {
+  it("reaches cores that had not received it from the previous leader", () => {
     const world = new World({ managers: 3, cores: 2, loadMs: 30_000 });
     const job = world.submit();
     runs(world, job);
@@ -265,12 +265,12 @@ describe("a cancel", () => {
     world.worker(0).deaf = false;
     const { status, summary } = world.end(job);
     expect([status, summary?.lost]).toEqual(["CANCELLED", []]);
-    expect(told(world, "stop")).toBe(2);
+    expect(commandsSent(world, "stop")).toBe(2);
   });
 });
 
-describe("what people ask for before a job has begun", () => {
-  it("holds from its beginning on", () => {
+describe("controls sent before a job has begun", () => {
+  it("apply from its beginning on", () => {
     const world = new World({ cores: 2, loadMs: 2_000 });
     const job = world.submit();
     world.until(() => world.leaderOf(job) >= 0);
@@ -278,15 +278,15 @@ describe("what people ask for before a job has begun", () => {
     expect(world.control(job, { kind: "pause" })).toEqual({ kind: "controlled" });
     world.run(2_000);
     expect(world.progress(job)).toMatchObject({ status: "PAUSED" });
-    expect([told(world, "start"), world.calls()]).toEqual([0, 0]);
+    expect([commandsSent(world, "start"), world.calls()]).toEqual([0, 0]);
     world.control(job, { kind: "resume" });
     expect(world.end(job).status).toBe("COMPLETED");
-    expect([told(world, "start"), told(world, "scale")]).toEqual([2, 2]);
+    expect([commandsSent(world, "start"), commandsSent(world, "scale")]).toEqual([2, 2]);
   });
 });
 
-describe("a worker that was taken for lost", () => {
-  it("and comes back gives up its cores, which the next job gets", () => {
+describe("a worker that was declared lost", () => {
+  it("comes back and releases its cores to the next job", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 12_000 });
     const job = world.submit();
     runs(world, job);
@@ -299,7 +299,7 @@ describe("a worker that was taken for lost", () => {
     expect(world.end(job).summary?.lost).toHaveLength(1);
   });
 
-  it("and comes back after the end gives up its cores", () => {
+  it("comes back after the end and releases its cores", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 3_000 });
     const job = world.submit();
     runs(world, job);
@@ -311,7 +311,7 @@ describe("a worker that was taken for lost", () => {
     expect(worker.jobs.get(job)?.cores.size).toBe(0);
   });
 
-  it("is not there for a new leader, and gives up its cores when it is back", () => {
+  it("is ignored by a new leader, and releases its cores when it comes back", () => {
     const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 30_000 });
     const job = world.submit();
     runs(world, job);
@@ -325,7 +325,7 @@ describe("a worker that was taken for lost", () => {
     expect(world.end(job).summary?.lost).toHaveLength(1);
   });
 
-  it("while its cores are being opened costs its cores, not the job", () => {
+  it("costs only its cores when it is lost while they are being opened", () => {
     const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 1_000 });
     const others = [1, 2];
     // Nothing is committed until the worker is known to be lost.
@@ -341,15 +341,18 @@ describe("a worker that was taken for lost", () => {
     for (const index of others) world.cut(index, false);
     const begunAt = world.now;
     expect(world.end(job)).toMatchObject({ status: "COMPLETED", reason: null });
-    // Long before its cores are given up for not having loaded.
+    // Long before its cores are abandoned for not having loaded.
     expect(world.now - begunAt).toBeLessThan(30_000);
   });
 });
 
-describe("a datacenter all of whose managers were down", () => {
+describe("a datacenter after an outage of all managers", () => {
   const LOAD_MS = 10_000;
 
-  /** Nobody leads a job of two cores for a while, after it has run for 3 s; `power`: its workers are down as well. */
+  /**
+   * Leaves a job of two cores without a leader for a while, after it has run for 3 s; `power`: its workers are down as
+   * well.
+   */
   function down(forMs: number, { managers = 3, power = false } = {}) {
     const load = { kind: "vus", stages: [{ durationMs: LOAD_MS, from: 4, to: 4 }] } as const;
     const world = new World({ managers, workers: 2, cores: 1, loadMs: LOAD_MS });
@@ -366,7 +369,7 @@ describe("a datacenter all of whose managers were down", () => {
     return { world, job, beganAt };
   }
 
-  it.each([1, 3])("goes on with the time that has passed: %i managers", (managers) => {
+  it.each([1, 3])("continues at the time that has passed: %i managers", (managers) => {
     const { beganAt, job, world } = down(5_000, { managers });
     const { status, summary } = world.end(job);
     const tookMs = world.now - beganAt;
@@ -374,7 +377,7 @@ describe("a datacenter all of whose managers were down", () => {
     expect(Math.abs((summary?.durationSeconds ?? 0) * 1_000 - tookMs)).toBeLessThan(2_500);
   });
 
-  it("gives no share to anybody when its plan is over by the wall clock", () => {
+  it("assigns no share when its plan is over by the wall clock", () => {
     const { job, world } = down(9_000, { power: true });
     const made = world.calls();
     const { status } = world.end(job);
@@ -382,7 +385,7 @@ describe("a datacenter all of whose managers were down", () => {
     expect([status, world.calls()]).toEqual(["FAILED", made]);
   });
 
-  it("goes on at the present moment of its plan when there is some of it left", () => {
+  it("continues at the current time of its plan when some of it is left", () => {
     const { beganAt, job, world } = down(2_000, { power: true });
     world.end(job);
     expect(world.now - beganAt).toBeLessThan(LOAD_MS + 4_000);

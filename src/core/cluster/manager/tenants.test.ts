@@ -16,7 +16,7 @@ const job = (name: string, tenant: string, cores: number | null = 1) =>
   ({ job: name, needs: { cores, usefulCores: 100, timeoutMs: null, tenant } }) as DatacenterJob;
 
 describe("the turn of tenants", () => {
-  it("is that of whoever holds the fewest cores, each with its jobs in order", () => {
+  it("goes to the tenant with the fewest cores, each with its jobs in order", () => {
     const queued = [job("a1", "a"), job("a2", "a"), job("b1", "b"), job("a3", "a"), job("b2", "b")];
     const turn = (held: Readonly<Record<string, number>>) =>
       inTurn(queued, (tenant) => held[tenant] ?? 0).map((one) => one.job);
@@ -25,7 +25,7 @@ describe("the turn of tenants", () => {
     expect(turn({ a: 5, b: 1 })).toEqual(["b1", "b2", "a1", "a2", "a3"]);
   });
 
-  it("is not that of whoever was served last, among those who hold as many", () => {
+  it("skips the tenant served last among those with equally many cores", () => {
     const queued = [job("a1", "a"), job("a2", "a"), job("b1", "b")];
     const turn = (ended: Readonly<Record<string, number>>) =>
       inTurn(
@@ -42,7 +42,7 @@ describe("the turn of tenants", () => {
     expect(inTurn(queued, () => 0).map((one) => one.job)).toEqual(["a1", "b1", "b2", "a2"]);
   });
 
-  it("is the order of submission where nobody names a tenant", () => {
+  it("follows the order of submission where no tenant is named", () => {
     const queued = ["1", "2", "3"].map((name) => job(name, "default", null));
     expect(inTurn(queued, () => 7)).toEqual(queued);
   });
@@ -52,7 +52,7 @@ describe("the order of submission", () => {
   const waits = (key: string, createdAt: number) =>
     ({ ...job(key, "default"), key, createdAt }) as DatacenterJob;
 
-  it("is that in which gates accepted them, in whatever order they come from there", () => {
+  it("is that in which gates accepted the jobs, whatever order they arrive in", () => {
     const jobs = [
       waits("gates-1794913891152-g1-75024/dc1/2", 1_794_913_930_001),
       waits("gates-1794913877279-g2-76494/dc1/1", 1_794_913_930_002),
@@ -68,8 +68,8 @@ describe("the order of submission", () => {
   });
 });
 
-describe("a queue that one tenant fills", () => {
-  it("keeps room for others, for each of whom it is the same", () => {
+describe("a queue filled by one tenant", () => {
+  it("reserves the same capacity for each other tenant", () => {
     const state = new DatacenterState();
     let seq = 0;
     const fill = (tenant: string): number => {
@@ -107,7 +107,7 @@ describe("quotas", () => {
     expect(allowed(quotas, { ...needs, cores }, held).cores).toBe(got);
   });
 
-  it("say what is held and what may be", () => {
+  it("report usage and limit", () => {
     expect(allowed(quotas, { ...needs, cores: 3 }, 6).reason).toBe(
       "it needs 3 cores, tenant a holds 6 of the 8 cores that it may have",
     );
@@ -118,29 +118,32 @@ describe("quotas", () => {
     expect(quotaProblem(quotas, { ...needs, cores: 5, usefulCores: 2 })).toBe(null);
   });
 
-  it.each(["", "a b", "-x", "x".repeat(65), "ä"])("do not know %j for a tenant", (name) => {
+  it.each(["", "a b", "-x", "x".repeat(65), "ä"])("reject %j as a tenant name", (name) => {
     expect(tenantProblem(name)).toContain("names no tenant");
   });
 });
 
 describe("a datacenter of several tenants", () => {
-  // With one core nobody holds any when it is given anew.
-  it.each([1, 2])("lets a newcomer have its turn before the many of another: %i cores", (cores) => {
-    const world = new World({ workers: 1, cores });
-    const flood = Array.from({ length: 12 }, (_, at) =>
-      world.submit({ cores: 1, tenant: "many" }, `many-${at}`),
-    );
-    const waiting = () => flood.filter((id) => world.progress(id)?.status === "QUEUED").length;
-    const one = world.submit({ cores: 1, tenant: "one" }, "one");
-    const before = waiting();
-    world.until(() => world.progress(one)?.status !== "QUEUED");
-    // One of theirs may have begun in the same moment.
-    expect(before).toBeGreaterThan(5);
-    expect(before - waiting()).toBeLessThanOrEqual(1);
-    for (const id of flood) expect(world.end(id).status).toBe("COMPLETED");
-  });
+  // With a single core no tenant has any at the time it is assigned.
+  it.each([1, 2])(
+    "gives a newcomer its turn before the many jobs of another: %i cores",
+    (cores) => {
+      const world = new World({ workers: 1, cores });
+      const flood = Array.from({ length: 12 }, (_, at) =>
+        world.submit({ cores: 1, tenant: "many" }, `many-${at}`),
+      );
+      const waiting = () => flood.filter((id) => world.progress(id)?.status === "QUEUED").length;
+      const one = world.submit({ cores: 1, tenant: "one" }, "one");
+      const before = waiting();
+      world.until(() => world.progress(one)?.status !== "QUEUED");
+      // One of their jobs may have begun at the same time.
+      expect(before).toBeGreaterThan(5);
+      expect(before - waiting()).toBeLessThanOrEqual(1);
+      for (const id of flood) expect(world.end(id).status).toBe("COMPLETED");
+    },
+  );
 
-  it("keeps cores for others, and says what a job waits for", () => {
+  it("reserves cores for others, and shows what a job waits for", () => {
     const world = new World({
       workers: 1,
       cores: 4,
@@ -159,7 +162,7 @@ describe("a datacenter of several tenants", () => {
     for (const id of [first, second, other]) expect(world.end(id).status).toBe("COMPLETED");
   });
 
-  it("refuses what can never run, and more waiting jobs than it may have", () => {
+  it("rejects jobs that can never run, and waiting jobs beyond the quota", () => {
     const world = new World({
       ...{ workers: 1, cores: 1 },
       quotas: { ...NO_QUOTAS, coresPerJobMax: 1, waitingPerTenantMax: 1 },
@@ -168,7 +171,7 @@ describe("a datacenter of several tenants", () => {
     world.submit({ tenant: "a" }, "1");
     world.submit({ tenant: "a" }, "2");
     expect(() => world.submit({ tenant: "a" }, "3")).toThrow("one of them has to begin");
-    // The same submission again is no further job, and another tenant has a queue of its own.
+    // A repeated submission is not another job, and another tenant has a queue of its own.
     world.submit({ tenant: "a" }, "2");
     world.submit({ tenant: "b" }, "4");
   });

@@ -1,8 +1,8 @@
 /**
- * Jobs of several tenants in one queue: whoever holds the fewest cores is next, each with its jobs in the order of
- * submission, so that a hundred jobs of one keep nobody else waiting for a hundred.
+ * Fair queue for several tenants: the tenant with the fewest cores is next, each with its jobs in order of submission,
+ * so that a hundred jobs of one delay others by one job, not a hundred.
  *
- * A tenant is what a submission says it is: fairness between teams that mean well, no border between them.
+ * A tenant is a name in the submission: this is fairness between cooperating teams, not isolation.
  */
 
 import { clipText } from "../../base/text.ts";
@@ -14,7 +14,7 @@ import {
 } from "./datacenter-state.ts";
 import { tenantOf } from "./served-tenants.ts";
 
-/** What one of them may have at once; 0: as much as there is. */
+/** Limits of one tenant; 0: unlimited. */
 export interface Quotas {
   readonly coresPerTenantMax: number;
   readonly coresPerJobMax: number;
@@ -29,9 +29,9 @@ export const NO_QUOTAS: Quotas = {
 };
 
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** A tenant that has filled its part of a queue asks again after this. */
+/** Retry delay of a tenant whose part of a queue is full. */
 export const FULL_RETRY_MS = 2_000;
-/** Region, milliseconds, gate and number of a gate's job, then the part of it that is asked for. */
+/** Region, milliseconds, gate and number of a gate's job, then its datacenter part. */
 const GATE_KEY = /^[a-z0-9]+-(\d{1,15})-[a-z0-9]+-\d+\//;
 type Needs = Pick<JobNeeds, "cores" | "usefulCores" | "tenant">;
 
@@ -40,7 +40,7 @@ export function tenantProblem(tenant: string | null): string | null {
   return `"${clipText(tenant, 64)}" names no tenant: 1 to 64 letters, digits, dots, dashes and underscores`;
 }
 
-/** Cores that jobs of each tenant hold; of a tenant that holds none, nothing. */
+/** Cores used by each tenant; tenants without cores are absent. */
 export function coresHeld({ open }: Pick<DatacenterState, "open">): ReadonlyMap<string, number> {
   const held = new Map<string, number>();
   for (const { grants, needs } of open.values()) {
@@ -53,8 +53,8 @@ export function coresHeld({ open }: Pick<DatacenterState, "open">): ReadonlyMap<
 }
 
 /**
- * In the order in which they were submitted. Jobs that waited at gates come all at once when cores are free, in any
- * order: a gate asks under a key that begins with its own id of the job, which says when it was accepted.
+ * Orders jobs by submission. Jobs that waited at gates arrive together when cores are free, in any order: a gate
+ * submits under a key that begins with its own job id, which contains the time of acceptance.
  */
 export function byAge(queued: readonly DatacenterJob[]): readonly DatacenterJob[] {
   const ages = new Map(queued.map((job) => [job, acceptedAt(job)]));
@@ -67,8 +67,8 @@ function acceptedAt({ createdAt, key }: DatacenterJob): number {
 }
 
 /**
- * In the order in which they would be served if each ended at once: fewest cores first, one of each in turn. Among
- * those who hold as many, as nobody does where one core is given anew, who was served last comes last.
+ * Orders jobs as they would be served if each finished at once: fewest cores first, one job per tenant in turn. Ties,
+ * which are the rule when a single core is assigned, go to the tenant served longest ago.
  */
 export function inTurn(
   queued: readonly DatacenterJob[],
@@ -91,7 +91,7 @@ export function inTurn(
       return turn;
     });
   });
-  // Sorting is stable: among equals the first submitted comes first.
+  // Sorting is stable: ties keep the order of submission.
   const order = new Map(queued.map((job, at) => [job, at]));
   return turns
     .sort(
@@ -101,12 +101,12 @@ export function inTurn(
     .map(({ job }) => job);
 }
 
-/** A job that names none takes what is free; it counts as one, which it takes at least. */
+/** A job without a core count uses what is free; it counts as one core, its minimum. */
 function coresOf({ cores, usefulCores }: Needs): number {
   return Math.max(1, Math.min(cores ?? 1, usefulCores));
 }
 
-/** Cores that a job may get now; with the reason when these are fewer than it asks for. */
+/** Cores that a job may get now; with the reason when these are fewer than it requests. */
 export function allowed(
   quotas: Quotas,
   needs: Needs,
@@ -134,10 +134,10 @@ export function quotaProblem(quotas: Quotas, { cores, usefulCores }: Needs): str
   return null;
 }
 
-/** One tenant may have so many times as many jobs waiting as there is room for: there is always room for others. */
+/** One tenant may have up to this many times the free slots waiting, so that others always find a slot. */
 const OF_FREE_ROOM = 9;
 
-/** Why a tenant must wait before it submits more. `waiting`: whose jobs wait, one for each. */
+/** Why a tenant must wait before it submits more. `waiting`: tenant of each waiting job. */
 export function queueProblem(
   { waitingPerTenantMax }: Quotas,
   waiting: readonly string[],
@@ -151,7 +151,7 @@ export function queueProblem(
   return `${own} jobs of tenant ${tenant} wait, as many as may (waitingPerTenant): one of them has to begin`;
 }
 
-/** Whose jobs wait in a datacenter. */
+/** Tenants of the waiting jobs in a datacenter. */
 export function tenantsWaiting({ open }: Pick<DatacenterState, "open">): readonly string[] {
   return [...open.values()].flatMap(({ needs, phase }) =>
     phase === "queued" ? [tenantOf(needs)] : [],

@@ -17,7 +17,7 @@ function stick(world: World, isStuck = true): void {
   for (const core of world.workers.flatMap(({ opened }) => opened)) core.isStuck = isStuck;
 }
 
-/** Seconds from now until it has ended, and how. */
+/** Seconds from now until the job has ended, and its final state. */
 function endOf(world: World, job: string, withinMs = 400_000): readonly [number, Progress] {
   const from = world.now;
   let last: Progress | null = null;
@@ -31,7 +31,7 @@ function endOf(world: World, job: string, withinMs = 400_000): readonly [number,
 }
 
 describe("a job that takes too long (AD-34)", () => {
-  it("ends at its limit, with the reason and what it has measured", () => {
+  it("ends at its limit, with the reason and its measurements", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world, { timeoutMs: 30 * SECOND });
     const [seconds, { reason, status, summary }] = endOf(world, job);
@@ -48,7 +48,7 @@ describe("a job that takes too long (AD-34)", () => {
     expect(world.timeouts(0)).toMatchObject({ active: 0 });
   });
 
-  it("is never stuck while something of it advances within the threshold", () => {
+  it("is never stuck while it advances within the threshold", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world);
     for (let turn = 0; turn < 2; turn++) {
@@ -60,7 +60,7 @@ describe("a job that takes too long (AD-34)", () => {
     expect(world.progress(job)?.status).toBe("RUNNING");
   });
 
-  it("is ended when nothing of it advances for two minutes", () => {
+  it("is ended after two minutes without progress", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world);
     world.run(20 * SECOND);
@@ -72,21 +72,21 @@ describe("a job that takes too long (AD-34)", () => {
     expect(world.timeouts(0).counts.detected.get("stuck")).toBe(1);
   });
 
-  it("advances with every step that its log takes, though no call is made (AD-34.6)", () => {
+  it("advances with every step in its log, though no call is made (AD-34.6)", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: LONG_MS });
     const job = running(world);
     world.run(20 * SECOND);
     stick(world);
     world.run(100 * SECOND);
     world.killWorker(1);
-    // 150 s after its last call it would have been stuck for long.
+    // By then it would have been stuck for 150 s after its last call.
     world.run(100 * SECOND);
     expect(world.progress(job)?.status).toBe("RUNNING");
     const [, { reason, status }] = endOf(world, job, 50 * SECOND);
     expect([status, reason]).toEqual(["TIMED_OUT", "nothing of it has advanced for 2m00s"]);
   });
 
-  it("is looked at every ten seconds, and what stands still is written down then (AD-34.21)", () => {
+  it("is checked every ten seconds, and a standstill is recorded at once (AD-34.21)", () => {
     const world = new World({ loadMs: LONG_MS });
     /** By the clock of the world. */
     const moves: { readonly at: number; readonly movedAt: number }[] = [];
@@ -97,7 +97,7 @@ describe("a job that takes too long (AD-34)", () => {
     };
     running(world);
     world.run(200 * SECOND);
-    // While it advances, one look of three is written down.
+    // While it advances, one check in three is recorded.
     const everyMs = moves.slice(1).map(({ at }, before) => at - (moves[before]?.at ?? 0));
     expect(everyMs.length).toBeGreaterThan(4);
     for (const ms of everyMs) expect(Math.round(ms / SECOND)).toBe(30);
@@ -125,11 +125,11 @@ describe("a job that takes too long (AD-34)", () => {
     expect([...ends].sort()).toEqual(["COMPLETED", "TIMED_OUT"]);
   });
 
-  it("is not timed out by a word that comes when its thresholds have ended it (AD-34.63)", () => {
+  it("ignores a timeout that arrives after its thresholds have ended it (AD-34.63)", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world, { thresholds: ["requests.count < 20"], abortAfterMs: 0 });
     const { opened } = world.worker(0);
-    // They are told to stop, and have not said that they did.
+    // The cores are ordered to stop and have not confirmed it.
     world.until(() => {
       const calls = world.progress(job)?.summary?.totals?.requests ?? 0;
       for (const core of opened) core.isSilent = calls >= 20;
@@ -141,7 +141,7 @@ describe("a job that takes too long (AD-34)", () => {
     expect(world.end(job).status).toBe("COMPLETED");
   });
 
-  it("may be paused for as long as people like", () => {
+  it("may stay paused indefinitely", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world);
     world.control(job, { kind: "pause" });
@@ -150,7 +150,7 @@ describe("a job that takes too long (AD-34)", () => {
     expect(world.progress(job)?.status).toBe("PAUSED");
   });
 
-  it("is timed out once when it is cancelled at the same moment", () => {
+  it("is timed out once when it is cancelled at the same time", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = running(world, { timeoutMs: 10 * SECOND });
     world.run(10 * SECOND - 500);
@@ -160,7 +160,7 @@ describe("a job that takes too long (AD-34)", () => {
     expect(world.timeouts(0)).toMatchObject({ active: 0 });
   });
 
-  it("has the same limit whoever leads it: no budget begins anew (AD-34.4)", () => {
+  it("has one limit across leader changes: no budget restarts (AD-34.4)", () => {
     for (const killAt of [15, 29]) {
       const world = new World({ managers: 3, loadMs: LONG_MS });
       const job = running(world, { timeoutMs: 30 * SECOND });
@@ -174,7 +174,7 @@ describe("a job that takes too long (AD-34)", () => {
     }
   });
 
-  it("is stuck under the next leader as well, a check later at most", () => {
+  it("is stuck under the next leader as well, at most one check later", () => {
     const world = new World({ managers: 3, loadMs: LONG_MS });
     const job = running(world);
     world.run(20 * SECOND);
@@ -190,7 +190,7 @@ describe("a job that takes too long (AD-34)", () => {
 });
 
 describe("a job of a gate", () => {
-  /** Begun as a gate begins it. */
+  /** Begun the way a gate begins it. */
   function held(world: World, timeoutMs: number): string {
     const job = world.submit({ held: true, timeoutMs });
     world.until(() => observe(world, job).prepared);
@@ -207,7 +207,7 @@ describe("a job of a gate", () => {
     return answer;
   }
 
-  it("tells how its time stands with every answer (AD-34.31)", () => {
+  it("reports its clock with every answer (AD-34.31)", () => {
     const world = new World({ loadMs: LONG_MS });
     const job = held(world, LONG_MS);
     const none = { extendedMs: 0, extensionMsMax: 0, extended: 0, overdue: null };
@@ -221,7 +221,7 @@ describe("a job of a gate", () => {
     expect(Math.abs((clock?.idleMs ?? 0) - 90 * SECOND)).toBeLessThanOrEqual(10 * SECOND);
   });
 
-  it("is reported as overdue by every leader until somebody decides, and goes on (AD-34.20, AD-34.22)", () => {
+  it("is reported as overdue by every leader until the gate decides, and continues (AD-34.20, AD-34.22)", () => {
     const world = new World({ managers: 3, loadMs: LONG_MS });
     const job = held(world, 20 * SECOND);
     world.run(25 * SECOND);
@@ -246,7 +246,7 @@ describe("a job of a gate", () => {
 });
 
 describe("the clocks of many jobs", () => {
-  it("are gone when the jobs are, whatever their end was (AD-34.60)", () => {
+  it("are removed with the jobs, however these ended (AD-34.60)", () => {
     const world = new World({ workers: 4, cores: 8, loadMs: 2 * SECOND });
     const jobs = Array.from({ length: 60 }, (_, at) => {
       const timeoutMs = at % 4 === 0 ? SECOND : null;

@@ -1,7 +1,6 @@
 /**
- * What a manager hears and asks for. It stands over the ledger node of its process: `propose` goes to that
- * node as a request, and what the node says (`leads`, `applied`, `answer`) comes back as input, in the order
- * in which the node said it.
+ * Inputs and effects of a manager. It runs on top of the ledger node of its process: `propose` is sent to that node as
+ * a request, and outputs of the node (`leads`, `applied`, `answer`) come back as inputs in the same order.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -32,61 +31,61 @@ export interface ManagerOptions {
   readonly self: NodeId;
   /** Lower-case letters, digits and dashes. */
   readonly datacenter: string;
-  /** All managers of the datacenter, this one included, in the same order everywhere; one, three or five. */
+  /** All managers of the datacenter including this one, in the same order everywhere; one, three or five. */
   readonly managers: readonly NodeId[];
-  /** Where clients reach them, by their names. */
+  /** Client addresses by manager name. */
   readonly addresses: Readonly<Record<string, string>>;
-  /** Of this process, to make event ids of its own; never the same twice. */
+  /** Unique id of this process, the prefix of its event ids. */
   readonly boot: string;
-  /** Names of the kinds of failures, in the order that the cores number them. */
+  /** Names of failure kinds, in the order in which cores number them. */
   readonly errorKinds: readonly string[];
   readonly version: string;
-  /** Of this manager, for the results. */
+  /** Machine of this manager, for the results. */
   readonly machine: {
     readonly node: string;
     readonly platform: string;
     readonly cpuModel: string;
   };
   readonly config: ManagerConfig;
-  /** All, unless said. */
+  /** Default: all rules on. */
   readonly rules?: ManagerRules;
 }
 
 export interface ManagerConfig {
   /**
-   * Milliseconds without a word after which a worker is taken for lost, with its share of the load.
-   * Shorter than the pauses of a busy worker's event loop: a worker is given up for nothing.
+   * Milliseconds without a message after which a worker is declared lost, with its share of the load. If shorter than
+   * the pauses of a busy worker's event loop, healthy workers are given up.
    */
   readonly workerTimeoutMs: number;
   /**
-   * Milliseconds within which every worker that lives has called a manager that has just begun.
-   * Shorter than workers take: jobs lose cores that are well when their manager starts again.
+   * Milliseconds within which every live worker has called a manager that has just started. If shorter than workers
+   * take, jobs lose healthy cores when their manager restarts.
    */
   readonly rejoinMs: number;
-  /** Milliseconds for which a lost worker is remembered, so that people see what is missing. */
+  /** Milliseconds for which a lost worker stays listed, so that operators see what is missing. */
   readonly lostWorkerMs: number;
-  /** Milliseconds that a core may take from its order to `loaded`, fetching the files included. */
+  /** Milliseconds that a core may take from its order to `loaded`, including the download of files. */
   readonly loadTimeoutMs: number;
-  /** Milliseconds for which the share of a lost core is kept for one that becomes free. */
+  /** Milliseconds for which the share of a lost core is kept for a core that becomes free. */
   readonly shareKeptMs: number;
-  /** Milliseconds before an order without an answer is sent again. */
+  /** Milliseconds before an unanswered order is resent. */
   readonly orderRetryMs: number;
   /**
-   * Milliseconds after which a worker that lives and answers nothing about a job has lost the cores of this job;
-   * its other jobs are not touched. Longer than any answer takes; what a dead worker costs is `workerTimeoutMs`.
+   * Milliseconds after which a live worker that answers nothing about a job loses the cores of this job; its other jobs
+   * are unaffected. Must be longer than any answer takes; a dead worker is detected by `workerTimeoutMs`.
    */
   readonly orderTimeoutMs: number;
-  /** Milliseconds before an entry that was not committed is proposed again. */
+  /** Milliseconds before an uncommitted entry is proposed again. */
   readonly proposeRetryMs: number;
-  /** Executor processes per core of a worker: more when workflows of a job need them side by side. */
+  /** Executor processes per core of a worker: more than one when workflows of a job need them in parallel. */
   readonly processesPerCoreMax: number;
   /**
-   * Requests, cores to open and unconfirmed news that may wait at a worker, for each of its cores. At nine tenths of it
-   * the others come first, at all of it the worker gets nothing. Lower: workers that are well are passed over.
+   * Requests, cores to open and unconfirmed events that may wait on a worker, per core. At nine tenths of it other
+   * workers are preferred, at all of it the worker gets nothing. If too low, healthy workers are passed over.
    */
   readonly queuedPerCoreMax: number;
   readonly quotas: Quotas;
-  /** When a job is taken to be stuck, and how long a gate is waited for. */
+  /** When a job counts as stuck, and how long to wait for a gate. */
   readonly timeouts: TimeoutLimits;
 }
 
@@ -106,7 +105,7 @@ export const MANAGER_DEFAULTS: ManagerConfig = {
 };
 
 export type ManagerInput =
-  /** Of the ledger node of this process. */
+  /** Outputs of the ledger node of this process. */
   | {
       readonly kind: "leads";
       readonly group: GroupId;
@@ -117,15 +116,15 @@ export type ManagerInput =
       readonly kind: "applied";
       readonly group: GroupId;
       readonly entry: LogEntry;
-      /** What became of it: "rejected" when it changed nothing. */
+      /** Outcome of the entry: "rejected" when it changed nothing. */
       readonly outcome: string;
-      /** It was on our disk when this process began. */
+      /** The entry was on disk when this process started. */
       readonly isRecovered: boolean;
     }
   /** The answer to `propose`. */
   | { readonly kind: "proposed"; readonly token: number; readonly answer: LedgerAnswer }
   | { readonly kind: "heartbeat"; readonly heartbeat: WorkerHeartbeat }
-  /** It has ended its connection. */
+  /** The worker closed its connection. */
   | { readonly kind: "workerClosed"; readonly worker: string }
   /** Answered with the same id. */
   | { readonly kind: "events"; readonly id: number; readonly events: Events }
@@ -139,17 +138,17 @@ export type ManagerInput =
       readonly id: number;
       readonly answer: Announced | Taken | Refusal | null;
     }
-  /** Of `keepBlob` and `replicateBlobs`: a quorum of the managers has them, this one included. */
+  /** Follows `keepBlob` and `replicateBlobs`: a quorum of the managers has the blobs, this one included. */
   | { readonly kind: "blobsReady"; readonly hashes: readonly BlobHash[] }
-  /** Of `replicateBlobs`: no manager that can be reached has them. */
+  /** Follows `replicateBlobs`: no reachable manager has the blobs. */
   | { readonly kind: "blobsAbsent"; readonly hashes: readonly BlobHash[] }
-  /** Of `keepBlob`: why it cannot be kept here. */
+  /** Follows `keepBlob`: why the blob cannot be stored here. */
   | { readonly kind: "blobNotKept"; readonly hash: BlobHash; readonly problem: string }
-  /** Of `readBlob`; null when no manager that can be reached has it. */
+  /** Follows `readBlob`; null when no reachable manager has the blob. */
   | { readonly kind: "blobRead"; readonly hash: BlobHash; readonly bytes: Uint8Array | null }
-  /** Of another manager. */
+  /** News of another manager. */
   | PeerNews
-  /** How late this process comes to its timers. */
+  /** Timer lateness of this process. */
   | { readonly kind: "late"; readonly lagMs: number }
   | { readonly kind: "tick" };
 
@@ -167,19 +166,19 @@ export type ManagerEffect =
       readonly id: number;
       readonly answer: ClientAnswer | GateAnswer | Taken | Extended | Refusal;
     }
-  /** Keep it durably, here and on a quorum of the managers: `blobsReady` or `blobNotKept` follows. */
+  /** Store durably, here and on a quorum of the managers: `blobsReady` or `blobNotKept` follows. */
   | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }
-  /** Fetched from another manager when it is not here: `blobRead` follows. */
+  /** Read the blob, from another manager if it is not here: `blobRead` follows. */
   | { readonly kind: "readBlob"; readonly hash: BlobHash }
-  /** Have them on a quorum of the managers: `blobsReady` or `blobsAbsent` follows for each, or nothing. */
+  /** Replicate to a quorum of the managers: `blobsReady` or `blobsAbsent` follows for each, or nothing. */
   | { readonly kind: "replicateBlobs"; readonly hashes: readonly BlobHash[] }
-  /** These are needed, and no others: all that must not be dropped to make room. */
+  /** The complete set of blobs that must not be dropped to free space. */
   | { readonly kind: "pinBlobs"; readonly hashes: readonly BlobHash[] }
-  /** Others shall lead from now on. */
+  /** Hand leadership to others. */
   | { readonly kind: "giveUp" }
-  /** The job of this group is over, and its datacenter knows: nobody has to watch over it. */
+  /** The job of this group is over and recorded by its datacenter: the group may become idle. */
   | { readonly kind: "mayRest"; readonly group: GroupId }
-  /** The jobs of these groups are forgotten, says this group: nobody will ask for them. */
+  /** The jobs of these groups are forgotten according to group `by`: nothing will ask for them. */
   | { readonly kind: "forget"; readonly groups: readonly GroupId[]; readonly by: GroupId }
   | {
       readonly kind: "log";
@@ -189,17 +188,20 @@ export type ManagerEffect =
     };
 
 export interface GroupLookup {
-  /** A group that this node replicates; null when it replicates none of that name. */
+  /** A group replicated by this node; null for others. */
   find(group: GroupId): GroupView | null;
-  /** Of all groups that it replicates. */
+  /** Names of all groups replicated by this node. */
   names(): Iterable<GroupId>;
 }
 
 interface GroupView {
-  /** Its folded state. */
+  /** Folded state. */
   readonly application: Application;
-  /** Who leads it, as far as this node knows. */
+  /** Leader as far as this node knows. */
   readonly primary: NodeId | null;
-  /** Its folded state may lack what is committed: it follows nobody, or leads and has committed nothing yet. */
+  /**
+   * True when the folded state may lack committed entries: the node follows no leader, or leads and has committed
+   * nothing yet.
+   */
   readonly isBehind: boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * Since when each job of the datacenter waits, on the clock of this process. Every manager notes it when it folds the
- * submission in, so that the limit of a job counts from its acceptance, whoever leads the datacenter by then. What was
- * on our disk when this process began is as old as the wall clock says.
+ * When each waiting job of the datacenter was accepted, on the clock of this process. Every manager records it when it
+ * folds the submission in, so that the limit of a job counts from its acceptance under any leader. The age of entries
+ * recovered from disk is taken from the wall clock.
  */
 
 import type { LogEntry } from "../../ledger/group/messages.ts";
@@ -9,15 +9,15 @@ import type { ManagerContext } from "./context.ts";
 
 export class WaitingSince {
   readonly #context: ManagerContext;
-  /** As many as there are open jobs at most. */
+  /** Bounded by the number of open jobs. */
   readonly #since = new Map<string, number>();
 
   constructor(context: ManagerContext) {
     this.#context = context;
   }
 
-  /** An entry of the datacenter's group is folded in. */
-  heard({ wall }: Pick<LogEntry, "wall">, isRecovered: boolean): void {
+  /** Called when an entry of the datacenter's group is folded in. */
+  onApplied({ wall }: Pick<LogEntry, "wall">, isRecovered: boolean): void {
     const open = this.#context.datacenter()?.open;
     const { now, wall: nowWall } = this.#context;
     const at = isRecovered ? now - Math.max(0, nowWall - wall) : now;
@@ -27,7 +27,7 @@ export class WaitingSince {
       if ((open?.get(job)?.submission ?? null) === null) this.#since.delete(job);
   }
 
-  /** A job that came with a snapshot waits since it is first asked after. */
+  /** A job that arrived with a snapshot counts from the first query for it. */
   of(job: string): number {
     const since = this.#since.get(job) ?? this.#context.now;
     this.#since.set(job, since);

@@ -9,7 +9,7 @@ const HEARTBEAT = {
   draining: false,
 };
 
-function heardAtZero(): WorkerTable {
+function seenAtZero(): WorkerTable {
   const table = new WorkerTable(CONFIG);
   table.onHeartbeat(HEARTBEAT, 0);
   return table;
@@ -17,20 +17,20 @@ function heardAtZero(): WorkerTable {
 
 const lostAt = (table: WorkerTable, now: number): boolean => table.takeFailed(now).lost.length > 0;
 
-describe("a worker that is silent", () => {
-  it("is lost when its time is over", () => {
-    const table = heardAtZero();
+describe("a silent worker", () => {
+  it("is lost after its timeout", () => {
+    const table = seenAtZero();
     expect(table.nextDeadline()).toBe(3_000);
     expect([lostAt(table, 2_999), lostAt(table, 3_000)]).toEqual([false, true]);
   });
 
-  it("is over when it closed its connection in the middle of its words, and else may live", () => {
+  it("has terminated when it closed its connection mid-stream, and otherwise may be alive", () => {
     const life = { worker: "w1", incarnation: 1 };
     for (const [closedAt, overAt] of [
       [200, 200],
       [2_900, null],
     ] as const) {
-      const table = heardAtZero();
+      const table = seenAtZero();
       expect(table.overAt(life)).toBeNull();
       table.onClosed("w1", closedAt);
       expect(table.overAt(life)).toBe(overAt);
@@ -43,7 +43,7 @@ describe("a worker that is silent", () => {
     }
   });
 
-  it("is over when its name comes back from an empty data directory", () => {
+  it("has terminated when its name comes back from an empty data directory", () => {
     const table = new WorkerTable(CONFIG);
     const [former, fresh] = [incarnationOf(3, 5), incarnationOf(1, 4)];
     table.onHeartbeat({ ...HEARTBEAT, incarnation: former }, 0);
@@ -54,8 +54,8 @@ describe("a worker that is silent", () => {
     expect(table.replacedBy("w1")).toBe(former);
   });
 
-  it("may live when it closed its connection after it had only repeated itself", () => {
-    const table = heardAtZero();
+  it("may be alive when it closed its connection after only repeating itself", () => {
+    const table = seenAtZero();
     const life = { worker: "w1", incarnation: 1 };
     table.onHeard("w1", 1, 3_000);
     table.onClosed("w1", 3_200);
@@ -63,15 +63,15 @@ describe("a worker that is silent", () => {
     expect(table.overAt(life, 1_000)).toBeNull();
   });
 
-  it("has longer while the manager itself is late: its words may wait to be read", () => {
-    const table = heardAtZero();
+  it("gets more time while the manager itself is late, since its messages may be unread", () => {
+    const table = seenAtZero();
     table.onLate(500, 1_000);
     expect(table.nextDeadline()).toBe(5_000);
     expect([lostAt(table, 4_999), lostAt(table, 5_000)]).toEqual([false, true]);
   });
 
-  it("has the longest of the last 10 s, whatever is measured in between", () => {
-    const table = heardAtZero();
+  it("gets the longest lateness of the last 10 s, whatever is measured in between", () => {
+    const table = seenAtZero();
     table.onLate(500, 0);
     table.onLate(0, 9_999);
     expect(table.nextDeadline()).toBe(5_000);
@@ -80,14 +80,14 @@ describe("a worker that is silent", () => {
   });
 
   it("is lost after 30 s, however late the manager is", () => {
-    const table = heardAtZero();
+    const table = seenAtZero();
     table.onLate(1_000_000, 0);
     expect([lostAt(table, 29_999), lostAt(table, 30_000)]).toEqual([false, true]);
   });
 });
 
-describe("a worker that is given work", () => {
-  it("takes work, does not drain and has room (AD-19.11)", () => {
+describe("a worker that is assigned work", () => {
+  it("accepts work, is not draining and has capacity (AD-19.11)", () => {
     for (const accepting of [true, false])
       for (const draining of [true, false])
         for (const queued of [0, 199, 200, 999]) {
@@ -107,10 +107,10 @@ describe("a worker that is given work", () => {
     [3, "healthy"],
     [4, "busy"],
   ])("with %i of 4 cores in use is %s (AD-19.11)", (used, health) => {
-    expect(heardAtZero().views(() => used)).toMatchObject([{ coresUsed: used, health }]);
+    expect(seenAtZero().views(() => used)).toMatchObject([{ coresUsed: used, health }]);
   });
 
-  /** Two that have advanced by 10 a second; since then the first by as many as this. */
+  /** Two workers that advanced by 10 a second; since then the first advances by `perSecond`. */
   function slowed(perSecond: number): WorkerTable {
     const table = new WorkerTable(CONFIG);
     const advances = [0, 0];
@@ -127,13 +127,13 @@ describe("a worker that is given work", () => {
   }
 
   it.each([
-    // As fast as before, it has its half; slower, it has what the other has no room for.
+    // As fast as before, it gets its half; slower, it gets what the other has no capacity for.
     [10, 4, [2, 2]],
     [5, 4, [0, 4]],
     [1, 4, [0, 4]],
     [5, 6, [2, 4]],
     [5, 99, [4, 4]],
-    // Standing still, it has nothing.
+    // Standing still, it gets nothing.
     [0, 99, [0, 4]],
   ])("at %i instead of 10 a second, of %i cores: %j (AD-19.8)", (perSecond, wanted, given) => {
     const workers = slowed(perSecond)
@@ -145,7 +145,7 @@ describe("a worker that is given work", () => {
   });
 });
 
-describe("BP-4: what waits at a worker", () => {
+describe("BP-4: the queue of a worker", () => {
   function table(...queued: number[]): WorkerTable {
     const made = new WorkerTable(CONFIG);
     for (const [at, one] of queued.entries())
@@ -155,12 +155,12 @@ describe("BP-4: what waits at a worker", () => {
   const open = (made: WorkerTable) =>
     made.available().map(({ isSlow, worker }) => [worker, isSlow] as const);
 
-  it("at 50, 48 and 50 with a limit of 50 leaves only the second to be chosen", () => {
+  it("at 50, 48 and 50 with a limit of 50 leaves only the second eligible", () => {
     expect(open(table(50, 48, 50))).toEqual([["w1", true]]);
     expect(table(50, 48, 50).isFull).toBe(false);
   });
 
-  it("puts those near the limit behind the others, from 45 on", () => {
+  it("ranks workers near the limit behind the others, from 45 on", () => {
     expect(open(table(44, 45, 0))).toEqual([
       ["w0", false],
       ["w1", true],
@@ -168,7 +168,7 @@ describe("BP-4: what waits at a worker", () => {
     ]);
   });
 
-  it("counts for each core of the worker", () => {
+  it("is limited per core of the worker", () => {
     const made = new WorkerTable(CONFIG);
     made.onHeartbeat({ ...HEARTBEAT, queued: 199 }, 0);
     expect(made.isOpen("w1")).toBe(true);
@@ -176,11 +176,11 @@ describe("BP-4: what waits at a worker", () => {
     expect([made.isOpen("w1"), made.isFull]).toEqual([false, true]);
   });
 
-  it("BP-5: at all of them makes the datacenter full; nobody there does not", () => {
+  it("BP-5: full on all workers makes the datacenter full, unless there are none", () => {
     expect([table(50, 51, 90).isFull, table().isFull]).toEqual([true, false]);
   });
 
-  it("BP-6: one that is too slow itself is given nothing, and is lost by that to nobody", () => {
+  it("BP-6: gives no work to an overloaded worker, and does not declare it lost", () => {
     const made = new WorkerTable(CONFIG);
     made.onHeartbeat({ ...HEARTBEAT, accepting: false }, 0);
     expect([made.isOpen("w1"), made.isFull, made.isAlive("w1", 1)]).toEqual([false, true, true]);

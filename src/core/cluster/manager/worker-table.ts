@@ -1,7 +1,7 @@
 /**
- * The workers that this manager hears, since when it does not, and whether their work advances. When more than half
- * of them fail at once, this manager itself is more likely to be cut off: it gives up none that only stands still,
- * and waits longer for those that are silent. (AD-19.31, P5)
+ * Workers known to this manager, since when each is silent, and whether their work advances. When more than half of
+ * them fail at once, this manager itself is more likely to be cut off: it gives up none that only stands still, and
+ * waits longer for silent ones. (AD-19.31, P5)
  */
 
 import type { NodeView, WorkerHeartbeat } from "../messages.ts";
@@ -17,45 +17,45 @@ import { WorkerProgress } from "../overload/worker-progress.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import type { ManagerConfig } from "./types.ts";
 
-/** Workers that are remembered, the lost ones included. */
+/** Workers that are remembered, including lost ones. */
 const WORKERS_MAX = 10_000;
 /**
- * A manager that comes late to its timers comes late to what workers have said, too: they have so many times its
- * lateness more. With one turn of all connections between two timers, a word waits for two such turns at most.
+ * Timeout extension per unit of own lateness: a manager that is late to its timers is also late to read messages of
+ * workers. With one round over all connections between two timers, a message waits for at most two such rounds.
  */
 const LATE_FACTOR = 4;
 /** How long lateness is remembered. */
 const LATE_FOR_MS = 10_000;
-/** Nobody is taken for alive for more than this beyond the silence that is allowed. */
+/** Maximum extension of the worker timeout. */
 const LATE_MS_MAX = 27_000;
-/** Of the queue that a worker may have: from here on the others come first. (BP-4) */
+/** Queue fill from which other workers are preferred. (BP-4) */
 const NEAR_LIMIT = 0.9;
-/** Whoever is one of these may be given more. */
+/** Decisions under which a worker may be given more. */
 const OPEN: readonly HealthDecision[] = ["route", "investigate"];
-const HELD_LOOK_MS = 1_000;
-/** A process that ends closes its connection in the middle of its words; a network that is cut does it later. */
+const HELD_CHECK_MS = 1_000;
+/** A terminating process closes its connection mid-stream; a cut network does it later than this. */
 const SILENT_MS_MAX = 1_500;
-/** When most are well again the others may be, too, and have not said so yet. */
+/** When most workers have recovered, the others may have too, and not reported yet. */
 const HELD_AFTER_MS = 2_000;
 
 interface Known {
   heartbeat: WorkerHeartbeat;
-  /** When this life of it was first heard. */
+  /** When this incarnation was first seen. */
   readonly bornAt: number;
-  /** The incarnation that was heard before this one; null: none. */
+  /** The incarnation seen before this one; null: none. */
   readonly replaces: number | null;
-  heardAt: number;
+  lastSeenAt: number;
   lost: boolean;
-  /** When it ended its connection without having said anything since. */
+  /** When it closed its connection without any message since. */
   closedAt: number | null;
   readonly progress: WorkerProgress;
-  /** It was given up, and has not moved since: it gets no work. */
+  /** Given up and without progress since: it gets no work. */
   isEvicted: boolean;
   /** Why it would have been given up if it were not one of many; null: it would not. */
   held: FailedWorker["cause"] | null;
 }
 
-/** One that is given up, or would be. */
+/** A worker that is given up, or would be. */
 interface FailedWorker {
   readonly worker: string;
   readonly incarnation: number;
@@ -68,11 +68,11 @@ export class WorkerTable {
   readonly #queuedPerCoreMax: number;
   readonly #rules: ManagerRules;
   readonly #workers = new Map<string, Known>();
-  #firstHeardAt: number | null = null;
+  #firstSeenAt: number | null = null;
   #lateMs = 0;
   #lateUntil = 0;
-  /** When those that are held are looked at again. */
-  #lookAt = Number.POSITIVE_INFINITY;
+  /** When retained workers are checked again. */
+  #checkAt = Number.POSITIVE_INFINITY;
   /** When more than half were last seen to fail. */
   #systemicAt = Number.NEGATIVE_INFINITY;
 
@@ -86,12 +86,12 @@ export class WorkerTable {
     this.#queuedPerCoreMax = config.queuedPerCoreMax;
   }
 
-  /** When the first worker was heard of all; null before. */
-  get firstHeardAt(): number | null {
-    return this.#firstHeardAt;
+  /** When the first worker was seen at all; null before. */
+  get firstSeenAt(): number | null {
+    return this.#firstSeenAt;
   }
 
-  /** How late this manager itself is, measured now and then. */
+  /** Records the lateness of this manager. */
   onLate(lagMs: number, now: number): void {
     const lateMs = Math.min(LATE_MS_MAX, LATE_FACTOR * lagMs);
     if (lateMs < this.#lateMs && now < this.#lateUntil) return;
@@ -104,13 +104,13 @@ export class WorkerTable {
   }
 
   /**
-   * "new": it is new, has started again, or was lost. Another incarnation is another process, whichever number is
+   * "new": it is new, has restarted, or was lost. A different incarnation is a different process, whichever number is
    * higher: a worker whose data directory was emptied counts from the beginning.
    */
   onHeartbeat(heartbeat: WorkerHeartbeat, now: number): "new" | "known" | "full" {
     const { incarnation, worker } = heartbeat;
     const known = this.#workers.get(worker);
-    this.#firstHeardAt ??= now;
+    this.#firstSeenAt ??= now;
     if (known === undefined && this.#workers.size >= WORKERS_MAX) return "full";
     const isSame = known !== undefined && known.heartbeat.incarnation === incarnation;
     const isNew = !isSame || known.lost;
@@ -120,20 +120,20 @@ export class WorkerTable {
     const bornAt = isSame ? known.bornAt : now;
     const replaces = isSame ? known.replaces : (known?.heartbeat.incarnation ?? null);
     const kept = { bornAt, replaces, progress, isEvicted, held };
-    this.#workers.set(worker, { heartbeat, heardAt: now, lost: false, closedAt: null, ...kept });
+    this.#workers.set(worker, { heartbeat, lastSeenAt: now, lost: false, closedAt: null, ...kept });
     return isNew ? "new" : "known";
   }
 
-  /** The incarnation before the present one; null: none was heard. */
+  /** The incarnation before the present one; null: none was seen. */
   replacedBy(worker: string): number | null {
     return this.#workers.get(worker)?.replaces ?? null;
   }
 
-  /** What it says of its work; true when it does so better or worse than before. */
+  /** Records the worker's progress; true when its rating changed. */
   onWork({ advance = 0, running = 0, worker }: WorkerHeartbeat, now: number): boolean {
     const known = this.#workers.get(worker);
     if (known === undefined) return false;
-    const isChanged = known.progress.heard({ running, advance }, now);
+    const isChanged = known.progress.record({ running, advance }, now);
     if (!known.progress.isStuck) {
       known.isEvicted = false;
       known.held = null;
@@ -141,29 +141,29 @@ export class WorkerTable {
     return isChanged;
   }
 
-  /** Null: it is not known, or that life of it is over. */
+  /** Null: it is not known, or that incarnation terminated. */
   progressOf(worker: string, incarnation: number): WorkerProgress | null {
     const known = this.#workers.get(worker);
     return known?.heartbeat.incarnation === incarnation ? known.progress : null;
   }
 
-  /** Any other word of it is a sign of life, too. */
+  /** Any message from the worker counts as a heartbeat. */
   onHeard(worker: string, incarnation: number, now: number): void {
     const known = this.#workers.get(worker);
     if (known === undefined || known.heartbeat.incarnation !== incarnation) return;
-    known.heardAt = now;
+    known.lastSeenAt = now;
     known.closedAt = null;
   }
 
-  /** Its machine has closed the connection: most likely its process has ended. */
+  /** Records that the connection was closed: most likely the process has terminated. */
   onClosed(worker: string, now: number): void {
     const known = this.#workers.get(worker);
     if (known !== undefined) known.closedAt = now;
   }
 
   /**
-   * Since when this life of it is over; null: it may live, heard or not. `newsAt`: when it last said anything new. Who
-   * only repeats itself is not answered: its connection breaks where a network is cut one way.
+   * When this incarnation terminated; null: it may be alive, silent or not. `newsAt`: when it last reported anything
+   * new. A worker that only repeats itself gets no answers: its connection breaks where a network is cut one way.
    */
   overAt(
     { incarnation, worker }: { worker: string; incarnation: number },
@@ -174,14 +174,14 @@ export class WorkerTable {
     if (known.replaces === incarnation || known.heartbeat.incarnation > incarnation)
       return known.bornAt;
     if (known.heartbeat.incarnation < incarnation) return null;
-    const lastAt = Math.min(known.heardAt, newsAt ?? known.heardAt);
+    const lastAt = Math.min(known.lastSeenAt, newsAt ?? known.lastSeenAt);
     const isSudden = known.closedAt !== null && known.closedAt - lastAt < SILENT_MS_MAX;
     return isSudden ? known.closedAt : null;
   }
 
   /**
-   * Those that have been silent for too long, or stood still for longer than they are waited for, since the last
-   * call; and those that are held instead. Those that were lost long ago are forgotten.
+   * Returns workers that were silent for too long, or stood still beyond their deadline, since the last call, and those
+   * retained instead. Forgets workers lost long ago.
    */
   takeFailed(now: number): {
     readonly lost: readonly FailedWorker[];
@@ -190,10 +190,10 @@ export class WorkerTable {
     const lost: FailedWorker[] = [];
     const held: FailedWorker[] = [];
     for (const [worker, known] of this.#workers)
-      if (known.lost && now - known.heardAt > this.#lostMs) this.#workers.delete(worker);
+      if (known.lost && now - known.lastSeenAt > this.#lostMs) this.#workers.delete(worker);
     if (this.#isSystemic(now)) this.#systemicAt = now;
     const isSystemic = this.#rules.massFailureHeld && now - this.#systemicAt <= HELD_AFTER_MS;
-    this.#lookAt = Number.POSITIVE_INFINITY;
+    this.#checkAt = Number.POSITIVE_INFINITY;
     for (const known of this.#workers.values()) {
       const cause = this.#failureOf(known, now);
       if (cause === null) continue;
@@ -201,7 +201,7 @@ export class WorkerTable {
       if (isSystemic && this.#mayHold(known, cause, now)) {
         if (known.held !== cause) held.push({ worker, incarnation, cause });
         known.held = cause;
-        this.#lookAt = now + HELD_LOOK_MS;
+        this.#checkAt = now + HELD_CHECK_MS;
         continue;
       }
       known.held = null;
@@ -218,11 +218,11 @@ export class WorkerTable {
     return !known.isEvicted && known.progress.isOverdue(now) ? "stuck" : null;
   }
 
-  #isSilent({ heardAt }: Known, now: number): boolean {
-    return now - heardAt >= this.#silenceMs;
+  #isSilent({ lastSeenAt }: Known, now: number): boolean {
+    return now - lastSeenAt >= this.#silenceMs;
   }
 
-  /** Those that were given up count no more. (AD-19.32) */
+  /** Workers already given up do not count. (AD-19.32) */
   #isSystemic(now: number): boolean {
     const tracked = [...this.#workers.values()].filter(
       ({ isEvicted, lost }) => !lost && !isEvicted,
@@ -231,46 +231,46 @@ export class WorkerTable {
     return isSystemic(failing.length, tracked.length);
   }
 
-  /** Who ended its connection is gone itself; for the others the wait has an end. */
-  #mayHold({ closedAt, heardAt }: Known, cause: FailedWorker["cause"], now: number): boolean {
-    return cause === "stuck" || (closedAt === null && now - heardAt < LIVE_MS);
+  /** A worker that closed its connection has terminated itself; for the others the wait is bounded. */
+  #mayHold({ closedAt, lastSeenAt }: Known, cause: FailedWorker["cause"], now: number): boolean {
+    return cause === "stuck" || (closedAt === null && now - lastSeenAt < LIVE_MS);
   }
 
   nextDeadline(): number | null {
-    let at = this.#lookAt;
-    for (const { heardAt, held, isEvicted, lost, progress } of this.#workers.values()) {
+    let at = this.#checkAt;
+    for (const { lastSeenAt, held, isEvicted, lost, progress } of this.#workers.values()) {
       if (lost || held !== null) continue;
-      if (this.#rules.silenceNoticed) at = Math.min(at, heardAt + this.#silenceMs);
+      if (this.#rules.silenceNoticed) at = Math.min(at, lastSeenAt + this.#silenceMs);
       if (!isEvicted && progress.isStuck) at = Math.min(at, progress.extensions.evictAt() ?? at);
     }
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
 
-  /** It is silent or stands still like most others: nothing is taken from it for that. */
+  /** True when it is silent or stands still like most others: nothing is taken from it for that. */
   isHeld(worker: string): boolean {
     return (this.#workers.get(worker)?.held ?? null) !== null;
   }
 
-  /** It was given more time, and has not recovered. */
+  /** True when it was granted more time and has not recovered. */
   isExtended(worker: string): boolean {
     const known = this.#workers.get(worker);
     return known !== undefined && !known.lost && known.progress.extensions.count > 0;
   }
 
-  /** This life of it stood still for too long, and does. */
+  /** True when this incarnation was given up for standing still and has not moved since. */
   isEvicted(worker: string, incarnation: number): boolean {
     const known = this.#workers.get(worker);
     return known?.isEvicted === true && known.heartbeat.incarnation === incarnation;
   }
 
-  /** This life of it stands still, and has not done so for too long, or does so like most others. */
+  /** True when this incarnation stands still within its deadline, or does so like most others. */
   isAwaited(worker: string, incarnation: number): boolean {
     const known = this.#workers.get(worker);
     if (known === undefined || known.heartbeat.incarnation !== incarnation) return false;
     return !known.lost && !known.isEvicted && known.progress.isStuck;
   }
 
-  /** What becomes of new work for it. `ready`: it has room and takes work. */
+  /** Signals that decide about new work for it. `ready`: it has capacity and accepts work. */
   #signals({ held, isEvicted, lost, progress }: Known, ready: boolean): HealthSignals {
     const live = !lost && held !== "silent";
     return { live, ready, progress: progress.band, isOverdue: isEvicted };
@@ -286,18 +286,18 @@ export class WorkerTable {
     return decisionOf(this.#signals(known, this.#isReady(known.heartbeat)));
   }
 
-  /** Takes work, and has not too much to do with what it has. (AD-19.11, BP-4, BP-6) */
+  /** True when it accepts work and is not overloaded. (AD-19.11, BP-4, BP-6) */
   #isReady(heartbeat: WorkerHeartbeat): boolean {
     const { accepting = true, draining } = heartbeat;
     return !draining && accepting && this.#fill(heartbeat) < 1;
   }
 
-  /** Of the queue that it may have. */
+  /** Share of its queue limit in use. */
   #fill({ cores, queued = 0 }: WorkerHeartbeat): number {
     return queued / (this.#queuedPerCoreMax * Math.max(1, cores));
   }
 
-  /** There are workers, and each has more to do than it can: what is new would only wait. (BP-5) */
+  /** True when there are workers and each is overloaded: new jobs would only wait. (BP-5) */
   get isFull(): boolean {
     const open = [...this.#workers.values()].filter(
       ({ heartbeat, isEvicted, lost }) => !lost && !isEvicted && !heartbeat.draining,
@@ -311,13 +311,13 @@ export class WorkerTable {
     return decision !== null && OPEN.includes(decision);
   }
 
-  /** Whether this very life of it is heard. */
+  /** Whether this incarnation is alive. */
   isAlive(worker: string, incarnation: number): boolean {
     const known = this.#workers.get(worker);
     return known !== undefined && !known.lost && known.heartbeat.incarnation === incarnation;
   }
 
-  /** Null: it was never heard, or is forgotten. */
+  /** Null: it was never seen, or is forgotten. */
   statusOf(worker: string): "alive" | "lost" | null {
     const known = this.#workers.get(worker);
     return known === undefined ? null : known.lost ? "lost" : "alive";
@@ -327,7 +327,7 @@ export class WorkerTable {
     this.#workers.delete(worker);
   }
 
-  /** Those that may be given more; those that are slow are for when nobody else has room. (AD-19.8) */
+  /** Workers that may be given more; slow ones only when no other has capacity. (AD-19.8) */
   available(): readonly (WorkerHeartbeat & { readonly isSlow: boolean })[] {
     return [...this.#workers.values()].flatMap((known) => {
       const { heartbeat } = known;

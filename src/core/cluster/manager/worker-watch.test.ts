@@ -6,7 +6,7 @@ import { World } from "./testing/world.ts";
 const SECOND = 1_000;
 const LONG_MS = 3_600_000;
 
-/** A datacenter whose workers say that they make load, with a job on all of them. */
+/** A datacenter whose workers report load, with a job on all of them. */
 function running(workers: number, timeoutMs: number | null = null): { world: World; job: string } {
   const world = new World({ workers, loadMs: LONG_MS, cores: 1 });
   const job = world.submit({ timeoutMs, cores: workers });
@@ -23,7 +23,7 @@ function freeze(world: World, count: number): void {
   }
 }
 
-/** As executor processes do that are stopped. */
+/** Stops the executor processes. */
 function silence(world: World, count: number): void {
   for (const worker of world.workers.slice(0, count))
     for (const core of worker.opened) core.isSilent = true;
@@ -60,7 +60,7 @@ describe("workers that do not advance (AD-19)", () => {
     expect(healthOf(world, "w0")).toBe("busy");
   });
 
-  it("gives no work to one that stands still, and takes its cores after the deadline and the grace", () => {
+  it("gives no work to a worker that stands still, and takes its cores after the deadline and the grace period", () => {
     const { world, job } = running(3);
     freeze(world, 1);
     world.run(12 * SECOND);
@@ -75,7 +75,7 @@ describe("workers that do not advance (AD-19)", () => {
     expect(world.worker(0).jobs.get(job)?.cores.size ?? 0).toBe(0);
   });
 
-  it("starts the share of one that was given up elsewhere, where there is room", () => {
+  it("reassigns the share of a given-up worker where there is capacity", () => {
     const world = new World({ workers: 3, loadMs: LONG_MS, cores: 1 });
     const load = { kind: "vus", stages: [{ durationMs: LONG_MS, from: 4, to: 4 }] } as const;
     const job = world.submit({ cores: 2, manifests: [manifest("shop", { load })] });
@@ -113,7 +113,7 @@ describe("workers that do not advance (AD-19)", () => {
     expect(said(world, "worker.held")).toBe(evicted === 0 ? failing : 0);
   });
 
-  it("waits a moment for the last of many that move again at once", () => {
+  it("waits briefly for the last of many that move again at once", () => {
     const { world } = running(4);
     freeze(world, 4);
     world.run(60 * SECOND);
@@ -127,7 +127,7 @@ describe("workers that do not advance (AD-19)", () => {
     expect(said(world, "worker.evicted")).toBe(1);
   });
 
-  it("kills no silent core of a worker that has more time, or is held like most others", () => {
+  it("kills no silent core of a worker that has more time, or is retained like most others", () => {
     for (const [failing, seconds] of [
       [1, 35],
       [4, 90],
@@ -141,7 +141,7 @@ describe("workers that do not advance (AD-19)", () => {
     }
   });
 
-  it("kills a core that says nothing while others of its worker advance", () => {
+  it("kills a core that is silent while others of its worker advance", () => {
     const { world } = running(3);
     silence(world, 1);
     world.run(35 * SECOND);
@@ -160,7 +160,7 @@ describe("workers that do not advance (AD-19)", () => {
     expect(answer.kind === "job" && answer.job.lost).toEqual([]);
   });
 
-  it("loses them when they are silent for longer, or have ended their connections", () => {
+  it("loses them when they are silent for longer, or have closed their connections", () => {
     const { world } = running(4);
     for (const worker of world.workers.slice(0, 3)) worker.cut = true;
     world.run(35 * SECOND);
@@ -172,8 +172,8 @@ describe("workers that do not advance (AD-19)", () => {
   });
 });
 
-describe("more time for workers (AD-26)", () => {
-  it("moves the deadline of the worker and the limit of its jobs (AD-26.13, AD-34.40)", () => {
+describe("extensions for workers (AD-26)", () => {
+  it("move the deadline of the worker and the limit of its jobs (AD-26.13, AD-34.40)", () => {
     const { world, job } = running(1, 60 * SECOND);
     freeze(world, 1);
     world.run(20 * SECOND);
@@ -191,7 +191,7 @@ describe("more time for workers (AD-26)", () => {
     ]);
   });
 
-  it("denies what shows no progress, and says what became of it", () => {
+  it("are denied without progress, with what became of the worker", () => {
     const { world } = running(3);
     freeze(world, 1);
     world.run(20 * SECOND);
@@ -207,7 +207,7 @@ describe("more time for workers (AD-26)", () => {
     expect(said(world, "worker.evicted")).toBe(1);
   });
 
-  it("knows no life of a worker that it has not heard", () => {
+  it("are rejected for an unknown incarnation of a worker", () => {
     const { world } = running(1);
     const request = { number: 1, progress: 0, reason: "gc_pause", estimatedMs: 0 } as const;
     const other = { kind: "extension", worker: "w0", incarnation: 7, running: 1 } as const;

@@ -1,9 +1,9 @@
 /**
- * What a manager makes of how its workers are: it says when that changes, gives more time to those that ask for it,
- * and gives up those that stand still for too long. (AD-19, AD-26)
+ * Reacts to the health of workers: logs changes, grants more time on request, and gives up workers that stand still for
+ * too long. (AD-19, AD-26)
  *
- * Every manager is asked and decides for itself. What it grants moves the time of the jobs that it leads there; other
- * managers do the same for theirs, so that nobody has to be told. (AD-34.40)
+ * Every manager receives each request and decides for itself. A grant moves the timeouts of the jobs that it leads
+ * there; other managers do the same for theirs, so no notification is needed. (AD-34.40)
  */
 
 import type { Extended, Extension } from "../extension-messages.ts";
@@ -55,7 +55,7 @@ export class WorkerWatch {
     return { kind: "extended", ...answer };
   }
 
-  /** True when some are gone. */
+  /** True when some are lost. */
   onTick(): boolean {
     const { now, workers } = this.#context;
     const { held, lost } = workers.takeFailed(now);
@@ -68,14 +68,14 @@ export class WorkerWatch {
       this.counts.onFailed("evicted", cause);
       const event = cause === "silent" ? "worker.lost" : "worker.evicted";
       this.#context.log("warn", event, { worker, incarnation });
-      // What stands still is found by those that lead jobs there when they look next, which is now.
+      // Leaders of jobs there find standing workers at their next check, which is now.
       if (cause === "silent") for (const run of this.#runs()) run.onWorkerLost(worker);
     }
     return lost.length > 0;
   }
 }
 
-/** To a life of a worker that nobody here has heard of. */
+/** Answer to an incarnation of a worker unknown to this manager. */
 const UNKNOWN: Omit<Extended, "kind"> = {
   ...{ granted: false, extensionMs: 0, deadlineMs: 0, remaining: 0, graceMs: 0, isWarning: false },
   ...{ denial: "suspect", message: "this manager does not hear it" },

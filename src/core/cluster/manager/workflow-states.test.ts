@@ -21,7 +21,7 @@ function counted(world: World, manager: number): Readonly<Record<string, number>
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-it("a workflow is pending, runs and is completed, each told and counted once", () => {
+it("moves a workflow from pending to running to completed, each reported and counted once", () => {
   const world = new World({ loadMs: 5_000 });
   const job = world.submit();
   world.until(() => world.progress(job)?.status === "RUNNING");
@@ -36,7 +36,7 @@ it("a workflow is pending, runs and is completed, each told and counted once", (
   expect(world.logs.some((line) => line.startsWith("WorkflowStateStats {"))).toBe(true);
 });
 
-it("one that is cancelled says why; a new leader goes on from what is, and counts nothing again", () => {
+it("records why a workflow is cancelled; a new leader continues from there and counts nothing again", () => {
   const world = new World({ loadMs: LONG_MS, managers: 3 });
   const job = world.submit();
   world.until(() => world.progress(job)?.status === "RUNNING");
@@ -51,7 +51,7 @@ it("one that is cancelled says why; a new leader goes on from what is, and count
   expect(counted(world, world.leaderOf(job))).not.toHaveProperty("running");
 });
 
-it("a leader before the first entry sees all of them; what waited for a set-up that failed is over", () => {
+it("shows all workflows before the first entry, and ends those that waited for a failed setup", () => {
   const [context, run] = [contextOf(), new RunState()];
   const states = new WorkflowStates(context);
   const [workflow] = submission().manifests.map(({ name }) => name);
@@ -75,7 +75,7 @@ it("a leader before the first entry sees all of them; what waited for a set-up t
   for (const entry of entries) {
     const data = encodeRunEntry(entry);
     expect(run.apply({ seq: 0, view: 1, eventId: "e", data }).outcome).not.toBe("rejected");
-    states.look("job", run);
+    states.update("job", run);
   }
   expect([...states.view.transitions.keys()]).toEqual(["pending running", "running failed"]);
   const [view] = workflowViews(run, { phase: "admitted" }, null);

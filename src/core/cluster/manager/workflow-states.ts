@@ -1,12 +1,12 @@
 /**
- * In which state the workflows of the jobs are that this manager leads, under the names of AD-33b.
+ * States of the workflows of the jobs that this manager leads, under the names of AD-33b.
  *
  *     pending ──▶ running ──▶ completed | failed
  *        └───────────┴──▶ cancelling ──▶ cancelled
  *
- * It is read off the job's log, which alone decides. The other states of AD-33b do not come up: a placement takes
- * effect when it is committed, so there is nothing between dispatched and running, and a lost share is dealt again
- * under another token while its workflow goes on.
+ * The state is derived from the job's log, which alone decides. The other states of AD-33b do not occur: a placement
+ * takes effect when it is committed, so there is nothing between dispatched and running, and a lost share is reassigned
+ * under another token while its workflow continues.
  */
 
 import type { ManagerContext } from "./context.ts";
@@ -25,7 +25,7 @@ export interface WorkflowStatesView {
   readonly transitions: ReadonlyMap<string, number>;
 }
 
-/** How often the counts are told while there are any. */
+/** Interval of reported counts while there are any. */
 const STATS_MS = 60_000;
 
 interface Known {
@@ -35,11 +35,11 @@ interface Known {
 
 export class WorkflowStates {
   readonly #context: ManagerContext;
-  /** Of the jobs that are led here, by job and workflow. */
+  /** Workflows of the jobs led here, by job and workflow. */
   readonly #jobs = new Map<string, Map<string, Known>>();
-  /** One for each pair of states at most. */
+  /** At most one entry for each pair of states. */
   readonly #transitions = new Map<string, number>();
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(context: ManagerContext) {
     this.#context = context;
@@ -52,7 +52,7 @@ export class WorkflowStates {
     return { counts, transitions: this.#transitions };
   }
 
-  /** Whatever became of it before it was led here has been counted by others. */
+  /** Starts without counting: earlier transitions were counted by others. */
   begin(job: string, run: RunState): void {
     const since = this.#context.now;
     const known = namesOf(run).map((name) => [name, { state: stateOf(run, name), since }] as const);
@@ -63,12 +63,12 @@ export class WorkflowStates {
     this.#jobs.delete(job);
   }
 
-  /** Something was decided. */
-  look(job: string, run: RunState): void {
+  /** Updates the states after a decision. */
+  update(job: string, run: RunState): void {
     const workflows = this.#jobs.get(job);
     if (workflows === undefined) return;
     for (const workflow of namesOf(run)) {
-      // Whoever leads a job from its beginning does so before its first entry is there.
+      // A leader from the beginning starts before the job's first entry is there.
       const known = workflows.get(workflow) ?? { state: "pending", since: this.#context.now };
       workflows.set(workflow, known);
       const to = stateOf(run, workflow);
@@ -100,8 +100,8 @@ export class WorkflowStates {
 
   onTick(): void {
     const { now } = this.#context;
-    if (this.#jobs.size === 0 || now < this.#toldAt + STATS_MS) return;
-    this.#toldAt = now;
+    if (this.#jobs.size === 0 || now < this.#reportedAt + STATS_MS) return;
+    this.#reportedAt = now;
     const counts = [...this.view.counts].map(([state, count]) => [`${state}_count`, count]);
     this.#context.log("info", "WorkflowStateStats", Object.fromEntries(counts));
   }

@@ -1,4 +1,4 @@
-/** What the parts of a manager share, for tests of one part: one manager, no groups unless said. */
+/** Manager context for unit tests: one manager, no groups unless given. */
 
 import { nodeId } from "../../../base/ids.ts";
 import { ManagerContext } from "../context.ts";

@@ -1,4 +1,4 @@
-/** An executor core as a manager sees it: it answers commands, and its load is one call a window. */
+/** Fake executor core: answers commands, and its load is one call per window. */
 
 import { OpenRequests } from "../../../../engine/open-requests.ts";
 import { Repeats } from "../../../../engine/repeats.ts";
@@ -7,7 +7,7 @@ import { StatsRecorder } from "../../../load/stats/stats-recorder.ts";
 
 export const ERROR_KINDS = ["timeout", "status"] as const;
 const WINDOW_MS = 100;
-/** Iterations that a core of a workflow named "leasing" asks for. */
+/** Iterations requested by a core of a workflow named "leasing". */
 export const BLOCK = 5;
 const VITALS = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
 
@@ -27,18 +27,18 @@ export class FakeCore {
   readonly #events: CoreEvent[] = [{ kind: "loaded", manifests: [] }];
   readonly #repeats = new Repeats();
   readonly commands: string[] = [];
-  /** Blocks that it was given, and heard of. */
+  /** Blocks that it was assigned and received. */
   readonly blocks: (readonly [number, number])[] = [];
   readonly #requests = new OpenRequests((event) => this.#say(event));
-  /** Calls that it really made. */
+  /** Calls actually made. */
   calls = 0;
-  /** It speaks, and nothing of its load goes on. */
+  /** The core answers, but its load does not advance. */
   isStuck = false;
-  /** Its process is stopped. */
+  /** The process is stopped. */
   isSilent = false;
   #spokeAt = 0;
   readonly #loadMs: number;
-  /** When its process is there: what it is told before is lost. */
+  /** When the process is up; earlier commands are lost. */
   readonly #thereAt: number;
   #prepared: Prepare | null = null;
   #load: Load | null = null;
@@ -162,7 +162,7 @@ export class FakeCore {
     this.#frame(load, false);
   }
 
-  /** The last one tells all: nobody may be there to be asked again. */
+  /** The last frame is complete, since no process may be left to repeat it. */
   #frame({ execution, recorder, windows }: Load, full: boolean): void {
     const measuredMs = windows * WINDOW_MS;
     const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };

@@ -1,4 +1,4 @@
-/** A worker as managers see it: it takes orders of the highest view in order, and repeats its events. */
+/** Fake worker as managers see it: accepts orders of the highest view in order, and repeats its events. */
 
 import {
   type Announce,
@@ -28,31 +28,31 @@ interface Held {
 }
 
 export class FakeWorker {
-  /** Whose rights job code has, as it reports. */
+  /** User that job code runs as, as reported. */
   rights: Pick<WorkerHeartbeat, "jobCodeRights" | "executorUser"> = {};
   readonly name: string;
   readonly coreCount: number;
   readonly jobs = new Map<string, Held>();
-  /** Everything that was ever opened, also when it is gone. */
+  /** Every core ever opened, including terminated ones. */
   readonly opened: FakeCore[] = [];
-  /** How long it takes to have a process for a core. */
+  /** Time to start the process of a core. */
   spawnMs = 0;
-  /** Cores that it was told to kill. */
+  /** Number of cores killed on order. */
   killed = 0;
   incarnation = 1;
   alive = true;
-  /** Nothing is heard from it or reaches it. */
+  /** Cut off in both directions. */
   cut = false;
-  /** Nothing reaches it. */
+  /** Receives nothing. */
   deaf = false;
   draining = false;
-  /** Executions that it says to have under way; 0: it says nothing of its work. */
+  /** Reported number of running executions; 0: reports nothing about its work. */
   running = 0;
-  /** Nothing of them advances. */
+  /** None of them advances. */
   isFrozen = false;
   beatAt = 0;
   #advance = 0;
-  /** How long a core of it loads, whatever its plan says. */
+  /** How long a core generates load, whatever its plan says. */
   loadMs: number;
 
   constructor(name: string, cores: number, loadMs: number) {
@@ -61,10 +61,10 @@ export class FakeWorker {
     this.loadMs = loadMs;
   }
 
-  /** What waits there. */
+  /** Reported queue length. */
   queued = 0;
 
-  /** As its next heartbeat has it. */
+  /** Contents of the next heartbeat. */
   report(now: number): {
     readonly queued: number;
     readonly advance: number;
@@ -166,7 +166,7 @@ function newHeld(view: number, manager: number): Held {
   };
 }
 
-/** Numbers begin again, with what has ended and what nobody has confirmed. */
+/** Restarts the numbering, with finished executions and unconfirmed events. */
 function follow(held: Held, view: number, manager: number): void {
   held.view = view;
   held.manager = manager;

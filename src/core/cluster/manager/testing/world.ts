@@ -1,6 +1,6 @@
 /**
- * A datacenter in one virtual time: real managers over real ledger nodes, workers and cores that stand for
- * real ones, and clients that ask. Managers and workers can be lost and come back.
+ * A datacenter in virtual time: real managers over real ledger nodes, fake workers and cores, and clients. Managers and
+ * workers can fail and come back.
  */
 
 import { millis } from "../../../base/brand.ts";
@@ -36,16 +36,16 @@ export const BUNDLE = "ab".repeat(32);
 
 interface WorldOptions {
   readonly quotas?: Quotas;
-  /** Ended jobs that the datacenter remembers. */
+  /** Finished jobs that the datacenter remembers. */
   readonly endedMax?: number;
   readonly datacenter?: string;
   readonly managers?: number;
   readonly workers?: number;
-  /** Of each worker. */
+  /** Cores of each worker. */
   readonly cores?: number;
-  /** How long each core makes load. */
+  /** How long each core generates load. */
   readonly loadMs?: number;
-  /** By how much the clock of each manager is wrong. */
+  /** Clock error of each manager. */
   readonly wallMs?: readonly number[];
 }
 
@@ -53,11 +53,11 @@ export class World {
   readonly cluster: TestCluster;
   readonly workers: FakeWorker[];
   readonly logs: string[] = [];
-  /** An entry of a job is about to be proposed. */
+  /** Called before an entry of a job is proposed. */
   onEntry: (entry: RunEntry) => void = () => undefined;
-  /** Results do not come to a quorum of the managers. */
+  /** Keeps results from reaching a quorum of the managers. */
   keepsNothing = false;
-  /** By manager. */
+  /** Pinned blobs by manager. */
   readonly pinned = new Map<number, readonly string[]>();
   readonly #managers: (Manager | null)[] = [];
   readonly #datacenter: string;
@@ -65,13 +65,13 @@ export class World {
   #unkept: { readonly manager: number; readonly hash: string }[] = [];
   readonly #answers = new Map<number, ClientAnswer | GateAnswer>();
   #extended: Extended | null = null;
-  /** Who waits for an answer of the ledger: its token there, and the manager's own. */
+  /** Proposals to the ledger, by its token: the manager and the manager's own token. */
   readonly #proposed = new Map<number, { readonly manager: number; readonly token: number }>();
   readonly #queue: { readonly manager: number; readonly input: ManagerInput }[] = [];
   readonly #events = new Map<number, { readonly worker: FakeWorker; readonly job: string }>();
   readonly #wallMs: readonly number[];
   readonly #quotas: Quotas;
-  /** Managers that nobody reaches and that reach nobody. */
+  /** Managers cut off in both directions. */
   readonly #cut = new Set<number>();
   readonly #stopped = new Set<number>();
   readonly #unread: { readonly manager: number; readonly input: ManagerInput }[] = [];
@@ -127,7 +127,7 @@ export class World {
     this.cluster.settle();
   }
 
-  /** What comes to it meanwhile waits until it goes on. */
+  /** Pauses a manager; its inputs wait until it resumes. */
   stop(index: number, forMs: number): void {
     this.#stopped.add(index);
     this.run(forMs);
@@ -141,7 +141,7 @@ export class World {
     else this.#cut.delete(index);
   }
 
-  /** Its process ends, and with it its connections. */
+  /** Ends the process of a worker along with its connections. */
   killWorker(index: number): void {
     const worker = this.worker(index);
     worker.alive = false;
@@ -155,13 +155,13 @@ export class World {
     return worker;
   }
 
-  /** A manager learns how the disk of another one, or its own, is. */
+  /** Notifies a manager of a disk problem of a peer, or its own. */
   diskProblem(manager: number, peer: string, problem: string): void {
     this.#push(manager, { kind: "diskProblem", peer: peer as NodeId, problem });
     this.#pump();
   }
 
-  /** What was made while nothing was kept comes to a quorum, or cannot. */
+  /** Completes results withheld by `keepsNothing`, or fails them. */
   keep(problem: string | null): void {
     this.keepsNothing = false;
     for (const { hash, manager } of this.#unkept)
@@ -174,7 +174,7 @@ export class World {
     this.#unkept = [];
   }
 
-  /** Nobody has any blob any more. */
+  /** Deletes every blob everywhere. */
   loseBlobs(): void {
     this.#blobs.clear();
   }
@@ -184,7 +184,7 @@ export class World {
     return this.leaders((id) => id === `run/${job}`)[0] ?? -1;
   }
 
-  /** The managers that lead a job, of any id. */
+  /** The managers that lead a job with a matching id. */
   leaders(isWanted = (id: string): boolean => id.startsWith("run/")): readonly number[] {
     return this.#reachable().filter((index) =>
       [...(this.cluster.at(index).node?.groups ?? [])].some(
@@ -353,7 +353,7 @@ export class World {
     return answer as ClientAnswer;
   }
 
-  /** Asks a manager without waiting; `takeAnswer` has the answer when it has come. */
+  /** Sends a request to a manager without waiting; `takeAnswer` returns the answer once it has arrived. */
   post(
     asked:
       | { readonly kind: "client"; readonly request: ClientRequest }
@@ -366,7 +366,7 @@ export class World {
     return id;
   }
 
-  /** A worker asks a manager for more time. */
+  /** Sends a worker's request for more time to a manager. */
   askForTime(extension: Extension, manager = 0): Extended {
     this.#push(manager, { kind: "extension", id: ++this.#ids, extension });
     this.#pump();
@@ -380,7 +380,7 @@ export class World {
     return answer;
   }
 
-  /** What a manager knows of the clocks of jobs. */
+  /** Timeout counters of a manager. */
   timeouts(manager: number): Manager["timeouts"] {
     const view = this.#managers[manager]?.timeouts;
     if (view === undefined) throw new Error(`manager ${manager} is down`);
@@ -395,7 +395,7 @@ export class World {
     return this.#managers[manager]?.health ?? null;
   }
 
-  /** How often a leader went on with the clock of another. */
+  /** How often a leader continued the clock of another. */
   get leaderTransfers(): number {
     return this.#reachable().reduce(
       (sum, index) => sum + (this.timeouts(index).counts.leaderTransfers.get("") ?? 0),
@@ -427,7 +427,7 @@ export class World {
     }
   }
 
-  /** Another manager leads the job when the one that does is gone; it comes back later. */
+  /** Takes the leader of the job down until another one leads, then restarts it. */
   replaceLeader(job: string): void {
     const gone = Math.max(0, this.leaderOf(job));
     this.kill(gone);
@@ -444,7 +444,7 @@ export class World {
     return answer.job;
   }
 
-  /** Asked of whoever can tell. */
+  /** Progress of a job, from any manager that knows it. */
   progress(job: string): Progress | null {
     for (const index of this.#reachable()) {
       const answer = this.ask({ kind: "watch", job, line: 0, live: true, latencies: false }, index);
@@ -463,7 +463,7 @@ export class World {
     return last;
   }
 
-  /** Calls that the cores of all workers really made. */
+  /** Calls actually made by the cores of all workers. */
   calls(): number {
     const cores = this.workers.flatMap(({ opened }) => opened);
     return cores.reduce((sum, { calls }) => sum + calls, 0);
