@@ -6,7 +6,7 @@ import {
   delayMs,
 } from "./backpressure.ts";
 
-describe("the level of a receiver (AD-23.2, AD-37.2)", () => {
+describe("the backpressure level of a receiver (AD-23.2, AD-37.2)", () => {
   it.each([
     [0, 0],
     [0.6999, 0],
@@ -25,7 +25,7 @@ describe("the level of a receiver (AD-23.2, AD-37.2)", () => {
     expect(gauge.level).toBe(level);
   });
 
-  it("falls only when its fill is five points below the threshold, however far it falls", () => {
+  it("drops only when the fill is five points below the threshold, however far it drops", () => {
     const gauge = new BackpressureGauge();
     const levels = [0.96, 0.91, 0.9, 0.86, 0.81, 0.8, 0.66, 0.65, 0.95, 0.1].map((fill) => {
       gauge.measure(fill);
@@ -35,8 +35,8 @@ describe("the level of a receiver (AD-23.2, AD-37.2)", () => {
   });
 });
 
-describe("the level that a sender heeds", () => {
-  it("is the highest that any receiver has told (AD-37.4)", () => {
+describe("the backpressure level applied by a sender", () => {
+  it("is the highest that any receiver has reported (AD-37.4)", () => {
     const signals = new BackpressureSignals();
     signals.heard("m1", 3, 0);
     signals.heard("m2", 1, 0);
@@ -47,7 +47,7 @@ describe("the level that a sender heeds", () => {
     expect(signals.level(0)).toBe(0);
   });
 
-  it("falls by one for every five seconds of silence, and is none after three times that (AD-37.9)", () => {
+  it("drops by one for every five seconds of silence, and is none after three times that (AD-37.9)", () => {
     const signals = new BackpressureSignals();
     signals.heard("m1", 3, 1_000);
     const levels = [1_000, 5_999, 6_000, 10_999, 11_000, 16_000, 99_000].map((now) =>
@@ -56,7 +56,7 @@ describe("the level that a sender heeds", () => {
     expect(levels).toEqual([3, 3, 2, 2, 1, 0, 0]);
   });
 
-  it("takes what a later version may say for the nearest it knows", () => {
+  it("maps an unknown level of a later version to the nearest known one", () => {
     expect([-1, 0.5, 2, 9, Number.NaN].map(backpressureLevel)).toEqual([0, 0, 2, 3, 0]);
     expect([0, 1, 2, 3].map((level) => delayMs(backpressureLevel(level)))).toEqual([
       0, 100, 500, 1_000,

@@ -1,11 +1,11 @@
-/** What was decided about each node and when, as far as it was another decision than before. (AD-19.30) */
+/** Changes of the decision about each node, with their times. (AD-19.30) */
 
 import type { HealthLabel } from "../views.ts";
 import type { HealthDecision } from "./health.ts";
 
-/** Changes of one node that are remembered. */
+/** Changes kept per node. */
 const CHANGES_MAX = 16;
-/** Nodes with a history; whose last change is longest ago is forgotten first. */
+/** Nodes with a history; the node with the oldest last change is forgotten first. */
 const NODES_MAX = 256;
 
 interface Change {
@@ -15,7 +15,7 @@ interface Change {
 }
 
 export interface DecisionChange {
-  /** Milliseconds since it was decided so. */
+  /** Milliseconds since the decision. */
   readonly agoMs: number;
   readonly decision: HealthDecision;
   readonly label: HealthLabel;
@@ -37,7 +37,7 @@ export class DecisionHistory {
     }
   }
 
-  /** The latest last. */
+  /** Changes of a node, the latest last. */
   of(name: string, now: number): readonly DecisionChange[] {
     const changes = this.#changes.get(name) ?? [];
     return changes.map(({ at, decision, label }) => ({ agoMs: now - at, decision, label }));

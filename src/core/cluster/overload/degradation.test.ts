@@ -23,7 +23,7 @@ function tableLevel(health: number, ratio: number): number {
   return 0;
 }
 
-/** Looks back at everything that was seen since the level was entered. */
+/** Evaluates all samples since the level was entered. */
 class Oracle {
   level = 0;
   changes = 0;
@@ -57,12 +57,12 @@ describe("the level of one sample", () => {
     }
   });
 
-  it("BP-1: what is no number is as bad as can be", () => {
+  it("BP-1: treats anything that is not a number as the worst value", () => {
     expect(levelOf({ health: 0, lagMs: Number.NaN })).toBe("critical");
     expect(levelOf({ health: Number.NaN, lagMs: 0 })).toBe("critical");
   });
 
-  it("BP-2, BP-3, BP-6: every level does what its row says", () => {
+  it("BP-2, BP-3, BP-6: applies the actions of each level", () => {
     const rows = DEGRADATION_LEVELS.map((level) => {
       const { probesSkipped, takesWork, timeouts } = DEGRADATION_ACTIONS[level];
       return [level, timeouts, probesSkipped, takesWork];
@@ -78,7 +78,7 @@ describe("the level of one sample", () => {
 });
 
 describe("changes of the level", () => {
-  it("BP-7: three worse samples in a row bring a worse level, and two do not", () => {
+  it("BP-7: rises after three worse samples in a row, not after two", () => {
     const levels = new Degradation();
     expect([lag(1), lag(1), lag(0), lag(1), lag(1)].map((one) => levels.sample(one))).toEqual(
       new Array(5).fill(null),
@@ -86,7 +86,7 @@ describe("changes of the level", () => {
     expect(levels.sample(lag(1))).toEqual({ from: "normal", to: "high" });
   });
 
-  it("BP-7: ten better samples in a row bring a better level, and nine do not", () => {
+  it("BP-7: falls after ten better samples in a row, not after nine", () => {
     const levels = new Degradation();
     for (let one = 0; one < 3; one++) levels.sample(lag(5));
     for (let one = 0; one < 9; one++) expect(levels.sample(lag(0))).toBeNull();
@@ -95,7 +95,7 @@ describe("changes of the level", () => {
     expect(levels.sample(lag(0))).toEqual({ from: "critical", to: "normal" });
   });
 
-  it("BP-7: every change is counted by the level that it goes to", () => {
+  it("BP-7: counts every change by its target level", () => {
     const levels = new Degradation();
     for (const [ratio, times] of [
       [0.6, 3],
@@ -110,14 +110,14 @@ describe("changes of the level", () => {
     });
   });
 
-  it("BP-1, BP-7: the machine agrees with an oracle that looks back at all samples", () => {
+  it("BP-1, BP-7: agrees with an oracle over all samples", () => {
     const random = new Random("levels");
     const ever = new Set<string>();
     for (let run = 0; run < 200; run++) {
       const [levels, oracle] = [new Degradation(), new Oracle()];
       let sample: Sample = lag(0);
       for (let step = 0; step < 200; step++) {
-        // Mostly as before: otherwise nothing is ever seen ten times in a row.
+        // Samples mostly repeat: otherwise nothing is ever seen ten times in a row.
         if (random.float() < 0.15)
           sample = { health: random.below(9), lagMs: random.float() * random.below(2) * 3_000 };
         if (random.float() < 0.15) sample = lag(0);
@@ -131,12 +131,12 @@ describe("changes of the level", () => {
       const { entered } = levels.view();
       expect(Object.values(entered).reduce((sum, one) => sum + one, 0)).toBe(oracle.changes);
     }
-    // Every level was left for every other.
+    // Every level changed to every other.
     expect(ever.size).toBe(20);
   });
 });
 
-it("LHM-3: lag is how late a timer of the period comes", () => {
+it("LHM-3: measures lag as the lateness of a periodic timer", () => {
   const timer = new LagTimer();
   expect(timer.take(10_000)).toBeNull();
   timer.start(1_000);

@@ -1,16 +1,15 @@
 /**
- * What a node that is slow itself does less of, in levels: by its local health, as membership counts it, and by how
- * late its event loop comes to its timers. The worse of the two decides. (BP-1)
+ * Degradation levels of a slow node: by its local health, as membership counts it, and by the lateness of its event
+ * loop. The worse of the two decides. (BP-1)
  *
- *     level     health from   lag from    times    probes skipped   besides
+ *     level     health from   lag from   timeouts  probes skipped   also
  *     normal        0            0         1           none
  *     elevated      2            0.5       1.25        none          gossips less often
- *     high          4            1         1.5         25 %          smaller packets of news
+ *     high          4            1         1.5         25 %          smaller gossip packets
  *     severe        6            2         2           50 %          does not lead
- *     critical      7            above 4   3           all           does not lead, takes no new work
+ *     critical      7            above 4   3           all           does not lead, accepts no new work
  *
- * A worse level must be seen three times in a row, a better one ten times: a node on the border of two does not go to
- * and fro. (BP-7)
+ * A worse level needs three samples in a row, a better one ten, so that a node between two levels does not flap. (BP-7)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -18,20 +17,20 @@ import { assert } from "../../base/assert.ts";
 export const DEGRADATION_LEVELS = ["normal", "elevated", "high", "severe", "critical"] as const;
 type DegradationLevel = (typeof DEGRADATION_LEVELS)[number];
 
-/** How often a node looks at itself; lag is told as a multiple of this. (LHM-3) */
+/** Interval between samples; lag is measured in multiples of it. (LHM-3) */
 export const LEVEL_SAMPLE_MS = 500;
 const SAMPLES_UP = 3;
 const SAMPLES_DOWN = 10;
 
-/** What a node does differently. */
+/** Changes in behaviour at a level. */
 export interface DegradationActions {
-  /** Times of waiting are multiplied by it, unless local health asks for more. (BP-2) */
+  /** Factor on timeouts, unless local health asks for more. (BP-2) */
   readonly timeouts: number;
-  /** Share of the probes that are left out, except those that matter now. (BP-3) */
+  /** Share of probes that are skipped, except urgent ones. (BP-3) */
   readonly probesSkipped: number;
-  /** Share of a packet's room that news may take. */
+  /** Share of a packet that gossip may use. */
   readonly newsShare: number;
-  /** Health that this level stands for: who elects counts it like membership's own. */
+  /** Health score of this level; elections count it like membership's own. */
   readonly health: number;
   readonly takesWork: boolean;
 }
@@ -44,14 +43,14 @@ export const DEGRADATION_ACTIONS: Readonly<Record<DegradationLevel, DegradationA
   critical: { timeouts: 3, probesSkipped: 1, newsShare: 0.5, health: 7, takesWork: false },
 };
 
-/** Lower bounds of elevated, high and severe, on which a value is inside; a lag is critical above the last. */
+/** Inclusive lower bounds of elevated, high and severe; a lag is critical above the last. */
 const LAG_FROM = [0.5, 1, 2] as const;
 const LAG_CRITICAL_ABOVE = 4;
 
 interface DegradationSample {
-  /** Local health: 0 is well. For who counts none it is always 0. */
+  /** Local health: 0 is healthy. Always 0 for nodes that do not count it. */
   readonly health: number;
-  /** How late the event loop was. */
+  /** Lateness of the event loop. */
   readonly lagMs: number;
 }
 
@@ -81,7 +80,7 @@ export class Degradation {
     return DEGRADATION_ACTIONS[this.#level];
   }
 
-  /** Null while nothing changes. A change goes to the mildest level of the samples that brought it about. */
+  /** Returns a change, or null. A change goes to the mildest level of the samples that caused it. */
   sample(sample: DegradationSample): DegradationChange | null {
     const seen = levelOf(sample);
     const order = rank(seen) - rank(this.#level);
@@ -107,7 +106,7 @@ export class Degradation {
   }
 }
 
-/** By one sample; what is no number is as bad as can be. */
+/** Level of one sample; anything that is not a number counts as the worst value. */
 export function levelOf({ health, lagMs }: DegradationSample): DegradationLevel {
   const byHealth = DEGRADATION_LEVELS.findLastIndex(
     (level) => health >= DEGRADATION_ACTIONS[level].health,
@@ -129,14 +128,14 @@ function extreme(
   return DEGRADATION_LEVELS[of(...levels.map(rank))] ?? "normal";
 }
 
-/** What is said of a change, by whoever it happens to. (BP-7) */
+/** Log entry of a change. (BP-7) */
 export function degradationLog(change: DegradationChange, lagMs: number, health = 0) {
   const level = change.to === "normal" ? ("info" as const) : ("warn" as const);
   const fields = { ...change, lagMs: Math.round(lagMs), health };
   return { kind: "log", level, event: "degradation.changed", fields } as const;
 }
 
-/** How late a process that has no other measure is: a timer of its own for every sample. (LHM-3) */
+/** Measures lateness for a process without another measure: one timer per sample. (LHM-3) */
 export class LagTimer {
   #dueAt = Number.POSITIVE_INFINITY;
 
@@ -148,7 +147,7 @@ export class LagTimer {
     this.#dueAt = now + LEVEL_SAMPLE_MS;
   }
 
-  /** How late it is served; null while it is not due. */
+  /** Lateness of the timer; null while it is not due. */
   take(now: number): number | null {
     if (now < this.#dueAt) return null;
     const lateMs = now - this.#dueAt;

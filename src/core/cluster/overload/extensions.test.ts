@@ -6,7 +6,7 @@ const ask = (number: number, progress: number): ExtensionRequest => ({
   ...{ number, progress, reason: "long_workflow", estimatedMs: 60_000, running: 1 },
 });
 
-describe("how much more time a worker gets (AD-26)", () => {
+describe("extensions for a worker (AD-26)", () => {
   it.each([
     [0, 15_000, 15_000, 4],
     [1, 7_500, 22_500, 3],
@@ -14,7 +14,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     [3, 1_875, 28_125, 1],
     [4, 1_000, 29_125, 0],
   ])(
-    "grants half of what was granted before, as tabled: number %i (AD-26.2)",
+    "grants half of the previous grant, as tabled: number %i (AD-26.2)",
     (count, ms, sum, left) => {
       expect(grantMs(count, EXTENSION_DEFAULTS)).toBe(ms);
       const extensions = new Extensions();
@@ -27,7 +27,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     },
   );
 
-  it("denies the sixth request, and all of a series are below 29.125 s", () => {
+  it("denies the sixth request, and keeps the total of a series below 29.125 s", () => {
     const extensions = new Extensions();
     for (let number = 0; number < 5; number++)
       expect(extensions.request(ask(number, number / 10), 0, false).granted).toBe(true);
@@ -37,7 +37,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(extensions.totalMs).toBe(29_125);
   });
 
-  it("adds to the deadline and not to now: 30 s, 45 s, 52.5 s (AD-26.5)", () => {
+  it("extends the deadline, not the current time: 30 s, 45 s, 52.5 s (AD-26.5)", () => {
     const extensions = new Extensions();
     extensions.standsStill(0);
     expect(extensions.deadline).toBe(30_000);
@@ -47,12 +47,12 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(extensions.deadline).toBe(52_500);
   });
 
-  it("counts from now where no deadline is known (AD-26.6)", () => {
+  it("counts from now without a known deadline (AD-26.6)", () => {
     const extensions = new Extensions();
     expect(extensions.request(ask(0, 0), 7_000, false).deadlineMs).toBe(45_000);
   });
 
-  it("asks for no progress at first, and for some from then on (AD-26.3, AD-26.4)", () => {
+  it("requires no progress at first, and some from then on (AD-26.3, AD-26.4)", () => {
     const extensions = new Extensions();
     expect(extensions.request(ask(0, 0), 0, false).granted).toBe(true);
     const same = extensions.request(ask(1, 0), 0, false);
@@ -61,7 +61,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(extensions.request(ask(3, 0.005), 0, false).denial).toBe("no_progress");
   });
 
-  it("denies a worker that is suspect, and one whose deadline has passed", () => {
+  it("denies a suspect worker, and one whose deadline has passed", () => {
     const extensions = new Extensions();
     extensions.standsStill(0);
     expect(extensions.request(ask(0, 0), 1_000, true).denial).toBe("suspect");
@@ -69,16 +69,16 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(extensions.request(ask(2, 0.5), 45_001, false).denial).toBe("suspect");
   });
 
-  it.each([-0.01, 1.01, Number.NaN])("refuses a progress of %d (AD-26.11)", (progress) => {
+  it.each([-0.01, 1.01, Number.NaN])("rejects a progress of %d (AD-26.11)", (progress) => {
     expect(new Extensions().request(ask(0, progress), 0, false).denial).toBe("invalid");
   });
 
-  it("says why not in a word and in a sentence, the first reason that holds (AD-26.8)", () => {
+  it("reports the first matching reason as a code and a sentence (AD-26.8)", () => {
     const extensions = new Extensions({ ...EXTENSION_DEFAULTS, grantsMax: 2 });
     extensions.standsStill(0);
     const granted = extensions.request(ask(0, 0.4), 1_000, false);
     expect([granted.denial, granted.message]).toEqual(["", ""]);
-    // It has not advanced, and is not heard.
+    // The worker has not advanced and is silent.
     expect(extensions.request(ask(1, 0.25), 2_000, true)).toMatchObject({
       denial: "no_progress",
       message: "nothing has advanced since the last grant: 0.4 then, 0.25 now",
@@ -88,7 +88,7 @@ describe("how much more time a worker gets (AD-26)", () => {
       message: "its time is up already",
     });
     expect(extensions.request(ask(3, 0.5), 2_000, false).granted).toBe(true);
-    // None is left, it has not advanced, and is not heard.
+    // No grant is left, and the worker has not advanced and is silent.
     expect(extensions.request(ask(4, 0.5), 3_000, true)).toMatchObject({
       denial: "max_extensions_exceeded",
       message: "it was given more time 2 times, which is all there is",
@@ -99,7 +99,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     });
   });
 
-  it("answers a request that comes again as it did before", () => {
+  it("answers a repeated request as before", () => {
     const extensions = new Extensions();
     extensions.standsStill(0);
     const first = extensions.request(ask(0, 0), 20_000, false);
@@ -123,7 +123,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     });
   });
 
-  it("gives up at the deadline and the grace, and not before", () => {
+  it("gives up after the deadline and the grace period, and not before", () => {
     const extensions = new Extensions();
     expect(extensions.evictAt()).toBe(null);
     extensions.standsStill(0);
@@ -136,7 +136,7 @@ describe("how much more time a worker gets (AD-26)", () => {
     expect(extensions.evictAt()).toBe(100_000);
   });
 
-  it("waits for the grace after the last grant is gone, unless it is asked again and again (AD-26.12)", () => {
+  it("waits for the grace period after the last grant, unless requests are repeated (AD-26.12)", () => {
     const extensions = new Extensions({ ...EXTENSION_DEFAULTS, grantsMax: 1 });
     extensions.standsStill(0);
     extensions.request(ask(0, 0), 29_000, false);

@@ -1,27 +1,27 @@
 /**
- * How much more time a worker gets that is busy and does not advance, before it is given up. (AD-26)
+ * Grants more time to a busy worker that does not advance, before it is given up. (AD-26)
  *
  *     no deadline ── stands still ──▶ deadline ── grant: + base/2, /4 …, at least a second ──▶ a later deadline
  *          ▲                             │ ▲────────────────────────────────────────────────────┘
  *          ├── advances ─────────────────┘ passes, then the grace ─▶ to be given up
  *          └── recovers: asks from the start again
  *
- * Every further request must show that something has advanced since the one before. All grants of one series are
- * less than one deadline together. Times are those of whoever grants; a peer is told how long from now.
+ * Every further request must show progress since the one before. All grants of one series together are less than one
+ * deadline. Times are those of the granting node; a peer is sent durations from now.
  */
 
 import type { ExtensionAnswer, ExtensionDenial, ExtensionRequest } from "../extension-messages.ts";
 
 export interface ExtensionLimits {
-  /** Without an advance a worker is waited for this long. */
+  /** How long to wait for a worker that does not advance. */
   readonly baseMs: number;
   readonly grantMsMin: number;
   readonly grantsMax: number;
-  /** It is warned when so many grants are left, or fewer. */
+  /** A warning is sent when this many grants are left, or fewer. */
   readonly warnAt: number;
-  /** From its deadline, or from the first request that finds no grant left, to its end. */
+  /** From its deadline, or from the first request that finds no grant left, until it is given up. */
   readonly graceMs: number;
-  /** Requests that find no grant left before it is given up without waiting for the grace. */
+  /** Requests that find no grant left before it is given up without the grace period. */
   readonly denialsMax: number;
 }
 
@@ -39,7 +39,7 @@ export function grantMs(count: number, { baseMs, grantMsMin }: ExtensionLimits):
   return Math.max(grantMsMin, baseMs / 2 ** (count + 1));
 }
 
-/** Of one life of a worker. */
+/** Extensions of one worker incarnation. */
 export class Extensions {
   readonly #limits: ExtensionLimits;
   #count = 0;
@@ -56,12 +56,12 @@ export class Extensions {
     this.#limits = limits;
   }
 
-  /** By when it has to advance; null: nobody waits for it. */
+  /** Deadline for progress; null: none is running. */
   get deadline(): number | null {
     return this.#deadline;
   }
 
-  /** Of this series. */
+  /** Grants in this series. */
   get count(): number {
     return this.#count;
   }
@@ -70,19 +70,19 @@ export class Extensions {
     return this.#totalMs;
   }
 
-  /** It has stood still since then. A deadline that runs stays. */
+  /** Starts a deadline for a worker without progress since then; a running deadline stays. */
   standsStill(since: number): void {
     this.#deadline ??= since + this.#limits.baseMs;
   }
 
-  /** It moves: nobody waits for it, but what it was given counts until it has recovered. */
+  /** Ends the deadline on progress; grants count until the worker has recovered. */
   advances(): void {
     this.#deadline = null;
     this.#exhaustedAt = null;
     this.#denials = 0;
   }
 
-  /** It is through with its work, or as quick as ever. (AD-26.10) */
+  /** Resets the series: the worker finished its work, or is as fast as before. (AD-26.10) */
   recovers(): void {
     this.advances();
     this.#count = 0;
@@ -91,7 +91,7 @@ export class Extensions {
     this.#isWarned = false;
   }
 
-  /** When it is given up if nothing happens until then; null: nobody waits for it. (AD-26.12) */
+  /** When the worker is given up if nothing happens until then; null: no deadline is running. (AD-26.12) */
   evictAt(): number | null {
     if (this.#deadline === null) return null;
     const { denialsMax, graceMs } = this.#limits;
@@ -99,9 +99,9 @@ export class Extensions {
     return Math.max(this.#deadline, this.#exhaustedAt ?? 0) + graceMs;
   }
 
-  /** `isSuspect`: its deadline has passed, or it is not heard. */
+  /** `isSuspect`: its deadline has passed, or it is silent. */
   request(request: ExtensionRequest, now: number, isSuspect: boolean): ExtensionAnswer {
-    // Its answer was lost: what is asked again is neither granted twice nor held against it.
+    // The answer was lost: a repeated request is neither granted twice nor counted against the worker.
     if (this.#last?.number === request.number) return this.#last.answer;
     const isRepeat = this.#last !== null && request.number < this.#last.number;
     const answer = isRepeat ? this.#deny("invalid", "it is older than another", now) : null;
@@ -137,7 +137,7 @@ export class Extensions {
     this.#count++;
     this.#totalMs += extensionMs;
     this.#progress = progress;
-    // To the deadline, not to now: who asks early loses nothing.
+    // Extends the deadline, not the current time: an early request loses nothing.
     const deadline = (this.#deadline ?? now) + extensionMs;
     this.#deadline = deadline;
     const { grantsMax, warnAt } = this.#limits;

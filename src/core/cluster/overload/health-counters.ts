@@ -1,14 +1,14 @@
-/** What became of workers that did not advance, counted for metrics. */
+/** Counters about workers that did not advance, for metrics. */
 
 import type { ExtensionDenial } from "../extension-messages.ts";
 
 export interface HealthCounts {
-  /** More time that was granted, and how much of it. */
+  /** Number and total duration of granted extensions. */
   readonly granted: number;
   readonly grantedMs: number;
   readonly denied: ReadonlyMap<string, number>;
   readonly evicted: ReadonlyMap<string, number>;
-  /** Given up they would have been, were they not so many. */
+  /** Workers retained only because too many failed at once. */
   readonly held: ReadonlyMap<string, number>;
 }
 

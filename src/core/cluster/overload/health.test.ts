@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decisionOf, isLive, isSystemic, labelOf, PROGRESS_BANDS, progressOf } from "./health.ts";
 
-/** Rows of the table by hand: live, ready, progress, decision, label. */
+/** Expected table: live, ready, progress, decision, label. */
 const TABLE = `
 yes yes idle     route       healthy
 yes yes normal   route       healthy
@@ -43,7 +43,7 @@ describe("three signals of health (AD-19)", () => {
     expect(late).toBe(band === "stuck" ? "evict" : decision);
   });
 
-  it("is not live at 30 s, and at the third miss (AD-19.1)", () => {
+  it("is not live after 30 s, or after the third miss (AD-19.1)", () => {
     expect(isLive(29_999, 0)).toBe(true);
     expect(isLive(30_000, 0)).toBe(false);
     expect(isLive(0, 2)).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * Whether a node gets work, by three signals that never stand for one another: it answers, it takes work, and its
- * work advances. (AD-19)
+ * Decides whether a node gets work, by three independent signals: it answers, it accepts work, and its work advances.
+ * (AD-19)
  *
  *     live  ready  progress            decision
  *     no    any    any                 evict
@@ -12,27 +12,27 @@
 
 import type { HealthLabel } from "../views.ts";
 
-/** Of what a node did in an interval against what it does usually. (AD-19.3) */
+/** Work done in an interval compared with the usual rate. (AD-19.3) */
 export const PROGRESS_BANDS = ["idle", "normal", "slow", "degraded", "stuck"] as const;
 export type ProgressBand = (typeof PROGRESS_BANDS)[number];
 
-/** `drain`: nothing new, what it has goes on; `investigate`: new work only where nobody else has room. */
+/** `drain`: no new work, running work continues; `investigate`: new work only when no other node has capacity. */
 export type HealthDecision = "route" | "investigate" | "drain" | "evict";
 
 export interface HealthSignals {
   readonly live: boolean;
   readonly ready: boolean;
   readonly progress: ProgressBand;
-  /** It was stuck for longer than it is waited for. (AD-19.7) */
+  /** The node was stuck beyond its deadline. (AD-19.7) */
   readonly isOverdue: boolean;
 }
 
 const NORMAL_FROM = 0.8;
 const SLOW_FROM = 0.3;
-/** Nobody is taken for live after so long without an answer, or so many questions without one. (AD-19.1) */
+/** A node counts as dead after this long without an answer, or this many unanswered requests. (AD-19.1) */
 export const LIVE_MS = 30_000;
 const MISSES_MAX = 3;
-/** Fewer than these fail each for itself. (AD-19.32) */
+/** Below this number, failures count as independent. (AD-19.32) */
 const SYSTEMIC_MIN = 3;
 
 export function isLive(silentMs: number, misses: number): boolean {
@@ -64,8 +64,8 @@ export function labelOf({ live, progress, ready }: HealthSignals): HealthLabel {
 }
 
 /**
- * More than half fail at once: whoever sees that is more likely to be cut off itself than they are to be broken, and
- * gives up none of them. (AD-19.31, AD-19.32)
+ * True when more than half fail at once: the observer itself is then more likely to be cut off, and gives up none of
+ * them. (AD-19.31, AD-19.32)
  */
 export function isSystemic(failing: number, tracked: number): boolean {
   return tracked >= SYSTEMIC_MIN && failing > tracked / 2;

@@ -42,26 +42,31 @@ describe("the clock of a job (AD-34)", () => {
     at: number,
     cause: string | null,
   ])[] = [
-    ["on its limit it is in time", trackedBy([moved(299)]), 300, null],
-    ["beyond it is late", trackedBy([moved(299)]), 300.001, "overall"],
-    ["an advance every 119 s is never stuck", trackedBy([moved(119), moved(238)]), 299, null],
-    ["silence on the threshold is not stuck", trackedBy([moved(10)]), 130, null],
-    ["a silence of 121 s is", trackedBy([moved(10)]), 131, "stuck"],
-    ["the limit goes before", trackedBy([moved(10)]), 301, "overall"],
+    ["is in time on its limit", trackedBy([moved(299)]), 300, null],
+    ["is late beyond its limit", trackedBy([moved(299)]), 300.001, "overall"],
+    ["is never stuck with an advance every 119 s", trackedBy([moved(119), moved(238)]), 299, null],
+    ["is not stuck with a silence on the threshold", trackedBy([moved(10)]), 130, null],
+    ["is stuck after a silence of 121 s", trackedBy([moved(10)]), 131, "stuck"],
+    ["checks the limit before the standstill", trackedBy([moved(10)]), 301, "overall"],
     [
-      "15 and 7.5 s more: in time at 322 s",
+      "is in time at 322 s with extensions of 15 and 7.5 s",
       trackedBy([extended(50, 15), extended(100, 7.5), moved(300)]),
       322,
       null,
     ],
     [
-      "15 and 7.5 s more: late at 330 s",
+      "is late at 330 s with extensions of 15 and 7.5 s",
       trackedBy([extended(50, 15), extended(100, 7.5), moved(300)]),
       330,
       "overall",
     ],
-    ["an extension at 110 s of silence", trackedBy([extended(110, 15)]), 229, null],
-    ["delays being stuck by the threshold", trackedBy([extended(110, 15)]), 231, "stuck"],
+    [
+      "is not stuck at 229 s with an extension at 110 s of silence",
+      trackedBy([extended(110, 15)]),
+      229,
+      null,
+    ],
+    ["is stuck a full threshold after an extension", trackedBy([extended(110, 15)]), 231, "stuck"],
   ];
   for (const [what, tracking, at, cause] of cases)
     it(`${what} (AD-34.11, AD-34.42, AD-34.43)`, () => {
@@ -73,13 +78,13 @@ describe("the clock of a job (AD-34)", () => {
       );
     });
 
-  it("counts from its acceptance: what it waited for cores is gone", () => {
+  it("counts from acceptance, including the wait for cores", () => {
     const limit = { timeoutMs: 60 * SECOND, waitedMs: 50 * SECOND };
     expect(overdueAt(UNTRACKED, 10 * SECOND, limit, LIMITS)).toBeNull();
     expect(overdueAt(UNTRACKED, 10 * SECOND + 1, limit, LIMITS)?.cause).toBe("overall");
   });
 
-  it("says its limit and what workers were given", () => {
+  it("shows its limit and the granted extensions", () => {
     const found = overdueAt(
       trackedBy([extended(50, 22.5), moved(320)]),
       400_000,
@@ -89,7 +94,7 @@ describe("the clock of a job (AD-34)", () => {
     expect(found?.reason).toBe("it took longer than 5m00s and 22.5s that workers asked for");
   });
 
-  it("gives as much again at most, however many workers ask (C40-16)", () => {
+  it("at most doubles the limit, however many workers ask (C40-16)", () => {
     const asked = Array.from({ length: 100 }, (_, at) => extended(1, 15, `w${at}`));
     const tracking = trackedBy(asked);
     expect(tracking.extendedMs).toBe(300 * SECOND);
@@ -97,7 +102,7 @@ describe("the clock of a job (AD-34)", () => {
     expect(trackedBy(asked, NO_LIMIT).extendedMs).toBe(1_500 * SECOND);
   });
 
-  it("keeps what was granted when the worker is gone (AD-34.62)", () => {
+  it("keeps granted time when the worker is gone (AD-34.62)", () => {
     const tracking = trackedBy([extended(5, 15), [6, { kind: "recovered", worker: "w" }]]);
     expect([tracking.extended, tracking.extendedMs, tracking.extensionMsMax]).toEqual([
       [],
@@ -106,7 +111,7 @@ describe("the clock of a job (AD-34)", () => {
     ]);
   });
 
-  it("is overdue no more when a later extension covers it, or when it moves (P4)", () => {
+  it("is no longer overdue when a later extension covers it, or when it advances (P4)", () => {
     const late = (cause: "overall" | "stuck"): readonly [number, TrackingChange] => [
       200,
       { kind: "overdue", cause, reason: "late" },
@@ -133,7 +138,10 @@ describe("the clock of a job (AD-34)", () => {
   });
 });
 
-/** The same rules, told from what happened and not from what was kept: the last of each kind and a sum. */
+/**
+ * Independent statement of the same rules, from the events instead of the tracked state: the last of each kind and a
+ * sum.
+ */
 function judged(
   happened: readonly (readonly [at: number, change: TrackingChange])[],
   at: number,
@@ -154,7 +162,7 @@ function judged(
   return isSilent && at - lastGrant > LIMITS.stuckMs ? "stuck" : null;
 }
 
-describe("whatever happens to a job", () => {
+describe("any sequence of events of a job", () => {
   const change = fc.oneof(
     fc.constant({ kind: "progress" } as const),
     fc.record({
@@ -188,7 +196,7 @@ describe("whatever happens to a job", () => {
     );
   });
 
-  it("has the sum of what all its workers were given, and the longest of it (AD-34.41)", () => {
+  it("has the sum of all extensions, and the longest of them (AD-34.41)", () => {
     fc.assert(
       fc.property(story, (steps) => {
         const happened = steps.map(([, one], at): readonly [number, TrackingChange] =>
@@ -205,7 +213,7 @@ describe("whatever happens to a job", () => {
           extensionMsMax: Math.max(0, ...lengths),
           extendedAt: lastAt === undefined ? null : lastAt * SECOND,
         });
-        // A grant is a sign of life of the job, too.
+        // A grant counts as progress of the job, too.
         if (lastAt !== undefined)
           expect(tracking.progressAt).toBeGreaterThanOrEqual(lastAt * SECOND);
         const last = (worker: string): string | undefined =>

@@ -1,33 +1,33 @@
 /**
- * How long a job may take in its datacenter, and what is known of its progress: kept in the log of the job, so that
- * whoever leads it next goes on with the same clock. (AD-34)
+ * Timeout of a job in its datacenter and its known progress, kept in the log of the job so that the next leader
+ * continues with the same clock. (AD-34)
  *
  *     tracking ── over its limit, or no progress for long ──▶ the manager times it out     (nobody else decides)
- *              ──                  the same               ──▶ overdue: told to the gate ──▶ the gate says so
- *                                                              │ ▲ more time covers it     └▶ or no gate does
+ *              ──                  the same               ──▶ overdue: gate notified ──▶ the gate decides
+ *                                                              │ ▲ more time covers it   └▶ or no gate does
  *                                                              └─┘
  *
- * All times are those of the run: milliseconds since the group of the job began. Comparisons are strict: on its limit
- * a job is in time.
+ * All times are those of the run: milliseconds since the group of the job began. Comparisons are strict: a job exactly
+ * at its limit is in time.
  */
 
 import { formatDuration } from "../../base/duration.ts";
 import type { Overdue } from "../gate-messages.ts";
 
 export interface TimeoutTracking {
-  /** When it was last seen to advance. */
+  /** When the job last advanced. */
   readonly progressAt: number;
-  /** How far it had come then, in any unit that only rises. */
+  /** Progress at that time, in any unit that only increases. */
   readonly advance: number;
-  /** More time than its limit, over all workers. (AD-34.41) */
+  /** Extension of the limit, over all workers. (AD-34.41) */
   readonly extendedMs: number;
-  /** The longest of the extensions. */
+  /** The longest extension. */
   readonly extensionMsMax: number;
-  /** When the last one was granted; null: never. */
+  /** When the last extension was granted; null: never. */
   readonly extendedAt: number | null;
-  /** Workers that have been given more time and have not recovered since. */
+  /** Workers with an extension that have not recovered since. */
   readonly extended: readonly string[];
-  /** It was told to the gate, and since when. (AD-34.22) */
+  /** Why it was reported to the gate as overdue, and since when. (AD-34.22) */
   readonly overdue: (Overdue & { readonly at: number }) | null;
 }
 
@@ -39,26 +39,26 @@ export const UNTRACKED: TimeoutTracking = {
 export type TrackingChange =
   | { readonly kind: "progress"; readonly progressAt: number; readonly advance: number }
   | { readonly kind: "extended"; readonly worker: string; readonly ms: number }
-  /** A worker has recovered, or is gone: what it was given stays. (AD-34.62) */
+  /** A worker has recovered, or is gone: granted time stays granted. (AD-34.62) */
   | { readonly kind: "recovered"; readonly worker: string }
   | ({ readonly kind: "overdue" } & Overdue);
 
 export interface TimeoutLimits {
-  /** Without progress for longer, a job is stuck. (AD-34.11) */
+  /** A job is stuck after this long without progress. (AD-34.11) */
   readonly stuckMs: number;
-  /** An overdue job that no gate decides on is ended here after so long. (AD-34.23) */
+  /** An overdue job that no gate decides on is ended here after this long. (AD-34.23) */
   readonly gateSilentMs: number;
 }
 
-/** Of one job. */
+/** Limit of one job. */
 export interface JobLimit {
-  /** Since its acceptance; null: it may run as long as it likes. */
+  /** Since its acceptance; null: no limit. */
   readonly timeoutMs: number | null;
   /** From its acceptance until its group began. */
   readonly waitedMs: number;
 }
 
-/** Workers that one job remembers to have been given more time. */
+/** Workers with an extension that one job remembers. */
 const EXTENDED_MAX = 1_000;
 
 /** `at`: when the change was decided. */
@@ -71,12 +71,12 @@ export function track(
   switch (change.kind) {
     case "progress": {
       const progressAt = Math.max(before.progressAt, Math.min(change.progressAt, at));
-      // What moves again is not stuck; what took too long has taken too long.
+      // A job that advances again is not stuck; one over its limit stays over it.
       const overdue = before.overdue?.cause === "stuck" ? null : before.overdue;
       return { ...before, progressAt, advance: change.advance, overdue };
     }
     case "extended": {
-      // All workers together give at most as much again. (C40-16)
+      // All extensions together at most double the limit. (C40-16)
       const most = timeoutMs ?? Number.POSITIVE_INFINITY;
       const ms = Math.max(0, change.ms);
       const extendedMs = Math.min(most, before.extendedMs + ms);
@@ -87,7 +87,7 @@ export function track(
         progressAt: Math.max(before.progressAt, at),
         extensionMsMax: Math.max(before.extensionMsMax, ms),
         extended: [...others, change.worker].slice(-EXTENDED_MAX),
-        // Looked at again with the new limit: nothing is ended by a look that this covers. (P4)
+        // Judged again under the new limit, so that nothing it covers is ended. (P4)
         overdue: isMore ? null : before.overdue,
       };
     }
@@ -98,7 +98,7 @@ export function track(
   }
 }
 
-/** Why a job is timed out if it is looked at now; null: it is in time. (AD-34.10) */
+/** Why a job is timed out at this time; null: it is in time. (AD-34.10) */
 export function overdueAt(
   tracking: TimeoutTracking,
   at: number,
@@ -124,13 +124,13 @@ export function overdueFrom(
   return Math.min(limitAt(tracking, limit), movedAt + stuckMs) + 1;
 }
 
-/** The last moment at which it is in time. */
+/** The last time at which it is in time. */
 function limitAt(tracking: TimeoutTracking, { timeoutMs, waitedMs }: JobLimit): number {
   if (timeoutMs === null) return Number.POSITIVE_INFINITY;
   return timeoutMs + tracking.extendedMs - waitedMs;
 }
 
-/** With both parts, so that a reader can tell what it was given. (AD-34.42) */
+/** Shows both parts, so that a reader can tell the extension. (AD-34.42) */
 export function limitText(timeoutMs: number, extendedMs: number): string {
   const own = formatDuration(timeoutMs);
   return extendedMs === 0 ? own : `${own} and ${formatDuration(extendedMs)} that workers asked for`;

@@ -1,24 +1,24 @@
 /**
- * Whether a job has run out of time over all its datacenters, as the gate that leads it knows from their answers. It
- * keeps nothing: another gate that asks the same datacenters comes to the same. (AD-34.32)
+ * Whether a job has timed out over all its datacenters, derived by the gate that leads it from their answers.
+ * Stateless: another gate with the same answers reaches the same result. (AD-34.32)
  *
- * Whoever has ended is not asked: a finished job whose end is not heard yet is not late. (C40-24)
+ * Finished datacenters are skipped: a finished job whose end has not arrived yet is not late. (C40-24)
  */
 
 import { formatDuration } from "../../base/duration.ts";
 import type { Overdue } from "../gate-messages.ts";
 import { limitText } from "./job-timeout.ts";
 
-/** How a job does in one datacenter, as it was last told, and for how long nothing was told since. */
+/** Last reported state of a job in one datacenter, and how old it is. */
 export interface DatacenterClock {
   readonly datacenter: string;
   readonly ended: "no" | "timedOut" | "otherwise";
-  /** Without an advance, the silence of the datacenter included. */
+  /** Time without progress, including the silence of the datacenter. */
   readonly idleMs: number;
   readonly extendedMs: number;
-  /** Workers that have been given more time and have not recovered. */
+  /** Workers with an extension that have not recovered. */
   readonly extended: number;
-  /** It asks for a decision. */
+  /** The datacenter asks for a decision. */
   readonly overdue: Overdue | null;
 }
 
@@ -35,7 +35,7 @@ interface JobClock {
   readonly timeoutMs: number | null;
 }
 
-/** The first that holds; null: it is in time. */
+/** The first matching cause; null: the job is in time. */
 export function globalTimeout(
   { elapsedMs, timeoutMs }: JobClock,
   datacenters: readonly DatacenterClock[],
@@ -60,7 +60,7 @@ export function globalTimeout(
   };
 }
 
-/** Its limit counts what its workers were given; one that only waits for them is not stuck. (C40-15) */
+/** The limit includes extensions; a job that only waits for extended workers is not stuck. (C40-15) */
 function isLate({ extended, overdue }: DatacenterClock): boolean {
   return overdue !== null && (overdue.cause === "overall" || extended === 0);
 }

@@ -4,7 +4,7 @@ import { NodeWatch, WATCH_MS } from "./node-watch.ts";
 const NAMES = ["a", "b", "c", "d", "e", "f"];
 const IDLE = { taken: 0, done: 0, open: 0 };
 
-/** The first ones have been silent for 30 s, the others were heard now. */
+/** The first ones have been silent for 30 s, the others were just seen. */
 function failing(count: number, of: number): NodeWatch {
   const watch = new NodeWatch();
   for (const [at, name] of NAMES.slice(0, of).entries()) {
@@ -14,7 +14,7 @@ function failing(count: number, of: number): NodeWatch {
   return watch;
 }
 
-describe("nodes that are watched (AD-19.30)", () => {
+describe("watched nodes (AD-19.30)", () => {
   it.each([
     [1, 1, "evict"],
     [2, 2, "evict"],
@@ -30,7 +30,7 @@ describe("nodes that are watched (AD-19.30)", () => {
     expect([watch.evicted, watch.held]).toEqual(isHeld ? [0, count] : [count, 0]);
   });
 
-  it("have a history of what was decided about each, of bounded length", () => {
+  it("have a bounded history of decisions", () => {
     const watch = new NodeWatch();
     watch.add("a", 0);
     watch.add("b", 0);
@@ -40,7 +40,7 @@ describe("nodes that are watched (AD-19.30)", () => {
       now = at * 1_000;
       for (const name of ["a", "b"]) watch.heard(name, now);
       watch.mark("a", at % 2 === 0);
-      // However often it is asked for.
+      // Repeated queries add nothing.
       for (const _ of [0, 1, 2]) watch.decision("a", now);
     }
     const history = decided();
@@ -49,7 +49,7 @@ describe("nodes that are watched (AD-19.30)", () => {
       { agoMs: 1_000, decision: "route", label: "healthy" },
       { agoMs: 0, decision: "drain", label: expect.any(String) },
     ]);
-    // A connection that is made anew does not make it forgotten.
+    // A new connection keeps the history.
     watch.remove("a");
     watch.add("a", now);
     expect(watch.decision("a", now)).toBe("route");
@@ -57,7 +57,7 @@ describe("nodes that are watched (AD-19.30)", () => {
     expect(decided().at(-1)?.decision).toBe("route");
   });
 
-  it("that were given up count no more: the next that fails is not held for them (AD-19.32)", () => {
+  it("are not counted once given up, so the next failure is not retained because of them (AD-19.32)", () => {
     const watch = failing(3, 6);
     for (const name of NAMES) watch.decision(name, 30_000);
     watch.heard("e", 60_000);
@@ -66,28 +66,28 @@ describe("nodes that are watched (AD-19.30)", () => {
     expect(watch.decision("d", 60_000)).toBe("evict");
   });
 
-  it("that just started are idle, and not stuck", () => {
+  it("are idle, not stuck, right after their start", () => {
     const watch = new NodeWatch();
     watch.add("a", 0);
     for (const at of [0, 1, 2, 3]) {
-      watch.told("a", true, IDLE, at * WATCH_MS);
+      watch.report("a", true, IDLE, at * WATCH_MS);
       expect(watch.signals(at * WATCH_MS)).toMatchObject([{ progress: "idle" }]);
     }
   });
 
-  it("that count from nothing again are new, and not behind", () => {
+  it("are new, not behind, when their counters restart", () => {
     const watch = new NodeWatch();
     watch.add("a", 0);
-    watch.told("a", true, { taken: 9, done: 9, open: 4 }, 0);
-    watch.told("a", true, { taken: 2, done: 1, open: 4 }, WATCH_MS);
+    watch.report("a", true, { taken: 9, done: 9, open: 4 }, 0);
+    watch.report("a", true, { taken: 2, done: 1, open: 4 }, WATCH_MS);
     expect(watch.decision("a", WATCH_MS)).toBe("route");
-    watch.told("a", true, { taken: 2, done: 1, open: 4 }, 2 * WATCH_MS);
+    watch.report("a", true, { taken: 2, done: 1, open: 4 }, 2 * WATCH_MS);
     expect(watch.decision("a", 2 * WATCH_MS)).toBe("drain");
   });
 
-  it("are told nothing about by one that nobody knows", () => {
+  it("ignore reports of an unknown node", () => {
     const watch = new NodeWatch();
-    watch.told("stranger", false, IDLE, 0);
+    watch.report("stranger", false, IDLE, 0);
     watch.missed("stranger");
     expect([watch.decision("stranger", 99_000), watch.views(99_000)]).toEqual(["route", []]);
   });

@@ -1,7 +1,7 @@
 /**
- * Nodes as another one watches them: when each was heard last, whether it takes work, and whether what could be done
- * by it is; and what becomes of new work for each. When more than half of three or more fail at once, whoever watches
- * is more likely to be cut off itself, and evicts none. (AD-19.30 to AD-19.33)
+ * Health of nodes as seen by another one: when each was last seen, whether it accepts work and whether its work
+ * advances; decides about new work for each. When more than half of three or more fail at once, the observer itself is
+ * more likely to be cut off, and evicts none. (AD-19.30 to AD-19.33)
  */
 
 import type { HealthLabel } from "../views.ts";
@@ -17,28 +17,28 @@ import {
   progressOf,
 } from "./health.ts";
 
-/** Over what time a node must have advanced. (AD-19, numbers) */
+/** Interval over which a node must have advanced. (AD-19, numbers) */
 export const WATCH_MS = 10_000;
-/** One that stands still for so long is not waited for. */
+/** Maximum standstill before a node is given up. */
 const STUCK_MS_MAX = 30_000;
 
-/** What a node says that it has done since it started. */
+/** Work counters of a node since its start. */
 interface Work {
-  /** What it was given. */
+  /** Work assigned to it. */
   readonly taken: number;
   readonly done: number;
-  /** What it could do now, and has not. */
+  /** Work that it could do now and has not done. */
   readonly open: number;
 }
 
 interface Watched {
   readonly name: string;
-  heardAt: number;
+  lastSeenAt: number;
   misses: number;
   ready: boolean;
-  /** It tells nothing of itself, and is live as long as it is connected. */
+  /** Reports nothing about itself, and is live while it is connected. */
   isMute: boolean;
-  /** What it said when the present interval began. */
+  /** Counters at the start of the present interval. */
   since: { readonly at: number; readonly work: Work } | null;
   band: ProgressBand;
   stuckSince: number | null;
@@ -48,30 +48,30 @@ export interface NodeWatchView {
   readonly name: string;
   readonly decision: HealthDecision;
   readonly label: HealthLabel;
-  /** What was decided before, the latest last; also of connections before. */
+  /** Earlier decisions, the latest last; survives reconnects. */
   readonly history: readonly DecisionChange[];
 }
 
 export class NodeWatch {
   readonly #known = new Map<string, Watched>();
-  /** Those that were evicted and are not well since. */
+  /** Nodes that were evicted and have not recovered since. */
   readonly #out = new Set<string>();
-  /** Those that would be evicted, were they not so many. */
+  /** Nodes retained only because too many failed at once. */
   readonly #kept = new Set<string>();
   readonly #history = new DecisionHistory();
   evicted = 0;
-  /** How often one was not evicted since most failed at once. (AD-19.33) */
+  /** Number of nodes retained because most failed at once. (AD-19.33) */
   held = 0;
 
   has(name: string): boolean {
     return this.#known.has(name);
   }
 
-  /** It is judged anew. `isMute`: until it tells something. */
+  /** Starts judging a node afresh. `isMute`: until its first report. */
   add(name: string, now: number, isMute = false): void {
     this.#forgive(name);
     this.#known.set(name, {
-      ...{ name, heardAt: now, misses: 0, ready: true, isMute },
+      ...{ name, lastSeenAt: now, misses: 0, ready: true, isMute },
       ...{ since: null, band: "idle", stuckSince: null },
     });
   }
@@ -89,7 +89,7 @@ export class NodeWatch {
   heard(name: string, now: number): void {
     const known = this.#known.get(name);
     if (known === undefined) return;
-    known.heardAt = now;
+    known.lastSeenAt = now;
     known.misses = 0;
   }
 
@@ -98,14 +98,14 @@ export class NodeWatch {
     if (known !== undefined) known.misses++;
   }
 
-  /** It takes work, or does not. */
+  /** Records whether the node accepts work. */
   mark(name: string, ready: boolean): void {
     const known = this.#known.get(name);
     if (known !== undefined) known.ready = ready;
   }
 
-  /** What it says of itself. */
-  told(name: string, ready: boolean, work: Work, now: number): void {
+  /** Records a report of the node. */
+  report(name: string, ready: boolean, work: Work, now: number): void {
     const known = this.#known.get(name);
     if (known === undefined) return;
     this.heard(name, now);
@@ -114,9 +114,9 @@ export class NodeWatch {
     measure(known, work, now);
   }
 
-  #signals({ band, heardAt, isMute, misses, ready, stuckSince }: Watched, now: number) {
+  #signals({ band, lastSeenAt, isMute, misses, ready, stuckSince }: Watched, now: number) {
     return {
-      live: isLive(isMute ? 0 : now - heardAt, misses),
+      live: isLive(isMute ? 0 : now - lastSeenAt, misses),
       ...{ ready, progress: band },
       isOverdue: stuckSince !== null && now - stuckSince >= STUCK_MS_MAX,
     } satisfies HealthSignals;
@@ -126,12 +126,12 @@ export class NodeWatch {
     return [...this.#known.values()].map((one) => this.#signals(one, now));
   }
 
-  /** As it would be if it were the only one that fails. */
+  /** Decision as if no other node failed. */
   #judged(known: Watched, now: number): HealthDecision {
     return decisionOf(this.#signals(known, now));
   }
 
-  /** One that nobody knows gets work like any other. */
+  /** An unknown node gets work like any other. */
   decision(name: string, now: number): HealthDecision {
     const known = this.#known.get(name);
     if (known === undefined) return "route";
@@ -156,7 +156,7 @@ export class NodeWatch {
     return "evict";
   }
 
-  /** Those that were given up count no more. (AD-19.32) */
+  /** Nodes already given up do not count. (AD-19.32) */
   #isSystemic(now: number): boolean {
     const tracked = [...this.#known.values()].filter(({ name }) => !this.#out.has(name));
     const failing = tracked.filter((one) => this.#judged(one, now) === "evict");
@@ -179,10 +179,10 @@ function measure(known: Watched, work: Work, now: number): void {
   const { since } = known;
   if (since !== null && now - since.at < WATCH_MS) return;
   known.since = { at: now, work };
-  // Its process is a new one, and counts from nothing.
+  // Counters restarted: it is a new process.
   if (since === null || work.taken < since.work.taken) return;
   const done = work.done - since.work.done;
-  // What could have been done all the time; what came meanwhile may just have come.
+  // Work that could have been done during the whole interval; later work may just have arrived.
   const expected = Math.min(since.work.open, work.open + done);
   known.band = progressOf(expected > 0, done, expected);
   known.stuckSince = known.band === "stuck" ? (known.stuckSince ?? now) : null;

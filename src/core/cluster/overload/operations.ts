@@ -1,7 +1,4 @@
-/**
- * What may be asked of a gate or a manager: how important each is when there is too much to do, and how often
- * one caller may ask it. (AD-22, AD-24)
- */
+/** Requests to a gate or a manager: their priority under overload, and the rate allowed per caller. (AD-22, AD-24) */
 
 import type { Priority, StreamEnvelope } from "../../../wire/registry.ts";
 import { assertNever } from "../../base/assert.ts";
@@ -10,11 +7,11 @@ import { OVERLOAD_STATES, type OverloadState } from "../views.ts";
 
 interface OperationRule {
   readonly priority: Priority;
-  /** Of one caller; null: what is under way bounds it. */
+  /** Requests per caller; null: bounded by concurrency only. */
   readonly perTenSeconds: number | null;
 }
 
-/** Cancelling and asking what became of a job pass at every level: they end work, or show that it has ended. */
+/** Cancels and status requests pass at every level: they end work, or show that it has ended. */
 export const OPERATIONS = {
   cancel: { priority: "critical", perTenSeconds: 20 },
   status: { priority: "critical", perTenSeconds: 100 },
@@ -33,12 +30,12 @@ export function priorityOf(operation: Operation): Priority {
   return OPERATIONS[operation].priority;
 }
 
-/** What a node that is slow beyond use takes no more of; it goes on with what it has. (BP-6) */
+/** True for requests that a critically slow node rejects; running work continues. (BP-6) */
 export function isNewWork(operation: Operation): boolean {
   return operation === "submit" || operation === "upload";
 }
 
-/** Null for what is not asked for by clients: members among themselves have bounds of their own. */
+/** Null for messages that clients do not send: traffic between members has bounds of its own. */
 export function operationOf(message: StreamEnvelope): Operation | null {
   if (message.name === "blobPut") return "upload";
   return message.name === "clientRequest" ? ofClient(message.value) : null;
@@ -72,7 +69,7 @@ const SHED: Readonly<Record<Priority, OverloadState | null>> = {
   critical: null,
 };
 
-/** Whether a request of this importance is refused in this state. (AD-22.2, AD-22.3) */
+/** Whether a request of this priority is rejected in this state. (AD-22.2, AD-22.3) */
 export function isShed(priority: Priority, state: OverloadState): boolean {
   const from = SHED[priority];
   return from !== null && OVERLOAD_STATES.indexOf(state) >= OVERLOAD_STATES.indexOf(from);

@@ -12,7 +12,7 @@ import {
 
 const RUNS = 100;
 
-/** Feeds samples 10 ms apart and tells the state after each. */
+/** Feeds samples 10 ms apart and returns the state after each. */
 function feed(
   detector: OverloadDetector,
   samples: readonly number[],
@@ -66,7 +66,7 @@ describe("the overload detector (AD-18)", () => {
     const seen = Array.from({ length: RUNS }, (_, run) =>
       highestAfter(step, OVERLOAD_DEFAULTS, `step ${run}`),
     );
-    // A step of 2 lies on a threshold: a few runs fall to its other side.
+    // A step of 2 lies on a threshold: a few runs fall on its other side.
     expect(seen.filter((state) => state === expected).length / RUNS).toBeGreaterThan(0.9);
   });
 
@@ -80,7 +80,7 @@ describe("the overload detector (AD-18)", () => {
     expect(healthy / (RUNS * 1_000)).toBeGreaterThan(0.98);
   });
 
-  it("never reads overload in its first 20 samples, which the literal rule does", () => {
+  it("never reports overload in its first 20 samples, which the literal rule does", () => {
     const random = new Random("fresh");
     const early = (config: OverloadConfig): number =>
       Array.from({ length: RUNS }, () =>
@@ -90,7 +90,7 @@ describe("the overload detector (AD-18)", () => {
     expect(early(LITERAL_OVERLOAD)).toBeGreaterThan(RUNS / 5);
   });
 
-  it("shows why the literal rule was corrected: it never sees a step of 5 as overload", () => {
+  it("shows why the literal rule was corrected: it never detects a step of 5 as overload", () => {
     expect(highestAfter(5, LITERAL_OVERLOAD, "literal")).not.toBe("overloaded");
   });
 
@@ -112,7 +112,7 @@ describe("the overload detector (AD-18)", () => {
     }
   });
 
-  it("has the least-squares slope of the last rises for its trend (AD-18.4)", () => {
+  it("uses the least-squares slope of the last rises as its trend (AD-18.4)", () => {
     const { alpha, baselineMsMin, windowSamples } = OVERLOAD_DEFAULTS;
     const latencies = fc.array(fc.double({ min: 0, max: 400, noNaN: true }), { maxLength: 80 });
     fc.assert(
@@ -121,7 +121,7 @@ describe("the overload detector (AD-18)", () => {
         const rises: number[] = [];
         for (const [at, ms] of samples.entries()) {
           detector.record(ms, at as Millis);
-          // The past is what has left the window, the newest of it with a weight of 1/50 at least.
+          // The baseline consists of samples that left the window, the newest with a weight of 1/50 at least.
           const past = samples.slice(0, Math.max(0, at + 1 - windowSamples));
           const mean = past.reduce((sum, one, index) => {
             const weight = Math.max(alpha, 1 / (index + 1));
@@ -139,7 +139,7 @@ describe("the overload detector (AD-18)", () => {
     );
   });
 
-  it("never falls when a resource rises", () => {
+  it("never improves when a resource rises", () => {
     const random = new Random("monotone");
     for (let run = 0; run < 1_000; run++) {
       const detector = new OverloadDetector();
@@ -155,7 +155,7 @@ describe("the overload detector (AD-18)", () => {
     }
   });
 
-  it("is healthy without data, takes no rubbish, and forgets what is old (AD-18.1, AD-18.10)", () => {
+  it("is healthy without data, ignores invalid samples, and forgets old ones (AD-18.1, AD-18.10)", () => {
     const detector = new OverloadDetector();
     expect(detector.state(0 as Millis)).toBe("healthy");
     for (const rubbish of [Number.NaN, -1, Number.POSITIVE_INFINITY])
@@ -167,13 +167,13 @@ describe("the overload detector (AD-18)", () => {
     expect(detector.state((OVERLOAD_DEFAULTS.sampleMsMax + 1) as Millis)).toBe("healthy");
   });
 
-  it("begins with a first sample of 0 ms", () => {
+  it("accepts a first sample of 0 ms", () => {
     const detector = new OverloadDetector();
     feed(detector, new Array(50).fill(0));
     expect(detector.view().baselineMs).toBe(0);
   });
 
-  it("takes a resource that makes no sense for full", () => {
+  it("counts an invalid resource as full", () => {
     const detector = new OverloadDetector();
     detector.use({ cpu: Number.NaN, memory: 0, queue: 0 });
     expect(detector.state(0 as Millis)).toBe("overloaded");

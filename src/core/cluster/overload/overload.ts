@@ -1,45 +1,45 @@
 /**
- * How hard-pressed this node is: the worst of three views of it. (AD-18)
+ * Overload state of this node: the worst of three measures. (AD-18)
  *
- *   latency against its own past    ┐
- *   latency against fixed bounds    ├─▶ healthy < busy < stressed < overloaded
- *   CPU, memory, queues, log against room ┘
+ *     latency against its own past              ┐
+ *     latency against fixed bounds              ├─▶ healthy < busy < stressed < overloaded
+ *     CPU, memory, queues, log against capacity ┘
  *
- * The baseline lags: a sample enters it only when it leaves the window, so that a step is seen before the
- * baseline follows it. A rise must be seen for more than a window, a fall counts at once. The literal rule, in which
- * each sample enters the baseline at once, is kept to compare with. (C10-10, C10-11)
+ * The baseline lags: a sample enters it only when it leaves the window, so that a step is detected before the baseline
+ * follows it. A rise must last for more than a window, a fall counts at once. The literal rule, in which each sample
+ * enters the baseline at once, is kept for comparison. (C10-10, C10-11)
  */
 
 import { assert } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import { OVERLOAD_STATES, type OverloadState } from "../views.ts";
 
-/** Of busy, stressed and overloaded; a value above one, not on it, is in that state. */
+/** Thresholds of busy, stressed and overloaded; a state applies above its threshold, not on it. */
 type Thresholds = readonly [busy: number, stressed: number, overloaded: number];
 
 export interface OverloadConfig {
   readonly baseline: "lagged" | "literal";
-  /** The least weight of a new sample in the baseline. */
+  /** Minimum weight of a new sample in the baseline. */
   readonly alpha: number;
   /** Samples that make up the present. */
   readonly windowSamples: number;
-  /** Relative rises that the trend is drawn through. */
+  /** Relative rises used for the trend. */
   readonly trendSamples: number;
-  /** Samples in the baseline before a rise over it means something. */
+  /** Samples in the baseline before a rise over it is meaningful. */
   readonly baselineSamplesMin: number;
-  /** A sample says nothing about the present when it is older. */
+  /** Older samples say nothing about the present. */
   readonly sampleMsMax: number;
-  /** The baseline is never taken for less: a rise from 0.01 to 0.1 ms is no overload. */
+  /** Lower bound of the baseline: a rise from 0.01 to 0.1 ms is no overload. */
   readonly baselineMsMin: number;
   /** Relative rise over the baseline. */
   readonly rises: Thresholds;
-  /** Relative rise per sample that is overload by itself. */
+  /** Relative rise per sample that counts as overload by itself. */
   readonly trend: number;
   readonly latencyMs: Thresholds;
   readonly cpu: Thresholds;
   readonly memory: Thresholds;
   readonly queue: Thresholds;
-  /** From a record's way to the log until it is durable. */
+  /** From writing a record to the log until it is durable. */
   readonly logMs: Thresholds;
 }
 
@@ -62,7 +62,7 @@ export const OVERLOAD_DEFAULTS: OverloadConfig = {
   logMs: [200, 500, 2_000],
 };
 
-/** As the seed has it: see C10-10 for what it misses. */
+/** The rule as originally specified; C10-10 explains what it misses. */
 export const LITERAL_OVERLOAD: OverloadConfig = {
   ...OVERLOAD_DEFAULTS,
   baseline: "literal",
@@ -70,13 +70,13 @@ export const LITERAL_OVERLOAD: OverloadConfig = {
   baselineSamplesMin: 0,
 };
 
-/** Shares of what there is, 0 to 1, but for the log. */
+/** Shares of capacity, 0 to 1, except the log. */
 interface Resources {
   readonly cpu: number;
   readonly memory: number;
-  /** Of the fullest queue. */
+  /** Fill of the fullest queue. */
   readonly queue: number;
-  /** How long the log takes; 0 for who has none. (G-20) */
+  /** Latency of the log; 0 for nodes without one. (G-20) */
   readonly logMs?: number;
 }
 
@@ -95,9 +95,9 @@ export class OverloadDetector {
   #baselineSamples = 0;
   #rises: number[] = [];
   #resources = IDLE;
-  /** By latency, after the hold. */
+  /** State by latency, after the hold. */
   #latencyState = 0;
-  /** Evaluations in a row that saw more than `#latencyState`. */
+  /** Evaluations in a row above `#latencyState`. */
   #rising = 0;
 
   constructor(config: OverloadConfig = OVERLOAD_DEFAULTS) {
@@ -105,7 +105,7 @@ export class OverloadDetector {
     this.#config = config;
   }
 
-  /** Of a request, or of a timer that was late. What is no duration is dropped. (AD-18.10) */
+  /** Records the latency of a request, or of a late timer. Drops invalid durations. (AD-18.10) */
   record(ms: number, now: Millis): void {
     if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY)) return;
     this.#expire(now);
@@ -121,7 +121,7 @@ export class OverloadDetector {
     this.#evaluate();
   }
 
-  /** What is not a share of something counts as full. */
+  /** Anything that is not a share counts as full. */
   use({ cpu, logMs = 0, memory, queue }: Resources): void {
     this.#resources = { cpu: share(cpu), memory: share(memory), queue: share(queue), logMs };
   }
@@ -158,7 +158,7 @@ export class OverloadDetector {
     return baseline === "lagged" ? Math.max(alpha, 1 / sample) : alpha;
   }
 
-  /** A node that has nothing to do has no present latency. */
+  /** An idle node has no present latency. */
   #expire(now: Millis): void {
     const oldest = now - this.#config.sampleMsMax;
     const [first] = this.#window;
@@ -175,7 +175,7 @@ export class OverloadDetector {
     return length === 0 ? 0 : this.#window.reduce((sum, { ms }) => sum + ms, 0) / length;
   }
 
-  /** Relative to the baseline; null while there is too little to compare. */
+  /** Rise relative to the baseline; null while there are too few samples. */
   #rise(): number | null {
     const { baseline, baselineSamplesMin } = this.#config;
     if (this.#baseline === null || this.#baselineSamples < baselineSamplesMin) return null;
@@ -225,7 +225,7 @@ export class OverloadDetector {
   }
 }
 
-/** How many of the thresholds it is above. */
+/** Number of thresholds exceeded. */
 function above(value: number, thresholds: Thresholds): number {
   return thresholds.filter((threshold) => value > threshold).length;
 }

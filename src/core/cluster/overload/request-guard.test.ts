@@ -7,7 +7,7 @@ import { isShed, OPERATION_NAMES, OPERATIONS, type Operation, priorityOf } from 
 import { RequestGuard } from "./request-guard.ts";
 
 const LIMITS = { global: 100, high: 50, normal: 30, low: 20 };
-/** The lag that alone makes the state. */
+/** Lag that causes each state by itself. */
 const LAG_MS = { healthy: 0, busy: 201, stressed: 501, overloaded: 2_001 } as const;
 
 function pressed(state: keyof typeof LAG_MS): RequestGuard {
@@ -16,8 +16,8 @@ function pressed(state: keyof typeof LAG_MS): RequestGuard {
   return guard;
 }
 
-describe("shedding by importance", () => {
-  it("is the table of AD-22, and never of what is critical (AD-22.2, AD-22.3)", () => {
+describe("shedding by priority", () => {
+  it("follows the table of AD-22, and never sheds critical requests (AD-22.2, AD-22.3)", () => {
     const table = OVERLOAD_STATES.map((state) => [
       state,
       PRIORITIES.filter((priority) => isShed(priority, state)),
@@ -31,7 +31,7 @@ describe("shedding by importance", () => {
   });
 
   it.each(OVERLOAD_STATES)(
-    "serves what it must when %s, and tells the others when to return",
+    "serves the required requests when %s, and gives the others a retry time",
     (state) => {
       const guard = pressed(state);
       for (const operation of OPERATION_NAMES) {
@@ -44,7 +44,7 @@ describe("shedding by importance", () => {
     },
   );
 
-  it("refuses nothing more important than what it serves, whatever is under way", () => {
+  it("rejects nothing more important than what it serves, whatever is in flight", () => {
     const priorities = fc.constantFrom(...OPERATION_NAMES);
     fc.assert(
       fc.property(fc.array(priorities, { maxLength: 200 }), (asked) => {
@@ -59,7 +59,7 @@ describe("shedding by importance", () => {
     );
   });
 
-  it("tells each that it refuses when to return, and counts them by importance (AD-22.8)", () => {
+  it("gives each rejected request a retry time, and counts them by priority (AD-22.8)", () => {
     const asked = fc.tuple(
       fc.constantFrom(...OPERATION_NAMES),
       fc.constantFrom(...OVERLOAD_STATES),
@@ -86,7 +86,7 @@ describe("shedding by importance", () => {
     );
   });
 
-  it("goes by what was last measured, of every kind (C10-11)", () => {
+  it("uses the latest measurement of every kind (C10-11)", () => {
     const IDLE = { lagMs: 0, cpu: 0, memory: 0, queue: 0 };
     for (const measured of ["memory", "queue"] as const) {
       const guard = new RequestGuard(LIMITS);
@@ -98,7 +98,7 @@ describe("shedding by importance", () => {
     }
   });
 
-  it("keeps the room of a class until its requests have ended", () => {
+  it("keeps the slots of a class occupied until its requests have finished", () => {
     const guard = new RequestGuard(LIMITS);
     const ask = () => guard.admit("list", null, 0 as Millis);
     for (let i = 0; i < LIMITS.low; i++) expect(ask()).toBeNull();
@@ -108,11 +108,11 @@ describe("shedding by importance", () => {
   });
 });
 
-describe("rates", () => {
+describe("rate limits", () => {
   const limited = OPERATION_NAMES.filter((one) => OPERATIONS[one].perTenSeconds !== null);
 
   it.each(limited)(
-    "%s: of one caller so many in 10 s, and exactly then again (AD-24.1, AD-24.4, AD-24.5)",
+    "%s: limits one caller per 10 s, and admits again exactly then (AD-24.1, AD-24.4, AD-24.5)",
     (operation) => {
       const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
       const most = OPERATIONS[operation].perTenSeconds ?? 0;
@@ -128,7 +128,7 @@ describe("rates", () => {
     },
   );
 
-  it("are of one caller and one kind, and whoever was silent longest makes room (AD-24)", () => {
+  it("apply per caller and kind, and evict the caller that was silent longest (AD-24)", () => {
     const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
     const ask = (caller: string, operation: Operation = "cancel"): boolean =>
       guard.admit(operation, caller, 0 as Millis) === null;
@@ -141,21 +141,21 @@ describe("rates", () => {
     empty("three");
     for (let at = 0; at < 9_998; at++) {
       ask(`other ${at}`);
-      // It goes on asking, and is remembered for it.
+      // The third keeps asking, and is remembered for it.
       if (at % 1_000 === 0) expect(ask("three")).toBe(false);
     }
     expect(ask("three")).toBe(false);
-    // Ten thousand have asked since it did: it begins anew.
+    // Ten thousand callers have asked since: its budget starts again.
     expect(ask("one")).toBe(true);
   });
 
-  it("are not for members of the cluster", () => {
+  it("do not apply to members of the cluster", () => {
     const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
     for (let i = 0; i < 1_000; i++) expect(guard.admit("cancel", null, 0 as Millis)).toBeNull();
   });
 });
 
-it("takes a second of full CPU for nothing, and five for pressure", () => {
+it("ignores a second of full CPU, and counts five as overload", () => {
   const guard = new RequestGuard(LIMITS);
   const sample = () => guard.sample({ lagMs: 0, cpu: 1, memory: 0, queue: 0 }, 0 as Millis);
   sample();
@@ -165,7 +165,7 @@ it("takes a second of full CPU for nothing, and five for pressure", () => {
   expect(guard.view(0 as Millis).state).toBe("stressed");
 });
 
-it("tells when its state has changed, and why", () => {
+it("logs changes of its state with the reason", () => {
   const guard = new RequestGuard(LIMITS);
   const sample = (memory: number) =>
     guard.sample({ lagMs: 3, cpu: 0, memory, queue: 0 }, 0 as Millis);
@@ -199,7 +199,7 @@ it.each([
   expect(guard.view(0 as Millis).state).toBe(state);
 });
 
-it("knows the importance of every request that clients may make", () => {
+it("knows the priority of every client request", () => {
   const importance: Record<Operation, Priority> = {
     cancel: "critical",
     status: "critical",
@@ -227,9 +227,9 @@ describe("BP-6: a node at CRITICAL", () => {
     return guard;
   }
 
-  it("refuses new work with a time to come back, and ends what it has", () => {
+  it("rejects new work with a retry time, and finishes running work", () => {
     const guard = critical();
-    // The detector sees nothing but good samples any more; the level waits for ten.
+    // The detector sees only good samples from here on; the level waits for ten.
     for (let one = 0; one < 9; one++) guard.sample(pressed(0), 100_000 as Millis);
     expect(guard.view(100_000 as Millis).state).toBe("healthy");
     expect(guard.view(100_000 as Millis).degradation.level).toBe("critical");
@@ -246,7 +246,7 @@ describe("BP-6: a node at CRITICAL", () => {
     expect(guard.admit("submit", null, 100_000 as Millis)).toBeNull();
   });
 
-  it("gives others three times the time to answer, and the ordinary time when it is well", () => {
+  it("triples the timeouts of others, and restores them when it has recovered", () => {
     const guard = critical();
     expect(guard.degraded.timeouts).toBe(3);
     for (let one = 0; one < 10; one++) guard.sample(pressed(0), 0 as Millis);

@@ -1,11 +1,11 @@
 /**
- * Who is served when there is too much to do: each request is admitted or refused at once, before anything is
- * begun, and who is refused hears when to come back.
+ * Admission control under overload: each request is admitted or rejected at once, before any work starts, and a
+ * rejected client gets a retry time.
  *
- *   request ─▶ asks too often? ─▶ too important for the state of this node? ─▶ room for its class? ─▶ admitted
- *                rateLimited            overloaded                               overloaded
+ *     request ─▶ within its rate? ─▶ priority high enough for the state? ─▶ slot of its class free? ─▶ admitted
+ *                  rateLimited         overloaded                             overloaded
  *
- * Every admitted request ends with `done`; how long it took tells the detector how this node does.
+ * Every admitted request finishes with `done`; its duration feeds the overload detector.
  */
 
 import { Admission, type AdmissionLimits } from "../../../wire/admission.ts";
@@ -32,32 +32,29 @@ import { OVERLOAD_DEFAULTS, type OverloadConfig, OverloadDetector } from "./over
 import { ReturnSlots } from "./return-slots.ts";
 import { PRESSURE_RULES, type PressureRules } from "./rules.ts";
 
-/** Callers whose rates are remembered; the one that was silent longest makes room. (AD-24) */
+/** Callers whose rates are remembered; the one silent longest is evicted. (AD-24) */
 const CALLERS_MAX = 10_000;
-/** Until a node that is pressed is worth asking again, at least. */
+/** Minimum retry delay by state. */
 const RETRY_AFTER_MS: Readonly<Record<OverloadState, number>> = {
   ...{ healthy: 500, busy: 1_000, stressed: 1_000, overloaded: 1_000 },
 };
-/** A node that is stressed takes on no more of one class than it answers in this time, but some at once. */
+/** A stressed node admits no more of one class than it answers in this time, with a minimum. */
 const QUEUED_MS_MAX = 1_000;
 const AT_ONCE_MIN = 12;
-/**
- * Latencies and delays below this are not judged against the past: from 1 to 20 ms is a rise of 1,900 %, and
- * nobody is hard-pressed.
- */
+/** Lower bound of the baseline: from 1 to 20 ms is a rise of 1,900 %, and no overload. */
 const NODE_BASELINE_MS_MIN = 250;
-/** Of a new sample: a second of full CPU is no pressure, five are. */
+/** Weight of a new sample: a second of full CPU is no overload, five are. */
 const CPU_WEIGHT = 0.2;
 
-/** What the driver measures, now and then. */
+/** Periodic measurements of the driver. */
 export interface PressureSample {
-  /** How late the event loop came to its timers. */
+  /** Lateness of the event loop. */
   readonly lagMs: number;
-  /** Of one core, which is what a node can use: 0 to 1. */
+  /** Share of one core, which is what a node can use: 0 to 1. */
   readonly cpu: number;
-  /** Of what the machine, or the container, has: 0 to 1. */
+  /** Share of the memory of the machine or container: 0 to 1. */
   readonly memory: number;
-  /** How full the fullest queue of this node is: 0 to 1. */
+  /** Fill of the fullest queue of this node: 0 to 1. */
   readonly queue: number;
 }
 
@@ -78,7 +75,7 @@ export interface PressureView {
   readonly state: OverloadState;
   readonly inFlight: number;
   readonly shed: Readonly<Record<Priority, number>>;
-  /** Of each class: under way, taken on so far, and how many may be under way; 0: any number. (BEX-8) */
+  /** For each class: in flight, admitted so far, and the limit in flight; 0: unlimited. (BEX-8) */
   readonly classes: Readonly<
     Record<
       Priority,
@@ -86,9 +83,9 @@ export interface PressureView {
     >
   >;
   readonly rateLimited: number;
-  /** Of the fuller of its one core and its fullest queue: figures come through both. */
+  /** Fill of its one core or its fullest queue, whichever is higher: metrics pass through both. */
   readonly fill: number;
-  /** How long its log took when it was last looked at. */
+  /** Latency of its log when it was last measured. */
   readonly logMs: number;
   readonly backpressure: BackpressureLevel;
   readonly degradation: DegradationView;
@@ -109,7 +106,7 @@ export class RequestGuard {
   #rateLimited = 0;
   #cpu = 0;
   #logMs = 0;
-  /** When it was last sampled. */
+  /** State at the last sample. */
   #state: OverloadState = "healthy";
 
   constructor(
@@ -131,7 +128,7 @@ export class RequestGuard {
     }
   }
 
-  /** Says so when the state of this node has changed. `logMs`: how long its log takes now. */
+  /** Takes a sample and logs a change of state. `logMs`: current latency of the log. */
   sample(
     { cpu, lagMs, memory, queue }: PressureSample,
     now: Millis,
@@ -156,23 +153,23 @@ export class RequestGuard {
     return [...logs, { kind: "log", level, event: "pressure.changed", fields }];
   }
 
-  /** Gates and managers count no health of membership: how late they are decides alone. (BP-1) */
+  /** Gates and managers have no health score of membership: only lateness counts. (BP-1) */
   #degrade(lagMs: number): readonly PressureLog[] {
     const change = this.#levels.sample({ health: 0, lagMs });
     return change === null ? [] : [degradationLog(change, lagMs)];
   }
 
-  /** What this node does differently while it is slow. */
+  /** Changes in behaviour while this node is slow. */
   get degraded(): DegradationActions {
     return this.#levels.actions;
   }
 
-  /** What senders of figures are told. (AD-37.3) */
+  /** Level reported to senders of metrics. (AD-37.3) */
   get backpressure(): BackpressureLevel {
     return this.#gauge.level;
   }
 
-  /** `caller`: null for members of the cluster, which are not limited by rate. */
+  /** `caller`: null for members of the cluster, which have no rate limit. */
   admit(operation: Operation, caller: string | null, now: Millis): GuardRefusal | null {
     const rate = caller === null ? undefined : this.#rates.get(operation);
     if (caller !== null && rate !== undefined && !rate.take(caller, now)) {
@@ -203,7 +200,7 @@ export class RequestGuard {
     };
   }
 
-  /** What waits behind too many others is answered when nobody waits for it any more. */
+  /** A request behind too many others would be answered after its caller has given up. */
   #hasRoom(priority: Priority, state: OverloadState, now: Millis): boolean {
     if (priority === "critical" || state === "healthy" || state === "busy") return true;
     const most = (this.#slots[priority].perSecond(now) * QUEUED_MS_MAX) / 1_000;
@@ -215,7 +212,7 @@ export class RequestGuard {
     return isShed(isServed ? priority : "high", state);
   }
 
-  /** An admitted request was answered after so long, or its caller is gone: null. */
+  /** Completes an admitted request; `tookMs`: null when its caller disconnected. */
   done(operation: Operation, tookMs: number | null, now: Millis): void {
     const priority = priorityOf(operation);
     this.#admission.release(priority);

@@ -33,7 +33,7 @@ describe("delays between attempts (AD-21)", () => {
     }
   });
 
-  it("come between calls only: three calls have two (AD-21.4)", () => {
+  it("occur between calls only: three calls have two (AD-21.4)", () => {
     const three = new RetryDelays(RETRY_DEFAULTS, new Random("three"));
     expect([three.next(), three.next(), three.next()].map((ms) => ms !== null)).toEqual([
       true,
@@ -42,7 +42,7 @@ describe("delays between attempts (AD-21)", () => {
     ]);
   });
 
-  it("are never shorter than what the other side asks for (AD-21.9)", () => {
+  it("are never shorter than the requested delay (AD-21.9)", () => {
     const asked = new RetryDelays(ENDLESS, new Random("asked"));
     for (let i = 0; i < 100; i++) expect(asked.next(45_000)).toBeGreaterThanOrEqual(45_000);
   });
@@ -51,7 +51,7 @@ describe("delays between attempts (AD-21)", () => {
     expect(delays(ENDLESS, 2_000).every((ms) => ms >= 0 && ms <= 30_000)).toBe(true);
   });
 
-  it("spread a thousand clients that were refused together", () => {
+  it("spread a thousand clients that were rejected together", () => {
     const buckets = new Map<number, number>();
     const random = new Random("herd");
     for (let client = 0; client < 1_000; client++) {

@@ -1,19 +1,18 @@
 /**
- * How long to wait before asking again: longer each time up to a cap, and never the same for all, so that many
- * who were refused together do not come back together. (AD-21)
+ * Retry delays: exponential up to a cap, with jitter, so that clients rejected together do not return together. (AD-21)
  */
 
 import { assert } from "../../base/assert.ts";
 import type { Random } from "../../base/random.ts";
 
 export interface RetryConfig {
-  /** Calls in all, the first included. */
+  /** Calls in all, including the first. */
   readonly attemptsMax: number;
   readonly baseMs: number;
   readonly capMs: number;
   /**
-   * full: 0 to t; equal: t/2 to t, where t doubles from the base to the cap; decorrelated: from the base to
-   * three times the delay before.
+   * full: 0 to t; equal: t/2 to t, where t doubles from the base to the cap; decorrelated: from the base to three times
+   * the previous delay.
    */
   readonly jitter: "full" | "equal" | "decorrelated";
 }
@@ -41,8 +40,8 @@ export class RetryDelays {
   }
 
   /**
-   * After a failed call: until the next one, or null when there was the last. What the other side asks for is
-   * the least, beyond the cap if need be. (AD-21.4, AD-21.9)
+   * Delay after a failed call, or null after the last one. At least the delay requested by the other side, beyond the
+   * cap if need be. (AD-21.4, AD-21.9)
    */
   next(retryAfterMs = 0): number | null {
     if (++this.#attempts >= this.#config.attemptsMax) return null;
@@ -56,7 +55,7 @@ export class RetryDelays {
       this.#previousMs = Math.min(capMs, baseMs + this.#random.float() * (upTo - baseMs));
       return this.#previousMs;
     }
-    // The power is capped first: 2^1100 is infinite.
+    // The exponent is capped first: 2^1100 is infinite.
     const t = Math.min(capMs, baseMs * 2 ** Math.min(this.#attempts - 1, 50));
     return jitter === "equal" ? t / 2 + (this.#random.float() * t) / 2 : this.#random.float() * t;
   }

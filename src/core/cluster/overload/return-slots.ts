@@ -1,32 +1,34 @@
 /**
- * When those that are refused are to come back: one after the other, about as fast as this node has served lately.
- * Told the same time, they would come back together, press the node again and be refused together, for ever; while
- * a node that serves nobody has nothing to do.
+ * Retry times of rejected clients: spaced at about the rate this node has served lately. With the same time for all,
+ * they would return together, overload the node again and be rejected together, for ever, while it idles in between.
  *
- * How much faster or slower than it has served shows in whom it refuses: each refusal costs it what a part of a job
- * costs. Where many are refused there are enough without them, and fewer are called back; where few are, it could
- * serve more, and more are.
+ * The share of rejections adjusts the rate: each rejection costs as much as a part of a job. When many are rejected
+ * there are enough clients without them, and fewer are called back; when few are, the node could serve more, and more
+ * are called back.
  */
 
 import { assert } from "../../base/assert.ts";
 
 /**
- * What was served is counted by such times, and the last of them are what this node can do. Not the best of them: a
- * job is taken on sooner than it is run, and a node that had nothing to do takes on more than it can bear.
+ * Served requests are counted in intervals of this length; the average of the last ones is the capacity of this node.
+ * The maximum would be wrong: a job is accepted faster than it runs, and an idle node accepts more than it can sustain.
  */
 const BUCKET_MS = 5_000;
 const BUCKETS_KEPT = 6;
-/** So many are called back for each that was served: at first and at most, and at least. */
+/** Clients called back per served request: initially and at most, and at least. */
 const BOOKED_MAX = 2;
 const BOOKED_MIN = 0.5;
-/** By how much that changes from one time to the next. */
+/** Factor of change from one interval to the next. */
 const BOOKED_STEP = 1.25;
-/** Of all who come: fewer refusals than the first leave the node idle, more than the other keep it from its work. */
+/**
+ * Share of rejections among all requests: below the first the node idles, above the other rejections keep it from its
+ * work.
+ */
 const REFUSED_FEW = 0.15;
 const REFUSED_MANY = 0.25;
-/** Before anything is known of it. */
+/** Rate before anything is known. */
 const PER_SECOND_MIN = 2;
-/** Nobody is sent away for longer: from then on several come back at the same time. */
+/** Maximum delay: beyond it several clients share a slot. */
 export const RETURN_MS_MAX = 15_000;
 
 assert(REFUSED_FEW < REFUSED_MANY && BOOKED_MIN < BOOKED_MAX, "between bounds there is room");
@@ -37,7 +39,7 @@ interface Bucket {
 }
 
 export class ReturnSlots {
-  /** The present time last. */
+  /** The current interval last. */
   readonly #buckets: Bucket[] = [{ served: 0, refused: 0 }];
   #last = 0;
   #nextAt = 0;
@@ -47,7 +49,7 @@ export class ReturnSlots {
     this.#present(now).served++;
   }
 
-  /** As it served lately. */
+  /** Recent service rate. */
   perSecond(now: number): number {
     this.#present(now);
     const all = this.#buckets.reduce((sum, { served }) => sum + served, 0);
@@ -55,7 +57,7 @@ export class ReturnSlots {
     return Math.max(PER_SECOND_MIN, (1_000 * all) / Math.max(BUCKET_MS, forMs));
   }
 
-  /** Milliseconds; `leastMs`: not before that. */
+  /** Returns a delay in milliseconds, at least `leastMs`. */
   take(leastMs: number, now: number): number {
     this.#present(now).refused++;
     const gapMs = 1_000 / (this.perSecond(now) * this.#booked);
@@ -78,7 +80,7 @@ export class ReturnSlots {
     return present;
   }
 
-  /** A time is over: what it shows for the next. */
+  /** Adjusts the rate after an interval. */
   #book({ refused, served }: Bucket = { refused: 0, served: 0 }): void {
     const share = refused === 0 ? 0 : refused / (refused + served);
     if (share > REFUSED_MANY) this.#booked = Math.max(BOOKED_MIN, this.#booked / BOOKED_STEP);

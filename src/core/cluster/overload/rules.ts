@@ -1,11 +1,11 @@
-/** The rules of admission that can be broken one at a time. */
+/** Rules of admission that the simulator can switch off one at a time. */
 
 export interface PressureRules {
-  /** What ends work, or shows that it has ended, is served in every state. (AD-22.3) */
+  /** Serves requests that end work, or show that it has ended, in every state. (AD-22.3) */
   readonly criticalServed: boolean;
-  /** Who is refused hears when to come back. (AD-22.8, AD-24.1) */
+  /** Gives rejected clients a retry time. (AD-22.8, AD-24.1) */
   readonly refusalTimed: boolean;
-  /** Nothing of a request that is refused is begun. */
+  /** Starts nothing of a rejected request. */
   readonly refusedUnbegun: boolean;
 }
 

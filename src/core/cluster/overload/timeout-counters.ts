@@ -1,4 +1,4 @@
-/** What became of the clocks of jobs, counted under the names of AD-34: a family, and one count for each label. */
+/** Counters of job clocks under the names of AD-34: a family, and one count for each label. */
 
 export type TimeoutCount =
   | "checks"
@@ -16,7 +16,7 @@ export type TimeoutCount =
 type TimeoutCounts = Readonly<Record<TimeoutCount, ReadonlyMap<string, number>>>;
 
 export interface TimeoutView {
-  /** Clocks that run now. */
+  /** Clocks running now. */
   readonly active: number;
   readonly counts: TimeoutCounts;
 }

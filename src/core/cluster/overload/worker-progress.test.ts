@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { WorkerProgress } from "./worker-progress.ts";
 
-/** A worker that says so every half second; `perSecond`: what each execution advances by then. */
+/** A worker that reports every half second; `perSecond`: progress of each execution. */
 function watch(
   worker: WorkerProgress,
   from: number,
@@ -12,14 +12,14 @@ function watch(
   let done = advance;
   for (let at = from; at <= to; at += 500) {
     done += (perSecond * running) / 2;
-    worker.heard({ running, advance: done }, at);
+    worker.record({ running, advance: done }, at);
     bands.add(worker.band);
   }
   return { bands, advance: done };
 }
 
 describe("the progress of a worker (AD-19)", () => {
-  it("is normal all the time for ten minutes of one load at a constant rate (AD-19.13)", () => {
+  it("is normal throughout ten minutes of one load at a constant rate (AD-19.13)", () => {
     const worker = new WorkerProgress(0);
     const { bands } = watch(worker, 0, 600_000);
     expect([...bands]).toEqual(["normal"]);
@@ -37,7 +37,7 @@ describe("the progress of a worker (AD-19)", () => {
     expect(worker.isOverdue(70_000)).toBe(true);
   });
 
-  it("is never stuck before it has done anything, or with nothing to do (C10-4)", () => {
+  it("is never stuck before it has done anything, or while idle (C10-4)", () => {
     const worker = new WorkerProgress(0);
     expect([...watch(worker, 0, 60_000, { perSecond: 0 }).bands]).toEqual(["normal"]);
     const { advance } = watch(worker, 60_500, 90_000);
@@ -58,33 +58,33 @@ describe("the progress of a worker (AD-19)", () => {
     },
   );
 
-  it("does not take another number of executions for another speed", () => {
+  it("does not mistake another number of executions for another speed", () => {
     const worker = new WorkerProgress(0);
     const { advance } = watch(worker, 0, 33_000, { running: 1 });
     expect([...watch(worker, 33_500, 90_000, { advance, running: 4 }).bands]).toEqual(["normal"]);
   });
 
-  it("ends the wait with the first advance, and forgets what was granted when it has recovered (AD-26.10)", () => {
+  it("ends the wait with the first advance, and forgets grants after recovery (AD-26.10)", () => {
     const worker = new WorkerProgress(0);
     const { advance } = watch(worker, 0, 30_000);
     watch(worker, 30_500, 50_000, { advance, perSecond: 0 });
     const request = { number: 1, reason: "long_workflow", progress: 0.5 } as const;
     worker.extensions.request({ ...request, estimatedMs: 0, running: 1 }, 50_000, false);
     expect(worker.extensions.evictAt()).toBe(30_000 + 45_000 + 10_000);
-    expect(worker.heard({ running: 1, advance: advance + 1 }, 50_500)).toBe(true);
+    expect(worker.record({ running: 1, advance: advance + 1 }, 50_500)).toBe(true);
     expect([worker.band, worker.extensions.evictAt()]).toEqual(["degraded", null]);
     expect(worker.extensions.count).toBe(1);
     watch(worker, 51_000, 75_000, { advance: advance + 1 });
     expect([worker.band, worker.extensions.count]).toEqual(["normal", 0]);
   });
 
-  it("waits for a worker after a stop of its own", () => {
+  it("waits for a worker after a pause of its own", () => {
     const worker = new WorkerProgress(0);
     const { advance } = watch(worker, 0, 30_000);
-    worker.heard({ running: 1, advance }, 100_000);
+    worker.record({ running: 1, advance }, 100_000);
     expect(worker.isOverdue(100_000)).toBe(false);
     expect(worker.extensions.evictAt()).toBe(130_000);
-    worker.heard({ running: 1, advance: advance + 700 }, 100_001);
+    worker.record({ running: 1, advance: advance + 700 }, 100_001);
     expect(worker.isStuck).toBe(false);
   });
 });

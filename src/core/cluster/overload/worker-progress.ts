@@ -1,25 +1,25 @@
 /**
- * Whether the work of one worker advances, as it says with each heartbeat: how many executions it has under way, and
- * a count that rises whenever one of their cores tells that another moment of its plan has passed. A load that runs
- * for hours advances all the time; a core that says nothing does not. (AD-19.12, AD-19.13, C10-4)
+ * Progress of one worker, from its heartbeats: the number of running executions, and a count that increases whenever
+ * one of their cores reports that its plan has advanced. A load that runs for hours advances all the time; a silent
+ * core does not. (AD-19.12, AD-19.13, C10-4)
  *
- * What is usual is its own past. A worker without an advance in a whole interval is stuck, and waited for until its
- * deadline, which it can move; any advance ends that at once.
+ * The usual rate is its own past. A worker without progress in a whole interval is stuck, and is given up after its
+ * deadline, which it can extend; any progress ends the deadline at once.
  */
 
 import { type ExtensionLimits, Extensions } from "./extensions.ts";
 import { type ProgressBand, progressOf } from "./health.ts";
 
-/** What a worker says of its work. */
+/** Work reported by a worker. */
 export interface WorkReport {
-  /** Executions that make load now. */
+  /** Executions generating load now. */
   readonly running: number;
-  /** Rises as they advance. */
+  /** Increases as they advance. */
   readonly advance: number;
 }
 
 const PROGRESS_INTERVAL_MS = 10_000;
-/** How much of the usual rate one interval makes up. */
+/** Weight of one interval in the usual rate. */
 const LEARNED = 0.1;
 
 export class WorkerProgress {
@@ -27,9 +27,9 @@ export class WorkerProgress {
   #band: ProgressBand = "idle";
   #last: WorkReport = { running: 0, advance: 0 };
   #movedAt: number;
-  /** Since when it has had work without a break, and what it had done by then. */
+  /** Start of the present work without a break, and the progress by then. */
   #from: { at: number; advance: number };
-  /** An execution advances so often in a second; 0: not known yet. */
+  /** Usual advances of one execution per second; 0: not known yet. */
   #expected = 0;
 
   constructor(now: number, limits?: ExtensionLimits) {
@@ -42,7 +42,7 @@ export class WorkerProgress {
     return this.#band;
   }
 
-  /** When it was last seen to advance, or to have nothing to do. */
+  /** When it last advanced, or was idle. */
   get movedAt(): number {
     return this.#movedAt;
   }
@@ -51,14 +51,14 @@ export class WorkerProgress {
     return this.#band === "stuck";
   }
 
-  /** It was stuck for so long that it is given up. */
+  /** True when it was stuck beyond its deadline. */
   isOverdue(now: number): boolean {
     const at = this.extensions.evictAt();
     return this.isStuck && at !== null && now >= at;
   }
 
-  /** True when its band is another. */
-  heard(report: WorkReport, now: number): boolean {
+  /** Records a report; true when the band changed. */
+  record(report: WorkReport, now: number): boolean {
     const before = this.#band;
     const last = this.#last;
     this.#last = report;
@@ -68,7 +68,7 @@ export class WorkerProgress {
       this.extensions.recovers();
     } else if (report.advance > last.advance || report.running !== last.running)
       this.#onAdvance(now);
-    // What another number of executions does is compared from its beginning.
+    // Another number of executions is measured from its own start.
     if (report.running !== last.running) this.#from = { at: now, advance: report.advance };
     else if (report.running > 0) this.#judge(report, now);
     return this.#band !== before;
@@ -84,7 +84,7 @@ export class WorkerProgress {
   #judge({ advance, running }: WorkReport, now: number): void {
     if (this.#expected > 0 && now - this.#movedAt >= PROGRESS_INTERVAL_MS) {
       this.#band = "stuck";
-      // Whoever watches may have been stopped itself: it waits as for one that it has watched for an interval.
+      // The observer may have been paused itself: count no more than one interval of standstill.
       this.extensions.standsStill(Math.max(this.#movedAt, now - PROGRESS_INTERVAL_MS));
       this.#from = { at: now, advance };
       return;
