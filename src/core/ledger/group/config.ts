@@ -8,10 +8,9 @@ import { assert } from "../../base/assert.ts";
  */
 export interface VsrConfig {
   /**
-   * How long a replica that acked a message promises to grant no higher view, in milliseconds on its own
-   * clock. After a crash of the primary nobody leads for about this long. 0 switches leases off: then a
-   * silent primary is replaced after two heartbeats. Safety does not depend on it unless `leaseReads` is
-   * on. (VSR-20)
+   * How long a replica that acked a message promises to grant no higher view, in milliseconds on its own clock. After a
+   * crash of the primary the group has no leader for about this long. 0 switches leases off: then a silent primary is
+   * replaced after two heartbeats. Safety does not depend on it unless `leaseReads` is on. (VSR-20)
    */
   readonly leaseMs: number;
   /**
@@ -19,7 +18,7 @@ export interface VsrConfig {
    * primary works out until when its lease holds. Do not lower it below what the machines guarantee.
    */
   readonly clockDriftMax: number;
-  /** Milliseconds by which a primary ends its own lease early: room for rounding and timer lag. */
+  /** Milliseconds by which a primary ends its own lease early, as margin for rounding and timer lag. */
   readonly leaseMarginMs: number;
   /**
    * Milliseconds between heartbeats of an idle primary; at most a third of the lease, so that two may
@@ -27,9 +26,9 @@ export interface VsrConfig {
    */
   readonly renewMs: number;
   /**
-   * Milliseconds between heartbeats while entries or reads wait for a quorum, so that what was lost is
-   * asked for again; also the least time between two answers to the same gap. Keep it above the round
-   * trip between replicas, or everything is sent twice.
+   * Milliseconds between heartbeats while entries or reads wait for a quorum, so that lost messages are requested
+   * again; also the minimum time between two answers to the same gap. Keep it above the round trip between replicas, or
+   * everything is sent twice.
    */
   readonly retransmitMs: number;
   /** Replicas learn of a commit at the latest this many milliseconds after it, when nothing else is sent. */
@@ -39,8 +38,8 @@ export interface VsrConfig {
   /** Upper bound in milliseconds of the uniform pause before the next attempt; keeps candidates apart. */
   readonly viewChangeBackoffMs: number;
   /**
-   * The i-th backup waits i times this many milliseconds after the lease ran out before it stands. Keep it
-   * above the round trip, or backups stand against each other. (VSR-19)
+   * The i-th backup waits i times this many milliseconds after the lease expired before it runs for a view. Keep it
+   * above the round trip, or backups compete with each other. (VSR-19)
    */
   readonly rankDelayMs: number;
   /** Milliseconds after which an unanswered request for a log is repeated. */

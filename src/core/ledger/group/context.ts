@@ -188,7 +188,7 @@ export class VsrContext {
     return Math.max(0, until - this.now);
   }
 
-  /** Until when a primary may believe that nobody else leads, on its own clock. (VSR-20) */
+  /** Until when a primary may assume that no other leads, on its own clock. (VSR-20) */
   leaseUntil(): number {
     const { leaseMs, clockDriftMax, leaseMarginMs } = this.config;
     if (leaseMs === 0) return Number.NEGATIVE_INFINITY;

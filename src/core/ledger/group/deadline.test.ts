@@ -5,7 +5,7 @@ import { VSR_DEFAULTS } from "./config.ts";
 import { Replica } from "./replica.ts";
 import { freshState } from "./state.ts";
 
-it("has no deadline of a primary while it does not lead: it would never be over", () => {
+it("ignores deadlines of a primary while it does not lead", () => {
   const self = nodeId("n0");
   const state = freshState(1, [self, nodeId("n1"), nodeId("n2")]);
   state.heartbeatAt = 5;

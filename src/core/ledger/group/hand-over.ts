@@ -24,7 +24,7 @@ export function giveUp(ctx: VsrContext): void {
   if (!state.acting) return;
   state.giveUpBy = Math.min(state.giveUpBy, ctx.now + config.retransmitMs);
   if (successorOf(ctx) !== null) return;
-  // An idle primary may not have asked anybody yet, or not for a while.
+  // An idle primary may not have contacted its backups yet, or not for a while.
   state.asleep = false;
   sendCommit(ctx);
 }
@@ -50,7 +50,10 @@ function resign(ctx: VsrContext, successor: NodeId): void {
   for (const to of ctx.others()) ctx.send(to, { kind: "resign", epoch, view, successor });
 }
 
-/** When another would stand: nobody follows us yet, so our word may be lost. Who had it ignores it now. */
+/**
+ * Repeats the resignation when another replica would run: no one follows us yet, so it may be lost. Replicas that have
+ * it ignore the repetition.
+ */
 export function insist(ctx: VsrContext): void {
   const { state, config } = ctx;
   const { knownView, lastNormalView, status, members } = state;
@@ -87,7 +90,7 @@ function isBetter(ctx: VsrContext, id: NodeId, acked: number, best: NodeId): boo
   return acked > ctx.peer(best).acked;
 }
 
-/** Our primary leads no more, so no promise to it binds. Others than the successor wait for their turn. */
+/** Our primary has resigned, so no promise to it binds. All but the successor wait for their turn. */
 export function onResign(
   ctx: VsrContext,
   from: NodeId,

@@ -6,7 +6,7 @@ export const READS_MAX = 4_096;
 /** Messages waiting for the disk. More are dropped: the network may lose any message anyway. */
 export const HELD_MAX = 1_024;
 
-/** Windows of entries a replica takes in before its disk has them; further ones are as if lost. */
+/** Windows of entries a replica accepts before its disk has them; further ones are dropped as if lost. */
 export const UNSYNCED_WINDOWS_MAX = 4;
 
 /** Entries above the commit number that a transfer keeps in memory; windows are far smaller. */
@@ -39,9 +39,9 @@ export const SEQ_MAX = 2 ** 48;
 export const EPOCH_MAX = 2 ** 32;
 
 /**
- * How far ahead of our own a peer's counter may be. A view rises by one election, an epoch by one
- * replacement, a place by one event: nobody was away for so many. Without these bounds one message of
- * one peer, or one flipped bit, would use up the counters of a group for ever.
+ * How far a peer's counter may be ahead of our own. A view rises by one election, an epoch by one replacement, an index
+ * by one event: no replica misses this many. Without these bounds one message of one peer, or one flipped bit, would
+ * use up the counters of a group for ever.
  */
 export const VIEW_JUMP_MAX = 2 ** 20;
 export const SEQ_JUMP_MAX = 2 ** 40;

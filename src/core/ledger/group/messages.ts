@@ -32,7 +32,7 @@ export interface LogEntry {
   readonly members: readonly NodeId[];
 }
 
-/** Folded state up to and including `seq`; stands for all entries below. */
+/** Folded state up to and including `seq`; replaces all entries below. */
 export interface GroupSnapshot {
   readonly seq: number;
   readonly bytes: Uint8Array;
@@ -71,7 +71,7 @@ export type VsrMessage =
       readonly epoch: number;
       readonly view: number;
       readonly commit: number;
-      /** The primary's last entry: a replica behind it asks for the rest. (VSR-9) */
+      /** The primary's last entry: a replica behind it requests the rest. (VSR-9) */
       readonly last: number;
       readonly sentAt: number;
       /** Confirms the view for reads. (VSR-24) */
@@ -83,13 +83,13 @@ export type VsrMessage =
       readonly kind: "viewChange";
       readonly epoch: number;
       readonly view: number;
-      /** Asks only whether it would be granted; changes nothing anywhere. */
+      /** Only asks whether the view would be granted; changes nothing anywhere. */
       readonly probe: boolean;
     }
   | {
       readonly kind: "viewChangeResponse";
       readonly epoch: number;
-      /** The view that was asked for. */
+      /** The requested view. */
       readonly view: number;
       readonly probe: boolean;
       readonly granted: boolean;
@@ -115,7 +115,7 @@ export type VsrMessage =
   | {
       readonly kind: "fetchLog";
       readonly epoch: number;
-      /** The view whose log is wanted; 0: whatever is committed. */
+      /** The view whose log is requested; 0: any committed entries. */
       readonly view: number;
       readonly from: number;
     }
@@ -134,14 +134,14 @@ export type VsrMessage =
       readonly commit: number;
     }
   | {
-      /** The group exists and has these replicas; sent by its founder and to those who say they do not know it. */
+      /** The group exists and has these replicas; sent by its founder and to replicas that do not know it. */
       readonly kind: "found";
       readonly epoch: number;
       readonly members: readonly NodeId[];
     }
   | { readonly kind: "unknownGroup"; readonly epoch: number }
   | {
-      /** Primary to replicas: this view leads no more; the successor asks for the next one it owns. */
+      /** Primary to replicas: this view has no leader any more; the successor runs for the next view it owns. */
       readonly kind: "resign";
       readonly epoch: number;
       readonly view: number;

@@ -105,7 +105,7 @@ export function proposeReconfiguration(
 function unfit(ctx: VsrContext, members: readonly NodeId[]): RefusalReason | null {
   const { state } = ctx;
   if (!oneStep(state.members, members) || state.epoch >= EPOCH_MAX) return "badMembers";
-  // A newcomer has no vote at first: those who stay, live and have the log must be able to elect.
+  // A newcomer has no vote at first: the remaining, live replicas with the log must be able to elect.
   const holds = (id: NodeId): boolean => {
     const { acked, sentAt } = ctx.peer(id);
     return acked >= 0 && ctx.now - sentAt <= ctx.patienceMs;
@@ -154,7 +154,7 @@ export function onPrepare(ctx: VsrContext, from: NodeId, message: Message<"prepa
       return;
     }
     if (entry.seq <= ctx.lastSeq) continue;
-    // A disk that cannot keep up: it is asked again later, like after a loss.
+    // The disk cannot keep up: the entries are requested again later, as after a loss.
     if (state.appended - state.durable >= room) break;
     if (entry.seq > ctx.lastSeq + 1) {
       gap = true;
@@ -182,7 +182,7 @@ export function sameAsOurs(ctx: VsrContext, entry: LogEntry): boolean {
   return own === undefined || (own.eventId === entry.eventId && own.view === entry.view);
 }
 
-/** Two values committed at one place would be the end of every promise: say so and stop. (LEDG-6) */
+/** Two values committed at one index violate every guarantee: report it and stop. (LEDG-6) */
 export function breakDown(ctx: VsrContext, other: LogEntry): void {
   const own = ctx.entryAt(other.seq)?.eventId ?? "nothing";
   stop(ctx, `entry ${other.seq} is committed as ${own} here and as ${other.eventId} there`);
@@ -199,7 +199,7 @@ export function stop(ctx: VsrContext, why: string): void {
   ctx.emit({ kind: "broken", why });
 }
 
-/** The primary of our view lives: we promise it another lease and wait with elections. (VSR-20) */
+/** The primary of our view is alive: promises it another lease and postpones elections. (VSR-20) */
 export function hearPrimary(ctx: VsrContext, sentAt: number, round: number): void {
   const { state, config } = ctx;
   state.echoSentAt = Math.max(state.echoSentAt, sentAt);
@@ -211,8 +211,7 @@ export function hearPrimary(ctx: VsrContext, sentAt: number, round: number): voi
 }
 
 /**
- * 0 for the backup that comes next after the present primary; one that is passed over stands after all others.
- * (VSR-19, AD-19.26)
+ * 0 for the backup next in line after the current primary; a passed-over one ranks after all others. (VSR-19, AD-19.26)
  */
 export function rank(ctx: VsrContext): number {
   const { members, primary } = ctx.state;
@@ -240,7 +239,7 @@ export function onPrepareResponse(
   if (message.status === "staleView" || message.status === "notOwner") return;
   const peer = ctx.peer(from);
   peer.acked = Math.max(peer.acked, message.acked);
-  // An echo of what this process has not said yet is one of another clock: it proves nothing here.
+  // Ignore heartbeat echoes that this process has not sent: they come from another clock.
   const ours = message.sentAt >= 0 && message.sentAt <= ctx.now;
   if (ours) peer.sentAt = Math.max(peer.sentAt, message.sentAt);
   if (message.round <= state.round) peer.round = Math.max(peer.round, message.round);
@@ -370,9 +369,9 @@ export function beginEpoch(ctx: VsrContext, members: readonly NodeId[], wasPrima
 }
 
 /**
- * A member says that this replica was replaced. One word may be a lie of somebody who holds the
- * keys, and would stop this replica for good: it takes as many as cannot all be faulty. Who was
- * replaced and hears fewer goes on asking for votes, which no quorum of the old epoch gives.
+ * A member reports that this replica was replaced. A single report may be a lie of a key holder and would stop this
+ * replica for good, so it takes more reports than can be faulty. A replaced replica that receives fewer keeps asking
+ * for votes, which no quorum of the old epoch grants.
  */
 export function onReplaced(ctx: VsrContext, from: NodeId, said: Replaced): void {
   const { state } = ctx;

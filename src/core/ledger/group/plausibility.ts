@@ -1,7 +1,7 @@
 /**
- * Counters of a peer that no run of the protocol gives. A message with one is dropped and named: taken
- * at its word it would use up a group's numbers, or count an ack for what was never sent. Messages of
- * sound peers never get here; a flipped bit, a defect or a hostile key holder may.
+ * Detects peer counters that no run of the protocol produces. A message with one is dropped and reported: accepting it
+ * would use up a group's numbers, or count an ack for entries never sent. Correct peers never send such messages; a
+ * flipped bit, a defect or a hostile key holder may cause them.
  */
 
 import type { VsrContext } from "./context.ts";
@@ -16,7 +16,7 @@ export function implausible(ctx: VsrContext, message: VsrMessage): string | null
   if (message.epoch > state.epoch + EPOCH_JUMP_MAX) {
     return `EPOCH_JUMP: epoch ${message.epoch}, ours is ${state.epoch}`;
   }
-  // A newcomer knows no view yet and cannot tell.
+  // A newcomer knows no view yet and cannot judge.
   const view = highestView(message);
   if (state.knownView > 0 && view > state.knownView + VIEW_JUMP_MAX) {
     return `VIEW_JUMP: view ${view}, ours is ${state.knownView}`;

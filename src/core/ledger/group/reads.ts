@@ -1,6 +1,6 @@
 /**
- * Strong reads: the primary notes its commit number, asks a quorum whether its view still stands,
- * and then answers. Reads that come while a round is under way share the next one. (VSR-24, VSR-25)
+ * Strong reads: the primary notes its commit number, asks a quorum whether its view is still current, and then answers.
+ * Reads that arrive during a round share the next one. (VSR-24, VSR-25)
  */
 
 import type { VsrContext } from "./context.ts";
@@ -28,7 +28,7 @@ export function read(ctx: VsrContext, token: number): void {
   state.reads.push({ token, seq: -1, round: -1 });
 }
 
-/** Until an entry of its own view is committed, a new primary may lack what its predecessor committed. */
+/** Until an entry of its own view is committed, a new primary may lack entries that its predecessor committed. */
 function ownViewCommitted(ctx: VsrContext): boolean {
   return ctx.state.commit >= ctx.state.startSeq || !ctx.rules.readAfterOwnCommit;
 }
@@ -44,7 +44,7 @@ export function startReadRound(ctx: VsrContext): void {
     pending.seq = state.commit;
   }
   sendCommit(ctx);
-  // Alone, or with nobody to ask.
+  // No other replica to ask.
   confirmReads(ctx);
 }
 

@@ -32,7 +32,7 @@ describe("normal operation", () => {
     expect(trio.committed("a")).toEqual(["x"]);
   });
 
-  it("says nothing between append and sync, and acks once the disk has it (VSR-3)", () => {
+  it("sends no ack between append and sync, and acks once the entry is durable (VSR-3)", () => {
     const trio = new Trio();
     trio.held.add("b");
     trio.cut("c");
@@ -130,7 +130,7 @@ describe("view change", () => {
     expect(trio.committed("b")).toEqual(["x", "noop/2"]);
   });
 
-  it("one that is passed over leads where no other can, and later (AD-19.26)", () => {
+  it("a passed-over replica leads if no other can, and later (AD-19.26)", () => {
     const trio = new Trio();
     trio.passedOver.add("b");
     trio.propose("a", "x");
@@ -145,7 +145,7 @@ describe("view change", () => {
     expect(all.primary).toBe("b");
   });
 
-  it("the second backup leads when the first is gone too (N = 5)", () => {
+  it("the second backup leads when the first is dead too (N = 5)", () => {
     const trio = new Trio({}, ["a", "b", "c", "d", "e"]);
     trio.propose("a", "x");
     trio.advance(200);
@@ -225,7 +225,7 @@ describe("view change", () => {
     expect(leading).toHaveLength(1);
   });
 
-  it("one that cannot hear the primary does not depose it (asymmetric partition)", () => {
+  it("a replica that does not receive from the primary does not depose it (asymmetric partition)", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.lost = ({ from, to }) => from === "a" && to === "c";
@@ -234,7 +234,7 @@ describe("view change", () => {
     expect(trio.at("a").view().view).toBe(1);
   });
 
-  it("one replica that still hears the old primary does not stop a majority (N = 5)", () => {
+  it("one replica that still receives from the old primary does not stop a majority (N = 5)", () => {
     const trio = new Trio({}, ["a", "b", "c", "d", "e"]);
     trio.propose("a", "x");
     trio.advance(500);
@@ -315,7 +315,7 @@ describe("view change", () => {
     expect(trio.committed("a")).toContain("y");
   });
 
-  it("drops the word of one who does not own the view (VSR-2)", () => {
+  it("drops messages of a replica that does not own the view (VSR-2)", () => {
     const trio = new Trio({ leaseMs: 0 });
     const ask = { kind: "viewChange", epoch: 1, view: 2, probe: false } as const;
     expect(trio.step("b", { kind: "message", from: nodeId("c"), message: ask })).toEqual([]);
@@ -364,7 +364,7 @@ describe("leases", () => {
 });
 
 describe("strong reads", () => {
-  it("need a quorum's word that the view stands (VSR-24)", () => {
+  it("require a quorum's confirmation of the view (VSR-24)", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.settle();
@@ -423,7 +423,7 @@ describe("strong reads", () => {
 });
 
 describe("membership", () => {
-  it("is not given up on the word of one member, which may lie (VSR-27)", () => {
+  it("is not given up on the report of one member, which may lie (VSR-27)", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.settle();
@@ -480,7 +480,7 @@ describe("membership", () => {
     expect(reasons()).toBe("badMembers");
   });
 
-  it("counts no voter that has been silent for a lease, however much it once held", () => {
+  it("counts no voter that has been silent for a lease, however complete its log was", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.settle();
@@ -492,7 +492,7 @@ describe("membership", () => {
     expect(trio.effects("a", "accepted").at(-1)).toMatchObject({ eventId: "r" });
   });
 
-  it("goes on when the word of the new epoch is lost and the replaced one is dead", () => {
+  it("continues when the new epoch's message is lost and the replaced replica is dead", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.settle();
@@ -538,7 +538,7 @@ describe("membership", () => {
 });
 
 describe("compaction and snapshots", () => {
-  it("a replica behind the compacted log gets the snapshot and goes on (VSR-31, CKPT-10)", () => {
+  it("a replica behind the compacted log gets the snapshot and continues (VSR-31, CKPT-10)", () => {
     const trio = new Trio({ tailEntries: 4 });
     trio.cut("c");
     for (let i = 0; i < 50; i++) trio.propose("a", `e${i}`);
@@ -585,8 +585,8 @@ describe("compaction and snapshots", () => {
   });
 });
 
-describe("a group whose first primary never spoke (VSR-26)", () => {
-  it("has another after two heartbeats: nobody promised it a lease", () => {
+describe("a group whose first primary never sent anything (VSR-26)", () => {
+  it("elects another after two heartbeats, since no lease was promised", () => {
     const trio = new Trio({ leaseMs: 600_000 });
     trio.crash("a");
     trio.advance(2 * VSR_DEFAULTS.renewMs + 3 * rankDelayMs);
@@ -607,7 +607,7 @@ describe("a primary that gives up (VSR-16)", () => {
     expect(trio.committed("b")).toEqual(["x", "noop/2", "y"]);
   });
 
-  it("is followed by one that is passed over only when no other answers (AD-19.26)", () => {
+  it("is succeeded by a passed-over replica only when no other answers (AD-19.26)", () => {
     const trio = new Trio();
     trio.passedOver.add("b");
     trio.propose("a", "x");
@@ -654,7 +654,7 @@ describe("a primary that gives up (VSR-16)", () => {
     expect(trio.committed("b").slice(0, 2)).toEqual(["x", "y"]);
   });
 
-  it("names nobody who has been silent, and leads on when all are", () => {
+  it("names no silent successor, and keeps leading when all are silent", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.settle();
@@ -675,7 +675,7 @@ describe("a primary that gives up (VSR-16)", () => {
     expect(alone.primary).toBe("a");
   });
 
-  it("asks who answers, when nobody has had reason to yet", () => {
+  it("probes its backups before resigning when it was idle", () => {
     const trio = new Trio({ leaseMs: 600_000 });
     expect(trio.at("a").state.peers.size).toBe(0);
     trio.step("a", { kind: "giveUp" });
@@ -683,7 +683,7 @@ describe("a primary that gives up (VSR-16)", () => {
     expect(trio.primary).toBe("b");
   });
 
-  it("repeats its word until another leads, and stands for nothing itself", () => {
+  it("repeats its resignation until another leads, and never runs itself", () => {
     const trio = new Trio({ leaseMs: 600_000 });
     trio.propose("a", "x");
     trio.settle();
@@ -709,7 +709,7 @@ describe("a primary that gives up (VSR-16)", () => {
     expect(trio.primary).toBe("c");
   });
 
-  it("frees nobody from a promise to another primary", () => {
+  it("releases no promise to another primary", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.settle();

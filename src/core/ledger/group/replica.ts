@@ -110,7 +110,7 @@ export class Replica {
   nextDeadline(): Millis | null {
     const { state } = this.#ctx;
     if (state.status === "broken") return null;
-    // Only a primary has something to say at these times; another's would never be over.
+    // Only a primary acts at these times; on a backup they would stay overdue for ever.
     const { heartbeatAt, noticeAt, giveUpBy } = state;
     let at = state.acting ? Math.min(heartbeatAt, noticeAt, giveUpBy) : state.electAt;
     const { candidacy, transfer } = state;
@@ -136,14 +136,14 @@ export class Replica {
     };
   }
 
-  /** Others would wait for this primary, or for what is about to be one, if it went without a word. */
+  /** Whether others would wait for this primary or candidate if it stopped without a resignation. */
   get isAwaited(): boolean {
     const { state } = this.#ctx;
     if (state.members.length === 1) return false;
     return state.takeOverAt > 0 || (state.acting && !isLeftAlone(this.#ctx));
   }
 
-  /** Room for more operations in flight. (VSR-33) */
+  /** How many more operations may be in flight. (VSR-33) */
   get room(): number {
     const { state, config, lastSeq } = this.#ctx;
     if (!state.acting || state.reconfigureSeq >= 0) return 0;
@@ -176,7 +176,7 @@ export class Replica {
     const ctx = this.#ctx;
     const { state, config } = ctx;
     const place = Math.max(0, state.members.indexOf(ctx.self));
-    // A probe harms nobody, so a restarted replica need not wait for a whole lease.
+    // A probe is harmless, so a restarted replica need not wait for a whole lease.
     state.electAt = ctx.now + (place + 1) * config.rankDelayMs;
     state.seenView = state.knownView;
     state.markedAt = ctx.now;
@@ -202,7 +202,7 @@ export class Replica {
     state.status = "normal";
     state.primary = ctx.owner(1);
     state.durableView = 1;
-    // Nothing is promised to a primary that we have not heard: a lease is no reason to wait for it.
+    // Nothing was promised to a primary we never received from: no lease to wait for.
     state.electAt = ctx.now + 2 * config.renewMs + place * config.rankDelayMs;
   }
 
@@ -217,8 +217,8 @@ export class Replica {
       ctx.emit({ kind: "broken", why: image.broken });
       return;
     }
-    // Promises are not on disk: where reads rely on them, keep one that may have been given, perhaps
-    // in an epoch that we forgot again. (VSR-23)
+    // Promises are not on disk: where reads rely on them, honour one that may have been given, perhaps in an epoch that
+    // we no longer know. (VSR-23)
     if (config.leaseReads) state.promisedUntil = ctx.now + config.leaseMs;
     if (!state.members.includes(ctx.self)) {
       retire(ctx);
@@ -429,7 +429,7 @@ export class Replica {
     }
   }
 
-  /** The mutant of `leftViewNotAcked`: goes on for the primary it has given up. */
+  /** The mutant of `leftViewNotAcked`: keeps acking for the primary it has left. */
   #ackLeftView(
     to: NodeId,
     { view, epoch, entries }: Extract<VsrMessage, { kind: "prepare" }>,

@@ -1,7 +1,7 @@
 /**
- * The rules of replication that can be broken one at a time. Production always runs with all of them;
- * the simulator flips one to plant a mutant and shows that its checkers see the difference. The
- * names S-1..21 are those of the audit of the first design (docs/internals/vsr.md).
+ * Replication rules that can be disabled one at a time. Production always runs with all of them; the simulator flips
+ * one to plant a mutant and shows that its checkers detect it. The names S-1..21 are those of the audit of the first
+ * design (docs/internals/vsr.md).
  */
 
 export interface VsrRules {
@@ -21,7 +21,7 @@ export interface VsrRules {
   readonly promiseHonoured: boolean;
   /** Old views are not granted. (S-7, VSR-12) */
   readonly staleViewRefused: boolean;
-  /** A granted view is durable before the grant is said. (S-8, VSR-4) */
+  /** A granted view is durable before the grant is sent. (S-8, VSR-4) */
   readonly promiseDurable: boolean;
   /** A checkpoint keeps the promised view, not only the one that was entered. (VSR-4) */
   readonly checkpointKeepsPromise: boolean;
@@ -41,7 +41,7 @@ export interface VsrRules {
   readonly ackOfThisView: boolean;
   /** Committed entries are applied in order, once. (S-16, VSR-17) */
   readonly applyInOrder: boolean;
-  /** A strong read asks a quorum whether the view still stands. (S-18, VSR-24) */
+  /** A strong read asks a quorum whether the view is still current. (S-18, VSR-24) */
   readonly readRound: boolean;
   /** A strong read waits for a commit of the primary's own view. (S-18, VSR-24) */
   readonly readAfterOwnCommit: boolean;

@@ -41,7 +41,7 @@ describe("a group with nothing to do (VSR-21)", () => {
     expect(trio.committed("a")).toEqual(["x", "y"]);
   });
 
-  it("is woken by a backup, which leaves a primary that lives where it is", () => {
+  it("is woken by a backup, which keeps a live primary in place", () => {
     const trio = asleep();
     trio.step("b", { kind: "wake" });
     trio.advance(5_000);
@@ -70,7 +70,7 @@ describe("a group with nothing to do (VSR-21)", () => {
     expect(trio.primary).toBe("c");
   });
 
-  it("is awaited for a lease by a backup that did not hear its last heartbeat", () => {
+  it("is awaited for a lease by a backup that missed its last heartbeat", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.lost = ({ to, message }) => to === "c" && message.kind === "commit" && message.sleeps;
@@ -81,7 +81,7 @@ describe("a group with nothing to do (VSR-21)", () => {
     expect(trio.primary).toBe("b");
   });
 
-  it("takes no old last heartbeat for an end of the lease (VSR-20)", () => {
+  it("does not treat an old last heartbeat as the end of the lease (VSR-20)", () => {
     const trio = new Trio();
     const old: Sent[] = [];
     trio.propose("a", "x");

@@ -1,12 +1,12 @@
 /**
- * Sleep: a group that has had nothing to do for a while sends one last heartbeat and then nothing, at no
- * node, until somebody wants something of it. Most jobs of a ledger are over, or wait for hours.
+ * Sleep: a group that has been idle for a while sends one last heartbeat and then nothing, at no node, until it is
+ * needed. Most jobs of a ledger are finished, or wait for hours.
  *
- *     idle ──last heartbeat──► asleep, no timer ──request, or any word of a peer──► awake
+ *     idle ──last heartbeat──► asleep, no timer ──request, or any message of a peer──► awake
  *
- * The last heartbeat takes the lease with it: who falls asleep by it is free from its promise, and the
- * primary counts on none that was given before. A primary that died or went asleep is noticed at the first
- * request: who is woken listens for it a moment and then stands. (VSR-21)
+ * The last heartbeat ends the lease: a replica that falls asleep by it is released from its promise, and the primary
+ * counts on no earlier promise. A primary that died or shut down while asleep is noticed at the first request: a woken
+ * replica waits for it briefly and then runs for a view. (VSR-21)
  */
 
 import type { VsrContext } from "./context.ts";
@@ -47,7 +47,7 @@ export function restWithPrimary(
   rest(ctx);
 }
 
-/** Whether all know that this primary sleeps, or any promise to it is over: nobody waits for it then. */
+/** Whether all know that this primary sleeps, or every promise to it has expired: no replica waits for it then. */
 export function isLeftAlone(ctx: VsrContext): boolean {
   const { state, config } = ctx;
   if (!state.asleep) return false;
@@ -58,7 +58,7 @@ export function isLeftAlone(ctx: VsrContext): boolean {
 function rest(ctx: VsrContext): void {
   const { state } = ctx;
   state.asleep = true;
-  // A restart of a job's group that finds everything committed goes on sleeping.
+  // A job's group that restarts with everything committed stays asleep.
   markCommit(ctx);
 }
 

@@ -1,6 +1,6 @@
 /**
- * A replica's whole state as plain data: what is durable, what this process knows, and what waits.
- * Plain, so that an explorer can copy it and a checker can look at it.
+ * A replica's whole state as plain data: durable state, knowledge of this process, and pending work. Plain, so that an
+ * explorer can copy it and a checker can inspect it.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -80,7 +80,7 @@ export interface Replaced {
 export interface ReplicaState {
   epoch: number;
   members: readonly NodeId[];
-  /** Members that say this replica was replaced, with the epoch from which on. */
+  /** Members that report this replica as replaced, with the epoch since when. */
   replacedSay: Map<NodeId, Replaced>;
   learner: boolean;
   knownView: number;
@@ -267,7 +267,7 @@ export class ImageFold {
         return;
       case "epoch": {
         const { epoch, members, learner } = record;
-        // A group begins in view 1; a later epoch keeps the views it had.
+        // A group starts in view 1; a later epoch keeps its views.
         const view = epoch === 1 ? 1 : 0;
         const { knownView, lastNormalView } = this.#image;
         this.#image = {
@@ -300,7 +300,7 @@ export class ImageFold {
   }
 }
 
-/** Without the oldest below the snapshot, until the rest of those is small enough. */
+/** Drops the oldest entries below the snapshot until the remaining ones are small enough. */
 export function withinTail(entries: LogEntry[], snapshotSeq: number): LogEntry[] {
   let bytes = 0;
   let from = entries.findIndex(({ seq }) => seq > snapshotSeq);

@@ -37,7 +37,7 @@ describe("a group", () => {
     }
   });
 
-  it("a majority that is gone stops the group, and nothing is made up (S-19)", () => {
+  it("stops without a majority and invents nothing (S-19)", () => {
     const trio = new Trio();
     trio.propose("a", "x");
     trio.advance(200);
@@ -48,7 +48,7 @@ describe("a group", () => {
     expect(trio.committed("a")).toEqual(["x"]);
   });
 
-  it("a group at rest lives by its commits, and a view brings its log along (S-20)", () => {
+  it("keeps its primary while idle, and a new view brings its log along (S-20)", () => {
     const trio = new Trio();
     trio.propose("a", ...range(0, 5));
     trio.advance(500);
@@ -58,11 +58,11 @@ describe("a group", () => {
       return false;
     };
     trio.advance(5 * leaseMs);
-    // Nothing was proposed: commits go out, their answers come back, and nobody stands.
+    // Nothing was proposed: commits go out, their answers come back, and no replica runs for a view.
     expect(trio.primary).toBe("a");
     expect([...kinds]).toContain("commit");
     expect([...kinds].some((kind) => kind === "prepare" || kind.includes("iew"))).toBe(false);
-    // One that missed entries has them when the next view begins, without asking for each.
+    // A replica that missed entries has them when the next view begins, without requesting each.
     trio.lost = ({ to }) => to === "c";
     trio.propose("a", "missed");
     trio.settle();

@@ -123,12 +123,12 @@ function sendCommitted(ctx: VsrContext, to: NodeId, wanted: Message<"fetchLog">)
   );
   const members = ahead ? [] : state.members;
   const committed = entries.filter(({ seq }) => seq <= commit);
-  // Not the log of a view, only what is committed: nobody may install it as one.
+  // Committed entries only, not the log of a view: it must not be installed as one.
   const log = { lastNormalView: 0, snapshot, entries: committed, lastSeq: commit, commit };
   ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, ...log });
 }
 
-/** We live in an older epoch than the sender: it may tell us how ours ended. */
+/** We are in an older epoch than the sender, which may know how ours ended. */
 export function fetchCommitted(ctx: VsrContext, from: NodeId): void {
   const { epoch, commit } = ctx.state;
   ctx.send(from, { kind: "fetchLog", epoch, view: 0, from: commit + 1 });
@@ -161,7 +161,7 @@ export function onLogSuffix(ctx: VsrContext, from: NodeId, message: Message<"log
   proceed(ctx, transfer, message.lastSeq);
 }
 
-/** Page by page, until we are in the sender's epoch or it has no more. */
+/** Fetches page by page, until we are in the sender's epoch or it has no more. */
 function onCommittedLog(ctx: VsrContext, from: NodeId, message: Message<"logSuffix">): void {
   const { state } = ctx;
   const before = state.commit;
@@ -173,8 +173,8 @@ function onCommittedLog(ctx: VsrContext, from: NodeId, message: Message<"logSuff
 }
 
 /**
- * Committed state that our log does not reach any more. Which log is best is still judged by the view
- * that we were last part of; and we can tell what we missed only while it is one epoch.
+ * Installs committed state beyond the reach of our log. The best log is still judged by the view that we were last part
+ * of; and we can know what we missed only while it is one epoch.
  */
 function learnSnapshot(
   ctx: VsrContext,
@@ -223,14 +223,13 @@ function leaveView(ctx: VsrContext): void {
 }
 
 /**
- * Entries that are committed belong in our log whatever view we live in. What stood there instead
- * never was and never will be committed. But the log may not be that of our view any more, so we
- * ack nothing until we have installed a view again.
+ * Adds committed entries to our log, whatever view we are in. Entries they replace never were and never will be
+ * committed. The log may not be that of our view afterwards, so we ack nothing until we have installed a view again.
  */
 function learn(ctx: VsrContext, entries: readonly LogEntry[], commit: number, view: number): void {
   const { state } = ctx;
   let changed = false;
-  // Only what follows our own commit number without a hole says what is committed here.
+  // Only entries that follow our own commit number without a gap determine what is committed here.
   let end = state.commit;
   for (const entry of entries) {
     if (entry.seq > commit || entry.seq > end + 1) break;
@@ -269,7 +268,7 @@ export function onTransferTick(ctx: VsrContext, transfer: Transfer): void {
   const { state } = ctx;
   if (ctx.now < transfer.retryAt) return;
   transfer.tries++;
-  // A primary that lives sends its next heartbeat; a candidate has a deadline of its own.
+  // A live primary sends its next heartbeat; a candidate has its own deadline.
   if (transfer.purpose === "install" && transfer.tries >= FETCH_TRIES_MAX) state.transfer = null;
   else fetch(ctx, transfer);
 }
@@ -304,7 +303,7 @@ function stage(
   if (tooMuch || transfer.entries.length > STAGED_ENTRIES_MAX) ctx.state.transfer = null;
 }
 
-/** All of the log is here, up to `lastSeq`, or the next page is asked for. */
+/** Finishes once the log is complete up to `lastSeq`, otherwise requests the next page. */
 function proceed(ctx: VsrContext, transfer: Transfer, lastSeq: number): void {
   if (nextSeq(ctx, transfer) > lastSeq) finish(ctx, transfer);
   else fetch(ctx, transfer);

@@ -1,10 +1,9 @@
 /**
- * The interface of one group's replica: inputs, effects, records and views.
+ * Interface of one group's replica: inputs, effects, records and views.
  *
- * The driver's contract: `persist` effects reach the log of this node in the order they come, and
- * `durable` tells how many of them, counted from the start of this process, are safe by now. The
- * machine itself holds back whatever rests on a record that is not durable yet, so all other
- * effects may be carried out at once, in order.
+ * The driver's contract: `persist` effects reach the log of this node in order, and `durable` reports how many of them,
+ * counted from the start of this process, are safe by now. The machine itself holds back everything that depends on a
+ * record that is not durable yet, so all other effects may be carried out at once, in order.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -12,11 +11,11 @@ import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
 
 /** Records about a group in a node's log; folding them in order yields `GroupImage`. */
 export type VsrRecord =
-  /** Stands at its place from now on; nothing follows it yet. */
+  /** Appended at its index; nothing follows it yet. */
   | { readonly kind: "entry"; readonly entry: LogEntry }
   | { readonly kind: "promise"; readonly view: number }
   | {
-      /** The group's log is now: what it had up to `keep`, or the snapshot if any, then these entries. */
+      /** The group's log becomes: its own up to `keep`, or the snapshot if any, then these entries. */
       readonly kind: "newView";
       readonly epoch: number;
       readonly members: readonly NodeId[];
@@ -27,7 +26,7 @@ export type VsrRecord =
     }
   | { readonly kind: "commitMark"; readonly seq: number }
   | {
-      /** The group begins, or goes on with other replicas. */
+      /** The group starts, or continues with other replicas. */
       readonly kind: "epoch";
       readonly epoch: number;
       readonly members: readonly NodeId[];
@@ -70,7 +69,7 @@ export type VsrInput =
   | { readonly kind: "reconfigure"; readonly eventId: string; readonly members: readonly NodeId[] }
   /** The state up to `snapshot.seq` is kept elsewhere; the log below it may go. (VSR-31) */
   | { readonly kind: "compact"; readonly snapshot: GroupSnapshot }
-  /** Somebody here wants something of the group and asks another replica for it. */
+  /** A local request needs the group and is sent to another replica. */
   | { readonly kind: "wake" }
   /** Nothing is left to do in a group that was to stay awake: it may sleep from now on, like any other. */
   | { readonly kind: "mayRest" }
@@ -86,9 +85,9 @@ export type RefusalReason =
   | "windowFull"
   | "reconfiguring"
   | "retired"
-  /** More than one member in or out, a double name, nobody, or too many. (VSR-27) */
+  /** More than one member added or removed, a duplicate name, none, or too many. (VSR-27) */
   | "badMembers"
-  /** Too few of those who would stay have the log of this view by now. */
+  /** Too few of the remaining members have the log of this view by now. */
   | "notReady";
 
 export type VsrEffect =

@@ -1,7 +1,7 @@
 /**
- * View changes: a backup whose primary went silent asks for the next view it owns, first without
- * consequences (a probe, so that a replica that cannot win raises nothing), then for good. With the
- * grants of a quorum it takes the best log among them and leads. (VSR-12..VSR-15, VSR-19)
+ * View changes: a backup whose primary went silent asks for the next view it owns, first as a probe without
+ * consequences, so that a replica that cannot win raises nothing, then for good. With the grants of a quorum it adopts
+ * the best log among them and leads. (VSR-12..VSR-15, VSR-19)
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -46,7 +46,7 @@ export function probe(ctx: VsrContext): void {
   else ask(ctx, candidacy);
 }
 
-/** The primary gave up and named us: it asked the others already, so there is nothing to probe. */
+/** The primary resigned and named us: it has contacted the others already, so no probe is needed. */
 export function succeed(ctx: VsrContext): void {
   const view = mayVote(ctx) ? nextOwnedView(ctx) : null;
   if (view === null) return;
@@ -125,8 +125,8 @@ export function onViewChange(ctx: VsrContext, from: NodeId, message: Message<"vi
   const { state, config, rules } = ctx;
   const { view, probe: asking } = message;
   if (!mayVote(ctx)) return;
-  // The holder of the lease gives it up by asking: a restarted primary need not wait for itself.
-  // Who was woken by a probe lets the primary wake as well, and hears the next probe.
+  // The lease holder gives its lease up by asking: a restarted primary need not wait for itself. A replica woken by a
+  // probe gives the primary time to wake as well, and answers the next probe.
   const woken = asking && state.wokenAt === ctx.now;
   const bound = woken || (ctx.leaseLeft() > 0 && from !== state.primary);
   const free = view > state.knownView && !bound;
@@ -194,14 +194,14 @@ export function onViewChangeResponse(
   else if (candidacy.replies.size + 1 >= ctx.quorum) stand(ctx, candidacy);
 }
 
-/** The candidacy is over. A log that we fetch in order to follow somebody goes on coming. */
+/** Ends the candidacy. A log transfer for following another primary continues. */
 function giveUp(ctx: VsrContext): void {
   const { state } = ctx;
   state.candidacy = null;
   if (state.transfer?.purpose === "adopt") state.transfer = null;
 }
 
-/** Somebody is ahead of us, or too many are bound to a primary that lives. */
+/** Whether a replica is ahead of us, or too many are bound to a live primary. */
 function hopeless(
   ctx: VsrContext,
   candidacy: Candidacy,

@@ -224,7 +224,7 @@ describe("a round", () => {
     }
   });
 
-  it("tells a peer that it is behind, which then repairs itself within the gap", () => {
+  it("notifies a peer that is behind, which then repairs itself within the gap", () => {
     const world = new World();
     world.add(jobOf(1), 5, 2);
     world.add(jobOf(2), 3, 0);
@@ -241,7 +241,7 @@ describe("a round", () => {
     expect(world.agrees).toBe(true);
   });
 
-  it("asks again at once when what it asked was lost with the connection (AE-4)", () => {
+  it("asks again at once when a request was lost with the connection (AE-4)", () => {
     const world = new World();
     world.add(jobOf(1), 3, 5);
     world.lose = () => true;
@@ -253,7 +253,7 @@ describe("a round", () => {
     expect(world.agrees).toBe(true);
   });
 
-  it("tells a peer of a whole job that it lacks", () => {
+  it("notifies a peer of a whole job that it lacks", () => {
     const world = new World();
     world.add(jobOf(1), 3, 0);
     world.step(world.us, { kind: "peers", peers: [EU] });

@@ -1,17 +1,17 @@
 /**
- * Anti-entropy: finds what replicas of different regions do not share. (AE-1..5)
+ * Anti-entropy: finds differences between replicas of different regions. (AE-1..5)
  *
  *     CONSISTENT ──roots differ──> COMPARING ──leaves found──> FETCHING ──> VERIFYING
  *         ^                           ^   drill down, 10 levels               │   │
  *         │                           └──────────── roots differ ─────────────┘   │
  *         └─────────────────────────────── roots equal ───────────────────────────┘
  *
- * One round per peer at a time, started by the timer, after a heal, after a restart. A side that is behind
- * fetches; a side that is ahead tells the other so. Answering is stateless. A round holds nothing that
- * would be missed: it may stop at any point, and the next one begins at the roots.
+ * One round per peer at a time, started by the timer, after a heal, after a restart. A side that is behind fetches; a
+ * side that is ahead notifies the other. Answering is stateless. A round keeps no state that would be missed: it may
+ * stop at any point, and the next one begins at the roots.
  *
- * Only committed prefixes are compared, and nothing is merged here: a job that is behind gets the rest
- * from its group. The same place with different chains is raised as an alarm. (LEDG-6)
+ * Only committed prefixes are compared, and nothing is merged here: a job that is behind gets the rest from its group.
+ * The same index with different chains raises an alarm. (LEDG-6)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -64,7 +64,7 @@ export type AntiEntropyInput =
   /** This peer is connected again. */
   | { readonly kind: "healed"; readonly peer: NodeId }
   | { readonly kind: "message"; readonly from: NodeId; readonly message: AntiEntropyMessage }
-  /** `fetch` was carried out: what could be had is on its way, or in the tree already. */
+  /** `fetch` was carried out: the available entries are on their way, or already in the tree. */
   | { readonly kind: "fetched"; readonly peer: NodeId; readonly jobId: JobId }
   | { readonly kind: "tick" };
 
@@ -86,7 +86,7 @@ export type AntiEntropyEffect =
       readonly to: RepairState;
     };
 
-/** Hashes asked for in one message; the children of the most leaves a round repairs. */
+/** Hashes requested in one message; the children of the most leaves a round repairs. */
 export const SUBTREE_NODES_MAX = 256;
 /** Comparisons of one round: a live cluster moves on while it is compared, so roots may never be equal. */
 const PASSES_MAX = 4;

@@ -8,7 +8,7 @@
 export interface Condition {
   /** Nothing may have changed the job after this place; null: whatever has happened. */
   readonly ifSeq: number | null;
-  /** The event must be taken by the primary of this view, whose fence it is; null: by any. */
+  /** The event must be accepted by the primary of this view, whose fence it is; null: by any. */
   readonly ifFence: number | null;
 }
 
@@ -30,7 +30,7 @@ export function failureAt(
   if (condition === undefined) return null;
   const { ifSeq, ifFence } = condition;
   if (ifFence !== null && ifFence !== fenceToken) return "FENCE_MOVED";
-  // A place that is not there yet was seen by nobody.
+  // No client can have seen an index that does not exist yet.
   if (ifSeq !== null && (changedSeq > ifSeq || ifSeq >= seq)) return "SEQ_MOVED";
   return null;
 }

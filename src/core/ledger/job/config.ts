@@ -9,7 +9,7 @@ export interface AntiEntropyConfig {
   readonly intervalJitter: number;
   /** Milliseconds without progress after which a round is given up; the next starts afresh. (AE-5) */
   readonly stepTimeoutMs: number;
-  /** Milliseconds that two rounds with one peer are apart at least, whatever asks for them. */
+  /** Minimum milliseconds between two rounds with one peer, whatever triggers them. */
   readonly roundGapMs: number;
   /** Divergent leaves repaired in one round; the rest waits for the next. */
   readonly leavesPerRoundMax: number;

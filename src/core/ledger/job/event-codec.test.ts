@@ -16,7 +16,7 @@ import { decodeJobState, encodeJobState } from "./state-codec.ts";
 import { anyEvent, DIGEST, event, stamp } from "./testing/events.ts";
 
 describe("event codec", () => {
-  it("has the bytes it has always had", () => {
+  it("keeps its encoding stable", () => {
     const cancel = event("JobCancellationRequested", {
       eventId: "e1" as EventId,
       fenceToken: 300,
@@ -37,7 +37,7 @@ describe("event codec", () => {
     );
   });
 
-  it("writes a condition before the fields, in a version of its own", () => {
+  it("writes a condition before the fields, in its own version", () => {
     const plain = event("JobFailed");
     const bytes = encodeEvent({ ...plain, condition: { ifSeq: 300, ifFence: 7 } });
     const fields = encodeEvent(plain);
@@ -127,7 +127,7 @@ describe("event codec", () => {
     );
   });
 
-  it("refuses every truncation, bytes too many, other versions and unknown types, in words", () => {
+  it("rejects truncations, trailing bytes, other versions and unknown types with a message", () => {
     const bytes = encodeEvent(event("JobFailed"));
     for (let cut = 0; cut < bytes.length; cut++) {
       expect(decodeEvent(bytes.subarray(0, cut)).ok).toBe(false);

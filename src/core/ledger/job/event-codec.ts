@@ -3,11 +3,10 @@
  *
  *     version(1) · type(1) · jobId · eventId · fenceToken · hlc · condition? · fields
  *
- * Version 1 has no condition and version 2 has one; an event is written in the lower version that can
- * hold it, so its bytes are those of the build that first knew it.
- * Texts and bytes carry their length, numbers are varints. The decoder is total: any bytes give an event
- * or a problem in words, never an exception, and nothing longer than its limit is accepted. One event has
- * one encoding, so equal bytes and equal events are the same thing for the chain of hashes.
+ * Version 1 has no condition and version 2 has one; an event is written in the lowest version that can express it, so
+ * its bytes are those of the build that first knew it. Texts and bytes carry their length, numbers are varints. The
+ * decoder is total: any bytes give an event or a problem text, never an exception, and nothing longer than its limit is
+ * accepted. One event has one encoding, so equal bytes and equal events are the same thing for the chain of hashes.
  */
 
 import { assert } from "../../base/assert.ts";

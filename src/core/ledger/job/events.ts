@@ -86,7 +86,7 @@ interface JobTimedOut extends EventHead {
   readonly lastProgressHlc: Hlc | null;
 }
 
-/** There is no room for it now; what was reserved for it is given back. */
+/** No capacity for it now; its reservations are released. */
 interface JobQueued extends EventHead {
   readonly kind: "JobQueued";
   readonly reason: string;
@@ -149,7 +149,7 @@ export interface JobAborted extends EventHead {
   readonly requestor: string;
 }
 
-/** A datacenter is done. Its figures are kept elsewhere, under their digest. */
+/** A datacenter has finished. Its metrics are stored elsewhere, under their digest. */
 export interface JobDcResult extends EventHead {
   readonly kind: "JobDcResult";
   readonly dcId: string;

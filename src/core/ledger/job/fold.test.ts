@@ -140,7 +140,7 @@ describe("golden folds", () => {
     });
   });
 
-  it("a timeout while cancelling ends as CANCELLED and lists who had not acked", () => {
+  it("a timeout while cancelling ends as CANCELLED and lists the datacenters that had not acked", () => {
     const state = fold([created, cancel, event("JobCancellationAcked"), event("JobTimedOut")]);
     expect(state).toMatchObject({
       status: "CANCELLED",
@@ -156,7 +156,7 @@ describe("golden folds", () => {
     expect(fold([event("JobCancellationAcked", { dcId: "c" })], waiting).status).toBe("CANCELLED");
   });
 
-  it("of two acceptances of one datacenter the higher fence stands, in either order", () => {
+  it("of two acceptances of one datacenter the higher fence wins, in either order", () => {
     const low = event("JobAccepted", { fenceToken: 4, workerCount: 1 });
     const high = event("JobAccepted", { fenceToken: 5, workerCount: 9, hlc: stamp(1) });
     for (const order of [
@@ -309,7 +309,7 @@ describe("a state of the version before", () => {
     expect(state).toMatchObject({ appliedSeq: 2, changedSeq: 1 });
     // seq + 1 is 3 and changed + 1 is 2, before 32 bytes of chain.
     const at = bytes.findIndex((_, i) => bytes[i] === 3 && sameAt(bytes, i + 2, state.chain));
-    // At the end stand how many events were forgotten, in one byte, and a job that does not run, in seven.
+    // The state ends with the number of forgotten events, in one byte, and a job that does not run, in seven.
     const before = Uint8Array.of(1, ...bytes.slice(1, at + 1), ...bytes.slice(at + 2, -8));
     expect(decodeJobState(before)).toEqual({ ok: true, value: state });
     const third = Uint8Array.of(3, ...bytes.slice(1, -7));

@@ -9,17 +9,16 @@
  *        └─ CancellationRequested, Aborted ──> CANCELLING ────────────> CANCELLED
  *                                              all datacenters acked, or completed, or timed out
  *
- * Steps between may be left out up to ACCEPTED, and a job may be queued again until it has started; what
- * the events of a run do is judged in `run-fold.ts`.
+ * Intermediate steps may be skipped up to ACCEPTED, and a job may be queued again until it has started; the events of a
+ * run are judged in `run-fold.ts`.
  *
- * Total: every event has an outcome in every state. An illegal one is remembered as rejected with its
- * reason and changes nothing else. A terminal status never changes. Once a cancel is committed nothing
- * starts or resumes work (LEDG-7). A second event with the same id changes nothing, wherever it comes
- * (EVT-2): the trail knows what became of the last ones, and of the older ones that they have been here.
- * A job that has had too many to remember takes nothing more but its end.
+ * Total: every event has an outcome in every state. An illegal one is recorded as rejected with its reason and changes
+ * nothing else. A terminal status never changes. Once a cancel is committed nothing starts or resumes work (LEDG-7). A
+ * second event with the same id changes nothing, wherever it comes (EVT-2): the trail has the outcomes of the latest
+ * events, and the ids of the older ones. A job with too many events to remember accepts only its end.
  *
- * The chain hashes every committed event onto the hash before it: two replicas with equal
- * (seq, chain) have folded the same history. (AE-3)
+ * The chain hashes every committed event onto the hash before it: two replicas with equal (seq, chain) have folded the
+ * same history. (AE-3)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -53,7 +52,7 @@ interface Applied {
   readonly outcome: EventOutcome;
 }
 
-/** Folds the event committed at `seq`, which must lie above all that was folded before. */
+/** Folds the event committed at `seq`, which must be above everything folded before. */
 export function applyEvent(
   state: JobState,
   event: JobEvent,

@@ -1,13 +1,12 @@
 /**
  * Job ids: `{region}-{milliseconds}-{gate}-{sequence}`, as `use1-1704931200000-gate42-00001`.
  *
- * A gate mints them alone, without asking anyone: the name of the gate keeps gates apart, the rising
- * pair (milliseconds, sequence) keeps one gate's ids apart, also over clock steps and restarts, if
- * every id found in the log is given to `observe` first (LEDG-1). What a process minted last may have
- * left it and never reached its own disk; so each process begins above all it found, and at a place of
- * its own in every millisecond. The region is a hint for routing; the authority of a job is its
- * group's primary (LEDG-2). Ids sort by time within one region only; for time order use the time part
- * (LEDG-3).
+ * A gate creates them without coordination: the gate's name distinguishes gates, and the rising pair (milliseconds,
+ * sequence) distinguishes one gate's ids, also over clock steps and restarts, if every id found in the log is given to
+ * `observe` first (LEDG-1). The last ids of a process may have been sent and never reached its own disk; so each
+ * process starts above all it found, and at its own offset in every millisecond. The region is a hint for routing; the
+ * authority of a job is its group's primary (LEDG-2). Ids sort by time within one region only; for time order use the
+ * time part (LEDG-3).
  */
 
 import { assert } from "../../base/assert.ts";
@@ -20,10 +19,10 @@ export const REGION_CODE_CHARACTERS_MAX = 16;
 export const GATE_ID_CHARACTERS_MAX = 32;
 const SEQUENCE_DIGITS = 5;
 const SEQUENCE_MAX = 10 ** SEQUENCE_DIGITS - 1;
-/** Leaves room for ten thousand ids in a millisecond, wherever a process begins. */
+/** Leaves ten thousand ids per millisecond, wherever a process starts. */
 export const FIRST_MAX = SEQUENCE_MAX - 9_999;
 
-/** An id of a later time is nobody's: following it would use up the times an id can hold. */
+/** Ids with a later time are ignored: following one would use up the times an id can express. */
 const OBSERVED_MS_MAX = HLC_WALL_MS_MAX / 2;
 
 const PATTERN = new RegExp(
@@ -102,7 +101,7 @@ export class JobIdMint {
     this.#sequence = this.#first;
   }
 
-  /** An id read back from the log: if it is ours, later ones are larger. Ids of others are passed over. */
+  /** Observes an id read back from the log: if it is ours, later ones are larger. Ids of others are ignored. */
   observe(id: string): void {
     const parts = parseJobId(id);
     if (parts === null || parts.region !== this.#region || parts.gate !== this.#gate) return;

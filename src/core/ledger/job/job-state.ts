@@ -1,4 +1,4 @@
-/** The state of one job: what its events have made of it so far (`fold.ts` says how). */
+/** The state of one job, folded from its events by `fold.ts`. */
 
 import type { Hlc } from "../../base/hlc.ts";
 import type { EventId, Share } from "./events.ts";
@@ -65,7 +65,7 @@ export interface SetUp {
 
 /** How a job is run. */
 export interface RunState {
-  /** Datacenters that were asked, since the job was last queued. */
+  /** Datacenters asked since the job was last queued. */
   readonly dispatched: readonly DispatchedDc[];
   /** Null before the start; it never changes after. */
   readonly started: Started | null;
@@ -106,7 +106,7 @@ export type JobEnd =
       readonly timeoutType: string;
       readonly lastProgressHlc: Hlc | null;
     }
-  /** The datacenters that had not acked: empty unless a timeout ended the waiting. */
+  /** Datacenters that had not acked: empty unless a timeout ended the wait. */
   | { readonly kind: "cancelled"; readonly unackedDcs: readonly string[] };
 
 export interface JobState {
@@ -118,7 +118,7 @@ export interface JobState {
   readonly run: RunState;
   readonly cancellation: Cancellation | null;
   readonly end: JobEnd | null;
-  /** When the job ended; null while it lives. */
+  /** When the job finished; null before. */
   readonly endedAt: Hlc | null;
   /** The highest token of any committed event. */
   readonly fenceToken: number;
@@ -126,7 +126,7 @@ export interface JobState {
   readonly hlc: Hlc | null;
   /** The last place of the log that is folded in; -1 before the first. */
   readonly appliedSeq: number;
-  /** The last place whose event changed something here; -1 before the first. */
+  /** The last index whose event changed something here; -1 before the first. */
   readonly changedSeq: number;
   readonly chain: Uint8Array;
   readonly trail: Trail;

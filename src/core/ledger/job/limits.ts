@@ -33,15 +33,15 @@ export const DIGEST_BYTES = 32;
 /** A run scaled to a hundred times its plan. */
 export const PERMILLE_MAX = 100_000;
 
-/** An event with everything at its limit, and room for its numbers. */
+/** An event with every field at its limit, plus space for its numbers. */
 export const EVENT_BYTES_MAX =
   JOB_SPEC_BYTES_MAX + JOB_DCS_MAX * (DC_ID_BYTES_MAX + 2) + NODE_ID_BYTES_MAX + 4_096;
 
 /** Events of one job that its state remembers, to know duplicates and to show what happened. */
 export const TRAIL_EVENTS_MAX = 1_024;
 /**
- * Events before those, known by a fingerprint of 8 bytes. A job that has had so many takes nothing more
- * but its end: what a run reports every second does not belong here. (EVT-3)
+ * Earlier events, known by a fingerprint of 8 bytes. A job with this many accepts only its end: per-second reports of a
+ * run do not belong here. (EVT-3)
  */
 export const FORGOTTEN_EVENTS_MAX = 65_536;
 /** How one datacenter was dispatched to, what it started with, what it gave. */

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { type LogLine, logLines } from "./log-lines.ts";
 
-it("operational messages have the texts and levels they have always had (LOGX-1)", () => {
+it("operational messages keep their texts and levels (LOGX-1)", () => {
   const lines: readonly LogLine[] = [
     logLines.openingWal("data/wal"),
     logLines.walRecovered(12, 34),

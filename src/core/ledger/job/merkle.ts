@@ -1,15 +1,14 @@
 /**
- * A Merkle tree over the jobs of a replica, to find where two replicas differ without comparing
- * everything. (AE-1..3)
+ * A Merkle tree over the jobs of a replica, to find where two replicas differ without comparing everything. (AE-1..3)
  *
  *                 1                    the root
  *             2       3                node n has the children 2n and 2n + 1
  *           …           …
  *     1024  …  …  …  …  … 2047         1,024 leaves: buckets of the hash of the job id
  *
- * A job lies in a leaf by the hash of its id, because ids share their beginnings. A leaf hashes, in the
- * order of ids, (job, committed place, chain of committed events). Hashes are made when asked for, and only
- * along the ways that changed.
+ * A job is assigned to a leaf by the hash of its id, because ids share prefixes. A leaf hashes, in the order of ids,
+ * (job, commit index, chain of committed events). Hashes are computed on request, and only along the paths that
+ * changed.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -53,7 +52,7 @@ export class MerkleTree {
   readonly #leaves = new Map<number, Map<JobId, JobSummary>>();
   /** The leaf of each job: hashing an id costs more than looking it up. */
   readonly #places = new Map<JobId, number>();
-  /** Known hashes by node; a change removes those on the way to the root. */
+  /** Known hashes by node; a change removes those on the path to the root. */
   readonly #hashes = new Map<number, Uint8Array>();
   /** Jobs at or below a node, to pass over what is empty. */
   readonly #counts = new Map<number, number>();

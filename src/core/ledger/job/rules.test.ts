@@ -12,7 +12,7 @@ import { levelReached, type Placement, placeReplicas, quorumOf, type Site } from
 const levels = Object.keys(DURABILITY_LEVELS) as Durability[];
 
 describe("durability of events", () => {
-  it("is GLOBAL for what begins and ends a job, less for what can be asked again (DUR-1, DUR-3)", () => {
+  it("is GLOBAL for the start and end of a job, less for repeatable events (DUR-1, DUR-3)", () => {
     const lower = EVENT_KINDS.map((kind) => [kind, durabilityOfEvent(kind)]).filter(
       ([, level]) => level !== "GLOBAL",
     );
@@ -58,7 +58,7 @@ describe("placement", () => {
     );
   });
 
-  it("says so when one region can hold a quorum", () => {
+  it("warns when one region can form a quorum alone", () => {
     const two = placed(sites("us", "us", "eu"));
     expect([names(two), two.everyCommitIsGlobal]).toEqual(["g0 g1 g2", false]);
     expect(placed(sites("us", "us", "us")).everyCommitIsGlobal).toBe(false);

@@ -104,7 +104,7 @@ describe("the table of a run", () => {
 });
 
 describe("a run", () => {
-  it("is queued again until it starts, and then who accepted is asked again", () => {
+  it("is queued again until it starts, and then asks accepted datacenters again", () => {
     const again = fold([created, dispatched, accepted, event("JobQueued")]);
     expect(again).toMatchObject({ status: "QUEUED", accepted: [], run: { dispatched: [] } });
     const once = applyEvent(again, event("JobStarted"), 9);

@@ -7,7 +7,7 @@
  * (SESS-2)
  */
 
-/** Jobs that one token knows; those that were used last. */
+/** Jobs that one token knows; the most recently used ones. */
 const SESSION_JOBS_MAX = 1_024;
 const VERSION = "1";
 const LETS_GO = "!";

@@ -128,7 +128,7 @@ function writeTrail(writer: ByteWriter, trail: Trail): void {
   for (const block of trail.forgotten) for (const one of block) writer.float64(one);
 }
 
-/** Total: any bytes give a state or a problem in words. */
+/** Total: any bytes give a state or a problem text. */
 export function decodeJobState(bytes: Uint8Array): Decoded<JobState> {
   if (bytes.length > limits.JOB_STATE_BYTES_MAX) {
     return { ok: false, problem: `${bytes.length} bytes are too many for a job's state` };

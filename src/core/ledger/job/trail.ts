@@ -25,7 +25,7 @@ export interface TrailEntry {
   readonly reason: string | null;
 }
 
-/** A list whose tail is shared by every trail that was made from it. */
+/** A list whose tail is shared by every trail derived from it. */
 interface Open {
   readonly entry: TrailEntry;
   readonly older: Open | null;

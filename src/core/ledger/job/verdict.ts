@@ -26,7 +26,7 @@ type RejectReason =
 export type EventOutcome =
   | { readonly kind: "applied" }
   | { readonly kind: "noop" }
-  /** A repetition; `first` says what the event did when it came. */
+  /** A repetition; `first` is the outcome of its first application. */
   | { readonly kind: "duplicate"; readonly first: TrailEntry }
   | { readonly kind: "rejected"; readonly reason: RejectReason }
   /** A repetition of an event so old that what became of it is not known any more. */

@@ -13,7 +13,7 @@ import type { ShardEntry } from "./shard-entry.ts";
 export interface Submission {
   readonly key: IdempotencyKey;
   readonly fingerprint: Uint8Array;
-  /** Validation, capacity, placement and the new job's id. Asked once at most, and only for an absent key. */
+  /** Validation, capacity, placement and the new job's id. Called once at most, and only for an absent key. */
   readonly admit: () => Admission;
 }
 
@@ -60,7 +60,7 @@ interface InFlight {
 
 interface ShardLimits {
   readonly entriesMax: number;
-  /** JobCreated events held for jobs that are not founded yet. */
+  /** Size limit of JobCreated events kept for jobs that are not founded yet. */
   readonly createdBytesMax: number;
 }
 
@@ -75,7 +75,7 @@ export function decideSubmission(
   const known = state.outcomeOf(submission.key, submission.fingerprint);
   if (known !== null) return answer(answerOf(known, submission, state));
   if (inFlight.has(submission.key)) return { kind: "wait" };
-  // IDEM-19: nothing within its TTL makes room; new keys wait outside.
+  // IDEM-19: entries within their TTL are never evicted; new keys wait outside.
   if (state.size + inFlight.size >= limits.entriesMax) return retry("the shard is full");
   const admission = submission.admit();
   const { key, fingerprint } = submission;

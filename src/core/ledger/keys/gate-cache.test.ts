@@ -164,7 +164,7 @@ describe("the gate cache", () => {
   });
 
   // IDEM-11
-  it("makes room with ended entries first, the least used first, then with the oldest request", () => {
+  it("evicts settled entries first, least recently used first, then the oldest request", () => {
     const gate = new Gate({ entriesMax: 3 });
     gate.check(1, "waits");
     for (const i of [2, 3]) {
@@ -198,14 +198,14 @@ describe("the gate cache", () => {
     expect(gate.cache.stats().waiters).toBeLessThanOrEqual(500);
   });
 
-  it("tells duplicates to retry when waiting is switched off", () => {
+  it("answers duplicates with retry when waiting is switched off", () => {
     const gate = new Gate({ waitForPending: false });
     gate.check(1, "a");
     gate.check(1, "b");
     expect(gate.answers.get("b")).toMatchObject({ kind: "retry" });
   });
 
-  it("leaves nobody waiting when it closes", () => {
+  it("answers all waiters when it closes", () => {
     const gate = new Gate();
     for (let i = 0; i < 10; i++) gate.check(i % 3, `c${i}`);
     gate.run(gate.cache.close());

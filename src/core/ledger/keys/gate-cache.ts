@@ -29,7 +29,7 @@ const GATE_WAITERS_MAX = 65_536;
 const GATE_EXPIRIES_MAX = 10_000;
 
 export type GateEffect<Waiter> =
-  /** Send the submission to the authority; tell `settle` or `fail`, with the token. */
+  /** Send the submission to the authority; report `settle` or `fail`, with the token. */
   | { readonly kind: "forward"; readonly token: number }
   | { readonly kind: "answer"; readonly waiter: Waiter; readonly answer: SubmissionAnswer };
 
@@ -167,7 +167,7 @@ export class GateCache<Waiter> {
     return next === Infinity ? null : next;
   }
 
-  /** The gate stops: nobody is left waiting. */
+  /** Stops the gate and answers all waiters. */
   close(): readonly GateEffect<Waiter>[] {
     const answer = retry("the gate is closing");
     this.#forwarded.clear();

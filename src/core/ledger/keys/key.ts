@@ -1,11 +1,10 @@
 /**
- * The idempotency key `{client id}:{sequence}:{nonce}`: one text per logical request, the same for all of
- * its retries. It is read from the right, because client ids may hold colons (`host1.dc1:12345`). A key has
- * exactly one spelling (no leading zeros, lower-case hex), so that equal keys are equal bytes.
- * (IDEM-1, IDEM-2)
+ * The idempotency key `{client id}:{sequence}:{nonce}`: one text per logical request, the same for all of its retries.
+ * It is parsed from the right, because client ids may contain colons (`host1.dc1:12345`). A key has exactly one
+ * spelling (no leading zeros, lower-case hex), so that equal keys are equal bytes. (IDEM-1, IDEM-2)
  *
- * The shard of a key comes from SHA-256, so that every process and version agrees; the fingerprint tells a
- * retry from another request that took the same key by mistake. (IDEM-5, IDEM-20)
+ * The shard of a key comes from SHA-256, so that every process and version agrees; the fingerprint distinguishes a
+ * retry from another request that used the same key by mistake. (IDEM-5, IDEM-20)
  */
 
 import type { Brand } from "../../base/brand.ts";

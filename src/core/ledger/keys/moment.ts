@@ -1,8 +1,8 @@
 /**
- * The two times of a shard's primary. What waits in this process is timed by its steady clock. What is
- * written down and outlives the process is the shard's own time: as far as its log has come, and what has
- * passed since this primary took over, by the steady clock again. No wall clock is in it, so a wrong one
- * makes no key expire early; while nobody leads, the shard's time stands still. (IDEM-24)
+ * The two clocks of a shard's primary. Waits in this process use its steady clock. Times that are stored and outlive
+ * the process are the shard's own: the time reached by its log, plus the steady time since this primary took over. No
+ * wall clock is involved, so a wrong one makes no key expire early; while the shard has no leader, its time stands
+ * still. (IDEM-24)
  */
 
 export interface Moment {

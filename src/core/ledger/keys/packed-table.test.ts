@@ -68,7 +68,7 @@ describe("the packed table", () => {
     pair.check();
   });
 
-  it("gives memory back: after many lives it needs no more than half as much again as its content", () => {
+  it("releases memory: after many generations it needs at most 1.5 times its content", () => {
     const random = new Random("lives");
     const pair = new Pair(0);
     let content = 0;
@@ -87,7 +87,7 @@ describe("the packed table", () => {
     pair.check();
   });
 
-  it("takes records up to its bound and no larger ones", () => {
+  it("accepts records up to its bound and no larger ones", () => {
     const table = new PackedTable();
     const slot = table.insert("k", new Uint8Array(RECORD_BYTES_MAX - 9));
     expect(table.body(slot)).toHaveLength(RECORD_BYTES_MAX - 9);

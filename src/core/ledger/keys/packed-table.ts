@@ -1,13 +1,13 @@
 /**
- * Records by key in few, large byte arrays. A JavaScript object per entry would cost two to four times its
- * content and give the collector a million things to look at; here an entry costs its bytes, eight bytes of
- * header and about twenty of index.
+ * Records by key in few, large byte arrays. A JavaScript object per entry would cost two to four times its content and
+ * give the collector a million objects to trace; here an entry costs its bytes, eight bytes of header and about twenty
+ * of index.
  *
  *     index: hash -> slot      columns: slot -> address, hash      chunks: address -> header | key | body
  *
- * Slots are small dense numbers, stable while the entry lives; who needs more per entry (a time, a place in a
- * list) keeps columns of his own by slot. Records fill chunks like a log. Dropped ones leave holes, and a chunk
- * with too many is emptied into the newest one; entries that live equally long die together, so that is rare.
+ * Slots are small dense numbers, stable while the entry exists; callers that need more per entry (a time, a link in a
+ * list) keep their own columns by slot. Records fill chunks like a log. Dropped ones leave holes, and a chunk with too
+ * many is emptied into the newest one; entries with equal lifetimes expire together, so that is rare.
  *
  * The hash is seeded, so that clients cannot choose keys that collide. Nothing observable depends on it.
  */
@@ -102,7 +102,7 @@ export class PackedTable {
   replace(slot: number, body: Uint8Array): void {
     const keyLength = this.#keyLength(this.#addressOf(slot));
     const address = this.#append(slot, keyLength, body);
-    // Asked for again: making room may have moved the old record.
+    // Read again: making space may have moved the old record.
     const old = this.#addressOf(slot);
     const from = this.#chunkOf(old).bytes;
     const keyAt = (old & CHUNK_MASK) + HEADER_BYTES;
@@ -173,7 +173,7 @@ export class PackedTable {
     return true;
   }
 
-  /** Room for a record with its header and body written; the key is the caller's to write. */
+  /** Allocates a record with its header and body written; the caller writes the key. */
   #append(slot: number, keyLength: number, body: Uint8Array): number {
     const size = HEADER_BYTES + keyLength + body.length;
     assert(size <= RECORD_BYTES_MAX, "a record is within its bound");

@@ -1,7 +1,7 @@
 /**
- * The client's side: one key for all attempts of one request, a pause that doubles, and an end. Only what may
- * have been lost is tried again: transport errors and answers that say RETRY. A rejection is an answer, and
- * a duplicate is success. (IDEM-1, IDEM-28)
+ * The client's side: one key for all attempts of one request, exponential backoff, and a limit. Only attempts that may
+ * have been lost are retried: transport errors and RETRY answers. A rejection is an answer, and a duplicate is success.
+ * (IDEM-1, IDEM-28)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -36,9 +36,9 @@ type AttemptResult =
   /** An ack, positive (duplicates too) or final refusal. */
   | { readonly kind: "accepted" }
   | { readonly kind: "rejected" }
-  /** The answer asks for the same request again. */
+  /** The answer asks for a retry of the same request. */
   | { readonly kind: "retry"; readonly why: string }
-  /** Refused connection, reset, timeout: nobody knows what happened. */
+  /** Refused connection, reset, timeout: the outcome is unknown. */
   | { readonly kind: "transportError"; readonly why: string };
 
 type RetryStep =

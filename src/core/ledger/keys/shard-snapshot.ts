@@ -84,7 +84,7 @@ export function decodeShardState(
   return reader.failed || reader.remaining > 0 ? null : state;
 }
 
-/** One after the other, so that nothing is held twice; ends at the first row that is not one. */
+/** Reads row by row, so that nothing is in memory twice; stops at the first invalid row. */
 function* readRows(
   reader: ByteReader,
   sets: readonly (readonly NodeId[])[],

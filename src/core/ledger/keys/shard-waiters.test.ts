@@ -240,8 +240,8 @@ describe("the scenarios of the failure table", () => {
   });
 });
 
-describe("those who wait at a shard", () => {
-  it("asks for admission only when the key is absent (IDEM-23)", () => {
+describe("waiters at a shard", () => {
+  it("requests admission only when the key is absent (IDEM-23)", () => {
     const group = new Group();
     const member = primary(group);
     let asked = 0;
@@ -252,7 +252,7 @@ describe("those who wait at a shard", () => {
     expect(asked).toBe(1);
   });
 
-  it("stores deterministic refusals, and never those of the moment (IDEM-8)", () => {
+  it("stores deterministic refusals, and never transient ones (IDEM-8)", () => {
     const group = new Group();
     const member = primary(group);
     const refuse = { admit: (): Admission => ({ kind: "refuse", result: encodeUtf8("no") }) };
@@ -272,7 +272,7 @@ describe("those who wait at a shard", () => {
     expect(member.answers.get("deferred again")).toMatchObject({ kind: "accepted" });
   });
 
-  it("tells who waits with another fingerprint that the key is reused, when it is certain", () => {
+  it("answers a waiter with another fingerprint that the key is reused, once that is certain", () => {
     const group = new Group();
     const member = primary(group);
     member.submit(submission(1), "one");
@@ -282,7 +282,7 @@ describe("those who wait at a shard", () => {
     expect(member.answers.get("other")).toEqual({ kind: "keyReused" });
   });
 
-  it("founds again until the group stands, then commits once (IDEM-7)", () => {
+  it("retries founding until the group exists, then commits once (IDEM-7)", () => {
     const group = new Group();
     const member = primary(group);
     member.submit(submission(1), "client");
@@ -300,7 +300,7 @@ describe("those who wait at a shard", () => {
     expect(member.founds).toHaveLength(3);
   });
 
-  it("founds at most so many jobs at once, and the rest as places become free", () => {
+  it("caps concurrent foundings and starts the rest as slots become free", () => {
     const group = new Group();
     const member = primary(group);
     const count = FOUNDINGS_MAX * 3;
@@ -320,7 +320,7 @@ describe("those who wait at a shard", () => {
     expect(member.state.pendingCount).toBe(0);
   });
 
-  it("gives up nothing when the log takes no proposal: the client retries, founding comes again", () => {
+  it("keeps everything when the log accepts no proposal: the client and the founding retry", () => {
     const group = new Group();
     const member = primary(group);
     member.submit(submission(1), "client");
@@ -415,7 +415,7 @@ describe("broken rules show", () => {
     expect(group.jobs().size).toBe(2);
   });
 
-  it("transientNeverStored: a moment without capacity rejects the key for good", () => {
+  it("transientNeverStored: a temporary lack of capacity rejects the key for good", () => {
     const group = new Group({ ...IDEMPOTENCY_RULES, transientNeverStored: false });
     const member = primary(group);
     member.submit(submission(1, { admit: () => ({ kind: "defer", why: "busy" }) }), "one");

@@ -1,15 +1,14 @@
 /**
- * The primary's side of one shard: who waits for which key, which entries are proposed, which jobs are being
- * founded, when entries expire. All of it is volatile: a new primary starts with nobody waiting and finds what
- * is left to do in the replicated state. (IDEM-21..24)
+ * The primary's side of one shard: waiters per key, proposed entries, jobs being founded, expiry of entries. All of it
+ * is volatile: a new primary starts without waiters and finds its remaining work in the replicated state. (IDEM-21..24)
  *
- *     submit --absent--> propose RESERVED --applied: new--> answer all who wait, found the job's group
- *                                                               |  again every few seconds, until
+ *     submit --absent--> propose RESERVED --applied: new--> answer all waiters, found the job's group
+ *                                                               |  repeated every few seconds, until
  *                                                             founded --> propose COMMITTED
  *
- * The driver reports every entry the group applies, proposed here or not, right after the state has
- * applied it. A proposal is never given up while we are primary; when we are not any more, its outcome is unknown
- * here, and everybody who waits is answered "retry", with the same key.
+ * The driver reports every entry the group applies, proposed here or not, right after the state has applied it. A
+ * proposal is never given up while we are primary; once we are not, its outcome is unknown here, and all waiters are
+ * answered "retry", with the same key.
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -31,8 +30,8 @@ import { type Waiting, WaitList } from "./wait-list.ts";
 /** Submissions of one shard that wait for an answer. */
 export const WAITERS_MAX = 16_384;
 /**
- * JobCreated events held by one shard, in flight and not founded: as much as a window. They are part of its
- * snapshot, which has to fit one record of the log together with all of its keys.
+ * Size limit of JobCreated events kept by one shard, in flight and not founded: as much as a window. They are part of
+ * its snapshot, which has to fit one record of the log together with all of its keys.
  */
 export const CREATED_BYTES_HELD_MAX = 4 * 1_048_576;
 /** Jobs of one shard being founded at the same time. */
@@ -43,9 +42,9 @@ export const FOUNDING_RETRY_MS = 2_000;
 export type ShardEffect<Waiter> =
   | { readonly kind: "propose"; readonly entry: ShardEntry }
   | { readonly kind: "answer"; readonly waiter: Waiter; readonly answer: SubmissionAnswer }
-  /** Start the job's group with `created` as entry 0; idempotent by job id. Tell `founded` when it stands. */
+  /** Start the job's group with `created` as entry 0; idempotent by job id. Report `founded` when it exists. */
   | { readonly kind: "found"; readonly founding: Founding }
-  /** A reservation older than `pendingTtlMs` whose group does not stand: someone should look. (IDEM-19) */
+  /** A reservation older than `pendingTtlMs` whose group does not exist: an operator should check. (IDEM-19) */
   | { readonly kind: "overdue"; readonly founding: Founding; readonly ageMs: number };
 
 interface Proposal<Waiter> {

@@ -265,7 +265,7 @@ describe("a shard is deterministic", () => {
   });
 });
 
-/** The state table of the protocol page, as plainly as it can be said. */
+/** The state table of the protocol page, in its simplest form. */
 class ShardModel {
   readonly live = new Map<string, { status: string; print: string; jobId: string; at: number }>();
   #clock = 0;

@@ -1,20 +1,20 @@
 /**
- * One idempotency shard as a replicated state machine: the same entries in the same order give the same state
- * and the same outcomes on every replica, with no clock of their own. (IDEM-20..26)
+ * One idempotency shard as a replicated state machine: the same entries in the same order give the same state and the
+ * same outcomes on every replica, with no clock of their own. (IDEM-20..26)
  *
- *             RESERVED                 COMMITTED (the job's group stands)
+ *             RESERVED                 COMMITTED (the job's group exists)
  *     absent ----------> PENDING --------------------------> COMMITTED --EXPIRE--> absent
  *        \                  (the job exists, its answer is fixed)
  *         --REJECTED------------------------------------------> REJECTED --EXPIRE--> absent
  *
- * The check for duplicates is repeated here, when an entry is applied. A primary may propose on a stale view of
- * the world (another proposal of the same key may sit in an adopted log); the order of the log decides which
- * one is the job, and the other becomes its duplicate. That is what makes it exact.
+ * The check for duplicates is repeated here, when an entry is applied. A primary may propose on a stale state (another
+ * proposal of the same key may be in an adopted log); the order of the log decides which one is the job, and the other
+ * becomes its duplicate. That is what makes it exact.
  *
  * REJECTED of a pending key changes nothing: admission came before RESERVED, and its positive answer is out.
  *
- * Times are the shard's own (moment.ts). They are clamped to never go back along the log, so that each list of
- * ended entries is in the order of its times and expiry only looks at heads.
+ * Times are the shard's own (moment.ts). They are clamped to never go back along the log, so that each list of settled
+ * entries is ordered by time and expiry only checks heads.
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -47,7 +47,7 @@ export type ShardOutcome =
   /** The key is this job's from here on. */
   | { readonly kind: "new"; readonly jobId: string; readonly ack: Uint8Array }
   | { readonly kind: "duplicate"; readonly jobId: string; readonly ack: Uint8Array }
-  /** `first` tells the entry that rejected from its repetitions. */
+  /** `first` distinguishes the rejecting entry from its repetitions. */
   | { readonly kind: "rejected"; readonly result: Uint8Array; readonly first: boolean }
   | { readonly kind: "keyReused" }
   | { readonly kind: "overloaded" }
@@ -71,7 +71,7 @@ interface ShardRecord {
   readonly at: number;
 }
 
-/** A job that exists by its reservation and whose own group is not known to stand yet. */
+/** A job that exists by its reservation and whose own group may not exist yet. */
 export interface Founding {
   readonly key: IdempotencyKey;
   readonly jobId: string;
@@ -145,7 +145,7 @@ export class ShardState {
     return this.#lists.size(PENDING);
   }
 
-  /** Bytes of JobCreated events held for jobs that are not founded yet. */
+  /** Bytes of JobCreated events kept for jobs that are not founded yet. */
   get createdBytes(): number {
     return this.#createdBytes;
   }
@@ -160,7 +160,7 @@ export class ShardState {
     return this.#appliedSeq;
   }
 
-  /** Memory held, for status pages and the bench. */
+  /** Memory used, for status pages and the bench. */
   get bytes(): number {
     const columns = this.#times.byteLength + this.#setIds.byteLength;
     return this.#table.bytes + this.#lists.bytes + columns + this.#createdBytes;
@@ -203,7 +203,7 @@ export class ShardState {
     return slot < 0 ? null : this.#repeat(slot, fingerprint);
   }
 
-  /** Oldest first: the jobs whose groups may not stand yet. (IDEM-22) */
+  /** Jobs whose groups may not exist yet, oldest first. (IDEM-22) */
   *pendingFoundings(): Generator<Founding> {
     for (let slot = this.#lists.first(PENDING); slot >= 0; slot = this.#lists.after(slot)) {
       yield this.#founding(slot);

@@ -131,7 +131,7 @@ class World {
     }
   }
 
-  /** Calm: one primary, everything commits, every founding is confirmed, every client asks once more. */
+  /** Calm: one primary, everything commits, every founding is confirmed, every client retries once more. */
   settle(): void {
     for (let member = 0; member < MEMBERS; member++)
       if (member !== this.primary) this.stepDown(member);

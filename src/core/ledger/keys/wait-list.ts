@@ -37,7 +37,7 @@ export class WaitList<Waiter> {
     return this.#waiting.delete(waiting);
   }
 
-  /** Ends and returns the waits whose time is over. */
+  /** Removes and returns the waits whose deadline has passed. */
   endDue(now: number): readonly Waiting<Waiter>[] {
     return this.#waiting.takeDue(now);
   }

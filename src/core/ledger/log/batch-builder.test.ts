@@ -71,7 +71,7 @@ describe("the buffers of a batch", () => {
     expect([bench.allocated.length, bench.pool.overflowCount]).toEqual([2, 0]);
   });
 
-  it("are nobody else's while they are in use, and clean afterwards (BUF-1)", () => {
+  it("are exclusive while in use, and clean afterwards (BUF-1)", () => {
     const bench = new Bench();
     const first = bench.build([100]);
     const before = joined(first.views());

@@ -1,7 +1,7 @@
 /**
- * Encodes the records of one batch into pooled chunks, ready for one gathering write. A record is never
- * split over chunks; one larger than a chunk gets a buffer of its own. Chunks beyond the pool are
- * counted and dropped when they come back. (BUF-1, BUF-4)
+ * Encodes the records of one batch into pooled chunks, ready for one gathering write. A record is never split over
+ * chunks; one larger than a chunk gets its own buffer. Chunks beyond the pool are counted and dropped when returned.
+ * (BUF-1, BUF-4)
  */
 
 import { assert } from "../../base/assert.ts";

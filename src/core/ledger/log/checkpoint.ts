@@ -1,15 +1,14 @@
 /**
- * A checkpoint file: a snapshot in slices, and how much of the log it stands for. (CKPT-2) What a slice
- * holds is its owner's affair; decoding never executes anything.
+ * A checkpoint file: a snapshot in slices, and how much of the log it covers. (CKPT-2) The content of a slice is opaque
+ * here; decoding never executes anything.
  *
  *     "HSCP" · version u16 · header bytes u16 · id 16 · identity 8 · created u64 · local lsn u64 ·
  *     through lsn u64 · slices u64 · length u64 · 0 u32 · crc of the header u32, then the slices:
  *     length u32 · crc of what follows u32 · lsn u64 · bytes
  *
- * Each slice was taken at an LSN of its own: it holds its part of the state as of all entries up to
- * there. So recovery reads the log from the first slice's LSN on, and leaves out what a slice has. One
- * number says how much of the log may go: entries that no quorum has are in the state with their groups.
- * (CKPT-1, CKPT-3)
+ * Each slice was taken at its own LSN: it has its part of the state as of all entries up to there. So recovery reads
+ * the log from the first slice's LSN on, and skips what a slice has. One number tells how much of the log may be
+ * removed: entries that no quorum has are in the state with their groups. (CKPT-1, CKPT-3)
  *
  * Version 1 had one slice without a head, and its checksum in the header.
  */
@@ -122,7 +121,7 @@ interface ReadOptions {
   readonly onSlice?: (slice: CheckpointSlice) => void;
 }
 
-/** Reads a checkpoint a slice at a time. A text says what is wrong with it. */
+/** Reads a checkpoint slice by slice. Returns a text if it is damaged. */
 export function* readCheckpoint(
   path: string,
   fileBytes: number,

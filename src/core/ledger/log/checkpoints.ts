@@ -1,8 +1,8 @@
 /**
- * Checkpoint files beside the log. One is whole or not there: written under another name, synced,
- * renamed, and the directory synced. (CKPT-2) The newest by what it covers counts; a damaged one is
- * passed over with a warning. (CKPT-5) The newest few are kept, and the log behind the oldest of
- * them, so that every kept one can be gone on from. (CKPT-4)
+ * Checkpoint files beside the log. A checkpoint is complete or absent: written under another name, synced, renamed, and
+ * the directory synced. (CKPT-2) The one with the highest coverage counts; a damaged one is skipped with a warning.
+ * (CKPT-5) The newest few are kept, and the log behind the oldest of them, so that recovery can continue from every
+ * kept one. (CKPT-4)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -68,8 +68,8 @@ export class Checkpoints {
   }
 
   /**
-   * Reads every checkpoint there is, newest first, and changes nothing. `restore` is asked for someone to
-   * take the slices of each, until one proves whole: that one's are what counts. Null: none is.
+   * Reads every checkpoint, newest first, without changes. Calls `restore` for a consumer of each one's slices until
+   * one is intact, whose slices count. Null: none is intact.
    */
   *look(
     files: readonly FileEntry[],
@@ -129,7 +129,7 @@ export class Checkpoints {
     return problem;
   }
 
-  /** The checkpoint would survive once this is done; then older ones beyond the kept go. */
+  /** Makes the checkpoint durable, then removes older ones beyond those kept. */
   *commit(createdAt: number): FileWork<CheckpointHeader | FileProblem> {
     const draft = this.#draft;
     assert(draft !== null && draft.slices > 0, "a checkpoint has slices");

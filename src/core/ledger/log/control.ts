@@ -1,11 +1,10 @@
 /**
  * The record the log writes about itself.
  *
- * BATCH ends each group commit. It says what was durable before the batch was written: when damage is
- * found at record k and a BATCH with `syncedLsn >= k` lies anywhere behind it, k had been acknowledged
- * and the damage is corruption; without such proof the damaged rest is a batch whose sync never
- * finished. (WAL-13) It also names its own place, so that a copy of log bytes inside somebody's payload
- * is never taken for a proof.
+ * BATCH ends each group commit. It records what was durable before the batch was written: when damage is found at
+ * record k and a BATCH with `syncedLsn >= k` lies anywhere behind it, k had been acknowledged and the damage is
+ * corruption; without such proof the damaged rest is a batch whose sync never finished. (WAL-13) It also names its own
+ * position, so that a copy of log bytes inside a payload is never mistaken for a proof.
  *
  *     syncedLsn u64 · firstLsn u64 · segment id u32 · offset u32
  */

@@ -19,7 +19,7 @@ function anyEntry(random: Random, number: number): WalEntry {
   return { type: random.pick([64, 65, 68, 72]), payload, wall: number, logical: 7 };
 }
 
-/** One random life of a log: appends, I/O in any order, faults, crashes. The problem found, or null. */
+/** One random history of a log: appends, I/O in any order, faults, crashes. Returns the problem found, or null. */
 function life(seed: number, rules: Partial<WalRules> = {}): string | null {
   const random = new Random(seed);
   const disk = new MemoryDisk(random.pick([512, 4_096]));

@@ -4,8 +4,8 @@
  *     segment_00000001.wal   records                      segment_00000001.idx   where they are
  *     checkpoint_<id>.ckpt   snapshots                    *.tmp                  unfinished, removed at opening
  *
- * A file of any other name stops the opening: a log shares its directory with nobody, and a mistaken
- * path must not be filled with segments.
+ * A file of any other name aborts the opening: a log has its directory to itself, and a mistaken path must not be
+ * filled with segments.
  */
 
 import { checkpointIdOf } from "./checkpoint.ts";
@@ -28,9 +28,9 @@ export interface LogDirectory {
   readonly foreign: readonly string[];
 }
 
-/** The root of a mounted file system has it, and it is nobody's. */
+/** Present in the root of a mounted file system; ignored. */
 const IGNORED = new Set(["lost+found"]);
-/** Held by the process that uses the log, where sockets cannot be locks. */
+/** Lock file of the process that uses the log, where sockets cannot be locks. */
 export const LOCK_NAME = "wal.lock";
 
 export function logDirectory(files: readonly FileEntry[]): LogDirectory {

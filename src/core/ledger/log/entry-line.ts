@@ -1,6 +1,5 @@
 /**
- * The line before the writer's queue: entries that find it full stand here, in order, until there is
- * room. (CW-5, SW-7)
+ * The line before the writer's queue: entries that find it full wait here, in order, until there is space. (CW-5, SW-7)
  */
 
 import type { WalEntry } from "./writer-types.ts";

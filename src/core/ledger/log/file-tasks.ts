@@ -1,6 +1,6 @@
 /**
- * The file work of one machine: what waits for a disk, for a later turn, or for something to hold. Each
- * piece of work goes on as soon as what it waits for is there, in the order in which it was begun.
+ * The file work of one machine: tasks waiting for a disk, for a later turn, or for a condition. Each task continues as
+ * soon as its wait is over, in the order in which the tasks started.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -70,7 +70,7 @@ export class FileTasks {
     for (const goOn of turns) goOn();
   }
 
-  /** Lets go on whose condition holds by now; called when a step is over. */
+  /** Resumes tasks whose condition is true by now; called at the end of a step. */
   settle(): void {
     for (let at = 0; at < this.#conditions.length; ) {
       const condition = this.#conditions[at];
@@ -83,7 +83,7 @@ export class FileTasks {
     }
   }
 
-  /** Nothing that waits goes on any more; answers still come. */
+  /** Stops resuming waiting tasks; results are still delivered. */
   abandon(): void {
     this.#turns = [];
     this.#conditions = [];

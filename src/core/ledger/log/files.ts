@@ -1,12 +1,12 @@
 /**
- * The port between a log and a disk: the few things that are done with files. The machines of this room
- * decide what is done and in which order; production carries it out with system calls, the simulator on
- * a disk that tears, loses and runs full.
+ * The port between a log and a disk: the few file operations. The machines of this module decide which ones are done
+ * and in which order; production executes them with system calls, the simulator on a disk that tears, loses and runs
+ * full.
  *
  *     machine ──► { id, operation } ──► disk ──► done(id, result) ──► machine
  *
- * What a machine starts without waiting may be carried out in any order and at the same time; whatever
- * needs an order waits for the result before it. Paths are relative to the directory the disk was given.
+ * Operations started without waiting may be carried out in any order and concurrently; where order matters, the machine
+ * waits for the previous result. Paths are relative to the directory the disk was given.
  */
 
 export type FileOperation =
@@ -37,7 +37,7 @@ export type FileOperation =
   | { readonly kind: "remove"; readonly path: string }
   /** Names made, changed and removed before are so on the medium. (WAL-6) */
   | { readonly kind: "syncDirectory"; readonly directory: string }
-  /** Nothing more will be asked of this file for now: what is held open for it may go. */
+  /** No more operations on this file for now: its handle may be closed. */
   | { readonly kind: "release"; readonly path: string };
 
 export interface FileEntry {
@@ -82,12 +82,12 @@ type FileRequest =
   | FileOperation
   /** Others go first: the rest of this work is for a later turn. */
   | { readonly kind: "turn" }
-  /** Looked at whenever the machine has taken a step. */
+  /** Checked after every step of the machine. */
   | { readonly kind: "until"; readonly holds: () => boolean };
 
 /**
- * Work on files in one order: a function that stops at each request and goes on with its result. What it
- * returns is the outcome; an error of the disk is a value like any other.
+ * Sequential work on files: a generator that stops at each request and continues with its result. The return value is
+ * the outcome; an error of the disk is a value like any other.
  */
 export type FileWork<Value> = Generator<FileRequest, Value, FileResult>;
 

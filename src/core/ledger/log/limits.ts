@@ -15,7 +15,7 @@ export interface WalConfig {
   readonly queueBytesMax: number;
   /** Entries that may be written while a sync is under way; the next sync covers them all. */
   readonly unsyncedEntriesMax: number;
-  /** Buffers that batches are encoded into. Up to twice as many exist at the worst moment. (BUF-1) */
+  /** Buffers that batches are encoded into. At peak up to twice as many exist. (BUF-1) */
   readonly chunkBytes: number;
   readonly chunkCount: number;
   /** Segments are read in pieces of this size at opening. */

@@ -81,7 +81,7 @@ describe("a log on files", () => {
     expect(files.log.map(({ kind }) => kind)).toEqual(["list"]);
   });
 
-  it("goes on in a segment of which a crash has left only the header", () => {
+  it("continues in a segment of which a crash has left only the header", () => {
     const files = new MemoryFiles();
     const segment = new Uint8Array(4_096);
     segment.set(encodeSegmentHeader({ segmentId: 1, identity: ANY_IDENTITY, firstLsn: 1 }));
@@ -129,7 +129,7 @@ describe("a log on files", () => {
 describe("a full queue", () => {
   const small = { queueEntriesMax: 100, batchEntriesMax: 100, segmentBytes: 65_536 };
 
-  it("makes entries stand in line until there is room, and refuses what the line cannot hold", () => {
+  it("makes entries wait in line for space, and rejects those beyond the line's bound", () => {
     const { log } = opened(undefined, small);
     let ticket: unknown = 0;
     for (let i = 1; i <= 100_100; i++) ticket = log.append(entry, NOW);
@@ -142,7 +142,7 @@ describe("a full queue", () => {
     expect(log.view()).toMatchObject({ waiting: 99_900, lastTicket: 200 });
   });
 
-  it("flushes those in line before it, however many came after them (SW-5)", () => {
+  it("flushes the entries in line before it, however many came after them (SW-5)", () => {
     const bench = opened(undefined, { ...small, segmentBytes: 1_048_576 });
     const { log } = bench;
     for (let i = 0; i < 150; i++) log.append(entry, NOW);

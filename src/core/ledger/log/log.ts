@@ -1,12 +1,12 @@
 /**
- * A log on files, as one machine: opening and repair, the line and the queue before the writer, the
- * writer, segments with their indexes, and compaction. Every byte it reads or writes goes through the
- * port of `files.ts`, so production and the simulator run the same steps in the same order.
+ * A log on files, as one machine: opening and repair, the line and the queue before the writer, the writer, segments
+ * with their indexes, and compaction. Every byte it reads or writes goes through the port of `files.ts`, so production
+ * and the simulator run the same steps in the same order.
  *
- *     open ──► look ──► repair ──► append … ──► written ──► durable
- *                 └──► refused, nothing changed
+ *     open ──► inspect ──► repair ──► append … ──► written ──► durable
+ *                 └──► rejected, nothing changed
  *
- * A failed sync ends the log. A full disk does not. Both are the writer's rules. (WAL-14, WAL-15)
+ * A failed sync stops the log. A full disk does not. Both are the writer's rules. (WAL-14, WAL-15)
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -100,7 +100,7 @@ export type LogEvent =
 type LogEffect = FileEffect | LogEvent;
 
 export interface LogView extends WriterView {
-  /** Entries that wait for room in the queue. */
+  /** Entries waiting for space in the queue. */
   readonly waiting: number;
 }
 
@@ -114,7 +114,7 @@ export class Log {
   #lastTicket = 0;
   #creating = false;
   #closing = false;
-  /** Flushes and the close, which come after all that stand in line before them. */
+  /** Flushes and the close, which wait for all entries in line before them. */
   #after: { readonly ticket: number; readonly input: WriterInput }[] = [];
 
   /** An owner with more work on files gives its own tasks, and passes on what they bring. */
@@ -124,7 +124,7 @@ export class Log {
     this.#segments = new Segments(options.directory);
   }
 
-  /** For a log that stands alone. */
+  /** For a log used on its own. */
   step(input: LogInput, now: Millis): readonly LogEffect[] {
     const tasks = this.#tasks;
     tasks.now = now;
@@ -282,7 +282,7 @@ export class Log {
     return null;
   }
 
-  /** Deletes segments whose every entry is covered, oldest first; how many. (WAL-17) */
+  /** Deletes segments whose every entry is covered, oldest first; returns how many. (WAL-17) */
   compact(safeLsn: number): FileWork<number | FileProblem> {
     return this.#segments.compact(safeLsn);
   }
@@ -296,7 +296,7 @@ export class Log {
     for (const effect of writer.step(input, this.#tasks.now)) this.#run(effect);
   }
 
-  /** Lets in as many as there is room for, then what came behind them. */
+  /** Admits as many entries as fit, then the inputs behind them. */
   #admit(writer: WalWriter): void {
     let entry = this.#line.peek();
     while (entry !== undefined) {

@@ -1,9 +1,8 @@
 /**
- * Opening a log: look, refuse, and only then touch. Everything that can be wrong with it is found before
- * the first byte is changed.
+ * Opening a log: inspect, reject, and only then modify. Every problem is found before the first byte is changed.
  *
- * The segments are read one after the other in pieces, and scanned in slices that let others go in
- * between. (IO-5) One buffer holds the segment under way: the largest bounds what is in memory.
+ * The segments are read one after the other in pieces, and scanned in slices that yield in between. (IO-5) One buffer
+ * has the current segment: the largest segment bounds the memory.
  */
 
 import type { LogDirectory, SegmentFile } from "./directory.ts";
@@ -65,7 +64,7 @@ function* scanFile(
     const bytes = yield* readWhole(path, read, piece);
     if (typeof bytes !== "number") return bytes;
     read += piece.length;
-    // A file that is shorter than its size said was cut meanwhile; zeros stand for the rest.
+    // The file is shorter than its reported size: it was cut meanwhile; the rest reads as zeros.
     if (bytes < piece.length) {
       buffer.fill(0, read - piece.length + bytes);
       read = buffer.length;
@@ -84,9 +83,8 @@ function* scanSlices(recovery: Recovery, read: number): FileWork<"starved" | "do
 }
 
 /**
- * Cuts a torn tail, removes what was never used, and syncs the last segment: what was found in it may
- * still be only in the page cache of a process that was killed, and is about to be relied on. Where
- * writing goes on.
+ * Cuts a torn tail, removes unused files, and syncs the last segment: its entries may still be only in the page cache
+ * of a killed process, and are about to be relied on. Returns where writing continues.
  */
 export function* repairLog(
   directory: string,

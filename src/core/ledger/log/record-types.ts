@@ -1,9 +1,9 @@
 /**
- * The registry of record types, one byte on disk. A record of a number that is not here was written by
- * another version, and skipping it would lose what it says.
+ * The registry of record types, one byte on disk. A record with an unknown number was written by another version, and
+ * skipping it would lose data.
  *
- * Numbers are never reused. 1, 2, 4 to 8, 16 to 18, 32 to 39 and 240 were given to records of earlier
- * builds and stay taken.
+ * Numbers are never reused. 1, 2, 4 to 8, 16 to 18, 32 to 39 and 240 were given to records of earlier builds and stay
+ * taken.
  */
 
 export const RECORD_TYPES = {
@@ -16,9 +16,9 @@ export const RECORD_TYPES = {
   VSR_RECONFIGURE: 68,
   /** A group with two committed histories is stopped for good. */
   VSR_BROKEN: 69,
-  /** Which data directory stands behind a peer's name. */
+  /** Data directory behind a peer's name. */
   PEER_IDENTITY: 70,
-  /** Where a checkpoint was taken: it stands for all records before this one. */
+  /** Where a checkpoint was taken: it covers all records before this one. */
   CHECKPOINT_MARK: 72,
   /** Audit trail of requests; only in separate audit logs. (SWIM-12) */
   AUDIT_ENTRY: 80,

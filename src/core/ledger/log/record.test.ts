@@ -57,7 +57,7 @@ describe("a record", () => {
     }
   });
 
-  it("says what is wrong with it", () => {
+  it("names its problem", () => {
     const bytes = encodeWalRecord(HELLO);
     const problem = (cut: Uint8Array) => {
       const decoded = decodeWalRecord(cut);
@@ -86,7 +86,7 @@ describe("a segment header", () => {
     expect(decodeSegmentHeader(encodeSegmentHeader(header))).toEqual({ kind: "header", header });
   });
 
-  it("tells unused, foreign, another version and damage apart (WAL-18)", () => {
+  it("distinguishes unused, foreign, another version and damage (WAL-18)", () => {
     const bytes = encodeSegmentHeader(header);
     expect(decodeSegmentHeader(new Uint8Array(100)).kind).toBe("unused");
     expect(decodeSegmentHeader(bytes.subarray(0, 20)).kind).toBe("unused");

@@ -20,7 +20,7 @@ const RESERVED_AT = 32;
 
 export interface WalRecord {
   readonly lsn: number;
-  /** The hybrid clock's two halves. The log keeps no node in them: all records are of its own node. */
+  /** The hybrid clock's two halves, without the node: all records are of the log's own node. */
   readonly wall: number;
   readonly logical: number;
   readonly type: number;

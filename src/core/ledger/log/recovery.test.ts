@@ -13,7 +13,7 @@ import { recoverSegments } from "./testing/recover-segments.ts";
 const SEGMENT_BYTES = 1_024;
 const RECORD_PAYLOAD_AT = 35;
 
-/** Three entries, each a batch of its own; all acknowledged. */
+/** Three entries, each in its own batch; all acknowledged. */
 function threeEntries(rules: Partial<WalRules> = {}): { bytes: Uint8Array; ends: number[] } {
   const bench = new WriterBench({ segmentBytes: SEGMENT_BYTES }, rules);
   const ends: number[] = [];
@@ -168,7 +168,7 @@ describe("recovery", () => {
     }
   });
 
-  it("takes no record whose reserved byte is set, though its checksum holds", () => {
+  it("rejects a record whose reserved byte is set, though its checksum matches", () => {
     const { bytes } = threeEntries();
     const [at, after] = [SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES + recordBytes("one".length)];
     bytes[at + 32] = 1;

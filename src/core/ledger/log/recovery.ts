@@ -1,18 +1,18 @@
 /**
- * Recovery: from the bytes of a directory's segments to the entries that count, and the place where
- * writing goes on. (WAL-12, WAL-13)
+ * Recovery: from the bytes of a directory's segments to the valid entries and the position where writing continues.
+ * (WAL-12, WAL-13)
  *
  *     segment 1          segment 2                      segment 3 (prepared)
  *     ├ H r r r B r B 0 ┤├ H r r B r r ✗ ? ? ? 0 0 0 0 ┤├ 0 0 0 0 0 0 0 ┤
  *                                      └ the first position that does not check, expected LSN k
  *
- * Everything before ✗ counts. What ✗ is depends on what lies behind it: a segment with a header begins
- * only after the one before it was synced, and a BATCH says what was durable before it was written. If
- * either proves that k had been durable, the damage is corruption and recovery refuses. Otherwise the
- * rest is a batch whose sync never finished, in which any subset of pages may have survived: it is cut.
+ * Everything before ✗ counts. The meaning of ✗ depends on what lies behind it: a segment with a header begins only
+ * after the one before it was synced, and a BATCH records what was durable before it was written. If either proves that
+ * k had been durable, the damage is corruption and recovery aborts. Otherwise the rest is a batch whose sync never
+ * finished, in which any subset of pages may have survived: it is cut.
  *
- * The segments are given one after the other, in order of their ids, whole (one is in memory at a time)
- * or as far as they have been read. Nothing is changed here: `finish` says what to repair.
+ * The segments are given one after the other, in order of their ids, whole (one is in memory at a time) or as far as
+ * they have been read. Nothing is changed here: `finish` returns what to repair.
  */
 
 import { assert } from "../../base/assert.ts";

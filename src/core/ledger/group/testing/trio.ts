@@ -1,6 +1,6 @@
 /**
- * A group for scripted tests: messages arrive in order when `settle` is called, disks sync at once
- * unless they are held, time moves only by `advance`. What was sent can be looked at, dropped or kept.
+ * A group for scripted tests: messages arrive in order when `settle` is called, disks sync at once unless paused, time
+ * moves only by `advance`. Sent messages can be inspected, dropped or kept.
  */
 
 import { millis } from "../../../base/brand.ts";
@@ -171,7 +171,7 @@ export class Trio {
     return this.step(name, { kind: "propose", operations });
   }
 
-  /** All effects of one kind that a node had since it began. */
+  /** All effects of one kind that a node has had since it started. */
   effects<Kind extends VsrEffect["kind"]>(
     name: string,
     kind: Kind,
