@@ -222,7 +222,7 @@ export class Bootstrap {
     if (this.#state !== "resolving" || this.#asking.size > 0) return;
     const candidates = this.#candidates();
     if (candidates.length === 0) {
-      // Nobody else to ask for: we are the first, unless a name may still come to mean somebody.
+      // No peers are known: we are the first, unless a DNS name may still resolve to one.
       if (this.#options.names.length === 0 || this.#peers.size > 0) this.#joined();
       else this.#backOff();
       return;

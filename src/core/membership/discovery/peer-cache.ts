@@ -41,7 +41,7 @@ export class PeerCache {
     else this.#peers.set(at, { ...peer, successes: peer.successes - 1 });
   }
 
-  /** Those still worth trying, the surest and latest first. */
+  /** Peers worth trying, the most reliable and most recent first. */
   candidates(now: number): readonly CachedPeer[] {
     return [...this.#peers.values()]
       .filter(({ lastSeen }) => now - lastSeen <= this.#ttlMs)

@@ -20,7 +20,7 @@ export interface ElectionConfig {
   /** Delay per point of health score, and head start per point of priority. (LEAD-9) */
   readonly healthStepMs: number;
   readonly priorityStepMs: number;
-  /** Nobody stands with a score above this. (LEAD-1) */
+  /** Members with a higher health score do not run for election. (LEAD-1) */
   readonly healthScoreMax: number;
   /** More changes of leader than this inside the window start a cooldown. (LEAD-12) */
   readonly flapChangesMax: number;

@@ -230,7 +230,7 @@ describe("an election", () => {
     ]);
   });
 
-  it("a higher term wins; a leader of an older term is told (LEAD-4)", () => {
+  it("a higher term wins; a leader of an older term is notified (LEAD-4)", () => {
     const bench = new Bench({ term: 7 });
     bench.hear("a", { kind: "heartbeat", term: term(5), sequence: 4 });
     expect(bench.sent("heartbeatAck")[0]).toMatchObject({ term: 7, sequence: 4 });
@@ -332,7 +332,7 @@ describe("an election", () => {
       return bench.election.snapshot().mode;
     });
     expect(modes).toEqual([...Array(4).fill("syncing"), "active", "active"]);
-    // It goes on asking for what it lacks.
+    // The follower keeps requesting what it lacks.
     expect(bench.effects.filter(({ kind }) => kind === "requestSync").length).toBeGreaterThan(5);
     bench.advance(2 * config.leaderTimeoutMs);
     bench.clear().hear("b", { kind: "preVote", term: term(99), round: 1 });

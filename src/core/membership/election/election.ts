@@ -1,20 +1,20 @@
 /**
  * Leadership of one group: pre-vote, terms, and a lease that a quorum renews.
  *
- *              patience over, healthy          majority would vote           majority voted
+ *              timeout expired, healthy         majority would vote           majority voted
  *     follower ----------------------> preCandidate ---------> candidate -----------------> leader
  *        ^  ^_________________________________|  term + 1, durable |                            |
  *        |_________________________________________________________|____________________________|
  *              denied, timed out, higher term, quorum lost, resigned, unhealthy
  *
- * - A pre-vote changes nothing anywhere (E5), so a node that comes back from isolation disturbs
- *   nobody (E6): those who hear the leader do not grant, and its term never rose.
- * - Term and vote are durable before any message that rests on them leaves (E2, E3).
+ * - A pre-vote changes nothing anywhere (E5), so a node that returns from isolation causes no disruption (E6): members
+ *   with a live leader do not grant, and its term never rose.
+ * - Term and vote are durable before any message that depends on them is sent (E2, E3).
  * - A majority is counted over the configured voters, never over the live ones (E4).
- * - The lease: a leader may act until `sent + leaseMs` of the newest heartbeat that a quorum acked;
- *   whoever acked grants no vote for `leaderTimeoutMs` after it heard. The first ends before the
- *   second under the worst allowed drift of clocks, so two leaders never act at one time (L4).
- *   A restarted voter has forgotten its promise and therefore waits one out.
+ * - The lease: a leader may act until `sent + leaseMs` of the newest heartbeat that a quorum acked; a voter that acked
+ *   grants no vote for `leaderTimeoutMs` after it received the heartbeat. The first ends before the second under the
+ *   worst allowed drift of clocks, so two leaders never act at the same time (L4). A restarted voter has forgotten its
+ *   promise and therefore waits for one timeout.
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -172,7 +172,7 @@ export class Election {
   }
 
   #start(): void {
-    // What we promised before a restart is forgotten; waiting one patience out keeps it all the same.
+    // Promises made before a restart are forgotten; waiting for one leader timeout keeps them anyway.
     if (this.#rules.restartWaits) this.#promiseUntil = this.#now + this.#config.leaderTimeoutMs;
     this.#awaitLeader();
   }

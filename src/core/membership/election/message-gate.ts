@@ -1,7 +1,6 @@
 /**
- * What a message of another voter must pass before the election hears it: it comes from a configured
- * voter, that counts the same voters as we do, at a term that somebody can have counted to. What does
- * not pass raises an alarm.
+ * Checks messages of other voters before the election processes them: the sender is a configured voter, counts the same
+ * voters as we do, and is at a plausible term. A rejected message raises an alarm.
  */
 
 import { Alarms } from "../../base/alarms.ts";
@@ -40,8 +39,8 @@ export class MessageGate {
     const { from, electorate, message } = input;
     if (from === this.#options.self || !this.sameElectorate(from, electorate, now)) return false;
     if (!this.#options.voters.includes(from)) return false;
-    // Terms are counted one by one: whoever is this far ahead did not count. Believing it, and keeping
-    // it on disk, would bring every voter to the end of its numbers.
+    // Terms are counted one by one, so a jump this large is not genuine. Accepting and persisting it would bring every
+    // voter to the end of its numbers.
     if (message.term - ownTerm <= COUNTER_JUMP_MAX) return true;
     this.alarm("TERM_JUMP", from, `from ${ownTerm} to ${message.term}`, now);
     return false;

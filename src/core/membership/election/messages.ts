@@ -1,6 +1,6 @@
 /**
- * What electing members say to each other: pre-votes, votes, heartbeats and their acks.
- * All are datagrams; all carry the sender's term, and a pre-vote carries the term it would have. (C20-14)
+ * Election messages: pre-votes, votes, heartbeats and their acks. All are datagrams; all carry the sender's term, and a
+ * pre-vote carries the term it would have. (C20-14)
  */
 
 import type { NodeId, Term } from "../../base/ids.ts";

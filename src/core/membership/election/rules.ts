@@ -28,7 +28,7 @@ export interface ElectionRules {
   readonly leaseFromSend: boolean;
   /** Replies count only for the round and term they answer. */
   readonly repliesMatchRound: boolean;
-  /** Nobody in bad health stands. (LEAD-1) */
+  /** Unhealthy members do not run for election. (LEAD-1) */
   readonly healthGate: boolean;
   /** Heartbeats of older terms are refused. */
   readonly staleLeaderRefused: boolean;

@@ -13,7 +13,7 @@ export interface ElectionOptions {
   readonly self: NodeId;
   /** The configured electorate, self included. Liveness never changes it. (AD-3, QUOR-10) */
   readonly voters: readonly NodeId[];
-  /** What the disk holds; term 0 and no vote on a fresh one. */
+  /** Term and vote on disk; term 0 and no vote on a fresh one. */
   readonly durable: DurableVote;
   readonly config: ElectionConfig;
   /** Higher stands earlier. */
@@ -91,6 +91,6 @@ export interface ElectionView {
   readonly coolingDownUntil: number | null;
   /** Digest of the configured voters. */
   readonly electorate: string;
-  /** How often each alarm was raised, those included that were too frequent to be told. */
+  /** Count of each alarm, including those suppressed by rate limiting. */
   readonly alarms: ReadonlyMap<ElectionAlarm, number>;
 }

@@ -16,28 +16,28 @@ const user = (sequence: number, bytes: number): Update => ({
 });
 
 describe("the broadcast queue", () => {
-  it("B-40: newer news about a member replaces older and starts its count anew", () => {
+  it("B-40: newer news about a member replaces older and restarts its send count", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     queue.push(suspect("a", 1, "x"));
     queue.take(take);
     queue.take(take);
     queue.push(alive("a", 2));
     expect(queue.length).toBe(1);
-    const told = Array.from({ length: 6 }, () => queue.take(take)).filter(
+    const sent = Array.from({ length: 6 }, () => queue.take(take)).filter(
       (list) => list.length > 0,
     );
-    expect(told).toHaveLength(4);
-    expect(told.flat().every((update) => update.kind === "alive")).toBe(true);
+    expect(sent).toHaveLength(4);
+    expect(sent.flat().every((update) => update.kind === "alive")).toBe(true);
   });
 
-  it("what rides to a stranger is not counted as told", () => {
+  it("does not count riders to a stranger as sends", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     queue.push(suspect("a", 1, "x"));
     for (let at = 0; at < 20; at++) {
       expect(queue.take({ ...take, counted: false })).toHaveLength(1);
     }
-    const told = Array.from({ length: 6 }, () => queue.take(take)).flat();
-    expect(told).toHaveLength(4);
+    const sent = Array.from({ length: 6 }, () => queue.take(take)).flat();
+    expect(sent).toHaveLength(4);
     expect(queue.length).toBe(0);
   });
 
@@ -120,7 +120,7 @@ describe("the broadcast queue", () => {
     expect(queue.take(take).some(({ kind }) => kind === "user")).toBe(true);
   });
 
-  it("never exceeds its bytes, never tells anything too often, and forgets nothing untold", () => {
+  it("never exceeds its bytes, never sends an update too often, and drops none unsent", () => {
     const anUpdate = fc.oneof(
       fc.nat(30).map((n) => alive(`n${n}`, 1)),
       fc.nat(30).map((n) => dead(`n${n}`, 1, "x")),

@@ -1,14 +1,13 @@
 /**
- * Updates waiting to ride on packets. Each is told a bounded number of times, then dropped.
+ * Updates waiting to ride on packets. Each is sent a bounded number of times, then dropped.
  *
- * Order inside a packet: JOIN, LEAVE, ALIVE, SUSPECT, DEAD (UDP-2); within a kind the least told
- * first, then the largest, then the newest. Three guards keep the order from starving anyone: news
- * about ourselves boards first (R4: behind a flood of joins a refutation would come after the
- * burial), one slot goes to the longest-waiting accusation (UDP-5), and user gossip keeps a quarter
- * of the bytes.
+ * Order inside a packet: JOIN, LEAVE, ALIVE, SUSPECT, DEAD (UDP-2); within a kind the least sent first, then the
+ * largest, then the newest. Three guards prevent starvation: news about ourselves boards first (R4: behind a flood of
+ * joins a refutation would come after the burial), one slot goes to the longest-waiting accusation (UDP-5), and user
+ * gossip keeps a quarter of the bytes.
  *
- * Newer news about a member replaces older news, so the queue is bounded by the members; a cap holds
- * it against floods of names.
+ * Newer news about a member replaces older news, so the queue is bounded by the members; a cap protects it against
+ * floods of names.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -48,7 +47,7 @@ interface TakeOptions {
   readonly overheadBytes: number;
   readonly sendsMax: number;
   readonly updatesMax: number;
-  /** Whether the receiver is somebody we have reached: otherwise nothing was told. */
+  /** Whether the receiver has ever been reached; otherwise the riders do not count as sent. */
   readonly counted: boolean;
 }
 
@@ -64,7 +63,7 @@ export class BroadcastQueue {
   readonly #bytesOf: (update: Update) => number;
   readonly #ownKey: string | null;
   readonly #items = new Map<string, Item>();
-  /** lanes[kind][sends]: items told that often; entries that left the queue are skipped lazily. */
+  /** lanes[kind][sends]: items sent that many times; entries that left the queue are skipped lazily. */
   readonly #lanes: Item[][][] = Array.from({ length: LANE_COUNT }, () => []);
   #order = 0;
   #packets = 0;
@@ -129,7 +128,7 @@ export class BroadcastQueue {
     return this.#items.has(key);
   }
 
-  /** The riders of one packet; each counts as told once more, if the packet counts. */
+  /** Takes the riders of one packet; each counts as sent once more, if the packet counts. */
   take(options: TakeOptions): Update[] {
     if (this.#items.size === 0) return [];
     const load: Load = {
@@ -145,9 +144,9 @@ export class BroadcastQueue {
     const forMembers = options.budgetBytes * (1 - USER_SHARE);
     this.#fill(load, LANE_USER, LANE_COUNT, forMembers);
     this.#fill(load, 0, LANE_USER, 0);
-    // What membership left over is user gossip's as well.
+    // User gossip also gets the bytes that membership left over.
     this.#fill(load, LANE_USER, LANE_COUNT, 0);
-    if (options.counted) for (const item of load.chosen) this.#told(item, options.sendsMax);
+    if (options.counted) for (const item of load.chosen) this.#countSend(item, options.sendsMax);
     return load.chosen.map((item) => item.update);
   }
 
@@ -166,14 +165,14 @@ export class BroadcastQueue {
     }
   }
 
-  #told(item: Item, sendsMax: number): void {
-    assert(this.#items.get(item.key) === item, "only queued updates are told");
+  #countSend(item: Item, sendsMax: number): void {
+    assert(this.#items.get(item.key) === item, "only queued updates are sent");
     item.sends++;
     if (item.sends >= sendsMax) this.forget(item.key);
     else this.#file(item);
   }
 
-  /** The least told, then the longest waiting. */
+  /** The least sent accusation, then the longest waiting. */
   #oldestAccusation(): Item | undefined {
     let oldest: Item | undefined;
     for (let lane = LANE_SUSPECT; lane < LANE_USER; lane++) {
@@ -228,7 +227,7 @@ export function keyOf(update: Update): string {
   }
 }
 
-/** How often one update is told: rumours need log n rounds, small clusters a floor. */
+/** How many times one update is sent: rumours need log n rounds, small clusters a floor. */
 export function retransmitLimit(mult: number, memberCount: number, floor: number): number {
   return Math.max(floor, mult * Math.ceil(Math.log10(memberCount + 1)));
 }

@@ -1,7 +1,7 @@
 /**
- * Members we have heard of and never reached. They are greeted with extra pings so that first
- * contact takes seconds, they are never accused, and if nothing ever answers they are dropped by
- * the rules of their role, without a word of death. Configured peers are only warned about. (AD-29, AD-35)
+ * Members that are known but were never reached. They are greeted with extra pings so that first contact takes seconds.
+ * They are never accused; if nothing ever answers they are dropped by the rules of their role, without being declared
+ * dead. Configured peers only cause a warning. (AD-29, AD-35)
  */
 
 import type { Role } from "../../base/ids.ts";
@@ -50,13 +50,13 @@ export class Confirmer {
     const share = Math.ceil(strangers.length / 8);
     const count = Math.min(GREETINGS_PER_INTERVAL_MAX, Math.max(GREETINGS_PER_INTERVAL_MIN, share));
     const waiting = strangers.filter((member) => isLive(member) && this.#greets(member));
-    // Those who were greeted least go first, so that everyone has a turn.
+    // Members greeted least go first, so that each has a turn.
     waiting.sort((a, b) => a.greetings - b.greetings);
     for (const member of waiting.slice(0, count)) this.#prober.greet(member);
     for (const member of strangers) this.#age(member);
   }
 
-  /** What is left of its passive wait, and before the next attempt; null: none is left. */
+  /** Remaining passive wait, and time until the next attempt; null if no attempt is left. */
   waits(member: Member): { readonly passiveMs: number; readonly attemptMs: number | null } {
     const { now } = this.#context;
     const passiveMs = Math.max(0, member.learnedAt + this.#passiveMs(member) - now);

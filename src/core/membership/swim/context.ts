@@ -1,6 +1,6 @@
 /**
- * What the parts of the membership machine share: who we are, whom we know, what waits to be told,
- * and the effects of the step in progress. Parts decide; the context keeps and sends.
+ * State shared by the parts of the membership machine: our own record, the known members, the gossip queue, and the
+ * effects of the current step. Parts decide; the context stores and sends.
  */
 
 import { Alarms } from "../../base/alarms.ts";
@@ -126,7 +126,7 @@ export class SwimContext {
     this.out.push({ kind: "warning", code, about });
   }
 
-  /** A warning that a peer can cause at will: always counted, told now and then. */
+  /** Raises a warning that a peer can cause at will: always counted, reported at a limited rate. */
   alarm(code: SwimWarning, about: string): void {
     if (this.alarms.raise(code, this.now)) this.emit({ kind: "warning", code, about });
   }
@@ -195,8 +195,8 @@ export class SwimContext {
   }
 
   /**
-   * To an address that may be nobody's. What rides along does not count as told: a member that knows
-   * many names without a body would spend a suspicion on them, and the suspect never hear of it.
+   * Sends to an address that may belong to no member. Riders do not count as sent: otherwise a member that knows many
+   * unreachable names would spend a suspicion on them, and the suspect would never receive it.
    */
   sendToStranger(to: Address, message: DatagramMessage): void {
     this.#send(to, message, null, false);

@@ -1,4 +1,4 @@
-/** The highest incarnation that may have been told, as it stands on disk. */
+/** The highest incarnation that may have been announced, as stored on disk. */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { COUNTER_MAX, type Incarnation, incarnation } from "../../base/ids.ts";

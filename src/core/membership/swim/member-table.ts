@@ -1,7 +1,6 @@
 /**
- * Everyone we know, and whose turn it is to be probed. The order is a shuffled ring without
- * ourselves: each live member comes up once per round, newcomers enter at a random place, and the
- * ring is shuffled anew when it wraps. (SWIM 4.3)
+ * All known members, and the probe order. The order is a shuffled ring without ourselves: each live member comes up
+ * once per round, newcomers enter at a random position, and the ring is reshuffled when it wraps. (SWIM 4.3)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -126,7 +125,7 @@ export class MemberTable {
     if (isLive(member)) this.#liveCount++;
   }
 
-  /** Whose turn it is; null when a whole round finds nobody to probe. */
+  /** Next member to probe; null if a whole round finds none. */
   nextToProbe(random: Random): Member | null {
     for (let checked = 0; checked <= this.#order.length; checked++) {
       if (this.#next >= this.#order.length) {

@@ -1,6 +1,6 @@
 /**
- * How news changes what we believe. One total order decides: a higher incarnation wins; at the same
- * one, DEAD and LEFT beat SUSPECT, which beats ALIVE. Only a member itself raises its incarnation.
+ * Applies news about members. One total order decides: a higher incarnation wins; at the same incarnation, DEAD and
+ * LEFT beat SUSPECT, which beats ALIVE. Only a member itself raises its incarnation.
  *
  *     unknown --alive--> alive --suspect--> suspect --timeout, dead--> dead --reaped--> forgotten
  *                          ^                   |                         |
@@ -8,10 +8,10 @@
  *
  * News about ourselves is answered, not believed: we refute above the accusation. (SWIM 4.2)
  *
- * News that raises an incarnation by more than COUNTER_JUMP_MAX is refused by everyone, the member it
- * is about included: whoever could make a member count to the end of its numbers, or make others believe
- * that it did, would silence it. Should somebody hold a wrong number all the same (it learned the
- * member from a liar), the member's own next word puts it right.
+ * News that raises an incarnation by more than COUNTER_JUMP_MAX is rejected by every member, including the one it is
+ * about: an attacker that could make a member count to the end of its numbers, or make others believe that it did,
+ * would silence it. A member that has a wrong number all the same (it learned of the member from a liar) is corrected
+ * by the member's own next message.
  */
 
 import type { Incarnation, NodeId } from "../../base/ids.ts";
@@ -28,14 +28,14 @@ import { Suspicion, suspicionBounds } from "./suspicion.ts";
 /** A stranger has this long to answer before a newcomer may take its place. */
 const STRANGER_MS_MIN = 5_000;
 /**
- * Whoever had to make room may be real: two members that a flood pushed out of each other's tables hear
- * of each other only from third ones, so it is learned again soon. (seed 88)
+ * An evicted member may be real: two members that a flood pushed out of each other's tables learn of each other only
+ * from third ones, so it may be learned again soon. (seed 88)
  */
 const ROOM_TOMBSTONE_MS = 2 * STRANGER_MS_MIN;
 /** No distance and no load stretch a suspicion beyond this; one that lasts longer by itself is not stretched. */
 const STRETCHED_MS_MAX = 120_000;
 
-/** Where news came from; deaths we only heard of are counted apart. (GOSS-5) */
+/** Source of news; deaths learned from others are counted separately. (GOSS-5) */
 type Via = "own" | "gossip" | "sync";
 
 interface Tombstone {
@@ -193,7 +193,7 @@ export class Membership {
     const context = this.#context;
     if (incarnation < context.incarnation) return;
     if (this.#jumps(node.id, context.incarnation, incarnation)) return;
-    // It may be an older self of ours, so we refute once; two live rivals must not race for ever.
+    // The rival may be an older self of ours, so we refute once; two live rivals must not race for ever.
     if (node.address !== context.self.address && !this.onRival(node)) return;
     if (incarnation === context.incarnation && sameRecord(node, context.self)) return;
     // Our own record stands, above theirs. (B-30)
@@ -203,7 +203,7 @@ export class Membership {
   suspect(id: NodeId, incarnation: Incarnation, from: NodeId, via: Via): void {
     const context = this.#context;
     const { rules } = context;
-    // Nobody accuses itself; memberlist's merges did, and polluted confirmations. (1.5.9)
+    // Ignore self-accusations; memberlist's merges produced them and polluted confirmations. (1.5.9)
     if (from === id) return;
     if (context.isSelf(id)) {
       this.#accusedSelf(incarnation);
@@ -336,9 +336,9 @@ export class Membership {
     this.refute(incarnation);
   }
 
-  #jumps(id: NodeId, known: Incarnation, told: Incarnation): boolean {
-    if (told - known <= COUNTER_JUMP_MAX) return false;
-    this.#context.alarm("INCARNATION_JUMP", `${id} from ${known} to ${told}`);
+  #jumps(id: NodeId, known: Incarnation, claimed: Incarnation): boolean {
+    if (claimed - known <= COUNTER_JUMP_MAX) return false;
+    this.#context.alarm("INCARNATION_JUMP", `${id} from ${known} to ${claimed}`);
     return true;
   }
 
@@ -346,10 +346,10 @@ export class Membership {
    * A member says from its own address what its incarnation is. Where that differs from what we hold by
    * more than a count can explain, ours came from somebody else, and the member is right.
    */
-  heedOwnWord(known: Member, told: Incarnation): void {
-    if (Math.abs(told - known.incarnation) <= COUNTER_JUMP_MAX) return;
-    this.#context.alarm("INCARNATION_JUMP", `${known.id} from ${known.incarnation} to ${told}`);
-    known.incarnation = told;
+  heedOwnWord(known: Member, claimed: Incarnation): void {
+    if (Math.abs(claimed - known.incarnation) <= COUNTER_JUMP_MAX) return;
+    this.#context.alarm("INCARNATION_JUMP", `${known.id} from ${known.incarnation} to ${claimed}`);
+    known.incarnation = claimed;
   }
 
   refute(accusation: Incarnation): void {

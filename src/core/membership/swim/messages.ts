@@ -1,19 +1,19 @@
 /**
- * What members say to each other about membership.
+ * Membership messages.
  *
- * A packet is one datagram, or one request or reply on a stream. It names its sender, carries one
- * message, and has room for riders: the sender's coordinate, its embedded state, and gossip.
+ * A packet is one datagram, or one request or reply on a stream. It names its sender, carries one message, and has
+ * space for riders: the sender's coordinate, its embedded state, and gossip.
  *
  *     packet = sender · message · [coordinate] · [state] · updates*
  *
- * Sequence numbers pair an ack or nack with its ping (UDP-6); a relayed ack says so (C20-3).
- * Joining is a `sync` on a stream; leaving is a `left` update about oneself.
+ * Sequence numbers pair an ack or nack with its ping (UDP-6); a relayed ack says so (C20-3). Joining is a `sync` on a
+ * stream; leaving is a `left` update about oneself.
  */
 
 import type { Address, Incarnation, NodeId, Role } from "../../base/ids.ts";
 import type { Coordinate } from "../vivaldi/coordinate.ts";
 
-/** What a member says about itself. Changes only together with a higher incarnation. */
+/** A member's record about itself. Changes only together with a higher incarnation. */
 export interface NodeRecord {
   readonly id: NodeId;
   readonly address: Address;
@@ -28,7 +28,7 @@ export interface NodeRecord {
 
 export type MemberStatus = "alive" | "suspect" | "dead" | "left";
 
-/** One rider of gossip. `join` and `alive` carry the same facts; `join` is told first. (UDP-2) */
+/** One rider of gossip. `join` and `alive` carry the same facts; `join` is sent first. (UDP-2) */
 export type Update =
   | { readonly kind: "join"; readonly node: NodeRecord; readonly incarnation: Incarnation }
   | { readonly kind: "alive"; readonly node: NodeRecord; readonly incarnation: Incarnation }
@@ -86,7 +86,7 @@ export type DatagramMessage =
   | {
       readonly kind: "ack";
       readonly sequence: number;
-      /** Who is alive: the sender itself, or, relayed, the target of an indirect probe. */
+      /** The member that is alive: the sender itself or, if relayed, the target of an indirect probe. */
       readonly target: NodeId;
       readonly relayed: boolean;
       /** The responder's own last measured round trip to the receiver; 0 when unknown. (AD-35.4) */
@@ -149,7 +149,7 @@ export const UPDATES_PER_PACKET_MAX = 255;
 export const SYNC_MEMBERS_MAX = 65_536;
 /** One datagram as it leaves, sealed: fits any path we meet, IPv6 tunnels included. (UDP-4) */
 export const DATAGRAM_BYTES_MAX = 1_200;
-/** What sealing and framing may add to a packet. */
+/** Bytes that sealing and framing may add to a packet. */
 export const SEAL_BYTES_MAX = 100;
 /** One packet before sealing: a machine never emits a larger datagram. */
 export const PACKET_BYTES_MAX = DATAGRAM_BYTES_MAX - SEAL_BYTES_MAX;

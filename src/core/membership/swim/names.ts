@@ -1,10 +1,9 @@
 /**
- * Two members with one name. Whoever hears its own name from another address asks some peers where
- * they see it; if most of those asked see the rival, we have lost the name and should end. (B-52e)
+ * Resolves two members with one name. A member that sees its own name at another address asks some peers where they see
+ * it; if most of those asked see the rival, we have lost the name and should shut down. (B-52e)
  *
- * Each peer is asked with a number of its own that nobody else was told, and only its answer with that
- * number counts: whoever invents answers in the names of others cannot outvote them. One peer alone
- * never decides.
+ * Each peer is asked with its own secret number, and only its answer with that number counts: an attacker that invents
+ * answers in the names of others cannot outvote them. One peer alone never decides.
  */
 
 import type { Address, NodeId } from "../../base/ids.ts";

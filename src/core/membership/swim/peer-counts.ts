@@ -1,8 +1,8 @@
-/** What is counted of coordinates, adaptive timeouts and members that were never reached, for metrics. (AD-35) */
+/** Counters of coordinates, adaptive timeouts and members that were never reached, for metrics. (AD-35) */
 
 import type { Role } from "../../base/ids.ts";
 
-/** Of a value that is observed again and again: its mean is theirs divided. */
+/** Sum and count of a value observed repeatedly; the mean is their quotient. */
 interface Observed {
   sum: number;
   count: number;

@@ -22,7 +22,7 @@ function failOnce(bench: Bench, victim: string, help: "nack" | "ack" | "silent")
 }
 
 describe("strangers", () => {
-  it("take none of the times that a suspicion is told to members", () => {
+  it("do not use up a suspicion's sends to members", () => {
     const bench = new Bench().meet(...peers);
     const names = Array.from({ length: 60 }, (_, number) => `nobody${number}`);
     for (let from = 0; from < names.length; from += 6) {
@@ -33,12 +33,12 @@ describe("strangers", () => {
     bench.hear("b", { kind: "gossip" }, [suspect("c", 1, "b")]);
     bench.advance(3_000, bench.answering(...peers));
     const members = new Set(peers.map(at));
-    const told = (["gossip", "ping", "ack"] as const)
+    const sent = (["gossip", "ping", "ack"] as const)
       .flatMap((kind) => bench.sent(kind))
       .filter(({ to, packet }) => {
         return members.has(to) && packet.updates.some((one) => one.kind === "suspect");
       });
-    expect(told.length).toBeGreaterThanOrEqual(8);
+    expect(sent.length).toBeGreaterThanOrEqual(8);
   });
 });
 
@@ -90,7 +90,7 @@ describe("local health", () => {
       open = Math.max(open, 1);
     });
     const gaps = started.slice(1).map((time, index) => time - (started[index] ?? 0));
-    // Nobody answers: the score only rises, so every gap is at least twice the interval.
+    // No member answers: the score only rises, so every gap is at least twice the interval.
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(2_000);
   });
 
@@ -283,13 +283,19 @@ describe("probing", () => {
     expect(bench.sent("pingRequest").length).toBeGreaterThan(0);
   });
 
-  /** Lets a ping of ours be answered after `afterMs`, by one that says it measured `toldMs` itself. */
-  function answerAfter(bench: Bench, afterMs: number, toldMs: number): void {
+  /** Lets a ping of ours be answered after `afterMs`, by one that says it measured `reportedMs` itself. */
+  function answerAfter(bench: Bench, afterMs: number, reportedMs: number): void {
     bench.clear();
     while (bench.sent("ping").length === 0) bench.advance(10);
     const sequence = bench.sent("ping")[0]?.message.sequence ?? 0;
     bench.now += afterMs;
-    const ack = { kind: "ack", sequence, target: id("a"), relayed: false, rttMs: toldMs } as const;
+    const ack = {
+      kind: "ack",
+      sequence,
+      target: id("a"),
+      relayed: false,
+      rttMs: reportedMs,
+    } as const;
     const packet = {
       ...{ from: id("a"), fromAddress: at("a"), incarnation: inc(1), message: ack },
       ...{ coordinate: originCoordinate(VIVALDI_DEFAULTS), state: null, updates: [] },
@@ -307,10 +313,10 @@ describe("probing", () => {
     expect(bench.swim.snapshot().coordinate.sampleCount).toBe(1);
   });
 
-  it("whoever asks measures by its own clock; an answer tells what the other has measured (AD-35.4)", () => {
-    const [one, other] = [0, 9_999].map((toldMs) => {
+  it("the asking member measures by its own clock; an answer carries what the other has measured (AD-35.4)", () => {
+    const [one, other] = [0, 9_999].map((reportedMs) => {
       const bench = new Bench().meet("a").clear();
-      answerAfter(bench, 40, toldMs);
+      answerAfter(bench, 40, reportedMs);
       return bench;
     });
     if (one === undefined || other === undefined) throw new Error("there are two");

@@ -160,7 +160,7 @@ export class Prober {
     return true;
   }
 
-  /** Lifeguard's buddy system: whoever probes a suspect tells it that it is one. (B-18) */
+  /** Lifeguard's buddy system: a ping to a suspect carries the suspicion. (B-18) */
   #buddy(target: Member): Update | null {
     const { config, self } = this.#context;
     if (target.status !== "suspect" || !config.lifeguard) return null;

@@ -1,4 +1,4 @@
-/** What a member whose own process is slow does less of. */
+/** Activities that a member reduces while its own process is slow. */
 
 import { describe, expect, it } from "vitest";
 import { Awareness } from "./awareness.ts";

@@ -12,7 +12,7 @@ export interface SwimRules {
   readonly refuteAboveAccusation: boolean;
   /** A start continues above the persisted ceiling. (SWIM-10) */
   readonly resumeAboveCeiling: boolean;
-  /** The ceiling is written before a higher incarnation is told. */
+  /** The ceiling is written before a higher incarnation is announced. */
   readonly persistBeforeTelling: boolean;
   /** Evidence about a dead member raises the stored incarnation. (B-36) */
   readonly deadEvidenceRaises: boolean;
@@ -36,7 +36,7 @@ export interface SwimRules {
   readonly unconfirmedProtected: boolean;
   /** A stalled loop discounts its own probes and clocks. (1.7) */
   readonly lagDiscounted: boolean;
-  /** Each update is told up to its limit, not once. */
+  /** Each update is sent up to its limit, not once. */
   readonly retransmit: boolean;
   /** Stale embedded states are refused. (EMB-5) */
   readonly statesVersioned: boolean;

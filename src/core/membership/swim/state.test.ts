@@ -21,13 +21,13 @@ describe("what news does", () => {
     expect(bench.changes("failed")).toEqual([]);
   });
 
-  it("B-26: alive about somebody new joins it once, and is told on", () => {
+  it("B-26: alive about a new member joins it once, and is passed on", () => {
     const bench = new Bench().meet("a").clear();
     bench.hear("a", gossip, [alive("new", 1)]);
     bench.hear("a", gossip, [alive("new", 1)]);
     expect(bench.changes("join").map(({ member }) => member.id)).toEqual([id("new")]);
     bench.advance(1_000);
-    expect(bench.toldAbout("new").length).toBeGreaterThan(0);
+    expect(bench.sentAbout("new").length).toBeGreaterThan(0);
   });
 
   it.each(["alive", "suspect", "dead"] as const)(
@@ -45,7 +45,7 @@ describe("what news does", () => {
     },
   );
 
-  it("a death that we only heard of is like one that we found, and counted apart (GOSS-5)", () => {
+  it("a death learned from others equals one we detected, and is counted separately (GOSS-5)", () => {
     const others = ["a", "c", "d"];
     const found = new Bench().meet("b", ...others).clear();
     found.advance(60_000, found.answering(...others));
@@ -55,7 +55,7 @@ describe("what news does", () => {
     for (const bench of [found, heard]) {
       expect(bench.status("b")).toBe("dead");
       expect(bench.changes("failed").map(({ member }) => member.id)).toEqual([id("b")]);
-      expect(bench.toldAbout("b").some(({ kind }) => kind === "dead")).toBe(true);
+      expect(bench.sentAbout("b").some(({ kind }) => kind === "dead")).toBe(true);
       bench.clear().advance(20_000, bench.answering(...others));
       expect(bench.sent("ping").map(({ to }) => to)).not.toContain(at("b"));
     }
@@ -87,7 +87,7 @@ describe("what news does", () => {
     expect(bench.swim.incarnation).toBe(41);
     expect(bench.swim.snapshot().self.meta).toEqual(new Uint8Array(0));
     bench.advance(1_000);
-    expect(bench.toldAbout("me")).toContainEqual(alive("me", 41));
+    expect(bench.sentAbout("me")).toContainEqual(alive("me", 41));
   });
 
   it("B-31: suspect and dead about somebody unknown are ignored", () => {
@@ -105,7 +105,7 @@ describe("what news does", () => {
     expect(bench.status("b")).toBe("alive");
   });
 
-  it("B-33: a second suspect of the same accuser moves no time and is not told on", () => {
+  it("B-33: a second suspect of the same accuser moves no time and is not passed on", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
     bench.hear("a", gossip, [suspect("b", 1, "a")]);
     const since = bench.swim.look(id("b"))?.changedAt;
@@ -127,10 +127,10 @@ describe("what news does", () => {
     expect(bench.swim.incarnation).toBe(13);
     expect(bench.swim.snapshot().leaving).toBe(false);
     bench.advance(500);
-    expect(bench.toldAbout("me")).toContainEqual(alive("me", 13));
+    expect(bench.sentAbout("me")).toContainEqual(alive("me", 13));
   });
 
-  it("B-34: whoever accuses us of what we refuted long ago gets the answer again, directly", () => {
+  it("B-34: an accusation that we refuted long ago is refuted again, directly", () => {
     const bench = new Bench({ ceiling: 50 }).meet("a").clear();
     bench.hear("a", { kind: "ping", sequence: 1, target: id("me") }, [dead("me", 3, "a")]);
     expect(bench.swim.incarnation).toBe(51);
@@ -183,7 +183,7 @@ describe("what news does", () => {
     bench.clear().step({ kind: "leave" });
     bench.hear("a", gossip, [dead("me", 5, "b")]);
     bench.advance(6_000);
-    expect(bench.toldAbout("me").every(({ kind }) => kind === "left")).toBe(true);
+    expect(bench.sentAbout("me").every(({ kind }) => kind === "left")).toBe(true);
     expect(bench.effects).toContainEqual({ kind: "leaveDone" });
   });
 
@@ -366,28 +366,29 @@ describe("members never reached", () => {
     "a %s dropped after %d s is not learned again for %d s, unless it comes itself (AD-35.32)",
     (role, seconds, awaySeconds) => {
       const node = record("ghost", role);
-      const told = (number: number) => ({ kind: "alive", node, incarnation: inc(number) }) as const;
+      const aliveAt = (number: number) =>
+        ({ kind: "alive", node, incarnation: inc(number) }) as const;
       const dropped = (): Bench => {
         const bench = new Bench().meet("a");
-        bench.hear("a", gossip, [told(1)]);
+        bench.hear("a", gossip, [aliveAt(1)]);
         bench.advance(seconds * 1_000 + 3_000, bench.answering("a"));
         expect(bench.status("ghost")).toBeUndefined();
         return bench;
       };
       const heardOf = dropped();
-      heardOf.hear("a", gossip, [told(1)]);
+      heardOf.hear("a", gossip, [aliveAt(1)]);
       heardOf.advance((awaySeconds - 10) * 1_000, heardOf.answering("a"));
-      heardOf.hear("a", gossip, [told(1)]);
+      heardOf.hear("a", gossip, [aliveAt(1)]);
       expect(heardOf.status("ghost")).toBeUndefined();
       heardOf.advance(10_000, heardOf.answering("a"));
-      heardOf.hear("a", gossip, [told(1)]);
+      heardOf.hear("a", gossip, [aliveAt(1)]);
       expect(heardOf.status("ghost")).toBe("alive");
       const newLife = dropped();
-      newLife.hear("a", gossip, [told(2)]);
+      newLife.hear("a", gossip, [aliveAt(2)]);
       expect(newLife.status("ghost")).toBe("alive");
       const itself = dropped();
       itself.hear("ghost");
-      itself.hear("ghost", gossip, [told(1)]);
+      itself.hear("ghost", gossip, [aliveAt(1)]);
       expect(itself.swim.look(id("ghost"))).toMatchObject({ status: "alive", confirmed: true });
     },
   );
@@ -404,9 +405,9 @@ describe("members never reached", () => {
     );
   });
 
-  it("count as nobody, and are told news only where there are too few others (CONF-4)", () => {
+  it("do not count as members, and receive news only where there are too few others (CONF-4)", () => {
     const strangers = Array.from({ length: 40 }, (_, number) => `x${number}`);
-    const told = (...reached: string[]) => {
+    const receivers = (...reached: string[]) => {
       const bench = new Bench().meet(...reached);
       for (let from = 0; from < strangers.length; from += 5)
         bench.hear(
@@ -420,10 +421,10 @@ describe("members never reached", () => {
       bench.advance(900);
       return new Set(bench.sent("gossip").map(({ to }) => to));
     };
-    // Three at a time are told: with four others no stranger is, with one they are.
+    // Gossip goes to three at a time: with four others no stranger is included, with one they are.
     const four = ["a", "b", "c", "d"];
-    expect([...told(...four)].every((to) => four.some((name) => at(name) === to))).toBe(true);
-    const few = [...told("a")];
+    expect([...receivers(...four)].every((to) => four.some((name) => at(name) === to))).toBe(true);
+    const few = [...receivers("a")];
     expect(few).toContain(at("a"));
     expect(few.some((to) => strangers.some((name) => at(name) === to))).toBe(true);
   });
@@ -456,7 +457,7 @@ describe("members never reached", () => {
     expect(bench.swim.look(id("real"))).toMatchObject({ status: "alive", confirmed: true });
   });
 
-  it("whoever had to make room in a flood is learned again after some seconds", () => {
+  it("a member evicted in a flood is learned again after some seconds", () => {
     const bench = new Bench({ config: { unconfirmedMax: 3 } }).meet("a");
     bench.hear("a", gossip, [alive("real", 1), alive("bogus1", 1), alive("bogus2", 1)]);
     bench.advance(6_000);
@@ -512,7 +513,7 @@ describe("what rides along", () => {
     });
   });
 
-  it("user gossip is delivered once and told on", () => {
+  it("user gossip is delivered once and passed on", () => {
     const bench = new Bench().meet("a", "b").clear();
     const update = {
       kind: "user",
@@ -547,7 +548,7 @@ describe("what rides along", () => {
   });
 
   // SWIM-10
-  it("incarnations are above the persisted ceiling, and a new ceiling is written before they are told", () => {
+  it("incarnations are above the persisted ceiling, and a new ceiling is written before they are announced", () => {
     const bench = new Bench({ ceiling: 64 });
     expect(bench.swim.incarnation).toBe(65);
     expect(bench.effects[0]).toEqual({ kind: "persistIncarnation", ceiling: 97 });

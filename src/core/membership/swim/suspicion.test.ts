@@ -83,7 +83,7 @@ describe("suspicion", () => {
   });
 
   // HFD-3, HFD-12
-  it("never lengthens by a confirmation, whoever confirms in whatever order", () => {
+  it("never lengthens by a confirmation, in any order of confirmers", () => {
     const suspicion = new Suspicion(bounds(3, 500, 9_000), nodeId("x"), 0);
     let last = suspicion.deadline;
     for (const name of [...names, ...names]) {

@@ -41,7 +41,7 @@ export class Suspicion {
     return this.#accusers.length - 1;
   }
 
-  /** True when this accuser is new and still matters; only then is the accusation told on. */
+  /** True if this accuser is new and still matters; only then is the accusation passed on. */
   confirm(accuser: NodeId): boolean {
     if (this.confirmations >= this.#bounds.confirmationsWanted) return false;
     if (this.#accusers.includes(accuser)) return false;

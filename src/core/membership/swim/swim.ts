@@ -371,12 +371,12 @@ export class Swim {
     this.#finishLeave();
   }
 
-  /** Done when the farewell has been told as often as any news, or nobody is there to hear it. */
+  /** Finishes when the farewell has been sent as often as any news, or no member is left to receive it. */
   #finishLeave(): void {
     const context = this.#context;
     if (!context.leaving || this.#leaveAt === Number.POSITIVE_INFINITY) return;
-    const told = !context.queue.has(context.self.id) || context.table.liveCount === 1;
-    if (!told && context.now < this.#leaveAt) return;
+    const isSent = !context.queue.has(context.self.id) || context.table.liveCount === 1;
+    if (!isSent && context.now < this.#leaveAt) return;
     this.#leaveAt = Number.POSITIVE_INFINITY;
     context.emit({ kind: "leaveDone" });
   }
@@ -412,7 +412,7 @@ export class Swim {
     }
     context.warn("LOOP_LAG", String(Math.round(lagMs)));
     for (const member of context.suspects) member.suspicion?.postpone(lagMs);
-    // What refutes them may still wait to be read, beside what confirms them: a moment to catch up.
+    // Refutations may still wait to be read, beside confirmations: allow time to catch up.
     context.judgeFrom = context.now + context.config.probeTimeoutMs;
     this.#prober.abandon();
   }
@@ -426,12 +426,12 @@ export class Swim {
     return this.#context.incarnation;
   }
 
-  /** What we hold of one member, as it is: no copy, not to be kept. */
+  /** Entry of one member, without a copy; callers must not keep it. */
   peek(id: NodeId): Readonly<Member> | undefined {
     return this.#context.table.get(id);
   }
 
-  /** What we hold of one member. */
+  /** View of one member. */
   look(id: NodeId): MemberView | null {
     const member = this.#context.table.get(id);
     return member === undefined ? null : this.#context.viewOf(member);

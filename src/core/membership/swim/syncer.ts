@@ -224,7 +224,7 @@ export class Syncer {
     this.#exchanges.delete(id);
     if (exchange.target !== null) this.onStreamPingFailed(exchange.target, refused);
     else if (this.#context.table.liveCount === 1) {
-      // Nobody else sees this: whoever looks why this member is alone looks here.
+      // Only this member sees the failure, so it is reported here.
       this.#context.alarm("JOIN_FAILED", `${exchange.address}: ${problem}`);
     }
   }

@@ -47,7 +47,7 @@ export type SwimInput =
       readonly kind: "streamFailed";
       readonly exchange: number;
       readonly refused?: boolean;
-      /** What went wrong, for people. */
+      /** Description of the problem, for people. */
       readonly problem?: string;
     }
   /** A datagram could not be written towards this address (interface down, no route). */
@@ -63,7 +63,7 @@ export type SwimInput =
   /** We are so slow that we do less from now on, or well again. */
   | { readonly kind: "restrain"; readonly restraint: Restraint };
 
-/** What a member does less of while its own process is slow. (BP-1) */
+/** Activities that a member reduces while its own process is slow. (BP-1) */
 export interface Restraint {
   /** Times are multiplied by it where local health does not ask for more; 1 or above. */
   readonly timeouts: number;
@@ -71,7 +71,7 @@ export interface Restraint {
   readonly probesSkipped: number;
   /** Share of a packet's room that news may take, 0 to 1. */
   readonly newsShare: number;
-  /** Whoever leads the group that we vote in; null when that is nobody, or we. */
+  /** Leader of the group that we vote in; null if there is none, or if we lead. */
   readonly leader: NodeId | null;
 }
 
@@ -107,7 +107,7 @@ export type SwimEffect =
       readonly version: number;
       readonly body: Uint8Array;
     }
-  /** Everyone we could tell has been told; the process may end. */
+  /** The farewell has reached everyone it could; the process may exit. */
   | { readonly kind: "leaveDone" }
   /** Another live member bears our name and most peers side with it: the process should end. */
   | { readonly kind: "nameLost"; readonly rival: Address }
@@ -143,7 +143,7 @@ export interface MemberChange {
   readonly from: MemberStatus | null;
   readonly to: MemberStatus | null;
   readonly why: string;
-  /** Who says so: the member itself, whoever accuses it, or we. */
+  /** Source of the change: the member itself, its accuser, or ourselves. */
   readonly by: NodeId;
 }
 
@@ -161,7 +161,7 @@ export interface MemberView {
   readonly rttEstimateMs: number | null;
   /** The last ones, newest last. */
   readonly rttSamplesMs: readonly number[];
-  /** Since we heard of it. */
+  /** Time since we learned of the member. */
   readonly ageMs: number;
   /** Pings since its passive wait was over, as long as it is not confirmed. */
   readonly confirmAttempts: number;
@@ -176,7 +176,7 @@ export interface SwimView {
   readonly coordinate: Coordinate;
   readonly leaving: boolean;
   readonly counts: SwimCounts;
-  /** Copied when they are told, not before. */
+  /** Copied on request only. */
   readonly peers: PeerCounts;
 }
 
@@ -196,7 +196,7 @@ interface SwimCounts {
   readonly staleStates: number;
   readonly unknownReplies: number;
   readonly refused: Readonly<Partial<Record<RefusalCode, number>>>;
-  /** How often each warning was given, those included that were too frequent to be told. */
+  /** Count of each warning, including those suppressed by rate limiting. */
   readonly warnings: Readonly<Partial<Record<SwimWarning, number>>>;
   readonly queueLength: number;
   readonly queueDropped: number;

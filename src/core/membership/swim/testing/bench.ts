@@ -189,8 +189,8 @@ export class Bench {
     });
   }
 
-  /** Everything told about a member since `clear`. */
-  toldAbout(name: string): Update[] {
+  /** All updates sent about a member since `clear`. */
+  sentAbout(name: string): Update[] {
     return this.effects.flatMap((effect) => {
       if (effect.kind !== "send") return [];
       return effect.packet.updates.filter((update) => {
