@@ -39,7 +39,7 @@ interface ClusterOptions {
   readonly named?: boolean;
 }
 
-/** What wants to see everything: checkers, counters, printers. */
+/** Observer of all events: checkers, counters, printers. */
 type Watcher = Partial<
   Pick<Surroundings, "onSwim" | "onElection" | "onSwimDone" | "onElectionDone">
 >;
@@ -55,7 +55,7 @@ export class Cluster {
   readonly voters: readonly NodeId[];
   readonly #byAddress = new Map<Address, SimNode>();
   readonly #byId = new Map<NodeId, SimNode>();
-  /** What watchers want to see, by occasion: most watch only some. */
+  /** Callbacks by event: most watchers observe only some. */
   readonly #hooks: { readonly [Hook in keyof Required<Watcher>]: Required<Watcher>[Hook][] } = {
     onSwim: [],
     onElection: [],

@@ -144,7 +144,7 @@ export class FaultDriver {
     });
   }
 
-  /** Everybody reads the file of keys anew; `then` once everybody has. Who starts meanwhile reads it by itself. */
+  /** All nodes reload the key file; `then` runs once all have. Nodes that start meanwhile read it themselves. */
   #reload(spreadMs: number, then: () => void): void {
     const { nodes, keys } = this.#cluster;
     const { ring } = keys;

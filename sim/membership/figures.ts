@@ -61,7 +61,7 @@ function dissemination(profile: "lan" | "dc", members: number, trials: number): 
     onSwim: (node, _input, effects) => {
       for (const effect of effects) {
         if (effect.kind !== "memberChanged") continue;
-        // Who had not reached the victim yet forgets it instead of burying it.
+        // A member that had not reached the victim yet forgets it instead of declaring it dead.
         const { kind, member } = effect.change;
         if (kind !== "failed" && kind !== "forget") continue;
         if (member.id === victim?.id) reported.add(node.id);
@@ -122,7 +122,7 @@ function slowMembers(lifeguard: boolean, minutes: number): number {
       onSwim: (_node, _input, effects) => {
         for (const effect of effects) {
           if (effect.kind !== "memberChanged" || effect.change.kind !== "failed") continue;
-          // Declared by whoever's suspicion ran out; those who only hear of it are not counted again.
+          // Count only deaths declared by an expired suspicion, not those learned from others.
           if (effect.change.why !== "suspicion expired") continue;
           if (!slow.has(effect.change.member.id)) deaths++;
         }
@@ -181,7 +181,7 @@ function traffic(members: number, windowMs: number): void {
   );
 }
 
-/** Crash the leader again and again: until another may act. As an agent of that profile runs it. */
+/** Crashes the leader repeatedly and measures the time until another may act. As an agent of that profile runs it. */
 function failover(profile: ProfileName, trials: number): void {
   const times: number[] = [];
   let terms = 0;

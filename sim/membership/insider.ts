@@ -12,7 +12,7 @@ export class Insider implements Inhabitant {
   readonly address = address("10.7.0.1:7946");
   readonly #around: Surroundings;
   readonly #guard: DatagramGuard;
-  /** It speaks from beside whoever it speaks for. */
+  /** The insider sends from beside the member it impersonates. */
   place = 0;
 
   constructor(around: Surroundings, random: Random) {

@@ -1,4 +1,4 @@
-/** The file of secrets that every member reads: at its start, and when it is told to. */
+/** The file of secrets that every member reads at its start, and when asked to reload. */
 
 import type { KeyRing } from "../../src/wire/key-ring.ts";
 import { ringOf, secretOf } from "../kernel/keys.ts";

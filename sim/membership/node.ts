@@ -50,7 +50,7 @@ interface NodeSpec {
   readonly rules: MemberRules;
 }
 
-/** Whoever datagrams come from and reach. */
+/** Endpoint that sends and receives datagrams. */
 export interface Inhabitant {
   readonly address: Address;
   /** In the network. */
@@ -58,7 +58,7 @@ export interface Inhabitant {
   arrive(source: Address, bytes: Uint8Array): void;
 }
 
-/** What the scenario gives to every node. */
+/** Environment that the scenario gives to every node. */
 export interface Surroundings {
   readonly world: World;
   readonly network: Network;
@@ -74,7 +74,7 @@ export interface Surroundings {
   onElectionDone(node: SimNode, effect: ElectionEffect): void;
 }
 
-/** Whoever asks for something in a simulation. */
+/** Requester of all operations in a simulation. */
 export const OPERATOR: AuditRequester = { kind: "operator", name: "sim" };
 
 const HELLO = {
@@ -82,7 +82,7 @@ const HELLO = {
   environment: "sim",
   versionMajor: PROTOCOL.major,
   versionMinor: PROTOCOL.minor,
-  // What compresses is a port, and no part of what is simulated.
+  // Compression is a port, and not part of the simulation.
   capabilities: CAPABILITIES.filter((one) => one !== "compression"),
   nodeVersion: "sim",
 };
@@ -113,7 +113,7 @@ export class SimNode implements Inhabitant, StreamHost {
   #stepping = false;
   /** The file of former peers: whole or not at all. */
   #formerPeers: readonly CachedPeer[] = [];
-  /** What `durableVote` said last, and of which state of the disk. */
+  /** Last result of `durableVote`, and the disk version it was read from. */
   #durable: { readonly version: number; readonly vote: DurableVote } | null = null;
 
   constructor(spec: NodeSpec, around: Surroundings, clock: NodeClock, disk: SimDisk) {
@@ -216,7 +216,7 @@ export class SimNode implements Inhabitant, StreamHost {
     this.pausedAt = this.#around.world.now;
   }
 
-  /** What waited comes in at once, timers before or after the packets, as the seed has it. */
+  /** Delivers everything that waited, timers before or after the packets, as the seed decides. */
   resume(): void {
     if (this.state !== "paused") return;
     this.#around.world.note(`${this.id} resumes`);
@@ -244,7 +244,7 @@ export class SimNode implements Inhabitant, StreamHost {
     world.schedule(world.now + delayMs, name, this.spec.index, () => this.inLife(life, false, run));
   }
 
-  /** What an effect brings at once queues behind, as in production. */
+  /** Queues inputs caused by an effect, as in production. */
   push(input: MemberInput): void {
     this.#inputs.push(input);
     if (this.#stepping) return;
@@ -309,7 +309,7 @@ export class SimNode implements Inhabitant, StreamHost {
         this.crash();
         return;
       case "unusable":
-        // The disk's faults leave one whole copy of every record: whoever lost both wrote them wrongly.
+        // The disk's faults leave one intact copy of every record: a process that lost both wrote them wrongly.
         throw new Defect(`${effect.region}: ${effect.detail}`);
       default:
         // Logs, events and audit entries are for people.
@@ -357,7 +357,7 @@ export class SimNode implements Inhabitant, StreamHost {
     this.inLife(life, false, () => this.push(input));
   }
 
-  /** What the disk would tell a new process. */
+  /** The vote that a new process would read from disk. */
   durableVote(): DurableVote {
     const { version } = this.disk;
     if (this.#durable?.version === version) return this.#durable.vote;
@@ -371,7 +371,7 @@ export function entropyOf(random: Random): Entropy {
   return (count) => Uint8Array.from({ length: count }, () => random.below(256));
 }
 
-/** What a process makes of its record; one that it cannot have written is a defect here. */
+/** Decodes a process's record; one that it cannot have written is a defect here. */
 function voteOf(found: Uint8Array | null): DurableVote {
   const vote = found === null ? NO_VOTE : decodeVote(found);
   assert(typeof vote !== "string", "a voter reads what it wrote");

@@ -1,7 +1,6 @@
 /**
- * What a seed does to its world. Each seed draws which faults exist at all (about half of them) and
- * how strong they are, then a list of concrete faults with times. The list is data: a failing run is
- * shrunk by leaving faults out.
+ * Plan of a seed. Each seed draws which faults exist at all (about half of them) and how strong they are, then a list
+ * of concrete faults with times. The list is data: a failing run is shrunk by leaving faults out.
  */
 
 import type { Random } from "../../src/core/base/random.ts";

@@ -163,7 +163,7 @@ export class DetectionChecker {
     const { probe } = watch;
     if (probe === null || probe.target !== id || probe.helped) return;
     const since = probe.at;
-    // Whoever was alive and confirmed all the while could have helped.
+    // Every member that was alive and confirmed all the while could have helped.
     const helpers = (node.swim?.snapshot().members ?? []).filter((member) => {
       const known = member.status === "alive" && member.changedAt < since;
       return member.id !== id && known && (watch.confirmedAt.get(member.id) ?? since) < since;

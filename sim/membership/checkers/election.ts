@@ -28,7 +28,7 @@ interface Voter {
   life: number;
   term: number;
   /** Highest term any message of any life of this voter carried. */
-  termTold: number;
+  termAnnounced: number;
   /** World time of the last heartbeat it acked, and of whom; survives restarts, unlike the voter's memory. */
   ackedAt: number;
   ackedLeader: NodeId | null;
@@ -90,7 +90,7 @@ export class ElectionChecker {
     const { message } = effect;
     // A pre-vote speaks of a term that it does not take.
     const term = message.kind === "preVote" ? message.term - 1 : message.term;
-    voter.termTold = Math.max(voter.termTold, term);
+    voter.termAnnounced = Math.max(voter.termAnnounced, term);
     if (message.kind === "heartbeat" || message.kind === "preVote") return;
     const durable = node.durableVote();
     const granted = message.kind === "voteReply" && message.granted;
@@ -118,7 +118,7 @@ export class ElectionChecker {
     this.#votes.set(key, effect.to);
   }
 
-  /** L4: whoever acked a heartbeat grants nothing while that lease may last, restart or not. */
+  /** L4: a voter that acked a heartbeat grants nothing while that lease may last, even across a restart. */
   #checkPatience(node: SimNode, voter: Voter, effect: Sent): void {
     const leaseMs = this.#config.leaseMs * (1 - this.#config.clockDriftMax / 2);
     const sinceMs = this.#world.now - voter.ackedAt;
@@ -150,16 +150,16 @@ export class ElectionChecker {
     const known = this.#states.get(node.id);
     if (known !== undefined && known.life === node.life) return known;
     const term = node.election?.term ?? 0;
-    const termTold = known?.termTold ?? 0;
-    if (!(term >= termTold))
+    const termAnnounced = known?.termAnnounced ?? 0;
+    if (!(term >= termAnnounced))
       this.#violations.report(
         "E3",
-        `${node.id} starts at term ${term} after having told ${termTold}`,
+        `${node.id} starts at term ${term} after having announced ${termAnnounced}`,
       );
     const fresh: Voter = {
       life: node.life,
       term,
-      termTold,
+      termAnnounced,
       ackedAt: known?.ackedAt ?? Number.NEGATIVE_INFINITY,
       ackedLeader: known?.ackedLeader ?? null,
       score: 0,

@@ -1,16 +1,16 @@
 /**
- * Membership's invariants, held after every step of every node:
+ * Membership's invariants, checked after every step of every node:
  *
  *   M1  own incarnation never falls, also across restarts      M2  stored incarnations never fall
  *   M3  dead to alive only by a higher incarnation             M6  everything bounded stays in its bound
- *   C2  only confirmed members are accused                     C6  nobody dies without a suspicion or a `dead`
+ *   C2  only confirmed members are accused                     C6  no death without a suspicion or a `dead`
  *   R1  an accusation about us is answered above it            R2  evidence about others is kept
- *   R3  a higher alive clears a suspicion                      R4  a refutation is told
+ *   R3  a higher alive clears a suspicion                      R4  a refutation is sent
  *   F1  a farewell is final                                    S1  embedded states arrive in order
  *   U1  user gossip arrives at most once
  *
- * M4 (nobody healthy dies) and M5 (views agree after healing) are judged by the run, which knows what
- * it did to whom.
+ * M4 (no healthy member dies) and M5 (views agree after healing) are checked by the run, which knows the injected
+ * faults.
  */
 
 import type { NodeId } from "../../../src/core/base/ids.ts";
@@ -24,7 +24,7 @@ import type {
 import type { SimNode } from "../node.ts";
 import type { Violations } from "./violations.ts";
 
-/** What one process has said so far. */
+/** Observed history of one process. */
 interface Observer {
   life: number;
   incarnation: number;
@@ -34,8 +34,8 @@ interface Observer {
   leaving: boolean;
   /** The incarnation that its farewell is said at. */
   farewell: number;
-  /** A refutation that nobody has been told of yet, and how many packets left without it. */
-  untold: { readonly incarnation: number; packets: number } | null;
+  /** A refutation that has not been sent to anyone yet, and how many packets left without it. */
+  unsent: { readonly incarnation: number; packets: number } | null;
 }
 
 const UNTOLD_PACKETS_MAX = 40;
@@ -52,17 +52,17 @@ export class MembershipChecker {
   readonly #violations: Violations;
   readonly #caps: MembershipCaps;
   readonly #observers = new Map<NodeId, Observer>();
-  /** The highest incarnation each member ever told anyone. */
-  readonly #told = new Map<NodeId, number>();
+  /** The highest incarnation each member ever announced. */
+  readonly #announced = new Map<NodeId, number>();
 
   constructor(violations: Violations, caps: MembershipCaps) {
     this.#violations = violations;
     this.#caps = caps;
   }
 
-  /** A wiped disk cannot remember: the promise of M1 starts anew. */
+  /** A wiped disk cannot remember: M1's guarantee starts over. */
   onWipe(node: SimNode): void {
-    this.#told.delete(node.id);
+    this.#announced.delete(node.id);
   }
 
   onSwimDone(node: SimNode, effect: SwimEffect): void {
@@ -70,8 +70,8 @@ export class MembershipChecker {
       return;
     }
     const { packet } = effect;
-    const told = this.#told.get(node.id) ?? 0;
-    if (packet.incarnation > told) this.#told.set(node.id, packet.incarnation);
+    const announced = this.#announced.get(node.id) ?? 0;
+    if (packet.incarnation > announced) this.#announced.set(node.id, packet.incarnation);
     if (effect.kind === "send") this.#checkTold(node, packet.updates);
   }
 
@@ -97,7 +97,7 @@ export class MembershipChecker {
       for (const update of updates) this.#onUpdate(node, observer, update, updates);
       for (const update of updates)
         if (update.kind !== "user") this.#refresh(node, observer, update);
-      if (rose) observer.untold = { incarnation, packets: 0 };
+      if (rose) observer.unsent = { incarnation, packets: 0 };
     }
     if (input.kind === "streamRequest" || input.kind === "streamReply") {
       for (const id of observer.seen.keys()) this.#refreshOne(node, observer, id);
@@ -126,12 +126,12 @@ export class MembershipChecker {
   #observer(node: SimNode): Observer {
     const known = this.#observers.get(node.id);
     if (known !== undefined && known.life === node.life) return known;
-    const told = this.#told.get(node.id) ?? 0;
+    const announced = this.#announced.get(node.id) ?? 0;
     const incarnation = node.swim?.incarnation ?? 0;
-    if (!(incarnation > told))
+    if (!(incarnation > announced))
       this.#violations.report(
         "M1",
-        `${node.id} starts at ${incarnation} after having told ${told}`,
+        `${node.id} starts at ${incarnation} after having announced ${announced}`,
       );
     const fresh: Observer = {
       life: node.life,
@@ -141,7 +141,7 @@ export class MembershipChecker {
       userEvents: new Set(),
       leaving: false,
       farewell: 0,
-      untold: null,
+      unsent: null,
     };
     this.#observers.set(node.id, fresh);
     return fresh;
@@ -236,16 +236,16 @@ export class MembershipChecker {
       const alive =
         (update.kind === "alive" || update.kind === "join") && update.node.id === node.id;
       if (!alive) continue;
-      // What waited for the disk since before the farewell has its number at most, and loses to it.
+      // News waiting for the disk since before the farewell has at most the farewell's number, and loses to it.
       if (observer.leaving && update.incarnation > observer.farewell)
         this.#violations.report("F1", `${node.id} returns while leaving`);
-      if (observer.untold !== null && update.incarnation >= observer.untold.incarnation) {
-        observer.untold = null;
+      if (observer.unsent !== null && update.incarnation >= observer.unsent.incarnation) {
+        observer.unsent = null;
       }
     }
-    if (observer.untold === null || observer.leaving) return;
-    observer.untold.packets++;
-    const { packets } = observer.untold;
+    if (observer.unsent === null || observer.leaving) return;
+    observer.unsent.packets++;
+    const { packets } = observer.unsent;
     if (!(packets <= UNTOLD_PACKETS_MAX))
       this.#violations.report("R4", `${node.id} refutes in silence`);
   }
