@@ -27,7 +27,7 @@ export function formatAddress(host: string, port: number): Address {
   return address(host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`);
 }
 
-/** What counts as one host in limits: an IPv4 address, or a whole site (64 bits) of IPv6. */
+/** Key of a host in limits: an IPv4 address, or a whole /64 of IPv6. */
 export function hostKey(host: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(host)?.[1];
   if (mapped !== undefined) return mapped;

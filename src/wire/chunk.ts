@@ -1,13 +1,13 @@
 /**
- * What a sealed stream frame carries: a whole message, plain or deflated, or one part of a message
- * too large for a frame. (C20-1, SEC-9)
+ * Payload of a sealed stream frame: a whole message, plain or deflated, or one part of a message too large for a frame.
+ * (C20-1, SEC-9)
  *
  *     chunk = 0 · message
  *           | 1 · varint(inflated length) · deflated message
  *           | 2 · varint(transfer) · varint(total length) · varint(offset) · bytes     of a chunk 0 or 1
  *
- * Sizes are declared first and checked before anything is kept; inflation stops at the declared size.
- * Parts of one transfer arrive in order (a stream keeps it), so a transfer is a list of them and an offset.
+ * Sizes are declared first and checked before anything is kept; inflation stops at the declared size. Parts of one
+ * transfer arrive in order (a stream guarantees it), so a transfer is a list of parts and an offset.
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
@@ -67,7 +67,7 @@ export function toChunks(
 function wholeChunk(message: Uint8Array, compressor: Compressor | null): Uint8Array {
   if (compressor !== null && message.length >= COMPRESS_BYTES_MIN) {
     const deflated = compressor.deflate(message);
-    // What shrinks beyond the ratio would be taken for a bomb: it travels as it is.
+    // A message that shrinks beyond the ratio would be rejected as a bomb: send it uncompressed.
     const honest = message.length <= deflated.length * INFLATE_RATIO_MAX;
     if (deflated.length < message.length && honest) {
       const out = new ByteWriter(deflated.length + 16);

@@ -51,7 +51,7 @@ export function readClaims(uris: readonly string[]): ClaimsResult {
 }
 
 /**
- * Who may ask what of whom on a stream. The matrix governs work; membership (join, push/pull, fallback
+ * Which role may send requests to which on a stream. The matrix governs work; membership (join, push/pull, fallback
  * probes) is open to every member of a cluster, since SWIM probes any pair. (C10-26)
  */
 const MATRIX: Readonly<Record<PeerRole, readonly PeerRole[]>> = {

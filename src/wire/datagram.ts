@@ -1,6 +1,6 @@
 /**
- * What a datagram is inside its seal: one byte that says whose it is, then that protocol's packet.
- * Only health checking travels so; a datagram never holds a job. (NET-1)
+ * Content of a datagram inside its seal: one byte for the protocol, then that protocol's packet. Only health checks use
+ * datagrams; a datagram never carries a job. (NET-1)
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";

@@ -149,7 +149,7 @@ export class DatagramGuard {
     }
   }
 
-  /** What has to leave for this: the sealed packet, or a greeting while the receiver is unknown. */
+  /** Returns the packets to send: the sealed packet, or a greeting while the receiver is unknown. */
   seal(to: Address, plain: Uint8Array, now: number): readonly OutgoingPacket[] {
     const destination = this.#destination(to);
     if (destination.tag !== null) {
@@ -203,8 +203,8 @@ export class DatagramGuard {
     if (!session.window.isFresh(header.counter)) return this.#refuse("replayed");
     const plain = openPacket(key.aead, this.#keyOf(session, key, packet), packet);
     if (plain === null) return this.#refuse("forged");
-    // After opening: a header is seen by everyone on the way, and whoever copies it must not be able to
-    // spend what the member may send.
+    // Charge the limit only after opening: headers are visible on the way, and an attacker copying one must not use up
+    // the member's rate.
     session.window.accept(header.counter);
     if (!session.bucket.take(now)) return this.#refuse("limited");
     this.#count(this.#openedBy, key.id);

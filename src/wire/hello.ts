@@ -15,7 +15,7 @@ export interface Hello {
   readonly versionMajor: number;
   readonly versionMinor: number;
   readonly capabilities: readonly string[];
-  /** Of the software; for people, decides nothing. (AD-25.3) */
+  /** Version of the software; informational only. (AD-25.3) */
   readonly nodeVersion: string;
   readonly node: string;
   readonly address: string;

@@ -4,9 +4,9 @@ import { type ByteReader, decodeUtf8 } from "../core/base/bytes.ts";
 import { type Type, text } from "./schema.ts";
 
 /**
- * Plain data whose shape is not the wire's affair: what user code hands on, descriptions of workflows,
- * results. JSON holds nothing that could run, and its parser makes own properties only. Whoever acts on
- * it looks at it first. `undefined` travels as nothing.
+ * Plain data whose shape the wire does not define: values passed by user code, descriptions of workflows, results. JSON
+ * contains nothing executable, and its parser makes own properties only. Consumers validate it before use. `undefined`
+ * is omitted.
  */
 export function json<Value>(bytesMax: number): Type<Value> {
   return {

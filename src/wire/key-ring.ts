@@ -38,9 +38,9 @@ type RingResult = { readonly ok: true; readonly ring: KeyRing } | RingRefusal;
 export class KeyRing {
   /** The first seals. */
   readonly keys: readonly RingKey[];
-  /** Open greetings of clients on streams, and nothing else: whoever holds one is no member. */
+  /** Keys for client greetings on streams only; a client that has one is not a member. */
   readonly clientKeys: readonly RingKey[];
-  /** What separates this cluster's keys from another's under the same secret. */
+  /** Separates this cluster's keys from another's under the same secret. */
   readonly scope: string;
 
   private constructor(keys: readonly RingKey[], clientKeys: readonly RingKey[], scope: string) {
@@ -93,7 +93,7 @@ export function sessionKey(
   const info = new ByteWriter(64);
   info.text("hyperscale/1");
   info.text(purpose);
-  // A stream says which cluster it is for inside its hello, so that a stranger can be told politely.
+  // A stream names its cluster inside its hello, so that a stranger gets a proper rejection.
   info.text(purpose === "datagram" ? ring.scope : "");
   return key.aead.derive(key.secret, session, info.take(), KEY_BYTES);
 }

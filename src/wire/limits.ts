@@ -33,7 +33,7 @@ export const SESSION_PACKETS_MAX = 2 ** 32;
 /** Packets held for one destination while it is being greeted, and for all of them. */
 export const HELD_PER_DESTINATION_MAX = 8;
 export const HELD_MAX = 1_024;
-/** What was held longer than this is stale news and is dropped. */
+/** Packets waiting longer than this are stale and dropped. */
 export const HELD_MS_MAX = 2_000;
 /** A greeting is repeated after this long without an answer, if there is something to send. */
 export const GREETING_REPEAT_MS = 200;

@@ -34,7 +34,7 @@ describe("what a schema would not take", () => {
     expect(decodeStreamMessage(sent).ok).toBe(false);
   });
 
-  it("is told with its place and its bound", () => {
+  it("is reported with its position and its bound", () => {
     const { shape } = struct<{ some: { kind: "a"; count: number; words: readonly string[] } }>(
       "s",
       {

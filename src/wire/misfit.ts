@@ -1,6 +1,6 @@
 /**
- * What of a value its schema would not take, found by the sender: the schema's own bounds, so that both sides never
- * disagree. A receiver can only refuse the whole message, without a word about the part.
+ * Finds the part of a value that its schema would reject, on the sender's side. It uses the schema's own bounds, so
+ * that both sides always agree. A receiver can only reject the whole message, without naming the part.
  */
 
 import { assertNever } from "../core/base/assert.ts";
@@ -54,7 +54,7 @@ export function misfitOf(shape: Shape, value: unknown): Misfit | null {
 
 /** Zig-zag doubles it. */
 const INT_MAX = 2 ** 52 - 1;
-/** Of a value in a message. */
+/** Characters of a rejected value shown in the message. */
 const SHOWN_CHARACTERS_MAX = 40;
 
 function wrong(value: unknown, taken: string): Misfit {

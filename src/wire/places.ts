@@ -1,11 +1,10 @@
 /**
- * Who may hold a connection to us. A place is taken when the bytes of a connection could first arrive,
- * before any greeting or handshake, and given back when it is gone: what holds it open in silence holds
- * a place all the same.
+ * Connection slots. A slot is taken when the bytes of a connection could first arrive, before any greeting or
+ * handshake, and released when the connection closes: a silent connection occupies a slot as well.
  *
- * Places are bounded in all and per host, and some are kept for hosts where members live, so that
- * strangers, however many hosts they have, never keep a member out. Where all are taken, the oldest
- * connection that has not shown that it holds the key makes room.
+ * Slots are limited in total and per host, and some are reserved for hosts of members, so that strangers, however many
+ * hosts they have, never keep a member out. When all are taken, the oldest connection that has not proven possession of
+ * the key is closed to make space.
  */
 
 import { assert } from "../core/base/assert.ts";
@@ -14,13 +13,13 @@ import { hostKey } from "./address.ts";
 export interface PlacesLimits {
   readonly total: number;
   readonly perHost: number;
-  /** Of the total, kept for hosts where members live. */
+  /** Part of the total reserved for hosts of members. */
   readonly forMembers: number;
 }
 
 /** A place that is held. */
 export interface Place {
-  /** Whoever holds it has the key: it is not asked to make room any more. */
+  /** Marks the connection as holding the key: it is no longer evicted. */
   readonly prove: () => void;
   readonly release: () => void;
 }
@@ -36,7 +35,7 @@ export class Places {
   readonly #isMember: (host: string) => boolean;
   readonly #perHost = new Map<string, number>();
   readonly #held = new Set<Held>();
-  /** Those that have not proved that they hold the key, the oldest first. */
+  /** Slots whose connection has not proven possession of the key, the oldest first. */
   readonly #unproven = new Set<Held>();
   #strangers = 0;
   #refused = 0;

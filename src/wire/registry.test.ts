@@ -62,7 +62,7 @@ describe("every stream message", () => {
       expect(result).toEqual({
         ok: false,
         problem: `${shape.name}: field "${first.name}" is missing`,
-        // Whoever sent it is told which one it was.
+        // The sender learns which message it was.
         correlation: 5,
       });
     }

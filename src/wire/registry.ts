@@ -110,7 +110,7 @@ for (const name of Object.keys(MESSAGES) as MessageName[])
 const WRITER_BYTES = 65_536;
 let shared = new ByteWriter(WRITER_BYTES);
 
-/** What `out` holds is lost; whoever sends much has one of its own. */
+/** Overwrites `out`; callers that send much pass a writer of their own. */
 export function encodeStreamMessage(envelope: StreamEnvelope, out = shared): Uint8Array {
   const { number, type } = MESSAGES[envelope.name];
   out.clear();

@@ -24,7 +24,7 @@ const EIGHT_BYTES = 1;
 const PREFIXED = 2;
 type WireKind = typeof VARINT | typeof EIGHT_BYTES | typeof PREFIXED;
 
-/** What a schema describes, as data: for the protocol's golden file, generators and documentation. */
+/** A schema as data: for the protocol's golden file, generators and documentation. */
 export type Shape =
   | { readonly kind: "uint" | "int" | "bool" | "float" }
   | { readonly kind: "counter"; readonly max: number }
@@ -284,8 +284,8 @@ const RECURRING_PARTS = 4_096;
 const RECURRING_BYTES_MAX = 160;
 
 /**
- * A part that comes again and again in the same bytes, such as a member's record: encoded once per
- * value and decoded once per content. Everyone who decodes it shares one value, which nobody changes.
+ * A part that repeats in the same bytes, such as a member's record: encoded once per value and decoded once per
+ * content. All decoders share one value, which must not be changed.
  */
 export function recurring<Value extends object>(type: Type<Value>): Type<Value> {
   const decoded = new PartMemory<Value>(RECURRING_PARTS, RECURRING_BYTES_MAX);
@@ -324,7 +324,7 @@ type Variants<Union extends Kinded> = {
   readonly [Kind in Union["kind"]]: Variant<Extract<Union, { readonly kind: Kind }>>;
 };
 
-/** A union told apart by `kind`: length, variant number, then the variant's fields. */
+/** A union discriminated by `kind`: length, variant number, then the variant's fields. */
 export function union<Union extends Kinded>(name: string, variants: Variants<Union>): Type<Union> {
   const byKind = new Map<string, { number: number; slots: readonly Slot[] }>();
   const byNumber = new Map<number, { kind: string; title: string; slots: readonly Slot[] }>();

@@ -40,7 +40,7 @@ export type PacketKind = (typeof KINDS)[number];
 /** Where fresh unpredictable bytes come from; in the simulator, from its seed. */
 export type Entropy = (count: number) => Uint8Array;
 
-/** What a header says in numbers; the two sessions are compared where they lie. */
+/** Numeric fields of a header; the two sessions are compared in place. */
 export interface Heading {
   readonly kind: PacketKind;
   readonly keyId: number;

@@ -1,6 +1,6 @@
 /**
- * What counts as a secret. Keys come from it by HKDF, which stretches nothing: a guessable secret is an
- * open cluster, so weak ones are refused at start. (SEC-3, SEC-4)
+ * Validation of secrets. Keys are derived with HKDF, which does not stretch: a guessable secret is an open cluster, so
+ * weak ones are rejected at start. (SEC-3, SEC-4)
  */
 
 const SECRET_CHARACTERS_MIN = 16;
@@ -67,7 +67,7 @@ export function parseSecrets(text: string): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** What is wrong with a ring; `plaintextSwitch` names the setting that would allow plaintext, null when set. */
+/** Returns the problem of a key ring; `plaintextSwitch` names the setting that would allow plaintext, null when set. */
 export function secretsProblem(
   secrets: readonly string[],
   plaintextSwitch: string | null,

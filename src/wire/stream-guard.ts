@@ -39,7 +39,7 @@ interface StreamGuardOptions {
   readonly entropy: Entropy;
   readonly side: "client" | "server";
   readonly hello: Hello;
-  /** Of the peer's certificate; null without mutual TLS. */
+  /** Claims of the peer's certificate; null without mutual TLS. */
   readonly claims: Claims | null;
 }
 
@@ -64,7 +64,7 @@ export class StreamGuard {
   readonly #options: StreamGuardOptions;
   readonly #session: Uint8Array;
   readonly #tag: Uint8Array;
-  /** What we seal with: the ring's first key, or the key of the client who greeted. */
+  /** Key we seal with: the ring's first key, or the key of the client that greeted. */
   #seals: { readonly key: RingKey; readonly session: Uint8Array };
   #sent = 0;
   #received = 0;

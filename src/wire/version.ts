@@ -1,6 +1,6 @@
 /**
- * Who can talk to whom, and about what. Same major talks; a feature is used only when both versions
- * have it and both sides announced it. (AD-25)
+ * Version compatibility. The same major is compatible; a feature is used only when both versions have it and both sides
+ * announced it. (AD-25)
  */
 
 export interface ProtocolVersion {
@@ -25,10 +25,13 @@ const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
 
 export const CAPABILITIES: readonly string[] = Object.keys(FEATURES);
 
-/** The oldest minor that a node can be told to speak: what came before it is always used. */
+/** The oldest minor that a node can be configured to speak: earlier features are always used. */
 export const MINOR_MIN = 3;
 
-/** What a node says of itself that is told to speak this minor, as in an upgrade that may be undone. */
+/**
+ * Version and capabilities announced by a node that is configured to speak this minor, as in an upgrade that may be
+ * undone.
+ */
 export function spoken(minor: number): {
   readonly versionMajor: number;
   readonly versionMinor: number;

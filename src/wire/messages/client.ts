@@ -1,4 +1,4 @@
-/** What clients ask of managers, and what they are answered. Results travel as the JSON that files hold. */
+/** Messages between clients and managers. Results travel as the JSON that files contain. */
 
 import { COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
 import {
@@ -45,11 +45,11 @@ import { address, artifacts, CORES_MAX, LINE_BYTES_MAX, PATH_BYTES_MAX } from ".
 
 const MANIFESTS_BYTES_MAX = 8 * 1_048_576;
 export const RESULTS_BYTES_MAX = 32 * 1_048_576;
-/** What a set-up hands to other datacenters. */
+/** Size of the value that a set-up passes to other datacenters. */
 const SET_UP_BYTES_MAX = 1_048_576;
 const THRESHOLDS_MAX = 1_024;
 export const LINES_MAX = 4_096;
-/** Of the thresholds of one job, and of what it has lost. */
+/** Size of the thresholds of one job, and of its losses. */
 const VERDICTS_BYTES_MAX = 1_048_576;
 export const WORKFLOWS_MAX = 1_024;
 const ATTEMPTS_MAX = 65_536;
@@ -294,7 +294,7 @@ export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
   },
 });
 
-/** What a client's link begins with. */
+/** First message on a client's link. */
 export const clientOpening = struct<{ readonly client: string }>("ClientOpening", {
   client: required(1, text(NODE_ID_BYTES_MAX, 1)),
 });

@@ -1,4 +1,4 @@
-/** What gates ask of managers besides what clients ask, and what they are answered. */
+/** Messages between gates and managers, besides those of clients. */
 
 import { COUNTER_MAX } from "../../core/base/ids.ts";
 import {

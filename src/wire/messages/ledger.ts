@@ -1,7 +1,7 @@
 /**
- * What ledger nodes say on a connection of their own. The first word names the ledger as its speaker
- * knows it: nodes that disagree about who is in it must not replicate to each other, since they would
- * found the same group with different replicas. (VSR-26)
+ * Messages of ledger nodes on a connection of their own. The first message describes the ledger as its sender knows it:
+ * nodes that disagree about the members must not replicate to each other, since they would found the same group with
+ * different replicas. (VSR-26)
  */
 
 import { COUNTER_MAX } from "../../core/base/ids.ts";
@@ -25,7 +25,7 @@ export interface LedgerOpening {
   readonly digest: string;
   /** The same for people: "n1@use1 n2@euw1 …, 3 replicas". */
   readonly described: string;
-  /** Of the speaker's data directory: another one under its name has forgotten what it promised. (VSR-30) */
+  /** Identity of the sender's data directory: a new directory under its name has forgotten its promises. (VSR-30) */
   readonly identity: string;
   /** The last record of the speaker's log that is durable; null from one that does not say. */
   readonly lastRecord: number | null;
@@ -40,9 +40,9 @@ export const opening = struct<LedgerOpening>("LedgerOpening", {
 
 export interface LedgerMark {
   readonly lastRecord: number;
-  /** It was told to take no more work. */
+  /** Whether the node was asked to accept no more work. */
   readonly draining: boolean;
-  /** Of a gate; null of others, and of one that does not say. */
+  /** Health of a gate; null for other nodes, and for senders that do not report it. */
   readonly health: GateHealth | null;
   /** The speaker's wall clock; 0 from one that does not say. */
   readonly wallMs: number;

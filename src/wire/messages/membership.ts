@@ -61,7 +61,7 @@ import {
   union,
 } from "../schema.ts";
 
-/** Of a protocol. */
+/** Highest version number of a protocol. */
 const VERSION_MAX = 65_535;
 const id = branded<NodeId>(text(NODE_ID_BYTES_MAX, 1));
 const address = branded<Address>(text(ADDRESS_BYTES_MAX, 1));

@@ -1,4 +1,4 @@
-/** What a node answers to a stream message that it does not carry out. */
+/** Answer to a stream message that a node does not carry out. */
 
 import { ERROR_BYTES_MAX, ID_BYTES_MAX } from "../limits.ts";
 import { nullable, optional, required, struct, text, uint } from "../schema.ts";

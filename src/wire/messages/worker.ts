@@ -1,6 +1,6 @@
 /**
- * What workers and managers say to each other. Values of user code and descriptions of workflows travel
- * as JSON; all else has a shape. Field numbers are for ever. (CODEC-1)
+ * Messages between workers and managers. Values of user code and descriptions of workflows travel as JSON; everything
+ * else has a schema. Field numbers never change. (CODEC-1)
  */
 
 import { ADDRESS_BYTES_MAX, COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
@@ -59,9 +59,9 @@ import { blobBytes, blobHash } from "./artifacts.ts";
 
 /** Cores of one worker or one job. */
 export const CORES_MAX = 65_536;
-/** Of one message; the sender begins another when it has more. */
+/** Entries in one message; the sender starts another when it has more. */
 export const ROW_ENTRIES_MAX = 1_024;
-/** What people wrote: lines, names, problems. Senders clip them. */
+/** Size of user-written text: lines, names, problems. Senders clip it. */
 export const LINE_BYTES_MAX = 16_384;
 /** A value that user code hands on; the contexts of a job together. */
 const VALUE_BYTES_MAX = 8 * 1_048_576;
@@ -70,7 +70,7 @@ const FRAME_BYTES_MAX = 8 * 1_048_576;
 const NOTES_MAX = 4_096;
 const USERS_MAX = 65_536;
 export const PATH_BYTES_MAX = 1_024;
-/** Of one datacenter. */
+/** Managers of one datacenter. */
 const MANAGERS_MAX = 16;
 
 const count = counter(COUNTER_MAX);
@@ -374,7 +374,7 @@ export const taken = struct<Omit<Taken, "kind">>("Taken", {
   held: optional(3, list(heldFigures, ROW_ENTRIES_MAX), []),
 });
 
-/** Not the refusal of a connection: whoever asked hears why, and goes on. */
+/** Not the refusal of a connection: the requester learns the reason and continues. */
 export const denial = struct<Omit<Refusal, "kind">>("Denial", {
   reason: required(1, oneOf(REFUSAL_REASONS)),
   message: required(2, text(ERROR_BYTES_MAX * 8)),
