@@ -1,6 +1,6 @@
 /**
- * A bare member of a cluster as a process: what the pure machine of a member asks for is carried out on
- * sockets, files and names, and what happens there is told to it. No rule is here.
+ * A bare member of a cluster as a process: executes the effects of the pure member machine on sockets, files and DNS,
+ * and feeds the results back. Contains no rules.
  *
  *     sockets, disk, DNS, commands → MemberProcess → sockets, disk, log, events, audit
  */
@@ -40,7 +40,7 @@ interface AgentSurroundings {
   readonly log: Log;
   readonly audit: Audit;
   readonly background: Background;
-  /** Of the software, for people. */
+  /** Version of the software, for people. */
   readonly version: string;
   /** Every event, in order. */
   readonly onEvent: (event: AgentEvent) => void;
@@ -55,7 +55,7 @@ interface SocketCounts {
   readonly connectionsRefused: number;
 }
 
-/** What an operator named cannot be joined; one sentence. */
+/** A join address given by the operator cannot be used; one sentence. */
 export class JoinError extends Error {
   override readonly name = "JoinError";
 }
@@ -179,8 +179,8 @@ export class Agent {
   }
 
   /**
-   * Reads the secrets anew: how keys are added, used and removed without a restart. Throws when they
-   * cannot be used; the old ones stay then.
+   * Reloads the secrets: how keys are added, used and removed without a restart. Throws if they are unusable and keeps
+   * the old ones.
    */
   reloadKeys(requester: AuditRequester): readonly KeyInfo[] {
     warnOfExposure(this.config.secretFile, this.#around.log);

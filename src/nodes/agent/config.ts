@@ -1,7 +1,4 @@
-/**
- * What an agent is told at its start. All mistakes are found and named at once, before a socket opens.
- * (CFG-1)
- */
+/** Configuration of an agent. All mistakes are reported at once, before a socket opens. (CFG-1) */
 
 import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
@@ -60,7 +57,7 @@ export interface AgentConfig {
   readonly address: Address;
   /** Addresses of the configuration; hosts may be names. */
   readonly seeds: readonly Endpoint[];
-  /** Names asked of DNS, again and again: a headless service, or `_service._proto.domain` for SRV. */
+  /** Names resolved by DNS periodically: a headless service, or `_service._proto.domain` for SRV. */
   readonly dnsNames: readonly string[];
   readonly role: Role;
   readonly datacenter: string;
@@ -68,7 +65,7 @@ export interface AgentConfig {
   readonly environment: string;
   readonly profile: ProfileName;
   readonly api: AgentApi | null;
-  /** Reads the secrets anew; throws when they cannot be used. The first seals, all open. */
+  /** Reloads the secrets; throws if they are unusable. The first seals, all open. */
   readonly readSecrets: () => readonly string[];
   /** Null when they come from the environment. */
   readonly secretFile: string | null;

@@ -1,4 +1,4 @@
-/** What an agent tells the outside: events as they happen, members and status on demand. */
+/** External view of an agent: events as they happen, members and status on demand. */
 
 import type { MemberEvent } from "../../core/cluster/node/member-events.ts";
 import type { MemberStatus } from "../../core/membership/swim/messages.ts";
@@ -13,7 +13,7 @@ export interface MemberInfo {
   readonly incarnation: number;
   /** Smoothed round trip, else the coordinates' estimate; null for ourselves and when unknown. */
   readonly rttMs: number | null;
-  /** The member's own health score: 0 is healthy, 7 is worst; null until it has told. */
+  /** The member's own health score: 0 is healthy, 7 is worst; null until it has reported one. */
   readonly health: number | null;
   /** True for the leader of its group. */
   readonly leader: boolean;

@@ -1,4 +1,4 @@
-/** Who a configured agent is: to its machine, to its peers, and under which keys. */
+/** Identity of a configured agent: for its machine, for its peers, and its keys. */
 
 import { isIP } from "node:net";
 import { nodeId } from "../../core/base/ids.ts";
@@ -47,7 +47,7 @@ export function memberOptionsOf(
   };
 }
 
-/** Reads the secrets anew; throws when they cannot be used. */
+/** Reloads the secrets; throws if they are unusable. */
 export function ringOf(config: AgentConfig): KeyRing {
   const scope = `${config.cluster}/${config.environment}`;
   const made = KeyRing.create(nodeAead, config.readSecrets(), scope);

@@ -29,7 +29,7 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     counter("refutations_total", "Own refutations", counts.refutations),
     counter("push_pulls_total", "Whole-table exchanges", counts.pushPulls),
     counter("stale_states_total", "Embedded states refused as old", counts.staleStates),
-    gauge("gossip_queue_length", "Updates waiting to be told", counts.queueLength),
+    gauge("gossip_queue_length", "Updates waiting to be sent", counts.queueLength),
     counter("gossip_dropped_total", "Updates dropped by a full queue", counts.queueDropped),
     gauge(
       "election_term",

@@ -59,7 +59,7 @@ describe("what an agent keeps", () => {
 
   it.each([
     ["vote", "the term and vote of this member"],
-    ["swim", "the highest incarnation that this member has told"],
+    ["swim", "the highest incarnation that this member has announced"],
   ])("a damaged %s file ends the start with what, where and what to do", async (region, holds) => {
     write(region, varint(3));
     const path = join(directory, `${region}.bin`);

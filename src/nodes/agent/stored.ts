@@ -5,7 +5,7 @@ import type { DiskPort } from "../../host/ports/disk.ts";
 
 const ABOUT: Readonly<Record<Region, { readonly holds: string; readonly remedy: string }>> = {
   swim: {
-    holds: "the highest incarnation that this member has told",
+    holds: "the highest incarnation that this member has announced",
     remedy:
       "Restore the file from a copy, or move it away: the member then rises above what the others " +
       "remember of it.",
@@ -18,7 +18,7 @@ const ABOUT: Readonly<Record<Region, { readonly holds: string; readonly remedy: 
   },
 };
 
-/** What ends the start: what, where, and what to do. */
+/** Error that aborts the start: the problem, its location, and the remedy. */
 export function unusable(disk: DiskPort, region: Region, detail: string): Error {
   const { holds, remedy } = ABOUT[region];
   return new Error(

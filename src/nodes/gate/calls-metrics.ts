@@ -9,7 +9,7 @@ const { counter, labelled } = metricFamily(POOL);
 const circuits = metricFamily("hyperscale_circuit_");
 const HEALTH = "hyperscale_manager_health_";
 const health = metricFamily(HEALTH);
-/** Of those who are asked. */
+/** Role of the called nodes. */
 const ROLE = "manager";
 
 /** Null before the process is composed. */
@@ -18,7 +18,7 @@ export function callsMetrics(views: readonly CallsView[] | null): readonly Metri
   return [...poolMetrics(views), ...circuitMetrics(views), ...healthMetrics(views)];
 }
 
-/** What becomes of new work for each manager. (AD-19) */
+/** Acceptance of new work per manager. (AD-19) */
 function healthMetrics(views: readonly CallsView[]): readonly Metric[] {
   const of = (name: string, help: string, value: (view: CallsView) => number): Metric =>
     health.labelled("counter", name, {

@@ -1,6 +1,6 @@
 /**
- * What a gate is told at its start: one JSON file, or the same as flags. All mistakes are named at once,
- * before a socket opens or a byte is written. (CFG-1)
+ * Configuration of a gate: one JSON file, or the same as flags. All mistakes are reported at once, before a socket
+ * opens or a byte is written. (CFG-1)
  */
 
 import { z } from "zod";

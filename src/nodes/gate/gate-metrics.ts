@@ -1,4 +1,4 @@
-/** What a gate thinks of the gates, itself among them, as metrics. (AD-19) */
+/** Health of all gates as seen by this gate, itself included, as metrics. (AD-19) */
 
 import type { GateWatchView } from "../../core/cluster/gate/gate-peers.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";

@@ -1,6 +1,6 @@
 /**
- * Reporters of a gate: those of its configuration, opened for each job that it leads. They are told what the gate
- * says of its jobs, never hold it up, and never change how a job ends. (C30-18, REP-5)
+ * Reporters of a gate: those of its configuration, opened for each job that it leads. They receive the gate's job
+ * updates, never delay it, and never change how a job ends. (C30-18, REP-5)
  */
 
 import { errorText } from "../../core/base/error-text.ts";
@@ -11,9 +11,9 @@ import type { Reporting } from "../../reporters/reporting.ts";
 
 /** How often the gate is asked what there is to tell. */
 export const REPORT_LOOK_MS = 500;
-/** Jobs that are reported at the same time; others are counted, and only their end is told. */
+/** Jobs reported at the same time; for others only the end is reported, and they are counted. */
 const JOBS_MAX = 64;
-/** What stands in a target for the id of the job. */
+/** Placeholder for the job id in a target. */
 const JOB_PLACE = "{job}";
 
 const { counter } = metricFamily("hyperscale_gate_reports_");
@@ -28,7 +28,7 @@ interface Reported {
   readonly opening: Promise<Reporting | null>;
   reporting: Reporting | null;
   readonly beganMs: number;
-  /** What another gate has told is to be passed over. */
+  /** Whether to skip what another gate has already reported. */
   resumes: boolean;
 }
 
@@ -74,7 +74,7 @@ export class GateReports {
     }
   }
 
-  /** What was told is sent within its time. */
+  /** Flushes pending reports within their time limit. */
   async close(): Promise<void> {
     for (const job of this.#jobs.keys()) this.#track(this.#leave(job));
     await Promise.all(this.#ends);
@@ -85,7 +85,11 @@ export class GateReports {
     return [
       counter("points_sent_total", "Points of jobs that reporters have sent", this.#sent),
       counter("points_dropped_total", "Points that no reporter could send", this.#dropped),
-      counter("jobs_passed_over_total", "Jobs of which only the end was told", this.#passedOver),
+      counter(
+        "jobs_passed_over_total",
+        "Jobs of which only the end was reported",
+        this.#passedOver,
+      ),
     ];
   }
 
@@ -143,7 +147,7 @@ export class GateReports {
   async #end({ isTakenOver, job, run, summary }: Extract<JobReport, { kind: "ended" }>) {
     const known = this.#jobs.get(job);
     this.#jobs.delete(job);
-    // A job that ended between two looks has not been told of at all.
+    // A job that finished between two polls has not been reported at all.
     const opening = known?.opening ?? (summary === null ? null : this.#started(job, run));
     const reporting = await opening;
     if (reporting === null) return;

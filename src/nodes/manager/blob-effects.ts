@@ -1,4 +1,4 @@
-/** Blobs of a manager or gate: what its machine asks for is done on disk, and the answer is told. */
+/** Blobs of a manager or gate: executes its machine's effects on disk and feeds the results back. */
 
 import { assertNever } from "../../core/base/assert.ts";
 import { BLOB_CHUNK_BYTES_MAX } from "../../core/cluster/messages.ts";

@@ -1,4 +1,4 @@
-/** What became of workers that did not advance, as metrics. */
+/** Metrics of workers that did not advance. */
 
 import type { HealthCounts } from "../../core/cluster/overload/health-counters.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";

@@ -41,7 +41,7 @@ interface ManagerHandlers {
   readonly background: Background;
   readonly openAudit: () => Promise<OpenAudit>;
   readonly version: string;
-  /** What runs here, for the results of jobs. */
+  /** Description of this machine, for the results of jobs. */
   readonly machine: ManagerOptions["machine"];
   readonly onFatal: (reason: string, error: unknown) => void;
 }

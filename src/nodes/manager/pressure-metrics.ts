@@ -24,14 +24,14 @@ export function pressureMetrics(view: PressureView | null): readonly Metric[] {
     gauge("log_seconds", "How long the log takes now, p99 of the last 10 s", view.logMs / 1_000),
     gauge(
       "backpressure_level",
-      `What senders of figures are told: ${BACKPRESSURE_LEVELS.join(", ")}: 0 to 3`,
+      `Backpressure level sent to reporters of metrics: ${BACKPRESSURE_LEVELS.join(", ")}: 0 to 3`,
       view.backpressure,
     ),
     ...levels("degradation", view.degradation),
   ];
 }
 
-/** Of each class of requests. (AD-32, BEX-8) */
+/** Metrics per class of requests. (AD-32, BEX-8) */
 function classMetrics(classes: PressureView["classes"]): readonly Metric[] {
   const all = Object.entries(classes);
   const label = "priority";

@@ -1,4 +1,4 @@
-/** What became of the clocks of jobs, as metrics under the names of AD-34; gates and managers count their own part. */
+/** Metrics of job timeouts, under the names of AD-34; gates and managers count their own part. */
 
 import type { TimeoutCount, TimeoutView } from "../../core/cluster/overload/timeout-counters.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
@@ -22,7 +22,7 @@ const MANAGER: Partial<Record<TimeoutCount, Family>> = {
   },
   reportsSent: {
     ...{ name: "job_timeout_reports_sent_total", label: "datacenter" },
-    help: "Overdue jobs told to their gates",
+    help: "Overdue jobs reported to their gates",
   },
   reportsFailed: {
     ...{ name: "job_timeout_reports_failed_total", label: "datacenter" },
@@ -30,7 +30,7 @@ const MANAGER: Partial<Record<TimeoutCount, Family>> = {
   },
   fenceRejected: {
     ...{ name: "timeout_fence_token_rejections_total", label: "reason" },
-    help: "Decisions of gates about what another leader had told",
+    help: "Decisions of gates about reports of another leader",
   },
   stopped: {
     ...{ name: "timeout_tracking_stopped_total", label: "reason" },
@@ -53,7 +53,7 @@ const GATE: Partial<Record<TimeoutCount, Family>> = {
   },
   timeoutReceived: {
     ...{ name: "gate_dc_timeout_reports_received_total", label: "datacenter" },
-    help: "Overdue jobs told by datacenters",
+    help: "Overdue jobs reported by datacenters",
   },
 };
 

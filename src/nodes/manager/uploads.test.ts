@@ -23,7 +23,7 @@ describe("a blob on its way to a manager", () => {
   const put = (from: number, to: number, total = BYTES.length) =>
     uploads.put({ hash: HASH, offset: from, total, bytes: BYTES.subarray(from, to) });
 
-  it("is whole when its last part has come, and told to go on where it is", async () => {
+  it("is complete with its last part, and reports where to continue until then", async () => {
     expect(await put(0, 400)).toEqual({ held: 400, problem: null, complete: false });
     expect(await put(0, 400)).toEqual({ held: 400, problem: null, complete: false });
     expect(await put(800, 1_000)).toEqual({ held: 400, problem: null, complete: false });

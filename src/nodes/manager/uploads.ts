@@ -21,7 +21,7 @@ interface PutAnswer {
   /** Up to where it is here: where the next part begins. */
   readonly held: number;
   readonly problem: string | null;
-  /** It is whole now, and was not before. */
+  /** Whether this part completed the blob. */
   readonly complete: boolean;
 }
 
@@ -29,7 +29,7 @@ export class Uploads {
   readonly #store: BlobStore;
   /** The longest without a part first. */
   readonly #underWay = new Map<string, IncomingBlob>();
-  /** The last part of each: parts of one blob are written one after the other, whoever sends them. */
+  /** The last part of each blob: parts are written one after the other, from any sender. */
   readonly #last = new Map<string, Promise<PutAnswer>>();
 
   constructor(store: BlobStore) {

@@ -1,6 +1,6 @@
 /**
- * What a worker is told at its start: one JSON file, or the same as flags. All mistakes are named at once,
- * before a connection is made or a byte is written. (CFG-1)
+ * Configuration of a worker: one JSON file, or the same as flags. All mistakes are reported at once, before a
+ * connection is made or a byte is written. (CFG-1)
  */
 
 import { dirname, resolve } from "node:path";

@@ -22,7 +22,7 @@ const ELSEWHERE_FILE = "jobs.folder";
 interface LaidOut {
   /** file:// address of the entry. */
   readonly address: string;
-  /** Of the entry: where paths in its code begin. */
+  /** Folder of the entry file; paths in its code are relative to it. */
   readonly folder: string;
 }
 
@@ -40,8 +40,8 @@ export class JobFolders {
   }
 
   /**
-   * What a former process left is removed. Another user cannot reach anything below the data directory: his files
-   * lie in a temporary folder, and the data directory says in which.
+   * Removes leftovers of a former process. Other users cannot reach anything below the data directory: their files are
+   * in a temporary folder, recorded in the data directory.
    */
   static async open(
     dataDir: string,

@@ -1,6 +1,6 @@
 /**
- * What a worker keeps on disk: how often it has started, and which views it has promised to obey. Written beside
- * and renamed, so that a crash leaves the one or the other. (AD-10)
+ * Durable state of a worker: how often it has started, and which views it has promised to obey. Written to a temporary
+ * file and renamed, so that a crash leaves the old or the new state. (AD-10)
  */
 
 import { randomInt } from "node:crypto";
@@ -16,7 +16,7 @@ export class Promises {
   readonly #dataDir: string;
   /** How often this directory was started, this start included. */
   readonly starts: number;
-  /** Of this start. A directory that was emptied or restored does not repeat one. */
+  /** Number of this start; never repeated, even if the directory was emptied or restored. */
   readonly incarnation: number;
   readonly views: FencedViews;
   #last: Promise<void> = Promise.resolve();

@@ -269,7 +269,7 @@ export class WorkerHost {
     }
   }
 
-  /** What has rotted here is fetched again. */
+  /** Checks which files are stored; corrupt ones are fetched again. */
   async #lookUp({ files, job }: LookUpEffect): Promise<void> {
     const missing: (typeof files)[number][] = [];
     for (const file of files) if (!(await this.#parts.blobs.isWhole(file.hash))) missing.push(file);
