@@ -155,7 +155,7 @@ export class ByteReader {
     return this.#problem !== null;
   }
 
-  /** What went wrong first; null while nothing did. */
+  /** The first problem; null if there is none. */
   get problem(): string | null {
     return this.#problem;
   }

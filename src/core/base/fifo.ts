@@ -1,4 +1,4 @@
-/** First in, first out: taking one does not move those that are left. Whoever pushes bounds it. */
+/** First in, first out: taking an item does not move the rest. The caller of `push` bounds it. */
 
 /** Places of what was taken are kept up to this many, or to as many as are left. */
 const TAKEN_KEPT_MIN = 64;

@@ -15,7 +15,7 @@
 import { assert } from "./assert.ts";
 import type { NodeId } from "./ids.ts";
 
-/** What goes to disk and into record heads: the writer's name is known from the place. */
+/** Form on disk and in record heads: the writer's name is known from the context. */
 interface HlcStamp {
   readonly wallMs: number;
   readonly logical: number;

@@ -17,7 +17,7 @@ const SECRET_PROPERTY = new RegExp(
 );
 const SCHEME = /\b(bearer|basic)\s{1,8}[\w.~+/=-]{4,}/gi;
 
-/** What a target said, or was asked: values whose name says that they are secret are left out. */
+/** Masks secrets in text from or for a target: values with a secret-sounding name are removed. */
 export function maskSecrets(text: string): string {
   return maskCredentials(text)
     .replace(SCHEME, "$1 ***")

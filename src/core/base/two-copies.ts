@@ -1,16 +1,15 @@
 /**
- * The order in which a durable record is read and written: one machine for the process and for the
- * simulator. It asks its driver for one thing at a time and hears how that went.
+ * Order in which a durable record is read and written: one machine for the process and for the simulator. It requests
+ * one operation at a time from its driver and receives the result.
  *
- *     open:  read · [write the copy that is missing, spoiled or older · sync] · opened
+ *     open:  read · [write the copy that is missing, damaged or older · sync] · opened
  *     save:  read · write one copy · sync · write the other · sync · saved
  *
- * - The copy that could be lost without harm is written first: a spoiled or older one if there is one.
- *   So a power cut during a save leaves a whole copy, also when the other had rotted before it.
- * - Opening mends before anyone relies on what was found: whoever acts on a record has two copies of it.
- * - A region that is there with no whole copy is `unreadable`, which is not a fresh disk: what was
- *   promised from it is not known any more. Only a first save that was torn counts as fresh, because
- *   nobody can have relied on it.
+ * - The copy that could be lost without harm is written first: a damaged or older one if there is one. So a power cut
+ *   during a save leaves one intact copy, even if the other was corrupt before.
+ * - Opening repairs the record before it is used: every record in use has two copies.
+ * - A region that exists without an intact copy is `unreadable`, which is not a fresh disk: its promises are unknown.
+ *   Only a torn first save counts as fresh, because nothing can depend on it yet.
  */
 
 import { assert } from "./assert.ts";
@@ -40,10 +39,10 @@ export type TwoCopiesEffect =
   | { readonly kind: "opened"; readonly found: Uint8Array | null }
   | { readonly kind: "unreadable" }
   | { readonly kind: "saved" }
-  /** Nobody knows what the disk holds now; the process must end. */
+  /** The content of the disk is unknown now; the process must exit. */
   | { readonly kind: "broken"; readonly problem: string };
 
-/** What can be broken on purpose to plant a mutant; production runs with all of them. */
+/** Rules that can be disabled to plant a mutant; production runs with all of them. */
 export interface TwoCopiesRules {
   /** Both copies are written, one after the other. */
   readonly writeBothCopies: boolean;
@@ -82,7 +81,7 @@ export class TwoCopies {
     this.#rules = rules;
   }
 
-  /** What to do next. One thing is under way at a time. */
+  /** Returns the next operation. One is in progress at a time. */
   step(input: TwoCopiesInput): TwoCopiesEffect {
     switch (input.kind) {
       case "open":
