@@ -53,7 +53,7 @@ function blocksOf(file: string): Block[] {
   return found;
 }
 
-/** What a page may leave out: the import, and the workflow that a chain of calls belongs to. */
+/** Completes code of a page with the parts it may omit: the import, and the workflow around a chain of calls. */
 function completed(code: string): string {
   const first = code.split("\n").find((line) => line.trim() !== "" && !/^\s*\/\//.test(line)) ?? "";
   const body = first.trimStart().startsWith(".")

@@ -48,7 +48,7 @@ const head = [
   "",
 ].join("\n");
 
-/** What a run of the module is refused for before it begins. */
+/** Missing names for which a run of the module is rejected at its start. */
 function namesMissing(module: unknown): string[] {
   const manifests = withParts(workflowsOf(module).map(manifestOf));
   return manifests.flatMap(({ name, thresholds }) =>
@@ -77,7 +77,7 @@ const declarations = inDeclarations.map(({ written }, at) =>
   write(`declared-${at}.ts`, `${head}export default ${written};\n`),
 );
 
-/** What the compiler says of each file: the last line of a message is the one that explains it. */
+/** Compiler messages by file: the last line of each is the one that explains it. */
 function diagnostics(): Map<string, string[]> {
   const config = {
     extends: "../../tsconfig.json",
@@ -129,13 +129,13 @@ describe("the compiler says what docs/guide/editor.md says that it says", () => 
   );
 });
 
-describe("whoever has no compiler is told", () => {
-  const told = (lines: readonly Line[], files: readonly string[]) =>
+describe("reports mistakes at run time when there is no compiler", () => {
+  const withMessage = (lines: readonly Line[], files: readonly string[]) =>
     lines
       .map((line, at) => ({ ...line, path: files[at] ?? "" }))
       .filter(({ otherwise }) => otherwise !== "");
 
-  it.each(told(inBodies, bodies))("in a body: $written", async ({ otherwise, path }) => {
+  it.each(withMessage(inBodies, bodies))("in a body: $written", async ({ otherwise, path }) => {
     const { default: flow } = (await import(path)) as { default: product.Flow };
     const { error } = await product.once(flow, {
       data: { account: { user: "ada", password: "x" } },
@@ -144,7 +144,7 @@ describe("whoever has no compiler is told", () => {
     expect(String((error as Error | undefined)?.message)).toContain(otherwise);
   });
 
-  it.each(told(inDeclarations, declarations))("$written", async ({ otherwise, path }) => {
+  it.each(withMessage(inDeclarations, declarations))("$written", async ({ otherwise, path }) => {
     const load = async (): Promise<void> => {
       for (const problem of namesMissing(await import(path))) throw new Error(problem);
     };

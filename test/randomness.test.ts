@@ -15,7 +15,7 @@ function sourcesIn(folder: string): readonly { readonly path: string; readonly t
 }
 
 const FOLDERS = ["nodes", "client", "ledger"];
-/** It only shortens the pauses of one request, whose id is as unforeseeable. */
+/** The seed only shortens the pauses of one request, whose id is equally unpredictable. */
 const OF_ONE_REQUEST = "ledger/client.ts: new Random(call.id)";
 
 describe("randomness that peers must not foresee (SEC-14)", () => {

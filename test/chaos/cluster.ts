@@ -125,7 +125,7 @@ try {
   }
   isWhole = true;
 } catch (error) {
-  // What was seen so far is told all the same.
+  // Results so far are printed all the same.
   say(`a round could not be played: ${error instanceof Error ? error.message : String(error)}`);
 } finally {
   await nodes.end();

@@ -18,7 +18,7 @@ const { values } = parseArgs({
     restarts: { type: "string", default: "6" },
     every: { type: "string", default: "6" },
     seed: { type: "string", default: String(Date.now() % 100_000) },
-    /** Seconds; those of a node that was not told otherwise. */
+    /** Lease in seconds; default of a node. */
     lease: { type: "string", default: String(defaultSettings.taskLeaseMs / 1_000) },
     "leader-lease": { type: "string", default: String(defaultSettings.leaderLeaseMs / 1_000) },
     /** A folder for every fault and every lost attempt, one line each, and for what the nodes warn of. */

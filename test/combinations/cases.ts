@@ -14,7 +14,7 @@ import { FORMS, runCombination } from "./run.ts";
 export const CASES = [...FORMS, "journey", "edge"] as const;
 export type Case = (typeof CASES)[number];
 
-/** What was chosen, and every figure that is not as the model says. */
+/** Describes the case, and every metric that differs from the model. */
 export async function differencesOf(
   one: Case,
   seed: string,

@@ -5,14 +5,14 @@ import { CASES, countDimensions, differencesOf } from "./cases.ts";
 
 const SAMPLE = 5;
 
-/** What differed once, though the figures were right: the model had to learn of it. */
+/** Cases that differed once although the metrics were right: the model was corrected. */
 const LEARNT = [
   // Random arrivals begin after their plan.
   ["honest-a/44", "journey"],
-  // What was answered at the very end may be heard behind it.
+  // Responses at the very end may be received after it.
   ["honest-b/136", "layers"],
   ["honest-c/212", "layers"],
-  // What was sent at the end of the graceful stop may wait in the sockets of a busy server.
+  // Requests sent at the end of the graceful stop may wait in the sockets of a busy server.
   ["e2/123", "edge"],
   // A limit of names per core says nothing of cores that came to fewer names each.
   ["e2/22", "edge"],

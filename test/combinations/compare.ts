@@ -45,7 +45,7 @@ class Comparison {
   readonly #workflow: WorkflowSummary;
   readonly #beganAt: number;
   readonly #report: (text: string) => void;
-  /** What the two sides may see apart, in milliseconds. */
+  /** Tolerance between both sides, in milliseconds. */
   readonly #edgeMs: number;
   readonly #measuredFrom: number;
   readonly #measuredTo: number;
@@ -106,25 +106,25 @@ class Comparison {
     return `s${this.#part.layers - 1}`;
   }
 
-  /** It begins an iteration, alone or beside others. */
+  /** Whether the step starts an iteration, alone or in parallel with others. */
   #isFirst(step: string): boolean {
     return step === "s0" || step.startsWith("p");
   }
 
-  /** All that the server got, whoever sent it, and users that were cut off before they could leave. */
+  /** Compares everything the server received, from any sender, and users that were cut off before they could leave. */
   #sent(): void {
     const { log } = this.#ran.target;
     const own = log.filter(({ workflow }) => workflow === this.#part.name);
     this.#equal("sent in all", this.#workflow.totals?.sent ?? 0, own.length);
     const left = this.#workflow.aside?.find(({ tags }) => tags["phase"] === "userTeardown");
     this.#equal("calls of userTeardown", left?.sent ?? 0, this.#logOf("leave").length);
-    // Who hangs in a call of a step may have been cut off in it, and does not leave.
+    // A user that hangs in a step's call may have been cut off in it, and does not leave.
     if (!this.#part.userTeardown || this.#part.hangsFromMs !== null) return;
     const note = this.#ran.summary.notes.find((text) =>
       text.startsWith(`"${this.#part.name}": userTeardown of `),
     );
     const cutOff = Number(/userTeardown of (\d+) users/.exec(note ?? "")?.[1] ?? 0);
-    // A busy machine may cut off others than those that hang: whoever did not leave, then.
+    // A busy machine may cut off other users than those that hang: count all that did not leave.
     const { load } = this.#part;
     const users = load.kind === "closed" ? Math.max(load.vus, load.peak ?? 0) : 0;
     const stayed = Math.max(0, users - this.#logOf("leave").length);
@@ -149,7 +149,7 @@ class Comparison {
       // Each waited for the whole graceful stop at least.
       const typical = (step.okLatencyMs?.max ?? 0) < HANGING_STOP_MS - this.#edgeMs;
       const cut = unanswered + (typical ? 0 : step.interrupted);
-      // What was answered at the end of the graceful stop may not have been heard.
+      // Responses at the end of the graceful stop may not have been received.
       this.#between(
         `${step.name} unanswered`,
         cut,
@@ -209,7 +209,7 @@ class Comparison {
     this.#series(step, log, this.#thrownBy(step));
   }
 
-  /** What had ended by the end of each window. */
+  /** Compares the finished calls at the end of each window. */
   #series({ name, series }: StepSummary, log: readonly Logged[], threw: number): void {
     const by = (moment: number): number =>
       log.filter(({ answeredAt }) => answeredAt > this.#measuredFrom && answeredAt <= moment)
@@ -226,7 +226,7 @@ class Comparison {
     }
   }
 
-  /** What was answered inside the measured time, over that time; the windows add up to it. */
+  /** Compares responses inside the measured time, over that time; the windows add up to it. */
   #rate(step: StepSummary, log: readonly Logged[], threw: number): void {
     const inside = step.ratePerSecond * this.#workflow.elapsedSeconds;
     const answered = (edge: number): number =>
@@ -309,7 +309,7 @@ class Comparison {
     this.#equal("calls of userSetup", setup?.sent ?? 0, this.#logOf("setup").length);
   }
 
-  /** Nobody ended it before its time, and it had rows to the end. */
+  /** Whether the run was not stopped early and had rows to the end. */
   get #whole(): boolean {
     return this.#untouched && this.#part.rows !== "few";
   }
@@ -392,7 +392,7 @@ class Comparison {
       this.#report(`many failed, and ${FAILURES_THRESHOLD} held: ${outcome.actualText}`);
   }
 
-  /** What was answered at the very end may have been heard behind it. */
+  /** Responses at the very end may have been received after it. */
   #worstShare(log: readonly Logged[]): number {
     let worst = 0;
     const last = this.#measuredTo - this.#edgeMs - WINDOW_MS;

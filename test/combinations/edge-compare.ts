@@ -169,7 +169,7 @@ class EdgeFlow {
       );
   }
 
-  /** What the server never answered is a failure of its own, or was younger than usual. */
+  /** A request that the server never answered is a failure of its own, or was younger than usual. */
   #unanswered({ steps }: WorkflowSummary): void {
     const never = this.#log.filter(({ answeredAt }) => Number.isNaN(answeredAt)).length;
     const [unanswered, interrupted, requests] = [
@@ -198,7 +198,7 @@ class EdgeFlow {
     this.#equal("orders", outcome.actual ?? 0, added);
   }
 
-  /** "Planned" is the plan, whoever was lost. */
+  /** "Planned" is the plan, regardless of lost nodes. */
   comparePlan(): void {
     const { load } = this.#ran.edge;
     const planned = load.kind === "open" ? load.rate : load.kind === "closed" ? load.vus : 0;

@@ -48,7 +48,7 @@ const orders = counter("orders");
 /** Metrics of one process have one sink: that of the last core in it. */
 const hasMetrics = ({ cores, load }: Edge): boolean => cores === 1 && load.kind !== "search";
 
-/** Its threshold names a flow. */
+/** A threshold that names a flow. */
 export const ordersThreshold = (flow: string): string => `${flow}.orders.count >= 0`;
 
 export async function runEdge(edge: Edge): Promise<EdgeRan> {

@@ -26,7 +26,7 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 const takesMs = (iteration: number, step: string): number =>
   3 + ((iteration * 7 + step.charCodeAt(1) * 5) % 23);
 
-/** Of the steps of a part, by layer. */
+/** Steps of a part, by layer. */
 function layersOf({ layers, parallel }: Part): readonly string[][] {
   const beside = Array.from({ length: parallel - 1 }, (_, at) => `p${at + 1}`);
   return Array.from({ length: layers }, (_, at) => [`s${at}`, ...(at === 0 ? beside : [])]);

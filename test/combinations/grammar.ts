@@ -25,7 +25,7 @@ export interface Part {
   readonly userSetup: "none" | "quick" | "slow";
   readonly pauseFirstMs: number;
   readonly warmupMs: number;
-  /** It begins so long after its layer. */
+  /** Delay of the start after its layer. */
   readonly startAfterMs: number;
   /** The server answers 500 in this time, counted from the workflow's first moment. */
   readonly failures: Span | null;
@@ -55,7 +55,7 @@ type Load =
   | {
       readonly kind: "open";
       readonly rate: number;
-      /** Its rate in the middle, if it ramps there and back. */
+      /** Rate in the middle, if it ramps there and back. */
       readonly peak: number | null;
       readonly maxVus: number;
       readonly durationMs: number;

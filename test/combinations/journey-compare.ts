@@ -44,7 +44,7 @@ export function journeyDifferences(ran: JourneyRan): string[] {
   return found;
 }
 
-/** Nobody ended it before its time. */
+/** Whether the run was not stopped early. */
 function whole({ journey, summary }: JourneyRan): boolean {
   return journey.stopAfterMs === null && !summary.thresholds.some(({ aborted }) => aborted);
 }
@@ -53,7 +53,7 @@ function whole({ journey, summary }: JourneyRan): boolean {
 function compareShares(ran: JourneyRan, report: Report): void {
   const { flows } = ran.journey;
   const sum = flows.reduce((all, { weight }) => all + weight, 0);
-  // Whoever still waits for a row of its own when the run is stopped has a share and never begins.
+  // A user that still waits for a row of its own when the run is stopped has a share and never begins.
   const [load] = ran.journey.loads;
   const isFed = flows.some(({ rows }) => rows === "once") && !whole(ran);
   const waiting = isFed ? usersOf(load) : 0;
@@ -82,7 +82,7 @@ function compareNever({ summary }: JourneyRan, report: Report): void {
   if (gate?.passed !== false) report("a step that never succeeded passes");
 }
 
-/** What a workflow says it measured to the microsecond. */
+/** Compares values that a workflow measured to the microsecond. */
 function compareExact({ summary }: JourneyRan, report: Report): void {
   const step = summary.workflows.find(({ name }) => name === EXACT)?.steps[0];
   const count = step?.latencyMs.count ?? 0;
@@ -194,8 +194,8 @@ class FlowComparison {
   }
 
   /**
-   * What every iteration calls first is due when its arrival was, and after the pauses before it. How
-   * late each arrival began is a figure of its own, so no moment of the plan need be known.
+   * The first call of every iteration is due at its arrival, plus the pauses before it. How late each arrival began is
+   * a separate metric, so no time of the plan needs to be known.
    */
   #firstCalls(): void {
     const { arrivals } = this.#workflow;
@@ -236,7 +236,7 @@ class FlowComparison {
     this.#sum(`latencies of first calls ${step.name}`, step.latencyMs, least + low, late + high);
   }
 
-  /** NaN as an upper bound: somebody never heard of the end, and nothing can be said. */
+  /** NaN as an upper bound: an end was never received, and nothing can be checked. */
   #sum(what: string, { count, mean }: Distribution, low: number, high: number): void {
     const slack = count * ROUNDING_MS;
     const most = Number.isNaN(high) ? Number.POSITIVE_INFINITY : high + slack;
@@ -293,7 +293,7 @@ class FlowComparison {
     return this.#journey.flows.find(({ name }) => name === this.#workflow.name);
   }
 
-  /** Its body never ends an iteration by choice. */
+  /** Whether the body never ends an iteration by choice. */
   get #endsNever(): boolean {
     return !JSON.stringify(this.#own?.deeds ?? []).includes('"end"');
   }

@@ -3,7 +3,7 @@
 import { Random } from "../../src/core/base/random.ts";
 import type { Rows } from "./grammar.ts";
 
-/** What a body does, in order. */
+/** Actions of a body, in order. */
 export type Deed =
   | { readonly kind: "call"; readonly name: string; readonly required: boolean }
   /** Calls at the same time, without groups. */
@@ -34,7 +34,7 @@ type JourneyLoad =
   | {
       readonly kind: "open";
       readonly rate: number;
-      /** Its rate in the middle, if it ramps there and back. */
+      /** Rate in the middle, if it ramps there and back. */
       readonly peak: number | null;
       readonly poisson: boolean;
       readonly maxVus: number;
@@ -45,7 +45,7 @@ type JourneyLoad =
 export interface JourneyFlow {
   readonly name: string;
   readonly deeds: readonly Deed[];
-  /** Of a mix. */
+  /** Weight in a mix. */
   readonly weight: number;
   readonly rows: Rows;
   /** Each user makes a call before its first iteration. */
@@ -60,7 +60,7 @@ export interface Journey {
   readonly flows: readonly JourneyFlow[];
   readonly loads: readonly JourneyLoad[];
   readonly warmupMs: number;
-  /** Of the second flow, where each has its own load. */
+  /** Start delay of the second flow, where each has its own load. */
   readonly startAfterMs: number;
   /** The server answers every so-manieth call of a step with 500; 0: never. */
   readonly failEvery: number;

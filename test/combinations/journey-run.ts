@@ -51,7 +51,7 @@ export interface Trail {
   readonly groups: TrailGroup[];
   /** Calls that were refused before the loop could turn. */
   refusedAtOnce: number;
-  /** It came to its check. */
+  /** Whether the iteration reached its check. */
   arrived: boolean;
 }
 
@@ -220,7 +220,7 @@ class Walker {
   readonly #trail: Trail;
   readonly #url: string;
   readonly #iteration: number;
-  /** What the body meant to happen when it did not return. */
+  /** Outcome that the body intended when it did not return. */
   outcomeWanted: "ended" | "failed" | null = null;
 
   constructor(trail: Trail, url: string, iteration: number) {

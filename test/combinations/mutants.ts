@@ -21,7 +21,7 @@ interface Mutant {
   readonly edits: readonly Edit[];
   /** The way of trying a seed that can show it. */
   readonly shownBy: Case;
-  /** What must differ: a difference elsewhere does not count as found. */
+  /** Metric that must differ: a difference elsewhere does not count as found. */
   readonly differs: RegExp;
 }
 
@@ -49,7 +49,7 @@ const MUTANTS: readonly Mutant[] = [
       },
     ],
     shownBy: "layers",
-    // What was due in the warm-up moves into the measured time, too.
+    // Calls due in the warm-up move into the measured time, too.
     differs: /mean latency is|outcomes of arrivals is/,
   },
   {

@@ -43,7 +43,7 @@ interface UsedRow {
   readonly number: number;
 }
 
-/** What the workflows of a combination have around them. */
+/** Environment of a combination's workflows. */
 interface Surroundings {
   readonly url: string;
   readonly target: Target;

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 export interface Logged {
   readonly workflow: string;
   readonly step: string;
-  /** What the call says of itself behind its step; empty where it says nothing. */
+  /** Key that the call adds behind its step; empty if it adds none. */
   readonly key: string;
   readonly receivedAt: number;
   /** NaN until it was answered. */
@@ -108,7 +108,7 @@ export class Target {
     this.log.push(entry);
     if (afterMs === Number.POSITIVE_INFINITY) return;
     setTimeout(() => {
-      // Before the answer leaves: whoever hears it hears it later.
+      // Taken before the response leaves, so receivers see it later.
       entry.answeredAt = performance.now();
       response.statusCode = status;
       response.end(text);

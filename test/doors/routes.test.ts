@@ -189,7 +189,7 @@ function table(rows: readonly (readonly string[])[]): string {
   return lines.join("\n");
 }
 
-/** What stands under a heading of SECURITY.md, as the table there. */
+/** Expects the table under a heading of SECURITY.md. */
 function expectTable(heading: string, expected: string): void {
   const text = readFileSync(SECURITY, "utf8");
   const found = new RegExp(`(## ${heading}\\n[^|]*)(\\|[^\\n]*(?:\\n\\|[^\\n]*)*)`).exec(text);
@@ -232,7 +232,7 @@ describe("routes", () => {
 });
 
 describe("the queue", () => {
-  it("sends no code for a client's token, unless it was told to", () => {
+  it("sends no code for a client's token unless enabled", () => {
     const task = { executor: "loadtest", input: { bundle: "0".repeat(64) } };
     for (const params of [task, { tasks: [task] }, { tasks: { a: task } }]) {
       expect(codeRefusal("client", params, false)).toContain("--client-bundles");

@@ -44,7 +44,7 @@ export class Scratch {
     return JSON.parse(this.read(join(folder, "summary.json"))) as RunSummary;
   }
 
-  /** What the page of a run holds, as JSON. */
+  /** Data of a run's report page, as JSON. */
   pageData(folder = "out"): string {
     const html = this.read(join(folder, "report.html"));
     const [, data = ""] = /id="data">([^<]*)</.exec(html) ?? [];

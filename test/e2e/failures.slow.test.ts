@@ -93,7 +93,7 @@ it("a server that goes away and comes back: refused and reset in between, nothin
   expect(Object.keys(errors).every((kind) => kind === "refused" || kind === "reset")).toBe(true);
   expect(errors["refused"]).toBeGreaterThan(0);
   expect(second).toBeGreaterThan(0);
-  // What reached the server and was not ok was cut off when it left: at most one per user.
+  // Requests that reached the server and were not ok were cut off on their user's exit: at most one per user.
   expect(first + second - ok).toBeGreaterThanOrEqual(0);
   expect(first + second - ok).toBeLessThanOrEqual(6);
 });

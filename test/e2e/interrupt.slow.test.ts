@@ -16,7 +16,7 @@ afterAll(async () => {
   await demo.close();
 });
 
-/** Waits until the run has been under load for a while, and has told its first numbers. */
+/** Waits until the run has been under load for a while and has printed its first metrics. */
 async function underLoad(requests: number): Promise<void> {
   const before = demo.stats().requests;
   await until(() => demo.stats().requests > before + requests);
@@ -32,7 +32,7 @@ it("a closed terminal (SIGHUP, sent twice) keeps the results like any other end"
   expect(here.files("hung-up")).toEqual(["junit.xml", "report.html", "summary.json"]);
 });
 
-/** Presses Ctrl-C in the moment in which the first core has told what there is to run. */
+/** Presses Ctrl-C just when the first core has reported its workflows. */
 const PRESS_WHEN_LOADED = `
 import { ChildProcess } from "node:child_process";
 if (process.send === undefined) {

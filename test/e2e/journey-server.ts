@@ -32,7 +32,7 @@ interface Call {
   readonly request: IncomingMessage;
   readonly url: URL;
   readonly body: Buffer;
-  /** What stands for ":id" in the route. */
+  /** Value of ":id" in the route. */
   readonly id: string;
 }
 
@@ -53,7 +53,7 @@ export interface JourneyServer {
   readonly certificates: string;
   /** Users in the room: what they said before they left has arrived. */
   chatting(): number;
-  /** What has arrived since the last `take`, by route; messages as "message /chat". */
+  /** Requests since the last `take`, by route; messages as "message /chat". */
   take(): Record<string, number>;
   close(): void;
 }
@@ -96,7 +96,7 @@ export async function startJourneyServer(
   };
 }
 
-/** What the handlers have in common. */
+/** State shared by the handlers. */
 class Shop {
   readonly #sessions = new Map<string, { user: string; items: number }>();
   readonly #jobs = new Map<string, number>();
@@ -169,7 +169,7 @@ class Shop {
     return session === undefined ? { status: 401 } : { body: `Hello ${session.user}` };
   }
 
-  /** Who has no session gets one: a cart needs no login. */
+  /** Creates a session if there is none: a cart needs no login. */
   #addToCart({ request, body }: Call): Answer {
     const { quantity } = JSON.parse(body.toString()) as { quantity: number };
     const session = this.#sessionOf(request);

@@ -43,7 +43,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   upload: { upload: ["POST /files"], download: ["GET /files/:id"] },
 };
 
-/** What must have arrived where the journey fixes it; the rest depends on time. */
+/** Expected requests where the journey fixes them; the rest depends on time. */
 const ARRIVED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   accounts: { "POST /token": 5, "GET /profile": 30 },
   certificates: { "GET /account": 24 },

@@ -1,4 +1,4 @@
-/** What bounds a run from outside, in real processes: limits, an aborting threshold, code that asks for the end. */
+/** Limits of a run from outside, in real processes: limits, an aborting threshold, code that stops the run. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../../src/demo/server.ts";
@@ -63,7 +63,7 @@ describe("code that never waits", () => {
 });
 
 describe("a set-up that Ctrl-C reaches", () => {
-  it("is told, cleans up, and is waited for", async () => {
+  it("is notified, cleans up, and is waited for", async () => {
     here.write(
       "tidy.ts",
       `${head}export default workflow("tidy", { vus: 1, duration: "1h" })

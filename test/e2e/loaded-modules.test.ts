@@ -1,6 +1,6 @@
 /**
- * What a plain run loads: of the reporters the files that every run leaves, and no back-end (REP-6); of the
- * protocols those that come with `hyperscale` itself, and no package that is a protocol's driver.
+ * Modules loaded by a plain run: of the reporters only those for the files of every run, and no back-end (REP-6); of
+ * the protocols only those that come with `hyperscale` itself, and no package that is a protocol's driver.
  */
 
 import { readFileSync } from "node:fs";

@@ -30,7 +30,7 @@ beforeAll(async () => {
   const modules = join(here.path, "node_modules");
   mkdirSync(modules);
   renameSync(join(here.path, "package"), join(modules, "hyperscalejs"));
-  // What npm would install from a registry lies in the checkout.
+  // Packages that npm would install from a registry are linked from the checkout.
   for (const name of readdirSync(join(root, "node_modules")))
     if (name !== "hyperscalejs") symlinkSync(join(root, "node_modules", name), join(modules, name));
 });

@@ -35,7 +35,7 @@ afterAll(async () => {
   await demo.close();
 });
 
-/** What the program printed, as JSON, one value per line. */
+/** Runs a program and returns its output as JSON, one value per line. */
 async function program(text: string): Promise<unknown[]> {
   here.write("program.mjs", `import { RunError, run } from "hyperscalejs";\n${text}`);
   const child = spawn(process.execPath, ["program.mjs"], { cwd: here.path });

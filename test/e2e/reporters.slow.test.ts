@@ -50,7 +50,7 @@ describe("a run with reports", () => {
   it("sends while it goes on and at the end, and what was sent adds up to summary.json", async () => {
     here.write(
       "flow.ts",
-      // The second is named by the command line, too: it is told once.
+      // The second is also named on the command line: it is opened once.
       `import { http, workflow } from "hyperscalejs";
        const load = { vus: 2, duration: "2500ms", pacing: "20ms" } as const;
        const junit = "junit=deep/er/junit.xml";
@@ -169,7 +169,7 @@ describe("a run with reports", () => {
     }
   });
 
-  it("is told to a reporter of the user's own, and scraped while it goes on", async () => {
+  it("is reported to a user-defined reporter, and scraped while it runs", async () => {
     here.write(
       "own.ts",
       `import type { Reporter } from "hyperscalejs";
@@ -199,9 +199,9 @@ describe("a run with reports", () => {
     expect((await running.done).code).toBe(0);
     expect(scraped).toMatch(/^hyperscale_step_requests_total\{.*step="home".*\} \d+$/m);
     const { reports, totals } = here.summary("own");
-    const told = JSON.parse(here.read("own.json")) as Record<string, unknown>;
-    expect(told).toMatchObject({ verdict: "passed", requests: totals?.requests });
-    expect(told["frames"]).toBeGreaterThan(1);
+    const reported = JSON.parse(here.read("own.json")) as Record<string, unknown>;
+    expect(reported).toMatchObject({ verdict: "passed", requests: totals?.requests });
+    expect(reported["frames"]).toBeGreaterThan(1);
     const own = reports?.find(({ reporter }) => reporter === "own");
     expect(own?.problem).toBe("own cannot close");
   });

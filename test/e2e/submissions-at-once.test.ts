@@ -25,7 +25,7 @@ it("reads no more than two of them at a time", async () => {
   const client = { submit: async () => "job" } as unknown as ClusterClient;
   const cluster = new Cluster(client, "me");
   const file = `${here.path}/flow.mjs`;
-  // What it exports is no workflow: it is refused once it has been read.
+  // The file exports no workflow: it is rejected once it has been read.
   const submissions = Array.from({ length: SUBMISSIONS }, () => cluster.submit(file));
   const ended = await Promise.allSettled(submissions);
   expect(ended.map(({ status }) => status)).toEqual(Array(SUBMISSIONS).fill("rejected"));

@@ -109,7 +109,7 @@ describe("URL mode", () => {
     return code;
   };
 
-  it("counts what the server counted, prints nothing when told so, and passes", async () => {
+  it("counts what the server counted, prints nothing with --ui none, and passes", async () => {
     const before = demo.stats().requests;
     const { code, stderr, stdout } = await here.run(
       "run",
@@ -190,7 +190,7 @@ describe("URL mode", () => {
     });
   });
 
-  it("refuses an untrusted certificate unless told not to", async () => {
+  it("rejects an untrusted certificate unless configured otherwise", async () => {
     const secure = await startDemoTarget({ port: 0, tls: makeCertificate() });
     expect(await echo(secure.url, "--iterations", "2")).toBe(99);
     expect(here.summary("url").workflows[0]?.steps[0]?.errors).toEqual({ tls: 2 });

@@ -1,7 +1,7 @@
 /**
- * What a key holder can say, in every field its extremes, through decoder and machine: no message of a
- * peer makes a machine throw, brings a counter near its end, or makes it send what others cannot read.
- * One seed is one conversation; a failing one is named. (UDP-8)
+ * Messages of a key holder with extreme values in every field, through decoder and machine: no message of a peer makes
+ * a machine throw, brings a counter near its end, or makes it send what others cannot read. One seed is one
+ * conversation; a failing one is named. (UDP-8)
  */
 
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What a log reads from its disk: segments, indexes, checkpoints, its own records. */
+/** Fuzz targets for everything a log reads from its disk: segments, indexes, checkpoints, its own records. */
 
 import {
   encodeCheckpointHeader,

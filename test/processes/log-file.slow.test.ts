@@ -30,7 +30,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a command; a node is told to end as soon as it says that it is ready. */
+/** Runs a command; a node is terminated as soon as it reports that it is ready. */
 function hyperscale(args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [BIN, ...args], { cwd: directory });

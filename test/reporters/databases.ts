@@ -22,7 +22,7 @@ import {
   withFolder,
 } from "./servers.ts";
 
-/** Of a table with a row per value. */
+/** Query on a table with a row per value. */
 const QUERY = (table: string, workflow: string, step: string): string => `
   SELECT max(CASE WHEN figure = 'requests' AND name = 'total' THEN value END) AS requests,
          max(CASE WHEN figure = 'latency_ms' AND name = 'p99' THEN value END) AS p99

@@ -126,7 +126,7 @@ const netdata: Case = {
           const chart = metrics[`statsd_${name}_gauge`];
           return Object.values(chart?.dimensions ?? {})[0]?.value ?? Number.NaN;
         };
-        // Its gauges keep three digits.
+        // Gauges keep three digits.
         await checkSteps(run, async (one) => ({
           requests: value(pathOf(run, one, "requests")),
           p99: rounded(value(pathOf(run, one, "latency_ms_p99")), one),

@@ -29,17 +29,17 @@ export interface Case {
   readonly server: string;
   /** Takes minutes and much memory: only with --nightly. */
   readonly nightly?: true;
-  /** What was compared. */
+  /** Compares, and returns what was compared. */
   readonly run: () => Promise<string>;
 }
 
 /** Requests and p99 of every step, as a server tells them. */
 export async function checkSteps(
   run: RunSummary,
-  told: (step: Step) => Promise<{ readonly requests: unknown; readonly p99: unknown }>,
+  reported: (step: Step) => Promise<{ readonly requests: unknown; readonly p99: unknown }>,
 ): Promise<string> {
   for (const one of stepsOf(run)) {
-    const { p99, requests } = await told(one);
+    const { p99, requests } = await reported(one);
     same(`requests of ${one.step.name}`, Number(requests), one.step.requests);
     same(`p99 of ${one.step.name}`, Number(p99), one.step.latencyMs.p99);
   }

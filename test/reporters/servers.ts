@@ -59,7 +59,7 @@ export async function withFolder(run: (server: RealServer) => Promise<string>): 
 }
 
 export class RealServer {
-  /** Its data; gone when it is stopped. */
+  /** Data folder; removed when the server is stopped. */
   readonly folder = mkdtempSync(join(tmpdir(), "hyperscale-reporter-"));
   #child: ChildProcess | undefined;
   #said = "";
@@ -111,7 +111,7 @@ async function isReady(ready: string | number): Promise<boolean> {
   });
 }
 
-/** What a command says; throws when it fails. */
+/** Output of a command; throws when it fails. */
 export function output({ environment, path }: Program, ...args: readonly string[]): string {
   const options = { encoding: "utf8", env: environment, maxBuffer: 64 * 1_024 * 1_024 } as const;
   const done = spawnSync(path, args, options);

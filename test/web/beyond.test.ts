@@ -1,4 +1,4 @@
-/** When a threshold was broken, and by whom, told from the windows of a run. */
+/** When a threshold was broken, and by which series, derived from the windows of a run. */
 
 import { describe, expect, it } from "vitest";
 import type { RunSummary, ThresholdOutcome } from "../../src/core/load/results/model.ts";

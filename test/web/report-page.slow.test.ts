@@ -65,7 +65,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
   const open = async (summary: RunSummary, options = {}, fragment = "") =>
     opener.open(await reportHtml(summary, { page: opener.page }), options, fragment);
 
-  /** What the page says of a figure in its headline. */
+  /** Value of a metric in the page's headline. */
   const figure = (page: Page, name: string) =>
     page.locator(`.figures > div:has(dt:text-is("${name}")) dd`).first().textContent();
   const rows = (page: Page) =>

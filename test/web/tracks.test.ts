@@ -140,7 +140,7 @@ describe("stretches of windows that begin at half a second", () => {
     ...{ setRange: () => {}, scale: "linear" as const, events: [] },
   };
 
-  it("are told as they are", () => {
+  it("are printed with their fraction", () => {
     expect([clockAt(0.5, 1), clockAt(3.5, 1), clockAt(4, 1)]).toEqual(["0:00.5", "0:03.5", "0:04"]);
   });
 

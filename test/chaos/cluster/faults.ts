@@ -1,4 +1,4 @@
-/** What is done to a cluster while a job runs, and how the job has to end in spite of it. */
+/** Faults injected into a cluster while a job runs, and how the job must end in spite of them. */
 
 import { join } from "node:path";
 import type { ClusterClient } from "../../../src/client/client.ts";
@@ -21,7 +21,7 @@ export interface Scene {
   complain(problem: string): void;
 }
 
-/** Those who have the job in hand at the moment. */
+/** Nodes currently in charge of the job. */
 interface Cast {
   readonly gate: string;
   readonly datacenter: string;
@@ -131,7 +131,7 @@ export const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** Who leads the job, who leads it in one of its datacenters, and one who runs it there. */
+/** Finds the job's leader, its leader in one of its datacenters, and a worker that runs it there. */
 export async function castOf({ client, job, nodes, random }: Scene): Promise<Cast> {
   for (;;) {
     const { datacenters, leader } = await client.status(job);
@@ -155,7 +155,7 @@ async function viewOf(nodes: Nodes, datacenter: string, job: string): Promise<Jo
   try {
     return await client.status(job);
   } catch {
-    // Nobody leads it at the moment.
+    // The job has no leader right now.
     return null;
   } finally {
     await client.close();

@@ -32,7 +32,7 @@ export interface FloodTally {
   accepted: number;
   /** By reason. */
   refused: Record<string, number>;
-  /** Of those refused for want of room or by their rate. */
+  /** Rejections for capacity or rate that came without a retry time. */
   withoutRetryAfter: number;
   /** Sent again since no answer came in time. */
   late: number;
@@ -67,7 +67,7 @@ const tally: FloodTally = {
   critical: { asked: 0, shed: 0, unserved: 0 },
 };
 
-/** Its files are with the gates before the flood begins. */
+/** Uploads the files to the gates before the flood begins. */
 async function prepared(): Promise<Submission> {
   const { files, submission } = await loaded();
   const client = ClusterClient.open({ managers: order.addresses, secret: order.secret });
@@ -98,7 +98,7 @@ class FloodClient {
       await pause(AGAIN_MS);
   }
 
-  /** One job after the other, and what it has begun with to its end: a job that it is not told of has nobody. */
+  /** Runs one job after the other, each to its end: an unobserved job would be orphaned. */
   async flood(submission: Submission, until: number): Promise<void> {
     while (Date.now() < until) {
       tally.submitted++;
@@ -109,7 +109,9 @@ class FloodClient {
     }
   }
 
-  /** As the product's client submits: again with its key, so that it happens once, when it is told to come back. */
+  /**
+   * Submits like the product's client: retries with the same key when asked to come back, so that the job runs once.
+   */
   async #submit(submission: Submission, until: number): Promise<string | null> {
     const request = { kind: "submit", key: randomUUID(), submission, routing: ANYWHERE } as const;
     while (Date.now() < until) {
@@ -168,7 +170,7 @@ function isDecided(answer: ClientAnswer): boolean {
   return !isPassing(answer.reason) && answer.reason !== "unknownJob";
 }
 
-/** How long it is told to wait. */
+/** Retry delay of a rejection. */
 function refusedFor(answer: ClientAnswer | null): number {
   if (answer?.kind !== "refused") return 0;
   const { reason, retryAfterMs } = answer satisfies Refusal;

@@ -28,10 +28,10 @@ import type { Site, Sites } from "./sites.ts";
 const cli = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
 /** A ceiling for a hang. */
 const READY_MS_MAX = 120_000;
-/** What SIGTERM has not ended by then is killed. */
+/** Processes that survive SIGTERM for this long are killed. */
 const END_MS_MAX = 30_000;
 
-/** What a node logs when it gives another up. */
+/** Log events of a node that declares another lost. */
 const LOSS = /"event":"(worker\.lost|peer\.down|manager\.down)"/g;
 
 interface Node extends NodePlan {
@@ -77,7 +77,7 @@ export class Nodes {
     const plans = await prepareNodes(dir, shape);
     for (const plan of plans) prepared(plan, join(dir, plan.name));
     const placed = plans.map((plan) => ({ plan, site: sites.of(plan.datacenter) }));
-    // Every node is told where its peers are: what is on another machine has another host.
+    // Every node gets the addresses of its peers; those on another machine have another host.
     for (const { plan } of placed) {
       const file = join(dir, `${plan.name}.json`);
       let text = readFileSync(file, "utf8");
@@ -138,7 +138,7 @@ export class Nodes {
     return [...this.#nodes.values()].reduce((sum, { losses }) => sum + losses, 0);
   }
 
-  /** Its last words. */
+  /** Standard error of a node. */
   errorsOf(name: string): string {
     return this.#node(name).errors;
   }
@@ -231,7 +231,7 @@ export class Nodes {
   }
 }
 
-/** Those of `before` that live and belong to no node any more. */
+/** Processes of `before` that are alive and belong to no node any more. */
 export function orphans(before: ReadonlySet<number>, now: ReadonlySet<number>): readonly number[] {
   const alive = parentsOfAll();
   return [...before].filter((pid) => alive.has(pid) && !now.has(pid));
@@ -257,7 +257,7 @@ function parentsOfAll(): ReadonlyMap<number, number> {
       const [state = "", parent = ""] = text.slice(text.lastIndexOf(")") + 2).split(" ");
       if (state !== "Z") parents.set(pid, Number(parent));
     } catch {
-      // It has ended meanwhile.
+      // The process has exited meanwhile.
     }
   }
   return parents;

@@ -1,4 +1,4 @@
-/** What presses the nodes of a cluster without breaking them, while a job runs: the job has to complete. */
+/** Overload of a cluster's nodes while a job runs, without breaking them: the job must complete. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ const floodClients = fileURLToPath(new URL("./flood-clients.ts", import.meta.url
 const CLIENTS = 500;
 /** Between two questions of the one who watches the job of the round. */
 const LOOK_EVERY_MS = 1_000;
-/** Of the kernel, where it has them. */
+/** The kernel's CPU control groups, where available. */
 const CPU_GROUPS = "/sys/fs/cgroup/cpu";
 const PERIOD_US = 100_000;
 const THROTTLED_SHARE = 0.05;
@@ -86,7 +86,7 @@ function signalled(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended: its worker was given up, and has ended it.
+    // The process has exited: its worker was declared lost and terminated it.
   }
 }
 
@@ -95,7 +95,7 @@ function moved(to: string, pid: number): void {
   try {
     writeFileSync(to, String(pid));
   } catch {
-    // It has ended.
+    // The process has exited.
   }
 }
 

@@ -16,7 +16,7 @@ export interface Site {
 const NET = "10.79.0";
 const NAMES = "/run/netns";
 const LOOPBACK: Site = { host: "127.0.0.1", enter: [] };
-/** Of those that the script runs under, which has a network and mounts of its own. */
+/** Marks the process that has its own network and mounts. */
 const MARK = "HYPERSCALE_CHAOS_APART";
 
 /** True when this process may do to its network and mounts what it likes. */

@@ -18,7 +18,7 @@ export class SmallDisks {
     return isApart();
   }
 
-  /** What is in the directory stays there. */
+  /** Mounts a small disk; the directory's content is preserved. */
   mount(dataDir: string): void {
     const aside = `${dataDir}.aside`;
     cpSync(dataDir, aside, { recursive: true });

@@ -36,7 +36,7 @@ describe("a cluster of agents", () => {
 const NO_NETWORKS = "network namespaces may not be made here (package iproute2, CAP_SYS_ADMIN)";
 
 describe("in two network namespaces", needs(TwoNetworks.possible(), NO_NETWORKS), () => {
-  it("both halves give the other up and join again when the cable is mended", async () => {
+  it("both halves declare the other dead and rejoin when the network heals", async () => {
     await partition(4, "dc", 5_000);
   });
 });

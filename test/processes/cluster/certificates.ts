@@ -34,7 +34,7 @@ export class Authority {
     return this.#sign(name, claims.map((claim) => `URI:hyperscale://${claim}`).join(","));
   }
 
-  /** Of a server on the loopback. */
+  /** Certificate of a server on the loopback interface. */
   signLoopback(): CertificateFiles {
     return this.#sign(`server${++this.#count}`, "IP:127.0.0.1,DNS:localhost");
   }

@@ -90,7 +90,7 @@ describe("a cluster of one manager and one worker with a cache of 1 MiB", () => 
       await until(
         async () => (await client.status(waiting)).reason?.includes("none is free") ?? null,
       );
-      // Whoever submitted it asks every second.
+      // The submitting client polls every second.
       await new Promise((resolve) => setTimeout(resolve, 5_000));
       await client.control(running, { kind: "cancel", reason: "enough" }, "test");
       const { code, stderr } = await second;

@@ -1,4 +1,4 @@
-/** Reporters in the configuration of the gates: they get every job, whoever submits it, and its end once. (C30-18) */
+/** Reporters in the configuration of the gates: they get every job, from any client, and its end once. (C30-18) */
 
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -103,7 +103,7 @@ describe("three gates with a reporter each", () => {
     return { client, job };
   };
 
-  /** Of the whole run, in every form that it was told in. */
+  /** Expects points of the whole run, in every form in which it was reported. */
   const expectTold = (points: readonly Point[], job: string, summary: RunSummary): void => {
     expect(points.filter(isVerdict)).toHaveLength(1);
     expect(new Set(points.map(({ labels }) => labels["run_id"]))).toEqual(new Set([job]));
@@ -162,15 +162,15 @@ describe("three gates with a reporter each", () => {
         const now = (await job.status()).leader;
         return now !== null && now !== leader ? true : null;
       });
-      const told = (await pointsOf(job.id)).length;
-      await until(async () => ((await pointsOf(job.id)).length > told ? true : null));
+      const reported = (await pointsOf(job.id)).length;
+      await until(async () => ((await pointsOf(job.id)).length > reported ? true : null));
       await job.cancel();
       const { summary } = await job.completion();
       const points = await allPointsOf(job.id);
       expect((await job.status()).leader).not.toBe(leader);
       await client.close();
       expectTold(points, job.id, summary as RunSummary);
-      // What was measured while nobody led is in the totals, and in no increment.
+      // Requests measured while no gate led are in the totals, but in no increment.
       expect(added(points)).toBeLessThanOrEqual(summary?.totals?.requests ?? 0);
     },
     MS_MAX,

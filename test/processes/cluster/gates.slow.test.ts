@@ -152,7 +152,7 @@ describe("three gates and two datacenters", () => {
       expect(ids.size).toBe(1);
       const after = (await clients[0]?.jobs()) ?? [];
       expect(after.length).toBe((before?.length ?? 0) + 1);
-      // What it asks of the target is none of the next test's.
+      // Wait for the job's end: its requests to the target must not leak into the next test.
       const [id = ""] = ids;
       await until(async () => {
         const { status } = (await clients[0]?.status(id)) ?? {};

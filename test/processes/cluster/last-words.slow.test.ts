@@ -1,6 +1,6 @@
 /**
- * What `submit` and `jobs` say, and how they end, when they are asked for what no cluster takes, and when they are
- * told to end: with a cluster that answers, and with one whose only gate was killed.
+ * Messages and exit codes of `submit` and `jobs` for invalid requests and on termination signals: with a cluster that
+ * answers, and with one whose only gate was killed.
  */
 
 import type { ChildProcess } from "node:child_process";
@@ -28,7 +28,7 @@ describe("a cluster of one gate, one manager and one worker", () => {
   const load = (): readonly string[] => [target.url, "--rate", "5", "--max-vus", "5"];
   const long = (): readonly string[] => [...load(), "--duration", "10m"];
 
-  // What does not fit is in client.test.ts; here it is named by its flag.
+  // Values out of range are covered by client.test.ts; here each is named by its flag.
   it.each([
     ["--idempotency-key", "--idempotency-key is empty: it takes 1 to 128 bytes of text"],
     ["--rejoin", "--rejoin is empty"],
@@ -126,7 +126,7 @@ describe("a cluster of one gate, one manager and one worker", () => {
         const place = ["--metrics", metrics, "--ui", "none", "--dir", cluster.dir];
         const child = start(["submit", ...load(), ...place]);
         const end = ended(child);
-        // It listens when the job is prepared, and is sent after that.
+        // The reporter listens once the job is prepared, and the job is sent after that.
         await until(() => fetch(`http://${metrics}/metrics`).then(String, () => null));
         const asked = once(child.stderr as NodeJS.ReadableStream, "data");
         child.kill("SIGTERM");

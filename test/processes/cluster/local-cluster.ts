@@ -101,7 +101,7 @@ export class LocalCluster {
     return node;
   }
 
-  /** What its `/readyz` answers, with the code. */
+  /** Code and body of a node's `/readyz`. */
   async readiness(name: string): Promise<readonly [number, unknown]> {
     const response = await fetch(`http://${this.node(name).api}/readyz`);
     return [response.status, await response.json()];

@@ -1,6 +1,6 @@
 /**
- * What operators do to a cluster of processes: begin it in the background, drain the manager that leads a job and
- * a worker that runs it, forget a worker, end everything. And what users do wrong.
+ * Operations on a cluster of processes: start it in the background, drain the manager that leads a job and a worker
+ * that runs it, forget a worker, stop everything. Also mistakes of users.
  */
 
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -113,7 +113,7 @@ describe("a cluster of three managers and two workers", () => {
   );
 
   it(
-    "shows a killed worker and a killed manager as lost, and forgets the worker when told to",
+    "shows a killed worker and a killed manager as lost, and forgets the worker on request",
     async () => {
       const client = await cluster.client();
       process.kill(cluster.node("w2").pid, "SIGKILL");
@@ -146,7 +146,7 @@ export default flow("shop", { vus: 1, duration: "1s", setup: ${setup} },
         );
         return path;
       };
-      // What else may be wrong with a set-up: job-runner.test.ts, time-limits.test.ts, bounded-event.test.ts.
+      // Other problems of a set-up are covered by job-runner.test.ts, time-limits.test.ts, bounded-event.test.ts.
       const throws = await file("throws.ts", '() => { throw new Error("closed"); }');
       const failed = await cluster.command("submit", throws, "--ui", "none");
       expect([failed.code, failed.stderr]).toEqual([

@@ -1,4 +1,4 @@
-/** What an agent says when it is alone for a reason, started wrongly, or asked for what it does not do. */
+/** Messages of an agent that is alone for a reason, started wrongly, or asked for something it does not support. */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -73,7 +73,7 @@ describe("a manager that lost its disk", () => {
       process.kill(cluster.node("m3").pid, "SIGKILL");
       await rm(join(cluster.dir, "m3"), { recursive: true });
 
-      // It takes the old one's place on this machine, whose address nobody uses any more.
+      // The replacement runs on this machine in place of the old one, whose address is no longer used.
       const [host, port] = lost.bind.split(":");
       const bind = `${host}:${Number(port) + 50}`;
       const added = { name: "m4", address: bind };

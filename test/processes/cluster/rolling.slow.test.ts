@@ -63,7 +63,7 @@ describe("a rolling upgrade", () => {
       const { code, stderr } = await submitted;
       expect(code, stderr).toBe(130);
       const summary: RunSummary = JSON.parse(await readFile(join(out, "summary.json"), "utf8"));
-      // A worker that is told to stop hands its share over, and every request of it is counted.
+      // A worker that is asked to stop hands its share over, and every request of it is counted.
       const handed = summary.lost.filter(({ what }) => what.includes("told to stop"));
       expect(handed.length).toBeGreaterThan(0);
       for (const { dealtAgainTo, missingMs } of handed) {

@@ -90,7 +90,7 @@ describe("the command line", () => {
   const directory = mkdtempSync(join(tmpdir(), "hyperscale-cli-"));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it("says what is wrong and how to mend it, and ends with 2", () => {
+  it("reports what is wrong and how to fix it, and exits with 2", () => {
     const { status, err, out } = hyperscale("agent", "--name", "bad name", "--role", "king");
     expect(status).toBe(2);
     expect(out).toBe("");

@@ -1,7 +1,7 @@
 /**
- * What happens to real clusters: processes that die, stall, lose their network, and start again. Each
- * scenario ends with everybody agreeing; what it returns are the times it took. The same scenarios run
- * small in `npm test` and with 32 members by `npm run chaos:membership`.
+ * Faults in real clusters: processes that die, stall, lose their network, and restart. Each scenario ends with all
+ * members in agreement and returns the times it took. The same scenarios run small in `npm test` and with 32 members by
+ * `npm run chaos:membership`.
  */
 
 import { execFileSync, spawnSync } from "node:child_process";
@@ -18,7 +18,7 @@ export interface Outcome {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Nobody but the victims may have been declared dead. */
+/** Asserts that only the victims were declared dead. */
 function assertOnly(cluster: AgentCluster, victims: readonly string[], since: number): void {
   for (const agent of cluster.agents) {
     const wrong = agent.failuresSince(since).filter((name) => !victims.includes(name));
@@ -183,7 +183,7 @@ export class TwoNetworks {
   }
 }
 
-/** Both halves give the other up, and take it back when the cable is mended. */
+/** Both halves declare the other dead, and accept it again when the network heals. */
 export async function partition(size: number, profile: string, cutMs: number): Promise<Outcome> {
   const networks = new TwoNetworks(size);
   const cluster = new AgentCluster({

@@ -109,8 +109,8 @@ describe("an agent under attack", () => {
       for (const number of [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 40, COUNTER_MAX]) {
         for (const id of ["n1", "n2", "n3"].map(nodeId)) {
           // Not made by `incarnation()`, which would refuse most of them.
-          const told = number as Incarnation;
-          stranger.ping(host, "n1", [{ kind: "suspect", id, incarnation: told, from }]);
+          const claimed = number as Incarnation;
+          stranger.ping(host, "n1", [{ kind: "suspect", id, incarnation: claimed, from }]);
         }
       }
       await until(async () => (await alarms("UNREADABLE")) >= 6, PATIENCE_MS, "six are unreadable");

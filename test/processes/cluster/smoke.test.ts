@@ -16,7 +16,7 @@ it(
   "counts what the target counts when the manager that leads the job is killed",
   async () => {
     const { client, cluster } = loaded;
-    // It knows one manager, which may be the one that is killed.
+    // The client knows one manager, which may be the one that is killed.
     const { end, id, leader } = await loaded.submit(...cluster.placeOf("m1"));
     expect(await client.jobId(shortIdOf(id).slice(0, 6))).toBe(id);
     expect(await client.jobId("last")).toBe(id);

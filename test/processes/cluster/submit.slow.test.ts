@@ -92,7 +92,7 @@ describe("a cluster of one manager and two workers", () => {
   );
 
   it(
-    "serves a modest client while a greedy one is told to come back",
+    "serves a modest client while a greedy one is asked to come back",
     async () => {
       const [greedy, modest] = await Promise.all([cluster.client(), cluster.client()]);
       try {
@@ -112,7 +112,7 @@ describe("a cluster of one manager and two workers", () => {
   );
 
   it(
-    "reports while a job runs to whoever follows it: the one who submits, and one who attaches",
+    "reports while a job runs to every follower: the submitter, and one that attaches",
     async () => {
       const file = (name: string): string => join(cluster.dir, name);
       const flow = ["submit", "examples/quickstart.ts", "--only", "quickstart"];
@@ -280,7 +280,7 @@ interface SentPoint {
   readonly values: Readonly<Record<string, number>>;
 }
 
-/** What was added from frame to frame is what the summary of the job says, and nothing was dropped. (REP-7) */
+/** The sum over all frames equals the job's summary, and nothing was dropped. (REP-7) */
 async function checkReported(folder: string, points: string): Promise<void> {
   const { reports, totals } = JSON.parse(await readFile(join(folder, "summary.json"), "utf8"));
   expect(reports).toMatchObject([{ reporter: "ndjson", dropped: 0, problem: null }]);

@@ -1,7 +1,7 @@
 /**
- * Jobs in two datacenters with three managers and two workers each, behind one gate: their figures against what the
- * target was told, the circuit of the gate to a datacenter that stands still, and workflows in layers while managers
- * are killed. One cluster, in this order: the last tests kill managers.
+ * Jobs in two datacenters with three managers and two workers each, behind one gate: their metrics against the target's
+ * own counts, the gate's circuit breaker for a stalled datacenter, and workflows in layers while managers are killed.
+ * One cluster, in this order: the last tests kill managers.
  */
 
 import { once } from "node:events";
@@ -45,11 +45,11 @@ const BOTH = ["--datacenters", "dc1,dc2"];
 
 describe("a job in two datacenters", () => {
   let server: Server;
-  let told: number[] = [];
+  let requested: number[] = [];
 
   beforeAll(async () => {
     server = createServer((request, response) => {
-      told.push(Number(request.url?.slice(1)));
+      requested.push(Number(request.url?.slice(1)));
       response.end("ok");
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -62,7 +62,7 @@ describe("a job in two datacenters", () => {
   });
 
   async function summaryOf(command: string, ...flags: readonly string[]): Promise<RunSummary> {
-    told = [];
+    requested = [];
     const out = join(cluster.dir, `out-${command}-${flags.length}`);
     const { port } = server.address() as AddressInfo;
     const end = await ended(
@@ -93,8 +93,8 @@ describe("a job in two datacenters", () => {
         ITERATIONS / 2,
         ITERATIONS / 2,
       ]);
-      expect(told).toHaveLength(ITERATIONS);
-      const sorted = told.toSorted((one, other) => one - other);
+      expect(requested).toHaveLength(ITERATIONS);
+      const sorted = requested.toSorted((one, other) => one - other);
       const [size] = both?.workflows[0]?.metrics ?? [];
       for (const share of [50, 90, 95, 99]) {
         const exact = sorted[Math.ceil((share / 100) * ITERATIONS) - 1] ?? 0;
@@ -119,8 +119,8 @@ describe("a job in two datacenters", () => {
       } = await summaryOf(...(["submit", ...BOTH, ...load, ...rule] as const));
       expect(verdict).toBe("failed");
       expect(thresholds[0]).toMatchObject({ passed: false, aborted: true });
-      expect(totals?.requests).toBe(told.length);
-      expect(told.length).toBeGreaterThanOrEqual(most);
+      expect(totals?.requests).toBe(requested.length);
+      expect(requested.length).toBeGreaterThanOrEqual(most);
       const parts = where?.datacenters.map(({ requests }) => requests) ?? [];
       expect(parts).toHaveLength(2);
       expect(Math.max(...parts)).toBeLessThan(most);
@@ -163,8 +163,8 @@ describe("the circuit of a gate to a datacenter", () => {
     return { state: seen?.circuit, queued: seen?.operationsQueued ?? 0 };
   }
 
-  /** What was told to the part of the job that runs there, as its own managers say. */
-  async function toldIn(client: ClusterClient, job: string, name: string) {
+  /** Events of the job's datacenter part, as its own managers report them. */
+  async function eventsIn(client: ClusterClient, job: string, name: string) {
     const part = (await client.status(job)).datacenters.find((one) => one.name === name);
     const manager = await cluster.client(...["m1", "m2", "m3"].map((one) => `${name}${one}`));
     const events = await manager.events(part?.job ?? "");
@@ -214,11 +214,11 @@ describe("the circuit of a gate to a datacenter", () => {
         return state === "CLOSED" && queued === 0 ? true : null;
       });
       await until(async () => ((await requestsIn(client, id, "dc2")) > before ? true : null));
-      const told = await until(async () => {
-        const all = await toldIn(client, id, "dc2");
+      const events = await until(async () => {
+        const all = await eventsIn(client, id, "dc2");
         return all.some((one) => one.startsWith("scale")) ? all : null;
       });
-      expect(told).toContain("scale: 0.5 times the plan");
+      expect(events).toContain("scale: 0.5 times the plan");
 
       await client.control(id, { kind: "cancel", reason: "all was seen" }, "test");
       const { code, stderr } = await submitted;
@@ -257,7 +257,7 @@ const LAYERS_FILE = `
     );
 `;
 
-/** Of one datacenter; with both and `--each-datacenter` twice as many. */
+/** Count in one datacenter; with both and `--each-datacenter` twice as many. */
 const BROWSED = 40;
 
 describe("workflows in layers", () => {

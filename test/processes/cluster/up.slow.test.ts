@@ -71,7 +71,7 @@ describe("cluster up", () => {
       expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("cluster down") });
       const down = await cluster.command("cluster", "down");
       expect(down, down.stderr).toMatchObject({ code: 0 });
-      // Whoever has inherited them may take a while to notice.
+      // The process that inherited them may take a while to notice.
       await until(async () => (cluster.left().length === 0 ? true : null));
       await cluster.stop();
     },

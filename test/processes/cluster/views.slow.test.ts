@@ -1,4 +1,4 @@
-/** What operators and tools are shown of a cluster: jobs, nodes and datacenters, by whichever gate they ask. */
+/** Cluster views for operators and tools: jobs, nodes and datacenters, from any gate. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { shortIdOf } from "../../../src/client/job-names.ts";

@@ -1,7 +1,7 @@
 /**
- * What does not belong to a cluster, or does not fit it, as processes: a file with machine code, a wrong secret, a
- * node of another version, a value that is too large, a clock that is an hour off, and data from a backup. Each is
- * told to whoever can mend it, and nothing is half begun.
+ * Misfits in a cluster, as processes: a file with machine code, a wrong secret, a node of another version, a value that
+ * is too large, a clock that is an hour off, and data from a backup. Each is reported to the person who can fix it, and
+ * nothing is left half done.
  */
 
 import type { ChildProcess } from "node:child_process";
@@ -47,7 +47,7 @@ describe("a cluster of a gate, three managers and a worker", () => {
     await target.close();
   }, MS_MAX);
 
-  /** What it logs, as it grows. */
+  /** Starts a process and collects its log. */
   function begin(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const child = start(args, env);
     started.push(child);

@@ -1,6 +1,6 @@
 /**
- * Clients of a ledger under faults: each works on jobs through whichever node answers, records when it
- * asked and what it was told, and asks again with the same event id when nobody knows.
+ * Clients of a ledger under faults: each works on jobs through whichever node answers, records its requests and answers
+ * with times, and retries with the same event id when the outcome is unknown.
  */
 
 import { randomBytes } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * A node that is told to stop lets others lead first. The lease here is far longer than any test waits: a
- * primary that just went would be followed by nobody.
+ * A node that is asked to stop lets others lead first. The lease here is far longer than any test waits: a primary that
+ * stopped without a hand-over would have no successor in time.
  */
 
 import { randomBytes } from "node:crypto";
@@ -28,7 +28,7 @@ async function ask(
 ): Promise<JsonObject> {
   const id = randomBytes(8).toString("hex");
   const api = names.map((name) => cluster.place(name).api).join(",");
-  // Pauses double: so many add up to a minute and a half, and a group without a primary is told as such.
+  // Pauses double: ten of them add up to a minute and a half, and a group without a primary is reported as such.
   const retry = { retriesMax: 10, delayMs: 100, jitter: 0.5, attemptTimeoutMs: 30_000 };
   const call = { method, path, id, retry, ...(body === undefined ? {} : { body }) };
   const answer = await callLedger({ api, dir: cluster.dir }, call);

@@ -1,7 +1,7 @@
 /**
- * What clients saw, and whether one log per job explains it. A job's events have places in one order; an
- * append takes effect at its place, a strong read right after the last place it shows. The history is
- * linearizable exactly if no operation that had returned before another began lies behind it. (I2, I8)
+ * Client histories, and a check that one log per job explains them. A job's events have indexes in one order; an append
+ * takes effect at its index, a strong read right after the last index it shows. The history is linearizable exactly if
+ * no operation that had returned before another began comes after it. (I2, I8)
  */
 
 export interface Operation {
@@ -14,7 +14,7 @@ export interface Operation {
   returnedAt: number;
   /** The place: of the event, or the last one the read showed. */
   seq: number | null;
-  /** Of a read: the hash over all events up to its place. */
+  /** For reads: the hash over all events up to its index. */
   chain: string | null;
 }
 
@@ -78,7 +78,7 @@ function checkJob(log: FinalLog, operations: readonly Operation[]): readonly str
   return problems;
 }
 
-/** Sweeps over time: whoever begins must not lie before anything that has returned. */
+/** Sweeps over time: an operation must not come before anything that had returned when it began. */
 function checkOrder(job: string, placed: readonly Operation[]): readonly string[] {
   const problems: string[] = [];
   const begins = [...placed].sort((a, b) => a.invokedAt - b.invokedAt);

@@ -1,6 +1,6 @@
 /**
- * The ledger as a part of another process, on real files: whoever embeds it is told in the same turn what
- * it leads and what is committed, and finds its jobs again after a restart.
+ * The ledger embedded in another process, on real files: the embedding program learns in the same turn what it leads
+ * and what is committed, and finds its jobs again after a restart.
  */
 
 import { join } from "node:path";
@@ -76,22 +76,24 @@ afterEach(async () => {
 
 describe("a ledger inside another process", () => {
   it("tells what it leads and what is committed in the turn it happens", async () => {
-    const told: string[] = [];
-    host.onLeads((group, view, leads) => told.push(`${leads ? "leads" : "lost"} ${group} ${view}`));
+    const events: string[] = [];
+    host.onLeads((group, view, leads) =>
+      events.push(`${leads ? "leads" : "lost"} ${group} ${view}`),
+    );
     const all = { scope: { kind: "jobs", prefix: "" }, ...SINCE_START } as const;
     const watching = host.watch(all, 16, (items) => {
-      for (const item of items) told.push(item.kind === "event" ? item.event.kind : item.kind);
+      for (const item of items) events.push(item.kind === "event" ? item.event.kind : item.kind);
       watching.makeRoom(items.length);
     });
     const jobId = await submit();
-    expect(told.filter((text) => !text.includes("shard/"))).toEqual([
+    expect(events.filter((text) => !text.includes("shard/"))).toEqual([
       `leads ${jobId} 1`,
       "JobCreated",
     ]);
     watching.end();
-    const count = told.length;
+    const count = events.length;
     await submit();
-    expect(told.slice(count).some((text) => text === "JobCreated")).toBe(false);
+    expect(events.slice(count).some((text) => text === "JobCreated")).toBe(false);
   });
 
   it("finds its jobs again after a restart, and leads them with a higher fence", async () => {

@@ -1,6 +1,6 @@
 /**
- * What people get wrong: each mistake is named with what, where and how to fix it, the process ends with
- * its code, and nothing on disk has changed.
+ * User mistakes: each is reported with what, where and how to fix it, the process exits with its code, and nothing on
+ * disk has changed.
  */
 
 import { execFile, spawnSync } from "node:child_process";

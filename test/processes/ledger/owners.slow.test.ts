@@ -1,7 +1,7 @@
 /**
- * What whoever acts on jobs needs of three real processes: an owner that was deposed is refused, jobs are
- * found by status and owner, and a watcher hears of everything once, whichever nodes are killed meanwhile;
- * by the command line and by the interface alike.
+ * Ownership of jobs on three real processes: a deposed owner is rejected, jobs are found by status and owner, and a
+ * watcher receives everything once, whichever nodes are killed meanwhile; by the command line and by the interface
+ * alike.
  */
 
 import { execFile } from "node:child_process";
@@ -82,7 +82,7 @@ describe("an owner", () => {
     owner.kill("SIGKILL");
     await owner.ended;
     const put = ["ledger", "put", jobId, "--api", apis(), "--event", "complete"];
-    // Whoever leads next has a higher fence, and says so.
+    // The next leader has a higher fence, and reports it.
     const refused = await hyperscale(...put, "--if-fence", String(fence));
     expect(refused).toMatchObject({ code: 1 });
     expect(refused.errors).toMatch(/FENCE_MOVED: the job has another owner; it is at place \d+/);
@@ -138,7 +138,7 @@ describe("a session", () => {
 });
 
 describe("a run", () => {
-  it("is told step by step, and what does not follow is refused", async () => {
+  it("is reported step by step, and an invalid transition is rejected", async () => {
     const jobId = await submit();
     const digest = "ab".repeat(32);
     const path = `/v1/jobs/${jobId}/events`;
@@ -233,7 +233,7 @@ describe("a watcher", () => {
     expect(moves.length).toBeGreaterThan(0);
   });
 
-  it("is a command, too, that goes on where it is told", async () => {
+  it("is also a command that continues at a given index", async () => {
     const jobId = await submit();
     await ask("POST", `/v1/jobs/${jobId}/events`, { event: "accepted", eventId: "a1" });
     await ask("POST", `/v1/jobs/${jobId}/events`, { event: "cancel", eventId: "c1" });

@@ -154,7 +154,7 @@ describe("a ledger of three processes", () => {
   });
 });
 
-/** What a node logs and that it is ready come through different pipes. */
+/** Waits for a log line: the log and the ready message come through different pipes. */
 async function logged(name: string, line: RegExp): Promise<void> {
   await until(`${name} has logged ${line}`, PATIENCE_MS, () =>
     line.test(cluster.node(name).errors),

@@ -45,7 +45,7 @@ describe("a node that has lost its disk", () => {
       const key = `replace:${i}:${randomBytes(8).toString("hex")}`;
       jobs.push(String((await ask(api, "POST", "/v1/jobs", { key, spec: "work" }))["jobId"]));
     }
-    // Its disk is gone, and so is it. The others are told about the new node and start again.
+    // The node and its disk are lost. The others get the new node in their configuration and restart.
     for (const name of first) {
       ledger.node(name).kill(name === "n3" ? "SIGKILL" : "SIGTERM");
       await ledger.node(name).ended;

@@ -1,8 +1,8 @@
 /**
- * A node that loses its disk and is told to join under its old name, as an empty volume and a script would
- * have it: three real processes, a round each time anew. Keys are submitted, a node is killed, its data
- * directory removed, it joins and runs again; the others are killed and restarted at random. No key may
- * become a second job, and no job that was acknowledged may be gone. (VSR-30)
+ * A node loses its disk and is asked to join under its old name, as an empty volume and a script would do: three real
+ * processes, in repeated rounds. Keys are submitted, a node is killed, its data directory removed, it joins and runs
+ * again; the others are killed and restarted at random. No key may become a second job, and no acknowledged job may be
+ * lost. (VSR-30)
  */
 
 import { randomBytes } from "node:crypto";

@@ -75,7 +75,7 @@ export async function killRepeatedly(
 }
 
 interface Life {
-  /** What it had recovered; null when it was killed before. */
+  /** Number of recovered entries; null if it was killed before. */
   readonly ready: number | null;
   readonly durable: number;
 }

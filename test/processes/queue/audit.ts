@@ -1,4 +1,4 @@
-/** What must hold of a queue's database after anything whatever: read from the committed history. */
+/** Invariants of a queue's database after any faults, checked on the committed history. */
 
 import pg from "pg";
 import {

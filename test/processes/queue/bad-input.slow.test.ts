@@ -1,4 +1,4 @@
-/** What happens to wrong calls, and to right ones while the database is away. */
+/** Wrong calls, and right ones while the database is unavailable. */
 
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -269,10 +269,10 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
   });
 
   it("serves metrics that a scraper can read (TQ-44)", async () => {
-    // Who leads tells them, and a starved machine may let the lease of a leader run out for a moment.
+    // The leader reports them, and on a starved machine a leader's lease may expire for a short time.
     const text = await eventually("a leader tells its tasks", async () => {
-      const told = await (await fetch(`${node.url}/metrics`)).text();
-      return /^hyperscale_queue_tasks\{state="SUCCEEDED"\} \d+$/m.test(told) && told;
+      const metrics = await (await fetch(`${node.url}/metrics`)).text();
+      return /^hyperscale_queue_tasks\{state="SUCCEEDED"\} \d+$/m.test(metrics) && metrics;
     });
     expect(text).toMatch(/^hyperscale_queue_delay_seconds_bucket\{le="\+Inf"\} \d+$/m);
     for (const line of text.trim().split("\n")) {

@@ -17,7 +17,7 @@ interface LostAttempt {
   readonly lostAt: number;
   /** Another leader took it back than had granted it. */
   readonly leaderChanged: boolean;
-  /** What the history says. */
+  /** Reason in the history. */
   readonly reason: string;
   readonly words: string;
 }
@@ -29,9 +29,9 @@ export interface ExplainedAttempt extends LostAttempt {
   readonly fault: number | null;
 }
 
-/** From the end of a lease to its return: electing whoever looks for it, on a busy machine. */
+/** Time from the expiry of a lease to its return: electing the leader that checks it, on a busy machine. */
 const LATE_MS = 15_000;
-/** What a lease is short of at most when a fault begins: leases are renewed three times as they last. */
+/** Largest part of a lease that has passed when a fault begins: leases are renewed three times per duration. */
 const RENEWED_SHARE = 1 / 3;
 /** A renewal on a busy machine may be so late. */
 const RENEWED_LATE_MS = 2_000;
@@ -115,7 +115,7 @@ export function explanation(
       "its way to the leader was silent for longer than its lease",
       (it) => reason === "expired" && it.kind === "leader unreachable" && lasted(it, silentMs),
     ) ??
-    // Who leads is looked up in the database: a node that cannot does not find the next one.
+    // The leader is found in the database: a node that cannot reach it does not find the next one.
     by(
       "another leader was there, and its node could not look it up",
       (it) =>

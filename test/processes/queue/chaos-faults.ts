@@ -1,6 +1,6 @@
 /**
- * What happens to the nodes of the chaos run, and where each stands: every node reaches the database by a relay, and
- * nodes that may lead are reached by one, so that connections can go silent without being closed.
+ * Faults of the nodes in the chaos run. Every node reaches the database through a relay, and nodes that may lead are
+ * reached through one, so that connections can go silent without being closed.
  */
 
 import { createWriteStream } from "node:fs";
@@ -13,7 +13,7 @@ import { fastEnvironment, NodeProcess } from "./fixtures.ts";
 export type FaultKind =
   | "kill"
   | "stop"
-  /** Its connections to the database are silent. */
+  /** The node's connections to the database are silent. */
   | "database unreachable"
   /** Connections of those who ask it are silent. */
   | "leader unreachable"
@@ -75,12 +75,12 @@ export class Slot {
   readonly #databasePort: number;
   /** How others reach it, when it may lead. */
   readonly #own: Reached | null;
-  /** What ended though nobody ended it. */
+  /** Processes that exited unexpectedly. */
   readonly crashes: string[] = [];
   #node: NodeProcess | undefined;
   #restart: NodeJS.Timeout | undefined;
   #started = 0;
-  /** It is not hurt again before this is over. */
+  /** Whether a fault is in progress; no other is injected meanwhile. */
   #isHurt = false;
 
   private constructor(
@@ -177,7 +177,7 @@ export class Slot {
     return this.#own !== null;
   }
 
-  /** Connections stay open and carry nothing: its own to the database, or those of whoever asks it. */
+  /** Connections stay open and carry nothing: its own to the database, or those of its clients. */
   async silence(which: "database" | "own", long: boolean): Promise<void> {
     const relay = which === "own" ? this.#own?.relay : this.#database;
     relay?.freeze();

@@ -1,4 +1,4 @@
-/** What a node keeps from others: its files, its API, and the faults of one executor. Embedded store. */
+/** Isolation by a node: its files, its API, and the faults of one executor. Embedded store. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -47,7 +47,7 @@ describe("what a node keeps to itself", () => {
     );
     expect(open).toEqual([]);
     expect(node.stderr).toMatch(/not over a power cut/);
-    // The same token after a restart: clients need not be told.
+    // The token is the same after a restart: clients need no new one.
     await node.end("SIGTERM");
     await start([], []);
     expect(readFileSync(join(data, "token"), "utf8").trim()).toBe(token);

@@ -49,7 +49,7 @@ describe("grants of a leader", needs(TestPostgres.available(), NO_POSTGRES), () 
     const [first] = await leader.acquire({ ...one, max: 1, waitMs: 500 });
     if (first === undefined) throw new Error("it got nothing");
     expect(await leader.renew(one.nodeId, [first])).toEqual([]);
-    // It lives and says so, and does not renew.
+    // The worker is alive and sends heartbeats, but does not renew.
     const second = await eventually("another gets it", async () => {
       for (const { nodeId, run } of workers) await leader.heartbeat(nodeId, run);
       return (await leader.acquire({ ...other, max: 1, waitMs: 100 }))[0];

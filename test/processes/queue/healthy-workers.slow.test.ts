@@ -1,4 +1,4 @@
-/** What others suffer costs a healthy worker no attempt: its tasks here may be tried once only. (TQ-34) */
+/** Faults of others cost a healthy worker no attempt: its tasks here may be tried once only. (TQ-34) */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -64,7 +64,7 @@ describe("healthy workers", needs(TestPostgres.available(), NO_POSTGRES), () => 
     const patient = { pollIntervalMs: 30_000 };
     await bench.node({ database, nodeId: "healthy", role: "worker", settings: patient });
     const client = bench.keep(new QueueClient(`http://127.0.0.1:${port}`));
-    // It asks and waits: the question is with the leader, the answer stays on the way.
+    // The worker's request has reached the leader; the response is held back.
     await eventually("the worker is known", async () =>
       (await client.status()).nodes.some(({ node_id }) => node_id === "healthy"),
     );

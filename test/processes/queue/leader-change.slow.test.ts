@@ -120,7 +120,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
 
   it("tells words of executors to followers of every node", async () => {
     const words: unknown[] = [];
-    // Whoever follows hears what is said from then on: it is said again until somebody has.
+    // A follower receives only later messages: repeat them until one arrives.
     const talk = async (_: unknown, { log }: { log(text: string): void }): Promise<void> => {
       while (words.length === 0) {
         log("a word");

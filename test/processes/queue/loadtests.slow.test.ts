@@ -141,7 +141,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     const { client } = await twoNodes();
     const said: string[] = [];
     const onWarning = (line: string) => said.push(line);
-    // It needs SHOP, which the node may have.
+    // The file needs SHOP, which the node may have.
     const later = { run_after: 3_600, onWarning };
     const task = await submitLoadtest(client, join(folder, "flows", "search.ts"), later);
     expect(task.input).toMatchObject({ name: "search.ts" });

@@ -1,4 +1,4 @@
-/** What workers and leaders send each other near their limits, over real sockets. */
+/** Messages between workers and leaders near their limits, over real sockets. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode, type QueueSettings } from "../../../src/queue/index.ts";

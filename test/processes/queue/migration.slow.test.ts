@@ -82,7 +82,7 @@ describe("from other queues", needs(TestPostgres.available(), NO_POSTGRES), () =
     return client;
   }
 
-  /** What each job did, told by its payload's number: by the old workers and by ours. */
+  /** Runs of each job, by its payload's number: by the old workers and by ours. */
   function countRuns() {
     const runs = new Map<number, number>();
     return {
@@ -189,7 +189,7 @@ describe("from other queues", needs(TestPostgres.available(), NO_POSTGRES), () =
       await utils.release();
     });
 
-    it("keeps what a job was told, and moves nothing if one is refused", async () => {
+    it("keeps the settings of a job, and moves nothing if one is rejected", async () => {
       const database = await bench.database();
       const node = await bench.node({ database, settings: calmSettings });
       const queue = bench.client(node);
@@ -269,7 +269,7 @@ describe("from other queues", needs(TestPostgres.available(), NO_POSTGRES), () =
       everyJobOnce();
     });
 
-    it("keeps what a job was told, and puts its schedules", async () => {
+    it("keeps the settings of a job, and puts its schedules", async () => {
       const database = await bench.database();
       const node = await bench.node({ database, settings: calmSettings });
       const queue = bench.client(node);
@@ -277,8 +277,8 @@ describe("from other queues", needs(TestPostgres.available(), NO_POSTGRES), () =
       await boss.createQueue("short", { name: "short", policy: "short" });
       await boss.createQueue("alone", { name: "alone", policy: "singleton" });
       const startAfter = new Date(Date.now() + 3_600_000);
-      const told = { startAfter, priority: 3, retryLimit: 4, retryDelay: 5, retryBackoff: true };
-      const id = await boss.send("short", { to: "a" }, { ...told, singletonKey: "a" });
+      const options = { startAfter, priority: 3, retryLimit: 4, retryDelay: 5, retryBackoff: true };
+      const id = await boss.send("short", { to: "a" }, { ...options, singletonKey: "a" });
       await boss.send("alone", {}, { startAfter, expireInSeconds: 60 });
       await boss.schedule("short", "30 4 * * 1", { of: "week" }, { tz: "Europe/Berlin" });
       const app = await connect(database);

@@ -1,4 +1,4 @@
-/** What lists and single tasks show: all of it, in order, with reasons, in bounded answers. */
+/** Lists and single tasks: complete, in order, with reasons, in bounded answers. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode, type QueueSettings } from "../../../src/queue/index.ts";
@@ -146,7 +146,7 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
       executor: "http",
       input: { url: "http://127.0.0.1:9/", timeout_ms: 1 },
       max_attempts: 1,
-      // It fails after the dependent has been submitted.
+      // The task fails after the dependent has been submitted.
       run_after: 2,
     });
     const slow = await client.submit({ executor: "sleep", input: { ms: 1 }, run_after: 3_600 });

@@ -1,4 +1,4 @@
-/** What the database records of executions, and the one clock that all times go by. */
+/** Database records of executions, and the one clock for all times. */
 
 import { describe, expect, it, vi } from "vitest";
 import type { ExecutionContext } from "../../../src/queue/index.ts";
@@ -92,7 +92,7 @@ describe("records and times", needs(TestPostgres.available(), NO_POSTGRES), () =
     expect((await result).result).toEqual({ needed: "still there" });
   });
 
-  it("keeps tasks as long as it was told for the way they ended", async () => {
+  it("keeps tasks for the retention of their outcome", async () => {
     const database = await bench.database();
     const first = await bench.node({ database, settings: calmSettings });
     const client = bench.client(first);

@@ -81,7 +81,7 @@ export class TestPostgres {
     return server;
   }
 
-  /** Of the process that all connections' processes are children of. */
+  /** The parent of all connections' processes. */
   get pid(): number {
     return this.#process?.pid ?? 0;
   }

@@ -19,7 +19,7 @@ const scopedTokens = {
   operator: "operators-0123456789a",
 };
 
-/** What tells the three apart; a method of the node that is not allowed to anybody below is seen as well. */
+/** Methods that distinguish the three tokens; a method of the node that none below is allowed is seen as well. */
 const ONLY_WORKERS = ["register_node", "acquire_lease", "report_completion", "attach_file"];
 const ONLY_OPERATORS = ["cancel_tasks", "delete_tasks", "put_queue", "put_schedule", "set_role"];
 const NOT_WORKERS = ["submit_task", "get_task", "list_tasks", "cancel_task", "task_log"];
@@ -153,9 +153,9 @@ describe("tokens of the queue", () => {
 
   it("has every method of a node for somebody", async () => {
     const rpc = new RpcClient({ url: node.url, token });
-    const told = await rpc.call("no_such_method", {}).catch((error: unknown) => String(error));
+    const refusal = await rpc.call("no_such_method", {}).catch((error: unknown) => String(error));
     rpc.close();
-    const methods = /there are: (.*)$/.exec(String(told))?.[1]?.split(", ") ?? [];
+    const methods = /there are: (.*)$/.exec(String(refusal))?.[1]?.split(", ") ?? [];
     expect(methods.length).toBeGreaterThan(30);
     const nobodys = methods.filter((method) =>
       TOKEN_SCOPES.every((scope) => methodRefusal(scope, method) !== null),

@@ -33,7 +33,7 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     };
     let doomed = start("doomed-0");
     await doomed.ready;
-    // What the killed ones had claimed is soon free again.
+    // Tasks claimed by killed workers are soon free again.
     const settings = { ...calmSettings, taskLeaseMs: 3_000 };
     const node = await bench.node({ database, settings });
     await bench.query(database, "create table orders (id int primary key)");

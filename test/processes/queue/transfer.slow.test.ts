@@ -188,7 +188,7 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     const [report] = await client.files(stored ?? "");
     if (report === undefined) throw new Error("the file is gone");
     expect((await client.load(report)).length).toBe(FILE_BYTES);
-    // Its node never came back: the lease runs out as if the store had not moved.
+    // The task's node never came back: the lease expires as if the store had not moved.
     await eventually("the running task begins again", async () => {
       const task = await client.get(running);
       return task.attempt_id === 2 && task.state === "RUNNING";

@@ -1,4 +1,4 @@
-/** What executions say while they run: kept with their attempt within bounds, and told to who comes later. */
+/** Output of executions while they run: stored with their attempt within bounds, and sent to late followers. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -150,7 +150,7 @@ describe("words of executions", needs(TestPostgres.available(), NO_POSTGRES), ()
       "it spoke",
       async () => (await client.attempts(task.id))[0]?.progress !== null,
     );
-    // Progress of a task that is over is told to nobody: it goes on once both have heard it.
+    // Progress of a finished task is not sent: the task continues once both clients have received it.
     const waiting = new Set(clients);
     const heard = clients.map(async (one) => {
       const words: unknown[] = [];
