@@ -1,10 +1,10 @@
-/** What a worker that stands still asks of its managers, and what it is answered. */
+/** Deadline extension requests of stalled workers, and the managers' answers. */
 
-/** Why a worker asks. (AD-26.11) */
+/** Reason for the request. (AD-26.11) */
 export const EXTENSION_REASONS = ["long_workflow", "gc_pause", "resource_contention"] as const;
 type ExtensionReason = (typeof EXTENSION_REASONS)[number];
 
-/** Why it gets nothing; an empty text on the wire: it was granted. (AD-26.8) */
+/** Reason for a denial. Empty on the wire when the extension is granted. (AD-26.8) */
 export const EXTENSION_DENIALS = [
   "",
   "max_extensions_exceeded",
@@ -15,36 +15,36 @@ export const EXTENSION_DENIALS = [
 export type ExtensionDenial = (typeof EXTENSION_DENIALS)[number];
 
 export interface ExtensionRequest {
-  /** Of this life of the worker, rising; the same when it is asked again. */
+  /** Increases within one incarnation of the worker. A repeated request keeps its number. */
   readonly number: number;
   readonly reason: ExtensionReason;
-  /** How far its executions are in their plans as their cores last told, from 0 to 1. (C10-32) */
+  /** Progress of the executions through their plans, 0 to 1, as last reported by their cores. (C10-32) */
   readonly progress: number;
-  /** Milliseconds until it expects to be through. */
+  /** Estimated milliseconds until completion. */
   readonly estimatedMs: number;
-  /** Executions under way. */
+  /** Executions in progress. */
   readonly running: number;
 }
 
 export interface ExtensionAnswer {
   readonly granted: boolean;
   readonly extensionMs: number;
-  /** From now on; 0: it has passed. */
+  /** Milliseconds from now; 0 if the deadline has passed. */
   readonly deadlineMs: number;
-  /** Grants that are left in this series. */
+  /** Grants left in this series. */
   readonly remaining: number;
   readonly denial: ExtensionDenial;
-  /** For people. */
+  /** Human-readable explanation. */
   readonly message: string;
-  /** Few are left: said once in a series. */
+  /** Few grants are left. Set once per series. */
   readonly isWarning: boolean;
-  /** None is left: so long from now it may still save what it has; 0: it may not, or some are left. */
+  /** Milliseconds left to save state when no grant is left; 0 if grants are left or saving is not allowed. */
   readonly graceMs: number;
 }
 
 /**
- * To every manager, from a worker that is at work and does not advance: it asks to be waited for. The answer is
- * `Extended`. (AD-26.1)
+ * Asks every manager to extend the deadline of a worker that is busy but not advancing. Answered by `Extended`.
+ * (AD-26.1)
  */
 export interface Extension extends ExtensionRequest {
   readonly kind: "extension";

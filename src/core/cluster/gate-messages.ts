@@ -1,30 +1,30 @@
-/** What gates ask of managers besides what clients ask, and what they are answered. */
+/** Requests from gates to managers beyond the client protocol, and their answers. */
 
 import type { LiveRun } from "../load/results/live.ts";
 import type { BlobHash, JobStatus, Refusal } from "./messages.ts";
 import type { OverloadState } from "./views.ts";
 
 export type GateRequest =
-  /** How a job does, asked again and again. */
+  /** Polls the state of a job. */
   | {
       readonly kind: "observe";
       readonly job: string;
-      /** Lines from this number on. */
+      /** Number of the first log line to return. */
       readonly line: number;
       readonly live: LiveWanted;
-      /** The figures to be merged are wanted, beside these; null: they are not. */
+      /** Requests metrics to merge, newer than these frames; null to omit them. */
       readonly held: HeldFigures | null;
     }
   | { readonly kind: "capacity" };
 
-/** Which frames of a job's workflows a gate holds. */
+/** Last frames of a job's workflows that a gate has received. */
 export interface HeldFigures {
-  /** Of the leader that told them; another one tells them anew. */
+  /** View of the leader that sent the frames. A new leader sends them all again. */
   readonly view: number;
   readonly frames: readonly { readonly workflow: string; readonly frame: number }[];
 }
 
-/** What somebody looks at while the job runs: nothing, the figures, or also latencies by window. */
+/** Live data requested while the job runs: none, metrics, or metrics with latencies by window. */
 export const LIVE_WANTED = ["none", "figures", "latencies"] as const;
 export type LiveWanted = (typeof LIVE_WANTED)[number];
 
@@ -34,49 +34,49 @@ export interface Observed {
   readonly kind: "observed";
   readonly status: JobStatus;
   readonly reason: string | null;
-  /** All its cores have loaded it, and it waits for its start. */
+  /** All cores have loaded the job and it is waiting for its start. */
   readonly prepared: boolean;
-  /** How many times the plan, as it was last told to. */
+  /** Current scale factor of the plan. */
   readonly factor: number;
   readonly workers: number;
   readonly cores: number;
   readonly lines: readonly string[];
   readonly nextLine: number;
   readonly live: LiveRun | null;
-  /** Of an ended job: the blob with its result. */
+  /** Blob with the result of a finished job. */
   readonly result: BlobHash | null;
   /** Calls so far. */
   readonly requests: number;
   readonly failed: number;
-  /** A `ToldRun`, of a job that runs and whose figures are wanted. */
+  /** Encoded `ToldRun`: metrics of a running job, if requested. */
   readonly told: Uint8Array | null;
-  /** Of the leader that tells it. */
+  /** View of the leader that sent the metrics. */
   readonly view: number;
-  /** How hard-pressed the manager is: gates ask less often. (AD-37.6) */
+  /** Overload level of the manager. Gates poll an overloaded manager less often. (AD-37.6) */
   readonly level?: number;
-  /** Of a job that runs: how its time stands. */
+  /** Time budget of a running job. */
   readonly clock?: ObservedClock | null;
 }
 
-/** Its limit, or no advance for long. */
+/** Exceeded its time limit, or made no progress for too long. */
 export const OVERDUE_CAUSES = ["overall", "stuck"] as const;
 
-/** A job has run out of time. */
+/** A job that ran out of time. */
 export interface Overdue {
   readonly cause: (typeof OVERDUE_CAUSES)[number];
-  /** For people. */
+  /** Human-readable explanation. */
   readonly reason: string;
 }
 
-/** How the time of a job stands in its datacenter. (AD-34.31) */
+/** Time budget of a job in its datacenter. (AD-34.31) */
 export interface ObservedClock {
-  /** Since it last advanced. */
+  /** Milliseconds since the job last advanced. */
   readonly idleMs: number;
   readonly extendedMs: number;
   readonly extensionMsMax: number;
-  /** Workers that have been given more time and have not recovered. */
+  /** Workers with an extended deadline that have not recovered. */
   readonly extended: number;
-  /** It has taken too long or is stuck, and waits for the gate to say so. */
+  /** Set when the job is over its time limit or stuck; the gate decides whether to time it out. */
   readonly overdue: Overdue | null;
 }
 
@@ -86,32 +86,32 @@ export interface Capacity {
   readonly cores: number;
   readonly coresFree: number;
   readonly jobsQueued: number;
-  /** Of the manager that answers; null of one that does not tell. */
+  /** Health of the answering manager; null if it does not report it. */
   readonly health?: ManagerHealth | null;
 }
 
-/** What a manager says of itself, for gates to judge it by. (AD-19.14, AD-19.15) */
+/** Self-reported health of a manager, evaluated by gates. (AD-19.14, AD-19.15) */
 export interface ManagerHealth {
-  /** It reaches a quorum of the managers of its datacenter. */
+  /** The manager reaches a quorum of its datacenter. */
   readonly hasQuorum: boolean;
-  /** It takes new jobs: it does not drain, and is not overloaded. */
+  /** Accepts new jobs: neither draining nor overloaded. */
   readonly accepting: boolean;
-  /** Jobs that its datacenter has taken and begun, as far as this process has seen. */
+  /** Jobs accepted and started in the datacenter, as seen by this process. */
   readonly accepted: number;
   readonly dispatched: number;
-  /** Jobs that wait and could begin: there are cores for them. */
+  /** Queued jobs that could start because cores are free. */
   readonly dispatchable: number;
 }
 
-/** What a gate says of itself, for the other gates to judge it by. (AD-19.20, AD-19.21) */
+/** Self-reported health of a gate, evaluated by other gates. (AD-19.20, AD-19.21) */
 export interface GateHealth {
-  /** A datacenter has answered it lately. */
+  /** A datacenter has answered recently. */
   readonly hasDatacenter: boolean;
-  /** Datacenters that it is connected to. */
+  /** Connected datacenters. */
   readonly datacenters: number;
   readonly pressure: OverloadState;
-  /** Jobs that it has given to datacenters, as long as this process lives. */
+  /** Jobs forwarded to datacenters since this process started. */
   readonly forwarded: number;
-  /** Jobs that it leads, that no datacenter has and that there is room for. */
+  /** Jobs led by this gate that no datacenter has yet and that there is capacity for. */
   readonly forwardable: number;
 }

@@ -1,20 +1,23 @@
 /**
- * Number of one start of a worker: how often its data directory was started, followed by random digits. A directory
- * that was emptied or restored from a copy counts from a lower start again; the random digits keep that start from
- * passing for an earlier one, whose cores and orders it knows nothing about.
+ * Number of one start of a worker: the start count of its data directory, followed by random digits. A directory that
+ * was emptied or restored from a copy restarts the count; the random digits keep such a start from being taken for an
+ * earlier one, whose cores and orders it does not know.
  */
 
-/** Random numbers per start. Two starts with the same count share a number once in 268 million restores. */
+/**
+ * Random numbers per start. After a restore, two starts with the same count collide with a probability of 1 in 268
+ * million.
+ */
 export const DRAWS = 2 ** 28;
-/** With `DRAWS`, the 48 bits of a counter on the wire. Later starts all have this count. */
+/** Highest start count; later starts keep it. With `DRAWS` it fills the 48 bits of a counter on the wire. */
 const STARTS_MAX = 2 ** 20 - 1;
 
-/** `draw`: a random whole number below `DRAWS`. */
+/** Combines the start count with `draw`, a random integer below `DRAWS`. */
 export function incarnationOf(starts: number, draw: number): number {
   return Math.min(starts, STARTS_MAX) * DRAWS + draw;
 }
 
-/** How often the data directory had been started. */
+/** Start count of the data directory. */
 export function startsOf(incarnation: number): number {
   return Math.floor(incarnation / DRAWS);
 }

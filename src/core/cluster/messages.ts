@@ -1,20 +1,20 @@
 /**
- * What managers, workers and clients of one datacenter say to each other, as plain data.
+ * Messages between managers, workers and clients of one datacenter, as plain data.
  *
- *     client ── requests ──▶ any manager             answers; who leads a job is told, not guessed
+ *     client ── requests ──▶ any manager             answers, or a redirect to the leader of the job
  *     worker ── heartbeat ──▶ every manager
- *     manager ── orders ───▶ worker                  taken in order, or refused with the reason
- *     worker ── events ────▶ the manager whose orders it takes
+ *     manager ── orders ───▶ worker                  accepted in order, or refused with the reason
+ *     worker ── events ────▶ the manager that leads the job
  *
- * Orders and events are two numbered rows of the same kind, one pair per job and view: the sender repeats
- * from the first number that was not confirmed, the receiver takes each number once and in order. So a
- * broken connection loses nothing and repeats nothing. Numbers begin at 0 with each view of the job.
+ * Orders and events are two numbered streams of the same kind, one pair per job and view: the sender repeats
+ * from the first unacknowledged number, the receiver accepts each number once and in order. So a
+ * broken connection loses and duplicates nothing. Numbers start at 0 with each view of the job.
  *
- * A frame is an event like any other, of one core or merged of those of a worker; one that still waits is replaced
- * by the next of the same core, attempt and part, since each is written against the last that was acknowledged.
+ * A frame is an event of one core, or merged from all cores of a worker. A frame that is still queued is replaced
+ * by the next of the same core, attempt and part, because each is a delta to the last acknowledged one.
  *
  * The execution in commands to cores and in their events is the token of the attempt: an execution is
- * (job, token, core). What crosses a process border is checked where it is decoded.
+ * (job, token, core). Messages from other processes are validated when they are decoded.
  */
 
 import type { CoreCommand, CoreEvent, MergedFigures } from "../load/job/core-messages.ts";
@@ -47,15 +47,15 @@ export {
   type WorkflowView,
 } from "./views.ts";
 
-/** Of its whole content, sha-256 in 64 lower-case hexadecimal digits. */
+/** SHA-256 of the whole content, as 64 lower-case hexadecimal digits. */
 export type BlobHash = string;
 
-/** Files of one job. */
+/** Maximum number of files per job. */
 export const JOB_FILES_MAX = 4_096;
 
-/** A file of a job. */
+/** File of a job. */
 export interface Artifact {
-  /** Relative, with forward slashes, below the folder that workers make for the job. */
+  /** Path relative to the job folder on the worker, with forward slashes. */
   readonly path: string;
   readonly hash: BlobHash;
   readonly bytes: number;
@@ -64,44 +64,44 @@ export interface Artifact {
 // ---- worker and manager
 
 /**
- * To every manager at once, when connected and then every `HEARTBEAT_MS`: the first is the registration.
- * A worker that starts again has another incarnation, and nothing of the one before runs any more.
+ * Sent to every manager on connect and then every `HEARTBEAT_MS`; the first one registers the worker. A restarted
+ * worker has a new incarnation, and nothing of the previous one is running any more.
  */
 export interface WorkerHeartbeat {
   readonly kind: "heartbeat";
   readonly worker: string;
   readonly incarnation: number;
-  /** How many jobs' cores it can run at once. */
+  /** Number of executor cores that can run at once. */
   readonly cores: number;
   readonly version: string;
-  /** It takes no new cores any more. */
+  /** The worker accepts no new cores. */
   readonly draining: boolean;
-  /** In the first one of a connection: of its process, so that two with one name are told apart. */
+  /** Boot id of the process, in the first heartbeat of a connection. Distinguishes two workers with the same name. */
   readonly boot?: string;
-  /** Executions that make load now. */
+  /** Executions generating load now. */
   readonly running?: number;
-  /** Rises as they advance, and is compared with nothing but itself. (AD-19.13) */
+  /** Progress counter: increases while executions advance, comparable only with itself. (AD-19.13) */
   readonly advance?: number;
-  /** What waits there: requests, cores to open, and news that no manager has confirmed. (BP-4) */
+  /** Queued requests, cores to open, and unacknowledged events. (BP-4) */
   readonly queued?: number;
-  /** False: it is too slow itself to take more. (BP-6) */
+  /** False if the worker itself is too slow to accept more. (BP-6) */
   readonly accepting?: boolean;
-  /** Whose rights job code has: those of the worker itself, or of `executorUser`; empty: not reported. */
+  /** User whose permissions job code runs with: the worker's own, or `executorUser`; empty if not reported. */
   readonly jobCodeRights?: JobCodeRights;
   readonly executorUser?: string;
-  /** Why its disk stored no file of late; empty: it does. */
+  /** Reason why the disk recently failed to store a file; empty if it works. */
   readonly diskProblem?: string;
 }
 
-/** Of the text that says why a disk stores no files. */
+/** Length limit of the disk problem text. */
 export const DISK_PROBLEM_CHARACTERS_MAX = 200;
 
 export const HEARTBEAT_MS = 500;
 
 /**
- * Who leads the job from now on, from the new leader to every worker it knows. The worker promises, durably,
- * to refuse lower views of this job, and says what it runs of it. Its events go to this manager from now on,
- * beginning with those that nobody has confirmed.
+ * Sent by a new leader of the job to every worker it knows. The worker durably promises to refuse lower views of this
+ * job, and reports what it runs of it. From now on it sends its events to this manager, starting with the
+ * unacknowledged ones.
  */
 export interface Announce {
   readonly kind: "announce";
@@ -112,60 +112,60 @@ export interface Announce {
 export interface Announced {
   readonly kind: "announced";
   readonly cores: readonly RunningCore[];
-  /** How many events it has for this leader now: those of shares that have ended, and what nobody has confirmed. */
+  /** Events queued for this leader: those of finished shares and all unacknowledged ones. */
   readonly events: number;
 }
 
-/** What is open at a worker for a job. */
+/** Core that a worker has opened for a job. */
 export interface RunningCore {
   readonly core: number;
-  /** The attempt that it was last given; null when it only has loaded the job. */
+  /** Last attempt assigned to the core; null if it has only loaded the job. */
   readonly token: number | null;
 }
 
-/** It takes no new cores any more; the answer is `Taken`. */
+/** Tells the worker to accept no new cores. Answered by `Taken`. */
 export interface Drain {
   readonly kind: "drain";
 }
 
-/** Orders of the job's leader to one worker, in order. The answer is `Taken` or a `Refusal`. */
+/** Orders from the job's leader to one worker, in order. Answered by `Taken` or a `Refusal`. */
 export interface Orders {
   readonly kind: "orders";
   readonly job: string;
   readonly view: number;
-  /** Of the worker as the placement knew it: a restarted worker refuses them. */
+  /** Incarnation of the worker at placement. A restarted worker refuses the orders. */
   readonly incarnation: number;
-  /** Number of the first. */
+  /** Number of the first order. */
   readonly first: number;
   readonly orders: readonly Order[];
 }
 
 export type Order =
   /**
-   * Starts executor cores for the job, each an own process with the files of the job in its folder. Cores
-   * are numbered by the leader, over all workers of the job. Each says `loaded` or `loadFailed`.
+   * Starts executor cores for the job, each a process of its own with the files of the job in its folder. The leader
+   * numbers cores across all workers of the job. Each core answers `loaded` or `loadFailed`.
    */
   | {
       readonly kind: "open";
       readonly cores: readonly number[];
-      /** The path among the files that is imported. */
+      /** Path of the file to import. */
       readonly entry: string;
       readonly files: readonly Artifact[];
       readonly overrides: LoadOverrides;
     }
-  /** One of the commands of `core-messages.ts`; the token is the attempt's where the command has one. */
+  /** Relays a command of `core-messages.ts` to a core; `token` is set where the command belongs to an attempt. */
   | {
       readonly kind: "command";
       readonly core: number;
       readonly token: number | null;
       readonly command: RelayedCommand;
     }
-  /** Ends these cores and gives them back; without a word of loss. */
+  /** Stops these cores and frees them. No `coreLost` follows. */
   | { readonly kind: "release"; readonly cores: readonly number[] }
-  /** Ends a core that does not answer: its loss is told as `coreLost`. */
+  /** Kills an unresponsive core. A `coreLost` follows. */
   | { readonly kind: "kill"; readonly core: number };
 
-/** Events of one worker's cores of a job, in order. The answer is `Taken` or a `Refusal`. */
+/** Events of one worker's cores of a job, in order. Answered by `Taken` or a `Refusal`. */
 export interface Events {
   readonly kind: "events";
   readonly worker: string;
@@ -174,40 +174,42 @@ export interface Events {
   readonly view: number;
   readonly first: number;
   readonly events: readonly WorkerEvent[];
-  /** What is held of merged figures is heard with the answer; else it is an order of its own. */
+  /** Asks for the retained merged frames in the answer instead of in a separate order. */
   readonly wantsHeld?: boolean;
 }
 
 export type WorkerEvent =
   | { readonly kind: "core"; readonly core: number; readonly event: RelayedEvent }
-  /** It is gone without having been released; `complete`: all that it measured was told before. */
+  /** The core is gone without having been released. `complete`: everything it measured was reported before. */
   | {
       readonly kind: "coreLost";
       readonly core: number;
       readonly what: string;
       readonly complete: boolean;
     }
-  /** Its cores' frames of one execution, merged: to leaders that take them so, else each core's frames go up. */
+  /**
+   * Frames of all cores of one execution, merged. Sent to leaders that support it; others get the frames of each core.
+   */
   | ({ readonly kind: "figures" } & MergedFigures);
 
-/** Loading and ending a core are the worker's own affair, and reports are the client's. (C30-18) */
+/** Excludes loading and stopping a core, which the worker does itself, and reports, which only clients use. (C30-18) */
 export type RelayedCommand = Exclude<
   CoreCommand,
   { kind: "load" | "sampleCalls" | "trace" | "exit" }
 >;
 export type RelayedEvent = Exclude<CoreEvent, { kind: "calls" | "traced" | "declared" }>;
 
-/** Everything before this number was taken. */
+/** Acknowledges everything before `next`. */
 export interface Taken {
   readonly kind: "taken";
   readonly next: number;
-  /** How hard-pressed who took it is: left out where nobody slows down for it. (AD-37.3) */
+  /** Overload level of the receiver; omitted where the sender does not throttle on it. (AD-37.3) */
   readonly level?: number;
-  /** Of merged figures, for whoever wants it with the answer. */
+  /** Retained merged frames, if the sender asked for them. */
   readonly held?: readonly HeldFigures[];
 }
 
-/** The last frame of merged figures that is held; 0: none. */
+/** Last retained frame of merged metrics; 0 for none. */
 export interface HeldFigures {
   readonly execution: number;
   readonly part: string | null;
@@ -217,11 +219,11 @@ export interface HeldFigures {
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: RefusalReason;
-  /** For people. */
+  /** Human-readable explanation. */
   readonly message: string;
-  /** Where to ask instead; null or left out when nobody knows. */
+  /** Address to ask instead; null or omitted if unknown. */
   readonly address?: string | null;
-  /** Asking again before that is of no use; null or left out when nobody knows. (AD-22.8, AD-24.1) */
+  /** Earliest useful retry; null or omitted if unknown. (AD-22.8, AD-24.1) */
   readonly retryAfterMs?: number | null;
 }
 
@@ -230,29 +232,29 @@ export function refusal(reason: RefusalReason, message: string): Refusal {
 }
 
 export const REFUSAL_REASONS = [
-  /** Somebody with a higher view leads this job. */
+  /** A leader with a higher view exists for this job. */
   "staleView",
-  /** A higher token was given to this core. */
+  /** The core was already assigned a higher token. */
   "staleToken",
-  /** The worker has started again since. */
+  /** The worker has restarted since. */
   "wrongIncarnation",
-  /** More cores than it has. */
+  /** More cores than the worker has. */
   "noCapacity",
   "draining",
-  /** The job is over, or never was. */
+  /** The job has finished or never existed. */
   "unknownJob",
-  /** Ask at `address`, or any other. */
+  /** Ask at `address`, or any other manager. */
   "notLeader",
   "unknownBlob",
-  /** Too large, malformed, or against the rules; sending it again changes nothing. */
+  /** Too large, malformed, or against the rules. Retrying is pointless. */
   "invalid",
-  /** The same idempotency key came with another submission. */
+  /** The idempotency key was already used for a different submission. */
   "keyReused",
-  /** Nothing was decided: ask again. */
+  /** Nothing was decided. Retry. */
   "retry",
-  /** It has too much to do for requests of this kind; nothing was begun. Ask again after `retryAfterMs`. */
+  /** Too overloaded for requests of this kind; nothing was started. Retry after `retryAfterMs`. */
   "overloaded",
-  /** This caller asks more often than it may; nothing was begun. Ask again after `retryAfterMs`. */
+  /** The caller exceeds its rate limit; nothing was started. Retry after `retryAfterMs`. */
   "rateLimited",
 ] as const;
 
@@ -261,7 +263,7 @@ export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 // ---- blobs: between any two of client, manager and worker, over the bulk connection
 
 export const BLOB_CHUNK_BYTES_MAX = 262_144;
-/** Of one blob: a bundle with its packages, a feed, a result. */
+/** Size limit of one blob: a bundle with its packages, a feed, a result. */
 export const BLOB_BYTES_MAX = 256 * 1_048_576;
 
 export interface BlobGet {
@@ -270,14 +272,14 @@ export interface BlobGet {
   readonly offset: number;
 }
 
-/** The answer to `BlobGet`: at most `BLOB_CHUNK_BYTES_MAX` from the offset. */
+/** Answers `BlobGet` with at most `BLOB_CHUNK_BYTES_MAX` bytes from the offset. */
 export interface BlobChunk {
   readonly kind: "blobChunk";
   readonly total: number;
   readonly bytes: Uint8Array;
 }
 
-/** The answer is `BlobHeld`; the last chunk is only confirmed when the whole has this hash. */
+/** Answered by `BlobHeld`. The last chunk is acknowledged only if the whole content has this hash. */
 export interface BlobPut {
   readonly kind: "blobPut";
   readonly hash: BlobHash;
@@ -288,7 +290,7 @@ export interface BlobPut {
 
 export interface BlobHeld {
   readonly kind: "blobHeld";
-  /** Up to where it is there: where the next chunk begins, or the whole. */
+  /** Bytes stored so far, which is the offset of the next chunk. */
   readonly bytes: number;
 }
 
@@ -303,73 +305,76 @@ export type ClientRequest =
       readonly job: string;
       readonly by: string;
       readonly control: Control;
-      /** However often and of whomever it is asked again, it is done once; without one, each time. */
+      /**
+       * Idempotency key: the control is applied once, no matter how often and to which node it is sent. Without one,
+       * each request is applied.
+       */
       readonly wish?: string | undefined;
     }
-  /** In the order of their creation, beginning after this one; null: with the first. */
+  /** Lists jobs in order of creation, after this one; null starts with the first. */
   | { readonly kind: "jobs"; readonly after: JobPlace | null }
-  /** What happened to a job, from this number on. */
+  /** Events of a job, starting with this number. */
   | { readonly kind: "events"; readonly job: string; readonly from: number }
   | { readonly kind: "nodes" }
-  /** It takes no new work from now on: a worker finishes what it has, a gate or manager lets others lead. */
+  /** Stops accepting new work: a worker finishes what it has, a gate or manager hands over leadership. */
   | { readonly kind: "drain"; readonly node: string }
-  /** A worker that is gone for good is shown no more. */
+  /** Removes a dead worker from the list of nodes. */
   | { readonly kind: "removeNode"; readonly node: string }
   | { readonly kind: "datacenters" };
 
-/** Where a job stands among all of them. */
+/** Position of a job in the order of creation. */
 export interface JobPlace {
   readonly createdAt: number;
   readonly id: string;
 }
 
-/** Jobs that one answer has room for. */
+/** Maximum number of jobs per answer. */
 export const JOBS_PAGE_MAX = 500;
-/** Events of a job that one answer has room for: more than the log of a job in one datacenter holds. */
+/** Maximum number of events per answer: more than the log of a job in one datacenter can hold. */
 export const EVENTS_PAGE_MAX = 12_000;
 
 export type ClientAnswer =
   | { readonly kind: "accepted"; readonly job: string; readonly duplicate: boolean }
-  /** These blobs must be put first. */
+  /** Blobs to upload before the submission is accepted. */
   | { readonly kind: "missing"; readonly hashes: readonly BlobHash[] }
   | { readonly kind: "job"; readonly job: JobView }
   | Progress
-  /** The control is committed, or the node has heard it. */
+  /** The control is committed, or the node has received it. */
   | { readonly kind: "controlled" }
-  /** `more`: there are others after these. */
+  /** `more` is set if further jobs follow. */
   | { readonly kind: "jobs"; readonly jobs: readonly JobView[]; readonly more: boolean }
   | { readonly kind: "events"; readonly events: readonly JobEventView[]; readonly more: boolean }
   | { readonly kind: "nodes"; readonly nodes: readonly NodeView[] }
   | { readonly kind: "datacenters"; readonly datacenters: readonly DatacenterView[] }
   | Refusal;
 
-/** Accepted once per key, however often it is sent: it is on a quorum of managers when it is accepted. */
+/** Submits a job. Accepted once per key; an accepted job is stored on a quorum of managers. */
 export interface Submit {
   readonly kind: "submit";
-  /** 1 to 128 characters. */
+  /** Idempotency key of 1 to 128 characters. */
   readonly key: string;
   readonly submission: Submission;
-  /** Where it is to run; only gates choose. */
+  /** Where to run the job; used by gates only. */
   readonly routing: Routing;
 }
 
-/** In which datacenters a job runs, and which part of its plan in each. */
+/** Datacenters that run a job, and the part of its plan that each one runs. */
 export interface Routing {
-  /** These and no others; empty: the gate chooses. */
+  /** Exactly these datacenters; empty lets the gate choose. */
   readonly datacenters: readonly string[];
-  /** How many, when the gate chooses. */
+  /** Number of datacenters if the gate chooses. */
   readonly count: number;
-  /** First choice, in order. */
+  /** Preferred datacenters, in order. */
   readonly prefer: readonly string[];
-  /** None but those of `prefer`. */
+  /** Restricts the choice to `prefer`. */
   readonly strict: boolean;
-  /** Parts of the plan by datacenter, in any unit; empty: by free cores. */
+  /** Relative weight of each datacenter's part of the plan; empty splits by free cores. */
   readonly weights: readonly { readonly datacenter: string; readonly weight: number }[];
-  /** The whole plan in each instead of a part. */
+  /** Runs the whole plan in each datacenter instead of splitting it. */
   readonly each: boolean;
 }
 
-/** One datacenter, the best one. */
+/** Runs in one datacenter, the best available. */
 export const ANYWHERE: Routing = {
   datacenters: [],
   count: 1,
@@ -380,33 +385,33 @@ export const ANYWHERE: Routing = {
 };
 
 /**
- * A job as its client describes it. The client has loaded the workflows to know their manifests, as `run`
- * does, so that mistakes are told before anything is sent; managers never load them.
+ * A job as its client describes it. The client loads the workflows to read their manifests, as `run` does, so mistakes
+ * surface before anything is sent; managers never load them.
  */
 export interface Submission {
   /** File or URL, as the user named it. */
   readonly name: string;
   readonly title: string | null;
   readonly tags: Readonly<Record<string, string>>;
-  /** With the overrides in place. */
+  /** Manifests with overrides applied. */
   readonly manifests: readonly WorkflowManifest[];
   readonly entry: string;
   readonly files: readonly Artifact[];
   readonly overrides: LoadOverrides;
-  /** Of the whole run, besides those of the workflows. */
+  /** Thresholds of the whole run, in addition to those of the workflows. */
   readonly thresholds: readonly string[];
   readonly abortAfterMs: number | null;
-  /** From acceptance; null for no limit. */
+  /** Time limit from acceptance; null for none. */
   readonly timeoutMs: number | null;
-  /** CPU cores that it needs; null: as many as are free and of use. */
+  /** CPU cores required; null for as many free cores as the plan can use. */
   readonly cores: number | null;
-  /** Whose turn it takes in the queue; null or left out: that of all who name none. */
+  /** Tenant for fair queueing; null or omitted for the shared default tenant. */
   readonly tenant?: string | null;
-  /** It loads its cores and waits for a `start`: a gate begins it in several datacenters at once. */
+  /** Loads its cores and waits for a `start`, so that a gate can start several datacenters at once. */
   readonly held: boolean;
-  /** As it was typed. */
+  /** Command line as typed. */
   readonly command: string;
-  /** Of the client. */
+  /** Version of the client. */
   readonly version: string;
 }
 
@@ -414,22 +419,22 @@ export type Control =
   | { readonly kind: "cancel"; readonly reason: string }
   | { readonly kind: "pause" }
   | { readonly kind: "resume" }
-  /** Of the plan: 1 is as planned. */
+  /** Scales the plan by this factor; 1 is as planned. */
   | { readonly kind: "scale"; readonly factor: number }
-  /** A job that is held begins at this moment of the wall clock, in milliseconds. */
+  /** Starts a waiting job at this wall-clock time in milliseconds. */
   | { readonly kind: "start"; readonly atMs: number }
-  /** A workflow of several datacenters begins at this moment, with what its set-up came to. */
+  /** Starts a workflow that spans datacenters at this time, with the result of its set-up. */
   | {
       readonly kind: "begin";
       readonly workflow: string;
       readonly atMs: number;
       readonly value: unknown;
     }
-  /** It is over in the other datacenters, or never begins: then the error says why. */
+  /** Ends a workflow that has finished in the other datacenters or will never start; then `error` is the reason. */
   | { readonly kind: "over"; readonly workflow: string; readonly error: string | null }
   /**
-   * It has taken too long, or does not advance. Only gates and managers say so, about what they were told by the
-   * leader of this view with so much more time granted: whoever knows more refuses. (AD-34.24)
+   * Times out a job that took too long or made no progress. Sent only by gates and managers, based on the state that
+   * the leader of this view reported with this much time granted. Refused if the job has moved on since. (AD-34.24)
    */
   | {
       readonly kind: "timeOut";
@@ -438,29 +443,29 @@ export type Control =
       readonly extendedMs: number;
     };
 
-/** Asked again and again with the number that the last answer gave: nothing is missed or told twice. */
+/** Polls progress. Each poll passes the `nextLine` of the last answer, so no line is missed or repeated. */
 export interface Watch {
   readonly kind: "watch";
   readonly job: string;
-  /** Lines from this number on. */
+  /** Number of the first log line to return. */
   readonly line: number;
-  /** Whether the live figures are wanted, which cost something to work out. */
+  /** Requests live metrics, which are costly to compute. */
   readonly live: boolean;
-  /** With them the latencies so far, for reporters. */
+  /** Adds latencies so far to the live metrics, for reporters. */
   readonly latencies: boolean;
 }
 
 export interface Progress {
   readonly kind: "progress";
   readonly status: JobStatus;
-  /** Why it waits, failed or ended. */
+  /** Reason why the job is waiting, failed or finished. */
   readonly reason: string | null;
-  /** While it runs. */
+  /** Set while the job runs. */
   readonly live: LiveRun | null;
-  /** What was said, by the run and by user code. */
+  /** Log lines of the run and of user code. */
   readonly lines: readonly string[];
-  /** The number to ask for next. */
+  /** Line number to request next. */
   readonly nextLine: number;
-  /** When it has ended and left a result. */
+  /** Set once the job has finished with a result. */
   readonly summary: RunSummary | null;
 }

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { JOBS_PAGE_MAX, type JobPlace } from "./messages.ts";
 import { pageOfJobs } from "./pages.ts";
 
-describe("pages of jobs", () => {
-  it("hold every job once, in the order of creation, also while old ones are forgotten", () => {
+describe("job pages", () => {
+  it("list every job once in order of creation, even while old jobs are removed", () => {
     let jobs: JobPlace[] = Array.from({ length: 3 * JOBS_PAGE_MAX - 1 }, (_, at) => ({
-      // Several of one moment, and not in order.
+      // Several jobs created at the same time, out of order.
       ...{ createdAt: 1_000 - (at % 300), id: `job-${at}` },
     }));
     const expected = new Set(jobs.map(({ id }) => id));
@@ -15,7 +15,7 @@ describe("pages of jobs", () => {
       expect(page.length).toBeLessThanOrEqual(JOBS_PAGE_MAX);
       seen.push(...page);
       if (!more) break;
-      // The cursor is a place, not a number: what was told may go.
+      // The cursor is a position, not an index: jobs already listed may be removed.
       jobs = jobs.filter((job) => !page.slice(0, 10).includes(job));
     }
     expect(seen).toHaveLength(expected.size);

@@ -1,26 +1,26 @@
-/** Parts of long lists, and the figures of a job, as gates and managers tell them alike. */
+/** Paging of long lists and totals of a job, shared by gates and managers. */
 
 import type { RunSummary } from "../load/results/model.ts";
 import { JOBS_PAGE_MAX, type JobEventView, type JobPlace } from "./messages.ts";
 
-/** The jobs after this one in the order of their creation, as many as one answer holds. */
+/** Returns one page of jobs after the given one, in order of creation. */
 export function pageOfJobs<Job extends JobPlace>(
   jobs: readonly Job[],
   after: JobPlace | null,
 ): { readonly page: readonly Job[]; readonly more: boolean } {
-  const rest = jobs.filter((job) => after === null || isBefore(after, job)).sort(inOrder);
+  const rest = jobs.filter((job) => after === null || isBefore(after, job)).sort(compareJobs);
   return { page: rest.slice(0, JOBS_PAGE_MAX), more: rest.length > JOBS_PAGE_MAX };
 }
 
 function isBefore(one: JobPlace, other: JobPlace): boolean {
-  return inOrder(one, other) < 0;
+  return compareJobs(one, other) < 0;
 }
 
-function inOrder(one: JobPlace, other: JobPlace): number {
+function compareJobs(one: JobPlace, other: JobPlace): number {
   return one.createdAt - other.createdAt || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
 }
 
-/** Says at the end of a history that some of it is missing. */
+/** Event that marks a truncated history. */
 export function cutShort(
   events: readonly JobEventView[],
   { datacenter, text, who }: Pick<JobEventView, "datacenter" | "text" | "who">,

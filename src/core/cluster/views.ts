@@ -1,4 +1,4 @@
-/** What clients are shown of a cluster: its jobs, what happened to them, and its nodes. */
+/** Views of a cluster for clients: jobs, their events, and nodes. */
 
 import type { Loss, ThresholdOutcome } from "../load/results/model.ts";
 
@@ -8,12 +8,12 @@ export const JOB_STATUSES = [
   "RUNNING",
   "PAUSED",
   "CANCELLING",
-  /** Ended: what came of it stands in its summary, whether thresholds held or not. */
+  /** Finished. Threshold outcomes are in the summary. */
   "COMPLETED",
   "PARTIAL",
   "FAILED",
   "CANCELLED",
-  /** It took longer than it may, or did not advance: its reason says which. */
+  /** Exceeded its time limit or made no progress; `reason` says which. */
   "TIMED_OUT",
 ] as const;
 
@@ -23,7 +23,7 @@ export const ENDED_STATUSES: readonly JobStatus[] = [
   ...(["COMPLETED", "PARTIAL", "FAILED", "CANCELLED", "TIMED_OUT"] as const),
 ];
 
-/** Of a job in one datacenter: that may be given up. */
+/** Statuses of a job in one datacenter, which may also be lost. */
 export const PART_STATUSES = [...JOB_STATUSES, "LOST"] as const;
 
 type PartStatus = (typeof PART_STATUSES)[number];
@@ -33,38 +33,38 @@ export interface JobView {
   readonly name: string;
   readonly status: JobStatus;
   readonly reason: string | null;
-  /** Milliseconds of the wall clock. */
+  /** Wall-clock milliseconds. */
   readonly createdAt: number;
-  /** The manager that leads it, as far as this one knows. */
+  /** Manager that leads the job, as far as the answering node knows. */
   readonly leader: string | null;
-  /** The leader's view. */
+  /** View of the leader. */
   readonly fence: number;
   readonly cores: number;
   readonly workflows: readonly WorkflowView[];
-  /** Those that it was given to, as far as whoever was asked knows. */
+  /** Datacenters the job was assigned to, as far as the answering node knows. */
   readonly datacenters: readonly JobDatacenterView[];
-  /** Of its figures so far, or in the end; empty in a list of jobs. */
+  /** Thresholds evaluated on the metrics so far, or at the end; empty in a list of jobs. */
   readonly thresholds: readonly ThresholdOutcome[];
-  /** What it has lost with workers and cores; empty in a list of jobs. */
+  /** Losses with workers and cores; empty in a list of jobs. */
   readonly lost: readonly Loss[];
 }
 
-/** What a job does in one datacenter, as its gate has last heard. */
+/** State of a job in one datacenter, as last reported to its gate. */
 export interface JobDatacenterView {
   readonly name: string;
-  /** Once the job has ended: as its result says. */
+  /** Status from the result once the job has finished. */
   readonly status: PartStatus;
   readonly reason: string | null;
-  /** The job's id there; empty until it is known. */
+  /** Id of the job in this datacenter; empty until known. */
   readonly job: string;
-  /** That can be reached. */
+  /** Reachable managers. */
   readonly managers: number;
   readonly workers: number;
   readonly cores: number;
   readonly requests: number;
   readonly failed: number;
   readonly ratePerSecond: number;
-  /** How long ago that was heard; null: never. */
+  /** Age of this report; null if there is none. */
   readonly asOfMs: number | null;
 }
 
@@ -79,55 +79,58 @@ export interface AttemptView {
   readonly core: number;
   readonly token: number;
   readonly status: "running" | "finished" | "lost";
-  /** Milliseconds of the wall clock. */
+  /** Wall-clock milliseconds. */
   readonly startedAt: number;
   /** Null while it runs. */
   readonly endedAt: number | null;
-  /** Why it was lost. */
+  /** Reason why the attempt was lost. */
   readonly reason: string | null;
 }
 
-/** One thing that happened to a job, as its log has it. */
+/** One event in the log of a job. */
 export interface JobEventView {
-  /** Milliseconds of the wall clock. */
+  /** Wall-clock milliseconds. */
   readonly at: number;
   readonly kind: string;
-  /** The node that decided it, or the person who asked for it. */
+  /** Node that decided it, or person who requested it. */
   readonly who: string;
-  /** What it was fenced with: the view of its leader, or the token of an attempt; null: nothing. */
+  /** Fencing token: the leader's view or the token of an attempt; null for none. */
   readonly token: number | null;
-  /** Empty for what the gates decided. */
+  /** Empty for decisions of the gates. */
   readonly datacenter: string;
-  /** The rest, for people. */
+  /** Human-readable details. */
   readonly text: string;
 }
 
-/** How a datacenter does: all cores taken, half of its managers away or unwell, no worker. */
+/**
+ * Condition of a datacenter. Busy: no free core. Degraded: half of its managers unreachable or unhealthy. Unhealthy: no
+ * worker.
+ */
 export const CONDITIONS = ["healthy", "busy", "degraded", "unhealthy"] as const;
 
 export interface DatacenterView {
   readonly name: string;
-  /** Clients are shown the condition of one that is reached. */
+  /** Reachability, or the condition if the datacenter is reachable. */
   readonly status: "unreachable" | (typeof CONDITIONS)[number];
-  /** Empty of a gate that does not tell. */
+  /** Empty if the gate does not report it. */
   readonly condition?: "" | (typeof CONDITIONS)[number];
-  /** Connected to the gate that was asked. */
+  /** Managers connected to the answering gate. */
   readonly managers: number;
   readonly workers: number;
   readonly cores: number;
   readonly coresFree: number;
   readonly jobsQueued: number;
-  /** Of the gate that was asked, toward this datacenter. (CB-1) */
+  /** State of the answering gate's circuit breaker for this datacenter. (CB-1) */
   readonly circuit: CircuitState;
-  /** What waits there for the circuit to close. */
+  /** Operations waiting for the circuit to close. */
   readonly operationsQueued: number;
 }
 
-/** Whether it answers, takes work and advances, in one word. (AD-19) */
+/** Health in one label: whether a node responds, accepts work and advances. (AD-19) */
 export const HEALTH_LABELS = ["healthy", "busy", "slow", "degraded", "stuck", "suspect"] as const;
 export type HealthLabel = (typeof HEALTH_LABELS)[number];
 
-/** How hard-pressed a node is. (AD-18) */
+/** Overload state of a node. (AD-18) */
 export const OVERLOAD_STATES = ["healthy", "busy", "stressed", "overloaded"] as const;
 export type OverloadState = (typeof OVERLOAD_STATES)[number];
 
@@ -146,16 +149,16 @@ export interface NodeView {
   readonly status: "alive" | "draining" | "lost";
   readonly cores: number;
   readonly coresUsed: number;
-  /** Of a worker, or of a gate as the gate that was asked sees it; left out for others. */
+  /** Health of a worker, or of a gate as seen by the answering gate; omitted for others. */
   readonly health?: HealthLabel | "";
-  /** Jobs that a gate or manager leads, as far as whoever was asked knows. */
+  /** Jobs that a gate or manager leads, as far as the answering node knows. */
   readonly leads: number;
-  /** Of a worker: whose rights job code has, its own or those of `executorUser`; empty: not known. */
+  /** User whose permissions job code has on a worker: the worker's own, or `executorUser`; empty if unknown. */
   readonly jobCodeRights?: JobCodeRights;
   readonly executorUser?: string;
-  /** Of a manager or worker: why its disk stored no file of late; empty: it does, as far as is known. */
+  /** Reason why the disk of a manager or worker recently failed to store a file; empty if it works or is unknown. */
   readonly diskProblem?: string;
 }
 
-/** Why a job that is next and has its cores is still queued; not worth a message. */
+/** Reason of a queued job that is next and has its cores. Not worth a message. */
 export const STARTING_SOON = "starting soon";

@@ -9,7 +9,7 @@ const BYTES = Uint8Array.of(1, 2, 3);
 const KEPT = { job: "job", hash: HASH, problem: null, isDamaged: false } as const;
 const DAMAGED = { ...KEPT, problem: "what came is not what its hash says", isDamaged: true };
 
-/** Answers the question that was asked last. */
+/** Answers the last request. */
 class Fetching extends Fetches {
   #question = 0;
 
@@ -45,7 +45,7 @@ describe("files of a job", () => {
     return fetches;
   }
 
-  it("come from whoever ordered them", () => {
+  it("are fetched from the manager that ordered them", () => {
     const fetches = wanting();
     expect(fetches.answer(BYTES.subarray(0, 2))).toMatchObject([
       { kind: "get", from: "m2", offset: 2 },
@@ -56,18 +56,18 @@ describe("files of a job", () => {
     expect(fetches.size).toBe(0);
   });
 
-  it("come from another manager when the one that ordered them is gone", () => {
+  it("are fetched from another manager when the ordering one is gone", () => {
     const fetches = wanting();
     const get = (from: string) => [{ kind: "get", from, offset: 0 }];
     expect(fetches.answer(null)).toMatchObject(get("m1"));
     expect(fetches.answer(null)).toMatchObject(get("m3"));
-    // All were asked: they are asked again later.
+    // All managers were asked; the next round follows after a pause.
     expect(fetches.answer(null)).toEqual([]);
     expect(fetches.nextDeadline()).toBe(500);
     expect(fetches.tick(millis(500))).toMatchObject(get("m2"));
   });
 
-  it("come from another manager when a copy is damaged, from the first byte on", () => {
+  it("are fetched again from another manager, from the first byte, when a copy is damaged", () => {
     const fetches = wanting();
     fetches.answer(BYTES);
     const next = fetches.kept(DAMAGED, millis(0));
@@ -76,7 +76,7 @@ describe("files of a job", () => {
     expect(fetches.kept(KEPT, millis(0))).toEqual([{ kind: "ready", job: "job" }]);
   });
 
-  it("that are damaged everywhere fail the job, and so does a full disk at once", () => {
+  it("fail the job when every copy is damaged, and at once when the disk is full", () => {
     const damaged = wanting();
     let effects: ReturnType<typeof damaged.kept> = [];
     for (let copies = 0; effects[0]?.kind !== "failed"; copies++) {
@@ -94,7 +94,7 @@ describe("files of a job", () => {
     ]);
   });
 
-  it("are asked of the new leader when the job has one", () => {
+  it("are fetched from the new leader of the job", () => {
     const fetches = wanting();
     fetches.follow("job", "m3");
     expect(fetches.answer(BYTES.subarray(0, 1))).toMatchObject([
@@ -102,13 +102,13 @@ describe("files of a job", () => {
     ]);
   });
 
-  it("are wanted anew without what was asked before (T10)", () => {
+  it("can be requested again while an earlier request is open (T10)", () => {
     const fetches = wanting();
     const get = { kind: "get", from: "m3", offset: 0 };
     fetches.forget("job");
     fetches.want("job", "m3", [FILE]);
     expect(fetches.lookedUp("job", [FILE])).toMatchObject([{ ...get, question: 2 }]);
-    // What was asked for the want before comes now, and would be taken for the answer.
+    // A late answer to the superseded request must not be taken for the current one.
     expect(fetches.part("job", 1, BYTES.subarray(0, 2), millis(0))).toEqual([]);
     expect(fetches.part("job", 2, BYTES.subarray(0, 2), millis(0))).toMatchObject([
       { kind: "get", from: "m3", offset: 2, question: 3 },
@@ -117,14 +117,14 @@ describe("files of a job", () => {
     expect(fetches.part("job", 3, BYTES.subarray(2), millis(0))).toMatchObject([{ bytes: BYTES }]);
   });
 
-  it("that are empty are not what comes late of the file before", () => {
+  it("that are empty ignore a late answer for the previous file", () => {
     const empty = { path: "empty", hash: "ee".repeat(32), bytes: 0 };
     const fetches = wanting();
     fetches.part("job", 1, BYTES, millis(0));
     fetches.forget("job");
     fetches.want("job", "m2", [FILE, empty]);
     fetches.lookedUp("job", [FILE, empty]);
-    // The disk has taken what was fetched for the want before; what is asked now comes after it.
+    // The disk has stored a file of the superseded request; the answer of the current one comes after it.
     expect(fetches.kept(KEPT, millis(0))).toMatchObject([{ kind: "keep", hash: empty.hash }]);
     expect(fetches.part("job", 2, BYTES, millis(0))).toEqual([]);
     expect(fetches.kept({ ...KEPT, hash: empty.hash }, millis(0))).toMatchObject([
@@ -132,7 +132,7 @@ describe("files of a job", () => {
     ]);
   });
 
-  it("that nobody has fail the job with a word", () => {
+  it("fail the job with a reason when no manager has them", () => {
     const fetches = wanting();
     let effects = fetches.answer(null);
     for (let now = 0; effects[0]?.kind !== "failed"; now += 500) {

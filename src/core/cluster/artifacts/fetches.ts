@@ -1,28 +1,28 @@
 /**
- * Files of jobs on their way to a worker: what is not here is asked for part by part from the managers, first
- * of the one that ordered it, one part at a time, so that nothing waits behind a large file. Parts are put
- * together in memory, and kept by the driver when their hash is right.
+ * Fetches files of jobs to a worker: missing files are requested chunk by chunk from the managers, beginning with the
+ * one that ordered them. One chunk is requested at a time, so that nothing waits behind a large file. Chunks are
+ * assembled in memory; the driver stores the file if its hash is right.
  *
  *   want ─▶ lookUp ─▶ missing ─▶ get, get, … ─▶ keep ─▶ next file … ─▶ ready, or failed with the reason
  *
- * A manager that does not answer, has no copy yet or a damaged one, is passed over for the next; when all were
- * asked, they are asked again after a pause, for as long as a job may take to load.
+ * A manager that does not answer, or has no copy or a damaged one, is skipped. After all were asked, the next round
+ * starts after a pause, for as long as a job may take to load.
  */
 
 import type { Millis } from "../../base/brand.ts";
 import { Deadlines } from "../../base/deadlines.ts";
 import { type Artifact, BLOB_BYTES_MAX, type BlobHash } from "../messages.ts";
 
-/** All managers are asked so often, without a part that came. */
+/** Rounds over all managers without receiving a chunk. */
 const ROUNDS_MAX = 40;
 const PAUSE_MS = 500;
-/** Copies of one file that came and were not what its hash says. */
+/** Damaged copies of one file before giving up. */
 const DAMAGED_MAX = 5;
 
 export type FetchEffect =
-  /** Which of these are not here: `lookedUp` answers. */
+  /** Finds missing files. Answered by `lookedUp`. */
   | { readonly kind: "lookUp"; readonly job: string; readonly files: readonly Artifact[] }
-  /** To whom; `part` answers, with the number of the question. */
+  /** Requests a chunk from a manager. Answered by `part` with the request number. */
   | {
       readonly kind: "get";
       readonly job: string;
@@ -31,7 +31,7 @@ export type FetchEffect =
       readonly hash: BlobHash;
       readonly offset: number;
     }
-  /** `kept` answers: whether it is what its hash says, and on disk. */
+  /** Verifies the hash and stores the file. Answered by `kept`. */
   | {
       readonly kind: "keep";
       readonly job: string;
@@ -42,21 +42,21 @@ export type FetchEffect =
   | { readonly kind: "failed"; readonly job: string; readonly problem: string };
 
 interface Wanted {
-  /** The managers, whoever is asked now first. */
+  /** Managers, the current one first. */
   sources: readonly string[];
   missing: readonly Artifact[];
-  /** Of the first that is missing. */
+  /** Content of the first missing file. */
   bytes: Uint8Array;
   offset: number;
-  /** The one that is open: what answers another comes too late. */
+  /** Open request; answers to any other are ignored. */
   question: number | null;
-  /** Answers without a part since the last one that came. */
+  /** Failed requests since the last received chunk. */
   failures: number;
-  /** Copies of the first that is missing, from its first byte to its last, that were damaged. */
+  /** Complete but damaged copies of the first missing file. */
   damaged: number;
 }
 
-/** What became of a file that was to be kept. */
+/** Result of storing a file. */
 interface KeepOutcome {
   readonly job: string;
   readonly hash: BlobHash;
@@ -69,7 +69,7 @@ const NO_BYTES = new Uint8Array(0);
 export class Fetches {
   readonly #managers: readonly string[];
   readonly #wanted = new Map<string, Wanted>();
-  /** Jobs whose next question waits. */
+  /** Jobs that pause before their next request. */
   readonly #pauses = new Deadlines<string>();
   #questions = 0;
 
@@ -81,7 +81,7 @@ export class Fetches {
     return this.#wanted.size;
   }
 
-  /** A job wants one set of files. */
+  /** Starts fetching the files of a job. Replaces an earlier request for the same job. */
   want(job: string, from: string, files: readonly Artifact[]): readonly FetchEffect[] {
     const sources = this.#sources(from);
     this.#wanted.set(job, {
@@ -96,7 +96,7 @@ export class Fetches {
     return [{ kind: "lookUp", job, files }];
   }
 
-  /** Another manager leads the job: it is asked from now on. */
+  /** Asks the new leader of the job first. */
   follow(job: string, from: string): void {
     const wanted = this.#wanted.get(job);
     if (wanted !== undefined) wanted.sources = this.#sources(from);
@@ -114,7 +114,7 @@ export class Fetches {
     return this.#begin(job, wanted);
   }
 
-  /** Null: no answer came, or the file is not there. */
+  /** Chunk of a file; null if there was no answer or the manager lacks the file. */
   part(
     job: string,
     question: number,

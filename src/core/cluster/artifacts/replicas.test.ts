@@ -6,7 +6,7 @@ import { type ReplicaEffect, Replicas } from "./replicas.ts";
 
 const PART_BYTES = 4;
 
-/** Members over links and disks that only this test knows: blobs are texts, their hash is their text. */
+/** Members over simulated links and disks. Blobs are texts, and the hash of a blob is its text. */
 class Members {
   now = 0;
   readonly names: readonly NodeId[];
@@ -14,7 +14,7 @@ class Members {
   readonly disks = new Map<NodeId, Map<string, string>>();
   readonly said = new Map<NodeId, string[]>();
   readonly down = new Set<NodeId>();
-  /** Members that take nothing. */
+  /** Members that reject every blob. */
   readonly full = new Set<NodeId>();
   /** Members that do not answer. */
   readonly silent = new Set<NodeId>();
@@ -49,7 +49,7 @@ class Members {
     this.settle();
   }
 
-  /** The bytes are in memory and the local disk rejects them. */
+  /** The bytes are in memory, but the local disk rejects them. */
   lend(name: string, text: string): void {
     this.disk(name).set(text, text);
     this.follow(name as NodeId, this.machine(name).lend(text, millis(this.now)));
@@ -142,7 +142,7 @@ class Members {
 
 const TEXT = "a blob of several parts";
 
-describe("blobs of a group of members", () => {
+describe("replicated blobs", () => {
   it("are ready when a quorum has them, and reach every member", () => {
     const members = new Members(3);
     members.put("m1", TEXT);
@@ -153,14 +153,14 @@ describe("blobs of a group of members", () => {
     expect(members.machine("m1").nextDeadline()).toBe(null);
   });
 
-  it("are ready at once where there is one member", () => {
+  it("are ready at once in a group of one", () => {
     const members = new Members(1);
     members.put("m1", "x");
     members.replicate("m1", "x", "y");
     expect(members.words("m1")).toEqual(["ready x", "absent y"]);
   });
 
-  it("are not ready while a quorum is away, and are when one of it comes back", () => {
+  it("wait while a quorum is unreachable, and are ready once it is back", () => {
     const members = new Members(3);
     members.cut("m2", true);
     members.cut("m3", true);
@@ -174,7 +174,7 @@ describe("blobs of a group of members", () => {
     expect(members.disk("m2").has(TEXT)).toBe(false);
   });
 
-  it("that a member lacks are fetched from one that has them", () => {
+  it("are fetched from a member that has them", () => {
     const members = new Members(3);
     members.put("m3", TEXT);
     members.fetch("m1", TEXT);
@@ -182,7 +182,7 @@ describe("blobs of a group of members", () => {
     expect(members.disk("m1").get(TEXT)).toBe(TEXT);
   });
 
-  it("that another member holds are fetched before they are copied on", () => {
+  it("are fetched from another member before they are copied on", () => {
     const members = new Members(3);
     members.cut("m1", true);
     members.put("m2", TEXT);
@@ -192,14 +192,14 @@ describe("blobs of a group of members", () => {
     for (const name of members.names) expect(members.disk(name).get(TEXT)).toBe(TEXT);
   });
 
-  it("that nobody has are absent", () => {
+  it("are absent when no member has them", () => {
     const members = new Members(3);
     members.replicate("m1", TEXT);
     expect(members.words("m1")).toEqual([`absent ${TEXT}`]);
     expect(members.machine("m1").size).toBe(0);
   });
 
-  it("go on where a copy broke off", () => {
+  it("resume an interrupted copy", () => {
     const members = new Members(3);
     members.put("m1", TEXT);
     members.disk("m2").set(`${TEXT}.part`, TEXT.slice(0, 20));
@@ -209,7 +209,7 @@ describe("blobs of a group of members", () => {
     expect(members.parts).toBe(2);
   });
 
-  it("that a member does not take are tried again, and given up when nobody asks any more", () => {
+  it("are retried while a member rejects them, and abandoned when no caller asks any more", () => {
     const members = new Members(3);
     members.full.add("m2" as NodeId).add("m3" as NodeId);
     members.put("m1", TEXT);
@@ -228,7 +228,7 @@ describe("blobs of a group of members", () => {
     expect(members.machine("m1").nextDeadline()).toBe(null);
   });
 
-  it("that the disk here does not take are kept by a quorum of the others", () => {
+  it("are kept by a quorum of the others when the local disk rejects them", () => {
     const members = new Members(3);
     members.lend("m1", TEXT);
     members.run(2_000);
@@ -236,7 +236,7 @@ describe("blobs of a group of members", () => {
     expect([members.disk("m2").has(TEXT), members.disk("m3").has(TEXT)]).toEqual([true, true]);
   });
 
-  it("that the disk here does not take need one other with room, and wait for those away", () => {
+  it("need one other member with space when the local disk rejects them, and wait for unreachable ones", () => {
     const members = new Members(3);
     members.full.add("m2" as NodeId);
     members.cut("m3", true);
@@ -253,7 +253,7 @@ describe("blobs of a group of members", () => {
     expect(full.words("m1")).toEqual([`absent ${TEXT}`]);
   });
 
-  it("are fetched from the next when a member does not answer", () => {
+  it("are fetched from the next member when one does not answer", () => {
     const members = new Members(3);
     members.put("m3", TEXT);
     members.silent.add("m2" as NodeId);
@@ -263,7 +263,7 @@ describe("blobs of a group of members", () => {
     expect(members.words("m1")).toEqual([`found ${TEXT}`]);
   });
 
-  it("are not believed to be where a disk was lost", () => {
+  it("are not assumed to be on a member whose disk was lost", () => {
     const members = new Members(3);
     members.put("m1", TEXT);
     members.replicate("m1", TEXT);
@@ -278,7 +278,7 @@ describe("blobs of a group of members", () => {
     expect(members.disk("m2").get(TEXT)).toBe(TEXT);
   });
 
-  it("in any number and under any cuts are on a quorum when they are said to be", () => {
+  it("are on a quorum when reported ready, for any number of blobs and any partitions", () => {
     for (let seed = 0; seed < 50; seed++) {
       const random = new Random(`replicas ${seed}`);
       const members = new Members(5);

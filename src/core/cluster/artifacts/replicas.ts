@@ -1,17 +1,17 @@
 /**
- * Blobs on a quorum of the members of a group: what one of them holds is copied to the others, and what one of
- * them lacks is fetched from those that have it.
+ * Replicates blobs to a quorum of the members of a group: copies local blobs to the others, and fetches missing
+ * ones from members that have them.
  *
- *     replicate ─▶ here ──▶ copied to every member that can be reached ─▶ a quorum has it: ready
- *                └ not here ─▶ fetched from one member after the other ─▶ here, or absent
- *     fetch ─▶ here: found │ nobody that can be reached has it: absent
+ *     replicate ─▶ here ──▶ copied to every reachable member ─▶ a quorum has it: ready
+ *                └ not here ─▶ fetched from one member after another ─▶ here, or absent
+ *     fetch ─▶ here: found │ no reachable member has it: absent
  *
- * A copy is a row of parts, one at a time: read where the blob is, put where it is not, until the receiver says
- * that it has all. Both ends may be this node or another, so sending and fetching are the same thing. The
- * receiver says from where to go on: a copy that broke off is not begun anew.
+ * A copy is a sequence of chunks, one at a time: read at the source, put at the target, until the target reports
+ * that it is complete. Either end may be this node, so sending and fetching are the same. The
+ * target returns the next offset, so an interrupted copy resumes.
  *
- * Whoever confirms a blob keeps it for `UNUSED_MS_MIN` at least; what is believed of others is younger than
- * that, so that a job which is committed on that belief has its files.
+ * A member that acknowledges a blob keeps it for at least `UNUSED_MS_MIN`. Acknowledgements expire sooner than
+ * that, so that a job committed on their basis has its files.
  */
 
 import type { Millis } from "../../base/brand.ts";
@@ -19,25 +19,28 @@ import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { BlobHash } from "../messages.ts";
 
-/** A blob that was put or read is not dropped for so long, whether anything names it or not. */
+/** Minimum retention of a blob after it was put or read, even if nothing references it. */
 export const UNUSED_MS_MIN = 600_000;
-/** What another member has confirmed is believed for so long. */
-const BELIEVED_MS = UNUSED_MS_MIN / 2;
-/** Copies to or from one member at a time: each has one part in memory and on the link. */
+/** Validity of another member's acknowledgement. */
+const ACKNOWLEDGED_MS = UNUSED_MS_MIN / 2;
+/** Concurrent copies to or from one member. Each has one chunk in memory and on the link. */
 const COPIES_PER_MEMBER_MAX = 4;
-/** A part that was not read or put by then is asked for again, of another member where there is one. */
+/** Timeout of reading or putting one chunk. The copy is then retried, from another member if possible. */
 const PART_MS_MAX = 5_000;
-/** A member that failed is tried again after this. */
+/** Delay before a failed member is retried. */
 const RETRY_MS = 1_000;
-/** What nobody has asked for any more is not copied further; what no disk here takes is offered for as long. */
+/**
+ * Copying stops this long after the last request for a blob. A blob that the local disk rejected is offered for as
+ * long.
+ */
 const WANTED_MS_MAX = 30_000;
-/** Blobs whose copies are on their way or wait; what is asked for beyond is absent for now. */
+/** Maximum number of blobs being copied or waiting; further requests are answered with absent. */
 const WANTED_MAX = 16_384;
-/** Blobs that others are known to hold. */
-const BELIEFS_MAX = 65_536;
+/** Maximum number of blobs with remembered acknowledgements. */
+const ACKNOWLEDGED_MAX = 65_536;
 
 export type ReplicaEffect =
-  /** At this member, which may be this node: `part` answers. */
+  /** Reads a chunk at this member, which may be this node. Answered by `onPart`. */
   | {
       readonly kind: "read";
       readonly request: number;
@@ -45,7 +48,7 @@ export type ReplicaEffect =
       readonly hash: BlobHash;
       readonly offset: number;
     }
-  /** At this member, which may be this node: `put` answers. */
+  /** Writes a chunk at this member, which may be this node. Answered by `onPut`. */
   | {
       readonly kind: "put";
       readonly request: number;
@@ -55,27 +58,27 @@ export type ReplicaEffect =
       readonly total: number;
       readonly bytes: Uint8Array;
     }
-  /** It is here, as `fetch` asked. */
+  /** The blob requested by `fetch` is here. */
   | { readonly kind: "found"; readonly hash: BlobHash }
-  /** A quorum has it; of a blob that is only lent here, that may be fewer members: those that have room. */
+  /** A quorum has it. A blob that is only lent may be on fewer members: those with space. */
   | { readonly kind: "ready"; readonly hash: BlobHash }
-  /** It is not here, and no member that can be reached has it. */
+  /** The blob is not here, and no reachable member has it. */
   | { readonly kind: "absent"; readonly hash: BlobHash };
 
 interface ReplicasOptions {
   readonly self: NodeId;
-  /** All members, this node included. */
+  /** All members, including this node. */
   readonly members: readonly NodeId[];
 }
 
 interface Wanted {
-  /** Here is not enough. */
+  /** Requires a quorum instead of a local copy only. */
   quorum: boolean;
-  /** Given up when nobody has asked again by then. */
+  /** Abandoned if not requested again by then. */
   until: number;
-  /** A quorum has it, and that was said; the copies to the others go on. */
+  /** A quorum has it and `ready` was emitted; copies to the others continue. */
   ready: boolean;
-  /** Members that do not have it, or did not take it, and until when they are left alone. */
+  /** Members that lack or rejected it, and when they may be retried. */
   readonly failed: Map<NodeId, number>;
 }
 
@@ -85,7 +88,7 @@ interface Copy {
   readonly to: NodeId;
   offset: number;
   total: number;
-  /** The request under way; null while it waits for its turn. */
+  /** Request in progress; null while queued. */
   request: number | null;
 }
 
@@ -94,13 +97,13 @@ export class Replicas {
   readonly #others: readonly NodeId[];
   readonly #quorum: number;
   readonly #here = new Set<BlobHash>();
-  /** Readable here, and on no disk here: copied to the others, and not counted. */
+  /** Readable here but not on the local disk: copied to others, not counted toward the quorum. */
   readonly #lent = new Set<BlobHash>();
   readonly #up = new Set<NodeId>();
-  /** Until when it is believed that a member has a blob. */
-  readonly #beliefs = new Map<BlobHash, Map<NodeId, number>>();
+  /** Members that acknowledged a blob, and when that expires. */
+  readonly #acknowledged = new Map<BlobHash, Map<NodeId, number>>();
   readonly #wanted = new Map<BlobHash, Wanted>();
-  /** By the other member of each. */
+  /** Copies by the other member involved. */
   readonly #copies = new Map<NodeId, Map<BlobHash, Copy>>();
   readonly #requests = new Map<number, Copy>();
   readonly #deadlines = new Deadlines<number>();
@@ -120,12 +123,12 @@ export class Replicas {
     return this.#here.has(hash);
   }
 
-  /** Copies that are under way or wait. */
+  /** Blobs being copied or waiting. */
   get size(): number {
     return this.#wanted.size;
   }
 
-  /** Complete here and durable. */
+  /** Records blobs that are complete and durable here. */
   onHeld(hashes: readonly BlobHash[], now: Millis): readonly ReplicaEffect[] {
     this.#now = now;
     for (const hash of hashes) {
@@ -135,7 +138,7 @@ export class Replicas {
     return this.#take();
   }
 
-  /** Dropped here to make room. */
+  /** Records blobs that were dropped here to free space. */
   onGone(hashes: readonly BlobHash[]): void {
     for (const hash of hashes) this.#here.delete(hash);
   }
@@ -147,8 +150,8 @@ export class Replicas {
     if (up) this.#up.add(member);
     else {
       this.#up.delete(member);
-      // Its disk may be another when it comes back.
-      for (const beliefs of this.#beliefs.values()) beliefs.delete(member);
+      // The member may return with a different disk.
+      for (const members of this.#acknowledged.values()) members.delete(member);
       const broken = [...copies.values()];
       copies.clear();
       for (const { request } of broken) if (request !== null) this.#answered(request);
@@ -160,14 +163,17 @@ export class Replicas {
     return this.#take();
   }
 
-  /** Has these on a quorum; `lasting`: until it is so, and not only while somebody asks. */
+  /** Replicates these to a quorum. `lasting`: until done, not only while callers keep asking. */
   replicate(hashes: readonly BlobHash[], lasting: boolean, now: Millis): readonly ReplicaEffect[] {
     this.#now = now;
     for (const hash of hashes) this.#want(hash, true, lasting);
     return this.#take();
   }
 
-  /** The disk here does not take it, and its bytes are at hand: "ready" when the others have it, else "absent". */
+  /**
+   * Replicates a blob that the local disk rejected and whose bytes are in memory. Emits "ready" when the others have
+   * it, else "absent".
+   */
   lend(hash: BlobHash, now: Millis): readonly ReplicaEffect[] {
     this.#now = now;
     this.#lent.add(hash);
@@ -175,19 +181,19 @@ export class Replicas {
     return this.#take();
   }
 
-  /** Its bytes are not at hand any more. */
+  /** The bytes of a lent blob are no longer available. */
   unlend(hash: BlobHash): void {
     this.#lent.delete(hash);
   }
 
-  /** Has it here. */
+  /** Fetches a blob to this node. */
   fetch(hash: BlobHash, now: Millis): readonly ReplicaEffect[] {
     this.#now = now;
     this.#want(hash, false, false);
     return this.#take();
   }
 
-  /** Of `read`. */
+  /** Answer to `read`. */
   onPart(
     request: number,
     part: { readonly total: number; readonly bytes: Uint8Array },
@@ -205,12 +211,12 @@ export class Replicas {
     return this.#take();
   }
 
-  /** Of `put`: up to where the receiver has it. */
+  /** Answer to `put`: number of bytes the receiver has. */
   onPut(request: number, held: number, now: Millis): readonly ReplicaEffect[] {
     this.#now = now;
     const copy = this.#answered(request);
     if (copy === null) return [];
-    // A receiver that does not come further is left alone for a while.
+    // A receiver that makes no progress is skipped for a while.
     if (held < copy.total && held <= copy.offset) this.#fail(copy);
     else if (held < copy.total) {
       copy.offset = held;
@@ -218,13 +224,13 @@ export class Replicas {
     } else {
       this.#end(copy);
       if (copy.to === this.#self) this.#here.add(copy.hash);
-      else this.#believe(copy.hash, copy.to);
+      else this.#acknowledge(copy.hash, copy.to);
       this.#advance(copy.hash);
     }
     return this.#take();
   }
 
-  /** Of `read`: it is not there; of `put`: it is not taken. */
+  /** Refusal: the source of a `read` lacks the blob, or the target of a `put` rejects it. */
   onRefused(request: number, now: Millis): readonly ReplicaEffect[] {
     this.#now = now;
     const copy = this.#answered(request);
@@ -268,7 +274,7 @@ export class Replicas {
     this.#advance(hash);
   }
 
-  /** Begins what can be begun for a blob, and says what has come about. */
+  /** Starts all possible copies of a blob, and emits its outcome. */
   #advance(hash: BlobHash): void {
     const wanted = this.#wanted.get(hash);
     if (wanted === undefined) return;
@@ -286,7 +292,7 @@ export class Replicas {
       this.#forget(hash);
       return;
     }
-    const missing = this.#others.filter((member) => !this.#believes(hash, member));
+    const missing = this.#others.filter((member) => !this.#hasAcknowledged(hash, member));
     const holders = (isLent ? 0 : 1) + this.#others.length - missing.length;
     if (!wanted.ready && holders >= this.#quorum) {
       wanted.ready = true;
@@ -304,12 +310,12 @@ export class Replicas {
   }
 
   /**
-   * Nothing more is done for what nobody has asked for of late. What is only lent here is over when every other member
-   * was asked: those that cannot be reached may have room.
+   * Whether to stop work on a blob that was not requested recently. A lent blob also waits until every other member was
+   * asked, because unreachable ones may have space.
    */
   #isOver(hash: BlobHash, wanted: Wanted): boolean {
     if (wanted.ready || !this.#lent.has(hash) || this.#here.has(hash)) return true;
-    const isKept = this.#others.some((member) => this.#believes(hash, member));
+    const isKept = this.#others.some((member) => this.#hasAcknowledged(hash, member));
     const isAsked = this.#others.every(
       (member) => this.#up.has(member) && wanted.failed.has(member),
     );
@@ -318,7 +324,7 @@ export class Replicas {
     return true;
   }
 
-  /** From one member after the other. */
+  /** Fetches from one member after another. */
   #fetch(hash: BlobHash, wanted: Wanted): void {
     if (this.#isCopied(hash)) return;
     const from = this.#others.find(
@@ -339,7 +345,7 @@ export class Replicas {
     this.#fill(copies);
   }
 
-  /** As many as may be are under way. */
+  /** Starts copies up to the limit. */
   #fill(copies: ReadonlyMap<BlobHash, Copy>): void {
     let free = COPIES_PER_MEMBER_MAX;
     for (const copy of copies.values()) {
@@ -366,7 +372,7 @@ export class Replicas {
     this.#effects.push({ ...effect, request });
   }
 
-  /** Null when nobody waits for it any more. */
+  /** Completes a request; null if it is no longer pending. */
   #answered(request: number): Copy | null {
     const copy = this.#requests.get(request) ?? null;
     this.#requests.delete(request);
@@ -379,7 +385,7 @@ export class Replicas {
     const { hash } = copy;
     const wanted = this.#wanted.get(hash);
     if (wanted === undefined) return;
-    // Of those that may have it, each is asked once; one that takes nothing may do so later.
+    // A fetch asks each member once. A member that rejects a put may accept it later.
     const isFetch = copy.to === this.#self;
     const until = isFetch ? Number.POSITIVE_INFINITY : this.#now + RETRY_MS;
     wanted.failed.set(this.#otherOf(copy), until);
@@ -405,16 +411,17 @@ export class Replicas {
     return this.#others.some((member) => this.#copies.get(member)?.has(hash) === true);
   }
 
-  #believes(hash: BlobHash, member: NodeId): boolean {
-    return (this.#beliefs.get(hash)?.get(member) ?? 0) > this.#now;
+  #hasAcknowledged(hash: BlobHash, member: NodeId): boolean {
+    return (this.#acknowledged.get(hash)?.get(member) ?? 0) > this.#now;
   }
 
-  #believe(hash: BlobHash, member: NodeId): void {
-    const beliefs = this.#beliefs.get(hash) ?? new Map<NodeId, number>();
-    this.#beliefs.delete(hash);
-    this.#beliefs.set(hash, beliefs.set(member, this.#now + BELIEVED_MS));
-    const [oldest] = this.#beliefs.keys();
-    if (this.#beliefs.size > BELIEFS_MAX && oldest !== undefined) this.#beliefs.delete(oldest);
+  #acknowledge(hash: BlobHash, member: NodeId): void {
+    const members = this.#acknowledged.get(hash) ?? new Map<NodeId, number>();
+    this.#acknowledged.delete(hash);
+    this.#acknowledged.set(hash, members.set(member, this.#now + ACKNOWLEDGED_MS));
+    const [oldest] = this.#acknowledged.keys();
+    if (this.#acknowledged.size > ACKNOWLEDGED_MAX && oldest !== undefined)
+      this.#acknowledged.delete(oldest);
   }
 
   #forget(hash: BlobHash): void {

@@ -7,15 +7,15 @@ function answered(...latencies: readonly number[]): PeerHealth {
   return health;
 }
 
-describe("how a peer does", () => {
-  it("has the first latency, then four fifths of the old and one of the new (AD-28.18)", () => {
+describe("peer health", () => {
+  it("smooths latency with a weight of 0.2 for a new sample (AD-28.18)", () => {
     expect(new PeerHealth().latencyMs).toBeNull();
     expect(answered(100).latencyMs).toBe(100);
     expect(answered(100, 200).latencyMs).toBeCloseTo(120);
     expect(answered(100, 200, 20).latencyMs).toBeCloseTo(100);
   });
 
-  it("has no other latency for a failure (AD-28.18)", () => {
+  it("ignores failures in the latency (AD-28.18)", () => {
     const health = answered(100);
     health.failed(1);
     expect(health.latencyMs).toBe(100);
@@ -27,22 +27,22 @@ describe("how a peer does", () => {
     [200, 0.75],
     [300, 0.5],
     [9_000, 0.5],
-  ])("at %i ms where 100 are usual weighs %d (AD-28.16)", (ms, weight) => {
+  ])("a latency of %i ms where 100 ms is usual gives a weight of %d (AD-28.16)", (ms, weight) => {
     expect(answered(ms).weight(100, 0)).toBeCloseTo(weight);
   });
 
-  it("weighs as any other while nothing is known of it or of the others (AD-28.16)", () => {
+  it("has full weight while no latency is known (AD-28.16)", () => {
     expect(new PeerHealth().weight(100, 0)).toBe(1);
     expect(answered(9_000).weight(null, 0)).toBe(1);
   });
 
-  it("never weighs nothing, however many fail", () => {
+  it("keeps a minimum weight however many requests fail", () => {
     const health = new PeerHealth();
     for (let one = 0; one < 100; one++) health.failed(one);
     expect(health.weight(null, 100)).toBeCloseTo(0.1);
   });
 
-  it("has no failures in its rate once a hundred later requests did not fail", () => {
+  it("drops failures from the error rate after a hundred later successes", () => {
     const health = new PeerHealth();
     health.failed(0);
     for (let one = 0; one < 99; one++) health.succeeded(1, 0);
@@ -59,11 +59,14 @@ describe("how a peer does", () => {
     ["2 of 100 others are as slow", [100], 2, null],
     ["2 of 200 others are as slow", [100, 100], 2, "latency"],
     ["3 of 200 others are as slow", [100, 100], 3, null],
-  ] as const)("is judged by the p99 of the others: %s (AD-28.20)", (_, counts, slow, reason) => {
-    let left: number = slow;
-    const others = counts.map((count) =>
-      answered(...Array.from({ length: count }, () => (left-- > 0 ? 100 : 99))),
-    );
-    expect(answered(300).eviction(others, true, 0)).toBe(reason);
-  });
+  ] as const)(
+    "is compared with the p99 of the other peers: %s (AD-28.20)",
+    (_, counts, slow, reason) => {
+      let left: number = slow;
+      const others = counts.map((count) =>
+        answered(...Array.from({ length: count }, () => (left-- > 0 ? 100 : 99))),
+      );
+      expect(answered(300).eviction(others, true, 0)).toBe(reason);
+    },
+  );
 });

@@ -1,21 +1,21 @@
-/** How one peer does: its latency, smoothed, and how many of its last requests failed. (AD-28.18, AD-28.20) */
+/** Health of one peer: smoothed latency and recent error rate. (AD-28.18, AD-28.20) */
 
 export type EvictionReason = "error_rate" | "consecutive_failures" | "latency";
 
-/** Of a new sample in the latency. */
+/** Weight of a new latency sample. */
 const WEIGHT = 0.2;
-/** Requests that the error rate is taken over: so many, of so long. */
+/** Window of the error rate: at most this many requests of at most this age. */
 const OUTCOMES_MAX = 100;
 const OUTCOMES_MS = 60_000;
-/** An error rate above this is degraded; above it for so long, with so many requests, it is evicted. */
+/** Error rate limit. A peer above it for `ERROR_MS`, with at least `ERROR_SAMPLES_MIN` requests, is evicted. */
 const ERROR_RATE = 0.05;
 const ERROR_MS = 60_000;
 const ERROR_SAMPLES_MIN = 20;
 const FAILURES_MAX = 3;
-/** So many times slower than the slowest of a hundred of its peers. */
+/** Evicted when this many times slower than the p99 of its peers. */
 const SLOW_FACTOR = 3;
 const LATENCIES_MAX = 100;
-/** Of a peer's latencies, those above its p99. */
+/** Share of a peer's latencies above its p99. */
 const ABOVE_P99_MAX = LATENCIES_MAX * 0.01;
 const LATENCIES_MS = 300_000;
 const LATENCIES_MIN = 50;
@@ -35,13 +35,13 @@ export class PeerHealth {
   #latencyMs: number | null = null;
   readonly #latencies: Latency[] = [];
   readonly #outcomes: Outcome[] = [];
-  /** Of the outcomes that are kept. */
+  /** Failures among the retained outcomes. */
   #failedOutcomes = 0;
   #failures = 0;
-  /** Since when its error rate is too high; null: it is not. */
+  /** When the error rate exceeded the limit; null if it is below. */
   #badSince: number | null = null;
 
-  /** Null: it was never answered by it. Failures say nothing of latency. */
+  /** Smoothed latency; null before the first answer. Failures do not count. */
   get latencyMs(): number | null {
     return this.#latencyMs;
   }
@@ -70,14 +70,14 @@ export class PeerHealth {
     return all === 0 ? 0 : failures / all;
   }
 
-  /** Of its hash in the ranking. (AD-28.14, AD-28.16) */
+  /** Multiplier of the peer's hash in the ranking. (AD-28.14, AD-28.16) */
   weight(baselineMs: number | null, now: number): number {
     const ratio = baselineMs === null ? 1 : (this.#latencyMs ?? baselineMs) / baselineMs;
     const slowness = Math.min(1, Math.max(0, (ratio - 1) / (SLOW_FACTOR - 1)));
     return Math.max(WEIGHT_MIN, 1 - 2 * this.errorRate(now) - 0.5 * slowness);
   }
 
-  /** Why it should not be asked any more; `hasOther`: there is somebody in its place. */
+  /** Reason to evict the peer, or null. `hasOther`: another peer can take over. */
   eviction(others: readonly PeerHealth[], hasOther: boolean, now: number): EvictionReason | null {
     if (this.#failures > FAILURES_MAX) return "consecutive_failures";
     if (this.#isSlow(others, now)) return "latency";
@@ -89,7 +89,7 @@ export class PeerHealth {
 
   #isSlow(others: readonly PeerHealth[], now: number): boolean {
     if (this.#latencyMs === null) return false;
-    // Slower than the p99 of the others times the factor, without sorting them with every answer.
+    // Compares with the p99 of the others without sorting on every answer.
     const limitMs = this.#latencyMs / SLOW_FACTOR;
     const slowerMax = others.length * ABOVE_P99_MAX;
     let [all, slower] = [0, 0];
@@ -97,7 +97,7 @@ export class PeerHealth {
       for (const { at, ms } of other.#latencies) {
         if (at < now - LATENCIES_MS) continue;
         all++;
-        // However many more there are: mostly the first few say that it is not slow.
+        // Stops early: usually the first few samples show that the peer is not slow.
         if (ms >= limitMs && ++slower > slowerMax) return false;
       }
     return all >= LATENCIES_MIN && all - slower >= Math.ceil(all * 0.99);

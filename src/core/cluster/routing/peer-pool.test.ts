@@ -16,8 +16,8 @@ function fail(pool: PeerPool, name: string, times: number, now = 1_000): void {
   for (let i = 0; i < times; i++) pool.failed(name, now);
 }
 
-describe("who is asked", () => {
-  it("is three primaries in turn, with two backups that are not (AD-28.19)", () => {
+describe("peer selection", () => {
+  it("uses three primaries in turn and keeps two backups idle (AD-28.19)", () => {
     const pool = poolOf(NAMES);
     const { backups, primaries } = pool.view(0);
     expect([primaries.length, backups.length]).toEqual([3, 2]);
@@ -25,26 +25,26 @@ describe("who is asked", () => {
     expect(asked).toEqual([...primaries, ...primaries]);
   });
 
-  it("is whoever there is, primaries first (AD-28.23)", () => {
+  it("uses the available peers, primaries first (AD-28.23)", () => {
     expect(poolOf([]).choose()).toBe(null);
     expect(poolOf(["a"]).view(0)).toMatchObject({ primaries: ["a"], backups: [] });
     const { backups, primaries } = poolOf(["a", "b", "c", "d"]).view(0);
     expect([primaries.length, backups.length]).toEqual([3, 1]);
   });
 
-  it("is near: a farther tier only while nearer ones have fewer than three (AD-28.12, AD-28.13)", () => {
+  it("uses a farther tier only while nearer ones have fewer than three peers (AD-28.12, AD-28.13)", () => {
     const pool = new PeerPool({ selector: "s1", role: "gate" }, new Random("tiers"));
     for (const name of ["far1", "far2", "far3", "far4"]) pool.add(name, "global", 0);
     for (const name of ["near1", "near2"]) pool.add(name, "same_dc", 0);
     expect(pool.view(0).candidates).toBe(6);
     pool.add("near3", "same_dc", 0);
     expect(pool.view(0).candidates).toBe(3);
-    // However late they came, and whoever had a place before.
+    // Near peers displace far ones even if they are added later.
     expect(pool.view(0).primaries.toSorted()).toEqual(["near1", "near2", "near3"]);
     expect(pool.view(0).backups).toEqual([]);
   });
 
-  it("is ranked by a hash that is the same everywhere, and changes only where a peer goes (AD-28.14, AD-28.15)", () => {
+  it("ranks by a hash that is equal on all nodes and changes only where a peer leaves (AD-28.14, AD-28.15)", () => {
     expect(hashOf(["peer-1", "selector", "manager"])).toBeCloseTo(0.971402, 6);
     expect(hashOf(["ab", "c"])).not.toBe(hashOf(["a", "bc"]));
     const pool = poolOf(NAMES);
@@ -59,7 +59,7 @@ describe("who is asked", () => {
     expect(after.backups[0]).toBe(before.backups[1]);
   });
 
-  it("is mostly the faster of two when a place is filled (AD-28.17)", () => {
+  it("mostly picks the faster of two when a slot is filled (AD-28.17)", () => {
     let slow = 0;
     for (let run = 0; run < 400; run++) {
       const pool = poolOf(["a", "b", "c", "d", "e", "f", "slow"], `two choices ${run}`);
@@ -70,13 +70,13 @@ describe("who is asked", () => {
       pool.onTick(2_000);
       if (pool.view(0).backups.at(-1) === "slow") slow++;
     }
-    // Two are left to draw from in most runs, and the slower is drawn second in half of them.
+    // In most runs two peers are left to draw from, and the slower one is drawn second in half of them.
     expect(slow / 400).toBeLessThan(0.25);
   });
 });
 
 describe("eviction", () => {
-  it("follows four failures in a row: a backup at once, another a little later (AD-28.20, AD-28.21)", () => {
+  it("follows four consecutive failures and promotes a backup at once, refilling a little later (AD-28.20, AD-28.21)", () => {
     const pool = poolOf(NAMES);
     const { backups, primaries } = pool.view(0);
     const [a, b = "", c] = primaries;
@@ -95,7 +95,7 @@ describe("eviction", () => {
     expect(pool.view(0).evictions.consecutive_failures).toBe(1);
   });
 
-  it("lasts until a refresh and an answer to its probe (AD-28.22)", () => {
+  it("lasts until the peer answers a probe after a refresh (AD-28.22)", () => {
     const pool = poolOf(["a", "b", "c"]);
     fail(pool, "b", 4);
     expect(pool.view(0).primaries).toHaveLength(2);
@@ -111,7 +111,7 @@ describe("eviction", () => {
     expect(pool.view(0).primaries).toContain("b");
   });
 
-  it("is taken back when nobody else is left", () => {
+  it("is reverted when no other peer is left", () => {
     const pool = poolOf(["a", "b"]);
     fail(pool, "a", 4);
     expect(pool.view(0)).toMatchObject({ evicted: ["a"], primaries: ["b"] });
@@ -119,7 +119,7 @@ describe("eviction", () => {
     expect(pool.choose()).toBe("a");
   });
 
-  it("follows three times the slowest of a hundred of the others", () => {
+  it("follows a latency above three times the p99 of the others", () => {
     const pool = poolOf(["a", "b", "c"]);
     for (let i = 0; i < 30; i++) {
       pool.succeeded("a", 10, i);
@@ -131,7 +131,7 @@ describe("eviction", () => {
     expect(pool.view(41)).toMatchObject({ evicted: ["c"], evictions: { latency: 1 } });
   });
 
-  it("follows errors above 5 % for a minute, with 20 requests and somebody else to ask", () => {
+  it("follows an error rate above 5 % for a minute, with 20 requests and another peer available", () => {
     const pool = poolOf(["a", "b", "c"]);
     for (let at = 0; at <= 60_000; at += 1_000) {
       expect(pool.view(at).evicted).toEqual([]);
@@ -142,7 +142,7 @@ describe("eviction", () => {
     expect(pool.view(61_000)).toMatchObject({ evicted: ["a"], evictions: { error_rate: 1 } });
   });
 
-  it("P5: never happens while more than half of those in use fail at once", () => {
+  it("P5: is suspended while more than half of the peers in use fail at once", () => {
     const outcome = fc.record({
       peer: fc.constantFrom(...NAMES),
       failed: fc.boolean(),
@@ -151,7 +151,7 @@ describe("eviction", () => {
     fc.assert(
       fc.property(fc.array(outcome, { maxLength: 300 }), (outcomes) => {
         const pool = poolOf(NAMES);
-        /** Failures in a row, counted apart. */
+        /** Consecutive failures, counted independently of the pool. */
         const failures = new Map<string, number>();
         let now = 0;
         for (const { failed, gapMs, peer } of outcomes) {
@@ -170,14 +170,14 @@ describe("eviction", () => {
     );
   });
 
-  it("is held and counted when all fail: it is this node, or its network", () => {
+  it("is suspended and counted when all peers fail, which points at this node or its network", () => {
     const all = (rules?: PoolRules): PeerPool => {
       const pool = poolOf(["a", "b", "c", "d"], "held", rules);
       for (let i = 0; i < 4; i++) for (const name of ["a", "b", "c", "d"]) pool.failed(name, i);
       return pool;
     };
     const { evicted, held } = all().view(10);
-    // The first two did badly while the others had not yet.
+    // The first two fail while the others are still healthy.
     expect(evicted.length).toBe(2);
     expect(held).toBe(2);
     expect(all({ evictionsHeld: false }).view(10).evicted.length).toBe(4);

@@ -1,14 +1,14 @@
 /**
- * Whom of several peers that do the same to ask: near ones first, a few of them at a time, and the same ones as
- * long as they do well. (AD-28)
+ * Selects which of several equivalent peers to ask: near ones first, a few at a time, and the same ones while they
+ * stay healthy. (AD-28)
  *
  *   known ── tier, then hash x weight: the best 8 ──▶ candidates ── better of two drawn ──▶ primaries 3, backups 2
  *                                                        ▲                                    │ 4 failures in a row,
  *                          answered a probe after a refresh                                   │ far slower than the
  *                                                        └────────────── evicted ◀────────────┘ others, errors > 5 %
  *
- * Requests go round the primaries. When one is evicted a backup takes its place at once. When more than half of
- * those in use do badly it is this node or its network, and nobody is evicted.
+ * Requests rotate over the primaries. A backup replaces an evicted primary at once. If more than half of the peers
+ * in use fail, the cause is this node or its network, and none is evicted.
  */
 
 import { encodeUtf8 } from "../../base/bytes.ts";
@@ -20,12 +20,12 @@ interface PoolConfig {
   readonly candidatesMax: number;
   readonly primaries: number;
   readonly backups: number;
-  /** A farther tier is looked at while nearer ones have fewer peers. */
+  /** A farther tier is used while nearer ones have fewer peers. */
   readonly peersPerTierMin: number;
-  /** How often evicted peers are probed and candidates ranked anew; plus up to `refreshJitterMs`. */
+  /** Interval of probing evicted peers and re-ranking candidates; plus up to `refreshJitterMs`. */
   readonly refreshMs: number;
   readonly refreshJitterMs: number;
-  /** Before the place of a promoted backup is filled. */
+  /** Delay before the slot of a promoted backup is refilled. */
   readonly refillMsMin: number;
   readonly refillMsMax: number;
 }
@@ -42,31 +42,31 @@ const POOL_DEFAULTS: PoolConfig = {
 };
 
 export interface PoolRules {
-  /** Nobody is evicted while more than half of those in use do badly. */
+  /** Suspends eviction while more than half of the peers in use fail. */
   readonly evictionsHeld: boolean;
 }
 
 const POOL_RULES: PoolRules = { evictionsHeld: true };
 
-/** By what peers declare, never by what was measured; the names are those of the metric. (AD-28.13) */
+/** Tier that peers declare, never measured. The names are metric labels. (AD-28.13) */
 type LocalityTier = "same_dc" | "global";
 const TIERS: readonly LocalityTier[] = ["same_dc", "global"];
 
-/** Why candidates were ranked anew. */
+/** Reason why candidates were re-ranked. */
 type ChangeReason = "health_change" | "peer_added" | "peer_removed";
 
 interface Peer {
   readonly name: string;
   readonly tier: LocalityTier;
   health: PeerHealth;
-  /** It was evicted, and has not answered a probe since. */
-  isOut: boolean;
-  /** It is out, and was asked something after a refresh: what it answers now counts. */
+  /** Evicted, and no probe answered since. */
+  isEvicted: boolean;
+  /** Evicted, and probed after a refresh: its next answer readmits it. */
   isProbed: boolean;
 }
 
 interface PoolOptions {
-  /** Who chooses, and what its peers are: part of the hash, so that choosers spread. */
+  /** Selecting node and role of its peers. Both are part of the hash, so that selectors spread over the peers. */
   readonly selector: string;
   readonly role: string;
   readonly config?: PoolConfig;
@@ -79,12 +79,12 @@ export interface PoolView {
   readonly evicted: readonly string[];
   readonly candidates: number;
   readonly evictions: Readonly<Record<EvictionReason, number>>;
-  /** Evictions that did not happen since too many did badly at once. */
+  /** Evictions suppressed because too many peers failed at once. */
   readonly held: number;
   readonly promotions: number;
-  /** How often the candidates changed, by why. */
+  /** Changes of the candidates by reason. */
   readonly changes: Readonly<Record<ChangeReason, number>>;
-  /** Peers that were drawn to be asked, by where they are. */
+  /** Selected peers by tier. */
   readonly tiers: Readonly<Record<LocalityTier, number>>;
   readonly peers: readonly {
     readonly name: string;
@@ -101,9 +101,9 @@ export class PeerPool {
   readonly #peers = new Map<string, Peer>();
   #primaries: string[] = [];
   #backups: string[] = [];
-  /** Ranked when peers came or went, or at a refresh: not with every answer. */
+  /** Ranked when peers are added or removed and at a refresh, not on every answer. */
   #candidates: readonly string[] = [];
-  /** The last tier that was looked at. */
+  /** Farthest tier in use. */
   #farthest: LocalityTier = "global";
   #turn = 0;
   #refillAt = Number.POSITIVE_INFINITY;
@@ -125,28 +125,28 @@ export class PeerPool {
     this.#random = random;
   }
 
-  /** It can be asked. What it did before it could not is forgiven: its connection is a new one. */
+  /** Adds a reachable peer with a clean record: its connection is new. */
   add(name: string, tier: LocalityTier, now: number): void {
     if (this.#peers.has(name)) return;
     const health = new PeerHealth();
-    this.#peers.set(name, { name, tier, health, isOut: false, isProbed: false });
+    this.#peers.set(name, { name, tier, health, isEvicted: false, isProbed: false });
     this.#rank("peer_added", now);
-    // Those that are far have no place any more once enough near ones came.
+    // Far peers leave once there are enough near ones.
     for (const far of this.#inUse().filter((one) => !this.#isNear(one))) this.#leave(far);
     this.#fill();
     if (this.#refreshAt === Number.POSITIVE_INFINITY) this.#plan(now);
   }
 
-  /** It cannot be asked any more. */
+  /** Removes an unreachable peer. */
   remove(name: string, now: number): void {
     if (!this.#peers.delete(name)) return;
     this.#rank("peer_removed", now);
     this.#leave(name);
     this.#fill();
-    if (this.#primaries.length === 0) this.#forgive();
+    if (this.#primaries.length === 0) this.#readmitAll();
   }
 
-  /** The next primary in turn; null: there is nobody. */
+  /** Returns the next primary in turn, or null if there is none. */
   choose(): string | null {
     const { length } = this.#primaries;
     return length === 0 ? null : (this.#primaries[this.#turn++ % length] ?? null);
@@ -156,22 +156,22 @@ export class PeerPool {
     const peer = this.#peers.get(name);
     if (peer === undefined) return;
     peer.health.succeeded(latencyMs, now);
-    if (peer.isProbed) this.#takeBack(peer);
-    else if (!peer.isOut) this.#judge(peer, now);
+    if (peer.isProbed) this.#readmit(peer);
+    else if (!peer.isEvicted) this.#judge(peer, now);
   }
 
   failed(name: string, now: number): void {
     const peer = this.#peers.get(name);
     if (peer === undefined) return;
     peer.health.failed(now);
-    if (!peer.isOut) this.#judge(peer, now);
+    if (!peer.isEvicted) this.#judge(peer, now);
   }
 
   nextDeadline(): number {
     return Math.min(this.#refillAt, this.#refreshAt);
   }
 
-  /** Those that are to be asked something, to see whether they answer. */
+  /** Returns the evicted peers to probe. */
   onTick(now: number): readonly string[] {
     if (now >= this.#refillAt) {
       this.#refillAt = Number.POSITIVE_INFINITY;
@@ -180,7 +180,7 @@ export class PeerPool {
     if (now < this.#refreshAt) return [];
     this.#plan(now);
     this.#rank("health_change", now);
-    const out = [...this.#peers.values()].filter(({ isOut }) => isOut);
+    const out = [...this.#peers.values()].filter(({ isEvicted }) => isEvicted);
     for (const peer of out) peer.isProbed = true;
     return out.map(({ name }) => name);
   }
@@ -189,7 +189,7 @@ export class PeerPool {
     const peers = [...this.#peers.values()];
     return {
       ...{ primaries: [...this.#primaries], backups: [...this.#backups] },
-      evicted: peers.flatMap(({ isOut, name }) => (isOut ? [name] : [])),
+      evicted: peers.flatMap(({ isEvicted, name }) => (isEvicted ? [name] : [])),
       candidates: this.#candidates.length,
       evictions: { ...this.#evictions },
       ...{ held: this.#held, promotions: this.#promotions },
@@ -205,20 +205,20 @@ export class PeerPool {
     this.#refreshAt = now + refreshMs + this.#random.float() * refreshJitterMs;
   }
 
-  /** What it did before it was evicted is forgiven. */
-  #takeBack(peer: Peer): void {
-    peer.isOut = false;
+  /** Readmits a peer with a clean record. */
+  #readmit(peer: Peer): void {
+    peer.isEvicted = false;
     peer.isProbed = false;
     peer.health = new PeerHealth();
     this.#fill();
   }
 
-  /** All that are left were evicted: one that does badly is better than none. */
-  #forgive(): void {
-    for (const peer of this.#peers.values()) this.#takeBack(peer);
+  /** Readmits all peers when only evicted ones are left: an unhealthy peer is better than none. */
+  #readmitAll(): void {
+    for (const peer of this.#peers.values()) this.#readmit(peer);
   }
 
-  /** The nearest tiers that have enough of them, then by weighted rendezvous. (AD-28.12, AD-28.14) */
+  /** Ranks the nearest tiers that have enough peers by weighted rendezvous hashing. (AD-28.12, AD-28.14) */
   #rank(reason: ChangeReason, now: number): void {
     const near: Peer[] = [];
     for (const tier of TIERS) {
@@ -245,9 +245,9 @@ export class PeerPool {
     return tier !== undefined && TIERS.indexOf(tier) <= TIERS.indexOf(this.#farthest);
   }
 
-  /** Of those in use and of their latencies: what is usual among peers. */
+  /** Median latency of the peers in use. */
   #baselineMs(): number | null {
-    const all = [...this.#peers.values()].filter(({ isOut }) => !isOut);
+    const all = [...this.#peers.values()].filter(({ isEvicted }) => !isEvicted);
     const known = all.flatMap(({ health }) => health.latencyMs ?? []).toSorted((a, b) => a - b);
     return known[Math.floor((known.length - 1) / 2)] ?? null;
   }
@@ -268,17 +268,17 @@ export class PeerPool {
   #judge(peer: Peer, now: number): void {
     const reason = this.#inUse().includes(peer.name) ? this.#reasonOf(peer, now) : null;
     if (reason === null) return;
-    // Those that are out count: one after the other, they would leave nobody.
+    // Evicted peers count as failing. Otherwise one eviction after another would leave no peer.
     const counted = [...this.#peers.values()].filter(
-      ({ isOut, name }) => isOut || this.#inUse().includes(name),
+      ({ isEvicted, name }) => isEvicted || this.#inUse().includes(name),
     );
-    const bad = counted.filter((one) => one.isOut || this.#reasonOf(one, now) !== null);
+    const bad = counted.filter((one) => one.isEvicted || this.#reasonOf(one, now) !== null);
     if (this.#rules.evictionsHeld && bad.length > counted.length / 2) {
       this.#held++;
       return;
     }
     this.#evictions[reason]++;
-    peer.isOut = true;
+    peer.isEvicted = true;
     this.#leave(peer.name);
     this.#refillAt = Math.min(this.#refillAt, now + this.#refillMs());
   }
@@ -288,7 +288,7 @@ export class PeerPool {
     return refillMsMin + this.#random.float() * (refillMsMax - refillMsMin);
   }
 
-  /** A backup takes the place of a primary, and not only its number. (AD-28.21) */
+  /** Promotes a backup to the slot of a leaving primary. (AD-28.21) */
   #leave(name: string): void {
     this.#backups = this.#backups.filter((one) => one !== name);
     const at = this.#primaries.indexOf(name);
@@ -301,7 +301,7 @@ export class PeerPool {
     }
   }
 
-  /** Primaries first; nobody waits for backups. (AD-28.23) */
+  /** Fills primaries first, then backups. (AD-28.23) */
   #fill(): void {
     const { backups, primaries } = this.#config;
     for (;;) {
@@ -315,11 +315,11 @@ export class PeerPool {
     }
   }
 
-  /** The faster of two that are drawn; one that nobody has asked is as fast as any. (AD-28.17) */
+  /** Returns the faster of two randomly drawn candidates; unknown latency counts as equal. (AD-28.17) */
   #draw(): string | null {
     const inUse = this.#inUse();
     const free = this.#candidates.filter(
-      (name) => !inUse.includes(name) && this.#peers.get(name)?.isOut === false,
+      (name) => !inUse.includes(name) && this.#peers.get(name)?.isEvicted === false,
     );
     if (free.length === 0) return null;
     const first = free.splice(this.#random.below(free.length), 1)[0] ?? null;
@@ -331,7 +331,7 @@ export class PeerPool {
   }
 }
 
-/** 0 to 1, the same on every machine: the first 52 bits of SHA-256 of length-prefixed parts. (AD-28.15) */
+/** Hash from 0 to 1, equal on every machine: first 48 bits of the SHA-256 of length-prefixed parts. (AD-28.15) */
 export function hashOf(parts: readonly string[]): number {
   const bytes = sha256(encodeUtf8(parts.map((part) => `${part.length}:${part}`).join("")));
   let value = 0;

@@ -10,8 +10,8 @@ function measured(all: readonly number[]): RoundTrips {
   return trips;
 }
 
-describe("how far a datacenter is (AD-36.1)", () => {
-  it("is never below the shortest round trip, and not less when each is longer", () => {
+describe("distance to a datacenter (AD-36.1)", () => {
+  it("is never below the shortest round trip and does not shrink when samples grow", () => {
     fc.assert(
       fc.property(samples, fc.integer({ min: 0, max: 500 }), (all, moreMs) => {
         const { upperMs } = measured(all).distance(0);
@@ -24,7 +24,7 @@ describe("how far a datacenter is (AD-36.1)", () => {
     );
   });
 
-  it("is known from 0 to 1, less well with a larger deviation or a greater age", () => {
+  it("has a quality from 0 to 1 that falls with deviation and age", () => {
     const count = fc.nat(100);
     const some = fc.double({ min: 0, max: 1e6, noNaN: true });
     fc.assert(
@@ -39,7 +39,7 @@ describe("how far a datacenter is (AD-36.1)", () => {
     );
   });
 
-  it("is not known before it was measured, and rubbish is no measurement", () => {
+  it("is unknown before the first sample and ignores invalid samples", () => {
     const trips = measured([Number.NaN, -1, Number.POSITIVE_INFINITY, 10_001]);
     expect(trips.distance(0)).toEqual(UNKNOWN_DISTANCE);
   });

@@ -1,25 +1,25 @@
 /**
- * How far a datacenter is: the round trips of what this gate asks it anyway, smoothed, with how much they vary.
- * What counts is their upper bound, so that a way that is not known well does not look short. (AD-36.1)
+ * Distance to a datacenter, estimated from the round trips of regular requests: smoothed mean and deviation. Routing
+ * uses the upper bound, so that a poorly known distance does not look short. (AD-36.1)
  */
 
-/** Of a new sample. */
+/** Weight of a new sample. */
 const WEIGHT = 0.25;
 const DEVIATIONS = 2;
-/** The deviation is never taken for less or more, nor before anything was measured. */
+/** Bounds of the deviation, and its initial value. */
 const DEVIATION_MS_MIN = 1;
 const DEVIATION_MS_MAX = 500;
 const DEVIATION_MS_FIRST = 50;
 const ROUND_TRIP_MS_DEFAULT = 100;
 const ROUND_TRIP_MS_MIN = 1;
 const ROUND_TRIP_MS_MAX = 10_000;
-/** Samples that are enough, and a deviation that is good. */
+/** Sample count and deviation of full quality. */
 const SAMPLES_MIN = 10;
 const DEVIATION_MS_GOOD = 20;
-/** What was measured longer ago says less. */
+/** Age beyond which quality declines. */
 const FRESH_MS = 300_000;
 
-/** What is known of a datacenter that was never asked. */
+/** Distance of a datacenter without samples. */
 export const UNKNOWN_DISTANCE: Distance = {
   upperMs: ROUND_TRIP_MS_DEFAULT + DEVIATIONS * DEVIATION_MS_FIRST,
   quality: 0,
@@ -27,11 +27,11 @@ export const UNKNOWN_DISTANCE: Distance = {
 };
 
 export interface Distance {
-  /** The round trip takes hardly ever longer. */
+  /** Upper bound of the round trip in practice. */
   readonly upperMs: number;
-  /** How well it is known, 0 to 1. */
+  /** Confidence from 0 to 1. */
   readonly quality: number;
-  /** There are enough samples, close enough to each other, to go by. (AD-36.20) */
+  /** Enough consistent samples to rely on. (AD-36.20) */
   readonly isKnown: boolean;
 }
 
@@ -41,7 +41,7 @@ export class RoundTrips {
   #deviationMs = DEVIATION_MS_FIRST;
   #measuredAt = 0;
 
-  /** What is no duration is dropped. */
+  /** Adds a sample; ignores invalid durations. */
   record(ms: number, now: number): void {
     if (!(ms >= 0 && ms <= ROUND_TRIP_MS_MAX)) return;
     this.#meanMs = this.#samples === 0 ? ms : this.#meanMs + WEIGHT * (ms - this.#meanMs);
@@ -62,7 +62,7 @@ export class RoundTrips {
   }
 }
 
-/** Few samples, a large deviation and age each take their part. (AD-36) */
+/** Confidence from sample count, deviation and age. (AD-36) */
 export function qualityOf(samples: number, deviationMs: number, ageMs: number): number {
   const enough = Math.min(1, samples / SAMPLES_MIN);
   const steady = Math.min(1, DEVIATION_MS_GOOD / Math.max(deviationMs, 1));

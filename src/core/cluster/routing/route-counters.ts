@@ -1,18 +1,18 @@
-/** What became of routing, counted: the figures of AD-36 under its names. */
+/** Routing counters, under the names of AD-36. */
 
-/** Pairs of names that are counted apart; what comes on top is not. */
+/** Maximum number of counted pairs; further pairs are dropped. */
 const PAIRS_MAX = 1_024;
 
 type Pairs = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 export interface RouteCounts {
-  /** Jobs that were given to a datacenter, by its health and why it was chosen. */
+  /** Jobs assigned to a datacenter, by its health and the reason of the choice. */
   readonly decisions: Pairs;
-  /** Changes of whom this gate asks first, by why. */
+  /** Changes of the preferred datacenter, by reason. */
   readonly switches: ReadonlyMap<string, number>;
-  /** Another was better, and the present one had not been held for long enough. */
+  /** Switches suppressed because the current datacenter was selected too recently. */
   readonly holdDownBlocks: number;
-  /** Jobs that another datacenter took after one had not: from whom, to whom. */
+  /** Jobs that fell back to another datacenter: from, to. */
   readonly fallbacks: Pairs;
 }
 

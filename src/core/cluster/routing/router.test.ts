@@ -14,7 +14,7 @@ function candidate(name: string, more: Partial<Candidate> = {}): Candidate {
   };
 }
 
-describe("the load of a datacenter", () => {
+describe("load of a datacenter", () => {
   it.each<[Partial<Candidate>, number]>([
     [{}, 1],
     [{ coresFree: 0 }, 3],
@@ -27,7 +27,7 @@ describe("the load of a datacenter", () => {
   });
 });
 
-describe("how well a distance is known", () => {
+describe("quality of a distance", () => {
   it.each([
     [10, 20, 0, 1],
     [5, 20, 0, 0.5],
@@ -39,7 +39,7 @@ describe("how well a distance is known", () => {
     expect(qualityOf(samples, deviation, age)).toBeCloseTo(quality, 9);
   });
 
-  it("grows with samples, and rubbish does not count", () => {
+  it("grows with samples and ignores invalid ones", () => {
     const trips = new RoundTrips();
     for (const rubbish of [Number.NaN, -1, Number.POSITIVE_INFINITY]) trips.record(rubbish, 0);
     expect(trips.distance(0)).toEqual(UNKNOWN_DISTANCE);
@@ -55,7 +55,7 @@ describe("how well a distance is known", () => {
   });
 });
 
-describe("the order of datacenters", () => {
+describe("order of datacenters", () => {
   it("weighs distance against load, and preference against both (AD-36.7)", () => {
     const a = candidate("a", { coresFree: 20, jobsQueued: 20, distance: known(40) });
     const b = candidate("b", { coresFree: 90, distance: known(125) });
@@ -63,7 +63,7 @@ describe("the order of datacenters", () => {
     expect(new Router().route([a, b], ["b"], 0).names).toEqual(["b", "a"]);
   });
 
-  it("never puts a worse health before a better one, and does not depend on who is named first (AD-36.6)", () => {
+  it("never ranks worse health first, and is independent of the input order (AD-36.6)", () => {
     const one = fc.record({
       health: fc.constantFrom(...HEALTHS),
       coresFree: fc.nat(100),
@@ -87,7 +87,7 @@ describe("the order of datacenters", () => {
     );
   });
 
-  it("never gets better for a datacenter by more load", () => {
+  it("never improves for a datacenter when its load grows", () => {
     fc.assert(
       fc.property(fc.nat(100), fc.nat(100), fc.nat(50), fc.nat(50), (free, less, queued, more) => {
         const others = [candidate("b", { coresFree: 60 }), candidate("c", { coresFree: 30 })];
@@ -102,7 +102,7 @@ describe("the order of datacenters", () => {
     );
   });
 
-  it("is by free cores, then queues, while no distance is known (AD-36.20)", () => {
+  it("is by free cores, then queue length, while no distance is known (AD-36.20)", () => {
     const distance = UNKNOWN_DISTANCE;
     const all = [
       candidate("full", { coresFree: 0, distance }),
@@ -115,7 +115,7 @@ describe("the order of datacenters", () => {
   });
 });
 
-describe("who is asked first", () => {
+describe("selected datacenter", () => {
   const near = (ms: number): Candidate[] => [
     candidate("a", { distance: known(100) }),
     candidate("b", { distance: known(ms) }),
@@ -134,7 +134,7 @@ describe("who is asked first", () => {
     expect(first.size).toBe(1);
   });
 
-  it("changes once when another becomes clearly better, and not before it was held for a while", () => {
+  it("changes once when another is clearly better, after the hold-down time", () => {
     const router = new Router();
     router.route(near(120), [], 0);
     const seen = [1_000, 29_000, 30_000, 31_000].map((now) => router.route(near(70), [], now));
@@ -146,13 +146,13 @@ describe("who is asked first", () => {
     ]);
   });
 
-  it("does not change for a little", () => {
+  it("ignores small differences", () => {
     const router = new Router();
     router.route(near(120), [], 0);
     expect(router.route(near(85), [], 60_000).names[0]).toBe("a");
   });
 
-  it("changes at once when it can take no job, falls behind by health, or failed one (AD-36.10)", () => {
+  it("changes at once when it cannot accept jobs, its health drops, or it failed a job (AD-36.10)", () => {
     const [, b] = near(120);
     const firstAfter = (change: (router: Router) => readonly Candidate[]) => {
       const router = new Router();
@@ -171,7 +171,7 @@ describe("who is asked first", () => {
     expect(firstAfter(failed)).toBe("b");
   });
 
-  it("is forgiven a failure when it takes a job again, or after a while (AD-36.11)", () => {
+  it("loses its failure penalty after accepting a job, or after the cool-down (AD-36.11)", () => {
     const router = new Router();
     router.failed("a", 0);
     expect(router.route(near(120), [], 0).names[0]).toBe("b");
@@ -183,7 +183,7 @@ describe("who is asked first", () => {
     expect(later.route(near(120), [], 120_000).names[0]).toBe("a");
   });
 
-  it("changes when it has been much worse for a while, held or not", () => {
+  it("changes after being much worse for a while, even during hold-down", () => {
     const router = new Router();
     const worse = [
       candidate("a", { distance: known(160) }),
@@ -195,7 +195,7 @@ describe("who is asked first", () => {
     expect(router.route(worse, [], 11_000)).toMatchObject({ names: ["b", "a"], reason: "forced" });
   });
 
-  it("is near: half of a random choice's round trip at most, whatever the load", () => {
+  it("has at most half the round trip of a random choice, whatever the load", () => {
     const random = new Random("near");
     let [routed, drawn] = [0, 0];
     for (let gate = 0; gate < 200; gate++) {
@@ -211,7 +211,7 @@ describe("who is asked first", () => {
     expect(routed).toBeLessThan(drawn / 2);
   });
 
-  /** A gate that measures its datacenters every second, each sample up to 30 % too slow. */
+  /** A gate that samples its datacenters every second, each sample up to 30 % too slow. */
   function measuring(random: Random, tripsMs: readonly number[], untilMs: number): string[] {
     const router = new Router();
     const trips = tripsMs.map(() => new RoundTrips());
@@ -236,7 +236,7 @@ describe("who is asked first", () => {
     expect(near.filter((one) => one).length / near.length).toBeGreaterThanOrEqual(0.95);
   });
 
-  it("AD-36: changes at most twice in an hour of a calm network", () => {
+  it("AD-36: changes at most twice in an hour on a calm network", () => {
     const random = new Random("calm");
     for (let gate = 0; gate < 30; gate++) {
       const tripsMs = Array.from({ length: 4 }, () => 20 + random.float() * 30);

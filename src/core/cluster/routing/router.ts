@@ -1,18 +1,18 @@
 /**
- * In which order datacenters are asked to take a job: by health first, then by distance, load and how well the
- * distance is known. Whoever was first stays it for a while, so that work does not swing to and fro. (AD-36)
+ * Order in which datacenters are offered a job: by health first, then by distance, load and how well the
+ * distance is known. The selected datacenter is kept for a while, so that work does not oscillate. (AD-36)
  *
- *   first decision ──▶ selected ──┬─ it fell behind by health, cannot take it, or got much worse ──▶ another at once
- *                         ▲       ├─ held long enough, and another is clearly better ─────────────▶ another
- *                         └───────┴─ else: it stays
+ *   first decision ──▶ selected ──┬─ worse health, cannot accept the job, or much worse score ───▶ another at once
+ *                         ▲       ├─ hold-down over, and another is clearly better ───────────────▶ another
+ *                         └───────┴─ otherwise it stays
  *
- * One that failed a dispatch counts for more for a while. As long as distances are not known, free cores decide.
+ * A failed dispatch adds a temporary penalty. While no distance is known, free cores decide.
  */
 
 import type { Distance } from "./round-trips.ts";
 import { RouteCounters } from "./route-counters.ts";
 
-/** In the order of preference; one is never asked before all of a better health. (AD-36.6) */
+/** Healths by preference. A datacenter is never asked before all of better health. (AD-36.6) */
 export const HEALTHS = ["healthy", "busy", "degraded"] as const;
 type Health = (typeof HEALTHS)[number];
 
@@ -23,7 +23,7 @@ export interface Candidate {
   readonly coresFree: number;
   readonly jobsQueued: number;
   readonly managers: number;
-  /** That cannot be reached. */
+  /** Unreachable managers. */
   readonly managersAway: number;
   readonly distance: Distance;
 }
@@ -32,16 +32,16 @@ interface RouterConfig {
   readonly utilisationWeight: number;
   readonly queueWeight: number;
   readonly awayWeight: number;
-  /** Jobs that wait at which the queue counts for half. */
+  /** Queue length at which the queue term reaches half its weight. */
   readonly queueHalf: number;
   readonly loadMax: number;
   readonly qualityWeight: number;
-  /** Of the score of a preferred datacenter. */
+  /** Score factor of a preferred datacenter. */
   readonly preference: number;
   readonly holdMs: number;
-  /** Another must be at most this part of the present one's score. */
+  /** Highest ratio of another's score to the current one's that allows a switch. */
   readonly improvement: number;
-  /** The present one may become this many times worse than when it was chosen, for so long. */
+  /** Tolerated growth of the selected one's score since selection. Exceeding it for `degradedMs` forces a switch. */
   readonly degradation: number;
   readonly degradedMs: number;
   readonly coolDownMs: number;
@@ -64,7 +64,7 @@ export const ROUTER_DEFAULTS: RouterConfig = {
   coolDownPenalty: 2,
 };
 
-/** Choices that are remembered: one for each set of datacenters and preferences that jobs have. */
+/** Maximum number of remembered selections, one per set of datacenters and preferences. */
 const CONTEXTS_MAX = 64;
 
 interface Selected {
@@ -75,20 +75,20 @@ interface Selected {
   degradedSince: number | null;
 }
 
-/** Why it is the first one. */
+/** Reason why the datacenter is first. */
 type RouteReason = "first" | "held" | "best" | "better" | "forced";
 
 interface Route {
   readonly names: readonly string[];
   readonly reason: RouteReason;
-  /** Of the first one; null: there is none. */
+  /** Health of the first one; null if there is none. */
   readonly health: Health | null;
-  /** Whom it takes the place of, and how many times its score the new one has; null: of nobody. */
+  /** Previously selected datacenter and the ratio of the new score to its score; null without a switch. */
   readonly switched: { readonly from: string; readonly ratio: number } | null;
   readonly scores: readonly RouteScore[];
 }
 
-/** What the score of a datacenter is the product of, beside preference and what failed there. */
+/** Factors of a datacenter's score, apart from preference and failure penalty. */
 export interface RouteScore {
   readonly name: string;
   readonly score: number;
@@ -111,7 +111,7 @@ export class Router {
     this.#config = config;
   }
 
-  /** It did not take a job that it was given. (AD-36.11) */
+  /** Penalises a datacenter that did not accept a job. (AD-36.11) */
   failed(name: string, now: number): void {
     this.#coolUntil.set(name, now + this.#config.coolDownMs);
   }
@@ -120,9 +120,9 @@ export class Router {
     this.#coolUntil.delete(name);
   }
 
-  /** All of them, best first; `preferred`: those that whoever asks would rather have. */
+  /** Returns all candidates, best first. `preferred`: datacenters the client prefers. */
   route(candidates: readonly Candidate[], preferred: readonly string[], now: number): Route {
-    const scored = this.#inOrder(candidates, preferred, now);
+    const scored = this.#ranked(candidates, preferred, now);
     const names = scored.map(({ candidate }) => candidate.name);
     const [best] = scored;
     const scores = scored.map(({ candidate: _, ...score }) => score);
@@ -141,7 +141,7 @@ export class Router {
     };
   }
 
-  #inOrder(
+  #ranked(
     candidates: readonly Candidate[],
     preferred: readonly string[],
     now: number,
@@ -157,7 +157,7 @@ export class Router {
       );
   }
 
-  /** Lower is better. (AD-36.7) */
+  /** Score of a candidate; lower is better. (AD-36.7) */
   #score(candidate: Candidate, preferred: readonly string[], now: number): RouteScore {
     const { coolDownPenalty, preference, qualityWeight } = this.#config;
     const { distance, name } = candidate;
@@ -191,7 +191,7 @@ export class Router {
     return { name: selected.name, reason: "held" };
   }
 
-  /** (AD-36.10) */
+  /** Whether to switch regardless of hold-down. (AD-36.10) */
   #isForced(selected: Selected, present: Scored, best: Scored, now: number): boolean {
     const health = HEALTHS.indexOf(present.candidate.health);
     return (
@@ -239,7 +239,7 @@ export function loadOf(candidate: Candidate, config: RouterConfig): number {
   return Math.min(config.loadMax, load);
 }
 
-/** While no distance is known: preferred ones with room, then most free cores, shortest queue. (AD-36.20) */
+/** Order while no distance is known: preferred ones with free cores, most free cores, shortest queue. (AD-36.20) */
 function byRoom(a: Candidate, b: Candidate, preferred: readonly string[]): number {
   const liked = ({ coresFree, name }: Candidate): number =>
     coresFree > 0 && preferred.includes(name) ? 0 : 1;
