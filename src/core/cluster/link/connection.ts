@@ -1,9 +1,9 @@
 /**
- * One secured connection: bytes → frames → guard → chunks → messages, and back. Which side dialled makes
- * no difference after the greeting, but that the dialling side asks for a sign of life.
+ * One secured connection: bytes → frames → guard → chunks → messages, and back. After the greeting both sides behave
+ * alike, except that only the dialling side sends keep-alives.
  *
  *     greeting ──welcome──► ready ──close──► closing ──► over
- *         └──refused──► lingering ──► over               everything that can stall has a deadline
+ *         └──refused──► lingering ──► over               every state that can stall has a deadline
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
@@ -31,7 +31,7 @@ import {
 import { NOT_UNDERSTOOD, refusalOf } from "./refusal.ts";
 import type { LinkEffect, StreamFacts, StreamId } from "./types.ts";
 
-/** A stranger is told nothing, not even that it is one; whoever has the wrong secret sees only this. */
+/** An unauthenticated peer gets no answer at all, so a client with the wrong secret sees only this. */
 const NO_ANSWER =
   "closed without an answer to our greeting: most likely it has another secret, cluster or environment";
 
@@ -43,7 +43,7 @@ interface ConnectionOptions {
   readonly ring: KeyRing;
   readonly entropy: Entropy;
   readonly compressor: Compressor;
-  /** Written between two marks. */
+  /** Bytes written between two marks. */
   readonly markBytes: number;
   readonly emit: (effect: LinkEffect) => void;
 }
@@ -51,7 +51,7 @@ interface ConnectionOptions {
 export interface ConnectionHandlers {
   readonly onReady: (connection: Connection, peer: Hello) => void;
   readonly onMessage: (connection: Connection, peer: Hello, message: StreamEnvelope) => void;
-  /** Called once; null when the end was orderly. */
+  /** Called once. `problem` is null after an orderly close. */
   readonly onEnd: (connection: Connection, problem: string | null) => void;
 }
 
@@ -65,15 +65,15 @@ export class Connection {
   #state: "greeting" | "ready" | "closing" | "over" = "greeting";
   #peer: Hello | null = null;
   #compress = false;
-  /** The peer knows the question for a sign of life. */
-  #asks = false;
-  #asked = false;
+  /** The peer supports keep-alive requests. */
+  #canKeepAlive = false;
+  #isAwaitingKeepAlive = false;
   #transfers = 0;
-  #told = false;
+  #isEndReported = false;
   #wasReset = false;
   #isRefused = false;
   #now: Millis;
-  #heardAt: Millis;
+  #lastSeenAt: Millis;
   #endsAt: number;
   #writtenBytes = 0;
   #drainedBytes = 0;
@@ -84,7 +84,7 @@ export class Connection {
     this.#options = options;
     this.#handlers = handlers;
     this.#now = now;
-    this.#heardAt = now;
+    this.#lastSeenAt = now;
     this.#endsAt = now + GREETING_MS_MAX;
     const { facts, ring, entropy, side, hello, compressor } = options;
     const read = facts.peerUris === null ? null : readClaims(facts.peerUris);
@@ -99,12 +99,12 @@ export class Connection {
     return this.#options.facts.host;
   }
 
-  /** Who greeted; null before. */
+  /** Greeting of the peer; null before it has greeted. */
   get peer(): Hello | null {
     return this.#peer;
   }
 
-  /** Written and, as far as is known, not yet taken by the network. */
+  /** Bytes written that the network has not accepted yet, as far as known. */
   get inHandBytes(): number {
     return this.#writtenBytes - this.#drainedBytes;
   }
@@ -113,20 +113,21 @@ export class Connection {
     return this.#state === "over";
   }
 
-  /** It ended without a word of the other side, which may live. */
+  /** Closed by the network without notice; the peer may be alive. */
   get wasReset(): boolean {
     return this.#wasReset;
   }
 
-  /** Whoever answered there did not take us in: by its word, or by closing when it had read who we are. */
+  /** The peer rejected our greeting, explicitly or by closing the connection after reading it. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
 
   nextDeadline(): number {
     if (this.#state !== "ready") return this.#endsAt;
-    const asks = this.#asks && !this.#asked && this.#options.side === "client";
-    return this.#heardAt + (asks ? KEEP_ALIVE_MS : SILENCE_MS_MAX);
+    const isAskDue =
+      this.#canKeepAlive && !this.#isAwaitingKeepAlive && this.#options.side === "client";
+    return this.#lastSeenAt + (isAskDue ? KEEP_ALIVE_MS : SILENCE_MS_MAX);
   }
 
   send(message: StreamEnvelope, now: Millis): void {
@@ -143,12 +144,12 @@ export class Connection {
       return;
     }
     for (const chunk of chunked.chunks) this.#write(frame(this.#guard.seal(chunk)));
-    // With a peer that cannot be asked, a connection that only ever sends is not a silent one.
-    if (!this.#asks) this.#heardAt = now;
+    // Peers without keep-alive: sending counts as activity, so a send-only connection is not idle.
+    if (!this.#canKeepAlive) this.#lastSeenAt = now;
     if (this.inHandBytes > BACKLOG_BYTES_MAX) this.#end("the peer does not read");
   }
 
-  /** Sends what was written, then ends. */
+  /** Flushes pending writes, then closes. */
   close(now: Millis): void {
     if (this.#state === "closing" || this.#state === "over") return;
     this.#state = "closing";
@@ -156,7 +157,7 @@ export class Connection {
     this.#options.emit({ kind: "end", stream: this.stream });
   }
 
-  /** Ends now, for this reason. */
+  /** Closes immediately with this reason. */
   destroy(problem: string | null): void {
     this.#end(problem);
   }
@@ -165,13 +166,13 @@ export class Connection {
     this.#now = now;
     for (const event of this.#frames.push(bytes)) {
       if (this.#state === "over") return;
-      // Only what is whole: a length that was garbled would swallow all that follows, and look alive.
-      this.#heardAt = now;
-      this.#asked = false;
+      // Only complete frames count: a garbled length would swallow everything after it and look alive.
+      this.#lastSeenAt = now;
+      this.#isAwaitingKeepAlive = false;
       if (event.kind === "frame") this.#onGuarded(this.#guard.push(event.payload));
       else if (event.kind === "probe") this.#write(PROBE_ANSWER);
       else {
-        // Whatever is there will not take us in the next time either.
+        // The process at this address will reject the next greeting too.
         this.#isRefused = this.#state === "greeting";
         this.#end(event.problem);
       }
@@ -190,14 +191,14 @@ export class Connection {
     this.#over(awaitsAnswer ? NO_ANSWER : null);
   }
 
-  /** Called when the deadline has come. */
+  /** Runs when the deadline is due. */
   onTick(now: Millis): void {
     this.#now = now;
     if (this.#state === "greeting") this.#end("no greeting in time");
     else if (this.#state === "closing") this.#end(null);
-    else if (now - this.#heardAt >= SILENCE_MS_MAX) this.#end("silent for too long");
-    else if (this.#asks) {
-      this.#asked = true;
+    else if (now - this.#lastSeenAt >= SILENCE_MS_MAX) this.#end("silent for too long");
+    else if (this.#canKeepAlive) {
+      this.#isAwaitingKeepAlive = true;
       this.send({ name: "keepAlive", correlation: 0, value: { answer: false } }, now);
     }
   }
@@ -214,7 +215,7 @@ export class Connection {
         this.#peer = event.peer;
         this.#frames.allow(FRAME_BYTES_MAX);
         this.#compress = event.features.includes("compression");
-        this.#asks = event.features.includes("keep_alive");
+        this.#canKeepAlive = event.features.includes("keep_alive");
         this.#handlers.onReady(this, event.peer);
         return;
       case "refused":
@@ -238,7 +239,7 @@ export class Connection {
     else this.#handlers.onMessage(this, this.#peer, message.value);
   }
 
-  /** The peer is told which of its messages was not understood, and nothing about us. (AD-25, CODEC-7) */
+  /** Tells the peer which of its messages could not be decoded, and nothing about this process. (AD-25, CODEC-7) */
   #onUnreadable(problem: string, correlation: number): void {
     if (this.#options.side === "client") {
       this.#end(problem);
@@ -262,10 +263,10 @@ export class Connection {
     this.#options.emit({ kind: "write", stream: this.stream, bytes, mark });
   }
 
-  /** Ends for this reason, once the peer had time to read what was written. */
+  /** Closes with this reason after the peer had time to read what was written. */
   #part(problem: string): void {
     this.close(this.#now);
-    this.#tell(problem);
+    this.#reportEnd(problem);
   }
 
   #end(problem: string | null): void {
@@ -276,12 +277,12 @@ export class Connection {
 
   #over(problem: string | null): void {
     this.#state = "over";
-    this.#tell(problem);
+    this.#reportEnd(problem);
   }
 
-  #tell(problem: string | null): void {
-    if (this.#told) return;
-    this.#told = true;
+  #reportEnd(problem: string | null): void {
+    if (this.#isEndReported) return;
+    this.#isEndReported = true;
     this.#handlers.onEnd(this, problem);
   }
 }

@@ -1,4 +1,4 @@
-/** Exchanges and probes between machines of one test: each ends once, whatever the other side does. */
+/** Exchanges and probes between in-memory machines: each completes once, whatever the other side does. */
 
 import { describe, expect, it } from "vitest";
 import { Admission } from "../../../wire/admission.ts";
@@ -35,7 +35,7 @@ class Peer {
   readonly effects: LinkEffect[] = [];
   readonly at;
   now = 0;
-  /** Cut off: its effects are kept and not carried out. */
+  /** Disconnected: effects are recorded but not carried out. */
   silent = false;
 
   constructor(
@@ -93,7 +93,7 @@ function pair(over: { readonly secret?: string; readonly role?: "gate" | "worker
 }
 
 describe("an exchange", () => {
-  it("is one request and its reply, and leaves nothing behind (FRAME-8)", () => {
+  it("is one request and its reply, and leaves no state behind (FRAME-8)", () => {
     const { pipes, a, b } = pair();
     pipes.pieceBytes = 5;
     a.ask(b);
@@ -107,7 +107,7 @@ describe("an exchange", () => {
     expect([b.exchanges.counts.open, b.admission.stats("high").inFlight]).toEqual([0, 0]);
   });
 
-  it("ends at its deadline, once, and a late reply is nobody's", () => {
+  it("fails once at its deadline and ignores a late reply", () => {
     const { pipes, a, b } = pair();
     a.ask(b);
     pipes.settle();
@@ -120,7 +120,7 @@ describe("an exchange", () => {
     expect(b.admission.stats("high").inFlight).toBe(0);
   });
 
-  it("with nobody there is refused; with a dial that never ends it times out, and the stream is closed", () => {
+  it("is refused when nothing listens, and times out and closes the stream when a dial never completes", () => {
     const { pipes, a, b } = pair();
     a.exchanges.ask(1, address("10.0.0.9:1"), batch, TIMEOUT_MS, millis(0));
     pipes.settle();
@@ -131,14 +131,14 @@ describe("an exchange", () => {
     expect(a.results).toHaveLength(2);
     const { stream } = a.effects.at(-1) ?? { stream: null };
     expect(a.effects.at(-1)).toEqual({ kind: "destroy", stream });
-    // The network brings it after all: it is closed again.
+    // The network opens the stream late: it is closed again.
     if (stream === null) throw new Error("a dial has a stream");
     const facts = { host: "10.0.0.1", peerUris: null };
     a.exchanges.take({ kind: "opened", stream, facts }, millis(a.now));
     expect(a.effects.at(-1)).toEqual({ kind: "destroy", stream });
   });
 
-  it("under another key fails with what most likely is wrong", () => {
+  it("under a different key fails with the most likely cause", () => {
     const { pipes, a, b } = pair({ secret: "quite-Another-secret-0815" });
     a.ask(b);
     pipes.settle();
@@ -148,7 +148,7 @@ describe("an exchange", () => {
     expect(b.problems).toEqual(["a greeting under another key"]);
   });
 
-  it("of a role that may not ask is refused with the reason, and the connection stays", () => {
+  it("from a role without permission is refused with the reason, and keeps the connection", () => {
     const { pipes, a, b } = pair({ role: "worker" });
     a.ask(b);
     pipes.settle();
@@ -156,7 +156,7 @@ describe("an exchange", () => {
     expect(b.requests).toEqual([]);
   });
 
-  it("beyond what is carried out at one time is told when to come again (BEX-5)", () => {
+  it("beyond the admission limit is refused with a retry delay (BEX-5)", () => {
     const { pipes, a, b } = pair();
     a.ask(b);
     a.ask(b);
@@ -169,7 +169,7 @@ describe("an exchange", () => {
     expect(a.results[1]).toMatchObject({ ok: true, reply: { name: "ledgerOpened" } });
   });
 
-  it("whose caller is gone is released (BEX-3)", () => {
+  it("is released when its caller disconnects (BEX-3)", () => {
     const { pipes, a, b } = pair();
     a.ask(b);
     pipes.settle();
@@ -191,7 +191,7 @@ describe("a probe", () => {
     expect(a.probed).toEqual([true]);
   });
 
-  it("counts as silence when it is refused, late, cut or answered with something else", () => {
+  it("counts as unanswered when refused, late, cut short or answered with other bytes", () => {
     const { pipes, a, b } = pair();
     a.exchanges.probe(1, address("10.0.0.9:1"), TIMEOUT_MS, millis(0));
     pipes.settle();

@@ -1,13 +1,13 @@
 /**
- * One request and one reply on a connection of its own, and the other side of it: what those who call us
- * ask. For what is asked now and then of anybody; whoever talks all the time keeps a link. No data but health
- * checks travels in datagrams, all else on streams. (NET-2)
+ * One request and one reply on a dedicated connection, and the server side of it. For occasional requests to any
+ * process; peers that communicate constantly keep a link instead. Only health checks travel in datagrams,
+ * everything else on streams. (NET-2)
  *
  *     ask    ─► dial ─► greeting ─► request ─► reply ─► end           one deadline over all of it
- *     probe  ─► dial ─► PING ─► PONG ─► end                           says nothing about who answers
+ *     probe  ─► dial ─► PING ─► PONG ─► end                           does not identify the answering process
  *     called ─► greeting ─► request ─► admitted? ─► answered or refused, any number of times
  *
- * Every exchange and every probe ends once, by its deadline at the latest, whatever the peer does.
+ * Every exchange and every probe completes once, by its deadline at the latest, whatever the peer does.
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
@@ -33,36 +33,36 @@ import type { LinkEffect, LinkInput, StreamFacts, StreamId } from "./types.ts";
 
 interface ExchangesOptions {
   readonly hello: Hello;
-  /** For connections to come; see `useRing`. */
+  /** Key ring for new connections; see `useRing`. */
   readonly ring: KeyRing;
   readonly entropy: Entropy;
   readonly compressor: Compressor;
-  /** How much is carried out at one time. */
+  /** Limits concurrent requests. */
   readonly admission: Admission;
   readonly emit: (effect: LinkEffect) => void;
 }
 
 export type ExchangeResult =
   | { readonly ok: true; readonly reply: StreamEnvelope }
-  /** `refused`: the host lives and nobody listens there. */
+  /** `refused`: the host is alive but nothing listens there. */
   | { readonly ok: false; readonly refused: boolean; readonly problem: string };
 
 interface ExchangesHandlers {
-  /** Once per `ask`. */
+  /** Called once per `ask`. */
   readonly onExchanged: (exchange: number, to: Address, result: ExchangeResult) => void;
-  /** Once per `probe`. */
+  /** Called once per `probe`. */
   readonly onProbed: (probe: number, answered: boolean) => void;
-  /** To be answered with `answer`, at once or later; what is not is given up when its connection ends. */
+  /** Answer with `answer`, at once or later. An unanswered request is dropped when its connection ends. */
   readonly onRequest: (request: number, message: StreamEnvelope) => void;
-  /** A connection was refused or broken; `name`: who greeted, or the host of one who did not. */
+  /** A connection was refused or broken. `name`: the node that greeted, or its host if it did not. */
   readonly onProblem: (name: string, problem: string) => void;
 }
 
-/** On a connection of its own nothing else is asked. */
+/** A dedicated connection carries one request only. */
 const CORRELATION = 1;
-/** What a refused sender is told to wait. (BEX-5) */
+/** Retry delay sent to refused callers. (BEX-5) */
 const RETRY_AFTER_MS = 1_000;
-/** Requests that may wait for their answer at one time; the oldest is given up for a new one. */
+/** Maximum number of unanswered requests; a new one drops the oldest. */
 const REQUESTS_MAX = 1_024;
 
 interface Asked {
@@ -76,7 +76,7 @@ interface Asked {
 interface Probed {
   readonly kind: "probe";
   readonly probe: number;
-  heardBytes: number;
+  receivedBytes: number;
 }
 
 interface Request {
@@ -89,7 +89,7 @@ export class Exchanges {
   readonly #options: ExchangesOptions;
   readonly #handlers: ExchangesHandlers;
   #ring: KeyRing;
-  /** What each stream that we dialled is for. */
+  /** Purpose of each dialled stream. */
   readonly #dialled = new Map<StreamId, Asked | Probed>();
   readonly #connections = new Map<StreamId, Connection>();
   readonly #requests = new Map<number, Request>();
@@ -117,12 +117,12 @@ export class Exchanges {
     return this.#ring;
   }
 
-  /** For the connections to come; those that stand were made by both sides with the keys they had. */
+  /** Sets the key ring for new connections. Established ones keep the keys they were made with. */
   useRing(ring: KeyRing): void {
     this.#ring = ring;
   }
 
-  /** Of connections that came in. */
+  /** Counts of incoming connections. */
   get counts(): { readonly open: number; readonly accepted: number; readonly refused: number } {
     return { open: this.#open, accepted: this.#accepted, refused: this.#refused };
   }
@@ -139,7 +139,7 @@ export class Exchanges {
   }
 
   probe(probe: number, to: Address, timeoutMs: number, now: Millis): void {
-    this.#dial({ kind: "probe", probe, heardBytes: 0 }, to, timeoutMs, now);
+    this.#dial({ kind: "probe", probe, receivedBytes: 0 }, to, timeoutMs, now);
   }
 
   answer(request: number, reply: StreamEnvelope, now: Millis): void {
@@ -200,7 +200,7 @@ export class Exchanges {
   #onOpened(stream: StreamId, facts: StreamFacts, dialled: Asked | Probed | undefined): void {
     const { emit, hello, entropy, compressor } = this.#options;
     if (dialled === undefined && stream % 2 === 0) {
-      // Dialled and given up since.
+      // Dialled and abandoned since.
       emit({ kind: "destroy", stream });
       return;
     }
@@ -230,7 +230,7 @@ export class Exchanges {
         connection.send({ ...asked.request, correlation: CORRELATION }, this.#now);
       },
       onMessage: (connection, _hello, reply) => {
-        // A reply to something else is nobody's: the peer is confused, the deadline stands. (FRAME-8)
+        // Ignores replies with a foreign correlation; the deadline still applies. (FRAME-8)
         if (reply.correlation !== CORRELATION || asked.settled) return;
         this.#exchanged(asked, { ok: true, reply });
         connection.close(this.#now);
@@ -257,7 +257,7 @@ export class Exchanges {
     this.#forget(stream);
   }
 
-  /** A deadline that has moved is looked at when the old one comes: bytes then cost no heap. */
+  /** Reschedules when the old deadline fires, so that received bytes need no heap update. */
   #onCallerDue(stream: StreamId, connection: Connection | undefined): void {
     if (connection === undefined) return;
     if (connection.nextDeadline() <= this.#now) connection.onTick(this.#now);
@@ -266,16 +266,16 @@ export class Exchanges {
   }
 
   #onProbeAnswer(stream: StreamId, probed: Probed, bytes: Uint8Array): void {
-    const rest = PROBE_ANSWER.subarray(probed.heardBytes);
+    const rest = PROBE_ANSWER.subarray(probed.receivedBytes);
     const same = bytes.length <= rest.length && bytes.every((byte, at) => byte === rest[at]);
-    probed.heardBytes += bytes.length;
-    if (same && probed.heardBytes < PROBE_ANSWER.length) return;
+    probed.receivedBytes += bytes.length;
+    if (same && probed.receivedBytes < PROBE_ANSWER.length) return;
     this.#options.emit({ kind: "destroy", stream });
     this.#forget(stream);
     this.#handlers.onProbed(probed.probe, same);
   }
 
-  /** It failed, if it has not ended before. */
+  /** Fails an exchange or probe that has not completed yet. */
   #settle(stream: StreamId, purpose: Asked | Probed, problem: string, refused = false): void {
     if (this.#dialled.get(stream) !== purpose) return;
     if (purpose.kind === "probe") this.#handlers.onProbed(purpose.probe, false);
@@ -290,7 +290,7 @@ export class Exchanges {
   #onRequest(connection: Connection, peer: Hello, message: StreamEnvelope): void {
     const { admission, hello } = this.#options;
     const { name, correlation } = message;
-    // The matrix of roles governs work; membership is between any two members. (C10-26)
+    // The role matrix restricts work only; any two members may exchange membership. (C10-26)
     const denied = name === "membership" ? null : mayConnect(peer.role, hello.role);
     const misdirected = denied ?? directionProblem(name, peer.role, hello.role);
     if (misdirected !== null) {
@@ -315,11 +315,11 @@ export class Exchanges {
 
   #onCallerEnd({ stream, peer, host, isOver }: Connection, problem: string | null): void {
     this.#open--;
-    // What was admitted and not answered is released. (BEX-3)
+    // Releases requests that were admitted but not answered. (BEX-3)
     for (const [request, asked] of this.#requests) {
       if (asked.stream === stream) this.#release(request, asked);
     }
-    // One that was refused stays until it has read why.
+    // A refused connection stays open until the peer has read the reason.
     if (isOver) this.#forget(stream);
     else this.#deadlines.set(stream, this.#now + LINGER_MS);
     if (problem === null) return;

@@ -1,11 +1,11 @@
 /**
- * The way to one peer: a connection of our own that we dial, greet, open and keep. Messages flow one way
- * on it; what the peer says comes on the connection that it keeps to us.
+ * Persistent link to one peer: a connection that this process dials, greets, opens and keeps. Messages flow one way;
+ * the peer sends on the link that it keeps to us.
  *
- *     down ──dial──► greeting ──► opening ──► up ──lost──► down, again after a pause that doubles
+ *     down ──dial──► greeting ──► opening ──► up ──lost──► down, redialled with exponential backoff
  *
- * What a slow or absent peer has not taken is bounded and the oldest goes first, counted: replication asks
- * again for what it misses, and stale news would only delay the fresh.
+ * The queue for a slow or disconnected peer is bounded. The oldest messages are dropped first and counted: replication
+ * asks again for what it misses, and stale messages would only delay fresh ones.
  */
 
 import type { Millis } from "../../base/brand.ts";
@@ -43,19 +43,19 @@ export interface KeptLinkView {
   readonly queued: number;
   readonly queuedBytes: number;
   readonly sentBytes: number;
-  /** Written to the connection. */
+  /** Messages written to the connection. */
   readonly sent: number;
-  /** Given up before they were written: the peer was away or slow. */
+  /** Messages dropped before they were written because the peer was disconnected or slow. */
   readonly dropped: number;
   readonly problem: string | null;
-  /** Since when whoever answers there has refused our greeting, each time; null when it was otherwise. */
+  /** Since when every greeting has been rejected; null if the last attempt ended otherwise. */
   readonly refusedSince: Millis | null;
 }
 
 export class KeptLink {
   readonly #options: KeptLinkOptions;
   #stream: StreamId | null = null;
-  /** Greeted, and waiting for the answer to our opening. */
+  /** Connection whose opening is not answered yet. */
   #opening: Connection | null = null;
   #connection: Connection | null = null;
   #queue: Waiting[] = [];
@@ -66,7 +66,7 @@ export class KeptLink {
   #attempts = 0;
   #problem: string | null = "not connected yet";
   #refusedSince: Millis | null = null;
-  /** When it is dialled again, its opening is given up, or it is looked at for a stall. */
+  /** When to redial, abandon the opening, or check for a stall. */
   #dueAt = Number.POSITIVE_INFINITY;
   #movedAt: Millis | null = null;
 
@@ -119,7 +119,7 @@ export class KeptLink {
     let surplus = Math.max(0, this.#queue.length - entriesMax);
     let bytesLeft = this.#queuedBytes;
     for (let i = 0; i < surplus; i++) bytesLeft -= this.#queue[i]?.bytes.length ?? 0;
-    // The newest is kept, however large it is.
+    // Always keeps the newest message, however large it is.
     while (bytesLeft > bytesMax && surplus < this.#queue.length - 1) {
       bytesLeft -= this.#queue[surplus++]?.bytes.length ?? 0;
     }
@@ -127,13 +127,13 @@ export class KeptLink {
     this.push(now);
   }
 
-  /** The greeting is over, and our opening sent. */
+  /** The greeting is complete and the opening was sent. */
   onOpening(connection: Connection, now: Millis): void {
     this.#opening = connection;
     this.#dueAt = now + OPENING_MS_MAX;
   }
 
-  /** True while the answer to our opening is awaited. */
+  /** Whether the opening is not answered yet. */
   get isOpening(): boolean {
     return this.#opening !== null;
   }
@@ -158,19 +158,19 @@ export class KeptLink {
     this.#problem = problem;
     this.#refusedSince = isRefused ? (this.#refusedSince ?? now) : null;
     const pauseMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** this.#attempts);
-    // Beyond this the pause is its maximum, and two to a higher power no number.
+    // Stops counting at the maximum delay, so that the power of two stays finite.
     if (pauseMs < BACKOFF_MS_MAX) this.#attempts++;
     this.#dueAt = now + pauseMs * (0.5 + this.#options.random.float() / 2);
   }
 
-  /** Called when the deadline has come. */
+  /** Runs when the deadline is due. */
   onTick(now: Millis): void {
     if (this.#stream === null) this.start(now);
     else if (this.#opening !== null) this.#opening.destroy("no answer to our opening in time");
     else this.push(now);
   }
 
-  /** Hands to the network what it has room for. */
+  /** Writes as much of the queue as the network accepts. */
   push(now: Millis): void {
     const connection = this.#connection;
     if (connection === null) return;
@@ -189,7 +189,7 @@ export class KeptLink {
     }
     if (taken > 0) this.#movedAt = now;
     this.#remove(taken);
-    // The network may have ended it for want of room.
+    // The write may have closed the connection because its backlog is full.
     if (this.#connection === null) return;
     this.#dueAt = Number.POSITIVE_INFINITY;
     if (this.#queue.length === 0) return;

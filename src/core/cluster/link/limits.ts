@@ -1,39 +1,39 @@
-/** The bounds of a process's connections, each with its reason. */
+/** Limits of the connections of a process. */
 
 import { assert } from "../../base/assert.ts";
 
-/** From the first byte to the end of the greeting. */
+/** Time from the first byte to the end of the greeting. */
 export const GREETING_MS_MAX = 5_000;
-/** A kept connection that has heard nothing for so long asks whether the other side is there. */
+/** Idle time before a kept connection sends a keep-alive. */
 export const KEEP_ALIVE_MS = 10_000;
-/** A connection that hears no whole frame for so long is dead, whatever the network says. (FRAME-6) */
+/** A connection without a complete frame for this long is dead, whatever the network reports. (FRAME-6) */
 export const SILENCE_MS_MAX = 30_000;
-/** How long the other side may take to close after we have. */
+/** Time the other side may take to close after we have. */
 export const LINGER_MS = 1_000;
-/** A peer that does not take what we answer is cut off when this much waits for it. */
+/** Backlog at which a peer that does not read our answers is disconnected. */
 export const BACKLOG_BYTES_MAX = 64 * 1_048_576;
 export const DIAL_MS_MAX = 2_000;
-/** From the greeting to the answer to the opening. */
+/** Time from the greeting to the answer to the opening. */
 export const OPENING_MS_MAX = 5_000;
-/** What waited longer than this while the peer was away has been repeated or given up since. */
+/** Messages queued longer than this for a disconnected peer are dropped: they have been repeated or abandoned since. */
 export const STALE_MS = 1_000;
-/** A connection that takes nothing for so long is made anew. */
+/** A connection that accepts nothing for this long is reconnected. */
 export const STALL_MS_MAX = 5_000;
 export const BACKOFF_MS_MIN = 50;
 export const BACKOFF_MS_MAX = 1_000;
 /**
- * By then whoever lives and is meant to has called a process that has just begun: a connection that was being
- * opened when the process before it ended waits for its answer until it gives up, and is then made anew.
+ * Time by which every live peer has reconnected to a restarted process. A connection that was being opened when the
+ * previous process died waits for its answer until the timeout, and is then redialled.
  */
 export const REJOIN_MS_MAX = OPENING_MS_MAX + BACKOFF_MS_MAX + DIAL_MS_MAX;
 
-/** What may wait for one peer. */
+/** Limits of the queue for one peer. */
 export interface QueueLimits {
-  /** In the queue; a little more than one window of one large group. */
+  /** Queued bytes; a little more than one window of one large group. */
   readonly bytesMax: number;
-  /** Of small messages many fit into these bytes: they are bounded, too. */
+  /** Queued messages. Bounds small messages, of which many fit into `bytesMax`. */
   readonly entriesMax: number;
-  /** Handed to the network and not yet taken by it. */
+  /** Bytes handed to the network and not accepted by it yet. */
   readonly inHandBytesMax: number;
 }
 
@@ -43,8 +43,14 @@ export const QUEUE_LIMITS: QueueLimits = {
   inHandBytesMax: 2 * 1_048_576,
 };
 
-/** Written between two marks: what is in hand is known this well, and few writes are reported. */
+/** Bytes written between two marks: the precision of `inHandBytes`, while few writes are reported. */
 export const MARK_BYTES = 262_144;
 
-assert(KEEP_ALIVE_MS * 2 < SILENCE_MS_MAX, "a question has time to be answered");
-assert(MARK_BYTES < QUEUE_LIMITS.inHandBytesMax, "what is in hand is known before it is too much");
+assert(
+  KEEP_ALIVE_MS * 2 < SILENCE_MS_MAX,
+  "a keep-alive can be answered before the connection counts as silent",
+);
+assert(
+  MARK_BYTES < QUEUE_LIMITS.inHandBytesMax,
+  "marks arrive before the in-hand limit is reached",
+);

@@ -43,14 +43,14 @@ interface SideOptions {
   readonly secret?: string;
   readonly hello?: Partial<Hello>;
   readonly limits?: typeof QUEUE_LIMITS;
-  /** What it answers to an opening; null refuses it. */
+  /** Answer to an opening; null refuses it. */
   readonly answer?: StreamEnvelope | null;
   readonly compressor?: Compressor;
 }
 
 const NO_COMPRESSOR: Compressor = { deflate: (bytes) => bytes, inflate: () => null };
 
-/** A process with nothing but links: it writes down what it hears. */
+/** A process with links only; records everything it receives. */
 class Side {
   readonly heard: string[] = [];
   readonly links: Links;
@@ -119,7 +119,7 @@ function textOf(message: StreamEnvelope): string {
   return message.name === "ledgerBatch" ? new TextDecoder().decode(message.value) : message.name;
 }
 
-/** `a` calls `b`. */
+/** `a` dials `b`. */
 class Pair {
   readonly pipes = new Pipes();
   readonly a: Side;
@@ -141,7 +141,7 @@ class Pair {
     return this;
   }
 
-  /** Time passes for both, with every deadline on the way. */
+  /** Advances the time of both, firing every deadline on the way. */
   pass(ms: number): void {
     const until = this.a.now + ms;
     for (;;) {
@@ -161,7 +161,7 @@ const lines = (count: number): string[] => Array.from({ length: count }, (_, i) 
 
 describe("a kept link", () => {
   it.each([1, 2, 3, 5, 7, 64, 1_000])(
-    "brings messages in order from pieces of %i bytes",
+    "delivers messages in order from pieces of %i bytes",
     (size) => {
       const pair = new Pair();
       pair.pipes.pieceBytes = size;
@@ -173,14 +173,14 @@ describe("a kept link", () => {
     },
   );
 
-  it("keeps what is sent before it is up, in order", () => {
+  it("queues messages sent before it is up, in order", () => {
     const pair = new Pair();
     for (const line of lines(3)) pair.a.say(line);
     pair.open();
     expect(pair.b.heard).toEqual(lines(3));
   });
 
-  it("sends nothing after a second of absence but what is fresh, and counts the rest", () => {
+  it("drops stale messages after a second of disconnection and counts them", () => {
     const pair = new Pair();
     pair.a.say("old");
     pair.a.now = millis(1_001);
@@ -216,7 +216,7 @@ describe("a kept link", () => {
     const [bytes = new Uint8Array(4)] = written;
     const payload = bytes.subarray(4);
     expect(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0)).toBe(payload.length);
-    // The seal of this test hides nothing: what is compressed lies whole before its 16 bytes.
+    // The seal of this test hides nothing: the compressed bytes precede its 16 bytes unchanged.
     expect(payload.subarray(-16 - deflated.length, -16)).toEqual(deflated);
     expect(payload.at(-16)).not.toBe(0xde);
   });
@@ -229,7 +229,7 @@ describe("a kept link", () => {
     expect(pair.b.heard).toEqual([long]);
   });
 
-  it("dials again after a pause that grows to its bound, and says why", () => {
+  it("redials with a bounded backoff and reports the reason", () => {
     const side = new Side("a");
     side.links.keep("b", address("b:1"));
     side.links.call(side.now);
@@ -251,7 +251,7 @@ describe("a kept link", () => {
     expect(Math.min(...pauses.slice(6))).toBeGreaterThanOrEqual(BACKOFF_MS_MAX / 2);
   });
 
-  it("says whether the other end has ended it, or the network", () => {
+  it("reports whether the peer or the network closed the connection", () => {
     const ended = new Pair().open();
     ended.a.links.destroy(2 as StreamId, "enough", ended.a.now);
     ended.pipes.settle();
@@ -262,7 +262,7 @@ describe("a kept link", () => {
     expect(broken.b.heard).toContain("gone a: reset");
   });
 
-  it("dials again when its stream is closed before it was open", () => {
+  it("redials when its stream is closed before it was open", () => {
     const side = new Side("a");
     side.links.keep("b", address("b:1"));
     side.links.call(side.now);
@@ -272,7 +272,7 @@ describe("a kept link", () => {
     expect(side.emitted.map(({ kind }) => kind)).toEqual(["dial", "dial"]);
   });
 
-  it("is made anew when its connection breaks, and goes on", () => {
+  it("reconnects after a broken connection and resumes", () => {
     const pair = new Pair().open();
     pair.pipes.breakAll();
     pair.pipes.settle();
@@ -287,7 +287,7 @@ describe("a kept link", () => {
 describe("a slow peer", () => {
   const limits = { bytesMax: 1_000, entriesMax: 10, inHandBytesMax: 200 };
 
-  it("gets the newest, and what was given up is counted and told, never as sent", () => {
+  it("receives the newest messages; dropped ones are counted and reported, never as sent", () => {
     const pair = new Pair({ limits });
     pair.pipes.clogged = true;
     pair.open();
@@ -309,7 +309,7 @@ describe("a slow peer", () => {
     expect(pair.a.links.view("b")).toMatchObject({ queued: 1, dropped: 0 });
   });
 
-  it("is called anew when it takes nothing for too long", () => {
+  it("is reconnected when it accepts nothing for too long", () => {
     const pair = new Pair({ limits });
     pair.pipes.clogged = true;
     pair.open();
@@ -321,16 +321,16 @@ describe("a slow peer", () => {
 });
 
 describe("a silent connection", () => {
-  it("is asked for a sign of life, and lives as long as it answers", () => {
+  it("is sent keep-alives and stays open while they are answered", () => {
     const pair = new Pair().open();
     pair.pass(10 * SILENCE_MS_MAX);
     expect(pair.a.heard).toEqual(["up b"]);
     expect(pair.b.heard).toEqual([]);
   });
 
-  it("is given up when nothing answers, on both sides", () => {
+  it("is closed on both sides when nothing answers", () => {
     const pair = new Pair().open();
-    // The network loses everything, and says nothing.
+    // The network drops everything without notice.
     pair.a.onEffect = () => undefined;
     pair.b.onEffect = () => undefined;
     pair.pass(SILENCE_MS_MAX + KEEP_ALIVE_MS);
@@ -338,7 +338,7 @@ describe("a silent connection", () => {
     expect(pair.b.heard).toEqual(["gone a: silent for too long"]);
   });
 
-  it("is given up when a garbled length swallows all that comes", () => {
+  it("is closed when a garbled length swallows all further bytes", () => {
     const pair = new Pair().open();
     const { onEffect } = pair.a;
     pair.a.onEffect = (effect) => {
@@ -357,7 +357,7 @@ describe("a silent connection", () => {
     expect(pair.b.heard.at(-1)).not.toContain("gone");
   });
 
-  it("is not asked, and not given up while it sends, when the peer does not know the question", () => {
+  it("is sent no keep-alives and stays open while sending when the peer does not support them", () => {
     const old = { capabilities: [] };
     const pair = new Pair({}, { hello: old }).open();
     for (let i = 0; i < 10; i++) {
@@ -370,45 +370,45 @@ describe("a silent connection", () => {
   });
 });
 
-describe("a refusal", () => {
-  it("of a wrong secret tells nothing to the stranger", () => {
+describe("refuses", () => {
+  it("a wrong secret without telling the stranger anything", () => {
     const pair = new Pair({ secret: "another-9f3Jx7Qp" }).open();
     expect(pair.a.heard[0]).toContain("closed without an answer to our greeting");
     expect(pair.b.heard).toEqual(["gone 10.0.0.1: a greeting under another key"]);
   });
 
-  it("of another cluster is told to both sides", () => {
+  it("another cluster, with the reason on both sides", () => {
     const pair = new Pair({ hello: { cluster: "x" } }).open();
     expect(pair.a.heard).toEqual(['down b: cluster "x" met cluster "c"']);
     expect(pair.b.heard).toEqual(['gone 10.0.0.1: cluster "x" met cluster "c"']);
   });
 
-  it("of one who answers at the peer's address under another name", () => {
+  it("a process at the peer's address under another name", () => {
     const pair = new Pair({}, {}, "c").open();
     expect(pair.a.heard).toEqual(["down b: called c"]);
   });
 
-  it("of an opening, by a refusal or by a wrong word", () => {
+  it("an opening answered by a refusal or by the wrong message", () => {
     expect(new Pair({}, { answer: null }).open().a.heard).toEqual(["down b: not ours"]);
     const wrong: StreamEnvelope = { name: "ledgerBatch", correlation: 1, value: new Uint8Array(1) };
     expect(new Pair({}, { answer: wrong }).open().a.heard).toEqual(["down b: says ledgerBatch"]);
   });
 
-  it("of an opening that is not answered in time, though something else was (FRAME-8)", () => {
+  it("an opening that is not answered in time, even if other messages arrive (FRAME-8)", () => {
     const other = { ...OPENED, correlation: 7 };
     const pair = new Pair({}, { answer: other }).open();
     pair.pass(5_000);
     expect(pair.a.heard).toEqual(["down b: no answer to our opening in time"]);
   });
 
-  it("of a role that does not send this to ours", () => {
+  it("a message that the role of the sender may not send", () => {
     const pair = new Pair({ hello: { role: "worker" } }).open();
     expect(pair.a.heard).toEqual(["down b: a worker does not send ledgerOpening to a gate"]);
   });
 });
 
-describe("keys that change", () => {
-  it("serve the connections to come, and leave the others alone", () => {
+describe("changed keys", () => {
+  it("apply to new connections only", () => {
     const pair = new Pair().open();
     for (const side of [pair.a, pair.b]) side.links.useRing(ringOf("next-8dK2mZq5Wt-x4"));
     pair.a.say("under the old key");
@@ -423,8 +423,8 @@ describe("keys that change", () => {
   });
 });
 
-describe("whatever the network does", () => {
-  /** Bytes that a real peer has written, and rubbish. */
+describe("under arbitrary network behaviour", () => {
+  /** Bytes of a real peer, and garbage. */
   function recorded(): Uint8Array[] {
     const pair = new Pair();
     const written: Uint8Array[] = [];
@@ -473,7 +473,7 @@ describe("whatever the network does", () => {
     { weight: 1, arbitrary: fc.constantFrom("tick" as const, "send" as const, "call" as const) },
   );
 
-  it("never throws, keeps its bounds and forgets what is closed", () => {
+  it("never throws, stays within its limits and forgets closed streams", () => {
     const limits = { bytesMax: 300, entriesMax: 5, inHandBytesMax: 100 };
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
@@ -493,14 +493,14 @@ describe("whatever the network does", () => {
         }
         for (let id = -1; id <= 8; id++) side.take({ kind: "closed", stream: id as StreamId });
         expect(side.links.accepted).toBe(0);
-        // What is left to do is to dial again.
+        // Only redialling is left to do.
         expect(side.links.nextDeadline() ?? 0).toBeLessThan(Number.POSITIVE_INFINITY);
       }),
       { numRuns: 600 },
     );
   });
 
-  it("takes a close in every state, and doubled opens", () => {
+  it("accepts a close in every state, and duplicate opens", () => {
     for (let cut = 0; cut <= real.length; cut++) {
       const side = new Side("b");
       const facts = { host: "h", peerUris: null };

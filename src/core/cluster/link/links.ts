@@ -1,11 +1,11 @@
 /**
- * All connections of a process: those it keeps to its peers, and those that others keep to it.
+ * All connections of a process: links it keeps to its peers, and links that others keep to it.
  *
  *     keep(peer) ─► dial ─► greeting ─► opening, answered ─► up ─► send … ─► down(reason) ─► dial again
  *     accepted   ─► greeting ─► requests, each answered or refused · messages
  *
- * Whoever owns the links hears of what passes through its handlers, and of nothing twice. Effects are
- * emitted in the order in which they must be carried out. What a peer sends never throws.
+ * Handlers report every message and state change once. Effects are
+ * emitted in the order in which they must be carried out. Input from a peer never throws.
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
@@ -27,7 +27,7 @@ import type { LinkEffect, LinkInput, StreamId } from "./types.ts";
 
 interface LinksOptions {
   readonly hello: Hello;
-  /** For connections to come; see `useRing`. */
+  /** Key ring for new connections; see `useRing`. */
   readonly ring: KeyRing;
   readonly entropy: Entropy;
   readonly compressor: Compressor;
@@ -36,7 +36,7 @@ interface LinksOptions {
   readonly emit: (effect: LinkEffect) => void;
 }
 
-/** A request or message of somebody who called us. */
+/** Request or message on an incoming connection. */
 export interface Incoming {
   readonly stream: StreamId;
   readonly peer: Hello;
@@ -46,40 +46,40 @@ export interface Incoming {
 type RefusalEnvelope = Extract<StreamEnvelope, { readonly name: "refusal" }>;
 
 interface LinksHandlers {
-  /** Why the one who answered at a peer's address is not that peer; null when it is. */
+  /** Reason why the process at a peer's address is not that peer; null if it is. */
   readonly refusePeer: (peer: string, hello: Hello) => string | null;
-  /** What a kept connection begins with; its answer decides whether it is up. */
+  /** First message on a kept connection. Its answer decides whether the link is up. */
   readonly opening: (peer: string) => StreamEnvelope;
-  /** Null: the link is up. Else why it is not. */
+  /** Null if the link is up, else the reason why not. */
   readonly refuseOpened: (peer: string, answer: StreamEnvelope) => string | null;
-  /** Handed to the network on this stream: said of nothing that was given up. */
+  /** Called for messages handed to the network on this stream, never for dropped ones. */
   readonly onSent: (stream: StreamId, message: Uint8Array) => void;
   readonly onUp: (peer: string) => void;
-  /** What a kept peer says by itself, once the link is up. */
+  /** Unsolicited message from a kept peer, once the link is up. */
   readonly onPush: (peer: string, message: StreamEnvelope) => void;
-  /** A kept peer refuses something that was sent to it; its link is down after that. */
+  /** A kept peer refused a message. Its link goes down afterwards. */
   readonly onRefused?: (peer: string, refusal: RefusalEnvelope) => void;
   readonly onDown: (peer: string, problem: string) => void;
-  /** Messages to a peer that is slow were given up. */
+  /** Messages to a slow peer were dropped. */
   readonly onDropped: (peer: string, count: number) => void;
-  /** Must be answered with `answer`, `refuse` or `destroy`, at once or later. */
+  /** Answer with `answer`, `refuse` or `destroy`, at once or later. */
   readonly onRequest: (incoming: Incoming) => void;
-  /** Nobody waits for an answer to it. */
+  /** Message without an answer. */
   readonly onMessage: (incoming: Incoming) => void;
-  /** A connection that came in is gone. */
+  /** An incoming connection has ended. */
   readonly onGone: (stream: StreamId, gone: Gone) => void;
 }
 
 export interface Gone {
-  /** Who greeted, or the host of one who did not. */
+  /** Node that greeted, or its host if it did not. */
   readonly name: string;
-  /** Why we have ended it; null: we have not. */
+  /** Reason why we closed it; null if we did not. */
   readonly problem: string | null;
-  /** It broke without a word that it ends: whoever is at the other end may live. */
+  /** Broken by the network without notice; the peer may be alive. */
   readonly wasReset: boolean;
 }
 
-/** Of an opening on a connection of its own: nothing else is asked on it. */
+/** Correlation of the opening, the only request on its connection. */
 const OPENING_CORRELATION = 1;
 
 type Due = StreamId | KeptLink;
@@ -92,7 +92,7 @@ export class Links {
   #ring: KeyRing;
   readonly #kept = new Map<string, KeptLink>();
   readonly #connections = new Map<StreamId, Connection>();
-  /** Of every stream that we dialled. */
+  /** Link of every dialled stream. */
   readonly #dialled = new Map<StreamId, KeptLink>();
   readonly #deadlines = new Deadlines<Due>();
   #dials = 0;
@@ -110,24 +110,24 @@ export class Links {
     return this.#ring;
   }
 
-  /** For the connections to come; those that stand were made by both sides with the keys they had. */
+  /** Sets the key ring for new connections. Established ones keep the keys they were made with. */
   useRing(ring: KeyRing): void {
     this.#ring = ring;
   }
 
-  /** Connections that came in and stand. */
+  /** Open incoming connections. */
   get accepted(): number {
     return this.#connections.size - this.#dialled.size;
   }
 
-  /** Of a kept peer. */
+  /** View of the link to a kept peer. */
   view(peer: string): KeptLinkView {
     const link = this.#kept.get(peer);
-    assert(link !== undefined, "only kept peers are looked at");
+    assert(link !== undefined, "only kept peers have a view");
     return link.view();
   }
 
-  /** What is sent to this peer waits until `call`. */
+  /** Adds a peer. Messages to it are queued until `call`. */
   keep(peer: string, to: Address): void {
     const { limits, rules } = this.#options;
     const random = this.#random.fork(peer);
@@ -137,13 +137,13 @@ export class Links {
     this.#kept.set(peer, link);
   }
 
-  /** Dials all kept peers, and again whenever a connection is lost. */
+  /** Dials all kept peers, and redials whenever a connection is lost. */
   call(now: Millis): void {
     this.#now = now;
     for (const link of this.#kept.values()) if (!link.isCalled) link.start(now);
   }
 
-  /** To a kept peer, behind what waits for it. */
+  /** Queues a message to a kept peer. */
   send(peer: string, message: Uint8Array, now: Millis): void {
     const link = this.#kept.get(peer);
     assert(link !== undefined, "messages go to kept peers");
@@ -160,7 +160,7 @@ export class Links {
     this.#connections.get(stream)?.send(message, now);
   }
 
-  /** Tells why, then closes. */
+  /** Sends the reason, then closes. */
   refuse({ stream, message }: Incoming, code: string, text: string, now: Millis): void {
     const connection = this.#connections.get(stream);
     if (connection === undefined) return;
@@ -168,7 +168,7 @@ export class Links {
     this.#close(connection, now);
   }
 
-  /** Sends what was written, then ends. */
+  /** Flushes pending writes, then closes. */
   close(stream: StreamId, now: Millis): void {
     const connection = this.#connections.get(stream);
     if (connection !== undefined) this.#close(connection, now);
@@ -208,7 +208,7 @@ export class Links {
     }
   }
 
-  /** What is due by now; nothing when it is early. */
+  /** Handles everything due by now; does nothing if called early. */
   tick(now: Millis): void {
     this.#now = now;
     for (const due of this.#deadlines.takeDue(now)) {
@@ -226,7 +226,7 @@ export class Links {
     this.#arm(link);
   }
 
-  /** A deadline that has moved is looked at when the old one comes: bytes then cost no heap. */
+  /** Reschedules when the old deadline fires, so that received bytes need no heap update. */
   #tickStream(stream: StreamId): void {
     const connection = this.#connections.get(stream);
     if (connection === undefined) return;
@@ -243,7 +243,7 @@ export class Links {
     return stream;
   }
 
-  /** One that was opened has not failed. */
+  /** Ignores streams that were opened: their dial has not failed. */
   #onDialFailed(stream: StreamId, refused: boolean): void {
     const link = this.#dialled.get(stream);
     if (link === undefined || this.#connections.has(stream)) return;
@@ -255,7 +255,7 @@ export class Links {
     if (this.#connections.has(stream)) return;
     const link = this.#dialled.get(stream) ?? null;
     if (link === null && stream % 2 === 0) {
-      // Dialled and given up since.
+      // Dialled and abandoned since.
       this.#options.emit({ kind: "destroy", stream });
       return;
     }
@@ -303,7 +303,7 @@ export class Links {
       connection.destroy(answer.value.text);
       return;
     }
-    // What nobody asked for is nobody's. (FRAME-8)
+    // Ignores messages that do not answer the opening. (FRAME-8)
     if (answer.correlation !== OPENING_CORRELATION) return;
     const problem = this.#handlers.refuseOpened(link.peer, answer);
     if (problem !== null) {
@@ -329,7 +329,7 @@ export class Links {
       onReady: () => undefined,
       onMessage: (connection, peer, message) => this.#onIncoming(connection, peer, message),
       onEnd: ({ stream, peer, host, isOver, wasReset }, problem) => {
-        // One that was refused stays until it has read why.
+        // A refused connection stays open until the peer has read the reason.
         if (isOver) this.#forget(stream);
         else this.#deadlines.set(stream, this.#now + LINGER_MS);
         this.#handlers.onGone(stream, { name: peer?.node ?? host, problem, wasReset });

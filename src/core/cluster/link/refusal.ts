@@ -1,10 +1,10 @@
-/** How somebody is told that what it asked is not done, within what the wire carries. */
+/** Refusals within the size limit of the wire. */
 
 import { ERROR_BYTES_MAX } from "../../../wire/limits.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
 
-/** Sent again, the message would be refused again. */
+/** Retrying is pointless: the message would be refused again. */
 export const NOT_UNDERSTOOD = "UNSUPPORTED";
 
 export function refusalOf(

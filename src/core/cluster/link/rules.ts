@@ -1,7 +1,9 @@
-/** The rules of a link that can be broken one at a time. */
+/** Rules of a link that tests can break one at a time. */
 
 export interface LinkRules {
-  /** What finds no room in the network waits; nothing leaves the queue unless it is written or counted. */
+  /**
+   * Messages that the network has no space for stay queued; each one leaves the queue written or counted as dropped.
+   */
   readonly unsentWaits: boolean;
 }
 

@@ -1,9 +1,9 @@
 /**
- * What the links of a process hear and ask for. The driver only moves bytes: it opens, writes and closes
- * streams by their numbers, and tells what happened to them.
+ * Inputs and effects of the links of a process. The driver only moves bytes: it opens, writes and closes streams by
+ * number, and reports what happened to them.
  *
- * Streams are numbered as in HTTP/2: those we dial have even numbers, given here; those we accept have odd
- * ones, given by the driver. A number is never used twice in a process.
+ * Streams are numbered as in HTTP/2: dialled ones have even numbers, assigned here; accepted ones have odd numbers,
+ * assigned by the driver. A process never reuses a number.
  */
 
 import type { Brand } from "../../base/brand.ts";
@@ -11,9 +11,9 @@ import type { Address } from "../../base/ids.ts";
 
 export type StreamId = Brand<number, "StreamId">;
 
-/** What the network says of the other end. */
+/** Network facts about the other end. */
 export interface StreamFacts {
-  /** Without its port. */
+  /** Host without port. */
   readonly host: string;
   /** Alternative names (URIs) of the peer's verified certificate; null without mutual TLS. */
   readonly peerUris: readonly string[] | null;
@@ -21,12 +21,12 @@ export interface StreamFacts {
 
 export type LinkInput =
   | { readonly kind: "opened"; readonly stream: StreamId; readonly facts: StreamFacts }
-  /** `refused`: the host lives and nobody listens there. */
+  /** `refused`: the host is alive but nothing listens there. */
   | { readonly kind: "dialFailed"; readonly stream: StreamId; readonly refused: boolean }
   | { readonly kind: "bytes"; readonly stream: StreamId; readonly bytes: Uint8Array }
-  /** The network has taken what was written up to the mark. */
+  /** The network has accepted everything written up to the mark. */
   | { readonly kind: "drained"; readonly stream: StreamId; readonly mark: number }
-  /** `isReset`: by the network, as far as is known; else by the machine of the other end. */
+  /** `isReset`: closed by the network, as far as known; otherwise by the host of the other end. */
   | { readonly kind: "closed"; readonly stream: StreamId; readonly isReset?: boolean };
 
 export type LinkEffect =
@@ -40,12 +40,12 @@ export type LinkEffect =
       readonly kind: "write";
       readonly stream: StreamId;
       readonly bytes: Uint8Array;
-      /** With a mark, tell `drained` with it once the network has taken these bytes. */
+      /** With a mark, report `drained` with it once the network has accepted these bytes. */
       readonly mark: number | null;
     }
-  /** The peer has shown that it holds the key: its connection is not closed to make room. */
+  /** The peer has proved that it has the key, so its connection is not evicted to free a slot. */
   | { readonly kind: "prove"; readonly stream: StreamId }
-  /** Sends what was written, then ends. */
+  /** Flushes pending writes, then closes. */
   | { readonly kind: "end"; readonly stream: StreamId }
-  /** Ends now. */
+  /** Closes immediately. */
   | { readonly kind: "destroy"; readonly stream: StreamId };

@@ -1,26 +1,26 @@
-/** What stands above a ledger node in its process hears and asks for, beside what the ledger does. */
+/** Inputs and effects of the application on a ledger node (gate or manager), in addition to those of the ledger. */
 
 import type { ManagerEffect, ManagerInput } from "../manager/types.ts";
 import type { BlobHash } from "../messages.ts";
 import type { PressureSample } from "../overload/request-guard.ts";
 
-/** Beside what the ledger hears. */
+/** In addition to the inputs of the ledger. */
 export type AboveInput =
-  /** How hard-pressed this process is, measured now and then. */
+  /** Periodic sample of the load on this process. */
   | ({ readonly kind: "pressure" } & PressureSample)
   | Extract<ManagerInput, { kind: "blobRead" | "blobNotKept" }>
-  /** Complete and durable here: all at the start, then each as it comes. */
+  /** Blobs that are complete and durable here: all of them at the start, then each new one. */
   | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
-  /** Dropped to make room. */
+  /** Blobs dropped to free space. */
   | { readonly kind: "blobsGone"; readonly hashes: readonly BlobHash[] }
-  /** Of `blobGet`: null bytes when it is not here. */
+  /** Answer to `blobGet`; null bytes if the blob is not here. */
   | {
       readonly kind: "blobPart";
       readonly id: number;
       readonly total: number;
       readonly bytes: Uint8Array | null;
     }
-  /** Of `blobPut`: up to where it is here, or why it is not taken. */
+  /** Answer to `blobPut`: bytes stored so far, or the reason why it is rejected. */
   | {
       readonly kind: "blobPutDone";
       readonly id: number;
@@ -28,7 +28,7 @@ export type AboveInput =
       readonly problem: string | null;
     };
 
-/** Beside what the ledger asks for. */
+/** In addition to the effects of the ledger. */
 export type AboveEffect =
   /** `keepBlob` is answered with `blobsHeld` or `blobNotKept`. */
   | Extract<ManagerEffect, { kind: "keepBlob" | "readBlob" | "pinBlobs" }>

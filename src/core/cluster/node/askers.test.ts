@@ -30,28 +30,28 @@ const called = (stream: StreamId, role: "client" | "gate" | "manager" = "client"
   message: watch,
 });
 
-describe("who asks a process", () => {
-  it("is answered once", () => {
+describe("callers of a process", () => {
+  it("are answered once", () => {
     const { askers } = newAskers();
     const id = askers.add({ stream: first });
     expect(askers.take(id)).toEqual({ stream: first });
     expect(askers.take(id)).toBeUndefined();
   });
 
-  it("may have a bounded number of requests under way, and others are not held up by it", () => {
+  it("may have a limited number of open requests, without blocking others", () => {
     const { askers } = newAskers();
     const ask = (stream: StreamId) => askers.admit({ stream }, called(stream));
     const ids = Array.from({ length: ASKED_MAX }, () => ask(first));
     expect(ids.every((id) => typeof id === "number")).toBe(true);
     expect(ask(first)).toMatchObject({ reason: "rateLimited", retryAfterMs: 200 });
     expect(ask(second)).toBeTypeOf("number");
-    // What the process asks itself counts for nobody.
+    // Requests of the process itself do not count for any caller.
     for (let i = 0; i < 100; i++) askers.add({});
     askers.take(Number(ids[0]));
     expect(ask(first)).toBeTypeOf("number");
   });
 
-  it("is forgotten with its connection, and so is the room that its requests took", () => {
+  it("are forgotten with their connection, which frees their slots", () => {
     const { askers, guard } = newAskers();
     const ids = [first, second, first].map((stream) => askers.admit({ stream }, called(stream)));
     expect(guard.view(0 as Millis).inFlight).toBe(3);
@@ -65,7 +65,7 @@ describe("who asks a process", () => {
     expect(guard.view(0 as Millis).inFlight).toBe(0);
   });
 
-  it("is refused with the time to come back, when this node is hard-pressed, unless it is a member", () => {
+  it("are refused with a retry delay when this node is overloaded, unless they are members", () => {
     const { askers, guard } = newAskers();
     guard.sample({ lagMs: 600, cpu: 0, memory: 0, queue: 0 }, 0 as Millis);
     expect(askers.admit({ stream: first }, called(first))).toMatchObject({
@@ -77,7 +77,7 @@ describe("who asks a process", () => {
     expect(guard.view(0 as Millis).shed).toEqual({ critical: 0, high: 0, normal: 1, low: 0 });
   });
 
-  it("is refused with code when code of clients is not listed, and gates dispatch all the same", () => {
+  it("are refused to submit code when clients are not listed in codeFrom, while gates may dispatch", () => {
     const value = { kind: "submit", key: "k" } as Extract<ClientRequest, { kind: "submit" }>;
     const message: StreamEnvelope = { name: "clientRequest", correlation: 8, value };
     const asked = (codeFrom: CodeFrom, role: "client" | "gate") => {
@@ -92,7 +92,7 @@ describe("who asks a process", () => {
     expect(asked(["clients"], "client")).toBeTypeOf("number");
   });
 
-  it("tells the guard how long an answer took", () => {
+  it("have their answer times reported to the guard", () => {
     const { askers, guard } = newAskers();
     const id = askers.admit({ stream: first }, called(first));
     askers.at(600 as Millis);

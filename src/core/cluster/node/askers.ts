@@ -1,4 +1,4 @@
-/** Who waits for an answer of this process, by the number that it was asked under. */
+/** Callers that wait for an answer of this process, by request id. */
 
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
@@ -7,7 +7,7 @@ import type { Refusal } from "../messages.ts";
 import { type Operation, operationOf } from "../overload/operations.ts";
 import type { GuardRefusal, RequestGuard } from "../overload/request-guard.ts";
 
-/** Requests of one caller that may wait for an answer; further ones are refused at once. */
+/** Open requests per caller; further ones are refused at once. */
 const REQUESTS_PER_CALLER_MAX = 64;
 const FULL_RETRY_MS = 200;
 
@@ -15,13 +15,13 @@ const FULL_RETRY_MS = 200;
 export type CodeFrom = readonly "clients"[];
 
 interface Asker {
-  /** The connection that the answer goes to; none for what the process asks itself. */
+  /** Connection for the answer; undefined for requests of the process itself. */
   readonly stream?: StreamId;
 }
 
 interface Waiting<Who> {
   readonly who: Who;
-  /** Null for what nobody outside asked. */
+  /** Null for requests that are not subject to admission. */
   readonly operation: Operation | null;
   readonly since: Millis;
 }
@@ -41,7 +41,7 @@ export class Askers<Who extends Asker> {
   #ids = 0;
   #now = 0 as Millis;
 
-  /** `codeFrom`: who may submit jobs, whose code runs on workers. Undefined: everybody who may ask. */
+  /** `codeFrom`: callers that may submit jobs, whose code runs on workers. Undefined allows every authorised caller. */
   constructor(guard: RequestGuard, codeFrom?: CodeFrom) {
     this.#guard = guard;
     this.#acceptsCode = codeFrom?.includes("clients") ?? true;
@@ -51,7 +51,7 @@ export class Askers<Who extends Asker> {
     this.#now = now;
   }
 
-  /** A number that nobody else has. */
+  /** Returns a unique id. */
   nextId(): number {
     return ++this.#ids;
   }
@@ -61,8 +61,8 @@ export class Askers<Who extends Asker> {
   }
 
   /**
-   * The number of a request that is taken on; else why it is not, and nothing is begun. Managers and workers
-   * among themselves have bounds of their own.
+   * Returns the id of an admitted request, or a refusal; then nothing is started. Requests between managers and workers
+   * have limits of their own.
    */
   admit(who: Who, { message, name, role, stream }: Called): number | Refusal {
     const operation = role === "client" || role === "gate" ? operationOf(message) : null;
@@ -74,13 +74,13 @@ export class Askers<Who extends Asker> {
     return refused === null ? this.#add(who, operation) : refusalOf(refused);
   }
 
-  /** The number under which a request is carried out; null for one that was refused. */
+  /** Returns the id to execute a request under; null if it was refused. */
   begun(admitted: number | Refusal): number | null {
     if (typeof admitted === "number") return admitted;
     return this.#guard.rules.refusedUnbegun ? null : this.nextId();
   }
 
-  /** Undefined once it was answered, or its caller is gone. */
+  /** Removes and returns the caller; undefined if it was answered or is gone. */
   take(id: number): Who | undefined {
     return this.#end(id, true);
   }

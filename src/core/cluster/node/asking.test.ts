@@ -10,8 +10,8 @@ const NOBODY = { connected: [], isRefused: false };
 const BOTH = { connected: KNOWN, isRefused: false };
 const UNKNOWN = refusal("unknownJob", "there is no job j1");
 
-describe("a question of a client", () => {
-  it("is asked again of whom the answer names, or of any other", () => {
+describe("a client request", () => {
+  it("is retried at the node the answer names, or at any other", () => {
     const asking = new Asking(null, 0);
     const moved = { ...refusal("notLeader", "m2 leads j1"), address: TWO };
     expect(asking.take(moved, ONE, BOTH, 10)).toEqual({ kind: "again", to: TWO, afterMs: 0 });
@@ -22,27 +22,27 @@ describe("a question of a client", () => {
     expect(asking.take(answer, ONE, BOTH, 40)).toEqual({ kind: "decided", answer });
   });
 
-  it("about an unknown job ends when all who are there deny it, and not at once", () => {
+  it("about an unknown job fails when all connected nodes deny it, after a delay", () => {
     const asking = new Asking(null, 0);
     expect(asking.take(UNKNOWN, ONE, BOTH, 100).kind).toBe("again");
     expect(asking.take(UNKNOWN, TWO, BOTH, 200).kind).toBe("again");
     expect(asking.take(UNKNOWN, ONE, BOTH, 3_100)).toEqual({ kind: "givenUp", refusal: UNKNOWN });
   });
 
-  it("about an unknown job ends at once when the one who denies it is the only one there is", () => {
+  it("about an unknown job fails at once when only one node exists", () => {
     const only = { connected: [ONE], isRefused: false, isOnly: true };
     const verdict = new Asking(null, 0).take(UNKNOWN, ONE, only, 100);
     expect(verdict).toEqual({ kind: "givenUp", refusal: UNKNOWN });
     expect(new Asking("j1", 0).take(UNKNOWN, ONE, only, 100).kind).toBe("again");
   });
 
-  it("does not believe one that is behind while another has not been asked", () => {
+  it("does not trust a lagging node while another has not been asked", () => {
     const asking = new Asking(null, 0);
     for (let now = 0; now < 20_000; now += 200)
       expect(asking.take(UNKNOWN, ONE, BOTH, now).kind).toBe("again");
   });
 
-  it("about a job that was accepted is never answered with there being none", () => {
+  it("about an accepted job is never answered with unknown job", () => {
     const asking = new Asking("j1", 0);
     for (let now = 0; now <= 30_000; now += 200)
       for (const from of KNOWN) expect(asking.take(UNKNOWN, from, BOTH, now).kind).toBe("again");
@@ -52,20 +52,20 @@ describe("a question of a client", () => {
     });
   });
 
-  it("ends at once with what another asking would not change", () => {
+  it("fails at once when a retry would not change the answer", () => {
     const wrong = refusal("invalid", "the job has no workflow");
     expect(new Asking("j1", 0).take(wrong, ONE, BOTH, 0)).toEqual({
       ...{ kind: "givenUp", refusal: wrong },
     });
   });
 
-  it("is given up when nobody answers for long", () => {
+  it("is abandoned when no node answers for long", () => {
     const asking = new Asking(null, 0);
     expect(asking.take(null, null, NOBODY, 30_000).kind).toBe("again");
     expect(asking.take(null, null, NOBODY, 30_001)).toEqual({ kind: "givenUp", refusal: null });
   });
 
-  it("is given up when nobody takes the client in", () => {
+  it("is abandoned when every node rejects the client", () => {
     const refused = { connected: [], isRefused: true };
     const verdict = new Asking(null, 0).take(null, null, refused, 2_000);
     expect(verdict).toEqual({ kind: "givenUp", refusal: null });

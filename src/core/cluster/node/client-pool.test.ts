@@ -35,16 +35,16 @@ function hello(node: string, role: Hello["role"], datacenter: string): Hello {
   };
 }
 
-/** A client and gates of several regions; those in `silent` answer nothing that is asked of them. */
+/** A client and gates of several regions. Gates in `silent` do not answer. */
 class World {
   now = millis(0);
   readonly silent = new Set<string>();
-  /** Who was asked, in order. */
+  /** Gates that were asked, in order. */
   readonly asked: string[] = [];
-  /** What came of each question, in the order of their ends. */
+  /** Outcome of each request, in order of completion. */
   readonly answers: { readonly id: number; readonly said: string | null; readonly at: number }[] =
     [];
-  /** Whether gates do not say which message they mean, as those of earlier versions. */
+  /** Whether gates omit the correlation of a refused message, as earlier versions do. */
   isUnspecific = false;
   readonly client: ClientProcess;
   readonly #pipes = new Pipes();
@@ -137,7 +137,7 @@ class World {
 describe("a message that is not understood", () => {
   const UNREADABLE = { kind: "status", job: "" } as const;
 
-  it("is answered with that word at once, and no other message for it", () => {
+  it("fails at once with that reason and affects no other message", () => {
     const world = new World("", { g1: "x" });
     world.silent.add("g1");
     world.ask();
@@ -152,7 +152,7 @@ describe("a message that is not understood", () => {
     expect(world.answers.at(-1)).toMatchObject({ id: 4, said: "clientAnswer" });
   });
 
-  it("is known when a peer does not say which one it is, if there is one only", () => {
+  it("is identified without a correlation if it is the only open one", () => {
     const world = new World("", { g1: "x" });
     world.isUnspecific = true;
     world.ask();
@@ -160,8 +160,8 @@ describe("a message that is not understood", () => {
   });
 });
 
-describe("whom a client asks", () => {
-  it("is a gate of its own region as long as three are there", () => {
+describe("a client", () => {
+  it("asks a gate of its own region while three are available", () => {
     const gates = { a1: "far", n1: "near", a2: "far", n2: "near", n3: "near" };
     const world = new World("near", gates);
     expect(world.client.connected).toHaveLength(5);
@@ -173,7 +173,7 @@ describe("whom a client asks", () => {
     expect(new World("", gates).client.pool.candidates).toBe(5);
   });
 
-  it("is another when that one does not answer, and it is asked again when it does", () => {
+  it("asks another gate when one does not answer, and returns when it does", () => {
     const world = new World("", { g1: "x", g2: "x", g3: "x" });
     const first = world.ask();
     world.silent.add(first);

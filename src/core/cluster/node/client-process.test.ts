@@ -13,7 +13,7 @@ const TWO = address("10.0.0.2:7700");
 const TIMEOUT_MS = 5_000;
 const FACTS = { host: "10.0.0.1", peerUris: null };
 
-/** What becomes of a dial: the inputs that follow it, in order. */
+/** Outcome of a dial: the inputs that follow it, in order. */
 type Fate = (stream: StreamId) => readonly LinkInput[];
 const CLOSED_UNANSWERED: Fate = (stream) => [
   { kind: "opened", stream, facts: FACTS },
@@ -39,7 +39,7 @@ function clientOf(): ClientProcess {
   return new ClientProcess(options, new Random("client"));
 }
 
-/** Asks once, and lets time pass until that has an end; when. */
+/** Asks once and advances time until the request completes; returns that time. */
 function answeredAt(client: ClientProcess, fates: Readonly<Record<string, Fate>>): Millis {
   let now = millis(0);
   let answered: Millis | null = null;
@@ -62,7 +62,7 @@ function answeredAt(client: ClientProcess, fates: Readonly<Record<string, Fate>>
 }
 
 describe("a client", () => {
-  it("whose greeting is refused again and again is told so before its time is over", () => {
+  it("fails early when the handshake is rejected repeatedly", () => {
     const client = clientOf();
     const at = answeredAt(client, { [ONE]: CLOSED_UNANSWERED, [TWO]: NOBODY_LISTENS });
     expect(at).toBeGreaterThanOrEqual(2_000);
@@ -71,7 +71,7 @@ describe("a client", () => {
     expect(client.problems()[0]).toContain("most likely it has another secret");
   });
 
-  it("that called another service is told so before its time is over", () => {
+  it("fails early when another service answers", () => {
     const client = clientOf();
     const at = answeredAt(client, { [ONE]: HTTP_ANSWERS, [TWO]: NOBODY_LISTENS });
     expect(at).toBeLessThan(TIMEOUT_MS);
@@ -80,14 +80,14 @@ describe("a client", () => {
     expect(client.problems()[0]).toBe(`${ONE}: ${why}`);
   });
 
-  it("waits for those that do not listen yet", () => {
+  it("waits for servers that do not listen yet", () => {
     const client = clientOf();
     const at = answeredAt(client, { [ONE]: NOBODY_LISTENS, [TWO]: NOBODY_LISTENS });
     expect(at).toBe(TIMEOUT_MS);
     expect(client.isRefused).toBe(false);
   });
 
-  it("does not take one that ends while it is greeted for one that refuses", () => {
+  it("does not take a server that exits during the greeting for one that rejects", () => {
     const client = clientOf();
     let dials = 0;
     const restarting: Fate = (stream) =>

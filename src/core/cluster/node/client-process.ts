@@ -1,12 +1,11 @@
 /**
- * A client of gates or managers as one machine: a link to each of them, and requests that go to one that is
- * connected. A gate is a client of the managers of each datacenter.
- * Every request ends: with an answer, or without one when its connection breaks or its time is over. Whoever
- * asks decides whether to ask again; what must happen once carries a key.
+ * Client of gates or managers as one state machine: a link to each of them, and requests to a connected one. A gate is
+ * a client of the managers of each datacenter. Every request completes: with an answer, or without one when its
+ * connection breaks or its deadline passes. The caller decides whether to retry; operations that must happen once carry
+ * a key.
  *
- * One manager that is known is enough: it tells where the others are, and they are called, too. Whom of them a
- * client asks is the affair of its pool; it stays with that one as long as it does well, since it has seen what
- * the client did before. (AD-28)
+ * One known manager is enough: it returns the addresses of the others, which are dialled too. The pool selects the
+ * manager to ask, and stays with it while it is healthy, because it has seen the client's earlier requests. (AD-28)
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
@@ -25,11 +24,13 @@ import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 import { PeerPool, type PoolView } from "../routing/peer-pool.ts";
 
-/** Managers of one datacenter, by all the addresses that they have. */
+/** Maximum number of manager addresses of one datacenter. */
 const MANAGERS_MAX = 32;
-/** Whoever refuses our greeting for so long does not know us; one that ends or is full does so for less. */
+/**
+ * A peer that rejects our greeting for this long does not trust us; one that is exiting or full does so only briefly.
+ */
 const REFUSED_MS = 2_000;
-/** Above all numbers that callers ask with. */
+/** First id of probes, above all ids of callers. */
 const PROBE_IDS_FROM = 2 ** 32;
 const PROBE_MS = 5_000;
 
@@ -44,7 +45,7 @@ interface ClientProcessOptions {
 export type ClientInput =
   | LinkInput
   | { readonly kind: "start" }
-  /** To this manager, if it is connected; null: to one that is, the same as long as it is. */
+  /** Asks this manager, if connected; null for the preferred one. */
   | {
       readonly kind: "ask";
       readonly id: number;
@@ -52,13 +53,13 @@ export type ClientInput =
       readonly message: StreamEnvelope;
       readonly timeoutMs: number;
     }
-  /** Another manager is asked from now on: this one when it is connected, else any other. */
+  /** Switches to another manager: this one if connected, else any other. */
   | { readonly kind: "turn"; readonly to: Address | null }
   | { readonly kind: "tick" };
 
 export type ClientEffect =
   | LinkEffect
-  /** Of whom; both null: none came. */
+  /** Answer and its sender; both null if none came. */
   | {
       readonly kind: "answered";
       readonly id: number;
@@ -81,13 +82,13 @@ export class ClientProcess {
   readonly #links: Links;
   readonly #managers = new Set<Address>();
   readonly #up = new Set<Address>();
-  /** The datacenters that those who were greeted say they are in. */
+  /** Datacenter that each greeted peer reports. */
   readonly #datacenters = new Map<string, string>();
   readonly #datacenter: string;
   readonly #node: string;
   readonly #pool: PeerPool;
   readonly #asked = new Map<number, Asked>();
-  /** Requests that wait for a connection. */
+  /** Requests waiting for a connection. */
   #waiting: Extract<ClientInput, { kind: "ask" }>[] = [];
   readonly #deadlines = new Deadlines<number>();
   #preferred: Address | null = null;
@@ -136,7 +137,7 @@ export class ClientProcess {
     for (const address of managers) this.#know(address);
   }
 
-  /** Why each manager is not connected. */
+  /** Reasons why managers are not connected. */
   problems(): readonly string[] {
     return [...this.#managers].flatMap((manager) => {
       const { problem } = this.#links.view(manager);
@@ -145,8 +146,8 @@ export class ClientProcess {
   }
 
   /**
-   * Nobody takes us in, and at least one says so to our face: another secret, cluster or version. Asking again
-   * changes nothing.
+   * No manager is connected, and at least one rejects us explicitly: wrong secret, cluster or version. Retrying is
+   * pointless.
    */
   get isRefused(): boolean {
     if (this.#up.size > 0) return false;
@@ -156,7 +157,7 @@ export class ClientProcess {
     });
   }
 
-  /** As far as it was told, nobody else can be asked. */
+  /** Only one manager is known. */
   get isOnly(): boolean {
     return this.#managers.size === 1;
   }
@@ -165,7 +166,7 @@ export class ClientProcess {
     return [...this.#up];
   }
 
-  /** Whom it asks, and how they do. */
+  /** Pool of managers and their health. */
   get pool(): PoolView {
     return this.#pool.view(this.#now);
   }
@@ -230,7 +231,7 @@ export class ClientProcess {
     this.#links.send(to, encodeStreamMessage({ ...message, correlation: id }), this.#now);
   }
 
-  /** The greeting again: whoever answers it would answer a question. */
+  /** Repeats the greeting: a manager that answers it would answer a request. */
   #probe(to: Address): void {
     const id = PROBE_IDS_FROM + ++this.#probes;
     this.#deadlines.set(id, this.#now + PROBE_MS);
@@ -251,7 +252,7 @@ export class ClientProcess {
     }
     const last = this.#preferred;
     this.#preferred = this.#pool.choose() as Address | null;
-    // In turn, and not the one that is turned away from while there is another.
+    // Takes the next one, if possible not the current one.
     if (this.#preferred === last) this.#preferred = this.#pool.choose() as Address | null;
   }
 
@@ -265,11 +266,11 @@ export class ClientProcess {
     for (const ask of waiting) this.#ask(ask);
   }
 
-  /** What is not understood has its answer: it would not be the next time either. */
+  /** Completes a message that the peer does not understand: a retry would fail too. */
   #onRefused(manager: Address, refusal: Extract<StreamEnvelope, { name: "refusal" }>): void {
     if (refusal.value.code !== NOT_UNDERSTOOD) return;
     const open = [...this.#asked].filter(([, { to }]) => to === manager).map(([id]) => id);
-    // One of an earlier version does not say which one it means.
+    // Earlier versions do not send the correlation.
     const [only] = open.length === 1 ? open : [];
     const id = refusal.correlation === 0 ? only : refusal.correlation;
     if (id !== undefined && open.includes(id)) this.#settle(id, refusal);

@@ -1,4 +1,4 @@
-/** What all nodes of a ledger must agree on before they replicate to each other. (VSR-26) */
+/** Configuration that all nodes of a ledger must agree on before they replicate. (VSR-26) */
 
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { sha256 } from "../../base/sha256.ts";
@@ -11,11 +11,11 @@ const DESCRIBED_CHARACTERS_MAX = 500;
 
 export interface LedgerDescription {
   readonly digest: string;
-  /** The same for people. */
+  /** Human-readable form of the digest. */
   readonly described: string;
 }
 
-/** `sites`: all nodes, in an order that does not depend on who asks. */
+/** `sites`: all nodes, in the same order on every node. */
 export function describeLedger(
   sites: readonly Site[],
   { replicas, fewGates }: Pick<LedgerNodeConfig, "replicas" | "fewGates">,

@@ -1,5 +1,5 @@
 /**
- * The process of a gate as one machine: the ledger node that gates replicate with, the gate above it, its
+ * A gate process as one state machine: the ledger node that replicates between gates, the gate itself, its
  * clients, and its links to the managers of every datacenter.
  *
  *   bytes ─▶ LedgerMachine ─┬─ leads, applied, answers ─▶ Gate ─┬─▶ requests ─▶ LedgerMachine
@@ -24,18 +24,18 @@ import type { LedgerMachine } from "./ledger-machine.ts";
 import { type Steered, steeringOf } from "./steering.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
 
-/** A gate that is pressed looks after its jobs so often: what is due between two looks is seen to together. */
-const PRESSED_LOOK_MS = 100;
+/** Interval at which an overloaded gate processes its deadlines, in batches. */
+const OVERLOADED_TICK_MS = 100;
 
-/** What stands above the ledger; the gate itself, pure. */
+/** The gate itself, a pure state machine on top of the ledger. */
 interface GateMachine {
   step(input: GateInput, now: Millis, wall: number): readonly GateEffect[];
   nextDeadline(): Millis | null;
-  /** Where a client that is refused here is taken; null: nowhere that is known. */
+  /** Address of a gate that would accept a client refused here; null if none is known. */
   elsewhere(): string | null;
 }
 
-/** The links to the managers of one datacenter. */
+/** Links to the managers of one datacenter. */
 export interface DatacenterLinks {
   readonly name: string;
   readonly managers: readonly { readonly name: string; readonly address: Address }[];
@@ -61,7 +61,7 @@ interface GateSelf {
   readonly codeFrom?: CodeFrom;
 }
 
-/** Where an answer goes. */
+/** Destination of an answer. */
 interface Asker {
   readonly stream: StreamId;
   readonly correlation: number;
@@ -70,13 +70,13 @@ interface Asker {
 export class GateProcess {
   readonly ledger: LedgerMachine;
   readonly #name: string;
-  /** Of all gates. */
+  /** Addresses of all gates. */
   readonly #addresses: readonly string[];
   readonly #gate: GateMachine;
   readonly #datacenters: ReadonlyMap<string, DatacenterLinks>;
   readonly #guard: RequestGuard;
   readonly #askers: Askers<Asker>;
-  /** Parts that the gate itself reads, by the number that the driver is asked with. */
+  /** Chunks read by the gate itself: its own id by the id of the read. */
   readonly #reading = new Map<number, number>();
   #heard: GateInput[] = [];
   #effects: GateProcessEffect[] = [];
@@ -123,7 +123,7 @@ export class GateProcess {
         this.#heard.push(input);
         return;
       case "blobNotKept":
-        // A result is fetched again when somebody asks for it.
+        // The result is fetched again on the next request for it.
         return;
       case "blobPart":
         this.#onBlobPart(input);
@@ -182,13 +182,13 @@ export class GateProcess {
   #gateDeadline(): number {
     const at = this.#gate.nextDeadline() ?? Number.POSITIVE_INFINITY;
     if (this.#guard.backpressure === 0) return at;
-    return Math.ceil(at / PRESSED_LOOK_MS) * PRESSED_LOOK_MS;
+    return Math.ceil(at / OVERLOADED_TICK_MS) * OVERLOADED_TICK_MS;
   }
 
   #onLedger(effect: ProcessEffect): void {
     switch (effect.kind) {
       case "answer":
-        // Those of the gate count down; the others are of whoever asks the node itself.
+        // Tokens of the gate are negative; others belong to callers of the node itself.
         if (effect.token >= 0) break;
         this.#heard.push({ kind: "ledger", token: -effect.token, answer: effect.answer });
         return;
@@ -207,7 +207,7 @@ export class GateProcess {
         this.#heard.push(effect);
         break;
       case "serving":
-        // Nobody is called before the disk is read.
+        // Nothing is dialled before the disk is read.
         this.#isStarted = true;
         for (const name of this.#datacenters.keys()) this.#stepLinks(name, { kind: "start" });
         this.#heard.push({ kind: "tick" });
@@ -237,7 +237,7 @@ export class GateProcess {
       case "clientRequest": {
         const id = this.#askers.admit({ stream, correlation }, called);
         if (typeof id !== "number") {
-          // New work is taken by a gate that is well; what is asked of this one, only this one may know.
+          // New jobs may go to a healthy gate; requests about existing jobs may only be known here.
           const isNew = message.value.kind === "submit";
           const value = isNew ? { ...id, address: this.#gate.elsewhere() } : id;
           this.#say(stream, { name: "clientAnswer", correlation, value });
@@ -384,7 +384,7 @@ function envelopeOf(message: ManagerMessage): StreamEnvelope {
   }
 }
 
-/** Null for what a manager does not answer with. */
+/** Null for messages that are no answer of a manager. */
 function answerOf(message: StreamEnvelope): ManagerAnswer | null {
   switch (message.name) {
     case "clientAnswer":

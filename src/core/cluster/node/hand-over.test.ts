@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { HandOver } from "./hand-over.ts";
 
-describe("a node that hands over", () => {
-  it("waits for somebody who is there, but not for ever", () => {
+describe("a node that hands over leadership", () => {
+  it("waits for available successors, but not for ever", () => {
     const handOver = new HandOver();
     handOver.begin(1_000);
     for (let now = 1_000; now < 16_000; now += 1_000) {
@@ -11,7 +11,7 @@ describe("a node that hands over", () => {
     expect(handOver.endsAt(true, 16_000)).toBe(16_000);
   });
 
-  it("goes a moment after the last of them has gone, or said that it goes as well", () => {
+  it("exits shortly after the last of them has disconnected or drains too", () => {
     const handOver = new HandOver();
     handOver.begin(1_000);
     expect(handOver.endsAt(true, 5_000)).toBe(8_000);
@@ -19,7 +19,7 @@ describe("a node that hands over", () => {
     expect(handOver.endsAt(false, 9_000)).toBe(8_000);
   });
 
-  it("counts a stop of its own process against nobody", () => {
+  it("does not count a pause of its own process against its successors", () => {
     const handOver = new HandOver();
     handOver.begin(1_000);
     expect(handOver.endsAt(true, 9_000)).toBe(12_000);

@@ -1,10 +1,10 @@
 /**
- * How long a node that goes waits until others lead what it has led. They may be slow, and whoever wanted
- * one of these groups would wait for a lease. Where nobody is left to lead there is little to wait for.
+ * How long a leaving node waits until others lead its groups. A slow successor is worth waiting for: without a
+ * hand-over, clients of these groups wait for the lease to expire. Without a successor there is little to wait for.
  */
 
 const HAND_OVER_MS_MAX = 15_000;
-/** Since somebody could have led. */
+/** Time since a successor was last available. */
 const ALONE_MS_MAX = 3_000;
 
 export class HandOver {
@@ -16,7 +16,7 @@ export class HandOver {
     this.#aloneSince = now;
   }
 
-  /** When to go whoever leads; `hasSuccessor`: somebody is there who does not go as well. */
+  /** When to exit regardless of leadership. `hasSuccessor`: another node is up and not draining. */
   endsAt(hasSuccessor: boolean, now: number): number {
     if (hasSuccessor) this.#aloneSince = now;
     return Math.min(this.#by, this.#aloneSince + ALONE_MS_MAX);

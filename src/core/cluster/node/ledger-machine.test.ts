@@ -48,7 +48,7 @@ function entropyOf(random: Random): (count: number) => Uint8Array {
   return (count) => Uint8Array.from({ length: count }, () => random.below(256));
 }
 
-/** Three nodes over streams of bytes, on disks that are durable at once unless told otherwise. */
+/** Three nodes over byte streams, on disks that are durable at once unless configured otherwise. */
 class Ledger {
   readonly pipes = new Pipes();
   readonly machines: LedgerMachine[];
@@ -60,13 +60,13 @@ class Ledger {
   readonly #random = new Random("ledger");
   now = millis(1_000);
   wallShiftMs = 0;
-  /** Of single nodes. */
+  /** Overrides for single nodes. */
   readonly clockErrorMs = NAMES.map(() => 0);
-  /** Of processes that start from now on. */
+  /** Overrides for processes started from now on. */
   recoveredAheadMsMax = LEDGER_NODE_DEFAULTS.recoveredAheadMsMax;
   slowDisk = false;
 
-  /** `regions`: where each node says that everybody is. */
+  /** `regions`: where each node locates the others. */
   constructor(regions: (of: number) => readonly string[] = () => ["r0", "r1", "r2"]) {
     this.#regions = regions;
     this.machines = NAMES.map((_, index) => this.#machine(index, regions(index)));
@@ -119,7 +119,7 @@ class Ledger {
     this.machines[index]?.take(input, this.now, WALL + this.now + errorMs);
   }
 
-  /** The process is killed, and starts again on what its disk has. */
+  /** Kills the process and restarts it on its disk. */
   restart(index: number): void {
     this.pipes.breakAll();
     this.said[index] = [];
@@ -127,7 +127,7 @@ class Ledger {
     this.take(index, { kind: "open", first: null, identity: `disk ${index}` });
   }
 
-  /** The process is killed. */
+  /** Kills the process. */
   stop(index: number): void {
     this.pipes.breakAll();
     this.machines[index] = this.#machine(index, this.#regions(index));
@@ -221,7 +221,7 @@ const submit: LedgerRequest = {
 };
 
 describe("nodes of one ledger", () => {
-  it("take a caller whose connection the network breaks for none that has ended it", () => {
+  it("distinguish a connection broken by the network from one closed by the peer", () => {
     const ledger = new Ledger().open();
     ledger.pipes.breakAll();
     ledger.pass(3_000);
@@ -229,7 +229,7 @@ describe("nodes of one ledger", () => {
     expect(ledger.said[0]).not.toContain("callerGone by itself");
   });
 
-  it("do not hear one that comes back with an older copy of its data, and it hears why", () => {
+  it("reject a peer that returns with an older copy of its data, with the reason", () => {
     const ledger = new Ledger().open();
     const old = new Map([...(ledger.files[2]?.files ?? [])].map(([path, b]) => [path, b.slice()]));
     for (let i = 0; i < 3; i++) {
@@ -248,7 +248,7 @@ describe("nodes of one ledger", () => {
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("tell each other how they are, and whoever comes back (AD-19.40)", () => {
+  it("report their health to each other and to peers that return (AD-19.40)", () => {
     const ledger = new Ledger().open();
     const health = { hasDatacenter: true, datacenters: 1, forwarded: 2, forwardable: 0 };
     ledger.take(0, { kind: "tellPeers", health: { ...health, pressure: "stressed" } });
@@ -261,7 +261,7 @@ describe("nodes of one ledger", () => {
     expect(ledger.ask(2, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("of older programs tell nothing of that, and are not told what they cannot read", () => {
+  it("of older versions report no health, and are sent none", () => {
     const { type } = MESSAGES.ledgerMark;
     const fields = { lastRecord: required(1, counter(9)), draining: optional(2, bool, false) };
     const older = struct<{ lastRecord: number; draining: boolean }>("LedgerMark", fields);
@@ -277,7 +277,7 @@ describe("nodes of one ledger", () => {
     expect(decode(older, encode(type, told))).toEqual({ ok: true, value: said });
   });
 
-  it("hear one that comes back with all that it had", () => {
+  it("accept a peer that returns with all its data", () => {
     const ledger = new Ledger().open();
     for (let i = 0; i < 3; i++) {
       ledger.ask(0, submit);
@@ -290,7 +290,7 @@ describe("nodes of one ledger", () => {
       expect(machine.peers().every(({ heard, up }) => heard && up)).toBe(true);
   });
 
-  it("hear each other, and answer over streams of bytes", () => {
+  it("replicate and answer over byte streams", () => {
     const ledger = new Ledger().open();
     for (const machine of ledger.machines) {
       const states = machine.peers().map(({ up, heard }) => [up, heard]);
@@ -302,7 +302,7 @@ describe("nodes of one ledger", () => {
     expect(ledger.ask(1, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("refuse whoever knows another ledger, with a reason at both ends", () => {
+  it("reject a node of another ledger, with a reason at both ends", () => {
     const wrong = ["r0", "r1", "elsewhere"];
     const ledger = new Ledger((of) => (of === 0 ? wrong : ["r0", "r1", "r2"])).open();
     const [n0, n1] = ledger.machines;
@@ -311,7 +311,7 @@ describe("nodes of one ledger", () => {
     for (const index of [0, 1]) expect(ledger.said[index]?.join()).toContain("another replica set");
   });
 
-  it("say once in a while, not with every attempt, that a peer is away", () => {
+  it("log a disconnected peer at a bounded rate, not with every attempt", () => {
     const ledger = new Ledger((of) => (of === 0 ? ["x", "r1", "r2"] : ["r0", "r1", "r2"])).open();
     ledger.pass(20_000);
     const said = ledger.said[1]?.filter((line) => line.startsWith("peer.down n0")) ?? [];
@@ -320,7 +320,7 @@ describe("nodes of one ledger", () => {
 });
 
 describe("requests", () => {
-  it("are refused before the start and after the word to leave, each once", () => {
+  it("are refused before the start and after a leave, each once", () => {
     const ledger = new Ledger().open();
     ledger.take(0, { kind: "leave" });
     ledger.pass(10_000);
@@ -352,7 +352,7 @@ describe("requests", () => {
     expect(ledger.answers.length).toBe(length + 1);
   });
 
-  it("under way are answered when the node goes", () => {
+  it("in progress are answered when the node leaves", () => {
     const ledger = new Ledger().open();
     ledger.pipes.breakAll();
     ledger.slowDisk = true;
@@ -364,8 +364,8 @@ describe("requests", () => {
   });
 });
 
-describe("a node that goes", () => {
-  it("waits for as long as others come to lead, and no longer", () => {
+describe("a leaving node", () => {
+  it("waits until others lead, and no longer", () => {
     const ledger = new Ledger().open();
     const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
     ledger.take(leader, { kind: "leave" });
@@ -374,7 +374,7 @@ describe("a node that goes", () => {
     expect(ledger.said[leader]?.join()).not.toContain("notHandedOver");
   });
 
-  it("waits for a slow successor that is there, for a while", () => {
+  it("waits for a slow successor for a limited time", () => {
     const ledger = new Ledger().open();
     const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
     ledger.slowDisk = true;
@@ -385,7 +385,7 @@ describe("a node that goes", () => {
     expect(ledger.said[leader]).toContain("ledger.notHandedOver 1");
   });
 
-  it("says how many groups it leads still, when nobody else can", () => {
+  it("reports how many groups it still leads when no other node can", () => {
     const ledger = new Ledger().open();
     const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
     for (const index of NAMES.keys()) if (index !== leader) ledger.stop(index);
@@ -396,8 +396,8 @@ describe("a node that goes", () => {
   });
 });
 
-describe("a node that starts again", () => {
-  it("has what it kept, after an orderly leave from its checkpoint alone", () => {
+describe("a restarted node", () => {
+  it("has its data, after an orderly leave from its checkpoint alone", () => {
     const ledger = new Ledger().open();
     expect(ledger.ask(1, submit)).toMatchObject({ kind: "committed" });
     ledger.take(1, { kind: "leave" });
@@ -409,7 +409,7 @@ describe("a node that starts again", () => {
     expect(ledger.pass(15_000).ask(1, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("waits until its clock has caught up with its own log, and says so once (HLC-5)", () => {
+  it("waits until its clock has caught up with its own log, and logs it once (HLC-5)", () => {
     const ledger = new Ledger().open();
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
     ledger.wallShiftMs = -60_000;
@@ -423,7 +423,7 @@ describe("a node that starts again", () => {
     expect(told?.length).toBe(1);
   });
 
-  it("serves at once when told to ignore the times that a wrong clock wrote", () => {
+  it("serves at once when configured to ignore timestamps of a wrong clock", () => {
     const ledger = new Ledger().open();
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
     ledger.wallShiftMs = -3_600_000;
@@ -438,7 +438,7 @@ describe("a node that starts again", () => {
     expect(ledger.pass(15_000).ask(0, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("serves at once when the clock is set right meanwhile", () => {
+  it("serves at once when the clock is corrected in the meantime", () => {
     const ledger = new Ledger().open();
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
     ledger.wallShiftMs = -3_600_000;
@@ -451,11 +451,11 @@ describe("a node that starts again", () => {
   });
 });
 
-describe("a clock that is ahead of another", () => {
+describe("a clock ahead of another", () => {
   const clockLines = (ledger: Ledger, index: number): readonly string[] =>
     (ledger.said[index] ?? []).filter((line) => line.startsWith("clock."));
 
-  it("raises an alarm at its node while it is ahead, also when nothing happens", () => {
+  it("raises an alarm at its node while it is ahead, even without traffic", () => {
     const ledger = new Ledger().open().pass(30_000);
     expect(ledger.machines.map(({ clockAhead }) => clockAhead)).toEqual([null, null, null]);
     ledger.clockErrorMs[1] = 3_600_000;
@@ -471,7 +471,7 @@ describe("a clock that is ahead of another", () => {
     expect(ledger.machines[1]?.clockAhead).toBeNull();
   });
 
-  it("is no alarm when it differs by less than others accept, or for a moment", () => {
+  it("raises no alarm for a tolerated or short difference", () => {
     const ledger = new Ledger().open();
     ledger.clockErrorMs[1] = 4_000;
     ledger.pass(60_000);
@@ -483,8 +483,8 @@ describe("a clock that is ahead of another", () => {
   });
 });
 
-describe("a finished job that has left memory", () => {
-  it("is read through any node, before it is in the archive's file and from there (LEDG-8)", () => {
+describe("a finished job evicted from memory", () => {
+  it("is read through any node, before and after it reaches the archive file (LEDG-8)", () => {
     const ledger = new Ledger().open();
     const submitted = ledger.ask(0, submit);
     if (submitted?.kind !== "committed") throw new Error("no job");
@@ -509,7 +509,7 @@ describe("a finished job that has left memory", () => {
   });
 });
 
-/** A member with the key that says what it likes. */
+/** A member with the key that sends arbitrary messages. */
 class Liar {
   readonly #ledger: Ledger;
   readonly #side: ReturnType<Pipes["add"]>;
@@ -556,7 +556,7 @@ class Liar {
 }
 
 describe("a member with the key", () => {
-  it("cannot make a node throw, whatever it says in whatever order", () => {
+  it("cannot make a node throw, whatever it sends in whatever order", () => {
     const names = Object.keys(MESSAGES) as MessageName[];
     const ledger = new Ledger().open();
     const { digest, described } = describeLedger(
@@ -579,7 +579,7 @@ describe("a member with the key", () => {
     expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
   });
 
-  it("is not heard before its opening", () => {
+  it("is ignored before its opening", () => {
     const ledger = new Ledger().open();
     const liar = new Liar(ledger, 1);
     liar.say({ name: "ledgerBatch", correlation: 0, value: Uint8Array.of(255) });
@@ -587,7 +587,7 @@ describe("a member with the key", () => {
     expect(ledger.said[0]?.join()).toContain("begins with its opening");
   });
 
-  it("is told why in words that fit the wire, however long its own are", () => {
+  it("gets a refusal that fits the wire, however long its own texts are", () => {
     const ledger = new Ledger().open();
     const liar = new Liar(ledger, 2);
     const value = { digest: "other", described: "ß".repeat(250), identity: "x", lastRecord: null };

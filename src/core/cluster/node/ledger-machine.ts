@@ -1,6 +1,6 @@
 /**
- * The process of a ledger node as one machine: the node, what it keeps on disk, its links to its peers, and
- * whoever asks it something. Production and simulator drive this object; there is no other composition.
+ * A ledger node process as one state machine: the node, its storage, its links to peers, and
+ * its callers. Production and simulator drive this object; there is no other composition.
  *
  *     bytes    ─► links ─► messages of peers ─┐                ┌─► batches ─► links ─► bytes
  *     requests ─► room for them? ─────────────┼─► LedgerNode ──┼─► records ─► store ─► file operations
@@ -9,8 +9,8 @@
  *     new ──open──► opening ─► recovered ──start──► waiting for the clock ─► serving
  *     serving ──leave──► handing over ─► draining ─► keeping ─► left
  *
- * It accepts connections from the beginning, so that a peer learns whether they belong together while
- * this node still reads its disk. Nothing is taken from anybody before it serves, and nobody is called
+ * It accepts connections from the beginning, so that a peer learns whether both belong to the same ledger while
+ * this node still reads its disk. It accepts no messages before it serves, and dials no peer
  * before the first start is durable and noted. (CKPT-6)
  */
 
@@ -34,13 +34,13 @@ import type { PeerClocks } from "./peer-clocks.ts";
 import type { LogLevel, PeerView, ProcessCounts, ProcessEffect, ProcessInput } from "./types.ts";
 import { Undurable } from "./undurable.ts";
 
-/** Once others lead, requests under way may finish for so long. */
+/** Time for requests in progress to finish once others lead. */
 const DRAIN_MS_MAX = 1_000;
-/** After that, the last checkpoint may take so long; the log has what it does not. */
+/** Time for the last checkpoint after that; the log has everything it lacks. */
 const KEEP_MS_MAX = 30_000;
-/** A clock that is behind is looked at this often. */
-const CLOCK_LOOK_MS = 1_000;
-/** Requests to the store, each made once. */
+/** Interval of checking a clock that is behind. */
+const CLOCK_CHECK_MS = 1_000;
+/** Ids of requests to the store, each made once. */
 const FIRST_START = 1;
 const LAST_CHECKPOINT = 1;
 const STARTING = { kind: "retry", why: "the node is starting; ask another" } as const;
@@ -51,13 +51,13 @@ interface LedgerMachineOptions {
   readonly node: LedgerOptions;
   readonly peers: LedgerPeersOptions;
   readonly store: StoreOptions;
-  /** Groups in one slice of a checkpoint. */
+  /** Groups per slice of a checkpoint. */
   readonly sliceGroupsMax?: number;
 }
 
-/** Whoever wants to see what passes inside, when it does; production has nobody. */
+/** Observer for checkers; unused in production. */
 interface ProcessWatcher extends PeersWatcher {
-  /** A record goes to the log. */
+  /** A record is appended to the log. */
   readonly onAppend: (ticket: number, type: number, payload: Uint8Array) => void;
   readonly onStore: (event: StoreEvent) => void;
 }
@@ -79,18 +79,18 @@ export class LedgerMachine {
   readonly store: LedgerStore;
   readonly #peers: LedgerPeers;
   readonly undurable = new Undurable();
-  /** Tokens of requests without an answer yet. */
+  /** Tokens of unanswered requests. */
   readonly #waiting = new Set<number>();
   readonly #counts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
   readonly #leads = new LeadChanges();
   #effects: ProcessEffect[] = [];
   #files: FileEffect[] = [];
   #phase: Phase = "new";
-  /** What the phase waits for is looked at, or given up, by then. */
+  /** Deadline of the current phase. */
   #phaseEndsAt = Number.POSITIVE_INFINITY;
   readonly #handOver = new HandOver();
   #opening: Extract<ProcessInput, { kind: "open" }> | null = null;
-  /** The first start's records are to be made durable without waiting for more. */
+  /** Flush the records of the first start without waiting for more. */
   #flushFirst = false;
   #watcher: ProcessWatcher | null = null;
   readonly #sliceGroupsMax: number | undefined;
@@ -117,7 +117,7 @@ export class LedgerMachine {
     );
   }
 
-  /** Work on files waits for a turn. */
+  /** File work is waiting for a turn. */
   get wantsTurn(): boolean {
     return this.store.wantsTurn;
   }
@@ -126,7 +126,7 @@ export class LedgerMachine {
     return { ...this.#counts };
   }
 
-  /** Requests without an answer yet. */
+  /** Number of unanswered requests. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -139,17 +139,17 @@ export class LedgerMachine {
     return this.#peers.view();
   }
 
-  /** How far this clock is ahead of the one of a peer; null while they agree. */
+  /** How far this clock is ahead of a peer's; null while they agree. */
   get clockAhead(): PeerClocks["ahead"] {
     return this.#peers.clocks.ahead;
   }
 
-  /** How long a start still waits for this clock to pass the times in its own log. */
+  /** How long a start still waits for this clock to pass the timestamps in its own log. */
   get clockBehindMs(): number {
     return this.#phase === "waiting" ? this.node.clockBehindMs(this.#wall) : 0;
   }
 
-  /** For checkers. */
+  /** Installs an observer for checkers. */
   watch(watcher: ProcessWatcher): void {
     this.#watcher = watcher;
     this.#peers.watcher = watcher;
@@ -175,7 +175,7 @@ export class LedgerMachine {
       case "start":
         assert(this.#phase === "recovered", "a node starts once, from what it has recovered");
         this.#phase = "waiting";
-        this.#lookAtClock(true);
+        this.#checkClock(true);
         return;
       case "founded":
         this.#connect();
@@ -220,7 +220,7 @@ export class LedgerMachine {
     }
   }
 
-  /** Everything that the inputs since the last call brought about, in the order to carry it out. */
+  /** Returns all effects of the inputs since the last call, in execution order. */
   flush(): readonly ProcessEffect[] {
     while (this.#takesPart && this.#flushNode()) this.#stepStore({ kind: "tick" });
     if (this.#flushFirst) {
@@ -236,7 +236,7 @@ export class LedgerMachine {
     return effects;
   }
 
-  /** File operations that need not wait for the end of the turn: the disk is idle until it gets them. */
+  /** File operations that need not wait for the end of the turn: the disk is idle until then. */
   takeFiles(): readonly FileEffect[] {
     const files = this.#files;
     if (files.length > 0) this.#files = [];
@@ -249,13 +249,13 @@ export class LedgerMachine {
       this.#takesPart ? (this.node.nextDeadline() ?? never) : never,
       this.#keepsFiles ? (this.store.nextDeadline() ?? never) : never,
       this.#peers.nextDeadline() ?? never,
-      this.#leads.tellAt,
+      this.#leads.reportAt,
       this.#phaseEndsAt,
     );
     return at === never ? null : millis(at);
   }
 
-  /** The node hears its peers, and its time passes. */
+  /** The node processes messages and timers. */
   get #takesPart(): boolean {
     return TAKING_PART.includes(this.#phase);
   }
@@ -269,7 +269,7 @@ export class LedgerMachine {
     return phase === "new" || phase === "opening" || phase === "recovered" || phase === "waiting";
   }
 
-  /** True: the store has got something to do, and may have said something to the node. */
+  /** Returns true if the store has got work, and may have new input for the node. */
   #flushNode(): boolean {
     let [records, bytes, reads] = [0, 0, 0];
     for (const effect of this.node.flush()) {
@@ -304,7 +304,7 @@ export class LedgerMachine {
       }
     }
     if (durable < 0) return;
-    // The node hears of it when the store has said all.
+    // The node is notified after all events of the store.
     this.undurable.onDurable(durable, this.#now);
     if (this.#takesPart) this.node.take({ kind: "durable", count: durable }, this.#now, this.#wall);
   }
@@ -342,15 +342,15 @@ export class LedgerMachine {
     }
   }
 
-  /** A node whose clock is behind the times in its own log must not serve. (HLC-5) */
-  #lookAtClock(isFirst: boolean): void {
+  /** A node must not serve while its clock is behind its own log. (HLC-5) */
+  #checkClock(isFirst: boolean): void {
     const behindMs = this.node.clockBehindMs(this.#wall);
     if (behindMs <= 0) {
       this.#serve();
       return;
     }
     if (isFirst) this.#log("warn", "clock.behind-own-log", { behindMs });
-    this.#phaseEndsAt = this.#now + Math.min(behindMs, CLOCK_LOOK_MS);
+    this.#phaseEndsAt = this.#now + Math.min(behindMs, CLOCK_CHECK_MS);
   }
 
   #serve(): void {
@@ -421,12 +421,12 @@ export class LedgerMachine {
       this.node.take({ kind: "tick" }, now, this.#wall);
     }
     this.#peers.tick(now);
-    if (this.#leads.tellAt <= now) this.#tellLeads();
+    if (this.#leads.reportAt <= now) this.#reportLeads();
     if (this.#phaseEndsAt <= now) this.#onPhaseEnd();
   }
 
   #onPhaseEnd(): void {
-    if (this.#phase === "waiting") this.#lookAtClock(false);
+    if (this.#phase === "waiting") this.#checkClock(false);
     else if (this.#phase === "handingOver") this.#followHandOver();
     else if (this.#phase === "draining") this.#keep();
     else this.#end();
@@ -435,14 +435,14 @@ export class LedgerMachine {
   #onNodeEffect(effect: Exclude<LedgerEffect, { kind: "append" | "readArchive" }>): void {
     switch (effect.kind) {
       case "archive":
-        // On disk with the next checkpoint; until then the log has it.
+        // Stored with the next checkpoint; until then it is in the log.
         this.store.archive.add(effect.jobId, effect.bytes, this.#wall);
         break;
       case "send":
         this.#peers.send(effect.to, effect.messages, this.#now);
         return;
       case "answer":
-        // One that was told when the node went has its answer.
+        // Skips requests that were already answered when the node left.
         if (!this.#waiting.delete(effect.token)) return;
         this.#counts.answers++;
         break;
@@ -463,7 +463,7 @@ export class LedgerMachine {
     this.#effects.push(effect);
   }
 
-  #tellLeads(): void {
+  #reportLeads(): void {
     const change = { leading: this.node.status().leading, ...this.#leads.take() };
     this.#effects.push({ kind: "leading", ...change });
     this.#log("info", "ledger.leads", change);
@@ -488,7 +488,7 @@ export class LedgerMachine {
     [this.#phase, this.#phaseEndsAt] = ["draining", this.#now + DRAIN_MS_MAX];
   }
 
-  /** Nothing changes any more: what the node has is written down. */
+  /** Writes the last checkpoint: nothing changes any more. */
   #keep(): void {
     this.#phase = "keeping";
     this.#phaseEndsAt = this.#now + KEEP_MS_MAX;

@@ -1,7 +1,6 @@
 /**
- * All peers of a ledger node over secured streams: the same secrets, greeting and checks as every other
- * connection of a cluster, then one more: both sides must know the same ledger. A connection is refused
- * with a reason that both sides log.
+ * Peers of a ledger node over secured streams. In addition to the greeting and checks of every connection in a cluster,
+ * both sides must agree on the ledger. A connection is refused with a reason that both sides log.
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
@@ -28,9 +27,9 @@ import { PeerClocks } from "./peer-clocks.ts";
 import type { ProcessRules } from "./rules.ts";
 import type { LogLevel, PeerView, ProcessEffect, ProcessInput } from "./types.ts";
 
-/** One frame's worth of messages; more go into the next. */
+/** Size of one batch of messages, one frame's worth. */
 const BATCH_BYTES = 524_288;
-/** The same word about the same peer is logged again after this. */
+/** Interval at which the same message about the same peer is logged again. */
 const REPEAT_LOG_MS = 30_000;
 const REPEATS_MAX = 1_000;
 
@@ -42,7 +41,7 @@ interface LedgerPeer {
 
 export interface LedgerPeersOptions {
   readonly hello: Hello;
-  /** Told when a link opens. */
+  /** Sent when a link opens. */
   readonly ledger: LedgerDescription;
   readonly peers: readonly LedgerPeer[];
   readonly ring: KeyRing;
@@ -52,13 +51,13 @@ export interface LedgerPeersOptions {
   readonly rules: { readonly link: LinkRules; readonly peers: ProcessRules };
 }
 
-/** Whoever wants to see what passes between a node and its links; production has nobody. */
+/** Observer of messages between a node and its links, for checkers; unused in production. */
 export interface PeersWatcher {
-  /** The node has so many batches for a peer, a mark of its log among them. */
+  /** The node sends this many batches to a peer, including a log mark. */
   readonly onSend: (to: NodeId, messages: readonly NodeMessage[], batches: number) => void;
   /** A batch was handed to the network, in its envelope. */
   readonly onSent: (stream: StreamId, message: Uint8Array) => void;
-  /** A peer's batch is handed to the node. */
+  /** A peer's batch is passed to the node. */
   readonly onTaken: (stream: StreamId, batch: Uint8Array) => void;
 }
 
@@ -67,14 +66,14 @@ interface PeersHandlers {
   /** `identity`: of the sender's data directory. */
   readonly onMessages: (from: NodeId, identity: string, messages: readonly NodeMessage[]) => void;
   readonly onReached: (peer: NodeId) => void;
-  /** Why a peer with this data directory is not heard; null when it is. */
+  /** Reason to reject a peer with this data directory; null to accept it. */
   readonly refuseIdentity: (peer: NodeId, identity: string) => string | null;
-  /** The last record of our own log that is durable. */
+  /** Last durable record of our own log. */
   readonly lastRecord: () => number;
   readonly wall: () => number;
 }
 
-/** Who speaks on a connection that came in. */
+/** Peer on an incoming connection. */
 interface Caller {
   readonly name: NodeId;
   readonly identity: string;
@@ -88,20 +87,20 @@ export class LedgerPeers {
   readonly clocks = new PeerClocks();
   readonly #byName = new Map<string, LedgerPeer>();
   readonly #callers = new Map<StreamId, Caller>();
-  /** The connection each peer keeps to us; a newer one replaces it. */
-  readonly #heard = new Map<NodeId, StreamId>();
+  /** Incoming connection of each peer; a newer one replaces it. */
+  readonly #incoming = new Map<NodeId, StreamId>();
   readonly #received = new Map<NodeId, number>();
   readonly #loggedAt = new Map<string, number>();
   readonly #writer = new ByteWriter(BATCH_BYTES * 2);
-  /** Of their programs, as they greeted. */
+  /** Software versions of peers, from their greeting. */
   readonly #versions = new Map<string, string>();
-  /** Peers that take no more work, by the connection that said so. */
+  /** Draining peers, by the connection on which they reported it. */
   readonly #draining = new Map<StreamId, NodeId>();
   #isDraining = false;
-  /** How this node is, as its peers are told. */
+  /** Own health as reported to peers. */
   #health: GateHealth | null = null;
   #diskProblem = "";
-  /** Those that peers have reported, by the connection that they called on. */
+  /** Disk problems reported by peers, by their connection. */
   readonly #diskProblems = new Map<StreamId, string>();
   #identity = "";
   #now = 0 as Millis;
@@ -156,7 +155,7 @@ export class LedgerPeers {
     return this.#links.ring.encryption;
   }
 
-  /** For the connections to come. */
+  /** Sets the key ring for new connections. */
   useRing(ring: KeyRing): void {
     this.#links.useRing(ring);
   }
@@ -181,7 +180,7 @@ export class LedgerPeers {
     }
   }
 
-  /** How far our log is durable, when it is time to tell this peer; null when it is not. */
+  /** Returns an encoded log mark if one is due for this peer, else null. */
   #mark(to: NodeId): Uint8Array | null {
     const lastRecord = this.#marks.due(to, this.#handlers.lastRecord, this.#now);
     return lastRecord === null ? null : this.#encodeMark(lastRecord);
@@ -198,32 +197,32 @@ export class LedgerPeers {
     return encodeStreamMessage({ name: "ledgerMark", correlation: 0, value });
   }
 
-  /** From now on all peers know that this node takes no more work. */
+  /** Tells all peers, now and later, that this node accepts no more work. */
   drain(now: Millis): void {
     this.#now = now;
     if (this.#isDraining) return;
     this.#isDraining = true;
-    this.#tellAll();
+    this.#reportToAll();
   }
 
-  #tellAll(): void {
-    for (const { name } of this.#options.peers) this.#tellOwn(name);
+  #reportToAll(): void {
+    for (const { name } of this.#options.peers) this.#reportTo(name);
   }
 
-  #tellOwn(to: NodeId): void {
-    if (!this.#marks.isTold(to) || !this.#links.view(to).up) return;
+  #reportTo(to: NodeId): void {
+    if (!this.#marks.isSupported(to) || !this.#links.view(to).up) return;
     this.watcher?.onSend(to, [], 1);
     this.#links.send(to, this.#encodeMark(this.#handlers.lastRecord()), this.#now);
   }
 
   #onMark(stream: StreamId, { identity, name }: Caller, mark: LedgerMark): void {
-    this.#marks.onTold(name, identity, mark.lastRecord);
+    this.#marks.onReceived(name, identity, mark.lastRecord);
     this.watcher?.onTaken(stream, encode(MESSAGES.ledgerMark.type, mark));
     const { wallMs } = mark;
     const aheadMs = this.#handlers.wall() - wallMs;
-    if (wallMs > 0 && this.clocks.onTold(name, aheadMs, this.#now)) this.#sayClock();
-    // What comes late on a connection that another has replaced is older. (AD-19.40)
-    if (mark.health !== null && this.#heard.get(name) === stream)
+    if (wallMs > 0 && this.clocks.onReceived(name, aheadMs, this.#now)) this.#logClock();
+    // Ignores late marks of a replaced connection. (AD-19.40)
+    if (mark.health !== null && this.#incoming.get(name) === stream)
       this.#handlers.emit({ kind: "peerHealth", peer: name, health: mark.health });
     if (mark.diskProblem !== (this.#diskProblems.get(stream) ?? ""))
       this.#onDiskProblem(stream, name, mark.diskProblem);
@@ -238,7 +237,7 @@ export class LedgerPeers {
     this.#handlers.emit({ kind: "diskProblem", peer, problem });
   }
 
-  #sayClock(): void {
+  #logClock(): void {
     const { ahead } = this.clocks;
     this.#handlers.emit(
       ahead === null
@@ -247,7 +246,7 @@ export class LedgerPeers {
     );
   }
 
-  /** `say`: to whoever has called. `askPeer`: what does not belong to the ledger goes the same way. */
+  /** `say` answers a caller. `askPeer` sends a non-ledger message over a peer link. */
   take(
     input:
       | LinkInput
@@ -258,10 +257,10 @@ export class LedgerPeers {
     if (input.kind === "say") this.#links.answer(input.stream, input.message, now);
     else if (input.kind === "tellPeers") {
       this.#health = input.health;
-      this.#tellAll();
+      this.#reportToAll();
     } else if (input.kind === "tellDisk") {
       this.#diskProblem = input.problem;
-      this.#tellAll();
+      this.#reportToAll();
     } else if (input.kind === "askPeer") {
       if (this.#byName.has(input.peer))
         this.#links.send(input.peer, encodeStreamMessage(input.message), now);
@@ -280,7 +279,7 @@ export class LedgerPeers {
   view(): readonly PeerView[] {
     return this.#options.peers.map(({ name, region, address }) => {
       const link = this.#links.view(name);
-      const heard = this.#heard.has(name);
+      const heard = this.#incoming.has(name);
       const receivedBatches = this.#received.get(name) ?? 0;
       return { name, region, address, ...link, heard, receivedBatches };
     });
@@ -292,7 +291,7 @@ export class LedgerPeers {
     const version = this.#versions.get(peer) ?? "";
     this.#handlers.emit({ kind: "peer", peer, up: true, version });
     this.#handlers.onReached(peer);
-    if (this.#isDraining || this.#health !== null || this.#diskProblem !== "") this.#tellOwn(peer);
+    if (this.#isDraining || this.#health !== null || this.#diskProblem !== "") this.#reportTo(peer);
   }
 
   #onDown(peer: NodeId, problem: string): void {
@@ -305,14 +304,14 @@ export class LedgerPeers {
   #onGone(stream: StreamId, { name, problem, wasReset }: Gone): void {
     const caller = this.#callers.get(stream);
     this.#callers.delete(stream);
-    if (caller !== undefined && this.#heard.get(caller.name) === stream) {
-      this.#heard.delete(caller.name);
-      if (this.clocks.forget(caller.name, this.#now)) this.#sayClock();
+    if (caller !== undefined && this.#incoming.get(caller.name) === stream) {
+      this.#incoming.delete(caller.name);
+      if (this.clocks.forget(caller.name, this.#now)) this.#logClock();
     }
     if (this.#diskProblems.has(stream)) this.#onDiskProblem(stream, name as NodeId, "");
     const drained = this.#draining.get(stream);
     this.#draining.delete(stream);
-    // What it says on its next connection counts.
+    // A drain lasts as long as its connection; the peer repeats it on the next one.
     if (drained !== undefined)
       this.#handlers.emit({ kind: "peerDrains", peer: drained, drains: false });
     this.#handlers.emit({ kind: "callerGone", stream, byPeer: problem === null && !wasReset });
@@ -320,10 +319,10 @@ export class LedgerPeers {
   }
 
   /**
-   * Workers, clients and the gates of another ledger call where its peers do, and peers ask each other for
-   * blobs: what they say is for whoever stands above.
+   * Passes messages for the application on: workers, clients and gates of another ledger share the port of the peers,
+   * and peers request blobs from each other.
    */
-  #isForOthers({ stream, peer: { node: name, role }, message }: Incoming): boolean {
+  #isForApplication({ stream, peer: { node: name, role }, message }: Incoming): boolean {
     if (role === "manager") {
       const asksForBlobs = message.name === "blobPut" || message.name === "blobGet";
       if (!asksForBlobs || !this.#callers.has(stream)) return false;
@@ -333,7 +332,7 @@ export class LedgerPeers {
   }
 
   #onBatch(incoming: Incoming): void {
-    if (this.#isForOthers(incoming)) return;
+    if (this.#isForApplication(incoming)) return;
     const { stream, message } = incoming;
     const caller = this.#callers.get(stream);
     if (caller !== undefined && message.name === "ledgerMark") {
@@ -359,9 +358,9 @@ export class LedgerPeers {
     this.#handlers.onMessages(name, identity, batch.messages);
   }
 
-  /** A caller that belongs to this ledger is heard from now on. */
+  /** Accepts messages of a caller once its opening proves that it belongs to this ledger. */
   #onRequest(incoming: Incoming): void {
-    if (this.#isForOthers(incoming)) return;
+    if (this.#isForApplication(incoming)) return;
     const { stream, peer, message } = incoming;
     const known = this.#byName.get(peer.node);
     const problem = this.#openingProblem(message, peer, known);
@@ -372,9 +371,9 @@ export class LedgerPeers {
       return;
     }
     const { name } = known;
-    const former = this.#heard.get(name);
+    const former = this.#incoming.get(name);
     if (former !== undefined && former !== stream) this.#links.close(former, this.#now);
-    this.#heard.set(name, stream);
+    this.#incoming.set(name, stream);
     this.#callers.set(stream, { name, identity: message.value.identity });
     const value = { node: this.#options.hello.node };
     const { correlation } = message;

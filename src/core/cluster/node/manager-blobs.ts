@@ -1,9 +1,8 @@
 /**
- * The blobs of a manager: on its own disk, and copied between the managers over the connections that they keep
- * to each other.
+ * Blobs of a manager: on its own disk, and copied between managers over the links they keep to each other.
  *
- *   Manager ── keep, read, replicate ──▶ Replicas ─┬─▶ parts read and put here: the driver
- *           ◀── ready, absent, bytes ──            └─▶ parts read and put elsewhere: peers
+ *   Manager ── keep, read, replicate ──▶ Replicas ─┬─▶ local chunks: the driver
+ *           ◀── ready, absent, bytes ──            └─▶ remote chunks: peers
  */
 
 import type { StreamEnvelope } from "../../../wire/registry.ts";
@@ -14,19 +13,19 @@ import { type ReplicaEffect, Replicas } from "../artifacts/replicas.ts";
 import type { ManagerEffect, ManagerInput } from "../manager/types.ts";
 import { BLOB_CHUNK_BYTES_MAX, type BlobHash } from "../messages.ts";
 
-/** Results in memory that the disk here does not take; each is bounded as any blob. */
-const UNKEPT_MAX = 8;
+/** Results kept in memory because the local disk rejects them; each has the size limit of a blob. */
+const UNSTORED_MAX = 8;
 
-/** Between two tries to store them. */
+/** Interval of retrying to store them. */
 const KEEP_AGAIN_MS = 10_000;
 
-/** What a manager asks for. */
+/** Blob effects of a manager. */
 type BlobAsked = Extract<
   ManagerEffect,
   { kind: "keepBlob" | "readBlob" | "replicateBlobs" | "pinBlobs" }
 >;
 
-/** What the disk of this node is asked for; `request` names what the answer belongs to. */
+/** Request to the local disk. `request` identifies the copy that the answer belongs to. */
 type LocalPart =
   | {
       readonly kind: "blobGet";
@@ -55,15 +54,18 @@ export class ManagerBlobs {
   readonly #self: NodeId;
   readonly #replicas: Replicas;
   readonly #ports: BlobPorts;
-  /** Asked for by the manager, and not here yet. */
+  /** Requested by the manager, and not here yet. */
   readonly #reading = new Set<BlobHash>();
-  /** Made here and on their way to the disk. */
+  /** Created here and being written to disk. */
   readonly #made = new Map<BlobHash, Uint8Array>();
-  /** Made here, and the disk does not take them: the others get them from memory. The oldest go first. */
-  readonly #unkept = new Map<BlobHash, { readonly bytes: Uint8Array; readonly problem: string }>();
+  /** Created here and rejected by the disk: the others get them from memory. The oldest are dropped first. */
+  readonly #unstored = new Map<
+    BlobHash,
+    { readonly bytes: Uint8Array; readonly problem: string }
+  >();
   #now = 0 as Millis;
   #retryAt = 0;
-  /** Why the disk took nothing when it was last asked to; null: it did. */
+  /** Reason why the disk rejected the last write; null if it did not. */
   diskProblem: string | null = null;
 
   constructor(self: NodeId, members: readonly NodeId[], ports: BlobPorts) {
@@ -74,13 +76,13 @@ export class ManagerBlobs {
 
   nextDeadline(): number | null {
     const at = this.#replicas.nextDeadline();
-    if (this.#unkept.size === 0) return at;
+    if (this.#unstored.size === 0) return at;
     return Math.min(at ?? Number.POSITIVE_INFINITY, this.#retryAt);
   }
 
   tick(now: Millis): void {
     this.#now = now;
-    if (this.#unkept.size > 0 && now >= this.#retryAt) this.#keepAgain();
+    if (this.#unstored.size > 0 && now >= this.#retryAt) this.#keepAgain();
     this.#follow(this.#replicas.tick(now));
   }
 
@@ -88,13 +90,13 @@ export class ManagerBlobs {
     this.#now = now;
     switch (effect.kind) {
       case "keepBlob":
-        // Copied when it is durable here; until a quorum has it, and not only while somebody asks.
+        // Copied once durable here, until a quorum has it, even if no caller asks any more.
         this.#ports.perform(effect);
         this.#made.set(effect.hash, effect.bytes);
         return;
       case "readBlob":
-        if (this.#unkept.has(effect.hash)) {
-          const bytes = this.#unkept.get(effect.hash)?.bytes ?? null;
+        if (this.#unstored.has(effect.hash)) {
+          const bytes = this.#unstored.get(effect.hash)?.bytes ?? null;
           this.#ports.hear({ kind: "blobRead", hash: effect.hash, bytes });
         } else if (this.#replicas.has(effect.hash)) this.#ports.perform(effect);
         else {
@@ -113,7 +115,7 @@ export class ManagerBlobs {
     }
   }
 
-  /** Complete here. */
+  /** Records blobs that are complete here. */
   onHeld(hashes: readonly BlobHash[], now: Millis): void {
     this.#follow(this.#replicas.onHeld(hashes, now));
     this.#now = now;
@@ -123,7 +125,7 @@ export class ManagerBlobs {
     this.#follow(this.#replicas.replicate(own, true, now));
   }
 
-  /** The disk does not take it: the other managers get it from memory, and the end of its job waits for them. */
+  /** The disk rejected a blob: the other managers get it from memory, and the end of its job waits for them. */
   onNotKept(hash: BlobHash, problem: string, now: Millis): void {
     this.#now = now;
     this.diskProblem = problem;
@@ -133,33 +135,33 @@ export class ManagerBlobs {
       this.#ports.hear({ kind: "blobNotKept", hash, problem });
       return;
     }
-    if (this.#unkept.size === 0) this.#retryAt = now + KEEP_AGAIN_MS;
-    const isKnown = this.#unkept.has(hash);
-    this.#unkept.set(hash, { bytes, problem });
+    if (this.#unstored.size === 0) this.#retryAt = now + KEEP_AGAIN_MS;
+    const isKnown = this.#unstored.has(hash);
+    this.#unstored.set(hash, { bytes, problem });
     if (isKnown) return;
-    for (const oldest of [...this.#unkept.keys()].slice(0, -UNKEPT_MAX)) this.#drop(oldest);
+    for (const oldest of [...this.#unstored.keys()].slice(0, -UNSTORED_MAX)) this.#drop(oldest);
     this.#follow(this.#replicas.lend(hash, now));
   }
 
-  /** There may be room by now. */
+  /** Retries to store the blobs: space may be free by now. */
   #keepAgain(): void {
     this.#retryAt = this.#now + KEEP_AGAIN_MS;
-    for (const [hash, { bytes }] of this.#unkept) {
+    for (const [hash, { bytes }] of this.#unstored) {
       this.#made.set(hash, bytes);
       this.#ports.perform({ kind: "keepBlob", hash, bytes });
     }
   }
 
   #drop(hash: BlobHash): void {
-    if (this.#unkept.delete(hash)) this.#replicas.unlend(hash);
+    if (this.#unstored.delete(hash)) this.#replicas.unlend(hash);
   }
 
-  /** Of a blob that is only in memory; null: it is not. */
-  unkeptPart(
+  /** Chunk of a blob that is only in memory; null if it is not. */
+  unstoredPart(
     hash: BlobHash,
     offset: number,
   ): { readonly total: number; readonly bytes: Uint8Array } | null {
-    const bytes = this.#unkept.get(hash)?.bytes;
+    const bytes = this.#unstored.get(hash)?.bytes;
     if (bytes === undefined) return null;
     const part = bytes.subarray(offset, offset + BLOB_CHUNK_BYTES_MAX);
     return { total: bytes.length, bytes: part };
@@ -169,7 +171,7 @@ export class ManagerBlobs {
     this.#replicas.onGone(hashes);
   }
 
-  /** Somebody was told that it is not here: it is fetched for those who ask later. */
+  /** A caller missed a blob: fetches it for later requests. */
   onMissed(hash: BlobHash, now: Millis): void {
     this.#replicas.onGone([hash]);
     this.#follow(this.#replicas.fetch(hash, now));
@@ -180,7 +182,7 @@ export class ManagerBlobs {
     this.#follow(this.#replicas.onMember(peer, up, now));
   }
 
-  /** Of `local`; null when it is not here. */
+  /** Answer to `local`; null if the blob is not here. */
   onLocalPart(
     request: number,
     part: { readonly total: number; readonly bytes: Uint8Array } | null,
@@ -190,7 +192,7 @@ export class ManagerBlobs {
     else this.#follow(this.#replicas.onPart(request, part, now));
   }
 
-  /** Of `local`: up to where it is here; null when it is not taken. */
+  /** Answer to `local`: bytes stored so far; null if rejected. */
   onLocalPut(request: number, held: number | null, now: Millis): void {
     if (held === null) this.#follow(this.#replicas.onRefused(request, now));
     else this.#follow(this.#replicas.onPut(request, held, now));
@@ -213,9 +215,9 @@ export class ManagerBlobs {
     }
   }
 
-  /** No manager has room for it. */
+  /** No manager has space for the blob. */
   #giveUp(hash: BlobHash): void {
-    const problem = this.#unkept.get(hash)?.problem;
+    const problem = this.#unstored.get(hash)?.problem;
     if (problem === undefined) return;
     this.#drop(hash);
     this.#ports.hear({ kind: "blobNotKept", hash, problem });
@@ -227,7 +229,7 @@ export class ManagerBlobs {
       switch (effect.kind) {
         case "read": {
           const { at, offset, request } = effect;
-          const lent = at === this.#self ? this.unkeptPart(hash, offset) : null;
+          const lent = at === this.#self ? this.unstoredPart(hash, offset) : null;
           if (lent !== null) this.#follow(this.#replicas.onPart(request, lent, this.#now));
           else if (at === this.#self) this.#ports.local({ kind: "blobGet", request, hash, offset });
           else

@@ -1,12 +1,12 @@
 /**
- * The process of a manager as one machine: the ledger node that managers replicate with, and above it the
+ * A manager process as one state machine: the ledger node that replicates between managers, and on top of it the
  * manager, its workers and its clients.
  *
  *   bytes ─▶ LedgerMachine ─┬─ leads, applied, answers ─▶ Manager ─┬─▶ propose ─▶ LedgerMachine
  *                           └─ called: workers, clients ─▶    │    └─▶ orders, answers ─▶ say ─▶ bytes
  *   blobs on disk ────────────────────────────────────────────┘
  *
- * Workers and clients call; a manager answers on the connection they keep. Every request to a worker ends,
+ * Workers and clients connect; a manager answers on their connection. Every request to a worker completes,
  * by its deadline or with its connection at the latest.
  */
 
@@ -39,7 +39,7 @@ import { ManagerBlobs } from "./manager-blobs.ts";
 import { type Steered, steeringOf } from "./steering.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
 
-/** What stands above the ledger; the manager itself, pure. */
+/** The manager itself, a pure state machine on top of the ledger. */
 type ManagerSelf = Pick<ManagerOptions, "self" | "managers" | "addresses"> & {
   readonly codeFrom?: CodeFrom;
 };
@@ -49,7 +49,7 @@ interface ManagerMachine {
   nextDeadline(): Millis | null;
 }
 
-/** A worker that has not answered by then is taken for silent; the manager asks again. */
+/** Timeout of a request to a worker; the manager then retries. */
 const ANSWER_MS_MAX = 5_000;
 
 type ManagerProcessInput = ProcessInput | AboveInput;
@@ -62,16 +62,16 @@ interface Caller {
   readonly name: string;
 }
 
-/** Where an answer goes. */
+/** Destination of an answer. */
 type Asker =
   | {
       readonly what: "events" | "extension" | "client" | "gate" | "blob";
       readonly stream: StreamId;
       readonly correlation: number;
-      /** Of `blobGet`. */
+      /** Set for `blobGet`. */
       readonly hash?: BlobHash;
     }
-  /** A copy between managers. */
+  /** Copy between managers. */
   | { readonly what: "copy"; readonly request: number; readonly stream?: never };
 type RemoteAsker = Exclude<Asker, { readonly what: "copy" }>;
 
@@ -80,19 +80,19 @@ export class ManagerProcess {
   readonly #name: NodeId;
   readonly #manager: ManagerMachine;
   readonly #blobs: ManagerBlobs;
-  /** Where clients find all managers. */
+  /** Addresses of all managers, for clients. */
   readonly #addresses: readonly string[];
   readonly #callers = new Map<StreamId, Caller>();
-  /** The connection that each worker keeps to us; a newer one replaces it. */
+  /** Connection of each worker; a newer one replaces it. */
   readonly #workers = new Map<string, StreamId>();
-  /** The process behind each of them. */
-  readonly #lives = new Map<string, { readonly boot: string; readonly incarnation: number }>();
+  /** Process on each of these connections. */
+  readonly #processes = new Map<string, { readonly boot: string; readonly incarnation: number }>();
   readonly #guard: RequestGuard;
   readonly #askers: Askers<Asker>;
-  /** Requests to workers, by their number: on which connection. */
+  /** Connection of each open request to a worker. */
   readonly #asked = new Map<number, StreamId>();
   readonly #deadlines = new Deadlines<number>();
-  #toldDisk = "";
+  #reportedDisk = "";
   #heard: ManagerInput[] = [];
   #effects: ManagerProcessEffect[] = [];
   #now = 0 as Millis;
@@ -123,7 +123,7 @@ export class ManagerProcess {
     return this.ledger.wantsTurn;
   }
 
-  /** Callers that have said who they are. */
+  /** Number of callers that have identified themselves. */
   get callers(): { readonly workers: number; readonly clients: number } {
     const workers = this.#workers.size;
     return { workers, clients: this.#callers.size - workers };
@@ -140,7 +140,7 @@ export class ManagerProcess {
         return;
       case "blobsHeld":
         this.#blobs.onHeld(input.hashes, now);
-        this.#tellDisk();
+        this.#reportDisk();
         return;
       case "blobsGone":
         this.#blobs.onGone(input.hashes);
@@ -151,7 +151,7 @@ export class ManagerProcess {
         return;
       case "blobNotKept":
         this.#blobs.onNotKept(input.hash, input.problem, now);
-        this.#tellDisk();
+        this.#reportDisk();
         return;
       case "blobPart":
         this.#onBlobPart(input);
@@ -207,7 +207,7 @@ export class ManagerProcess {
   #onLedger(effect: ProcessEffect): void {
     switch (effect.kind) {
       case "answer":
-        // Those of the manager count down; the others are of whoever asks the node itself.
+        // Tokens of the manager are negative; others belong to callers of the node itself.
         if (effect.token >= 0) break;
         this.#heard.push({ kind: "proposed", token: -effect.token, answer: effect.answer });
         return;
@@ -315,36 +315,38 @@ export class ManagerProcess {
     }
   }
 
-  /** For `hyperscale nodes`, whichever manager is asked. */
-  #tellDisk(): void {
+  /** Reports a change of the disk problem to all managers, for `hyperscale nodes`. */
+  #reportDisk(): void {
     const problem = clipText(this.diskProblem ?? "", DISK_PROBLEM_CHARACTERS_MAX);
-    if (problem === this.#toldDisk) return;
-    this.#toldDisk = problem;
+    if (problem === this.#reportedDisk) return;
+    this.#reportedDisk = problem;
     this.#heard.push({ kind: "diskProblem", peer: this.#name, problem });
     this.ledger.take({ kind: "tellDisk", problem }, this.#now, this.#wall);
   }
 
-  /** Why its disk took no result of late; null: it does. */
+  /** Reason why the disk recently rejected a result; null if it works. */
   get diskProblem(): string | null {
     return this.#blobs.diskProblem;
   }
 
-  /** The first heartbeat of a connection opens it; later ones count unless another process has replaced it. */
+  /** The first heartbeat opens a connection; later ones count unless another process has replaced it. */
   #isHeard(stream: StreamId, correlation: number, opening: Opening): boolean {
     if (correlation !== 0) return this.#opens(stream, correlation, opening);
     return this.#workers.get(opening.worker) === stream;
   }
 
-  /** Two workers with one name would take each other's orders: the second is refused while the first is there. */
+  /**
+   * Two workers with the same name would take each other's orders: the second is refused while the first is connected.
+   */
   #opens(
     stream: StreamId,
     correlation: number,
     { boot = "", incarnation, worker }: Opening,
   ): boolean {
     const at = this.#workers.get(worker);
-    const life = this.#lives.get(worker);
-    const isAnother = life !== undefined && boot !== "" && life.boot !== boot;
-    if (at !== undefined && isAnother && startsOf(incarnation) <= startsOf(life.incarnation)) {
+    const known = this.#processes.get(worker);
+    const isAnother = known !== undefined && boot !== "" && known.boot !== boot;
+    if (at !== undefined && isAnother && startsOf(incarnation) <= startsOf(known.incarnation)) {
       const message = `another worker has the name ${worker}: names are unique, rename one`;
       this.#deny({ correlation, stream }, { reason: "invalid", message });
       this.#effects.push({
@@ -355,7 +357,7 @@ export class ManagerProcess {
       });
       return false;
     }
-    this.#lives.set(worker, { boot, incarnation });
+    this.#processes.set(worker, { boot, incarnation });
     this.#welcome(stream, correlation);
     return true;
   }
@@ -375,14 +377,14 @@ export class ManagerProcess {
     this.#callers.delete(stream);
     if (caller !== undefined && this.#workers.get(caller.name) === stream) {
       this.#workers.delete(caller.name);
-      this.#lives.delete(caller.name);
+      this.#processes.delete(caller.name);
       if (byPeer) this.#heard.push({ kind: "workerClosed", worker: caller.name });
     }
     for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
     this.#askers.forget(stream);
   }
 
-  /** `on`: the connection that it came on, which must be the one that was asked. */
+  /** `on`: connection of the answer, which must be the one that was asked. */
   #answered(id: number, answer: Announced | Taken | Refusal | null, on?: StreamId): void {
     const asked = this.#asked.get(id);
     if (asked === undefined || (on !== undefined && on !== asked)) return;
@@ -449,13 +451,13 @@ export class ManagerProcess {
     } else if (what === "client")
       this.#say(stream, { name: "clientAnswer", correlation, value: answer as ClientAnswer });
     else if (what === "gate") {
-      const value = this.#pressed(answer as GateAnswer);
+      const value = this.#withOverload(answer as GateAnswer);
       this.#say(stream, { name: "gateAnswer", correlation, value });
     } else if (answer.kind === "refused") this.#deny({ correlation, stream }, answer);
   }
 
-  /** With how hard-pressed this process is. */
-  #pressed(answer: GateAnswer): GateAnswer {
+  /** Adds the overload state of this process to an answer. */
+  #withOverload(answer: GateAnswer): GateAnswer {
     if (answer.kind === "observed") return { ...answer, level: this.#guard.backpressure };
     if (answer.kind !== "capacity" || answer.health == null) return answer;
     const { health } = answer;
@@ -472,10 +474,10 @@ export class ManagerProcess {
     this.#say(stream, { name: "denial", correlation, value });
   }
 
-  /** Of a blob that the disk does not take, from memory. */
+  /** Sends a chunk from memory if the disk rejected the blob. */
   #sendPart(id: number, asked: { readonly hash: BlobHash; readonly offset: number }): void {
-    const unkept = this.#blobs.unkeptPart(asked.hash, asked.offset);
-    if (unkept !== null) this.#onBlobPart({ kind: "blobPart", id, ...unkept });
+    const unstored = this.#blobs.unstoredPart(asked.hash, asked.offset);
+    if (unstored !== null) this.#onBlobPart({ kind: "blobPart", id, ...unstored });
     else this.#effects.push({ kind: "blobGet", id, ...asked });
   }
 
@@ -492,7 +494,7 @@ export class ManagerProcess {
       return;
     }
     this.#deny(asker, { reason: "unknownBlob", message: "it is not here" });
-    // Whoever works for this manager asks again; another manager has asked because it lacks it.
+    // A worker will retry, so the blob is fetched. Another manager asked because it lacks the blob itself.
     if (hash !== undefined && this.#callers.get(stream)?.role === "worker")
       this.#blobs.onMissed(hash, this.#now);
   }

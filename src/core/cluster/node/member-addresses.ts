@@ -1,4 +1,4 @@
-/** Where members live, by name and by host, and which of them are alive or at most suspected. */
+/** Addresses of members by name and host, and which members are alive or suspected. */
 
 import { hostOf } from "../../../wire/address.ts";
 import type { Address, NodeId } from "../../base/ids.ts";
@@ -6,7 +6,7 @@ import type { Address, NodeId } from "../../base/ids.ts";
 export class MemberAddresses {
   readonly #byId = new Map<NodeId, Address>();
   readonly #live = new Set<NodeId>();
-  /** How many members live on each host. */
+  /** Number of members per host. */
   readonly #hosts = new Map<string, number>();
 
   get(id: NodeId): Address | undefined {

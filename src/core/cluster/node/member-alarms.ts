@@ -1,12 +1,12 @@
-/** What a member raises an alarm about: what a peer or an operator must not do, and what stays until somebody acts. */
+/** Alarms of a member: forbidden actions of a peer or operator, and conditions that last until someone acts. */
 
 import type { ElectionAlarm } from "../../membership/election/types.ts";
 import type { SwimWarning } from "../../membership/swim/types.ts";
 
-/** `UNREADABLE`: sealed with our key, and yet no message of this version, or one with a number beyond its bound. */
+/** `UNREADABLE`: sealed with our key, but not a message of this version, or one with a number out of range. */
 export type WarningCode = SwimWarning | ElectionAlarm | "UNREADABLE";
 
-/** Codes that are alarms, with what they mean for whoever reads them; other warnings are only logged. */
+/** Codes that are alarms, with an explanation for operators; other warnings are only logged. */
 const MEANINGS: Readonly<Partial<Record<WarningCode, string>>> = {
   INCARNATION_JUMP: "a member told of an incarnation that nobody counted to; it was not believed",
   INCARNATION_EXHAUSTED: "our incarnation is at its bound: give this member a new name",

@@ -1,11 +1,11 @@
-/** What a member writes into the audit log: every change of membership and leadership, and who says so. (SWIM-12) */
+/** Audit log entries of a member: every change of membership and leadership, with its source. (SWIM-12) */
 
 import type { AuditEvent, AuditKind, AuditRequester } from "../../../host/ports/audit.ts";
 import { type Address, type NodeId, nodeId } from "../../base/ids.ts";
 import type { MemberChange } from "../../membership/swim/types.ts";
 import type { LeaderNews } from "./member-events.ts";
 
-/** "confirmed" only says that we have reached a member ourselves. */
+/** "confirmed" only means that we have reached a member ourselves. */
 const KIND_OF: Readonly<Record<MemberChange["kind"], AuditKind | null>> = {
   join: "member.joined",
   update: "member.updated",

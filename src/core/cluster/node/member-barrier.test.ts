@@ -1,4 +1,4 @@
-/** A barrier through power cuts and rot, on a disk that keeps what was written and tears what was not. */
+/** A barrier under power cuts and bit rot, on a disk that keeps synced writes and tears others. */
 
 import { describe, expect, it } from "vitest";
 import { decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
@@ -10,7 +10,7 @@ import {
   WriteBarrier,
 } from "./member-barrier.ts";
 
-/** Loses power at the write of that number, counted from now: ten of its bytes arrive. */
+/** Cuts the power at the write of that number, counted from now: ten of its bytes arrive. */
 class CuttableDisk {
   bytes: Uint8Array | null = null;
   writesLeft = Number.POSITIVE_INFINITY;
@@ -34,7 +34,7 @@ class CuttableDisk {
   }
 }
 
-/** One process: its barrier on a disk, until the power goes. Effects that begin with "save" are saved. */
+/** One process with its barrier on a disk, until the power is cut. Effects that begin with "save" are saved. */
 class Life {
   readonly #disk: CuttableDisk;
   readonly barrier: WriteBarrier<string>;
@@ -65,7 +65,7 @@ class Life {
     });
   }
 
-  /** Answers what was asked, up to the power cut or until that many answers were given. */
+  /** Answers requests until the power cut, or until that many answers were given. */
   work(answers = Number.POSITIVE_INFINITY): this {
     for (let left = answers; left > 0; left--) {
       const effect = this.#asked.shift();
@@ -94,7 +94,7 @@ function open(disk: CuttableDisk, rules?: BarrierRules): Life {
 }
 
 describe("a barrier", () => {
-  it("lets nothing pass a write that is not durable, and keeps the order", () => {
+  it("lets no effect pass a write that is not durable, and keeps their order", () => {
     const life = open(new CuttableDisk()).push("before", "save term 7", "after 1", "after 2");
     // Read, write, sync, write: the second copy is not synced yet.
     life.work(4);
@@ -103,14 +103,14 @@ describe("a barrier", () => {
     expect(life.said).toEqual(["before", "save term 7", "after 1", "after 2", "after 3"]);
   });
 
-  it("says what follows a second write only after that one", () => {
+  it("releases effects behind a second write only after that write", () => {
     const life = open(new CuttableDisk()).push("save term 7", "seven", "save term 8", "eight");
     life.work(5);
     expect(life.said).toEqual(["save term 7", "seven", "save term 8"]);
     expect(life.work().said.at(-1)).toBe("eight");
   });
 
-  it("ends the process when the disk fails, and when it never answers", () => {
+  it("terminates the process when the disk fails or never answers", () => {
     const failed = open(new CuttableDisk()).push("save term 7", "after");
     failed.barrier.onResult({ kind: "failed", problem: "EIO" });
     expect([failed.problem, failed.said]).toEqual(["EIO", ["save term 7"]]);
@@ -126,7 +126,7 @@ describe("the record of a barrier", () => {
       const disk = new CuttableDisk();
       open(disk).push("save term 7").work();
       disk.rot(rotten + 20);
-      // Power goes while the rotten copy is mended, and again while the next record is saved.
+      // Cuts the power while the rotten copy is repaired, and again while the next record is saved.
       disk.writesLeft = 1;
       expect(open(disk).found).toBeNull();
       const second = open(disk);
@@ -138,7 +138,7 @@ describe("the record of a barrier", () => {
     }
   });
 
-  it("is written first where it rotted while the process ran", () => {
+  it("is written first to the copy that rotted while the process ran", () => {
     const disk = new CuttableDisk();
     const life = open(disk).push("save term 7").work();
     disk.rot(RECORD_COPY_BYTES + 20);
@@ -159,18 +159,18 @@ describe("the record of a barrier", () => {
     expect(open(disk).problem).toBe("unreadable");
   });
 
-  it("has two whole copies before anyone relies on what was found", () => {
+  it("has two intact copies before any caller relies on it", () => {
     const disk = new CuttableDisk();
     const life = open(disk).push("save term 7").work();
     disk.writesLeft = 2;
     life.push("save term 8").work();
     expect(open(disk).found).toBe("term 8");
-    // Whichever copy rots now, the other holds it.
+    // Whichever copy rots now, the other has the record.
     disk.rot(20);
     expect(open(disk).found).toBe("term 8");
   });
 
-  it("counts as fresh after a first save that was torn: nobody can have relied on it", () => {
+  it("counts as fresh after a torn first save, which no peer can have relied on", () => {
     const disk = new CuttableDisk();
     const life = open(disk);
     disk.writesLeft = 1;

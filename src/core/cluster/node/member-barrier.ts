@@ -1,11 +1,11 @@
 /**
- * One machine's effects in order, and the record that some of them rest on.
+ * Effects of one state machine in order, and the record that some of them depend on.
  *
- * Nothing passes a write that is not durable yet: what a machine says after `persist` waits until both
- * copies of the record are synced (E2, E3, M1). Its inputs do not wait: a slow disk delays what must be
+ * No effect passes a write that is not durable yet: effects after `persist` wait until both
+ * copies of the record are synced (E2, E3, M1). Inputs do not wait: a slow disk delays what must be
  * durable, never the answers to probes of others. (B-52f)
  *
- *     machine ──▶ push ──▶ carried out at once, or ── behind a write ──▶ after `saved`
+ *     machine ──▶ push ──▶ executed at once, or ── behind a write ──▶ after `saved`
  *                            └─ persist ──▶ TwoCopies ──▶ read, write, sync ──▶ the disk
  */
 
@@ -20,7 +20,7 @@ import {
 
 export type Region = "swim" | "vote";
 
-/** What the disk is asked for; answered by one `RegionResult` each, in order. */
+/** Disk requests; each is answered by one `RegionResult`, in order. */
 export type RegionEffect =
   | { readonly kind: "readRegion"; readonly region: Region }
   | {
@@ -36,35 +36,35 @@ export type RegionResult = Extract<
   { readonly kind: "contents" | "written" | "synced" | "failed" }
 >;
 
-/** What the order of writes must get right; each can be broken to plant a mutant. */
+/** Rules for the order of writes; tests break them one at a time. */
 export interface BarrierRules extends TwoCopiesRules {
-  /** Nothing passes a write that is not durable yet. */
+  /** No effect passes a write that is not durable yet. */
   readonly waitForSync: boolean;
 }
 
 export const BARRIER_RULES: BarrierRules = { ...TWO_COPIES_RULES, waitForSync: true };
 
-/** A disk that has not answered while this much waited for it will not; minutes of a busy member. */
+/** Effects waiting for the disk, minutes of a busy member. Beyond this the disk counts as failed. */
 const WAITING_MAX = 16_384;
 
 interface BarrierOptions<Effect> {
   readonly region: Region;
   readonly rules: BarrierRules;
-  /** Carries one effect of the machine out. */
+  /** Executes one effect of the state machine. */
   readonly run: (effect: Effect) => void;
   readonly ask: (effect: RegionEffect) => void;
-  /** Once: what a former process left there, null on a fresh disk. */
+  /** Called once with the record of the previous process; null on a fresh disk. */
   readonly onOpened: (found: Uint8Array | null) => void;
-  /** The region is there and holds no whole copy. */
+  /** The region exists but has no intact copy. */
   readonly onUnreadable: () => void;
-  /** Nobody knows what the disk holds now; the process must end. */
+  /** The content of the disk is unknown; the process must terminate. */
   readonly onBroken: (problem: string) => void;
 }
 
 export class WriteBarrier<Effect> {
   readonly #options: BarrierOptions<Effect>;
   readonly #copies: TwoCopies;
-  /** Only a barrier that does not wait for its syncs ever has more than one. */
+  /** More than one only if the barrier does not wait for syncs. */
   readonly #saves: Uint8Array[] = [];
   #writing = false;
   #waiting: Effect[] = [];
@@ -88,7 +88,7 @@ export class WriteBarrier<Effect> {
     else if (this.#waiting.push(effect) > WAITING_MAX) onBroken("it does not answer");
   }
 
-  /** To be called from `run`: what follows waits until this is durable. */
+  /** Call from `run`: later effects wait until this is durable. */
   persist(payload: Uint8Array): void {
     const { rules } = this.#options;
     assert(!this.#writing, "effects behind a write are not carried out");

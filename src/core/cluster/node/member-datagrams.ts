@@ -1,4 +1,4 @@
-/** A member's datagrams: packets become sealed bytes and bytes become packets, under the keys of the moment. */
+/** Datagrams of a member: seals and opens packets with the current keys. */
 
 import { type Datagram, decodeDatagram, encodeDatagram } from "../../../wire/datagram.ts";
 import { DatagramGuard } from "../../../wire/guard.ts";
@@ -12,7 +12,7 @@ interface DatagramCounts {
   datagramsReceived: number;
   bytesSent: number;
   bytesReceived: number;
-  /** Authentic, and yet not one of our messages. */
+  /** Authentic datagrams that are none of our messages. */
   undecodable: number;
   oversized: number;
 }
@@ -50,7 +50,7 @@ export class MemberDatagrams {
     return this.#guard.counts;
   }
 
-  /** Takes effect for the next packet. */
+  /** Takes effect with the next packet. */
   setRing(ring: KeyRing): void {
     this.#ring = ring;
     this.#guard.setRing(ring);
@@ -62,7 +62,7 @@ export class MemberDatagrams {
     }
   }
 
-  /** Null for what the guard refuses, or keeps for itself, and for what cannot be read. */
+  /** Null if the guard rejects or consumes the datagram, or if it cannot be decoded. */
   receive(source: Address, bytes: Uint8Array, now: number): Datagram | null {
     this.counts.datagramsReceived++;
     this.counts.bytesReceived += bytes.length;
@@ -77,7 +77,7 @@ export class MemberDatagrams {
   }
 
   #transmit(to: Address, bytes: Uint8Array): void {
-    // A machine keeps its packets below the limit; one that grew past it would be lost on some paths.
+    // Protocols keep packets below the limit; a larger one would be lost on some paths.
     if (bytes.length > DATAGRAM_BYTES_MAX) this.counts.oversized++;
     this.counts.datagramsSent++;
     this.counts.bytesSent += bytes.length;

@@ -1,6 +1,6 @@
 /**
- * Finds members to join and keeps finding them: configured seeds, DNS, and the peers of former lives.
- * The rules are those of `core/membership/discovery`; here are their probes' delays and the memory of peers.
+ * Discovers members to join: configured seeds, DNS, and peers of earlier processes. The rules are in
+ * `core/membership/discovery`; this module delays probes and remembers peers.
  */
 
 import type { Millis } from "../../base/brand.ts";
@@ -14,28 +14,28 @@ import {
 } from "../../membership/discovery/bootstrap.ts";
 import { type CachedPeer, PeerCache } from "../../membership/discovery/peer-cache.ts";
 
-/** Former peers are worth a try this long; an address reused by a stranger is refused by its greeting. */
+/** How long former peers are tried. An address reused by another service fails the greeting. */
 const CACHE_TTL_MS = 7 * 24 * 3_600_000;
 const CACHE_SAVE_MS = 30_000;
 
 export type DiscoveryEffect =
   /** Answered by `resolved` or `resolveFailed`. */
   | { readonly kind: "resolve"; readonly name: string; readonly timeoutMs: number }
-  /** Whole or not at all; losing them costs a restart some speed, never correctness. */
+  /** Atomic. Losing the peers only slows down a restart. */
   | { readonly kind: "savePeers"; readonly peers: readonly CachedPeer[] };
 
 export interface DiscoveryOptions {
   readonly self: Address;
   readonly seeds: readonly Address[];
-  /** Asked of DNS, again and again. */
+  /** DNS names, resolved periodically. */
   readonly names: readonly string[];
-  /** Of former lives. */
+  /** Peers of earlier processes. */
   readonly formerPeers: readonly CachedPeer[];
 }
 
 interface DiscoveryHandlers {
   readonly emit: (effect: DiscoveryEffect) => void;
-  /** Does anybody answer there? Says nothing about who. Answered by `onProbed`. (BOOT-3) */
+  /** Checks whether anything answers at an address, without identifying it. Answered by `onProbed`. (BOOT-3) */
   readonly probe: (probe: number, to: Address, timeoutMs: number) => void;
   readonly join: (address: Address) => void;
   readonly onState: (from: string, to: string) => void;
@@ -51,9 +51,9 @@ export class MemberDiscovery {
   readonly #bootstrap: Bootstrap;
   readonly #cache: PeerCache;
   readonly #handlers: DiscoveryHandlers;
-  /** Drawn and not yet begun, by number; as many as the bootstrap runs at once. */
+  /** Scheduled probes by number; limited by the concurrency of the bootstrap. */
   readonly #delayed = new Map<number, Probe>();
-  /** Under way; answers to others are nobody's. */
+  /** Probes in progress; other answers are ignored. */
   readonly #probing = new Map<number, Address>();
   #probes = 0;
   #saveAt = Number.POSITIVE_INFINITY;
@@ -90,7 +90,7 @@ export class MemberDiscovery {
     this.save(wall);
   }
 
-  /** An answer about names. */
+  /** Result of a name lookup. */
   onAnswer(
     input: Extract<BootstrapInput, { readonly kind: "resolved" | "resolveFailed" }>,
     now: Millis,
@@ -107,7 +107,7 @@ export class MemberDiscovery {
     this.#step({ kind: "probed", address, answered }, now);
   }
 
-  /** Membership changed: somebody found us, or the last peer went. */
+  /** Membership changed: another member found us, or the last peer left. */
   onPeers(addresses: readonly Address[], now: Millis): void {
     this.#peers = addresses;
     this.#step({ kind: "peers", addresses }, now);
@@ -128,7 +128,7 @@ export class MemberDiscovery {
     return next;
   }
 
-  /** Begins the probes whose delay is over. */
+  /** Starts the probes whose delay is over. */
   #begin(now: number): void {
     for (const [probe, { address, at, timeoutMs }] of this.#delayed) {
       if (at > now) continue;

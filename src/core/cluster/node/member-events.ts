@@ -1,4 +1,4 @@
-/** What a member process tells the outside as it happens. The time of day is the driver's. */
+/** Events of a member process for observers. The driver adds the time of day. */
 
 import type { MemberChange } from "../../membership/swim/types.ts";
 
@@ -22,23 +22,23 @@ export type MemberEvent =
       readonly why: string;
     }
   | {
-      /** What a peer or an operator must not do, and what does not heal by itself. */
+      /** A forbidden action of a peer or operator, or a condition that does not heal by itself. */
       readonly event: "alarm";
       readonly code: string;
-      /** Who caused it, as far as it says who it is. */
+      /** Member that caused it, as it identifies itself. */
       readonly member: string | null;
       readonly about: string;
     }
   | {
       readonly event: "leader-change";
-      /** Null when the group has no leader now. */
+      /** Null if the group has no leader now. */
       readonly member: string | null;
       readonly group: string;
       readonly term: number;
       readonly why: string;
     };
 
-/** Who leads a group now; null when nobody does. */
+/** Current leader of a group; null if there is none. */
 export interface LeaderNews {
   readonly group: string;
   readonly leader: string | null;
@@ -46,7 +46,7 @@ export interface LeaderNews {
   readonly why: string;
 }
 
-/** Which changes the outside hears of as events; the others are only logged. */
+/** Event of each change; null for changes that are only logged. */
 const EVENT_OF: Readonly<Record<MemberChange["kind"], MemberEventName | null>> = {
   join: "member-join",
   update: "member-update",
@@ -63,7 +63,7 @@ interface ConfirmationLog {
   readonly fields: Readonly<Record<string, string | number>>;
 }
 
-/** What became of a member that was heard of and not reached before, under the names of AD-35. */
+/** Log entries for members that were unconfirmed before, under the names of AD-35. */
 export function confirmationLogs({ kind, member, why }: MemberChange): readonly ConfirmationLog[] {
   const { ageMs, confirmAttempts: attempts, id, record, rttMs, rttSamplesMs } = member;
   const isRemoved = kind === "forget" && !member.confirmed;

@@ -1,7 +1,6 @@
 /**
- * Leadership as one member takes part in it. A voter runs the election machine, with term and vote on
- * disk; everybody else learns leaders from the states that members embed in their packets, where the
- * higher term wins.
+ * Leadership from the view of one member. A voter runs the election, with term and vote on disk. Other members learn
+ * leaders from the states embedded in membership packets, where the higher term wins.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -25,7 +24,7 @@ import type { MemberOutput } from "./member-output.ts";
 import type { MemberState } from "./member-state.ts";
 import type { Electorate, MemberRules, MemberWatch } from "./member-types.ts";
 
-/** Groups that members may name; one key holder could name any number. */
+/** Maximum number of known groups, since a member with the key could name any number. */
 const KNOWN_GROUPS_MAX = 1_024;
 
 interface KnownLeader {
@@ -41,17 +40,17 @@ interface LeadershipOptions {
   readonly out: MemberOutput;
   readonly onlooker: Onlooker;
   readonly send: (to: NodeId, packet: ElectionPacket) => void;
-  /** Input for the election machine once the step under way is over. */
+  /** Queues input for the election until the current step is complete. */
   readonly later: (input: ElectionInput) => void;
 }
 
 export class MemberLeadership {
   readonly #options: LeadershipOptions;
-  /** Of groups that we do not vote in. */
+  /** Leaders of groups that we do not vote in. */
   readonly #known = new Map<string, KnownLeader>();
-  /** The group we vote in; empty when we vote in none. */
+  /** Group we vote in; empty for none. */
   readonly group: string;
-  /** Digest of the voters that we count; empty when we vote in no group. */
+  /** Digest of the voters we count; empty if we vote in no group. */
   readonly digest: string;
   #barrier: WriteBarrier<ElectionEffect> | null = null;
   #election: Election | null = null;
@@ -78,14 +77,14 @@ export class MemberLeadership {
     if (electorate === null) return;
     this.#barrier = barrier;
     this.#election = new Election(
-      // A bare member keeps no state beyond term and vote.
+      // A bare member has no state beyond term and vote.
       { ...electorate, self: self.id, durable, mustSync: false },
       random,
       rules.election,
     );
   }
 
-  /** Every change of the machine's state is logged with what brought it about. */
+  /** Logs every state change of the election with its cause. */
   step(input: ElectionInput, now: Millis): void {
     const election = this.#election;
     if (election === null) return;
@@ -101,11 +100,11 @@ export class MemberLeadership {
     for (const effect of effects) this.#barrier?.push(effect);
   }
 
-  /** What a member says of itself decides for groups we do not vote in. */
+  /** Learns leaders of groups we do not vote in from the state a member reports about itself. */
   onPeerState(id: NodeId, { group, leading, term, electorate }: MemberState): void {
     if (group === "") return;
     if (group === this.group) {
-      // Halves of a group that count different voters never write to each other; here they meet.
+      // Parts of a group that count different voters never exchange election messages; the mismatch shows here.
       this.#options.later({ kind: "electorate", from: id, electorate });
       return;
     }
@@ -113,13 +112,13 @@ export class MemberLeadership {
     const room = known !== undefined || this.#known.size < KNOWN_GROUPS_MAX;
     if (leading && room && (known === undefined || term > known.term)) {
       this.#known.set(group, { leader: id, term });
-      this.#tell({ group, leader: id, term, why: "announced" });
+      this.#report({ group, leader: id, term, why: "announced" });
     } else if (!leading && known?.leader === id) {
       this.#forget(group, known, "stepped down");
     }
   }
 
-  /** A member failed or left: it leads nothing any more. */
+  /** A failed or departed member leads nothing any more. */
   onGone(id: NodeId): void {
     for (const [group, known] of this.#known) {
       if (known.leader === id) this.#forget(group, known, "gone");
@@ -138,7 +137,7 @@ export class MemberLeadership {
         this.#barrier?.persist(encodeVote(effect.vote));
         return;
       case "leaderChanged":
-        this.#tell({ ...effect, group });
+        this.#report({ ...effect, group });
         return;
       case "becameLeader":
         out.log("info", "election.leading", { group, term: effect.term });
@@ -172,10 +171,10 @@ export class MemberLeadership {
 
   #forget(group: string, known: KnownLeader, why: string): void {
     this.#known.delete(group);
-    this.#tell({ group, leader: null, term: known.term, why });
+    this.#report({ group, leader: null, term: known.term, why });
   }
 
-  #tell(news: LeaderNews): void {
+  #report(news: LeaderNews): void {
     const { out, onlooker } = this.#options;
     const { group, leader, term, why } = news;
     out.record(leaderEntry(news, onlooker));
@@ -184,7 +183,7 @@ export class MemberLeadership {
   }
 }
 
-/** Members of one role in one datacenter elect together; gates elect across them. */
+/** Members of one role in one datacenter elect together; gates elect across datacenters. */
 function groupOf(role: Role, datacenter: string): string {
   return role === "gate" ? "gate" : `${role}@${datacenter}`;
 }

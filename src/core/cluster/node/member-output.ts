@@ -1,4 +1,4 @@
-/** What one step of a member process brings about, in order. */
+/** Effects of one step of a member process, in order. */
 
 import type {
   AuditDetail,
@@ -18,7 +18,7 @@ export class MemberOutput {
     this.#effects.push(effect);
   }
 
-  /** Everything since the last call. */
+  /** Returns all effects since the last call. */
   take(): readonly MemberEffect[] {
     const effects = this.#effects;
     this.#effects = [];
@@ -37,7 +37,7 @@ export class MemberOutput {
     this.#effects.push({ kind: "audit", entry });
   }
 
-  /** What somebody asked of this member. */
+  /** Records a request to this member in the audit log. */
   asked(
     kind: AuditKind,
     subject: string,
@@ -47,7 +47,7 @@ export class MemberOutput {
     this.record({ kind, subject, requester, detail });
   }
 
-  /** An alarm is an event, too; a mere warning is only logged. */
+  /** An alarm is also an event; other warnings are only logged. */
   warn(code: WarningCode, member: string | null, about: string): void {
     const meaning = alarmMeaning(code);
     if (meaning === null) {

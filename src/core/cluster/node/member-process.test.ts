@@ -1,4 +1,4 @@
-/** A member process by itself: what it asks of its driver, and in which order. */
+/** A member process by itself: its requests to the driver, and their order. */
 
 import { describe, expect, it } from "vitest";
 import { checksumAead } from "../../../wire/checksum-aead.ts";
@@ -22,7 +22,7 @@ function ring(...secrets: string[]): KeyRing {
   return made.ring;
 }
 
-/** A process on a disk that does what it is asked; everything it brought about is kept. */
+/** A process on a working disk; records all effects. */
 class Member {
   readonly process: MemberProcess;
   readonly done: MemberEffect[] = [];
@@ -111,7 +111,7 @@ function started(over: Partial<MemberOptions> = {}): Member {
 }
 
 describe("a member process", () => {
-  it("reads all its records before anybody hears of it", () => {
+  it("reads all its records before it contacts any peer", () => {
     const member = new Member({
       discovery: { seeds: [address("10.0.0.2:7946")], names: [], formerPeers: [] },
     });
@@ -136,7 +136,7 @@ describe("a member process", () => {
     expect(third[0]).toEqual({ kind: "started" });
   });
 
-  it("ends at a record that it cannot use, and does nothing more", () => {
+  it("terminates at a record that it cannot use, and does nothing more", () => {
     const member = new Member();
     member.process.step({ kind: "start" }, millis(0), WALL);
     const result = { kind: "contents", region: new Uint8Array(2_000).fill(1) } as const;
@@ -148,7 +148,7 @@ describe("a member process", () => {
     expect(member.process.nextDeadline()).toBeNull();
   });
 
-  it("is its own leader when it votes alone, and says so to log, audit and readers of events", () => {
+  it("is its own leader when it votes alone, and reports it to log, audit and events", () => {
     const member = started();
     member.runUntil(10_000);
     expect(member.process.election?.state).toBe("leader");
@@ -158,9 +158,9 @@ describe("a member process", () => {
     expect(member.done.some(({ kind, ...rest }) => kind === "audit" && "entry" in rest)).toBe(true);
   });
 
-  it("says farewell once, in bounded time, and rests afterwards", () => {
+  it("leaves once, in bounded time, and is idle afterwards", () => {
     const member = started();
-    // It stood still: its health fell, which waits to be told and must not keep a leaving member awake.
+    // The process was suspended: its health fell, and the pending report must not keep a leaving member awake.
     member.now = 600;
     member.push({ kind: "tick" });
     expect(member.process.swim?.healthScore).toBeGreaterThan(0);
@@ -171,7 +171,7 @@ describe("a member process", () => {
     expect(member.process.election?.state).toBe("follower");
   });
 
-  it("opens under a rotated key and seals with it, without a restart", () => {
+  it("opens and seals with a rotated key without a restart", () => {
     const [old, fresh] = ["a-Secret-of-this-test-1", "a-Secret-of-this-test-2"];
     const member = started();
     const id = member.process.ring.current.id;
@@ -182,7 +182,7 @@ describe("a member process", () => {
     expect(member.kinds().filter((kind) => kind === "keys.reloaded")).toHaveLength(2);
   });
 
-  it("asks for names, probes what they mean, and joins the first that answers", () => {
+  it("resolves names, probes their addresses, and joins the first that answers", () => {
     const discovery = { seeds: [], names: ["members.test"], formerPeers: [] };
     const member = started({ discovery });
     expect(member.kinds()).toContain("resolve");
@@ -200,7 +200,7 @@ describe("a member process", () => {
     member.push({ kind: "bytes", stream, bytes: PROBE_ANSWER.slice(2) });
     member.runUntil(400);
     expect(member.done.filter((effect) => effect.kind === "dial").at(-1)?.to).toBe(first.to);
-    // An answer to a probe that was given up changes nothing.
+    // Ignores an answer to a cancelled probe.
     const dialled = member.kinds().filter((kind) => kind === "dial").length;
     member.push({ kind: "bytes", stream: second.stream, bytes: PROBE_ANSWER });
     expect(member.kinds().filter((kind) => kind === "dial")).toHaveLength(dialled);
@@ -208,7 +208,7 @@ describe("a member process", () => {
 });
 
 describe("BP-1, BP-6: a member whose own loop is late", () => {
-  /** Every timer is served so late for a while. */
+  /** Fires every timer this late for a while. */
   function late(member: Member, lateMs: number, times: number): void {
     for (let one = 0; one < times; one++) {
       const due = member.process.nextDeadline() ?? 0;
@@ -225,8 +225,8 @@ describe("BP-1, BP-6: a member whose own loop is late", () => {
     );
   }
 
-  it("gives its lead up, says so, and leads again when it is well", () => {
-    // Health of membership says nothing here: nobody is there to be probed.
+  it("steps down, reports it, and leads again once healthy", () => {
+    // Health of membership plays no role here: there is no peer to probe.
     const member = started({ swim: { ...SWIM_PROFILES.dc, lifeguard: false } });
     member.runUntil(20_000);
     expect(member.process.election?.state).toBe("leader");

@@ -1,13 +1,13 @@
 /**
- * One member of a cluster as one pure machine: membership, election, discovery, sealing of datagrams, the
- * records that must be durable, and what the outside is told. Production and the simulator drive this
- * very object; sockets, files and timers around it hold no rule.
+ * One member of a cluster as one pure state machine: membership, election, discovery, sealing of datagrams, the
+ * durable records, and events for observers. Production and the simulator drive this
+ * object; sockets, files and timers around it contain no rules.
  *
  *     bytes ─▶ datagrams ─▶ Swim ─────▶ barrier ─▶ datagrams, exchanges, events
  *                       └─▶ Election ─▶ barrier ─▶ datagrams, news of leaders
  *     names, probes ─▶ discovery ─▶ join
  *
- * What one machine brings about becomes input of the next in the same step, one after the other, never
+ * Effects of one machine become inputs of the next in the same step, one after the other, never
  * nested. Each machine's effects stay in its own order, and wait for its own record only (see the barrier).
  */
 
@@ -47,11 +47,11 @@ import {
   type MemberWatch,
 } from "./member-types.ts";
 
-/** The farewell may take this long; then we go without it. A stop must end within five seconds. */
+/** Time limit of a leave; a stop must complete within five seconds. */
 const LEAVE_MS_MAX = 4_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Input of a machine inside, brought about by another one. */
+/** Input of an inner machine, caused by another one. */
 type Inner =
   | { readonly machine: "swim"; readonly input: SwimInput }
   | { readonly machine: "election"; readonly input: ElectionInput };
@@ -93,7 +93,7 @@ export class MemberProcess {
       ...{ self, electorate, onlooker, rules: this.#rules, watch: this.#watch, out: this.#out },
       send: (to, packet) => {
         const address = this.#roster.addresses.get(to);
-        // A voter we have not met yet cannot be asked; it counts against the majority all the same.
+        // An unknown voter cannot be asked, but still counts against the majority.
         if (address === undefined) return;
         this.#datagrams.send(address, { protocol: "election", packet }, this.#now);
       },
@@ -139,7 +139,7 @@ export class MemberProcess {
     );
   }
 
-  /** Total: peers' data never throws, and nothing waits. */
+  /** Never throws on data from peers, and never waits. */
   step(input: MemberInput, now: Millis, wall: number): readonly MemberEffect[] {
     this.#now = now;
     this.#wall = wall;
@@ -199,7 +199,7 @@ export class MemberProcess {
     return this.#restraint;
   }
 
-  /** What members last told of themselves. */
+  /** Last reported states of members. */
   get states(): ReadonlyMap<NodeId, MemberState> {
     return this.#roster.states;
   }
@@ -211,7 +211,7 @@ export class MemberProcess {
     return new Map([...swim, ...election, ...this.#alarms.counts]);
   }
 
-  /** True for a host where a member lives. */
+  /** Whether a member runs on this host. */
   hasHost(host: string): boolean {
     return this.#roster.addresses.hasHost(host);
   }
@@ -297,7 +297,7 @@ export class MemberProcess {
     if (now >= this.#leaveAt) this.#onLeft();
   }
 
-  /** Everything that this input brought about, and what of ourselves has changed by it. */
+  /** Processes all consequences of an input, and reports changes of our own state. */
   #settle(): void {
     this.#drain();
     if (this.#roster.takeChanged()) {
@@ -305,7 +305,7 @@ export class MemberProcess {
       this.#drain();
     }
     if (this.#phase !== "running") return;
-    this.#tellState();
+    this.#reportState();
     this.#drain();
   }
 
@@ -323,7 +323,7 @@ export class MemberProcess {
     if (datagram.protocol === "swim") {
       this.#stepSwim({ kind: "datagram", source, packet: datagram.packet });
     } else if (datagram.protocol === "election") {
-      // Whoever is not in the configured electorate has no say, whatever it claims; the machine sees to it. (AD-3)
+      // The election ignores senders outside the configured electorate. (AD-3)
       const { group, from, electorate, message } = datagram.packet;
       if (group !== this.#leadership.group) return;
       this.#stepElection({ kind: "message", from, electorate, message });
@@ -454,14 +454,14 @@ export class MemberProcess {
     }
   }
 
-  /** Embedded in what we send anyway. */
-  #tellState(): void {
+  /** Embeds our state in packets that are sent anyway. */
+  #reportState(): void {
     const { group, digest: electorate, election } = this.#leadership;
     const [health, term] = [this.#score, election?.term ?? 0];
     const leading = election?.state === "leader";
     if (!this.#teller.isDue({ health, leading, term }, this.#now)) return;
     const state = { health, group, leading, term, electorate };
-    this.#teller.told(state, this.#now);
+    this.#teller.onSent(state, this.#now);
     this.#stepSwim({ kind: "setState", body: encodeMemberState(state) });
   }
 
@@ -473,7 +473,7 @@ export class MemberProcess {
     this.#discovery = null;
     this.#teller.stop();
     this.#leaveAt = this.#now + LEAVE_MS_MAX;
-    // Followers may elect at once instead of waiting for the lease.
+    // Lets followers elect at once instead of waiting for the lease.
     this.#stepElection({ kind: "drain" });
     this.#stepSwim({ kind: "leave" });
   }

@@ -1,7 +1,6 @@
 /**
- * What a member keeps on disk: the highest incarnation that it has told, and a voter's term and vote. All
- * of it is read before anybody hears of us; a record that is there and cannot be used ends the start,
- * because what was promised from it is not known any more.
+ * Durable records of a member: the highest incarnation it has used, and a voter's term and vote. All are read before
+ * the first contact with a peer. An unusable record aborts the start, because the promises based on it are lost.
  */
 
 import { type Incarnation, incarnation } from "../../base/ids.ts";
@@ -28,7 +27,7 @@ interface RecordsOptions {
   readonly onBroken: (problem: string) => void;
 }
 
-/** What a former process left; zeros on a fresh disk. */
+/** Records of the previous process; zeros on a fresh disk. */
 interface Found {
   readonly ceiling: Incarnation;
   readonly vote: DurableVote;

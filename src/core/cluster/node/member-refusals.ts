@@ -1,4 +1,4 @@
-/** Refused and broken connections in the log, at a rate that a flood of them cannot raise. */
+/** Logs refused and broken connections, rate-limited against floods. */
 
 import type { LogFields } from "../../../host/ports/log.ts";
 import { TokenBucket } from "../../../wire/rate-limit.ts";
@@ -15,7 +15,7 @@ export class Refusals {
     this.#log = log;
   }
 
-  /** `suppressed` tells how many were not logged since the last line. */
+  /** `suppressed` counts the refusals not logged since the last line. */
   note(host: string, problem: string, now: number): void {
     this.#bucket ??= new TokenBucket(LINES_AT_ONCE, LINES_PER_SECOND, now);
     if (!this.#bucket.take(now)) {

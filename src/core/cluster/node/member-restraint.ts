@@ -1,6 +1,6 @@
 /**
- * How slow this member is, by its own health and its own timer, and what it does less of for that: probes and news
- * in membership, and leading in the election. (BP-1, BP-6)
+ * Reduces the activity of a slow member, measured by its health and timer lag: fewer probes and less gossip in
+ * membership, and no leadership. (BP-1, BP-6)
  */
 
 import type { Millis } from "../../base/brand.ts";
@@ -19,7 +19,7 @@ export class MemberRestraint {
   readonly #levels = new Degradation();
   readonly #timer = new LagTimer();
   readonly #out: MemberOutput;
-  #told: Restraint = UNRESTRAINED;
+  #reported: Restraint = UNRESTRAINED;
 
   constructor(out: MemberOutput) {
     this.#out = out;
@@ -33,7 +33,7 @@ export class MemberRestraint {
     this.#timer.start(now);
   }
 
-  /** Of membership's own health and what the level stands for, the worse. */
+  /** Worse of the membership health and the health of the current level. */
   health(score: number): number {
     return Math.max(score, this.#levels.actions.health);
   }
@@ -42,7 +42,7 @@ export class MemberRestraint {
     return this.#levels.view();
   }
 
-  /** What membership is told; null while nothing has changed. `leader`: of the group that we vote in. */
+  /** Returns the new restraint of membership; null if unchanged. `leader`: of the group that we vote in. */
   tick(score: number, leader: NodeId | null, now: Millis): Restraint | null {
     const lagMs = this.#timer.take(now);
     if (lagMs === null) return null;
@@ -50,8 +50,8 @@ export class MemberRestraint {
     if (change !== null) this.#out.push(degradationLog(change, lagMs, score));
     const { newsShare, probesSkipped, timeouts } = this.#levels.actions;
     const awaited = this.#levels.level === "normal" ? null : leader;
-    if (change === null && this.#told.leader === awaited) return null;
-    this.#told = { newsShare, probesSkipped, timeouts, leader: awaited };
-    return this.#told;
+    if (change === null && this.#reported.leader === awaited) return null;
+    this.#reported = { newsShare, probesSkipped, timeouts, leader: awaited };
+    return this.#reported;
   }
 }

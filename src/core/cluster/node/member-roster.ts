@@ -1,4 +1,4 @@
-/** Who the members are and where, what they last told of themselves, and what of it people are told. */
+/** Members with their addresses and last reported states, and the log, audit and event entries of changes. */
 
 import type { NodeId } from "../../base/ids.ts";
 import type { MemberChange } from "../../membership/swim/types.ts";
@@ -39,14 +39,14 @@ export class MemberRoster {
     if (event !== null) this.#out.event(event);
   }
 
-  /** Null for a state that cannot be read: the packet that carried it still counts. (EMB-6) */
+  /** Null for a state that cannot be decoded: the packet that carried it still counts. (EMB-6) */
   onState(id: NodeId, body: Uint8Array): MemberState | null {
     const state = decodeMemberState(body);
     if (state !== null) this.states.set(id, state);
     return state;
   }
 
-  /** True when members came, went or moved since the last call. */
+  /** Whether members joined, left or moved since the last call. */
   takeChanged(): boolean {
     const changed = this.#changed;
     this.#changed = false;

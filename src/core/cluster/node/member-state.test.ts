@@ -9,12 +9,12 @@ const STATE: MemberState = {
   ...{ health: 3, group: "managers", leading: true, term: 7, electorate: "abc" },
 };
 
-describe("the state that a member tells of itself", () => {
-  it("comes back as it was told", () => {
+describe("the embedded state of a member", () => {
+  it("survives encoding and decoding", () => {
     expect(decodeMemberState(encodeMemberState(STATE))).toEqual(STATE);
   });
 
-  it("is dropped when it is broken, and what was known before stays (EMB-6)", () => {
+  it("is dropped when malformed, and the previous one is kept (EMB-6)", () => {
     const bytes = encodeMemberState(STATE);
     const a = nodeId("a");
     const roster = new MemberRoster(nodeId("me"), new MemberOutput());

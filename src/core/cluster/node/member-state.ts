@@ -1,6 +1,6 @@
 /**
- * The state a member embeds in its membership packets, so that every member knows everybody's health
- * and who leads each group without asking. (EMB-1, EMB-3)
+ * State that a member embeds in its membership packets, so that every member knows the health of all others and the
+ * leader of each group without asking. (EMB-1, EMB-3)
  */
 
 import {
@@ -19,11 +19,11 @@ import { GROUP_BYTES_MAX } from "../../membership/election/messages.ts";
 
 export interface MemberState {
   readonly health: number;
-  /** The group this member votes in; empty when it votes in none. */
+  /** Group this member votes in; empty for none. */
   readonly group: string;
   readonly leading: boolean;
   readonly term: number;
-  /** Digest of the voters it counts; empty when it votes in no group. */
+  /** Digest of the voters it counts; empty if it votes in no group. */
   readonly electorate: string;
 }
 
@@ -39,44 +39,44 @@ export function encodeMemberState(state: MemberState): Uint8Array {
   return encode(agentState, state);
 }
 
-/** Null for a state of another kind or a broken one: the packet that carried it still counts. (EMB-6) */
+/** Null for a malformed or unknown state: the packet that carried it still counts. (EMB-6) */
 export function decodeMemberState(body: Uint8Array): MemberState | null {
   const decoded = decode(agentState, body);
   return decoded.ok ? decoded.value : null;
 }
 
-/** A changed health is told at most this often; a changed leadership at once. */
-const TELL_MS_MIN = 1_000;
+/** Minimum interval of health updates; changed leadership is sent at once. */
+const SEND_MS_MIN = 1_000;
 
-/** Decides when our own state is told anew: only when something changed, and not too often. */
+/** Decides when to send our own state: only on changes, and at a bounded rate. */
 export class StateTeller {
-  #told: MemberState | null = null;
-  #toldAt = Number.NEGATIVE_INFINITY;
-  /** When a change that was held back is due. */
+  #sent: MemberState | null = null;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  /** When a delayed change is due. */
   dueAt = Number.POSITIVE_INFINITY;
 
-  /** True when this state is to be told now. */
+  /** Whether to send this state now. */
   isDue(
     { health, leading, term }: Omit<MemberState, "group" | "electorate">,
     now: number,
   ): boolean {
-    const told = this.#told;
+    const sent = this.#sent;
     this.dueAt = Number.POSITIVE_INFINITY;
-    if (told === null || told.leading !== leading) return true;
-    if (told.health === health && told.term === term) return false;
-    const dueAt = this.#toldAt + TELL_MS_MIN;
+    if (sent === null || sent.leading !== leading) return true;
+    if (sent.health === health && sent.term === term) return false;
+    const dueAt = this.#sentAt + SEND_MS_MIN;
     if (now >= dueAt) return true;
     this.dueAt = dueAt;
     return false;
   }
 
-  /** Nothing is told any more. */
+  /** Cancels a delayed change. */
   stop(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
   }
 
-  told(state: MemberState, now: number): void {
-    this.#told = state;
-    this.#toldAt = now;
+  onSent(state: MemberState, now: number): void {
+    this.#sent = state;
+    this.#sentAt = now;
   }
 }

@@ -1,12 +1,12 @@
 /**
- * What a member process is made of, what goes in and what comes out.
+ * Configuration, inputs and effects of a member process.
  *
- * The driver's contract, short because the rules are inside:
- * - Effects are carried out in order; none of them has to be waited for.
- * - Every `readRegion`, `writeRegion` and `syncRegion` is answered by one `region`, every `resolve` by its
- *   answer in its time. Streams are opened, written and closed as `core/cluster/link` asks.
- * - One timer is armed for `nextDeadline()`. When it fires the driver lets one poll phase pass, so that
- *   acks already in the socket buffer are read first, then steps `tick`.
+ * Contract of the driver:
+ * - Execute effects in order, without waiting for any of them.
+ * - Answer every `readRegion`, `writeRegion` and `syncRegion` with one `region`, and every `resolve` within its
+ *   timeout. Open, write and close streams as `core/cluster/link` asks.
+ * - Arm one timer for `nextDeadline()`. When it fires, let one poll phase pass, so that
+ *   acks already in the socket buffer are read first, then step `tick`.
  */
 
 import type { AuditEvent, AuditRequester } from "../../../host/ports/audit.ts";
@@ -37,25 +37,25 @@ import type { MemberEvent } from "./member-events.ts";
 
 export interface MemberOptions {
   readonly self: NodeRecord;
-  /** How we introduce ourselves on streams. */
+  /** Our greeting on streams. */
   readonly hello: Hello;
   readonly swim: SwimConfig;
   /** Null for a member that votes in no group. */
   readonly electorate: Electorate | null;
   readonly discovery: Omit<DiscoveryOptions, "self">;
-  /** The first key seals, all open. */
+  /** The first key seals, all keys open. */
   readonly ring: KeyRing;
 }
 
 export interface Electorate {
-  /** All voters of the group, ourselves included. */
+  /** All voters of the group, including this member. */
   readonly voters: readonly NodeId[];
   readonly config: ElectionConfig;
-  /** Higher stands earlier. */
+  /** A higher priority stands for election earlier. */
   readonly priority: number;
 }
 
-/** What a process draws from, and who may look on. */
+/** Dependencies of a process, and optional observers. */
 export interface MemberSurroundings {
   readonly random: Random;
   readonly entropy: Entropy;
@@ -64,7 +64,7 @@ export interface MemberSurroundings {
   readonly watch?: MemberWatch;
 }
 
-/** Rules that can be broken one at a time, to plant a mutant; production runs with all of them. */
+/** Rules that tests can break one at a time; production runs with all of them. */
 export interface MemberRules {
   readonly swim: SwimRules;
   readonly election: ElectionRules;
@@ -77,11 +77,11 @@ export const MEMBER_RULES: MemberRules = {
   barrier: BARRIER_RULES,
 };
 
-/** For checkers: every step of the machines inside, and every effect when it is really carried out. */
+/** Observer for checkers: sees every step of the inner machines, and every effect when it is executed. */
 export interface MemberWatch {
   onSwim(input: SwimInput, effects: readonly SwimEffect[]): void;
   onElection(input: ElectionInput, effects: readonly ElectionEffect[]): void;
-  /** Whatever it rests on is durable by now. */
+  /** Everything the effect depends on is durable by now. */
   onSwimDone(effect: SwimEffect): void;
   onElectionDone(effect: ElectionEffect): void;
 }
@@ -90,7 +90,7 @@ export type MemberInput =
   | { readonly kind: "start" }
   | { readonly kind: "tick" }
   | { readonly kind: "datagram"; readonly source: Address; readonly bytes: Uint8Array }
-  /** A datagram could not be written towards this address (interface down, no route). */
+  /** A datagram could not be sent to this address (interface down, no route). */
   | { readonly kind: "sendFailed"; readonly to: Address }
   | { readonly kind: "region"; readonly region: Region; readonly result: RegionResult }
   | LinkInput
@@ -98,28 +98,28 @@ export type MemberInput =
       readonly kind: "resolved";
       readonly name: string;
       readonly addresses: readonly Address[];
-      /** Null when the answer named none. */
+      /** Null if the answer had no TTL. */
       readonly ttlMs: number | null;
     }
   | { readonly kind: "resolveFailed"; readonly name: string; readonly problem: string }
   | MemberCommand;
 
-/** What somebody asks of the member itself. */
+/** Command to the member itself. */
 export type MemberCommand =
   | {
       readonly kind: "join";
       readonly addresses: readonly Address[];
       readonly requester: AuditRequester;
     }
-  /** Says farewell; `left` tells when, in bounded time. */
+  /** Leaves the cluster; `left` follows in bounded time. */
   | { readonly kind: "leave"; readonly requester: AuditRequester }
-  /** An operator knows that a failed member will not return. */
+  /** Removes a failed member that will not return. */
   | { readonly kind: "forceLeave"; readonly id: NodeId; readonly requester: AuditRequester }
-  /** How keys are added, used and removed without a restart. */
+  /** Replaces the keys without a restart. */
   | { readonly kind: "setKeys"; readonly ring: KeyRing; readonly requester: AuditRequester }
-  /** Gives leadership up, and stays. */
+  /** Gives up leadership, and stays. */
   | { readonly kind: "resign" }
-  /** Told to every member once. */
+  /** Delivers an event to every member once. */
   | { readonly kind: "broadcast"; readonly payload: Uint8Array };
 
 export type MemberEffect =
@@ -135,11 +135,11 @@ export type MemberEffect =
     }
   | { readonly kind: "event"; readonly event: MemberEvent }
   | { readonly kind: "audit"; readonly entry: AuditEvent }
-  /** The records are read: from now on others hear of us. */
+  /** The records are read; from now on the member contacts others. */
   | { readonly kind: "started" }
-  /** The farewell is told, or its time is over. */
+  /** The leave is announced, or its time is over. */
   | { readonly kind: "left" }
-  /** A record is there and cannot be used: what was promised from it is not known any more. */
+  /** A record exists but is unusable: the promises based on it are lost. */
   | { readonly kind: "unusable"; readonly region: Region; readonly detail: string }
-  /** The process must end: a lost disk, or another member with our name. */
+  /** The process must terminate: the disk is lost, or another member has our name. */
   | { readonly kind: "fatal"; readonly reason: string };

@@ -1,7 +1,7 @@
-/** The rules of a process, beside those of its parts, that can be broken one at a time. */
+/** Rules of a process, in addition to those of its parts, that tests can break one at a time. */
 
 export interface ProcessRules {
-  /** Nodes that do not know the same ledger do not hear each other. (VSR-26) */
+  /** Nodes of different ledgers ignore each other. (VSR-26) */
   readonly digestCompared: boolean;
 }
 

@@ -6,7 +6,7 @@ import { steeringOf } from "./steering.ts";
 const asked = (value: ClientRequest, role = "client") =>
   steeringOf({ role, name: "ada", message: { name: "clientRequest", correlation: 1, value } });
 
-it("names the code of a submitted job by its digest, and who asked for a control", () => {
+it("records the code digest of a submitted job, and the author of a control", () => {
   const job = submission();
   const code = job.files.find(({ path }) => path === job.entry)?.hash ?? "";
   const routing = {
@@ -30,7 +30,7 @@ it("names the code of a submitted job by its digest, and who asked for a control
   expect(asked({ kind: "drain", node: "w1" })).toMatchObject([{ what: "drained" }]);
 });
 
-it("records nothing of requests that only read", () => {
+it("records nothing for read-only requests", () => {
   expect(asked({ kind: "nodes" })).toEqual([]);
   expect(asked({ kind: "drain", node: "w1" }, "gate")).toEqual([]);
   expect(asked({ kind: "status", job: "j1" })).toEqual([]);

@@ -1,12 +1,12 @@
-/** Requests of clients by which somebody steers a cluster: what an audit log records of them. */
+/** Client requests that change a cluster, as recorded in the audit log. */
 
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import type { ClientRequest } from "../messages.ts";
 
-/** Somebody with the secret of clients asked for this, and it was admitted. */
+/** An admitted request of a holder of the client secret. */
 export interface Steered {
   readonly kind: "steered";
-  /** As the client calls itself; only its secret is proven. */
+  /** Name the client gives itself; only its secret is proven. */
   readonly client: string;
   readonly what: "submitted" | "controlled" | "drained" | "removed";
   /** A job, a node, or the key of a job that has no id yet. */
@@ -20,7 +20,7 @@ interface Called {
   readonly message: StreamEnvelope;
 }
 
-/** Nothing for requests of others than clients, and for those that only read. */
+/** Empty for read-only requests and for callers other than clients. */
 export function steeringOf({ message, name, role }: Called): readonly Steered[] {
   if (role !== "client" || message.name !== "clientRequest") return [];
   const steered = ofRequest(message.value);

@@ -1,4 +1,4 @@
-/** What a ledger's process hears and asks for; what its driver has to do is written beside each effect. */
+/** Inputs and effects of a ledger process. Each effect documents what the driver has to do. */
 
 import type { KeyRing } from "../../../wire/key-ring.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
@@ -14,38 +14,40 @@ import type { PeerNews } from "../manager/peers.ts";
 export type ProcessInput =
   | LinkInput
   /**
-   * Reads the disk and changes nothing before it is found sound: `recovered` follows, or the store's word.
-   * `first`: this is the first start on this data directory, whose identity is durable; see `LedgerNode.start`.
+   * Reads the disk, and changes nothing before it is found intact: `recovered` or a store event follows. `first`: the
+   * first start on this data directory, whose identity is durable; see `LedgerNode.start`.
    */
   | {
       readonly kind: "open";
       readonly first: "found" | "join" | null;
       readonly identity: string;
     }
-  /** Nothing stands in the way: it waits for a clock that is behind its own log, and serves. */
+  /** Starts serving, after waiting for a clock that is behind its own log. */
   | { readonly kind: "start" }
-  /** A file operation has ended. */
+  /** A file operation has completed. */
   | FileAnswer
-  /** A turn for work on files that takes several; asked for by `wantsTurn`. */
+  /** A turn for file work that takes several; requested by `wantsTurn`. */
   | { readonly kind: "turn" }
-  /** What clients of this node ask; see `LedgerInput`. */
+  /** Requests of clients of this node; see `LedgerInput`. */
   | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
   | Extract<LedgerInput, { kind: "passOver" | "mayRest" | "forget" }>
-  /** Nobody will take the next start for the first one: the peers may be called. */
+  /** The first start is recorded: the peers may be dialled. */
   | { readonly kind: "founded" }
-  /** To a worker, client, gate or peer that has called. */
+  /** Sends to a worker, client, gate or peer that has connected. */
   | { readonly kind: "say"; readonly stream: StreamId; readonly message: StreamEnvelope }
-  /** A request to a peer, on the connection that this node keeps to it: `peerAnswered` may follow. */
+  /** Sends a request to a peer over the link to it; `peerAnswered` may follow. */
   | { readonly kind: "askPeer"; readonly peer: NodeId; readonly message: StreamEnvelope }
-  /** How this node is, for all peers that it reaches and will reach. */
+  /** Health of this node, for all peers connected now or later. */
   | { readonly kind: "tellPeers"; readonly health: GateHealth }
-  /** Why the disk of this node stores no files, for the same peers; empty: it does. */
+  /** Reason why the disk of this node stores no files, for the same peers; empty if it works. */
   | { readonly kind: "tellDisk"; readonly problem: string }
-  /** Keys for the connections to come. */
+  /** Keys for new connections. */
   | { readonly kind: "keys"; readonly ring: KeyRing }
-  /** Takes no more requests, lets others lead and what is under way finish, keeps its state, says `left`. */
+  /**
+   * Refuses new requests, hands over leadership, lets requests in progress finish, saves its state, and emits `left`.
+   */
   | { readonly kind: "leave" }
-  /** Lets others lead from now on, and goes on otherwise. */
+  /** Hands over leadership, and continues otherwise. */
   | { readonly kind: "giveUp" }
   | { readonly kind: "tick" };
 
@@ -54,17 +56,17 @@ export type LogLevel = "info" | "warn" | "error";
 export type ProcessEffect =
   | LinkEffect
   | FileEffect
-  /** `answer` and `watched`: to whoever asked. The rest is for what acts on jobs, and for observers. */
+  /** `answer` and `watched` go to the caller. The rest is for the application and for observers. */
   | Exclude<LedgerEffect, { kind: "send" | "append" | "readArchive" }>
-  /** What the store says: for logs, and for those who look on. */
+  /** Event of the store, for logs and observers. */
   | { readonly kind: "store"; readonly event: StoreEvent }
-  /** The disk is read; `start` is awaited. */
+  /** The disk is read; `start` is expected. */
   | { readonly kind: "recovered"; readonly groups: number; readonly replayed: number }
-  /** Requests are taken from now on. */
+  /** Requests are accepted from now on. */
   | { readonly kind: "serving" }
-  /** The first start is durable: the driver notes it, and answers `founded`. */
+  /** The first start is durable: the driver records it, and answers `founded`. */
   | { readonly kind: "firstStart"; readonly groups: number }
-  /** How many groups this node leads has changed; told together, since a take-over moves thousands. */
+  /** The number of groups led by this node has changed; batched, because a failover moves thousands. */
   | {
       readonly kind: "leading";
       readonly leading: number;
@@ -72,9 +74,9 @@ export type ProcessEffect =
       readonly lost: number;
     }
   | PeerNews
-  /** How a peer is, as it says. */
+  /** Health that a peer reports about itself. */
   | { readonly kind: "peerHealth"; readonly peer: NodeId; readonly health: GateHealth }
-  /** A worker, client or gate says something to whoever stands above, or another manager asks for a blob; see `say`. */
+  /** Message of a worker, client or gate for the application, or a blob request of another manager; see `say`. */
   | {
       readonly kind: "called";
       readonly stream: StreamId;
@@ -82,9 +84,9 @@ export type ProcessEffect =
       readonly name: string;
       readonly message: StreamEnvelope;
     }
-  /** To `askPeer`. */
+  /** Answer to `askPeer`. */
   | { readonly kind: "peerAnswered"; readonly peer: NodeId; readonly message: StreamEnvelope }
-  /** `byPeer`: it has ended the connection itself. */
+  /** `byPeer`: the peer closed the connection itself. */
   | { readonly kind: "callerGone"; readonly stream: StreamId; readonly byPeer: boolean }
   | {
       readonly kind: "log";
@@ -92,11 +94,11 @@ export type ProcessEffect =
       readonly event: string;
       readonly fields: Readonly<Record<string, string | number>>;
     }
-  /** A peer knows of records that our log has lost: it would go on from promises that are forgotten. */
+  /** A peer knows of records that our log has lost: continuing would break forgotten promises. */
   | { readonly kind: "outdated"; readonly problem: string }
   /**
-   * Others lead, nothing is under way, what is kept is kept, or the time for that is over. `leading`: so
-   * many groups found nobody else, and wait for this node or for the end of its lease.
+   * The leave is complete: others lead, nothing is in progress and everything is saved, or the time for that is over.
+   * `leading`: groups without a successor, which wait for this node or for the end of its lease.
    */
   | { readonly kind: "left"; readonly leading: number };
 
@@ -105,7 +107,7 @@ export interface ProcessCounts {
   readonly answers: number;
   readonly commits: number;
   readonly alarms: number;
-  /** Batches of peers that were not taken because the disk was behind. */
+  /** Batches of peers rejected because the disk was behind. */
   readonly shed: number;
 }
 
@@ -113,7 +115,7 @@ export interface PeerView extends KeptLinkView {
   readonly name: NodeId;
   readonly region: string;
   readonly address: string;
-  /** Their connection to us is open. */
+  /** The peer's connection to us is open. */
   readonly heard: boolean;
   readonly receivedBatches: number;
 }

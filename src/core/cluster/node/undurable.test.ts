@@ -4,8 +4,8 @@ import { Undurable } from "./undurable.ts";
 
 const AT = millis(0);
 
-describe("what the disk has not taken", () => {
-  it("is too much by its records, until enough are durable", () => {
+describe("undurable records", () => {
+  it("exceed the limit by count until enough are durable", () => {
     const undurable = new Undurable();
     undurable.onAppended(60_000, 1, AT);
     expect(undurable.exceeds(1)).toBe(false);
@@ -15,7 +15,7 @@ describe("what the disk has not taken", () => {
     expect(undurable.exceeds(1)).toBe(false);
   });
 
-  it("is too much by its bytes, turn by turn", () => {
+  it("exceed the limit by bytes, turn by turn", () => {
     const undurable = new Undurable();
     for (let turn = 0; turn < 3_000; turn++) {
       undurable.onAppended(1, 32 * 1_048_576, AT);
@@ -24,14 +24,14 @@ describe("what the disk has not taken", () => {
     }
     undurable.onAppended(1, 65 * 1_048_576, AT);
     expect(undurable.exceeds(1)).toBe(true);
-    // An old word changes nothing.
+    // An outdated report changes nothing.
     undurable.onDurable(5, AT);
     expect(undurable.exceeds(1)).toBe(true);
     undurable.onDurable(3_001, AT);
     expect(undurable.exceeds(1)).toBe(false);
   });
 
-  it("leaves the last part of both to those who may use it", () => {
+  it("reserve the last share of both limits for privileged requests", () => {
     const undurable = new Undurable();
     undurable.onAppended(55_000, 1, AT);
     expect([undurable.exceeds(0.9), undurable.exceeds(1)]).toEqual([true, false]);
@@ -40,7 +40,7 @@ describe("what the disk has not taken", () => {
     expect([undurable.exceeds(0.9), undurable.exceeds(1)]).toEqual([true, false]);
   });
 
-  it("tells how long the log takes now, not how long it once took", () => {
+  it("report the current delay of the log, not an earlier one", () => {
     const undurable = new Undurable();
     undurable.onAppended(1, 1, millis(0));
     expect(undurable.delayMs(millis(700))).toBe(700);

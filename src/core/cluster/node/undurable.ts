@@ -1,17 +1,17 @@
 /**
- * What was handed to the log and is not safe yet. When the disk falls this far behind, clients are told to
- * retry and peers are not heard: memory is bounded, and replication repeats what it needs. Cancels are taken
- * a little longer than all else. (G-12)
+ * Records handed to the log that are not durable yet. When the disk falls too far behind, clients are asked to retry and
+ * messages of peers are dropped: memory is bounded, and replication repeats what it needs. Cancels are accepted a
+ * little longer than everything else. (G-12)
  */
 
 import type { Millis } from "../../base/brand.ts";
 
-/** More than the log's own queue holds. */
+/** More than the queue of the log can hold. */
 const RECORDS_MAX = 60_000;
 const BYTES_MAX = 64 * 1_048_576;
-/** Latest times from a record's way to the log until it was durable, sampled once per sync. */
+/** Recent durations from append to durable, sampled once per sync. */
 const SAMPLES_MAX = 1_024;
-/** Syncs before that say nothing of the disk as it is now. */
+/** Age limit of samples for the current delay. */
 const FRESH_MS = 10_000;
 
 interface Turn {
@@ -22,7 +22,7 @@ interface Turn {
 }
 
 export class Undurable {
-  /** One entry per turn with records, the oldest first. */
+  /** One entry per turn with records, oldest first. */
   readonly #turns: Turn[] = [];
   #first = 0;
   #count = 0;
@@ -31,20 +31,20 @@ export class Undurable {
   readonly #samples: { readonly tookMs: number; readonly at: Millis }[] = [];
   #sampled = 0;
 
-  /** From the way to the log until durable, the slowest of a hundred. */
+  /** 99th percentile of the time from append to durable. */
   get p99Ms(): number {
-    return slowestOfHundred(this.#samples.map(({ tookMs }) => tookMs));
+    return p99Of(this.#samples.map(({ tookMs }) => tookMs));
   }
 
-  /** How long the log takes now: the slowest of a hundred of late, or what waits for it already. (G-20) */
+  /** Current delay of the log: recent 99th percentile, or the age of the oldest waiting record. (G-20) */
   delayMs(now: Millis): number {
     const fresh = this.#samples.filter(({ at }) => at >= now - FRESH_MS);
     const oldest = this.#turns[this.#first];
     const waitedMs = oldest === undefined ? 0 : now - oldest.at;
-    return Math.max(waitedMs, slowestOfHundred(fresh.map(({ tookMs }) => tookMs)));
+    return Math.max(waitedMs, p99Of(fresh.map(({ tookMs }) => tookMs)));
   }
 
-  /** More than this share of what may ever be undurable. */
+  /** Whether more than this share of the limits is undurable. */
   exceeds(share: number): boolean {
     const records = this.#count - this.#durable;
     return records > RECORDS_MAX * share || this.#bytes > BYTES_MAX * share;
@@ -74,8 +74,8 @@ export class Undurable {
   }
 }
 
-function slowestOfHundred(values: readonly number[]): number {
-  // Of plain numbers: twice a second, and without a call for each comparison.
+function p99Of(values: readonly number[]): number {
+  // A typed array sorts without a callback; this runs twice a second.
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
 }

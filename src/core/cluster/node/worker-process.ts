@@ -1,5 +1,5 @@
 /**
- * The process of a worker as one machine: its links to all managers, the files of jobs, and the worker itself.
+ * A worker process as one state machine: its links to all managers, the files of jobs, and the worker itself.
  *
  *   bytes ─▶ links ─▶ orders of managers ─┐            ┌─▶ events, heartbeats ─▶ links ─▶ bytes
  *   executor processes ─▶ events ─────────┼─▶ Worker ──┼─▶ open, command, end ─▶ executor processes
@@ -41,7 +41,7 @@ import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts
 import type { FencedViews } from "../worker/view-fence.ts";
 import { Worker } from "../worker/worker.ts";
 
-/** A manager that has not answered by then is asked again. */
+/** Timeout of a request to a manager; it is then retried. */
 const ANSWER_MS_MAX = 5_000;
 
 interface ManagerAddress {
@@ -51,18 +51,18 @@ interface ManagerAddress {
 
 interface WorkerProcessOptions {
   readonly worker: WorkerConfig;
-  /** What a former process has promised. */
+  /** Views promised by earlier processes. */
   readonly views: FencedViews;
   readonly hello: Hello;
   readonly managers: readonly ManagerAddress[];
   readonly ring: KeyRing;
   readonly entropy: Entropy;
   readonly compressor: Compressor;
-  /** All, unless said. */
+  /** Defaults to all rules. */
   readonly rules?: WorkerRules;
 }
 
-/** Whoever wants to see what a worker answers to managers; production has nobody. */
+/** Observer of answers to managers, for checkers; unused in production. */
 interface WorkerWatcher {
   readonly onAnswered: (
     request: Announce | Orders,
@@ -73,18 +73,18 @@ interface WorkerWatcher {
 
 export type WorkerProcessInput =
   | LinkInput
-  /** Calls the managers. */
+  /** Dials the managers. */
   | { readonly kind: "start" }
   | Extract<WorkerInput, { kind: "core" | "coreGone" | "viewsKept" | "drain" | "leave" | "tick" }>
-  /** Of `lookUp`: what is not here. */
+  /** Answer to `lookUp`: files that are missing here. */
   | { readonly kind: "lookedUp"; readonly job: string; readonly missing: readonly Artifact[] }
-  /** Of `keep`. */
+  /** Answer to `keep`. */
   | {
       readonly kind: "kept";
       readonly job: string;
       readonly hash: string;
       readonly problem: string | null;
-      /** It came, and is not what its hash says. */
+      /** The content does not match its hash. */
       readonly isDamaged: boolean;
     };
 
@@ -95,7 +95,7 @@ export type WorkerProcessEffect =
 
 type OpenEffect = Extract<WorkerEffect, { kind: "open" }>;
 
-/** What we asked of a manager. */
+/** Open request to a manager. */
 type Asked =
   | {
       readonly kind: "events";
@@ -117,21 +117,21 @@ export class WorkerProcess {
   readonly worker: Worker;
   readonly #links: Links;
   readonly #managers: readonly ManagerAddress[];
-  /** As it was last told: every failed call says again that a link is down. */
+  /** Last reported state of each link; every failed dial reports a link down again. */
   readonly #up = new Map<string, boolean>();
   readonly #progress = new LoadProgress();
   readonly #levels = new Degradation();
   readonly #timer = new LagTimer();
-  /** Managers that understand a request for more time. */
+  /** Managers that support extension requests. */
   readonly #granting = new Set<string>();
-  /** Managers that take the figures of cores merged. */
+  /** Managers that accept merged metrics. */
   readonly #merging = new Set<string>();
   readonly #fetches: Fetches;
-  /** Cores that wait for the files of their job. */
+  /** Cores waiting for the files of their job. */
   readonly #opening = new Map<string, OpenEffect[]>();
   readonly #asked = new Map<number, Asked>();
   readonly #deadlines = new Deadlines<number>();
-  /** Where the answer to a request of a manager goes. */
+  /** Destination of the answer to each request of a manager. */
   readonly #requests = new Map<
     number,
     {
@@ -148,8 +148,8 @@ export class WorkerProcess {
   #ids = 0;
   #effects: WorkerProcessEffect[] = [];
   #now = 0 as Millis;
-  /** When a manager was heard last: a worker talks to nobody else. */
-  #heardAt = 0 as Millis;
+  /** When the last bytes from any manager arrived; a worker has no other peers. */
+  #lastSeenAt = 0 as Millis;
 
   constructor(options: WorkerProcessOptions, random: Random) {
     const { worker, views, hello, ring, entropy, compressor, managers, rules } = options;
@@ -207,7 +207,7 @@ export class WorkerProcess {
     return this.#links.ring.encryption;
   }
 
-  /** Requests, cores whose files are not here yet, and news that no manager has confirmed. (BP-4) */
+  /** Requests, cores waiting for files, and unacknowledged events. (BP-4) */
   get queued(): number {
     let { queued } = this.worker;
     for (const opening of this.#opening.values())
@@ -249,7 +249,7 @@ export class WorkerProcess {
         this.#fetch(this.#fetches.kept(input, now));
         break;
       default:
-        if (input.kind === "bytes") this.#heardAt = now;
+        if (input.kind === "bytes") this.#lastSeenAt = now;
         this.#links.take(input, now);
     }
     const effects = this.#effects;
@@ -280,13 +280,13 @@ export class WorkerProcess {
     this.#step({ kind: "tick" });
   }
 
-  /** Infinite while nobody is there who could grant anything. */
+  /** Infinite while no connected manager could grant an extension. */
   #askAt(): number {
     const isHeard = [...this.#granting].some((manager) => this.#up.get(manager) === true);
     return isHeard ? this.#progress.askAt : Number.POSITIVE_INFINITY;
   }
 
-  /** Every manager: those that lead its jobs wait for it, and whoever gives work gives it none. (AD-26.1) */
+  /** Asks every manager: leaders of its jobs wait for it, and others assign it no new work. (AD-26.1) */
   #askForTime(): void {
     const { incarnation, worker } = this.#heartbeat;
     const request = this.#progress.ask(this.#now);
@@ -313,7 +313,7 @@ export class WorkerProcess {
     const fields = problem === null ? { manager } : { manager, problem };
     const event = up ? "manager.up" : "manager.down";
     this.#effects.push({ kind: "log", level: up ? "info" : "warn", event, fields });
-    const [heardAt, merges] = [this.#heardAt, this.#merging.has(manager)];
+    const [heardAt, merges] = [this.#lastSeenAt, this.#merging.has(manager)];
     const input = { kind: "link", manager } as const;
     this.#step(up ? { ...input, up, merges } : { ...input, up, heardAt });
   }
@@ -345,7 +345,7 @@ export class WorkerProcess {
     }
   }
 
-  /** Null: none came. */
+  /** `answer`: null if none came. */
   #onAnswer(id: number, answer: StreamEnvelope | null): void {
     const asked = this.#asked.get(id);
     if (asked === undefined) return;
@@ -430,7 +430,7 @@ export class WorkerProcess {
     this.#effects.push(effect);
   }
 
-  /** How slow this worker itself is. */
+  /** Measures how slow this worker itself is. */
   #measure(): void {
     const lagMs = this.#timer.take(this.#now);
     const change = lagMs === null ? null : this.#levels.sample({ health: 0, lagMs });
@@ -462,7 +462,7 @@ export class WorkerProcess {
     }
   }
 
-  /** Cores are opened when the files of their job are here; a job has one set of files. */
+  /** Opens cores once the files of their job are here; a job has one set of files. */
   #open(effect: OpenEffect): void {
     const { from, job, order } = effect;
     const waiting = this.#opening.get(job);
@@ -515,7 +515,7 @@ export class WorkerProcess {
   }
 }
 
-/** Undefined: a worker that runs no code of jobs. */
+/** Undefined for a worker that runs no job code. */
 function rightsOf(executorUser: string | undefined): {
   readonly jobCodeRights: JobCodeRights;
   readonly executorUser: string;

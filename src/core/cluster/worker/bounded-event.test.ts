@@ -10,15 +10,15 @@ function finished(provided: Readonly<Record<string, unknown>>): RelayedEvent {
   return { kind: "finished", execution: 3, provided, notes: [], counts: [], faults: [] };
 }
 
-/** Throws when it cannot travel. */
+/** Throws if the event cannot be encoded. */
 function send(event: RelayedEvent): Uint8Array {
   const row = { worker: "w", incarnation: 1, job: "j", view: 1, first: 0 };
   const events = [{ kind: "core", core: 0, event }] as const;
   return encodeStreamMessage({ name: "events", correlation: 1, value: { ...row, events } });
 }
 
-describe("a value of user code on its way to a manager", () => {
-  it("travels when it is plain data", () => {
+describe("a value from user code", () => {
+  it("is sent when it is plain data", () => {
     for (const value of [undefined, null, 1, "text", [1, { a: true }], { list: [] }]) {
       const event = { kind: "setupDone", execution: 3, value } as const;
       expect(bounded(event)).toEqual(event);
@@ -26,7 +26,7 @@ describe("a value of user code on its way to a manager", () => {
     }
   });
 
-  it("fails its workflow with the path when it is not, and ends no worker (CODEC-6)", () => {
+  it("fails its workflow with the path when it is not plain data, and leaves the worker running (CODEC-6)", () => {
     for (const [value, problem] of [
       [{ id: 1n }, ".id is a bigint"],
       [[new Map()], "[0] is a Map"],
@@ -44,13 +44,13 @@ describe("a value of user code on its way to a manager", () => {
     }
   });
 
-  it("fails its workflow when it is too large for the log of its job", () => {
+  it("fails its workflow when it is too large for the job log", () => {
     const told = bounded({ kind: "setupDone", execution: 3, value: "x".repeat(500_000) });
     expect(told).toMatchObject({ kind: "failed" });
     expect(JSON.stringify(told)).toContain("at most 458752 are handed on");
   });
 
-  it("is clipped where it is a place in a file", () => {
+  it("is clipped when it is a source location", () => {
     const problem = { message: "m", location: "l".repeat(100_000), mistake: false };
     const told = bounded({ kind: "loadFailed", problem });
     expect(send(told).length).toBeLessThan(16_384);

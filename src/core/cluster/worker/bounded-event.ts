@@ -1,6 +1,6 @@
 /**
- * What user code says is clipped to what a message carries; the sender does it, since a receiver can only refuse.
- * A value that does not travel fails its workflow with the path to it. (CODEC-6)
+ * Clips text from user code to the limits of a message. The sender does it, because a receiver could only refuse. A
+ * value that cannot be encoded fails its workflow with the path to it. (CODEC-6)
  */
 
 import { encodePlain, plainProblem } from "../../base/plain-value.ts";
@@ -8,10 +8,10 @@ import { clipText } from "../../base/text.ts";
 import type { PartFault, Problem } from "../../load/job/core-messages.ts";
 import type { RelayedEvent } from "../messages.ts";
 
-/** A character takes at most three bytes of the 16 KiB that a message has room for. */
+/** A character takes at most three bytes of the 16 KiB limit of a text. */
 const CHARACTERS_MAX = 5_000;
 const NOTES_MAX = 1_000;
-/** Of a set-up value, and of all that a core provides: either is one entry of the job's log. */
+/** Limit of a set-up value, and of everything a core provides. Either is one entry of the job log. */
 const VALUE_BYTES_MAX = 448 * 1_024;
 
 export function bounded(event: RelayedEvent): RelayedEvent {
@@ -46,7 +46,7 @@ export function bounded(event: RelayedEvent): RelayedEvent {
 
 function valueProblem(what: string, value: unknown): string | null {
   const problem = plainProblem(value);
-  // A path that begins in the value, or a word about the value itself.
+  // Either a path within the value, or a statement about the value itself.
   if (problem !== null) return /^[.[]/.test(problem) ? `${what}: ${problem}` : `${what} ${problem}`;
   const bytes = encodePlain(value).length;
   if (bytes <= VALUE_BYTES_MAX) return null;

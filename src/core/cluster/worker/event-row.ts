@@ -1,18 +1,18 @@
 /**
- * The events of one job on their way to its leader: numbered from zero in each view, sent one message at a
- * time, repeated from the first that was not confirmed. A frame that waits is replaced by the next one of the same
- * core, execution and part, or by the next merged one, since each is written against the last that was acknowledged.
+ * Stream of events of one job to its leader: numbered from zero in each view, sent one message at a time, repeated from
+ * the first unacknowledged event. A queued frame is replaced by the next one of the same core, execution and part, or
+ * by the next merged one, because each is a delta to the last acknowledged one.
  */
 
 import type { WorkerEvent } from "../messages.ts";
 import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 
-/** Of one message; a single larger event travels alone. */
+/** Size limit of one message; a single larger event is sent alone. */
 const MESSAGE_BYTES_MAX = 1_048_576;
 const MESSAGE_EVENTS_MAX = 256;
-/** Lines of user code that wait for a leader; what comes on top is counted. */
+/** Maximum number of queued lines of user code; further lines are counted and dropped. */
 const LINES_MAX = 2_000;
-/** What an event takes beside its bytes, about. */
+/** Approximate overhead of an event. */
 const EVENT_BYTES = 256;
 
 interface Row {
@@ -23,11 +23,11 @@ interface Row {
 export class EventRow {
   readonly #rules: WorkerRules;
   #events: WorkerEvent[] = [];
-  /** Number of the first that waits. */
+  /** Number of the first queued event. */
   #first = 0;
-  /** A message is not answered yet. */
+  /** A message is sent but not answered yet. */
   #isUnderWay = false;
-  /** How many of those that wait were sent in this view: the leader may have them, as they are. */
+  /** Number of queued events already sent in this view. The leader may have them, so they must not change. */
   #sent = 0;
   #lines = 0;
   #droppedLines = 0;
@@ -40,17 +40,17 @@ export class EventRow {
     return this.#events.length;
   }
 
-  /** What waits and is not replaced by what comes later. */
+  /** Queued events that are not replaced by later ones. */
   get lasting(): number {
     return this.#events.filter((event) => !isLine(event) && frameKey(event) === null).length;
   }
 
-  /** Nothing waits but figures and lines, of which the next message tells as much. (AD-37.8) */
+  /** Only metrics and lines are queued; these can wait for the next message. (AD-37.8) */
   get isPatient(): boolean {
     return this.#events.every((event) => isLine(event) || frameKey(event) !== null);
   }
 
-  /** Number of the first that is still to come. */
+  /** Number of the next event to be pushed. */
   get next(): number {
     return this.#first + this.#events.length;
   }
@@ -63,15 +63,15 @@ export class EventRow {
       }
       this.#lines++;
     }
-    const place = this.#placeOf(event);
-    if (place < 0) this.#events.push(event);
-    else this.#events[place] = event;
+    const index = this.#replaceableIndex(event);
+    if (index < 0) this.#events.push(event);
+    else this.#events[index] = event;
   }
 
-  /** The next message; null when one is under way, or when nothing waits and it may not be empty. */
+  /** Returns the next message; null if one is in flight, or if nothing is queued and `mayBeEmpty` is false. */
   take(mayBeEmpty: boolean): Row | null {
     if (this.#isUnderWay) return null;
-    this.#tellDropped();
+    this.#reportDropped();
     if (this.#events.length === 0 && !mayBeEmpty) return null;
     let bytes = 0;
     let count = 0;
@@ -85,10 +85,10 @@ export class EventRow {
     return { first: this.#first, events: this.#events.slice(0, count) };
   }
 
-  /** Everything before `next` is with the leader. False when that is nothing new. */
+  /** The leader has everything before `next`. Returns false if nothing new was acknowledged. */
   taken(next: number): boolean {
     this.#isUnderWay = false;
-    // It counts from before what was confirmed: what is left goes on from there.
+    // The leader counts from before the acknowledged events: the queue continues from there.
     if (next < this.#first) this.#first = next;
     const count = Math.min(this.#events.length, next - this.#first);
     for (const event of this.#events.splice(0, count)) if (isLine(event)) this.#lines--;
@@ -97,19 +97,19 @@ export class EventRow {
     return count > 0;
   }
 
-  /** No answer will come: the same is sent again. */
+  /** No answer will come: the next message repeats the events. */
   lost(): void {
     if (this.#rules.eventsRepeated) this.#isUnderWay = false;
   }
 
-  /** Takes out all frames, merged or of one core; only before `restart`, since it counts anew. */
+  /** Removes and returns all frames, merged or of one core. Only valid before `restart`, which renumbers events. */
   takeFrames(): readonly WorkerEvent[] {
     const frames = this.#events.filter((event) => frameKey(event) !== null);
     this.#events = this.#events.filter((event) => frameKey(event) === null);
     return frames;
   }
 
-  /** Another leader counts from zero, with what it needs first and then with what nobody has confirmed. */
+  /** Restarts at zero for a new leader: first the `kept` events, then the unacknowledged ones. */
   restart(kept: readonly WorkerEvent[]): void {
     this.#isUnderWay = false;
     this.#sent = 0;
@@ -118,7 +118,7 @@ export class EventRow {
     this.#events.unshift(...kept.filter((event) => !waiting.has(event)));
   }
 
-  /** Nobody wants them. */
+  /** Drops all events. */
   clear(): void {
     this.#events = [];
     this.#isUnderWay = false;
@@ -127,8 +127,8 @@ export class EventRow {
     this.#droppedLines = 0;
   }
 
-  /** A frame of the same kind that has not been sent; -1 where there is none. */
-  #placeOf(event: WorkerEvent): number {
+  /** Index of an unsent frame with the same key; -1 if there is none. */
+  #replaceableIndex(event: WorkerEvent): number {
     const key = frameKey(event);
     if (key === null) return -1;
     const sent = this.#rules.sentFramesStay ? this.#sent : 0;
@@ -139,7 +139,7 @@ export class EventRow {
     return -1;
   }
 
-  #tellDropped(): void {
+  #reportDropped(): void {
     if (this.#droppedLines === 0 || this.#lines >= LINES_MAX) return;
     const line = `${this.#droppedLines} lines were dropped: more than could be sent`;
     this.#droppedLines = 0;

@@ -1,4 +1,4 @@
-/** What a worker knows of a job that it has cores for: who leads it, what its cores do, what is to be told. */
+/** State of a job on a worker: its leader, its cores, and the events to report. */
 
 import type { MergedFigures } from "../../load/job/core-messages.ts";
 import type { RelayedCommand, RelayedEvent, RunningCore, WorkerEvent } from "../messages.ts";
@@ -8,7 +8,7 @@ import { KeptFrames } from "./kept-frames.ts";
 import { MergedFrames } from "./merged-frames.ts";
 import type { WorkerRules } from "./rules.ts";
 
-/** Who leads a job here; `merges`: it takes the figures of cores merged. */
+/** Leader of a job. `merges`: it accepts merged metrics of cores. */
 export interface Leader {
   readonly name: string;
   readonly view: number;
@@ -18,11 +18,11 @@ export interface Leader {
 /** One core of a job, in a process of its own. */
 class HeldCore {
   readonly slot: number;
-  /** Of the attempt that it was last given. */
+  /** Token of the last assigned attempt. */
   token: number | null = null;
-  /** Why this worker ends its load before anybody asked for it; null: it does not. */
+  /** Reason why this worker stops the load early; null if it does not. */
   cutFor: string | null = null;
-  /** Executions that were begun and have not ended. */
+  /** Executions that were started and have not finished. */
   readonly #running = new Set<number>();
 
   constructor(slot: number) {
@@ -41,7 +41,7 @@ class HeldCore {
     if (event.kind === "finished" || event.kind === "failed") this.#running.delete(event.execution);
   }
 
-  /** What asks everything that runs here to end. */
+  /** Returns the commands that stop everything running here. */
   cut(what: string): readonly RelayedCommand[] {
     this.cutFor = what;
     return [...this.#running].map((execution) => ({ kind: "stop", execution }));
@@ -55,23 +55,23 @@ export class HeldJob {
   readonly merged: MergedFrames;
   readonly #kept = new KeptFrames();
   readonly #rules: WorkerRules;
-  /** The manager whose orders it takes. */
+  /** Manager that leads the job. */
   #leader: Leader;
-  /** The leader has not refused to hear of it. */
+  /** The leader has not refused events of the job. */
   isHeard = true;
-  /** When events may be sent again, after the leader has taken none of them. */
+  /** When events may be sent again after the leader accepted none. */
   notBefore = 0;
-  /** Before then figures wait, since managers are hard-pressed; 0: they do not. */
+  /** Metrics are delayed until then because managers are overloaded; 0 for no delay. */
   figuresAt = 0;
-  /** When a manager is asked whether the job still is, having been silent for so long. */
+  /** When to ask a manager whether the job still exists, after a period of silence. */
   askAt = Number.POSITIVE_INFINITY;
-  /** How often others than its leader were asked. */
+  /** How often managers other than the leader were asked. */
   asked = 0;
-  /** Nothing of it runs here, and nothing is to be told. */
+  /** Nothing of the job runs here, and nothing is left to report. */
   isClosed = false;
-  /** Number of the order that comes next in this view. */
+  /** Number of the next order in this view. */
   nextOrder = 0;
-  /** The longest that work in flight may take at its end. */
+  /** Longest graceful stop of the job's workflows. */
   gracefulStopMs = 0;
 
   constructor(name: string, leader: Leader, errorKinds: number, rules: WorkerRules) {
@@ -90,7 +90,7 @@ export class HeldJob {
     return this.#leader.view;
   }
 
-  /** Orders and events are counted from zero in each view. */
+  /** Switches to a new leader. Orders and events restart at zero in each view. */
   follow(leader: Leader, now: number): void {
     this.isHeard = true;
     if (leader.view === this.#leader.view) return;
@@ -100,14 +100,14 @@ export class HeldJob {
     this.#lead(leader, now);
   }
 
-  /** Its leader is connected again; one that has become another version since began anew, and counts from zero. */
+  /** The leader reconnected. If it changed its version, it has restarted and events start from zero. */
   onUp(merges: boolean, now: number): void {
     if (merges !== this.#leader.merges) this.#lead({ ...this.#leader, merges }, now);
   }
 
   /**
-   * The leader holds nothing: it is told all that is known here. What waited was written for another one; as it
-   * merges, or does not, frames of cores are merged now or go up as they are.
+   * Prepares the event stream for a leader without any state: everything known here is sent. Queued frames were written
+   * for the previous leader; they are merged now or sent as they are, depending on the new one.
    */
   #lead(leader: Leader, now: number): void {
     this.#leader = leader;
@@ -138,13 +138,13 @@ export class HeldJob {
     this.merged.onCommand(core, command, this.#leader.merges);
   }
 
-  /** What the core is to be told at once; null: nothing. */
+  /** Returns the command to send to the core at once, or null. */
   onEvent(core: number, event: RelayedEvent, now: number): RelayedCommand | null {
     const held = this.cores.get(core);
     held?.onEvent(event);
     const isOver = event.kind === "finished" || event.kind === "failed";
     if (isOver) this.merged.ended(core, event.execution);
-    // A share that was cut short has not finished, whatever its core says.
+    // A share that was cut short has not finished, whatever its core reports.
     if (held?.cutFor != null && isOver) return null;
     const row = { kind: "core", core, event: bounded(event) } as const;
     this.#kept.onEvent(row);
@@ -154,7 +154,7 @@ export class HeldJob {
       const frame = this.merged.take(core, event, now);
       if (frame !== null) return { kind: "acknowledge", execution, part, frame };
     }
-    if (isOver || event.kind === "tornDown") this.#tellNews(core, now);
+    if (isOver || event.kind === "tornDown") this.#pushUnreported(core, now);
     this.events.push(row);
     return null;
   }
@@ -165,36 +165,36 @@ export class HeldJob {
       this.gracefulStopMs = Math.max(this.gracefulStopMs, gracefulStopMs);
   }
 
-  /** It is gone; `complete`: all that it measured is told before. */
+  /** Reports a lost core. `complete`: everything it measured was reported before. */
   lost(core: number, what: string, complete: boolean, now: number): void {
-    this.#tellNews(core, now);
+    this.#pushUnreported(core, now);
     this.merged.ended(core, null);
     this.events.push({ kind: "coreLost", core, what, complete });
   }
 
-  /** What a core has measured stands before what is said of its end. */
-  #tellNews(core: number, now: number): void {
+  /** Reports what a core has measured before the event of its end. */
+  #pushUnreported(core: number, now: number): void {
     for (const figures of this.merged.news(core, now)) this.events.push(figuresEvent(figures));
   }
 
-  /** Figures that are due join what waits. */
+  /** Queues the metrics that are due. */
   gather(now: number): void {
     for (const figures of this.merged.due(now)) this.events.push(figuresEvent(figures));
   }
 
-  /** Nothing of it runs here any more, and nobody is to be told anything. */
+  /** Nothing of the job runs here any more, and nothing is left to report. */
   close(): void {
     this.isClosed = true;
     this.#kept.clear();
     this.merged.clear();
   }
 
-  /** Somebody has to hear of it, or to end it. */
+  /** Something runs here or is left to report. */
   get isOpen(): boolean {
     return this.cores.size > 0 || this.events.waiting > 0;
   }
 
-  /** When something of it has to be said without anything having happened. */
+  /** When to send without any further input. */
   sendAt(isLeaderLinked: boolean): number {
     const waitsFor = Math.max(this.notBefore, this.events.isPatient ? this.figuresAt : 0);
     const waits = this.isHeard && isLeaderLinked && waitsFor > 0;

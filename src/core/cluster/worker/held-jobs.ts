@@ -1,19 +1,16 @@
-/**
- * The jobs that a worker knows. What happens to it asks all that are open what is to be said; a worker that has seen
- * thousands of jobs passes those that are over by.
- */
+/** Jobs known to a worker. Only open jobs are scanned on each step, so thousands of finished ones cost nothing. */
 
 import type { HeldJob } from "./held-job.ts";
 
-/** Where the orders of ended jobs stand is kept for the last ones. */
+/** Maximum number of finished jobs whose order position is remembered. */
 const CLOSED_JOBS_MAX = 1_000;
 
 export class HeldJobs {
   readonly #open = new Map<string, HeldJob>();
-  /** In the order in which they were closed. */
+  /** In the order of closing. */
   readonly #closed = new Map<string, HeldJob>();
 
-  /** Those of which something runs here, or is to be told. */
+  /** Jobs that run here or have something left to report. */
   get open(): ReadonlyMap<string, HeldJob> {
     return this.#open;
   }
@@ -26,7 +23,7 @@ export class HeldJobs {
     return this.#open.get(name) ?? this.#closed.get(name);
   }
 
-  /** A new one, or one that was closed and has cores again. */
+  /** Adds a new job, or reopens a closed one that gets cores again. */
   reopen(job: HeldJob): void {
     job.isClosed = false;
     this.#closed.delete(job.name);

@@ -1,21 +1,21 @@
 /**
- * The last figures of shares that have ended, for whoever leads the job next: a leader that is gone takes what
- * was confirmed to it along, and the core may do something else by now.
+ * Retains the last frames of finished shares for the next leader: a failed leader takes what was acknowledged to it
+ * along, and the core may be busy with something else by then.
  *
- * The last frame of a load tells all from its start; what a tear-down called comes after it, written against it.
+ * The last frame of a load covers everything from its start; calls of a tear-down follow it as a delta.
  */
 
 import type { WorkerEvent } from "../messages.ts";
 
 type CoreRow = Extract<WorkerEvent, { kind: "core" }>;
 
-/** Of one job; the oldest share goes first, and its figures are then said to be missing. */
+/** Limit per job. The oldest share is dropped first; the report then says that its metrics are missing. */
 const KEPT_BYTES_MAX = 8 * 1_048_576;
 
 export class KeptFrames {
-  /** The last of each core and part of a load that is under way. */
+  /** Last frame of each core and part of a running load. */
   readonly #last = new Map<string, CoreRow>();
-  /** By core and execution, in the order in which they ended. */
+  /** By core and execution, in the order in which they finished. */
   readonly #ended = new Map<string, CoreRow[]>();
   #bytes = 0;
 
@@ -37,7 +37,7 @@ export class KeptFrames {
   #onFinished(share: string): void {
     const frames = [...this.#last].filter(([key]) => key.startsWith(`${share} `));
     for (const [key] of frames) this.#last.delete(key);
-    // Said again to a new leader: they are kept already.
+    // Repeated for a new leader: the frames are retained already.
     if (frames.length > 0)
       this.#keep(
         share,
@@ -45,7 +45,7 @@ export class KeptFrames {
       );
   }
 
-  /** A core does one thing at a time. */
+  /** A core runs one execution at a time. */
   #forgetOthers(core: string): void {
     for (const key of [...this.#last.keys()]) if (key.startsWith(core)) this.#last.delete(key);
   }

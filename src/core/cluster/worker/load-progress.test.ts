@@ -18,7 +18,7 @@ const FRAME: RelayedEvent = {
   health: { cpu: 0, residentBytes: 0, activeUsers: 1 },
 };
 
-/** One execution of 100 s that was started at 0. */
+/** One execution of 100 s, started at 0. */
 function started(): LoadProgress {
   const progress = new LoadProgress();
   const load = { kind: "vus", stages: [{ durationMs: 100_000, from: 1, to: 1 }] } as const;
@@ -30,15 +30,15 @@ function started(): LoadProgress {
   return progress;
 }
 
-describe("the progress of a worker's own load (AD-26.1)", () => {
-  it("asks for nothing while figures come, and counts each second of an execution once", () => {
+describe("load progress of a worker (AD-26.1)", () => {
+  it("requests no extension while frames arrive, and counts each second of an execution once", () => {
     const progress = started();
     for (let at = 0; at < 60_000; at += 100) progress.onEvent(1, FRAME, millis(at));
     expect(progress.report).toEqual({ running: 1, advance: 60 });
     expect(progress.askAt).toBe(59_900 + 20_000);
   });
 
-  it("asks after 20 s without a figure, with how far its cores had told", () => {
+  it("requests an extension after 20 s without a frame, with the last reported progress", () => {
     const progress = started();
     progress.onEvent(1, FRAME, millis(40_000));
     expect(progress.askAt).toBe(60_000);
@@ -48,7 +48,7 @@ describe("the progress of a worker's own load (AD-26.1)", () => {
     });
   });
 
-  it("tells the mean of its executions, each as its core last told (C10-32)", () => {
+  it("reports the mean progress of its executions, each as last reported by its core (C10-32)", () => {
     const progress = started();
     const load = { kind: "vus", stages: [{ durationMs: 200_000, from: 1, to: 1 }] } as const;
     const manifests = [{ ...manifest("flow"), load }];
@@ -57,12 +57,12 @@ describe("the progress of a worker's own load (AD-26.1)", () => {
     progress.onCommand(2, { kind: "start", execution: 8, setup: null, planMs: 0 }, millis(0));
     progress.onEvent(1, FRAME, millis(50_000));
     progress.onEvent(2, { ...FRAME, execution: 8 }, millis(60_000));
-    // 50 of 100 s and 60 of 200 s: what has passed since is not told by anybody.
+    // 50 of 100 s and 60 of 200 s: time since the last frame does not count.
     const asked = progress.ask(millis(80_000));
     expect([asked.running, asked.progress]).toEqual([2, (0.5 + 0.3) / 2]);
   });
 
-  it("has nothing under way when an execution that was prepared twice has ended (T3)", () => {
+  it("has nothing running after an execution that was prepared twice has finished (T3)", () => {
     const progress = started();
     progress.onCommand(1, PREPARE, millis(100));
     progress.onCommand(1, { kind: "start", execution: 7, setup: null, planMs: 0 }, millis(200));
@@ -72,14 +72,14 @@ describe("the progress of a worker's own load (AD-26.1)", () => {
     expect(progress.askAt).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it("repeats a request that nobody answers under its number", () => {
+  it("repeats an unanswered request under the same number", () => {
     const progress = started();
     expect(progress.ask(millis(20_000)).number).toBe(1);
     expect(progress.askAt).toBe(21_000);
     expect(progress.ask(millis(21_000)).number).toBe(1);
   });
 
-  it("asks again before the first of what managers granted ends", () => {
+  it("asks again before the first of the granted extensions ends", () => {
     const progress = started();
     progress.ask(millis(20_000));
     progress.answered(1, GRANTED, millis(20_010));
@@ -91,7 +91,7 @@ describe("the progress of a worker's own load (AD-26.1)", () => {
     expect(progress.askAt).toBe(34_000);
   });
 
-  it("says nothing more when it is denied, until something moves", () => {
+  it("stays silent after a denial until something advances", () => {
     const progress = started();
     progress.ask(millis(20_000));
     progress.answered(1, { ...GRANTED, granted: false, denial: "no_progress" }, millis(20_010));
@@ -100,13 +100,13 @@ describe("the progress of a worker's own load (AD-26.1)", () => {
     expect(progress.askAt).toBe(46_000);
   });
 
-  it("says that its machine was busy when it comes late to its timers", () => {
+  it("reports resource contention when its timers fire late", () => {
     const progress = started();
     progress.onLate(5_000, millis(15_000));
     expect(progress.ask(millis(20_000)).reason).toBe("resource_contention");
   });
 
-  it.each(["finished", "gone"])("has nothing to ask when its execution is %s", (how) => {
+  it.each(["finished", "gone"])("requests nothing when its execution is %s", (how) => {
     const progress = started();
     const end = { provided: {}, notes: [], counts: [], faults: [] };
     if (how === "gone") progress.onGone(1);

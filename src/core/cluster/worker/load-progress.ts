@@ -1,10 +1,9 @@
 /**
- * How far the load of this worker is, and when managers must be asked to wait for it: executions that were started,
- * and when their cores last told a figure. A core tells figures many times a second for as long as it runs; one that
- * tells nothing stands still, whatever the reason. (AD-26.1, AD-19.13)
+ * Tracks the progress of this worker's load, and when to request an extension from managers. Cores send frames many
+ * times a second while they run; an execution without frames is stalled, whatever the reason. (AD-26.1, AD-19.13)
  *
- *     started ─▶ figures, figures … ─▶ none for long ─▶ every manager is asked ── granted ─▶ asked again before it ends
- *                    ▲───── any figure ─────┘                                  └─ denied ──▶ silent until it moves
+ *     started ─▶ frame, frame … ─▶ none for long ─▶ ask every manager ── granted ─▶ ask again before it ends
+ *                    ▲────── any frame ─────┘                        └─ denied ──▶ silent until a frame arrives
  */
 
 import type { Millis } from "../../base/brand.ts";
@@ -17,38 +16,38 @@ import { EXTENSION_DEFAULTS } from "../overload/extensions.ts";
 import type { WorkReport } from "../overload/worker-progress.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** Early enough for an answer and its repetition before the first deadline. */
+/** Leaves time for an answer and one retry before the first deadline. */
 const ASK_AFTER_MS = (EXTENSION_DEFAULTS.baseMs * 2) / 3;
-/** Before a request without an answer is repeated. */
+/** Delay before an unanswered request is repeated. */
 const REPEAT_MS = 1_000;
-/** An execution advances once in each: cores tell less often while their manager is late, but not this seldom. */
+/** An execution advances once per interval. Cores send less often while their manager is late, but not this rarely. */
 const COUNTED_MS = 1_000;
-/** Later than this behind its timers, a process has had too little of its machine. */
+/** Timer delay from which the process counts as starved of CPU. */
 const LATE_MS = 1_000;
 
 interface Execution {
-  /** Null: until it is told to start, nobody expects anything of it. */
+  /** Null until the execution is started; nothing is expected of it before. */
   startedAt: number | null;
-  toldAt: number;
+  lastFrameAt: number;
   readonly planMs: number;
 }
 
 export class LoadProgress {
   /** By slot and execution. */
   readonly #executions = new Map<number, Map<number, Execution>>();
-  /** What is planned, by slot and workflow. */
+  /** Planned duration by slot and workflow. */
   readonly #planned = new Map<number, ReadonlyMap<string, number>>();
   #advance = 0;
-  /** When managers are asked if nothing moves until then. */
+  /** When to ask managers if nothing advances until then. */
   #askAt = NEVER;
   #number = 0;
-  /** Somebody has answered the last request. */
+  /** A manager has answered the last request. */
   #isAnswered = false;
-  /** Since the last request. */
+  /** Something advanced since the last request. */
   #hasMoved = true;
   #lateAt = Number.NEGATIVE_INFINITY;
 
-  /** Counted, not kept: a core may be told to prepare the same execution again. */
+  /** Computed, because a core may prepare the same execution twice. */
   get #running(): number {
     let running = 0;
     for (const of of this.#executions.values())
@@ -60,7 +59,7 @@ export class LoadProgress {
     return { running: this.#running, advance: this.#advance };
   }
 
-  /** Infinite while it has nothing to ask. */
+  /** Infinite while there is nothing to ask. */
   get askAt(): number {
     return this.#running === 0 ? NEVER : this.#askAt;
   }
@@ -69,12 +68,15 @@ export class LoadProgress {
     if (command.kind === "prepare") {
       const planMs = this.#planned.get(slot)?.get(command.workflow) ?? 0;
       const of = this.#executions.get(slot) ?? new Map<number, Execution>();
-      this.#executions.set(slot, of.set(command.execution, { startedAt: null, toldAt: 0, planMs }));
+      this.#executions.set(
+        slot,
+        of.set(command.execution, { startedAt: null, lastFrameAt: 0, planMs }),
+      );
     } else if (command.kind === "start") {
       const execution = this.#executions.get(slot)?.get(command.execution);
       if (execution === undefined || execution.startedAt !== null) return;
       execution.startedAt = now - command.planMs;
-      execution.toldAt = now;
+      execution.lastFrameAt = now;
       this.#move(now);
     }
   }
@@ -83,10 +85,10 @@ export class LoadProgress {
     if (event.kind === "loaded")
       this.#planned.set(slot, new Map(event.manifests.map((one) => [one.name, planMsOf(one)])));
     else if (event.kind === "frame") {
-      const told = this.#executions.get(slot)?.get(event.execution);
-      if (told === undefined) return;
-      const isSame = Math.floor(told.toldAt / COUNTED_MS) === Math.floor(now / COUNTED_MS);
-      told.toldAt = now;
+      const running = this.#executions.get(slot)?.get(event.execution);
+      if (running === undefined) return;
+      const isSame = Math.floor(running.lastFrameAt / COUNTED_MS) === Math.floor(now / COUNTED_MS);
+      running.lastFrameAt = now;
       this.#move(now, isSame ? 0 : 1);
     } else if (event.kind === "finished" || event.kind === "failed") {
       this.#executions.get(slot)?.delete(event.execution);
@@ -99,7 +101,7 @@ export class LoadProgress {
     this.#planned.delete(slot);
   }
 
-  /** It comes so late to its timers. */
+  /** Records how late a timer fired. */
   onLate(lateMs: number, now: Millis): void {
     if (lateMs >= LATE_MS) this.#lateAt = now;
   }
@@ -110,15 +112,15 @@ export class LoadProgress {
     this.#askAt = now + ASK_AFTER_MS;
   }
 
-  /** The next request, or the same once more where nobody has answered it. */
+  /** Returns the next request, or repeats the last one if no manager has answered it. */
   ask(now: Millis): ExtensionRequest {
     if (this.#isAnswered || this.#hasMoved) this.#number++;
     this.#isAnswered = false;
     this.#hasMoved = false;
     this.#askAt = now + REPEAT_MS;
     const passed = [...this.#executions.values()].flatMap((of) =>
-      [...of.values()].flatMap(({ planMs, startedAt, toldAt }) =>
-        startedAt === null ? [] : [{ planMs, passedMs: Math.min(planMs, toldAt - startedAt) }],
+      [...of.values()].flatMap(({ planMs, startedAt, lastFrameAt }) =>
+        startedAt === null ? [] : [{ planMs, passedMs: Math.min(planMs, lastFrameAt - startedAt) }],
       ),
     );
     const shares = passed.map(({ passedMs, planMs }) => (planMs === 0 ? 0 : passedMs / planMs));
@@ -133,8 +135,8 @@ export class LoadProgress {
   }
 
   /**
-   * Managers answer each for itself: it asks again before the first of what they granted ends. Who was denied has
-   * nothing new to say until something moves.
+   * Managers answer independently: the worker asks again before the first grant ends. After a denial it stays silent
+   * until something advances.
    */
   answered(
     number: number,

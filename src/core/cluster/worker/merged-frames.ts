@@ -1,6 +1,6 @@
 /**
- * What the cores of one job here have measured, merged by execution and flow (`merged-part.ts`), for a leader that
- * takes it so. What cannot be merged goes up as each core tells it.
+ * Frames of the cores of one job, merged by execution and flow (`merged-part.ts`), for a leader that supports it.
+ * Frames that cannot be merged are relayed per core.
  */
 
 import type { MergedFigures } from "../../load/job/core-messages.ts";
@@ -9,18 +9,21 @@ import type { HeldFigures, RelayedCommand } from "../messages.ts";
 import { type CoreFrame, MergedPart } from "./merged-part.ts";
 
 /**
- * Executions and flows of a job that are merged at once, each with all that was measured of it; the oldest that is
- * over makes room.
+ * Executions and flows of a job that are merged at the same time, each with all its metrics. The oldest finished one is
+ * evicted first.
  */
 const MERGED_MAX = 32;
 
 export class MergedFrames {
   readonly #errorKinds: number;
-  /** By execution and flow, in their order. */
+  /** By execution and flow, in insertion order. */
   readonly #parts = new Map<string, MergedPart>();
-  /** Those whose frames go up as each core tells them: the leader has the calls of a core from one of both only. */
+  /**
+   * Executions and flows whose frames are relayed per core. The leader must get the calls of a core through one of both
+   * ways only.
+   */
   readonly #unmerged = new Set<string>();
-  /** What executions are of. */
+  /** Workflow of each execution. */
   readonly #workflows = new Map<number, string>();
   readonly #manifests = new Map<string, WorkflowManifest>();
 
@@ -41,32 +44,32 @@ export class MergedFrames {
     for (const flow of flows) this.#part(execution, flow)?.attach(core);
   }
 
-  /** The frame of the core that is held now; null when it is not merged here. */
+  /** Returns the last retained frame of the core; null if it is not merged here. */
   take(core: number, frame: CoreFrame, now: number): number | null {
     return this.#part(frame.execution, frame.part)?.take(core, frame, now) ?? null;
   }
 
-  /** False when nothing of this execution and flow is merged. */
+  /** Returns false if this execution and flow is not merged. */
   acknowledged({ execution, frame, part }: HeldFigures): boolean {
     const merged = this.#parts.get(keyOf(execution, part));
     merged?.acknowledged(frame);
     return merged !== undefined;
   }
 
-  /** Nobody waits for a core any more: it has ended this execution, or all that it did. */
+  /** Stops waiting for a core: it has finished this execution, or all of them if null. */
   ended(core: number, execution: number | null): void {
     for (const [key, part] of this.#parts)
       if (execution === null || key.startsWith(`${execution} `)) part.ended(core);
   }
 
-  /** When the next is due; infinite when nothing waits. */
+  /** When the next merged frame is due; infinite if there is nothing to send. */
   get dueAt(): number {
     let at = Number.POSITIVE_INFINITY;
     for (const part of this.#parts.values()) at = Math.min(at, part.dueAt);
     return at;
   }
 
-  /** What is due now. */
+  /** Returns the merged frames that are due. */
   due(now: number): readonly MergedFigures[] {
     const due: MergedFigures[] = [];
     for (const part of this.#parts.values()) {
@@ -76,26 +79,26 @@ export class MergedFrames {
     return due;
   }
 
-  /** What a core has told and nobody above knows, before something is said that it must precede. */
+  /** Returns unreported metrics of a core, which must precede the event of its end. */
   news(core: number, now: number): readonly MergedFigures[] {
     return [...this.#parts.values()]
       .filter((part) => part.hasNews && part.has(core))
       .map((part) => part.write(now));
   }
 
-  /** Another leader holds nothing of it, merged or not. */
+  /** A new leader has no state, so every execution may be merged again. */
   forgetUnmerged(): void {
     this.#unmerged.clear();
   }
 
-  /** All of it, for another leader. */
+  /** Returns everything merged so far, for a new leader. */
   restart(now: number): readonly MergedFigures[] {
     return [...this.#parts.values()]
       .filter((part) => part.restart())
       .map((part) => part.write(now));
   }
 
-  /** The frames of cores go up as they are from now on. */
+  /** Frames are relayed per core from now on. */
   clear(): void {
     this.#parts.clear();
     this.#unmerged.clear();

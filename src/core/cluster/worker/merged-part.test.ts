@@ -1,4 +1,4 @@
-/** What a leader knows of merged frames is what it would know of the frames of each core. */
+/** Merged frames give a leader the same state as the frames of each core. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ class Core {
     this.#random = random;
   }
 
-  /** A frame of one window of calls. */
+  /** A frame with one window of calls. */
   frame(full = false): Uint8Array {
     const { recorder } = this;
     const random = this.#random;
@@ -40,7 +40,7 @@ class Core {
   }
 }
 
-/** The cores of one worker, whose frames a leader gets merged and another one of each core. */
+/** Cores of one worker. One leader gets their frames merged, another one gets them per core. */
 class Bench {
   readonly random: Random;
   readonly cores: ReadonlyMap<number, Core>;
@@ -58,7 +58,7 @@ class Bench {
     }
   }
 
-  /** Each core that lives tells a window. */
+  /** Each live core sends a window. */
   tell(cores: readonly number[] = CORES): void {
     this.now += 100;
     for (const core of cores) {
@@ -72,7 +72,7 @@ class Bench {
     }
   }
 
-  /** The next merged frame comes to the leader, or gets lost; so may what it acknowledges. */
+  /** Delivers the next merged frame to the leader, or loses it; its acknowledgement may be lost too. */
   carry(isLost: boolean, isUnheard: boolean): void {
     const { bytes, cores } = this.part.write(this.now);
     if (isLost) return;
@@ -82,7 +82,7 @@ class Bench {
   }
 }
 
-/** All that is counted, with every cell of every histogram and window. */
+/** All counts, with every cell of every histogram and window. */
 function contentOf({ stats }: FrameMerger): unknown {
   const cells = (histogram: {
     forEachCell: (visit: (cell: number, count: number) => void) => void;
@@ -129,7 +129,7 @@ function ofCores(merger: FrameMerger): unknown {
 }
 
 describe("merged frames", () => {
-  it("tell the same as those of each core, whichever of them get lost or are not acknowledged", () => {
+  it("match the frames of each core, whichever of them are lost or not acknowledged", () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -141,7 +141,7 @@ describe("merged frames", () => {
             bench.carry(isLost, isUnheard);
           }
           bench.tell();
-          // Windows wait for the slowest that is under way.
+          // Windows wait for the slowest running core.
           for (const merger of [bench.part, bench.apart, bench.leader])
             for (const core of CORES) merger.ended(core);
           bench.carry(false, false);
@@ -153,7 +153,7 @@ describe("merged frames", () => {
     );
   });
 
-  it("tell another leader all that any core has told, also those that have ended since", () => {
+  it("give a new leader everything any core has reported, including finished ones", () => {
     const bench = new Bench(3);
     for (let at = 0; at < 5; at++) {
       bench.tell();
@@ -169,7 +169,7 @@ describe("merged frames", () => {
     expect(ofCores(bench.leader)).toEqual(ofCores(bench.apart));
   });
 
-  it("of a worker all of whose cores are lost add nothing any more", () => {
+  it("add nothing for a worker whose cores are all lost", () => {
     const bench = new Bench(5);
     bench.tell();
     bench.carry(false, false);
@@ -177,7 +177,7 @@ describe("merged frames", () => {
     for (const core of CORES.slice(1)) bench.leader.close(core);
     bench.tell();
     bench.carry(false, false);
-    // One of them is believed, and the requests of the others in its frame are known.
+    // One of the frames is accepted, with the request counts of the other cores in it.
     expect(contentOf(bench.leader)).not.toEqual(before);
     expect(ofCores(bench.leader)).toEqual(ofCores(bench.apart));
     bench.leader.close(4);
@@ -187,7 +187,7 @@ describe("merged frames", () => {
     expect(contentOf(bench.leader)).toEqual(then);
   });
 
-  it("are due when every core has told something, or the slowest has had its time", () => {
+  it("are due when every core has reported, or when the wait for the slowest is over", () => {
     const bench = new Bench(7);
     bench.tell([4, 7]);
     expect(bench.part.next(bench.now)).toBeNull();

@@ -5,8 +5,8 @@
  *     core 1 ─ frames ─▶ ┼─ FrameMerger ───┤                          ├─▶ the leader
  *     core 2 ─ frames ─▶ ┘                 └─ each core's own load ───┘
  *
- * Cores are acknowledged here, and write the next frame against what is held here; the leader acknowledges what is
- * merged. Another leader holds nothing, and is told all that any core has told so far.
+ * Cores are acknowledged here, and write the next frame as a delta to the state here; the leader acknowledges
+ * merged frames. A new leader has no state, and is sent everything that any core has reported so far.
  */
 
 import type {
@@ -22,32 +22,32 @@ import type { StatsShape } from "../../load/stats/workflow-stats.ts";
 
 export type CoreFrame = Extract<CoreEvent, { kind: "frame" }>;
 
-/** Cores tell ten times a second, but not at the same moment: so long is waited for the others. */
+/** Wait for frames of the other cores. Cores report ten times a second, but not in step. */
 const GATHER_MS = 100;
-/** Between two merged frames, at least: cores that tell more often than they should are not told on as often. */
+/** Minimum interval between two merged frames, even if cores report too often. */
 const INTERVAL_MS_MIN = 50;
 /**
- * Windows wait for a core that is behind: what it tells of windows that were told on comes too late. Managers give a
- * core up that says nothing for this long.
+ * How long windows wait for a core that is behind; its frames for windows already sent come too late. Managers drop a
+ * core that is silent for this long.
  */
 const BEHIND_MS_MAX = 30_000;
-/** Merged frames that the leader has said nothing about, 100 s of them. */
-const TOLD_MAX = 1_000;
+/** Unacknowledged merged frames that are remembered, 100 s worth. */
+const SENT_MAX = 1_000;
 
 interface Member {
   readonly own: OwnFigures;
   health: CoreVitals;
-  /** It makes load: the others wait for its frame. */
+  /** The core generates load, so the others wait for its frame. */
   isUnderWay: boolean;
-  /** Rises with each frame of it. */
+  /** Incremented with each frame of the core. */
   version: number;
-  /** What of it the last merged frame told, and the last that was acknowledged. */
-  told: number;
+  /** Versions in the last merged frame sent, and in the last one acknowledged. */
+  sent: number;
   held: number;
 }
 
-/** What one merged frame told. */
-interface Told {
+/** Content of one merged frame that was sent. */
+interface Sent {
   readonly frame: number;
   readonly members: readonly {
     readonly member: Member;
@@ -62,10 +62,10 @@ export class MergedPart {
   readonly #merger: FrameMerger;
   readonly #writer: FrameWriter;
   readonly #members = new Map<number, Member>();
-  #told: Told[] = [];
-  /** When the first frame came that is not told on; infinite when all are. */
+  #sentFrames: Sent[] = [];
+  /** When the first unreported frame arrived; infinite if all are reported. */
   #newsAt = Number.POSITIVE_INFINITY;
-  /** Nothing is told on before then, unless something follows that it must precede. */
+  /** Nothing is sent before then, except ahead of an event that it must precede. */
   #notBefore = 0;
 
   constructor(execution: number, part: string | null, shape: StatsShape) {
@@ -73,23 +73,23 @@ export class MergedPart {
     this.#part = part;
     this.#merger = new FrameMerger(shape, undefined, {
       behindMsMax: BEHIND_MS_MAX,
-      // Read anew: what was merged is gone from the frame.
+      // Decoded again: merging consumes the frame.
       onTaken: (core, bytes) => this.#onTaken(core, readFrame(bytes, shape)),
     });
     this.#writer = new FrameWriter(this.#merger.stats);
   }
 
-  /** It begins to make load: windows wait for it. */
+  /** A core starts to generate load; windows wait for it. */
   attach(core: number): void {
     this.#merger.attach(core);
     this.#member(core).isUnderWay = true;
   }
 
-  /** The frame of the core that is held now; null for bytes that are no frame. */
+  /** Returns the last retained frame of the core; null if the bytes are no valid frame. */
   take(core: number, { bytes, health }: CoreFrame, now: number): number | null {
     const { held, sound } = this.#merger.receive(core, bytes);
     if (!sound) return null;
-    // It is written against a frame that is not held here: the next one is full.
+    // A delta to a frame that is not retained here: the core sends a full one next.
     if (held === 0) return held;
     const member = this.#member(core);
     member.health = health;
@@ -102,7 +102,7 @@ export class MergedPart {
     if (frame !== undefined) this.#member(core).own.take(frame);
   }
 
-  /** Its load is over, or it is gone: nobody waits for it. */
+  /** A core's load has finished or the core is gone; stops waiting for it. */
   ended(core: number): void {
     const member = this.#members.get(core);
     if (member === undefined) return;
@@ -114,78 +114,78 @@ export class MergedPart {
     return this.#members.has(core);
   }
 
-  /** Some of what its cores told is not told on. */
+  /** Some frames of the cores are unreported. */
   get hasNews(): boolean {
     return this.#newsAt !== Number.POSITIVE_INFINITY;
   }
 
-  /** Nothing of it runs, and its leader has all of it. */
+  /** Nothing runs, and the leader has everything. */
   get isOver(): boolean {
     return [...this.#members.values()].every(
       ({ held, isUnderWay, version }) => !isUnderWay && held === version,
     );
   }
 
-  /** When its next frame is due, whoever of its cores has told nothing by then; infinite while there is no news. */
+  /** When the next frame is due even if some cores have not reported; infinite without news. */
   get dueAt(): number {
     return Math.max(this.#notBefore, this.#newsAt + GATHER_MS);
   }
 
-  /** The next frame, when every core that makes load has told something new or has had its time for that. */
+  /** Returns the next frame if every running core has reported or the wait is over. */
   next(now: number): MergedFigures | null {
     if (!this.hasNews || now < this.#notBefore) return null;
-    if (now < this.dueAt && !this.#haveAllTold()) return null;
+    if (now < this.dueAt && !this.#haveAllReported()) return null;
     if (this.#writer.isDue()) return this.write(now);
-    // The leader is late with what it has got.
+    // The leader has not acknowledged recent frames yet.
     this.#notBefore = now + GATHER_MS;
     return null;
   }
 
-  #haveAllTold(): boolean {
-    for (const { isUnderWay, told, version } of this.#members.values())
-      if (isUnderWay && version === told) return false;
+  #haveAllReported(): boolean {
+    for (const { isUnderWay, sent, version } of this.#members.values())
+      if (isUnderWay && version === sent) return false;
     return true;
   }
 
-  /** All that its leader has not acknowledged. */
+  /** Returns everything the leader has not acknowledged. */
   write(now: number): MergedFigures {
     this.#newsAt = Number.POSITIVE_INFINITY;
     this.#notBefore = now + INTERVAL_MS_MIN;
     const frame = this.#merger.stats.nextFrame;
     const cores: CoreFigures[] = [];
-    const members: Told["members"][number][] = [];
+    const members: Sent["members"][number][] = [];
     for (const [core, member] of this.#members) {
-      const { health, held, own, told, version } = member;
+      const { health, held, own, sent, version } = member;
       if (version === held) continue;
       members.push({ member, version, own: own.nextFrame });
-      member.told = version;
+      member.sent = version;
       const { requests } = this.#merger.progressOf(core);
-      cores.push({ core, requests, health, heard: version !== told, own: own.write() });
+      cores.push({ core, requests, health, heard: version !== sent, own: own.write() });
     }
-    this.#told.push({ frame, members });
-    if (this.#told.length > TOLD_MAX) this.#told.shift();
+    this.#sentFrames.push({ frame, members });
+    if (this.#sentFrames.length > SENT_MAX) this.#sentFrames.shift();
     return { execution: this.#execution, part: this.#part, bytes: this.#writer.write(), cores };
   }
 
-  /** The leader holds this merged frame; 0 for none. */
+  /** The leader has this merged frame; 0 for none. */
   acknowledged(frame: number): void {
     if (frame === 0) {
       this.restart();
       return;
     }
     this.#writer.acknowledged(frame);
-    const told = this.#told.find((one) => one.frame === frame);
-    this.#told = this.#told.filter((one) => one.frame > frame);
-    for (const { member, own, version } of told?.members ?? []) {
+    const sent = this.#sentFrames.find((one) => one.frame === frame);
+    this.#sentFrames = this.#sentFrames.filter((one) => one.frame > frame);
+    for (const { member, own, version } of sent?.members ?? []) {
       member.own.acknowledged(own);
       member.held = Math.max(member.held, version);
     }
   }
 
-  /** Another leader holds nothing. False when there is nothing to tell it. */
+  /** Forgets acknowledgements for a new leader. Returns false if there is nothing to send. */
   restart(): boolean {
     this.#writer.acknowledged(0);
-    this.#told = [];
+    this.#sentFrames = [];
     let isAny = false;
     for (const member of this.#members.values()) {
       member.own.acknowledged(0);
@@ -199,7 +199,7 @@ export class MergedPart {
     let member = this.#members.get(core);
     if (member === undefined) {
       const health = { cpu: 0, residentBytes: 0, activeUsers: 0 };
-      const nothing = { version: 0, told: 0, held: 0 };
+      const nothing = { version: 0, sent: 0, held: 0 };
       member = { own: new OwnFigures(), health, isUnderWay: false, ...nothing };
       this.#members.set(core, member);
     }

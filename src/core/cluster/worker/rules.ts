@@ -1,31 +1,31 @@
-/** The rules of a worker that can be broken one at a time. */
+/** Rules of a worker that tests can break one at a time. */
 
 export interface WorkerRules {
-  /** Orders of a view below the highest that was promised are refused. (AD-10) */
+  /** Refuses orders of a view below the highest promised one. (AD-10) */
   readonly viewFenced: boolean;
-  /** Nothing of a view is carried out before its promise is on disk. */
+  /** Executes nothing of a view before its promise is on disk. */
   readonly promiseDurable: boolean;
-  /** The last figures of shares that have ended are told to each new leader. */
+  /** Sends the last metrics of finished shares to each new leader. */
   readonly figuresKept: boolean;
-  /** What was under way when its connection broke is sent again. */
+  /** Resends events that were in flight when the connection broke. */
   readonly eventsRepeated: boolean;
-  /** Another leader counts events from zero. */
+  /** Restarts event numbers at zero for a new leader. */
   readonly eventsRenumbered: boolean;
-  /** Only a frame that was not sent is replaced by the next. */
+  /** Replaces only unsent frames. */
   readonly sentFramesStay: boolean;
-  /** A core that is gone is told to the leader. */
+  /** Reports lost cores to the leader. */
   readonly lossTold: boolean;
-  /** Load that nobody can stop is ended. (FAIL-F4) */
+  /** Stops load when no manager can be reached to stop it. (FAIL-F4) */
   readonly isolationEndsLoad: boolean;
-  /** What does not end when it is asked to is killed. */
+  /** Kills cores that do not stop when asked. */
   readonly isolatedKilled: boolean;
-  /** Every manager hears it, not only those that lead its jobs: any of them may lead next. */
+  /** Sends heartbeats to every manager, not only to leaders of its jobs: any of them may lead next. */
   readonly heardByAll: boolean;
-  /** A job that is over for its managers is over here. */
+  /** Ends jobs that their managers do not know any more. */
   readonly unknownJobEnds: boolean;
-  /** Figures that wait are sent later, none is dropped. (AD-23) */
+  /** Delays queued metrics without dropping any. (AD-23) */
   readonly waitingFiguresStay: boolean;
-  /** No two starts of a worker have the same incarnation, also when its data directory was emptied between them. */
+  /** Never reuses an incarnation, even if the data directory was emptied between two starts. */
   readonly startsDrawn: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What a worker hears and asks for; what its driver has to do is written beside each effect. */
+/** Inputs and effects of a worker. Each effect documents what the driver has to do. */
 
 import type { Millis } from "../../base/brand.ts";
 import type { CoreEvent } from "../../load/job/core-messages.ts";
@@ -17,46 +17,46 @@ import type { FencedViews } from "./view-fence.ts";
 
 export interface WorkerConfig {
   readonly name: string;
-  /** Number of this start, see `incarnation.ts`: never that of another start. */
+  /** Unique number of this start, see `incarnation.ts`. */
   readonly incarnation: number;
   /** CPU cores that jobs may use. */
   readonly cores: number;
   readonly version: string;
-  /** Load that nobody can stop is ended so long after the last word of any manager. (FAIL-F4) */
+  /** Time without contact to any manager after which load is stopped. (FAIL-F4) */
   readonly isolationMs: number;
-  /** How many kinds of failures its cores tell apart in their frames. */
+  /** Number of error kinds that cores distinguish in their frames. */
   readonly errorKinds: number;
-  /** Of this process; never the same twice. */
+  /** Unique id of this process. */
   readonly boot?: string;
-  /** The user that job code runs as; empty: job code has the rights of this process. */
+  /** User that job code runs as; empty for the user of this process. */
   readonly executorUser?: string;
 }
 
 export const ISOLATION_MS = 60_000;
 
 export type WorkerInput =
-  /** `merges`: it takes the figures of cores merged. */
+  /** A manager connected. `merges`: it accepts merged metrics of cores. */
   | {
       readonly kind: "link";
       readonly manager: string;
       readonly up: true;
       readonly merges?: boolean;
     }
-  /** A manager is not connected any more; `heardAt`: when any manager was heard last. */
+  /** A manager disconnected. `heardAt`: last contact with any manager. */
   | {
       readonly kind: "link";
       readonly manager: string;
       readonly up: false;
       readonly heardAt: Millis;
     }
-  /** To be answered once, by `answer` with the same number. */
+  /** Answer once, by `answer` with the same id. */
   | {
       readonly kind: "request";
       readonly manager: string;
       readonly id: number;
       readonly request: Announce | Orders;
     }
-  /** The answer to `events` of this view; null when none came. */
+  /** Answer to `events` of this view; null if none came. */
   | {
       readonly kind: "answered";
       readonly job: string;
@@ -64,17 +64,17 @@ export type WorkerInput =
       readonly answer: Taken | Refusal | null;
     }
   | { readonly kind: "core"; readonly slot: number; readonly event: CoreEvent }
-  /** The process is gone; `what`: how, when nobody asked for it. */
+  /** The process of a core is gone. `what`: how, if it was not asked to exit. */
   | { readonly kind: "coreGone"; readonly slot: number; readonly what: string | null }
   /** The views of `keepViews` are on disk. */
   | { readonly kind: "viewsKept" }
-  /** No further cores; `drained` follows when none is in use. */
+  /** Accept no further cores; `drained` follows when none is in use. */
   | { readonly kind: "drain" }
-  /** It waits for its jobs no longer: their load is ended here, and told as lost. `drained` follows. */
+  /** Stop waiting for jobs: their load is stopped and reported as lost. `drained` follows. */
   | { readonly kind: "leave" }
   | { readonly kind: "tick" };
 
-/** A process for one core of a job. */
+/** Process of one core of a job. */
 interface OpenedCore {
   readonly slot: number;
   readonly core: number;
@@ -83,11 +83,11 @@ interface OpenedCore {
 export type WorkerEffect =
   | { readonly kind: "heartbeat"; readonly to: string; readonly heartbeat: WorkerHeartbeat }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Announced | Taken | Refusal }
-  /** To be answered with `answered`. */
+  /** Answered by `answered`. */
   | { readonly kind: "events"; readonly to: string; readonly events: Events }
   /**
-   * Gets the files, from this manager those that are not here, starts a process per core and has it load
-   * them. What goes wrong is said as `coreGone`.
+   * Fetches missing files from this manager, starts a process per core and loads the job in it. Failures are reported
+   * as `coreGone`.
    */
   | {
       readonly kind: "open";
@@ -97,9 +97,9 @@ export type WorkerEffect =
       readonly order: Extract<Order, { kind: "open" }>;
     }
   | { readonly kind: "command"; readonly slot: number; readonly command: RelayedCommand }
-  /** Ends the process: gently, or by SIGKILL. `coreGone` follows. */
+  /** Terminates the process gracefully or by SIGKILL. `coreGone` follows. */
   | { readonly kind: "endCore"; readonly slot: number; readonly kill: boolean }
-  /** Nothing of this job runs here any more: its folder may go. */
+  /** Nothing of this job runs here any more; its folder may be deleted. */
   | { readonly kind: "closed"; readonly job: string }
   | { readonly kind: "keepViews"; readonly views: FencedViews }
   | {

@@ -1,10 +1,10 @@
 /**
- * Orders of a deposed leader are refused: the highest view of each job that this worker has heard of, kept on
- * disk before anything of that view is carried out. (AD-10) Jobs of the past are remembered for a
- * bounded while, the longest unused go first. (FTOK-6)
+ * Fences off deposed leaders: keeps the highest known view of each job, on disk before anything of that view is
+ * executed. (AD-10) Finished jobs are remembered up to a limit; the least recently used ones are evicted first.
+ * (FTOK-6)
  */
 
-/** Each is a job's id and a number. */
+/** Maximum number of entries, each a job id and a number. */
 const FENCED_JOBS_MAX = 10_000;
 
 export type FencedViews = readonly (readonly [job: string, view: number])[];
@@ -12,12 +12,12 @@ export type FencedViews = readonly (readonly [job: string, view: number])[];
 export class ViewFence {
   readonly #views: Map<string, number>;
 
-  /** What was kept, the longest unused first. */
+  /** `kept`: the stored views, least recently used first. */
   constructor(kept: FencedViews) {
     this.#views = new Map(kept.slice(-FENCED_JOBS_MAX));
   }
 
-  /** "raised": to be kept before it is acted on. */
+  /** "raised" views must be stored before they are acted on. */
   admit(job: string, view: number): "current" | "raised" | "stale" {
     const known = this.#views.get(job) ?? -1;
     if (view < known) return "stale";
@@ -30,7 +30,7 @@ export class ViewFence {
     return view === known ? "current" : "raised";
   }
 
-  /** Null when nobody has led the job here. */
+  /** Highest known view of the job; null if there is none. */
   viewOf(job: string): number | null {
     return this.#views.get(job) ?? null;
   }

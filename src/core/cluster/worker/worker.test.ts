@@ -16,7 +16,7 @@ const CONFIG = {
 const JOB = "job-1";
 const SHAPE = { errorKinds: CONFIG.errorKinds, corrected: false };
 
-/** A worker in contact with m1, whose disk keeps what it is told at once. */
+/** A worker connected to m1, whose disk stores views at once. */
 class Bench {
   readonly worker: Worker;
   now = 0;
@@ -29,7 +29,7 @@ class Bench {
     if (contact) this.step({ kind: "link", manager: "m1", up: true });
   }
 
-  /** m1 is not connected any more, which was heard now or before. */
+  /** Disconnects m1; last contact was now or earlier. */
   down(heardAt = this.now): WorkerEffect[] {
     return this.step({ kind: "link", manager: "m1", up: false, heardAt: millis(heardAt) });
   }
@@ -87,14 +87,14 @@ const rows = (effects: readonly WorkerEffect[]) =>
   effects.flatMap((effect) => (effect.kind === "events" ? [effect] : []));
 
 describe("orders", () => {
-  it("are carried out in order, once, however often they come", () => {
+  it("are executed once and in order, however often they are sent", () => {
     const bench = new Bench();
     const first = bench.orders([open(0, 1)]);
     expect(kinds(first)).toEqual(["keepViews", "open", "answer"]);
     expect(answers(first)).toEqual([{ kind: "taken", next: 1 }]);
     expect(answers(bench.orders([open(0, 1), start(0, 9)]))).toEqual([{ kind: "taken", next: 2 }]);
     expect(kinds(bench.orders([open(0, 1), start(0, 9)]))).toEqual(["answer"]);
-    // One is missing in between: nothing is carried out, and the sender hears where to go on.
+    // With a gap, nothing is executed, and the sender learns where to resume.
     expect(answers(bench.orders([start(1, 9)], { first: 3 }))).toEqual([
       { kind: "taken", next: 2 },
     ]);
@@ -102,7 +102,7 @@ describe("orders", () => {
 
   it.each([
     ["of another incarnation", { incarnation: 6 }, "wrongIncarnation"],
-    ["of a view that was kept on disk by a former process", { job: "old", view: 4 }, "staleView"],
+    ["of a view that an earlier process stored on disk", { job: "old", view: 4 }, "staleView"],
     ["of a deposed leader", { view: 0 }, "staleView"],
   ] as const)("%s are refused (AD-10)", (_what, over, reason) => {
     const bench = new Bench();
@@ -110,7 +110,7 @@ describe("orders", () => {
     expect(answers(bench.orders([start(0, 3)], over))).toMatchObject([{ kind: "refused", reason }]);
   });
 
-  it("of a new view wait until it is on disk; those of an older one that waited are refused", () => {
+  it("of a new view wait until it is on disk; queued ones of an older view are refused", () => {
     const bench = new Bench({ keeps: false });
     expect(kinds(bench.orders([open(0)], { view: 2 }))).toEqual(["keepViews"]);
     expect(kinds(bench.orders([open(0)], { view: 3, from: "m2" }))).toEqual(["keepViews"]);
@@ -122,7 +122,7 @@ describe("orders", () => {
     ]);
   });
 
-  it("with a lower token than the core has change nothing, and hold up none behind them (AD-10)", () => {
+  it("with a lower token than the core has are skipped without blocking later ones (AD-10)", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     const effects = bench.orders([start(0, 8), start(0, 10)], { first: 2 });
@@ -132,7 +132,7 @@ describe("orders", () => {
     ]);
   });
 
-  it("for more cores than there is room for lose these cores; cores that ended make room", () => {
+  it("reject cores beyond capacity, and exiting cores free slots", () => {
     const bench = new Bench();
     const all = Array.from({ length: CONFIG.cores * PROCESSES_PER_CORE_MAX }, (_, i) => i);
     bench.orders([open(...all)]);
@@ -147,7 +147,7 @@ describe("orders", () => {
     expect(kinds(bench.orders([open(102)], { first: 4 }))).toContain("open");
   });
 
-  it("that are repeated after the job has gone from here start nothing again", () => {
+  it("repeated after the job was closed start nothing again", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     const released = bench.orders([{ kind: "release", cores: [0] }], { first: 1 });
@@ -158,7 +158,7 @@ describe("orders", () => {
 });
 
 describe("events", () => {
-  it("are numbered, sent one message at a time, and repeated until they are taken", () => {
+  it("are numbered, sent one message at a time, and repeated until acknowledged", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     expect(
@@ -173,7 +173,7 @@ describe("events", () => {
     ).toMatchObject({ first: 2 });
   });
 
-  it("of frames that wait are replaced by the next, those of other cores and executions are not", () => {
+  it("replace queued frames by the next one of the same core and execution", () => {
     const bench = new Bench();
     bench.orders([open(0, 1)]);
     bench.core(1, { kind: "log", line: "under way", isComplaint: false });
@@ -188,7 +188,7 @@ describe("events", () => {
     expect(told).toEqual([[3], [2], "core"]);
   });
 
-  it("that nobody confirmed go to the next leader, counted from zero, and what runs is not touched", () => {
+  it("that are unacknowledged go to the next leader, numbered from zero, while the load keeps running", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.core(1, { kind: "log", line: "a", isComplaint: false });
@@ -203,7 +203,7 @@ describe("events", () => {
     expect(kinds(effects)).not.toContain("endCore");
   });
 
-  it("of shares that have ended go to every new leader, whoever has confirmed them", () => {
+  it("of finished shares go to every new leader, even if acknowledged before", () => {
     const bench = new Bench();
     const announce = (view: number) => {
       const request = { kind: "announce", job: JOB, view } as const;
@@ -218,13 +218,13 @@ describe("events", () => {
     bench.orders([open(0, 1), start(0, 9), start(1, 9)]);
     for (const event of [frame(9, 1), frame(9, 2), finished(9)]) bench.core(1, event);
     bench.core(2, frame(9, 3));
-    // What its tear-down called comes after the load.
+    // Calls of its tear-down follow the load.
     bench.core(1, frame(9, 4));
     for (let next = 1; next <= 5; next++) bench.taken(next);
     for (const view of [2, 3]) {
       const effects = announce(view);
       expect(answers(effects)).toMatchObject([{ kind: "announced", events: 2 }]);
-      // The other core makes load: its next frame is for whoever leads then.
+      // The other core generates load: its next frame goes to the next leader.
       expect(bytes(effects)).toEqual([2, 4]);
       bench.taken(2, view);
     }
@@ -232,7 +232,7 @@ describe("events", () => {
     expect(answers(announce(4))).toMatchObject([{ events: 0 }]);
   });
 
-  it("that were sent stay as they are: the leader may have them, and would not take them twice", () => {
+  it("stay unchanged once sent, because the leader may have accepted them", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     bench.core(1, frame(9, 1));
@@ -246,7 +246,7 @@ describe("events", () => {
     expect(frames).toEqual([[1], [2]]);
   });
 
-  it("are not dropped at the word of the leader before", () => {
+  it("are not dropped by an answer of the previous leader", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     bench.core(1, { kind: "log", line: "a", isComplaint: false });
@@ -262,7 +262,7 @@ describe("events", () => {
     ]);
   });
 
-  it("that the leader does not take are sent again after a while, not at once", () => {
+  it("are resent after a delay when the leader does not accept them", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     bench.core(1, { kind: "log", line: "a", isComplaint: false });
@@ -272,7 +272,7 @@ describe("events", () => {
     expect(rows(bench.step({ kind: "tick" }))).toMatchObject([{ events: { first: 0 } }]);
   });
 
-  it("wait for nothing once the time has come and there is nothing to send", () => {
+  it("need no deadline when the delay has passed and nothing is queued", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     bench.taken(0);
@@ -281,7 +281,7 @@ describe("events", () => {
     expect(bench.worker.nextDeadline()).toBeGreaterThan(bench.now);
   });
 
-  it("are asked for when all is silent, so that a core of a job that is over is not kept", () => {
+  it("are sent empty after a long silence, so that cores of finished jobs are released", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     const asked = (): ReturnType<typeof rows> => {
@@ -302,7 +302,7 @@ describe("events", () => {
     expect(kinds(effects)).toContain("endCore");
   });
 
-  it("of a lost core say so; one that was released is not lost", () => {
+  it("report a lost core, but not a released one", () => {
     const bench = new Bench();
     bench.orders([open(0, 1)]);
     const [row] = rows(bench.step({ kind: "coreGone", slot: 1, what: "SIGKILL" }));
@@ -314,7 +314,7 @@ describe("events", () => {
     expect(rows(bench.step({ kind: "coreGone", slot: 2, what: null }))).toEqual([]);
   });
 
-  it("of a job that its leader does not know end what runs of it", () => {
+  it("of a job unknown to its leader stop what runs of it", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     bench.core(1, { kind: "log", line: "a", isComplaint: false });
@@ -323,7 +323,7 @@ describe("events", () => {
     expect(kinds(effects)).toEqual(["log", "endCore", "closed"]);
   });
 
-  it("are clipped where user code says more than a message carries", () => {
+  it("are clipped when user code exceeds the limits of a message", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     const [row] = rows(
@@ -336,8 +336,8 @@ describe("events", () => {
   });
 });
 
-describe("figures", () => {
-  it("that are merged are written against what the answer says is held", () => {
+describe("metrics", () => {
+  it("are merged as deltas to the frame the answer acknowledges", () => {
     const bench = new Bench({ contact: false });
     bench.step({ kind: "link", manager: "m1", up: true, merges: true });
     const begin = { kind: "start", execution: 1, setup: null, planMs: 0 } as const;
@@ -348,7 +348,7 @@ describe("figures", () => {
     bench.orders([start(0, 1), command], { first: 1 });
     const recorder = new StatsRecorder(SHAPE);
     let told = 1;
-    /** The frame that the next one of the core makes, and the one that it is written against. */
+    /** The next frame of the core, and the frame it is a delta to. */
     const tell = (held: number | null): readonly (number | undefined)[] => {
       recorder.counts.completed++;
       recorder.seal(told, { users: 1, target: 1, cpuMs: 1, lagMsMax: 1 });
@@ -370,7 +370,7 @@ describe("figures", () => {
         [2, 1],
         [3, 1],
       ],
-      // Whoever holds nothing is told all.
+      // A leader without state is sent everything.
       ...[
         [4, 3],
         [5, 0],
@@ -378,7 +378,7 @@ describe("figures", () => {
     ]);
   });
 
-  /** m1 has confirmed everything and said how hard-pressed it is. */
+  /** m1 has acknowledged everything and reported its overload level. */
   function pressed(level: number): Bench {
     const bench = new Bench();
     bench.orders([open(0), start(0, 1)]);
@@ -394,29 +394,32 @@ describe("figures", () => {
     [2, 500],
     [3, 1_000],
     [9, 1_000],
-  ])("wait, at level %s, %s ms, and the last of them is told (AD-37.10)", (level, waitMs) => {
-    const bench = pressed(level);
-    const at = (now: number, byte: number) => {
-      bench.now = now;
-      return rows(bench.core(1, frame(1, byte))).map(({ events }) => events.events);
-    };
-    if (waitMs === 0) {
-      expect(at(0, 2)).toHaveLength(1);
-      return;
-    }
-    expect([...at(0, 2), ...at(waitMs - 1, 3)]).toEqual([]);
-    expect(bench.worker.nextDeadline()).toBe(waitMs);
-    bench.now = waitMs;
-    const told = rows(bench.step({ kind: "tick" }));
-    expect(told.map(({ events }) => events.events)).toEqual([
-      [{ kind: "core", core: 0, event: frame(1, 3) }],
-    ]);
-  });
+  ])(
+    "at level %s are delayed by %s ms, and the last of them is sent (AD-37.10)",
+    (level, waitMs) => {
+      const bench = pressed(level);
+      const at = (now: number, byte: number) => {
+        bench.now = now;
+        return rows(bench.core(1, frame(1, byte))).map(({ events }) => events.events);
+      };
+      if (waitMs === 0) {
+        expect(at(0, 2)).toHaveLength(1);
+        return;
+      }
+      expect([...at(0, 2), ...at(waitMs - 1, 3)]).toEqual([]);
+      expect(bench.worker.nextDeadline()).toBe(waitMs);
+      bench.now = waitMs;
+      const told = rows(bench.step({ kind: "tick" }));
+      expect(told.map(({ events }) => events.events)).toEqual([
+        [{ kind: "core", core: 0, event: frame(1, 3) }],
+      ]);
+    },
+  );
 
-  it("wait by what counts whenever they could go, not by what counted before (AD-37.5)", () => {
+  it("are delayed by the current level, not by an earlier one (AD-37.5)", () => {
     const bench = pressed(0);
     let next = 1;
-    /** What is under way is confirmed at this level: how long after that the next figures go. */
+    /** Acknowledges the message in flight at this level; returns the delay of the next metrics. */
     const waited = (level: number): number => {
       const answer = { kind: "taken", next: next++, level } as const;
       const from = bench.now;
@@ -428,13 +431,13 @@ describe("figures", () => {
     };
     expect(rows(bench.core(1, frame(1, 1)))).toHaveLength(1);
     expect([3, 1, 0, 2].map(waited)).toEqual([1_000, 100, 0, 500]);
-    // Another manager is hard-pressed: from the next time on the highest counts.
+    // Another manager is overloaded: the highest level counts from the next message on.
     bench.step({ kind: "link", manager: "m2", up: true });
     bench.orders([open(0)], { job: "job-2", from: "m2" });
     const answer = { kind: "taken", next: 0, level: 3 } as const;
     bench.step({ kind: "answered", job: "job-2", view: 1, answer });
     expect(waited(1)).toBe(1_000);
-    // It says nothing any more, and counts for less with every five seconds.
+    // The manager is silent from now on, and its level decays every five seconds.
     bench.now += 5_000;
     expect(waited(0)).toBe(500);
     bench.now += 5_000;
@@ -443,7 +446,7 @@ describe("figures", () => {
     expect(waited(0)).toBe(0);
   });
 
-  it("never hold up what is no figure, and go with it (AD-37.8)", () => {
+  it("never delay other events, and are sent along with them (AD-37.8)", () => {
     const bench = pressed(3);
     expect(rows(bench.core(1, frame(1, 2)))).toEqual([]);
     const [row] = rows(bench.core(1, finished(1)));
@@ -453,7 +456,7 @@ describe("figures", () => {
     ]);
   });
 
-  it("come at once again when the manager that asked for patience is gone, or silent for long", () => {
+  it("are sent at once when the overloaded manager disconnects or is silent for long", () => {
     const bench = pressed(3);
     bench.step({ kind: "link", manager: "m2", up: true });
     expect(bench.worker.figuresDelayMs(millis(0))).toBe(1_000);
@@ -464,7 +467,7 @@ describe("figures", () => {
 });
 
 describe("a worker that has seen many jobs", () => {
-  it("looks at none of those that are over, and knows where their orders stand", () => {
+  it("skips finished jobs but remembers the position of their orders", () => {
     const bench = new Bench();
     for (let at = 0; at < 50; at++) {
       const job = `job-${at}`;
@@ -491,7 +494,7 @@ describe("a worker that has seen many jobs", () => {
 });
 
 describe("a worker without managers", () => {
-  it("goes on for a minute, ends its load gracefully, and keeps what it measured", () => {
+  it("continues for a minute, stops its load gracefully, and keeps its metrics", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.now = 1_000;
@@ -510,7 +513,7 @@ describe("a worker without managers", () => {
     ]);
   });
 
-  it("does not take for finished what it cut short, though a manager is back by then", () => {
+  it("does not report load that it cut short as finished, even if a manager is back by then", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.down();
@@ -521,7 +524,7 @@ describe("a worker without managers", () => {
     expect(row?.events.events).toMatchObject([{ kind: "coreLost", core: 0, complete: true }]);
   });
 
-  it("kills what does not end in time", () => {
+  it("kills load that does not stop in time", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.down();
@@ -531,7 +534,7 @@ describe("a worker without managers", () => {
     expect(bench.step({ kind: "tick" })).toMatchObject([{ kind: "endCore", kill: true }]);
   });
 
-  it("kills it though a manager is back by then", () => {
+  it("kills it even if a manager is back by then", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.down();
@@ -544,7 +547,7 @@ describe("a worker without managers", () => {
     expect(rows(late)[0]?.events.events).toMatchObject([{ kind: "coreLost", complete: false }]);
   });
 
-  it("is alone though it calls and calls", () => {
+  it("stays isolated while its calls fail", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     for (let at = 0; at < 60_000; at += 1_000) {
@@ -555,7 +558,7 @@ describe("a worker without managers", () => {
     expect(kinds(bench.step({ kind: "tick" }))).toContain("command");
   });
 
-  it("counts from the last word, not from when it gave the connection up (T4)", () => {
+  it("counts from the last contact, not from when the connection was given up (T4)", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.now = 31_000;
@@ -564,14 +567,14 @@ describe("a worker without managers", () => {
     expect(kinds(bench.step({ kind: "tick" }))).toContain("command");
   });
 
-  it("ends its load at once when it was stopped for that long itself", () => {
+  it("stops its load at once when it was suspended for that long itself", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.now = 90_000;
     expect(kinds(bench.down(1_000))).toContain("command");
   });
 
-  it("is left alone when one answers again in time", () => {
+  it("keeps its load when a manager answers again in time", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.down();
@@ -582,8 +585,8 @@ describe("a worker without managers", () => {
   });
 });
 
-describe("a worker that drains", () => {
-  it("takes no more cores, says so, and is done when the last has ended", () => {
+describe("a draining worker", () => {
+  it("accepts no more cores, reports draining, and is drained when the last core has exited", () => {
     const bench = new Bench();
     bench.orders([open(0)]);
     const [beat] = bench.step({ kind: "drain" });
@@ -598,14 +601,14 @@ describe("a worker that drains", () => {
     expect(kinds(bench.step({ kind: "coreGone", slot: 1, what: null }))).toContain("drained");
   });
 
-  it("says again that it is done when it is told to stop after a drain", () => {
+  it("reports drained again when it is stopped after a drain", () => {
     const bench = new Bench();
     expect(kinds(bench.step({ kind: "drain" }))).toContain("drained");
     expect(kinds(bench.step({ kind: "tick" }))).not.toContain("drained");
     expect(kinds(bench.step({ kind: "drain" }))).toContain("drained");
   });
 
-  it("that waits no longer ends its load, tells the last figures, then the loss, and goes", () => {
+  it("that stops waiting ends its load, reports the last metrics, then the loss, and exits", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.step({ kind: "drain" });
@@ -620,7 +623,7 @@ describe("a worker that drains", () => {
     expect(kinds(bench.taken(2))).toContain("drained");
   });
 
-  it("that waits no longer kills what does not end", () => {
+  it("that stops waiting kills load that does not stop", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
     bench.step({ kind: "leave" });

@@ -1,18 +1,18 @@
 /**
- * The machine of a worker: executor cores for jobs, at the orders of whoever leads each of them.
+ * State machine of a worker: runs executor cores on the orders of each job's leader.
  *
- *   announce, orders ─▶ view and incarnation current? kept on disk? ─▶ cores opened, commanded, released
- *   events of cores  ─▶ one numbered row per job ─▶ the leader, repeated until it has confirmed them
- *   frames of cores  ─▶ merged by execution ─▶ the same row
+ *   announce, orders ─▶ view and incarnation current? stored on disk? ─▶ cores opened, commanded, released
+ *   events of cores  ─▶ one numbered stream per job ─▶ the leader, repeated until acknowledged
+ *   frames of cores  ─▶ merged by execution ─▶ the same stream
  *
  * - Orders of a view below the highest it has seen of a job are refused; so are those for another
  *   incarnation of this worker, which had other cores. (AD-10)
- * - A change of leader touches nothing that runs: the new one announces its view, hears what runs, and gets
- *   the events that nobody has confirmed. (FAIL-M5)
- * - What was measured is kept until it is confirmed, also when its cores have ended. The last figures of shares
- *   that have ended are kept as long as the job is, and told to each new leader.
- * - Figures come as often as the managers can take them: what waits is replaced by what is newer. (AD-37)
- * - When no manager is connected for a minute, load is ended gracefully and its results are kept: load
+ * - A change of leader does not disturb running load: the new one announces its view, learns what runs, and gets
+ *   the unacknowledged events. (FAIL-M5)
+ * - Metrics are kept until acknowledged, even if their cores have exited. The last metrics of finished shares
+ *   are kept for as long as the job exists, and sent to each new leader.
+ * - Metrics are sent as often as managers can process them: newer ones replace queued ones. (AD-37)
+ * - After a minute without any manager, load is stopped gracefully and its results are kept: load
  *   that nobody can stop is worse than a gap.
  */
 
@@ -36,18 +36,18 @@ import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
 import { type FencedViews, ViewFence } from "./view-fence.ts";
 
-/** Processes for each CPU core: workflows beside each other may share one. */
+/** Processes per CPU core: concurrent workflows may share one. */
 export const PROCESSES_PER_CORE_MAX = 8;
-/** Behind the graceful stop of load that is ended here: what does not end by then is killed. */
+/** Slack after the graceful stop of load; cores still running then are killed. */
 const STOP_SLACK_MS = 1_500;
-/** What runs on a worker that goes has so long to end and to tell its last figures. */
+/** Time that load of a leaving worker has to stop and to report its last metrics. */
 const LEAVE_MS = 3_000;
-/** Before events that the leader did not take are sent again. */
+/** Delay before events that the leader did not accept are resent. */
 const RETRY_MS = 200;
-/** A job of which nothing was said for so long is asked after. */
+/** Silence after which a manager is asked whether a job still exists. */
 const ASK_MS = 10_000;
 
-/** A request that waits for its view to be on disk. */
+/** Request that waits for its view to be on disk. */
 interface Held {
   readonly manager: string;
   readonly id: number;
@@ -62,24 +62,24 @@ export class Worker {
   readonly #rules: WorkerRules;
   readonly #fence: ViewFence;
   readonly #jobs = new HeldJobs();
-  /** Who holds each process. */
+  /** Job and core of each process. */
   readonly #slots = new Map<number, { readonly job: HeldJob; readonly core: number }>();
-  /** Managers that are connected, and whether they take the figures of cores merged. */
+  /** Connected managers, and whether they accept merged metrics. */
   readonly #links = new Map<string, { readonly merges: boolean }>();
   readonly #signals = new BackpressureSignals();
   #slotCount = 0;
-  /** Processes that were told to end and have not. */
+  /** Processes that were asked to exit and have not. */
   readonly #ending = new Set<number>();
   #held: Held[] = [];
-  /** Writes of promises that are not on disk yet. */
+  /** Writes of promises in progress. */
   #keeping = 0;
   #draining = false;
   #drained = false;
   #beatAt = Number.POSITIVE_INFINITY;
-  #heardAt: Millis | null = null;
-  /** Load was ended for want of managers. */
+  #lastSeenAt: Millis | null = null;
+  /** Load was stopped because no manager is reachable. */
   #isIsolated = false;
-  /** Load that is being ended here and has not by then is killed, whoever is back meanwhile. */
+  /** Load still running at this time is killed, even if a manager is back. */
   #cutBy = Number.POSITIVE_INFINITY;
   #effects: WorkerEffect[] = [];
   #now = 0 as Millis;
@@ -102,13 +102,13 @@ export class Worker {
     return this.#draining;
   }
 
-  /** Requests and news that wait, figures and lines left out: they come as they can. (BP-4) */
+  /** Queued requests and events, without metrics and lines, which may be delayed. (BP-4) */
   get queued(): number {
     const jobs = [...this.#jobs.open.values()];
     return jobs.reduce((sum, { events }) => sum + events.lasting, this.#held.length);
   }
 
-  /** How long figures wait between two messages, as managers ask for it. (AD-37.5) */
+  /** Delay between two metrics messages, by the overload level of managers. (AD-37.5) */
   figuresDelayMs(now: Millis): number {
     return delayMs(this.#signals.level(now));
   }
@@ -121,11 +121,11 @@ export class Worker {
         else this.#onDown(input.manager, input.heardAt);
         break;
       case "request":
-        this.#heardAt = now;
+        this.#lastSeenAt = now;
         this.#onRequest(input);
         break;
       case "answered":
-        if (input.answer !== null) this.#heardAt = now;
+        if (input.answer !== null) this.#lastSeenAt = now;
         this.#onAnswered(input, now);
         break;
       case "core":
@@ -139,7 +139,7 @@ export class Worker {
         break;
       case "drain":
         this.#draining = true;
-        // Whoever asks is told, also when others had asked before and it is done already.
+        // Every drain request is answered, even if the worker was drained before.
         this.#drained = false;
         this.#beat();
         break;
@@ -164,7 +164,7 @@ export class Worker {
     return at === Number.POSITIVE_INFINITY ? null : (at as Millis);
   }
 
-  /** When something has to be said without anything having happened. */
+  /** When to send without any further input. */
   #sendAt(): number {
     let at = Number.POSITIVE_INFINITY;
     if (this.#links.size === 0) return at;
@@ -174,13 +174,13 @@ export class Worker {
   }
 
   #isolationAt(): number {
-    const alone = this.#links.size === 0 && this.#slots.size > 0 && this.#heardAt !== null;
+    const alone = this.#links.size === 0 && this.#slots.size > 0 && this.#lastSeenAt !== null;
     return alone && !this.#isIsolated && this.#rules.isolationEndsLoad
-      ? (this.#heardAt ?? 0) + this.#config.isolationMs
+      ? (this.#lastSeenAt ?? 0) + this.#config.isolationMs
       : Number.POSITIVE_INFINITY;
   }
 
-  /** What time and state ask for after every input. */
+  /** Handles deadlines and sends events after every input. */
   #pass(now: Millis): void {
     if (this.#beatAt <= now) {
       this.#beat();
@@ -192,23 +192,23 @@ export class Worker {
       this.#abandonAll();
     }
     for (const job of this.#jobs.open.values()) this.#send(job, now);
-    const isTold = [...this.#jobs.open.values()].every(({ isOpen }) => !isOpen);
-    if (this.#draining && !this.#drained && this.usedCores === 0 && isTold) {
+    const isReported = [...this.#jobs.open.values()].every(({ isOpen }) => !isOpen);
+    if (this.#draining && !this.#drained && this.usedCores === 0 && isReported) {
       this.#drained = true;
       this.#emit({ kind: "drained" });
     }
   }
 
-  /** Calls that fail while it is away are no sign of life, and its silence before was none. */
+  /** Restores the last contact: neither failing calls nor the silence before the disconnect count as contact. */
   #onDown(manager: string, heardAt: Millis): void {
     if (!this.#links.delete(manager)) return;
     this.#signals.lost(manager);
-    this.#heardAt = heardAt;
+    this.#lastSeenAt = heardAt;
     for (const job of this.#jobs.all) if (job.leader === manager) job.events.lost();
   }
 
   #onUp(manager: string, merges: boolean): void {
-    this.#heardAt = this.#now;
+    this.#lastSeenAt = this.#now;
     this.#links.set(manager, { merges });
     for (const job of this.#jobs.all) if (job.leader === manager) job.onUp(merges, this.#now);
     if (this.#isIsolated) this.#log("warn", "worker.inContact", { manager });
@@ -253,7 +253,7 @@ export class Worker {
     const held = this.#held;
     this.#held = [];
     for (const one of held) {
-      // A higher view may have come while it waited.
+      // A higher view may have arrived in the meantime.
       const isOver = one.request.view !== this.#fence.viewOf(one.request.job);
       if (isOver && this.#rules.viewFenced) {
         this.#refuse(one.id, "staleView", "a higher view was announced meanwhile");
@@ -319,16 +319,16 @@ export class Worker {
   ): void {
     if (command.kind === "acknowledge" && job.merged.acknowledged(command)) return;
     const core = job.cores.get(number);
-    // A core that is gone: its loss is on its way to the leader.
+    // The core is gone; the leader is being notified of its loss.
     if (core === undefined) return;
-    // Of an attempt before the one that runs: it changes nothing. (AD-10)
+    // Ignores commands of an attempt before the current one. (AD-10)
     if (token !== null && token < (core.token ?? -1)) return;
     core.token = token ?? core.token;
     job.onCommand(number, command);
     this.#emit({ kind: "command", slot: core.slot, command });
   }
 
-  /** An order that cannot be followed is taken all the same, so that those behind it are heard. */
+  /** An order that cannot be executed is accepted all the same, so that later ones are not blocked. */
   #open(job: HeldJob, order: Extract<Order, { kind: "open" }>, from: string): void {
     const room = this.#config.cores * PROCESSES_PER_CORE_MAX - this.usedCores;
     const fresh = order.cores.filter((core) => !job.cores.has(core));
@@ -347,7 +347,7 @@ export class Worker {
     if (opened.length > 0) this.#emit({ kind: "open", job: job.name, from, opened, order });
   }
 
-  /** Gives a core back without a word of loss. */
+  /** Releases a core without reporting a loss. */
   #end(job: HeldJob, core: number, kill: boolean): void {
     const held = job.cores.get(core);
     if (held === undefined) return;
@@ -381,8 +381,8 @@ export class Worker {
   }
 
   /**
-   * Nobody may have said that a job is over, or who leads it now: when all is silent for a while, the leader
-   * is asked with an empty row, or any other manager when the leader has refused. (T4)
+   * Sends queued events. After a long silence the leader is asked with an empty message, or any other manager if the
+   * leader has refused: the worker may have missed that the job finished or has a new leader. (T4)
    */
   #send(job: HeldJob, now: Millis): void {
     if (!job.isOpen) {
@@ -415,7 +415,7 @@ export class Worker {
 
   #onAnswered({ answer, job: name, view }: Answered, now: Millis): void {
     const job = this.#jobs.get(name);
-    // What the leader of another view had to say was about other numbers.
+    // Answers of another view refer to other numbers.
     if (job === undefined || job.view !== view) return;
     if (answer === null) job.events.lost();
     else if (answer.kind === "refused") this.#onEventsRefused(job, answer);
@@ -429,7 +429,7 @@ export class Worker {
     }
   }
 
-  /** Whoever refuses leads the job no more, or knows that it is over. */
+  /** A manager that refuses events does not lead the job any more, or knows that it has finished. */
   #onEventsRefused(job: HeldJob, { message, reason }: Refusal): void {
     this.#log("warn", "events.refused", { job: job.name, reason, message });
     job.events.lost();
@@ -444,8 +444,8 @@ export class Worker {
   }
 
   /**
-   * A job without cores and without events that somebody must still hear is over here, until its leader says
-   * otherwise. Where its orders stand is kept: one that is repeated must not be carried out again.
+   * Closes a job without cores and unreported events, until its leader reopens it. The position of its orders is
+   * remembered, so that a repeated order is not executed again.
    */
   #close(job: HeldJob): void {
     if (job.cores.size > 0 || job.events.waiting > 0 || job.isClosed) return;
@@ -453,7 +453,7 @@ export class Worker {
     this.#emit({ kind: "closed", job: job.name });
   }
 
-  /** First asked to end, then made to; what was measured stays for whoever leads later. */
+  /** Asks load to stop, then kills it. Metrics are kept for a later leader. */
   #onIsolated(now: Millis): void {
     this.#isIsolated = true;
     const seconds = this.#config.isolationMs / 1_000;
@@ -478,7 +478,7 @@ export class Worker {
       this.#abandon(job, core, job.cores.get(core)?.cutFor ?? null, false);
   }
 
-  /** Its share is not done: whoever leads the job gives it to another core. */
+  /** Reports an unfinished share as lost; the leader reassigns it to another core. */
   #abandon(job: HeldJob, core: number, what: string | null, complete: boolean): void {
     if (what === null) return;
     job.lost(core, what, complete, this.#now);

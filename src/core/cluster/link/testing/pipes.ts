@@ -1,4 +1,4 @@
-/** Streams between machines of one test: what is written arrives in pieces of a size, now or when told. */
+/** In-memory streams between machines of a test: bytes arrive in pieces of a given size, at once or on `settle`. */
 
 import type { LinkEffect, LinkInput, StreamId } from "../types.ts";
 
@@ -26,7 +26,7 @@ export class Pipes {
   #accepted = -1;
   /** Bytes per piece. */
   pieceBytes = Number.POSITIVE_INFINITY;
-  /** The network takes nothing off the hands of those who write. */
+  /** The network never acknowledges writes. */
   clogged = false;
 
   add(address: string, take: (input: LinkInput) => void): Side {
@@ -65,7 +65,7 @@ export class Pipes {
     }
   }
 
-  /** Lets everything under way arrive, and what that brings about. */
+  /** Delivers everything in transit, including what the deliveries cause. */
   settle(): void {
     for (let steps = 0; this.#underWay.length > 0; steps++) {
       if (steps > 1_000_000) throw new Error("the machines never stop talking");
@@ -76,7 +76,7 @@ export class Pipes {
     }
   }
 
-  /** The network breaks every connection, at both ends. */
+  /** Breaks every connection at both ends. */
   breakAll(): void {
     for (const { ends } of this.#pipes.splice(0)) {
       for (const end of ends) this.#send(end, { kind: "closed", stream: end.id, isReset: true });
