@@ -1,5 +1,5 @@
 /**
- * Records handed to the log that are not durable yet. When the disk falls too far behind, clients are asked to retry and
+ * Records handed to the log that are not durable yet. When the disk falls too far behind, clients must retry and
  * messages of peers are dropped: memory is bounded, and replication repeats what it needs. Cancels are accepted a
  * little longer than everything else. (G-12)
  */

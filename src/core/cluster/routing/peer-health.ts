@@ -15,7 +15,7 @@ const FAILURES_MAX = 3;
 /** Evicted when this many times slower than the p99 of its peers. */
 const SLOW_FACTOR = 3;
 const LATENCIES_MAX = 100;
-/** Share of a peer's latencies above its p99. */
+/** Retained latencies per peer that may exceed its p99. */
 const ABOVE_P99_MAX = LATENCIES_MAX * 0.01;
 const LATENCIES_MS = 300_000;
 const LATENCIES_MIN = 50;
