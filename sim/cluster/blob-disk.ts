@@ -1,4 +1,4 @@
-/** Files by their hash on a simulated disk: kept when they are synced, gone when the process dies before. */
+/** Files by hash on a simulated disk: durable once synced, lost when the process dies before. */
 
 import { hexOf } from "../../src/core/base/hex.ts";
 import type { Random } from "../../src/core/base/random.ts";
@@ -11,7 +11,7 @@ export class BlobDisk {
   readonly #index: number;
   readonly #kept = new Map<string, Uint8Array>();
   readonly #syncMsMax: number;
-  /** Every sync takes so much longer. */
+  /** Extra time for every sync. */
   slowMs = 0;
   /** The disk is full and rejects every write. */
   isFull = false;
@@ -40,7 +40,7 @@ export class BlobDisk {
     return this.#random.float() * (this.#syncMsMax + this.slowMs);
   }
 
-  /** `done` with null when it is kept, else with the reason; never when the process dies before. */
+  /** `done`: called with null once the file is durable, or with the reason; never when the process dies before. */
   keep(hash: string, bytes: Uint8Array, done: (problem: string | null) => void): void {
     const crashes = this.#crashes;
     const at = this.#world.now + this.drawSyncMs();
@@ -60,7 +60,7 @@ export class BlobDisk {
     this.#kept.clear();
   }
 
-  /** What was under way is lost. */
+  /** Drops pending writes. */
   crash(): void {
     this.#crashes++;
   }

@@ -1,4 +1,4 @@
-/** What `src/nodes/manager/blob-effects.ts` does with files, on a simulated disk: for managers and gates. */
+/** File effects of managers and gates on a simulated disk; counterpart of `src/nodes/manager/blob-effects.ts`. */
 
 import { assertNever } from "../../src/core/base/assert.ts";
 import { BLOB_CHUNK_BYTES_MAX } from "../../src/core/cluster/messages.ts";
@@ -25,12 +25,12 @@ export class BlobEffects {
     this.#blobs = blobs;
   }
 
-  /** The process that it stands in; told once. */
+  /** Sets the process that it belongs to; called once. */
   standsIn(process: LedgerProcess): void {
     this.#process = process;
   }
 
-  /** Its process starts anew. */
+  /** Resets the state when its process starts. */
   begin(): void {
     this.#blobs.crash();
     this.#uploads.clear();
@@ -101,7 +101,7 @@ export class BlobEffects {
     }
     const upload = this.#uploads.get(hash) ?? { bytes: new Uint8Array(total), offset: 0 };
     this.#uploads.set(hash, upload);
-    // A part that came before, or after one that was lost: the sender hears where to go on.
+    // A chunk that is repeated, or follows a lost one: the sender learns the expected offset.
     if (offset === upload.offset && offset + bytes.length <= upload.bytes.length) {
       upload.bytes.set(bytes, offset);
       upload.offset += bytes.length;

@@ -1,14 +1,13 @@
 /**
- * What must hold of workers at every moment, beside what clients are told (`results.ts`) and what cores count
- * (`truth.ts`).
+ * Invariants of workers, beside the answers to clients (`results.ts`) and the counts of cores (`truth.ts`).
  *
- *   T4   load that nobody can stop ends by itself; when all is over no core is held
- *   T9   a worker that has promised a view takes no orders of a lower one, over all its lives, and none that were
- *        meant for another of its lives; it answers nothing of a view before that promise is on its disk. No two
- *        lives have the same incarnation; one with an emptied directory has promised nothing
- *   T12  what processes remember is bounded by what there is
- *   P1   what ends work, or shows that it has ended, is never shed
- *   P2   who is refused for want of room or by its rate hears when to come back, and nothing of it was done
+ *   T4   load that nobody can stop ends by itself; when all is over no core is in use
+ *   T9   a worker that has promised a view accepts no orders of a lower one, over all its incarnations, and none
+ *        meant for another incarnation; it answers nothing of a view before that promise is on its disk. No two
+ *        processes have the same incarnation; one with an emptied directory has promised nothing
+ *   T12  the memory of processes is bounded by what exists
+ *   P1   requests that end work, or show that it has ended, are never shed
+ *   P2   a request rejected for capacity or by its rate gets a retry time, and has had no effect
  */
 
 import { SILENCE_MS_MAX } from "../../src/core/cluster/link/limits.ts";
@@ -32,9 +31,9 @@ import type { JobPlan } from "./jobs.ts";
 import type { Results } from "./results.ts";
 import type { SimWorker } from "./worker.ts";
 
-/** Work in flight at the end, and the kill behind it. */
+/** Covers work in flight at the end, and the kill after it. */
 const GRACE_MS = 5_000;
-/** A worker that was stopped has this long to notice. */
+/** Time for a paused worker to notice the pause. */
 const AWAKE_MS = 10_000;
 
 export class TiersCheckers {
@@ -42,14 +41,14 @@ export class TiersCheckers {
   readonly marks = new Set<string>();
   readonly #world: World;
   readonly #violations: Violations;
-  /** When each worker was last stopped. */
+  /** When each worker was last paused. */
   readonly #pausedAt = new Map<SimWorker, number>();
   /** The highest view of each job that each worker has obeyed. */
   readonly #obeyed = new Map<string, number>();
-  /** The life of each worker that first answered under each incarnation. */
+  /** The process of each worker that first answered under each incarnation. */
   readonly #lives = new Map<string, number>();
 
-  /** Jobs that somebody was refused and did not ask for again, by their keys. */
+  /** Keys of jobs that were rejected and not retried. */
   readonly #refused = new Set<string>();
 
   constructor(world: World, violations: Violations, results: Results) {
@@ -61,7 +60,7 @@ export class TiersCheckers {
   onWorker(worker: SimWorker): void {
     const { machine, spec } = worker;
     if (machine === null) return;
-    // More than the machine may hold at once would have been refused.
+    // The machine would have rejected more than this at once.
     this.#violations.check(worker.cores.size <= spec.cores * 8, "T12", () => {
       return `${worker.name} runs ${worker.cores.size} processes on ${spec.cores} cores`;
     });
@@ -99,7 +98,7 @@ export class TiersCheckers {
     this.#obeyed.set(key, Math.max(view, highest));
   }
 
-  /** Once a second. */
+  /** Runs once a second. */
   sample(worker: SimWorker): void {
     const { now } = this.#world;
     if (worker.lifetime.state === "paused") this.#pausedAt.set(worker, now);
@@ -107,14 +106,14 @@ export class TiersCheckers {
     for (const core of worker.cores.values())
       if (core.isLoading) this.results.onLoading(core.key, worker.name);
     if (now - (this.#pausedAt.get(worker) ?? Number.NEGATIVE_INFINITY) < AWAKE_MS) return;
-    // That a connection is dead is known when it was silent for long enough.
+    // A dead connection is detected after a silence of this length.
     const limitMs = Math.max(SILENCE_MS_MAX, worker.spec.isolationMs) + GRACE_MS;
     this.#violations.check(now - worker.heardAt < limitMs, "T4", () => {
       return `${worker.name} holds cores ${limitMs} ms after the last word of a manager`;
     });
   }
 
-  /** What a node takes itself to be, for the list of what was seen. */
+  /** Records a node's own overload state, for the list of what was seen. */
   onMeasured(pressure: PressureView | null): void {
     if (pressure === null) return;
     if (pressure.state !== "healthy") this.marks.add(`node.${pressure.state}`);
@@ -122,7 +121,7 @@ export class TiersCheckers {
       this.marks.add(`backpressure.${BACKPRESSURE_LEVELS[pressure.backpressure]}`);
   }
 
-  /** Every answer to a client. */
+  /** Checks every answer to a client. */
   onClientAnswer(request: ClientRequest, answer: ClientAnswer | null): void {
     if (answer?.kind !== "refused") return;
     const { message, reason, retryAfterMs } = answer;
@@ -138,7 +137,7 @@ export class TiersCheckers {
     });
   }
 
-  /** A submission that is not repeated. */
+  /** Checks a submission that is not retried. */
   onFlooded(plan: JobPlan, answer: ClientAnswer | null): void {
     if (answer?.kind === "accepted") {
       this.marks.add("flood.accepted");
@@ -150,7 +149,7 @@ export class TiersCheckers {
     }
   }
 
-  /** When everything is over. */
+  /** Runs when everything is over. */
   judgeRefusals(): void {
     for (const key of this.#refused)
       this.#violations.check(!this.results.hasBegun(key), "P2", () => {

@@ -1,8 +1,7 @@
 /**
- * A simulated program that uses the cluster: the production machine of a client over simulated streams, asked by
- * the rules of `src/client`. It submits, follows its jobs to their end, steers them, and asks again under the same
- * key when it does not know what became of a submission. What it wants stands on paper: when it is killed,
- * its next life goes on with it.
+ * A simulated client program: the production machine of a client over simulated streams, driven by the rules of
+ * `src/client`. It submits, follows its jobs to their end, controls them, and retries under the same key when the
+ * outcome of a submission is unknown. Its requests are durable: after a kill the next process continues with them.
  */
 
 import { assertNever } from "../../src/core/base/assert.ts";
@@ -34,19 +33,19 @@ import type { TiersAround } from "./world.ts";
 const ATTEMPT_MS = 5_000;
 const PAUSE_MS = 200;
 const WATCH_MS = 700;
-/** A result that is not where it was asked for is asked for elsewhere, for so long. */
+/** How long a missing result is requested from other nodes. */
 const RESULT_MS = 30_000;
-/** A job that failed or was cancelled may have none at all. */
+/** A failed or cancelled job may have no result at all. */
 const NO_RESULT_MS = 4_000;
 
-/** What the client wants now. */
+/** Current request of the client. */
 interface Wish {
   readonly plan: JobPlan;
   /** Null until it is accepted, as far as the client knows. */
   job: string | null;
   acceptedAt: number;
   endedAt: number;
-  /** Controls that were confirmed or refused. */
+  /** Controls that were confirmed or rejected. */
   steered: number;
 }
 
@@ -140,13 +139,13 @@ export class SimClient implements StreamHost {
     this.lifetime.take(input.stream, () => this.#push(input));
   }
 
-  /** The next thing to do, when one is over. */
+  /** Sets the next job to submit, when the previous one is over. */
   wants(plan: JobPlan): void {
     this.wish = { plan, job: null, acceptedAt: 0, endedAt: 0, steered: 0 };
     this.lifetime.inLife(() => this.#goOn());
   }
 
-  /** Follows a job of somebody else. */
+  /** Follows a job of another client. */
   attaches(plan: JobPlan, job: string): void {
     const acceptedAt = this.#around.world.now;
     this.wish = { plan: { ...plan, controls: [] }, job, acceptedAt, endedAt: 0, steered: 0 };
@@ -202,7 +201,7 @@ export class SimClient implements StreamHost {
     this.lifetime.after(WATCH_MS, "step", () => this.#watch(wish, job));
   }
 
-  /** Results that are said to be there may have to be fetched from elsewhere. */
+  /** A reported result may have to be fetched from another node. */
   #onEnded(wish: Wish, job: string, progress: Progress): void {
     const { world } = this.#around;
     if (wish.endedAt === 0) wish.endedAt = world.now;
@@ -241,7 +240,7 @@ export class SimClient implements StreamHost {
     });
   }
 
-  /** Asks one after the other until one decides; whoever uses a program that gives up starts it again. */
+  /** Asks one node after the other until one decides; a program that gives up is started again. */
   #request(
     wish: Wish,
     value: ClientRequest,
@@ -282,7 +281,7 @@ export class SimClient implements StreamHost {
     return this.#around.committed.mayBeForgotten(job);
   }
 
-  /** Whatever comes of it. */
+  /** Sends one request and ignores the outcome. */
   askOnce(
     value: ClientRequest,
     to: Address | null,
@@ -304,7 +303,7 @@ export class SimClient implements StreamHost {
     });
   }
 
-  /** To the manager that lacks them; when it goes, the next one is asked. */
+  /** Uploads to the manager that lacks the files; on failure the next one is asked. */
   #putFiles(plan: JobPlan, manager: Address, then: () => void): void {
     const [file] = [...plan.files];
     if (file === undefined) then();

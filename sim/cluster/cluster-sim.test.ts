@@ -1,7 +1,4 @@
-/**
- * The simulator of datacenters on itself: what runs when nothing breaks, determinism.
- * The full proof is `npm run sim:cluster`.
- */
+/** Tests of the cluster simulator itself: fault-free runs and determinism. The full proof is `npm run sim:cluster`. */
 
 import { describe, expect, it } from "vitest";
 import { PRESSURE_MUTANTS, TIERS_MUTANTS, tiersRulesWithout } from "./mutants.ts";
@@ -19,19 +16,19 @@ const options = (seed: number, more: Partial<TiersRunOptions> = {}): TiersRunOpt
 });
 
 describe("a whole datacenter", { timeout: 600_000 }, () => {
-  it("runs every job to its end, with every call counted, when nobody is lost", () => {
+  it("runs every job to its end with every call counted when no node fails", () => {
     for (let seed = 1; seed <= 2; seed++) {
       expect(runTiersSeed(options(seed, { faults: [] })).violation).toBe(null);
     }
   });
 
-  it("gives the same trace for the same seed, and another for another", () => {
+  it("produces the same trace for the same seed, and another for another", () => {
     const first = runTiersSeed(options(3));
     expect(runTiersSeed(options(3)).hash).toBe(first.hash);
     expect(runTiersSeed(options(4)).hash).not.toBe(first.hash);
   });
 
-  it("names its mutants by rules that exist", () => {
+  it("names its mutants after existing rules", () => {
     for (const mutant of [...TIERS_MUTANTS, ...PRESSURE_MUTANTS]) {
       expect(tiersRulesWithout(mutant)).not.toEqual(tiersRulesWithout(null));
     }

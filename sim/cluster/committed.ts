@@ -1,13 +1,12 @@
 /**
- * What managers have committed, as the first of them folds it in. Some of what must hold of a job is to be seen
- * only here.
+ * Entries committed by managers, as the first of them folds each in. Some invariants of a job are visible only here.
  *
  *   T2   an attempt has a token of its own and is closed once; a core runs one at a time
  *   T7   a workflow begins after the end of those whose values it uses is committed
- *   T9   the log of a job goes from one leader to the next, and never back
+ *   T9   the log of a job passes from one leader to the next, and never back
  *   T13  the group of a job is founded once in its datacenter
- *   T14  a job asks a datacenter when those before it have given it cores
- *   P4   no job is timed out by a look that more time covers which was granted before
+ *   T14  a job asks a datacenter only after those before it have granted cores
+ *   P4   no job is timed out at a check that an earlier extension covers
  */
 
 import { DatacenterState } from "../../src/core/cluster/manager/datacenter-state.ts";
@@ -22,7 +21,7 @@ import type { Violations } from "../membership/checkers/violations.ts";
 
 type Applied = Extract<ProcessEffect, { kind: "applied" }>;
 
-/** A job of a gate in its datacenters, in the order in which they are asked. */
+/** A gate's job in its datacenters, in the order in which they are asked. */
 export interface AskedPlaces {
   readonly job: string;
   readonly keys: readonly string[];
@@ -34,23 +33,23 @@ const STUCK_MS = MANAGER_DEFAULTS.timeouts.stuckMs;
 export class Committed {
   readonly marks = new Set<string>();
   readonly #violations: Violations;
-  /** Datacenters remember few of the jobs that have ended. */
+  /** Datacenters remember few finished jobs. */
   readonly #forgets: boolean;
-  /** Jobs that have not ended, at each manager in each life, and those that have anywhere. */
+  /** Open jobs at each manager process, and jobs that have finished anywhere. */
   readonly #open = new Map<string, readonly { readonly job: string; readonly key: string }[]>();
   readonly #ended = new Set<string>();
   readonly #endedKeys = new Set<string>();
   /** How attempts were closed, by job, core and token. */
   readonly #closed = new Map<string, string>();
-  /** Workflows that are over, by job. */
+  /** Finished workflows, by job. */
   readonly #reported = new Set<string>();
-  /** The view in which a job was adopted last, at each manager. */
+  /** The view of the last adoption of a job, at each manager. */
   readonly #adopted = new Map<string, number>();
   /** Members of the groups of jobs. */
   readonly #members = new Map<string, string>();
-  /** Jobs of datacenters by their keys: whether they have had cores. */
+  /** Jobs of datacenters by key: whether they have had cores. */
   readonly #granted = new Map<string, boolean>();
-  /** What workers were given for each job, and when last, in the order of its log. */
+  /** Extensions for each job and the time of the last, in the order of its log. */
   readonly #extended = new Map<string, { seq: number; ms: number; at: number }>();
 
   constructor(violations: Violations, forgets = false) {
@@ -77,7 +76,7 @@ export class Committed {
 
   #onExtended(job: string, { at, limit }: RunState, seq: number, ms: number): void {
     const known = this.#extended.get(job) ?? { seq: -1, ms: 0, at: 0 };
-    // Every manager folds it in.
+    // Every manager folds it in; only the first counts.
     if (seq <= known.seq) return;
     this.marks.add("job.extended");
     const most = limit.timeoutMs ?? Number.POSITIVE_INFINITY;
@@ -97,9 +96,9 @@ export class Committed {
     });
   }
 
-  /** Every job is seen while it is open: it is submitted by an entry of its own. */
+  /** Every job is seen while it is open, because an entry of its own submits it. */
   #onDatacenter({ id, life }: LedgerProcess, { open }: DatacenterState): void {
-    // Who begins anew folds in what was before those that it had known.
+    // A restarted manager folds in entries from before the ones it had known.
     const manager = `${id} in its life ${life}`;
     for (const { job, key } of this.#open.get(manager) ?? []) {
       if (open.has(job)) continue;
@@ -148,7 +147,7 @@ export class Committed {
     }
   }
 
-  /** A core is told to begin with a workflow that uses values of others. */
+  /** Checks a command to a core to begin a workflow that uses values of others. */
   onUsed(job: string, workflow: string, from: readonly string[]): void {
     for (const one of from)
       this.#violations.check(this.#reported.has(`${job} ${one}`), "T7", () => {
@@ -156,19 +155,19 @@ export class Committed {
       });
   }
 
-  /** A manager does not know a job: it may have forgotten it. */
+  /** True when a manager that does not know the job may have forgotten it. */
   mayBeForgotten(job: string): boolean {
     if (this.#forgets && this.#ended.has(job)) this.marks.add("job.forgotten");
     return this.#forgets && this.#ended.has(job);
   }
 
-  /** Whoever submits it again may begin another job: the datacenter keeps few that have ended. */
+  /** True when a repeated submission may begin another job: the datacenter keeps few finished ones. */
   mayBeginAnew(key: string): boolean {
     if (this.#forgets && this.#endedKeys.has(key)) this.marks.add("key.forgotten");
     return this.#forgets && this.#endedKeys.has(key);
   }
 
-  /** What a gate has its datacenters do. */
+  /** Checks a gate's requests to its datacenters. */
   onAsked({ job, keys }: AskedPlaces): void {
     keys.forEach((key, at) => {
       const early = keys.slice(at + 1).find((later) => this.#granted.has(later));
@@ -178,7 +177,7 @@ export class Committed {
     });
   }
 
-  /** When all is over. */
+  /** Runs when everything is over. */
   judge(processes: readonly LedgerProcess[]): void {
     for (const { id, node } of processes) {
       this.#judgeForgotten(id, [...(node?.groups.values() ?? [])]);
@@ -193,7 +192,7 @@ export class Committed {
     }
   }
 
-  /** T12: no group of a job is kept that its datacenter has forgotten. */
+  /** T12: the group of a job forgotten by its datacenter is removed. */
   #judgeForgotten(manager: string, groups: readonly Group[]): void {
     const states = groups.map(({ app }) => (app.kind === "registered" ? app.application : null));
     const known = states.find((state) => state instanceof DatacenterState)?.jobs;

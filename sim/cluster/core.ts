@@ -1,7 +1,7 @@
 /**
- * An executor core of a simulated worker: the commands and events of a real one over the real recorder, leases
- * and repeats, with a count of its own of everything it does. A process of its own: it goes on while its
- * worker is stopped, and dies with it.
+ * An executor core of a simulated worker: the commands and events of a real one over the real recorder, leases and
+ * retries, with its own count of everything it does. It is a separate process: it continues while its worker is paused,
+ * and dies with it.
  */
 
 import { assertNever } from "../../src/core/base/assert.ts";
@@ -27,7 +27,7 @@ import { type Behaviour, type Bundle, bundleOf } from "./jobs.ts";
 import type { CoreTruth, Truth } from "./truth.ts";
 
 export const ERROR_KINDS = ["timeout", "status"] as const;
-/** Between two frames; a real core makes ten a second. */
+/** Interval between two frames; a real core sends ten a second. */
 export const TICK_MS = 500;
 const LOAD_MS_MAX = 300;
 const PREPARE_MS_MAX = 60;
@@ -49,9 +49,9 @@ interface CoreOptions {
   readonly truth: Truth;
   readonly committed: Committed;
   readonly random: Random;
-  /** Beside the one of every tick. */
+  /** Interval of extra frames beside the one of every tick. */
   readonly frameEveryMs: () => number;
-  /** Until then its process stands still. */
+  /** The process stands still until then. */
   readonly frozenUntil: () => number;
   readonly send: (event: CoreEvent) => void;
 }
@@ -67,18 +67,18 @@ interface Load {
   finished: boolean;
   paused: boolean;
   scale: number;
-  /** Of the plan, pauses left out. */
+  /** Duration of the plan, excluding pauses. */
   planMs: number;
-  /** When measured time was zero: pauses move it. */
+  /** When measured time was zero; pauses move it. */
   startedAt: number;
   tickedAt: number;
   arrived: number;
-  /** Left for each user. */
+  /** Iterations left for each user. */
   left: number[];
   stopAt: number;
-  /** Taken and not used yet. */
+  /** Assigned and not used yet. */
   row: number | null;
-  /** A number that was asked for is awaited by one user. */
+  /** One user waits for a requested number. */
   asking: boolean;
 }
 
@@ -87,11 +87,11 @@ export class SimCore {
   readonly #truth: CoreTruth;
   readonly #repeats = new Repeats();
   readonly #loads = new Map<number, Load>();
-  /** By the number of the question. */
+  /** By request number. */
   readonly #asked = new Map<number, Load>();
-  /** Null: what came cannot be read. */
+  /** Null: the received bytes are not a bundle. */
   readonly #bundle: Bundle | null;
-  /** What its submitter calls it. */
+  /** Key of its submission. */
   readonly #key: string;
   #execution = -1;
   #asks = 0;
@@ -120,12 +120,12 @@ export class SimCore {
     return this.#options.job;
   }
 
-  /** Its number in the job. */
+  /** Number of the core in its job. */
   get core(): number {
     return this.#options.core;
   }
 
-  /** Of its submission. */
+  /** Key of its submission. */
   get key(): string {
     return this.#key;
   }
@@ -237,7 +237,7 @@ export class SimCore {
     }
   }
 
-  /** T1: what a core is told to run is newer than all that it was told before, which is over. */
+  /** T1: an execution is newer than all earlier ones of the core, which are over. */
   #prepare(prepare: Prepare): void {
     const { core, job, random, truth, worker } = this.#options;
     const { execution, workflow } = prepare;
@@ -262,7 +262,7 @@ export class SimCore {
     this.#after(random.float() * PREPARE_MS_MAX, () => this.#send({ kind: "prepared", execution }));
   }
 
-  /** T7: what a workflow uses is committed and there when it begins. */
+  /** T7: the values used by a workflow are committed and present when it begins. */
   #checkContext({ context, workflow }: Prepare, { uses }: WorkflowManifest): void {
     const { committed, job, truth } = this.#options;
     for (const { from, keys } of uses) {
@@ -367,7 +367,7 @@ export class SimCore {
     this.#after(TICK_MS, () => this.#tick(load));
   }
 
-  /** More frames than there is anything new for. */
+  /** Sends more frames than there is news for. */
   #flood(load: Load, windows: number): void {
     const everyMs = this.#options.frameEveryMs();
     for (let at = everyMs; at < TICK_MS; at += everyMs)
@@ -376,7 +376,7 @@ export class SimCore {
       });
   }
 
-  /** What a tick of all users does. */
+  /** Runs one tick of all users. */
   #work(load: Load): void {
     const { arrived, left, manifest, planMs, prepare, scale } = load;
     if (manifest.load.kind === "rate") {
@@ -389,7 +389,7 @@ export class SimCore {
     }
     const loops = manifest.load.kind === "vus" ? Math.round(scale) || 1 : 1;
     for (const [user, each] of left.entries()) {
-      // User code awaits the number that it asked for.
+      // User code awaits the number that it requested.
       if (each <= 0 || (user === 0 && load.asking && manifest.load.kind !== "vus")) continue;
       for (let at = 0; at < loops; at++) this.#iterate(load, user);
     }
@@ -409,7 +409,7 @@ export class SimCore {
     left[user] = (left[user] ?? 0) - 1;
   }
 
-  /** Waits for none: whoever finds none tries again at the next tick. */
+  /** Does not wait: without a row the user tries again at the next tick. */
   #hasRow(load: Load): boolean {
     const { rows } = load;
     if (rows === null) return true;
@@ -468,7 +468,7 @@ export class SimCore {
     this.#send({ kind: "finished", execution, provided: made, ...end });
   }
 
-  /** The last one tells all: nobody may be there to be asked again. */
+  /** The last frame is complete, since no process may be left to repeat it. */
   #frame({ prepare, recorder }: Load, windows: number, full: boolean): void {
     const measuredMs = windows * WINDOW_MS;
     const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };
@@ -492,7 +492,7 @@ function firstOf(lease: string, rows: number, part: PlanPart): number {
   return lease === "rows" ? rowsOf(rows, part).from : part.firstIteration;
 }
 
-/** Of one share, when so many have arrived in all. */
+/** Arrivals of one share, out of `all` so far. */
 function arrivedBy(all: number, index: number, count: number): number {
   return Math.max(0, Math.ceil((Math.floor(all) - index) / count));
 }

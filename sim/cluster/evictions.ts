@@ -1,7 +1,7 @@
 /**
- * Whom managers give up because their load stands still, by what each of them has said of its workers before.
+ * Workers given up by managers because their load stands still, checked against what each manager logged before.
  *
- *   P5   no worker is given up while more than half of those that its manager hears stand still at once; and none
+ *   P5   no worker is given up while more than half of those known to its manager stand still at once, and none
  *        whose cores advance
  */
 
@@ -11,9 +11,9 @@ import type { Violations } from "../membership/checkers/violations.ts";
 import type { TiersPlan } from "./swarm.ts";
 import type { SimWorker } from "./worker.ts";
 
-/** Fewer fail each for itself. */
+/** Below this number, failures count as independent. */
 const MANY_MIN = 3;
-/** A worker is waited for at least this long, and what it says takes a moment to arrive. */
+/** Minimum wait for a worker, plus the delay of its reports. */
 const WAITED_MS = 30_000;
 const HEARD_MS = 2_000;
 
@@ -24,9 +24,9 @@ export class Evictions {
   readonly #world: World;
   readonly #violations: Violations;
   readonly #workers: () => readonly SimWorker[];
-  /** Nothing but cores stands still: who is given up without that is well. */
+  /** Only cores stand still in this seed: a worker given up without that is healthy. */
   readonly #isCalm: boolean;
-  /** By manager: the workers that it hears, and whether it has said that they stand still. */
+  /** By manager: the workers it knows, and whether it logged that they stand still. */
   readonly #heard = new Map<string, Map<string, boolean>>();
 
   constructor(
@@ -41,7 +41,7 @@ export class Evictions {
     this.#isCalm = plan.scope === "frozen" || plan.scope === "pressure";
   }
 
-  /** `manager`: one life of it, which knows nobody when it begins. */
+  /** `manager`: one process of it, which knows no worker at its start. */
   onSaid(manager: string, { event, fields }: Said): void {
     const worker = String(fields.worker ?? "");
     const heard = this.#heard.get(manager) ?? new Map<string, boolean>();

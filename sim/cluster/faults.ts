@@ -20,13 +20,13 @@ import { datacenterName } from "./world.ts";
 export interface SimLedger {
   readonly process: LedgerProcess;
   readonly blobs: BlobDisk;
-  /** Of a manager; empty for a gate. */
+  /** Datacenter of a manager; empty for a gate. */
   readonly datacenter: string;
-  /** Jobs that it has something to do for. */
+  /** Jobs with work left on it. */
   readonly open: () => readonly string[];
-  /** Of a gate, to each datacenter. */
+  /** Links of a gate to each datacenter. */
   readonly ways: () => readonly CallsView[];
-  /** How pressed it takes itself to be; null while it does not run. */
+  /** Own overload state; null while it does not run. */
   readonly pressure: () => PressureView | null;
 }
 
@@ -39,17 +39,17 @@ interface FaultTargets {
   readonly workers: readonly SimWorker[];
   readonly clients: readonly SimClient[];
   readonly plan: TiersPlan;
-  /** Of each node, where what it takes in costs time. */
+  /** CPU of each node, where inputs cost time. */
   readonly cpus: readonly Cpu[];
 }
 
-/** What all processes have in common, for whoever breaks them. */
+/** Interface of all processes for faults. */
 interface Node {
   start(): void;
   crash(power: boolean): void;
   pause(): void;
   resume(): void;
-  /** As at SIGTERM; `then` when it would end. */
+  /** Stops it as SIGTERM does; `then` runs when it would exit. */
   stop(then: () => void): void;
   jumpWall(ms: number): void;
   slowDisk(slowMs: number): void;
@@ -58,17 +58,17 @@ interface Node {
 type LeaderTrouble = Extract<TiersFault, { kind: "leaderTrouble" }>;
 type Ambush = Extract<TiersFault, { kind: "ambush" }>;
 
-/** A machine that came up again starts its process, for as long as nobody stops it. */
+/** Interval at which crashed processes are restarted, unless a fault keeps them down. */
 const SUPERVISE_MS = 2_000;
-/** A worker that drains is ended after this. */
+/** A draining worker is killed after this. */
 const DRAIN_MS = 20_000;
 
 export class TiersFaults {
   readonly #targets: FaultTargets;
   readonly #nodes: readonly Node[];
-  /** Processes that a fault holds down until a time. */
+  /** Processes that a fault keeps down until a time. */
   readonly #downUntil = new Map<Node, number>();
-  /** What waits for its moment. */
+  /** Faults waiting for their trigger. */
   #ambushes: Ambush[] = [];
   #healed = false;
   /** The latest time that any wall clock of a manager has shown when it was set. */
@@ -121,7 +121,7 @@ export class TiersFaults {
     this.#supervise();
   }
 
-  /** A dead process is started again, as a supervisor would. */
+  /** Restarts dead processes, as a supervisor would. */
   #supervise(): void {
     const { world } = this.#targets;
     for (const node of this.#nodes) if (world.now >= (this.#downUntil.get(node) ?? 0)) node.start();
@@ -200,7 +200,7 @@ export class TiersFaults {
     }
   }
 
-  /** One at a time, and where another manager can keep what it does not: a result is lost where none has room. */
+  /** One at a time, and only where another manager has space: otherwise results would be lost. */
   #fillDisk({ at, forMs }: Extract<TiersFault, { kind: "fullDisk" }>): void {
     const { managers } = this.#targets;
     const manager = managers[at];
@@ -260,7 +260,7 @@ export class TiersFaults {
     });
   }
 
-  /** Its managers and workers. */
+  /** Managers and workers of a datacenter. */
   #datacenter(place: number): readonly number[] {
     const { managers, workers } = this.#targets;
     const name = datacenterName(place);
@@ -358,18 +358,18 @@ export class TiersFaults {
     this.#cut(ways, way.forMs);
   }
 
-  /** What a process of managers or gates says: the moment that an ambush waits for may have come. */
+  /** Checks effects of managers and gates for the trigger of an ambush. */
   onEffect({ index }: LedgerProcess, effect: ProcessEffect): void {
     if (this.#healed || this.#ambushes.length === 0) return;
     const moment = momentOf(effect);
     const at = this.#ambushes.findIndex(({ on }) => on === moment);
     const [ambush] = at < 0 ? [] : this.#ambushes.splice(at, 1);
     if (ambush === undefined) return;
-    // The process is in the midst of its step.
+    // The process is in the middle of its step.
     this.#later(0, () => this.#strikeAt(index, ambush.what, ambush.forMs, true));
   }
 
-  /** Whoever leads a group right then. */
+  /** Strikes the current leader of a group. */
   #troubleLeader({ draw, forMs, what }: LeaderTrouble): void {
     const { gates, managers, plan } = this.#targets;
     const all = plan.scope === "gates" ? gates : [...managers, ...gates];
@@ -420,7 +420,7 @@ export class TiersFaults {
     network.faults = CALM_LINKS;
     streams.faults = CALM_STREAMS;
     this.#downUntil.clear();
-    // A node waits until its clock has passed the times in its own log: clocks are set right, once for all.
+    // A node waits until its clock has passed the times in its own log, so clocks are corrected once for all.
     this.#seeWalls();
     for (const { blobs } of managers) blobs.isFull = false;
     for (const { process } of [...managers, ...gates]) {
@@ -435,7 +435,7 @@ export class TiersFaults {
   }
 }
 
-/** Of the group of a job: whoever says it has just got there. */
+/** Trigger in the group of a job that this effect reaches. */
 function momentOf(effect: ProcessEffect): Ambush["on"] | null {
   if (!("group" in effect) || !String(effect.group).startsWith(RUN_PREFIX)) return null;
   if (effect.kind === "leads") return effect.leads ? "leads" : null;

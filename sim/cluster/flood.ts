@@ -1,6 +1,6 @@
 /**
- * A program that asks without waiting for answers: new jobs, what became of others, lists, cancels. It takes every
- * answer as it comes and asks nobody again, so that what was refused must have left nothing behind.
+ * A client that sends requests without waiting for answers: new jobs, status queries, lists, cancels. It never retries,
+ * so that a rejected request must have left no effect.
  */
 
 import type { Random } from "../../src/core/base/random.ts";
@@ -11,7 +11,7 @@ import { drawJob, type JobPlan } from "./jobs.ts";
 
 /** Jobs that one program floods with in all: each of them runs. */
 const JOBS_MAX = 8;
-/** Beyond this its connections take no more. */
+/** Beyond this its connections accept no more. */
 const UNANSWERED_MAX = 256;
 const LOAD_MS_MAX = 500;
 
@@ -28,9 +28,9 @@ interface FloodHost {
   readonly checkers: TiersCheckers;
   readonly random: Random;
   readonly datacenters: number;
-  /** Null: no answer came. */
+  /** `then` runs with or without an answer. */
   askOnce(request: ClientRequest, then: () => void): void;
-  /** The files of a job, to whoever lacks them; then its submission. */
+  /** Uploads the files of a job where they are missing, then submits it. */
   submitOnce(plan: JobPlan, then: (answer: ClientAnswer | null) => void): void;
   after(delayMs: number, run: () => void): void;
 }
@@ -55,7 +55,7 @@ export class Flood {
     this.#options = null;
   }
 
-  /** Its process is gone, and what it had asked with it. */
+  /** Drops pending requests when its process is gone. */
   forget(): void {
     this.#options = null;
     this.#unanswered = 0;

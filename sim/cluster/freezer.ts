@@ -1,8 +1,8 @@
-/** What a core has to do while it stands still: it waits, and what others tell it comes in its order. */
+/** Work of a frozen core: it is queued, in order with the commands that arrive. */
 
 import type { World } from "../kernel/world.ts";
 
-/** How often a core that stands still looks whether it may go on. */
+/** Interval at which a frozen core checks whether it may continue. */
 const LOOK_MS = 1_000;
 
 interface FreezerOptions {
@@ -14,7 +14,7 @@ interface FreezerOptions {
 export class Freezer {
   readonly #options: FreezerOptions;
   readonly #told: (() => void)[] = [];
-  /** Its process has ended: nothing that waits is done any more. */
+  /** The process has terminated: queued work is dropped. */
   isOver = false;
 
   constructor(options: FreezerOptions) {
@@ -25,7 +25,7 @@ export class Freezer {
     const { frozenUntil, index, world } = this.#options;
     world.schedule(world.now + delayMs, "step", index, () => {
       if (this.isOver) return;
-      // Healing may end it before its time.
+      // Healing may end it early.
       const frozenMs = Math.min(frozenUntil() - world.now, LOOK_MS);
       if (frozenMs > 0) this.after(frozenMs, run);
       else run();

@@ -1,6 +1,6 @@
 /**
- * What stands above the ledger node in a simulated gate: the production machine with its links to the managers of
- * every datacenter, and what `src/nodes/gate` does for it with files and sockets.
+ * Application on the ledger node of a simulated gate: the production machine with its links to the managers of every
+ * datacenter, and the file and socket effects of `src/nodes/gate`.
  */
 
 import type { Address, NodeId } from "../../src/core/base/ids.ts";
@@ -35,7 +35,7 @@ interface GateSpec {
   readonly pressure: PressureRules;
 }
 
-/** Streams to datacenters are numbered by themselves: here each datacenter has numbers of its own. */
+/** Streams to datacenters are numbered per datacenter: each gets its own range here. */
 const STREAMS_PER_DATACENTER = 1_000_000;
 
 export class GateAbove implements Above {
@@ -55,7 +55,7 @@ export class GateAbove implements Above {
     this.#random = random;
   }
 
-  /** The process that it stands in; told once. */
+  /** Sets the process that it belongs to; called once. */
   standsIn(process: LedgerProcess): void {
     this.#process = process;
     this.blobs.standsIn(process);

@@ -1,6 +1,6 @@
 /**
- * Jobs that clients submit: their plans, and their bundles, which are the plans themselves, so that a core knows
- * what to do only from files that have really travelled.
+ * Jobs that clients submit: their plans, and their bundles, which are the plans themselves, so that a core knows its
+ * work only from files that have really been transferred.
  */
 
 import { decodeUtf8, encodeUtf8 } from "../../src/core/base/bytes.ts";
@@ -18,19 +18,19 @@ import {
 import type { WorkflowManifest } from "../../src/core/load/job/manifest.ts";
 import type { LoadPlan } from "../../src/core/load/plan/load.ts";
 
-/** What the code of a workflow would do. */
+/** Behaviour of a workflow's code. */
 export interface Behaviour {
   /** Rows that are used once over all cores; 0 for none. */
   readonly rows: number;
-  /** It takes numbers that nobody else gets. */
+  /** Requests numbers that no other execution gets. */
   readonly numbers: boolean;
   readonly setupMs: number;
-  /** Its code does not end when it is asked to. */
+  /** The code ignores a request to stop. */
   readonly isStubborn: boolean;
 }
 
 export interface Bundle {
-  /** Of its submission: in each datacenter the job has a name of its own. */
+  /** Key of its submission: the job has another name in each datacenter. */
   readonly key: string;
   readonly manifests: readonly WorkflowManifest[];
   readonly behaviours: Readonly<Record<string, Behaviour>>;
@@ -54,15 +54,15 @@ export interface JobPlan {
 /** How jobs are drawn in one seed. */
 export interface JobStyle {
   readonly loadMsMax: number;
-  /** Chance that a job may take only so long. */
+  /** Chance that a job has a timeout. */
   readonly limited: number;
-  /** Chance that the code of a workflow does not end when it is asked to. */
+  /** Chance that the code of a workflow ignores a request to stop. */
   readonly stubborn: number;
-  /** Chance that a job is steered or cancelled. */
+  /** Chance that a job is controlled or cancelled. */
   readonly controlled: number;
   /** Bytes of a bundle: some take several messages. */
   readonly bundleBytes: number;
-  /** Of one datacenter. */
+  /** Cores of one datacenter. */
   readonly coresMax: number;
   readonly datacenters: number;
 }
@@ -99,11 +99,11 @@ interface PlainJob {
   readonly load: LoadPlan;
   readonly cores: number;
   readonly tenant: string | null;
-  /** What its bundle is named by: jobs with the same one share their file. */
+  /** Name of its bundle: jobs with the same one share their file. */
   readonly bundle: string;
 }
 
-/** A job of one workflow that nothing is drawn for. */
+/** A job of one workflow without random draws. */
 export function plainJob(key: string, { bundle: name, cores, load, tenant }: PlainJob): JobPlan {
   const manifests = [plainManifest("first", load)];
   const behaviours = { first: { rows: 0, numbers: false, setupMs: 5, isStubborn: false } };
@@ -162,7 +162,7 @@ function manifest(name: string, load: LoadPlan, random: Random): WorkflowManifes
   return { ...plainManifest(name, load), startAfterMs };
 }
 
-/** A workflow that does nothing but its load. */
+/** A workflow with nothing but its load. */
 function plainManifest(name: string, load: LoadPlan): WorkflowManifest {
   return {
     ...{ name, load, warmupMs: 0, gracefulStopMs: GRACE_MS, startAfterMs: 0 },
@@ -202,7 +202,7 @@ function encodeBundle(bundle: Bundle, bytesMin: number): Uint8Array {
   return encodeUtf8(JSON.stringify(bundle).padEnd(bytesMin, " "));
 }
 
-/** Null for bytes that are no bundle: an import would throw. */
+/** Null for bytes that are not a bundle: an import would throw. */
 export function bundleOf(bytes: Uint8Array): Bundle | null {
   try {
     return JSON.parse(decodeUtf8(bytes)) as Bundle;

@@ -1,7 +1,6 @@
 /**
- * The life of a simulated process that is driven at once: what comes while it is stopped waits, what was on its
- * way to a process that is dead is void. As in the production loop, a process that wakes reads what has come
- * before its timers fire.
+ * Lifetime of a simulated process: inputs during a pause wait, and inputs to a dead process are dropped. As in the
+ * production loop, a process that resumes reads pending inputs before its timers fire.
  */
 
 import type { Millis } from "../../src/core/base/brand.ts";
@@ -14,20 +13,20 @@ interface Stashed {
   readonly run: () => void;
 }
 
-/** A process that is stopped for a minute has not more than this to read. */
+/** Maximum inputs that wait during a pause of a minute. */
 const STASH_MAX = 100_000;
 
 export class Lifetime {
   readonly name: string;
   readonly index: number;
   readonly clock: NodeClock;
-  /** What it takes in costs time; without one, nothing does. */
+  /** Makes inputs cost time; null: they are free. */
   readonly cpu: Cpu | null;
   readonly #world: World;
   state: "down" | "up" | "paused" = "down";
   /** Counts starts; events of an earlier process are void. */
   life = 0;
-  /** How often it has gone on after a pause. */
+  /** How often it has resumed after a pause. */
   resumed = 0;
   powered = true;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -82,19 +81,19 @@ export class Lifetime {
     }
   }
 
-  /** Now, or when it goes on. */
+  /** Runs now, or when the process resumes. */
   inLife(run: () => void, timer = false): void {
     if (this.state === "up") run();
     else if (this.state === "paused" && this.#stash.length < STASH_MAX)
       this.#stash.push({ run, timer });
   }
 
-  /** What a connection brings: now, when its core comes to it, or when it goes on. */
+  /** Runs an input of a connection: now, when the CPU gets to it, or when the process resumes. */
   take(connection: number, run: () => void): void {
     compute(this.cpu, connection, () => this.inLife(run));
   }
 
-  /** Of this life only. */
+  /** Runs only if the process is still the same. */
   after(delayMs: number, name: EventName, run: () => void): void {
     const { life } = this;
     this.#world.schedule(this.#world.now + delayMs, name, this.index, () => {
@@ -105,7 +104,7 @@ export class Lifetime {
   /** One timer, for the earliest deadline. */
   arm(due: Millis | null, tick: () => void): void {
     if (due === null) return;
-    // Rounding must not leave the clock a hair short of the deadline.
+    // Rounding must not leave the clock slightly short of the deadline.
     const at = Math.max(this.#world.now, this.clock.world(due) + 1e-4);
     if (at >= this.#timerAt) return;
     this.#timerAt = at;

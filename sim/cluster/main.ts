@@ -4,8 +4,8 @@
  *   npm run sim:cluster -- --seeds 2000 --minutes 10      the proof before a release
  *   npm run sim:cluster -- --seed 17 --minutes 10         replay one seed, with its last events
  *   npm run sim:cluster -- --seed 17 --shrink             the fewest faults that still break it
- *   npm run sim:cluster -- --gates --seeds 20              gates over two datacenters
- *   npm run sim:cluster -- --pressure --seeds 1000         nodes that are too slow, floods, long ways
+ *   npm run sim:cluster -- --gates --seeds 20             gates over two datacenters
+ *   npm run sim:cluster -- --pressure --seeds 1000        overloaded nodes, floods, high latency
  *   npm run sim:cluster -- --mutants --minutes 2          is every planted defect found?
  */
 

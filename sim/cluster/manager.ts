@@ -1,6 +1,6 @@
 /**
- * What stands above the ledger node in a simulated manager: the production machine, and what `src/nodes/manager`
- * does for it with files. The node below is that of the ledger simulator.
+ * Application on the ledger node of a simulated manager: the production machine, and the file effects of
+ * `src/nodes/manager`. The node itself is that of the ledger simulator.
  */
 
 import type { Address, NodeId } from "../../src/core/base/ids.ts";

@@ -1,6 +1,6 @@
 /**
- * Short seeds with gates and under overload, and planted defects that a few seeds find. All of them:
- * `npm run sim:cluster -- --mutants`.
+ * Short seeds with gates and under overload, and planted defects that a few seeds find. All of them: `npm run
+ * sim:cluster -- --mutants`.
  */
 
 import { describe, expect, it } from "vitest";

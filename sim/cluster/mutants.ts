@@ -1,5 +1,5 @@
 /**
- * Planted defects: each breaks one rule of a machine, and the simulator must find it. Rules that another one
+ * Planted defects: each switches off one rule of a machine, and the simulator must find it. Rules that another one
  * covers in every cluster have no switch: tests of their machines show them.
  */
 
@@ -22,7 +22,7 @@ const ALL_TIERS_RULES: TiersRules = {
   pressure: PRESSURE_RULES,
 };
 
-/** Rules that matter to nodes that are pressed: `--pressure --mutants` looks for these. */
+/** Rules that matter under overload: `--pressure --mutants` tries these. */
 const UNDER_PRESSURE: readonly string[] = [
   ...Object.keys(PRESSURE_RULES).map((rule) => `pressure.${rule}`),
   "gate.returnNoticed",
@@ -39,7 +39,7 @@ export const TIERS_MUTANTS: readonly string[] = Object.entries(ALL_TIERS_RULES)
 
 export const PRESSURE_MUTANTS = UNDER_PRESSURE;
 
-/** Those of gates are looked for where there are some. */
+/** Rules of gates are tried in worlds with gates. */
 export function needsGates(mutant: string | null): boolean {
   return mutant?.startsWith("gate.") === true;
 }

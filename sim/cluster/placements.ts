@@ -1,11 +1,10 @@
 /**
- * Where jobs have cores, by the logs of their managers, beside what workers really run. What a log says has to
- * come true only where it can be heard: among processes that have been up, with no way between them cut, for
- * long enough.
+ * Cores of jobs according to the logs of their managers, compared with what workers really run. A log entry takes
+ * effect only where it can be received: among processes that have been up and connected for long enough.
  *
- *   T1   what the log calls lost ends when its worker is in contact
- *   T4   no core of a worker in contact is held after its job has ended
- *   T16  nobody counts on the cores of a worker that no manager can hear
+ *   T1   a core that the log calls lost stops when its worker is in contact
+ *   T4   no core of a worker in contact is in use after its job has ended
+ *   T16  no job relies on the cores of a worker that no manager can reach
  */
 
 import { SILENCE_MS_MAX } from "../../src/core/cluster/link/limits.ts";
@@ -22,17 +21,17 @@ import type { Results } from "./results.ts";
 import type { SimWorker } from "./worker.ts";
 
 /**
- * Connections that broke, or hear nothing but garbled bytes, are there again, a new leader has adopted its jobs, and
- * all have heard of it or have asked.
+ * By then broken or garbled connections are restored, a new leader has adopted its jobs, and all workers have received
+ * or requested that.
  */
 const CONTACT_MS_MAX = SILENCE_MS_MAX + 15_000;
-/** A worker is taken for lost after 3 s, and a leader that has just begun waits 8 s for those it has not heard. */
+/** A worker is declared lost after 3 s, and a leader that has just started waits 8 s for workers not seen yet. */
 const UNHEARD_MS_MAX = 15_000;
-/** When half of them fail at once nobody is given up for a while: it may be the manager's network. (AD-19.32) */
+/** When half of them fail at once none is given up for a while: it may be the manager's network. (AD-19.32) */
 const HELD_MS_MAX = LIVE_MS + 5_000;
-/** When most are well again the others are judged once more. */
+/** When most have recovered the others are judged again. */
 const HELD_AFTER_MS_MAX = 5_000;
-/** A manager that has heard no worker at all since it began waits so long for one before its jobs count on none. */
+/** How long a manager that has seen no worker since its start waits before its jobs rely on none. */
 const NOBODY_MS_MAX = MANAGER_DEFAULTS.loadTimeoutMs;
 
 interface PlacementsOptions {
@@ -47,19 +46,19 @@ interface PlacementsOptions {
 
 export class Placements {
   readonly #options: PlacementsOptions;
-  /** Since when what a worker needs to hear of its jobs has been there; none: it is not. */
+  /** Since when a worker is connected to everything it needs for its jobs; absent: it is not. */
   readonly #contactSince = new Map<SimWorker, number>();
-  /** Since when no manager can hear a worker, and its managers hear each other. */
+  /** Since when no manager can reach a worker while the managers reach each other. */
   readonly #unheardSince = new Map<SimWorker, number>();
-  /** Those that no manager can hear. */
+  /** Workers that no manager can reach. */
   readonly #mute = new Set<SimWorker>();
-  /** When half of the workers of a datacenter, or more, were last unheard at once. */
+  /** When half of the workers of a datacenter, or more, were last unreachable at once. */
   readonly #massAt = new Map<string, number>();
-  /** Which lives of its managers and gates a worker has to do with. */
+  /** Processes of the managers and gates that a worker depends on. */
   readonly #lives = new Map<SimWorker, string>();
-  /** When each life of a manager has heard the first of its workers. */
+  /** When each manager process saw the first of its workers. */
   readonly #firstHeardAt = new Map<string, number>();
-  /** Since when a life of a manager leads a job. */
+  /** Since when a manager process leads a job. */
   readonly #actsSince = new Map<string, number>();
   /** When a core was first seen to be lost, by job and core. */
   readonly #lostAt = new Map<string, number>();
@@ -74,7 +73,7 @@ export class Placements {
     if (!this.#firstHeardAt.has(life)) this.#firstHeardAt.set(life, this.#options.world.now);
   }
 
-  /** Once a second. */
+  /** Runs once a second. */
   sample(): void {
     const { managers, workers } = this.#options;
     const runs = managers.flatMap((manager) => runsOf(manager));
@@ -102,7 +101,7 @@ export class Placements {
     const indices = servers.map(({ index }) => index);
     const isServed =
       servers.every(({ state }) => state === "up") && !this.#hasCut(indices, indices);
-    // Who has started again begins anew, also when it was gone, or there for a moment, between two looks.
+    // A restarted worker counts from zero, also when it was down, or up only briefly, between two checks.
     const { resumed } = worker.lifetime;
     const lives = [...servers, worker.lifetime].map(({ life }) => life);
     const seen = [...lives, resumed].join(" ");
@@ -179,9 +178,9 @@ export class Placements {
 interface Run {
   readonly job: string;
   readonly state: RunState;
-  /** One life of the manager that has this copy. */
+  /** The manager process that has this copy. */
   readonly leader: string;
-  /** Whoever has this copy leads the job. */
+  /** The owner of this copy leads the job. */
   readonly acts: boolean;
 }
 
@@ -199,7 +198,7 @@ function lifeOf({ id, life }: LedgerProcess): string {
   return `${id}/${life}`;
 }
 
-/** Keeps since when something holds. */
+/** Records since when a condition holds. */
 function since<Key>(times: Map<Key, number>, key: Key, holds: boolean, now: number): void {
   if (!holds) times.delete(key);
   else if (!times.has(key)) times.set(key, now);

@@ -1,6 +1,6 @@
 /**
- * Where planted defects are looked for. Most show themselves in any seed; of some the rule guards a moment that
- * seeds seldom meet, and these have seeds of their own, in which that moment comes again and again.
+ * Worlds in which planted defects are searched. Most are found in any seed; some rules guard a situation that seeds
+ * seldom meet, and these have profiles in which it occurs repeatedly.
  */
 
 import type { Random } from "../../src/core/base/random.ts";
@@ -33,7 +33,7 @@ const anyWorker = (random: Random, { managers, workers }: TiersPlan): number =>
 const between = (random: Random, fromMs: number, toMs: number): number =>
   fromMs + random.float() * (toMs - fromMs);
 
-/** Workers that nobody hears for so long, and that hear nobody. */
+/** Cuts workers off in both directions for this long. */
 const workersAway =
   (fromMs: number, toMs: number): Profile["fault"] =>
   (random, plan) => ({
@@ -43,7 +43,7 @@ const workersAway =
 
 const IMPATIENT = { ...CALM_STREAMS, patienceMs: 3_000 };
 
-/** Workers are away for longer than their connections last, and come back while their jobs still run. */
+/** Workers are cut off for longer than their connections last, and return while their jobs still run. */
 const BACK_UNDER_LOAD: Profile = {
   minutes: 2,
   plan: { scope: "workers", managers: 1, isolationMs: 60_000, streams: IMPATIENT },
@@ -52,7 +52,7 @@ const BACK_UNDER_LOAD: Profile = {
   fault: workersAway(8_000, 15_000),
 };
 
-/** Workers are away for good, as far as their jobs are concerned. */
+/** Workers are cut off for good, as far as their jobs are concerned. */
 const AWAY_FOR_LONG: Profile = {
   minutes: 2,
   plan: { scope: "workers", isolationMs: 6_000 },
@@ -61,7 +61,7 @@ const AWAY_FOR_LONG: Profile = {
   fault: workersAway(60_000, 100_000),
 };
 
-/** Whoever leads goes, again and again, while some shares have ended and others have not. */
+/** Leaders fail repeatedly while some shares have finished and others have not. */
 const LEADERS_GO: Profile = {
   minutes: 2,
   plan: { scope: "managers", managers: 3, coresPerWorker: 2, thinkMs: 200 },
@@ -73,7 +73,9 @@ const LEADERS_GO: Profile = {
   }),
 };
 
-/** The only manager is slow, is asked far more than it can answer, and its workers tell far more than it can read. */
+/**
+ * The only manager is slow, gets far more requests than it can answer, and its workers send far more than it can read.
+ */
 const FLOODED: Profile = {
   minutes: 1,
   plan: { scope: "pressure", managers: 1, workers: 2, clients: 2, thinkMs: 200 },
@@ -91,7 +93,7 @@ const FLOODED: Profile = {
   },
 };
 
-/** The ways are long: whenever the connections of a worker break, something is on its way to it and from it. */
+/** High latency: whenever the connections of a worker break, messages are in flight in both directions. */
 const BROKEN_WAYS: Profile = {
   minutes: 1,
   plan: { scope: "workers", managers: 1, links: { ...CALM_LINKS, latencyMinMs: 100 } },
@@ -104,13 +106,13 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   "manager.lostReleased": BACK_UNDER_LOAD,
   "manager.ordersRepeated": BROKEN_WAYS,
   "worker.eventsRepeated": BROKEN_WAYS,
-  /** Cores tell figures more often than an answer comes. */
+  /** Cores send metrics more often than answers come. */
   "worker.sentFramesStay": {
     ...BROKEN_WAYS,
     plan: { ...BROKEN_WAYS.plan, links: { ...CALM_LINKS, latencyMinMs: 400 } },
     gapMs: 20_000,
   },
-  /** Workers that come back with an empty directory while managers still know them. */
+  /** Workers come back with an empty directory while managers still know them. */
   "worker.startsDrawn": {
     minutes: 2,
     plan: { scope: "workers", thinkMs: 200 },
@@ -124,7 +126,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   "worker.eventsRenumbered": LEADERS_GO,
   "worker.heardByAll": LEADERS_GO,
   "manager.announcedFirst": LEADERS_GO,
-  /** A job ends while a worker is away, and nobody remembers it when that is back. */
+  /** A job ends while a worker is cut off, and is forgotten when the worker returns. */
   "worker.unknownJobEnds": {
     minutes: 2,
     plan: { scope: "all", managers: 1, isolationMs: 60_000, thinkMs: 200, streams: IMPATIENT },
@@ -135,7 +137,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
         ? workersAway(15_000, 40_000)(random, plan)
         : { kind: "crash", at: 0, power: false, forMs: 300 },
   },
-  /** The only manager begins again, and knows nobody yet who runs its jobs. */
+  /** The only manager restarts, and knows none of the workers that run its jobs. */
   "manager.workersGathered": {
     minutes: 1,
     plan: {
@@ -146,7 +148,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
     gapMs: 15_000,
     fault: (random) => ({ kind: "crash", at: 0, power: random.chance(0.5), forMs: 300 }),
   },
-  /** Who has figures of a share that has ended goes, and then whoever has heard them. */
+  /** The worker that has the metrics of a finished share fails, and then the leader that received them. */
   "manager.missingNoted": {
     minutes: 2,
     plan: { scope: "all", managers: 1, workers: 3, coresPerWorker: 2, thinkMs: 200 },
@@ -157,17 +159,17 @@ const PROFILES: Readonly<Record<string, Profile>> = {
       ...{ power: false, forMs: 300 },
     }),
   },
-  /** What they lead is to be cancelled. */
+  /** The jobs they lead are cancelled. */
   "manager.cancelKept": { ...LEADERS_GO, jobs: { loadMsMax: 25_000, controlled: 1 } },
   "manager.silenceNoticed": AWAY_FOR_LONG,
-  /** Their load does not end when it is asked to. */
+  /** Their load does not stop on request. */
   "worker.isolatedKilled": {
     ...AWAY_FOR_LONG,
     jobs: { ...AWAY_FOR_LONG.jobs, loadMsMax: 90_000, stubborn: 1 },
   },
   "worker.figuresKept": LEADERS_GO,
   "manager.adoptedBeforeHeard": LEADERS_GO,
-  /** The power goes when everything of a job is done but for its end. */
+  /** Power fails when everything of a job is done except its end. */
   "manager.heardOut": {
     ...{ minutes: 1, gapMs: 8_000, jobs: { loadMsMax: 3_000, controlled: 0 } },
     plan: { scope: "managers", managers: 1, thinkMs: 200 },
@@ -175,7 +177,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
       ...{ kind: "ambush", on: "report", what: "crash", forMs: between(random, 300, 1_000) },
     }),
   },
-  /** The only manager comes back from a snapshot, and goes on with blocks of rows and iterations. */
+  /** The only manager recovers from a snapshot, and continues with blocks of rows and iterations. */
   "manager.leasesKept": {
     minutes: 2,
     plan: {
@@ -186,7 +188,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
     gapMs: 10_000,
     fault: (random) => ({ kind: "crash", at: 0, power: random.chance(0.5), forMs: 300 }),
   },
-  /** The power goes between the end of a job in its own log and in that of its datacenter. */
+  /** Power fails between the end of a job in its own log and in that of its datacenter. */
   "manager.endToldAgain": {
     minutes: 1,
     plan: { scope: "managers", managers: 1, thinkMs: 200 },
@@ -196,7 +198,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
       ...{ kind: "ambush", on: "end", what: "crash", forMs: between(random, 300, 1_000) },
     }),
   },
-  /** A leader loses its peers in the moment in which it begins to lead. */
+  /** A leader loses its peers just as it begins to lead. */
   "manager.staleViewRejected": {
     minutes: 2,
     plan: { scope: "managers", managers: 3, thinkMs: 200 },
@@ -207,7 +209,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
       forMs: between(random, 3_000, 8_000),
     }),
   },
-  /** What a leader has sent is on its way for longer than it leads. */
+  /** Messages of a leader are in flight for longer than it leads. */
   "worker.viewFenced": {
     minutes: 2,
     plan: { scope: "managers", managers: 3, thinkMs: 200 },
@@ -221,7 +223,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
             forMs: between(random, 4_000, 8_000),
           },
   },
-  /** All workers stand still at once, for longer than one of them would be waited for. */
+  /** All workers stand still at once, for longer than a single one would be waited for. */
   "manager.massFailureHeld": {
     minutes: 3,
     plan: {
@@ -240,7 +242,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   "pressure.refusalTimed": FLOODED,
   "pressure.refusedUnbegun": FLOODED,
   "worker.waitingFiguresStay": FLOODED,
-  /** Its workers are heard long after they have spoken. */
+  /** Messages of its workers arrive long after they were sent. */
   "manager.latenessAllowed": {
     ...FLOODED,
     jobs: { loadMsMax: 25_000, limited: 0, controlled: 0 },
@@ -263,7 +265,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
       forMs: between(random, 20_000, 45_000),
     }),
   },
-  /** A datacenter is away for a minute, and comes back. */
+  /** A datacenter is cut off for a minute, and comes back. */
   "gate.returnNoticed": {
     minutes: 3,
     plan: { scope: "away", gates: 1, managers: 2, workers: 2, clients: 1, thinkMs: 200 },

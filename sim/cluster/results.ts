@@ -1,15 +1,15 @@
 /**
- * What clients were told, and whether it is true.
+ * Answers to clients, checked against what really happened.
  *
- *   T3   one key is one job; a job ends once, and everybody who asks learns the same
- *   T5   counted <= really made <= counted + what the cores that are stated as lost made; a job without figures made
- *        no load, or says that its datacenters are lost, which were away for long
+ *   T3   one key is one job; a job ends once, and every client learns the same end
+ *   T5   counted <= made <= counted + calls of the cores reported as lost; a job without metrics made no load, or
+ *        reports its datacenters as lost, which were cut off for long
  *   T8   a job whose cancel was confirmed ends cancelled, and soon makes no more load
  *   T10  where only managers had faults, nothing of a job is lost
- *   T13  a job makes load in no more datacenters than it was to run in, and in each as one job
- *   T15  a job that says nothing of losses has made all of its plan
- *   T16  where only cores are killed, others go on with their shares, and nothing is made twice
- *   P3   where nodes are pressed and nobody is lost, totals are exact when it is over
+ *   T13  a job makes load in no more datacenters than requested, and in each as one job
+ *   T15  a job that reports no losses has made all of its plan
+ *   T16  where only cores are killed, others continue their shares, and nothing is made twice
+ *   P3   where nodes are overloaded and none is lost, totals are exact in the end
  */
 
 import { countOf } from "../../src/core/cluster/gate/spec.ts";
@@ -25,17 +25,17 @@ import type { TiersPlan } from "./swarm.ts";
 import { callsOf, type JobTruth, type Truth } from "./truth.ts";
 import { datacenterName } from "./world.ts";
 
-/** A share is not dealt again for ever: with more losses than this one of them may be given up. */
+/** A share is reassigned a limited number of times: with more losses than this one may be abandoned. */
 const LOSSES_MAX = 3;
-/** By then another core goes on with a share. */
+/** By then another core continues a share. */
 const REPLACED_MS_MAX = 3_000;
 
-/** A datacenter that is given up was away at least so long; elections after it are silence, too. */
+/** Minimum outage of a datacenter that is given up; elections after it add to the silence. */
 const AWAY_MS_MIN = GATE_DEFAULTS.lostMs / 2;
 
 /** From the confirmed cancel, or from healing, to the last call: work in flight, its kill, and a new leader. */
 const CANCELLED_MS_MAX = 60_000;
-/** The same where nobody but executor cores has ever been away. */
+/** The same where only executor cores have ever failed. */
 const CANCELLED_MS_MAX_CALM = 10_000;
 
 interface Ended {
@@ -44,7 +44,7 @@ interface Ended {
 }
 
 interface Steered {
-  /** Asked for, whatever came of it. */
+  /** Controls sent, whatever their outcome. */
   readonly kinds: Set<Control["kind"]>;
   /** When a cancel was confirmed. */
   cancelledAt: number | null;
@@ -57,11 +57,11 @@ export class Results {
   readonly #scope: TiersPlan["scope"];
   readonly #hasGates: boolean;
   readonly #healAt: number;
-  /** Datacenters that were away for long enough to be given up. */
+  /** Datacenters cut off for long enough to be given up. */
   readonly #lostPlaces: ReadonlySet<string>;
   readonly #jobOf = new Map<string, string>();
   readonly #ended = new Map<string, Ended>();
-  /** When somebody first heard of it, by key. */
+  /** When a client first learnt the end, by key. */
   readonly #endedAt = new Map<string, number>();
   readonly #steered = new Map<string, Steered>();
 
@@ -75,7 +75,7 @@ export class Results {
     this.#lostPlaces = lostDatacenters(plan);
   }
 
-  /** Jobs that somebody was told of, with their keys. */
+  /** Jobs that were reported as accepted, with their keys. */
   get accepted(): ReadonlyMap<string, string> {
     return this.#jobOf;
   }
@@ -93,12 +93,12 @@ export class Results {
     this.#world.note(`${key} is ${answer.job}`);
   }
 
-  /** When a client first heard of its end; null: nobody has. */
+  /** When a client first learnt the end; null: none has. */
   endedAt(key: string): number | null {
     return this.#endedAt.get(key) ?? null;
   }
 
-  /** Some core was opened for it. */
+  /** True when a core was opened for it. */
   hasBegun(key: string): boolean {
     return this.#truth.job(key).cores.length > 0;
   }
@@ -117,7 +117,7 @@ export class Results {
       this.#steeredOf(job).cancelledAt ??= this.#world.now;
   }
 
-  /** A core makes load for whoever submitted it under this key. */
+  /** Records that a core makes load for the submission under this key. */
   onLoading(key: string, where: string): void {
     const job = this.#jobOf.get(key);
     const cancelledAt = job === undefined ? null : this.#steeredOf(job).cancelledAt;
@@ -152,14 +152,14 @@ export class Results {
     if (known === undefined || known.summary === null) this.#ended.set(job, { plan, progress });
   }
 
-  /** When everything is over. */
+  /** Runs when everything is over. */
   judge(): void {
     for (const [job, ended] of this.#ended) this.#judge(job, ended);
   }
 
   /**
-   * It says that those which made load are lost, and so they may be: the worst faults take most managers in other
-   * ways, too.
+   * True when the reported loss of the datacenters is plausible: the worst faults disable most managers in other ways,
+   * too.
    */
   #mayBeLost({ reason, status }: Progress, places: readonly string[]): boolean {
     const [, text] = /(?:^|; )([^:;]+): lost$/.exec(reason ?? "") ?? [];
@@ -189,7 +189,7 @@ export class Results {
     } else this.#compare(job, plan, summary, truth);
     this.#comparePlaces(job, plan, truth);
     const isSpared = this.#scope === "managers" || this.#scope === "gates";
-    // Two managers' troubles may follow so closely that a worker hears nobody for its whole minute.
+    // Faults of two managers may follow so closely that a worker is isolated for its whole minute.
     const isAlone = truth.cores.some(({ worker }) => this.#truth.isolated.has(worker));
     if (isSpared && !isAlone && !kinds.has("cancel"))
       this.#violations.check(status === "COMPLETED" && isExact(summary), "T10", () => {
@@ -228,13 +228,13 @@ export class Results {
     if (!isOpen) this.#compareStated(job, summary, truth);
   }
 
-  /** What is said of each loss is enough for all that is not counted. */
+  /** The stated losses cover everything that is not counted. */
   #compareStated(job: string, summary: RunSummary, { cores }: JobTruth): void {
     const steps = summary.workflows.flatMap((one) => one.steps);
     const counted = steps.reduce((sum, { requests }) => sum + requests, 0);
     const made = cores.flatMap(({ calls }) => [...calls.values()]);
     const all = made.reduce((sum, calls) => sum + calls, 0);
-    // Where only cores are killed everybody else knows what they did.
+    // Where only cores are killed the other processes know what they did.
     const unknown = this.#scope === "cores" ? 0 : Number.POSITIVE_INFINITY;
     const notCounted = summary.lost.reduce(
       (sum, one) => sum + (one.requestsNotCounted ?? unknown),
@@ -245,7 +245,7 @@ export class Results {
     });
   }
 
-  /** Who is pressed says less often what there is, and in the end everything. */
+  /** An overloaded node reports less often, and everything in the end. */
   #compareTotals(job: string, { bundle }: JobPlan, progress: Progress, truth: JobTruth): void {
     const { reason, status, summary } = progress;
     this.#violations.check(status === "COMPLETED" && summary?.lost.length === 0, "P3", () => {
@@ -261,7 +261,7 @@ export class Results {
     }
   }
 
-  /** What was prepared elsewhere and left makes no load. */
+  /** Shares that were prepared elsewhere and left make no load. */
   #comparePlaces(job: string, { routing }: JobPlan, { cores }: JobTruth): void {
     const made = cores.filter(({ calls }) => calls.size > 0);
     const jobs = new Set(made.map((one) => `${one.datacenter} ${one.job}`));
@@ -270,7 +270,7 @@ export class Results {
     });
   }
 
-  /** Nobody but the killed core itself keeps its share from going on. */
+  /** Only the killed core itself may keep its share from continuing. */
   #compareShares(job: string, { bundle }: JobPlan, summary: RunSummary, truth: JobTruth): void {
     for (const { load, name } of bundle.manifests) {
       const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
@@ -281,7 +281,7 @@ export class Results {
     const isTimed = bundle.manifests.every(({ load }) => isDealtAgain(load));
     if (!isTimed || summary.lost.length > LOSSES_MAX) return;
     for (const { dealtAgainTo, missingMs, what, worker } of summary.lost) {
-      // A datacenter that was given up has no worker, and nobody takes its share.
+      // A datacenter that was given up has no worker, and its share is not taken over.
       const isOpen = worker != null && dealtAgainTo === null;
       this.#violations.check(!isOpen || (missingMs ?? 0) < REPLACED_MS_MAX, "T16", () => {
         return `nobody went on with a share of ${job} for ${missingMs} ms: ${what}`;
@@ -317,7 +317,7 @@ function lostDatacenters({ faults }: TiersPlan): ReadonlySet<string> {
   return new Set([...awayMs].flatMap(([name, ms]) => (ms >= AWAY_MS_MIN ? [name] : [])));
 }
 
-/** What is left to do follows from the time. */
+/** True for loads whose remaining work follows from the time. */
 function isDealtAgain({ kind }: JobPlan["submission"]["manifests"][number]["load"]): boolean {
   return kind === "vus" || kind === "rate";
 }
@@ -344,18 +344,18 @@ function countedOf({ workflows }: RunSummary, name: string): number {
   return steps.reduce((sum, { requests }) => sum + requests, 0);
 }
 
-/** Another manager leads since, and does not have what shares that had ended have measured. */
+/** True when a new leader reports missing metrics of finished shares. */
 function saysMissing({ notes }: RunSummary): boolean {
   return notes.some((note) => note.includes("are missing"));
 }
 
-/** Nothing is lost or missing. */
+/** True when nothing is lost or missing. */
 function isExact(summary: RunSummary | null): summary is RunSummary {
   return summary !== null && summary.lost.length === 0 && !saysMissing(summary);
 }
 
 function isWhole(summary: RunSummary | null): boolean {
   if (!isExact(summary)) return false;
-  // Nobody gave numbers or iterations until its time was up.
+  // No numbers or iterations were granted until its time was up.
   return !summary.thresholds.some(({ expression }) => expression === "every iteration was done");
 }

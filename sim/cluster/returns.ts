@@ -1,5 +1,5 @@
 /**
- * Datacenters that were away from the gates, and are back: what waited for them has gone there.
+ * Datacenters that were cut off from the gates and have returned: requests that waited for them are delivered.
  *
  *   P6   60 s after a gate can reach all managers of a datacenter again its circuit is closed, and nothing waits in it
  */
@@ -11,7 +11,7 @@ import type { Violations } from "../membership/checkers/violations.ts";
 import type { SimLedger } from "./faults.ts";
 import type { TiersPlan } from "./swarm.ts";
 
-/** Of CB-7. */
+/** Limit of CB-7. */
 const RETURNED_MS_MAX = 60_000;
 
 interface ReturnsOptions {
@@ -26,16 +26,16 @@ interface ReturnsOptions {
 export class Returns {
   readonly marks = new Set<string>();
   readonly #options: ReturnsOptions;
-  /** Since when a gate and a datacenter have each other, by the lives of all of them. */
+  /** Since when a gate and a datacenter are connected, by the processes on both sides. */
   readonly #since = new Map<string, { readonly lives: string; readonly at: number }>();
-  /** By life of a gate and datacenter: what it has sent again waited before. */
+  /** By gate process and datacenter: what it has resent waited before. */
   readonly #waited = new Set<string>();
 
   constructor(options: ReturnsOptions) {
     this.#options = options;
   }
 
-  /** Once a second. */
+  /** Runs once a second. */
   sample(): void {
     for (const gate of this.#options.gates)
       for (const way of gate.process.state === "up" ? gate.ways() : []) {
@@ -64,7 +64,7 @@ export class Returns {
     });
   }
 
-  /** Now where it is away, or where nodes may be too slow to answer. */
+  /** Now where it is cut off, or where nodes may be too slow to answer. */
   #reachedSince({ process }: SimLedger, datacenter: string): number {
     const { managers, network, plan, world } = this.#options;
     const own = managers.filter((one) => one.datacenter === datacenter);

@@ -1,6 +1,6 @@
 /**
- * One seed from start to verdict: a cluster at work under faults, healing, and then liveness: every job that
- * was accepted ends, its clients learn how, one more job runs as if nothing had been, and all is idle.
+ * One seed from start to verdict: a cluster at work under faults, healing, and then liveness: every accepted job ends,
+ * its clients learn how, one more job runs normally, and all is idle.
  */
 
 import { Random } from "../../src/core/base/random.ts";
@@ -31,7 +31,7 @@ export interface TiersRunOptions {
   readonly minutes: number;
   /** Clients use gates over two datacenters. */
   readonly gates: boolean;
-  /** What nodes take in costs them time. */
+  /** Inputs cost nodes time. */
   readonly pressure: boolean;
   readonly mutant: string | null;
   /** The planted defect whose seeds these are, whether it is planted or not; null: seeds of all kinds. */
@@ -41,7 +41,7 @@ export interface TiersRunOptions {
 }
 
 const SAMPLE_MS = 1_000;
-/** From the end of the last job until nothing is held any more: links that broke, kills, last answers. */
+/** From the end of the last job until everything is released: broken links, kills, last answers. */
 const IDLE_MS = 45_000;
 
 export function runTiersSeed(options: TiersRunOptions): RunResult {
@@ -89,7 +89,7 @@ class TiersRun {
   readonly #returns: Returns;
   readonly #random: Random;
   readonly #jobs: JobPlan[] = [];
-  /** Each job as any gate has ever known it last: one that comes back may still know of places that were left. */
+  /** Latest state of each job at any gate: one that comes back may still know of datacenters that were left. */
   readonly #latest = new Map<string, JobState>();
   /** No further jobs but the last one. */
   #closing = false;
@@ -128,7 +128,7 @@ class TiersRun {
     });
   }
 
-  /** What became of workers that stood still, and of the ways to datacenters that were away. */
+  /** Outcomes of workers that stood still, and of links to datacenters that were cut off. */
   get seen(): ReadonlySet<string> {
     return new Set([...this.#cluster.evictions.marks, ...this.#returns.marks]);
   }
@@ -156,7 +156,7 @@ class TiersRun {
     return this.#violations.first;
   }
 
-  /** A job of the finale: nothing is left of what was. */
+  /** Final job: nothing is left of earlier faults. */
   #lastJob(limit: number): boolean {
     const [client] = this.#cluster.clients;
     client?.wants(this.#draw());
@@ -189,7 +189,7 @@ class TiersRun {
     const open = managers.flatMap(({ datacenter, process }) => {
       const app = process.node?.groups.get(`dc/${datacenter}` as never)?.app;
       const state = app?.kind === "registered" ? app.application : null;
-      // Gates may not have given it a job yet.
+      // Gates may not have assigned it a job yet.
       if (!(state instanceof DatacenterState))
         return gates.length > 0 && process.node !== null ? [] : [`${process.id} has no datacenter`];
       const jobs = [...state.jobs.values()].filter(({ phase }) => phase !== "ended");
@@ -198,7 +198,7 @@ class TiersRun {
     return [...wanted, ...led, ...open];
   }
 
-  /** T4, T12: no core is held, and nobody waits for anything. */
+  /** T4, T12: no core is in use, and nothing is pending. */
   #checkIdle(): void {
     for (const { cores, machine, name } of this.#cluster.workers) {
       const jobs = [...cores.values()].map(({ job }) => job);
@@ -246,14 +246,14 @@ class TiersRun {
       for (const { state } of process.node === null ? [] : lookupIn(process.node).jobs())
         if (state.appliedSeq >= (this.#latest.get(state.jobId)?.appliedSeq ?? 0))
           this.#latest.set(state.jobId, state);
-    // One that is to end may be sent where another gate has perhaps sent it before: to be cancelled there.
+    // A job about to end may be sent where another gate may have sent it before: to be cancelled there.
     for (const state of this.#latest.values())
       if (state.status !== "CANCELLING" && !hasJobEnded(state))
         this.committed.onAsked(placesOf(state));
     world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
   }
 
-  /** Runs on; true when something broke. */
+  /** Runs on; true when an invariant broke. */
   #until(at: number): boolean {
     this.world.runUntil(at, () => this.#violations.first !== null);
     return this.#violations.first !== null;

@@ -1,7 +1,6 @@
 /**
- * What a seed does to its datacenter: sizes, timings, which faults exist (about half of them) and how strong they
- * are, then a list of concrete faults with times. The list is data, so that a failing run can be shrunk by
- * leaving faults out.
+ * Fault plan of a seed: sizes, timings, which faults exist (about half of them) and how strong they are, then a list of
+ * concrete faults with times. The list is data, so that a failing run can be shrunk by leaving faults out.
  */
 
 import type { Random } from "../../src/core/base/random.ts";
@@ -10,7 +9,7 @@ import { CALM_STREAMS, type StreamFaults } from "../kernel/streams.ts";
 import type { LedgerDiskFaults } from "../ledger/disk.ts";
 import type { JobStyle } from "./jobs.ts";
 
-/** `at`: a number of a node, managers first, then workers, then clients, then gates. */
+/** `at`: index of a node: managers first, then workers, then clients, then gates. */
 export type TiersFault =
   | {
       readonly kind: "crash";
@@ -20,17 +19,17 @@ export type TiersFault =
     }
   /** A worker is killed, and comes back under its name with an empty data directory. */
   | { readonly kind: "wipeWorker"; readonly at: number; readonly forMs: number }
-  /** As at SIGTERM: managers hand over, workers drain. */
+  /** As on SIGTERM: managers hand over, workers drain. */
   | { readonly kind: "stop"; readonly at: number; readonly forMs: number }
   | { readonly kind: "pause"; readonly at: number; readonly forMs: number }
   | {
       readonly kind: "partition";
-      /** Side of each node; ways between the sides are cut. */
+      /** Side of each node; links between the sides are cut. */
       readonly sides: readonly number[];
       readonly oneWay: boolean;
       readonly forMs: number;
     }
-  /** One node hears nobody, or is heard by nobody, or both. */
+  /** One node receives nothing, or reaches no other, or both. */
   | {
       readonly kind: "isolate";
       readonly at: number;
@@ -52,41 +51,41 @@ export type TiersFault =
       readonly slowMs: number;
       readonly forMs: number;
     }
-  /** The disk of one manager takes no files any more; its log goes on. */
+  /** The disk of one manager accepts no more files; its log continues. */
   | { readonly kind: "fullDisk"; readonly at: number; readonly forMs: number }
   | { readonly kind: "killCore"; readonly at: number; readonly draw: number }
   | { readonly kind: "wallJump"; readonly at: number; readonly ms: number }
-  /** Whoever leads a job right then dies, pauses, or is cut off from its peers or from all. */
+  /** The current leader of a job dies, pauses, or is cut off from its peers or from all. */
   | {
       readonly kind: "leaderTrouble";
       readonly draw: number;
       readonly what: "crash" | "pause" | "stop" | "cutFromManagers" | "isolate";
       readonly forMs: number;
     }
-  /** Who next begins to lead a job, or has the report of a workflow or the end in its log, is struck right then. */
+  /** The next node that begins to lead a job, or commits the report of a workflow or the end, is struck right then. */
   | {
       readonly kind: "ambush";
       readonly on: "leads" | "report" | "end";
       readonly what: "crash" | "cutFromManagers";
       readonly forMs: number;
     }
-  /** Everything that one node takes in costs it so much time. */
+  /** Every input costs one node this much time. */
   | {
       readonly kind: "slowCpu";
       readonly at: number;
       readonly costMs: number;
       readonly forMs: number;
     }
-  /** A client asks without waiting for answers. */
+  /** A client sends requests without waiting for answers. */
   | {
       readonly kind: "flood";
       readonly at: number;
       readonly perSecond: number;
-      /** Of new jobs; the others ask, list, watch and cancel. */
+      /** Share of new jobs; the others query, list, watch and cancel. */
       readonly submissions: number;
       readonly forMs: number;
     }
-  /** The cores of one worker tell their figures far more often. */
+  /** The cores of one worker send their metrics far more often. */
   | {
       readonly kind: "frames";
       readonly at: number;
@@ -95,7 +94,7 @@ export type TiersFault =
     }
   /** The executor processes of these workers stand still, as without any CPU; the workers themselves do not. */
   | { readonly kind: "freeze"; readonly workers: readonly number[]; readonly forMs: number }
-  /** All its managers and workers at once. */
+  /** All managers and workers of a datacenter at once. */
   | {
       readonly kind: "loseDatacenter";
       readonly place: number;
@@ -112,9 +111,9 @@ interface TimedFault {
 }
 
 /**
- * Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing; or only executor cores,
- * which their workers then make up for; or nobody, and all are only pressed, or their cores only stand still, or a
- * datacenter is away from the gates for about a minute.
+ * Targets of faults: all nodes, or one tier, whose loss must then cost the others nothing; or only executor cores,
+ * which their workers then replace; or none, and nodes are only overloaded, or their cores only stand still, or a
+ * datacenter is cut off from the gates for about a minute.
  */
 type Scope =
   | ("all" | "managers" | "workers" | "cores" | "gates" | "none")
@@ -124,10 +123,10 @@ export interface TiersPlan {
   /** 0: clients use the managers of the one datacenter. */
   readonly gates: number;
   readonly datacenters: number;
-  /** Of all datacenters. */
+  /** Managers of all datacenters. */
   readonly managers: number;
   readonly workers: number;
-  /** The datacenter of each worker, from 0; without it they take turns. */
+  /** The datacenter of each worker, from 0; absent: round robin. */
   readonly workerPlaces?: readonly number[];
   readonly clients: number;
   readonly coresPerWorker: number;
@@ -135,9 +134,9 @@ export interface TiersPlan {
   readonly scope: Scope;
   readonly thinkMs: number;
   readonly jobs: JobStyle;
-  /** Chance that a client repeats a key that was used, or follows the job of another. */
+  /** Chance that a client repeats a used key, or follows the job of another. */
   readonly repeated: number;
-  /** Ended jobs that a datacenter remembers; null: as many as ever. Few, where nobody asks for old ones. */
+  /** Finished jobs that a datacenter remembers; null: the default. Few, where clients never ask for old ones. */
   readonly endedMax: number | null;
   readonly disk: LedgerDiskFaults;
   readonly links: LinkFaults;
@@ -145,7 +144,7 @@ export interface TiersPlan {
   readonly clockDrift: number;
   readonly compactEntries: number;
   readonly checkpointEveryMs: number;
-  /** What one input costs a node; null: nothing. */
+  /** Cost of one input of a node; null: none. */
   readonly costMs: number | null;
   readonly faults: readonly TimedFault[];
   readonly healAt: number;
@@ -158,7 +157,7 @@ export const TIERS_CALM_MS = 420_000;
 interface PlanFlags {
   readonly gates: boolean;
   readonly pressure: boolean;
-  /** Anything may be drawn; else a profile says what there is. */
+  /** Anything may be drawn; otherwise a profile decides what there is. */
   readonly sweeps: boolean;
 }
 
@@ -205,12 +204,12 @@ export function drawTiersPlan(random: Random, minutes: number, flags: PlanFlags)
   return { ...plan, endedMax: isAskedFor ? null : endedMax };
 }
 
-/** Of seeds under pressure, those with gates from which a datacenter is away, and nothing else. */
+/** Share of overload seeds with gates in which a datacenter is cut off, and nothing else. */
 const AWAY = 0.15;
-/** Of an input, where nobody is slow. */
+/** Cost of an input on nodes that are not slow. */
 const COST_MS = 0.05;
 
-/** Pressed only, or with everything else on top. */
+/** Only overloaded, or with all other faults on top. */
 function drawPressed(
   random: Random,
   { gates, workers }: Tiers,
@@ -227,7 +226,7 @@ type Tiers = Pick<
   "gates" | "datacenters" | "managers" | "workers" | "clients" | "scope"
 >;
 
-/** `gates`: over two datacenters; else one datacenter alone. */
+/** `gates`: over two datacenters; otherwise one datacenter alone. */
 function drawTiers(random: Random, gates: boolean): Tiers {
   const managers = random.pick([1, 3, 3]);
   const workers = 2 + random.below(3);
@@ -263,7 +262,7 @@ function drawLinks(random: Random): LinkFaults {
   };
 }
 
-/** Up to 300 ms there and back, and ways on which every tenth packet is sent again. */
+/** Up to 300 ms round trip, and links on which every tenth packet is resent. */
 function drawFarLinks(random: Random): LinkFaults {
   const farMs = random.pick([0.2, 0.2, 40, 150]);
   return { ...CALM_LINKS, latencyMinMs: farMs, loss: random.pick([0, 0, 0.02, 0.1]) };
@@ -295,7 +294,7 @@ const KINDS: Weighted = [
   ["leaderTrouble", 5],
   ["restartAll", 0.7],
 ];
-/** What may happen to managers while their workers and clients reach those that are there. */
+/** Faults of managers while their workers and clients reach the remaining ones. */
 const OF_MANAGERS: readonly TiersFault["kind"][] = [
   "crash",
   "stop",
@@ -305,7 +304,7 @@ const OF_MANAGERS: readonly TiersFault["kind"][] = [
   "wallJump",
   "leaderTrouble",
 ];
-/** What presses a node without breaking it. */
+/** Faults that overload a node without breaking it. */
 const OF_PRESSURE: Weighted = [
   ["slowCpu", 4],
   ["flood", 4],
@@ -313,7 +312,7 @@ const OF_PRESSURE: Weighted = [
 ];
 const OF_WAYS: Weighted = [["cutDatacenter", 1]];
 const OF_CORES: Weighted = [["freeze", 3]];
-/** What only gates can tell apart. */
+/** Faults that only gates can tell apart. */
 const OF_DATACENTERS: Weighted = [
   ["loseDatacenter", 2],
   ["cutDatacenter", 3],
@@ -368,7 +367,7 @@ function possibleKinds({ gates, pressure, scope }: FaultRange): Weighted {
   if (scope === "pressure") return OF_PRESSURE;
   if (scope === "frozen") return OF_CORES;
   if (scope === "away") return OF_WAYS;
-  // The instant at which a job begins is one of wall clocks: those of gates and managers agree.
+  // The start of a job is a wall-clock instant: the clocks of gates and managers agree.
   const kinds = gates === 0 ? KINDS : KINDS.filter(([kind]) => kind !== "wallJump");
   const pressed = pressure ? [...OF_PRESSURE, ...OF_CORES] : [];
   if (scope === "all") return [...kinds, ...pressed, ...(gates === 0 ? [] : OF_DATACENTERS)];
@@ -386,7 +385,7 @@ function drawNode(
   return random.below(managers + workers + clients + gates);
 }
 
-/** A node is pressed when it has been for seconds. */
+/** Overload must last for seconds to count. */
 function pressedMs(random: Random): number {
   return random.pick([4_000, 12_000, 30_000]) * (0.5 + random.float());
 }
@@ -400,7 +399,7 @@ function drawSides(random: Random, nodes: number): readonly number[] {
   return Array.from({ length: nodes }, () => random.below(2));
 }
 
-/** This worker, and some of the others. */
+/** Freezes this worker, and some of the others. */
 function drawFreeze(random: Random, { managers, workers }: FaultRange, worker: number): TiersFault {
   const all = Array.from({ length: workers }, (_, index) => managers + index);
   const few = random.pick([0.2, 0.5, 0.9]);
@@ -414,7 +413,7 @@ function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange):
   const nodes = managers + workers + clients + gates;
   const at = drawNode(random, range);
   const worker = managers + random.below(workers);
-  /** Mostly seconds, sometimes beyond every lease and every patience. */
+  /** Mostly seconds, sometimes beyond every lease and every timeout. */
   const forMs = random.pick([300, 1_000, 4_000, 8_000, 30_000, 100_000]) * (0.5 + random.float());
   switch (kind) {
     case "crash":

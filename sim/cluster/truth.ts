@@ -1,6 +1,6 @@
 /**
- * What cores have really done, counted by themselves, apart from every frame: calls, rows and iterations taken,
- * numbers given, set-ups and tear-downs. Whoever judges a result compares with this.
+ * Ground truth: what cores have really done, counted by themselves apart from every frame: calls, rows and iterations
+ * taken, numbers assigned, setups and teardowns. Results are checked against this.
  */
 
 import type { World } from "../kernel/world.ts";
@@ -9,23 +9,23 @@ import type { Violations } from "../membership/checkers/violations.ts";
 /** One core of a job, in one process. */
 export interface CoreTruth {
   readonly datacenter: string;
-  /** As its datacenter calls it. */
+  /** Name of the job in its datacenter. */
   readonly job: string;
   readonly worker: string;
   readonly core: number;
-  /** Calls that it made, by workflow. */
+  /** Calls made, by workflow. */
   readonly calls: Map<string, number>;
 }
 
 export interface JobTruth {
   readonly cores: CoreTruth[];
-  /** Indices that were taken, by workflow and lease. */
+  /** Indices taken, by workflow and lease. */
   readonly taken: Map<string, Set<number>>;
-  /** Numbers that were given, by name. */
+  /** Numbers assigned, by name. */
   readonly numbers: Map<string, Set<number>>;
   readonly setups: Map<string, number>;
   readonly teardowns: Map<string, number>;
-  /** Of the last call. */
+  /** Time of the last call. */
   lastCallAt: number;
 }
 
@@ -40,7 +40,7 @@ export class Truth {
     this.#violations = violations;
   }
 
-  /** Workers that have ended their load for want of managers. */
+  /** Workers that stopped their load because they were isolated from all managers. */
   readonly isolated = new Set<string>();
 
   job(name: string): JobTruth {
@@ -72,7 +72,7 @@ export class Truth {
     this.#once(this.job(job).taken, `${workflow} ${lease}`, index, job);
   }
 
-  /** T6: a number is given once. */
+  /** T6: a number is assigned once. */
   numbered(job: string, name: string, from: number, to: number): void {
     for (let one = from; one < to; one++) this.#once(this.job(job).numbers, name, one, job);
   }
@@ -84,7 +84,7 @@ export class Truth {
     set.add(index);
   }
 
-  /** T11: set-up and tear-down once for each workflow of a job. */
+  /** T11: setup and teardown once for each workflow of a job. */
   aside(job: string, what: "setups" | "teardowns", workflow: string): void {
     const counts = this.job(job)[what];
     const count = (counts.get(workflow) ?? 0) + 1;

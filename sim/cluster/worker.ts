@@ -1,6 +1,6 @@
 /**
- * A simulated worker: the production machine over simulated streams, with what `src/nodes/worker` does for it:
- * promises on disk, a cache of files, processes for cores.
+ * A simulated worker: the production machine over simulated streams, with the effects of `src/nodes/worker`: promises
+ * on disk, a cache of files, processes for cores.
  */
 
 import { assertNever } from "../../src/core/base/assert.ts";
@@ -45,26 +45,26 @@ export class SimWorker implements StreamHost {
   readonly #around: TiersAround;
   readonly #random: Random;
   machine: WorkerProcess | null = null;
-  /** By slot: processes that live. */
+  /** Live processes by slot. */
   readonly cores = new Map<number, SimCore>();
-  /** Ended before their process was there. */
+  /** Cores that ended before their process started. */
   readonly #unopened = new Set<number>();
   /** On disk. */
   #promises: { readonly starts: number; readonly views: FencedViews };
-  /** How often it was emptied. */
+  /** How often the directory was emptied. */
   directory = 0;
   /** Number of this start, or of the last one. */
   incarnation = 0;
-  /** When the last of its promises that are on their way to the disk is there. */
+  /** When the last of the pending promises is durable. */
   #keptAt = 0;
   #inputs: WorkerProcessInput[] = [];
   #stepping = false;
   #onDrained: () => void = () => undefined;
-  /** Between two frames of its cores, while they come in a flood. */
+  /** Interval of frames during a flood. */
   frameEveryMs = Number.POSITIVE_INFINITY;
-  /** Its executor processes stand still from and until then. */
+  /** Executor processes stand still from and until then. */
   frozen = { from: 0, until: 0 };
-  /** When a word of a manager came last, in the world's time. */
+  /** When the last message of a manager arrived, in the world's time. */
   heardAt = 0;
 
   constructor(
@@ -98,13 +98,13 @@ export class SimWorker implements StreamHost {
     return this.lifetime.name;
   }
 
-  /** The view of a job that stands on its disk; -1: none does. */
+  /** The durable view of a job; -1: none. */
   promised(job: string): number {
-    // Those that are used stand at the end.
+    // The views in use are at the end.
     return this.#promises.views.findLast(([name]) => name === job)?.[1] ?? -1;
   }
 
-  /** Nobody calls a worker. */
+  /** No node dials a worker. */
   readonly listens = false;
 
   start(): void {
@@ -153,7 +153,7 @@ export class SimWorker implements StreamHost {
     });
   }
 
-  /** As at SIGTERM: `then` runs when nothing of any job is left, or after the time a worker waits for that. */
+  /** Drains as on SIGTERM: `then` runs when nothing of any job is left, or after the drain timeout. */
   drain(then: () => void): void {
     this.lifetime.inLife(() => {
       this.#around.world.note(`${this.name} drains`);
@@ -181,14 +181,14 @@ export class SimWorker implements StreamHost {
     this.blobs.wipe();
   }
 
-  /** One of its executor processes is killed. */
+  /** Kills one of its executor processes. */
   killCore(draw: number): void {
     const slots = [...this.cores.keys()];
     const slot = slots[draw % Math.max(1, slots.length)];
     if (slot !== undefined) this.#lose(slot, "an executor core ended with SIGKILL");
   }
 
-  /** What comes while an input is taken waits for its turn. */
+  /** Queues inputs that arrive while another one is processed. */
   #push(input: WorkerProcessInput): void {
     this.#inputs.push(input);
     if (this.#stepping) return;
@@ -249,7 +249,7 @@ export class SimWorker implements StreamHost {
         if (effect.event === "worker.isolated") this.#around.truth.isolated.add(this.name);
         return;
       case "drained":
-        // Its process ends in the next turn: this one is not over yet.
+        // The process exits in the next turn: this one is not over yet.
         this.lifetime.after(0, "step", this.#onDrained);
         return;
       default:

@@ -1,6 +1,6 @@
 /**
  * A cluster in one seeded world: gates over their ledger, datacenters with managers over ledgers of their own and
- * workers with cores, and programs that use them. Without gates there is one datacenter, and clients use it.
+ * workers with cores, and client programs. Without gates there is one datacenter, and clients use it directly.
  */
 
 import { address, type NodeId, nodeId } from "../../src/core/base/ids.ts";
@@ -44,14 +44,14 @@ import type { TiersPlan } from "./swarm.ts";
 import type { Truth } from "./truth.ts";
 import { SimWorker } from "./worker.ts";
 
-/** What simulated processes stand in. */
+/** Environment of simulated processes. */
 export interface TiersAround {
   readonly world: World;
   readonly streams: Streams;
   readonly checkers: TiersCheckers;
   readonly committed: Committed;
   readonly truth: Truth;
-  /** A client has nothing to do. */
+  /** Called when a client has nothing to do. */
   readonly onIdle: (client: SimClient) => void;
 }
 
@@ -67,7 +67,7 @@ interface ClusterOptions {
 }
 
 const LEASE_MS = 3_000;
-/** As `src/host/pressure.ts` measures. */
+/** Interval of overload samples, as in `src/host/pressure.ts`. */
 const PRESSURE_EVERY_MS = 500;
 
 export class Cluster {
@@ -77,11 +77,11 @@ export class Cluster {
   readonly workers: readonly SimWorker[];
   readonly clients: readonly SimClient[];
   readonly gates: readonly SimLedger[];
-  /** Of every node, by its number; none where nothing costs time. */
+  /** CPU of every node by index; empty where inputs are free. */
   readonly cpus: readonly Cpu[];
   readonly evictions: Evictions;
   readonly #options: ClusterOptions;
-  /** Whoever waits for a moment. */
+  /** Called on every effect; faults use it as a trigger. */
   onEffect: (process: LedgerProcess, effect: ProcessEffect) => void = () => undefined;
 
   constructor(options: ClusterOptions) {
@@ -114,7 +114,7 @@ export class Cluster {
     if (this.cpus.length > 0) this.#measure();
   }
 
-  /** As hosts tell their machines how pressed they are. */
+  /** Feeds overload samples to the machines, as hosts do. */
   #measure(): void {
     const { checkers, world } = this.#options;
     for (const { pressure, process } of [...this.managers, ...this.gates]) {
@@ -234,7 +234,7 @@ export class Cluster {
     return new LedgerProcess(spec, around, this.#clock(index), disk, [secretOf(0)]);
   }
 
-  /** The ledger below is looked at by its own simulator. */
+  /** The ledger below is checked by its own simulator. */
   #watcher(): LedgerWatcher {
     const { checkers, committed, violations } = this.#options;
     const { evictions } = this;
@@ -290,7 +290,7 @@ function nameOf(index: number): NodeId {
   return nodeId(`m${index}`);
 }
 
-/** As `src/nodes/manager/config.ts` and `src/ledger/config.ts` make it from a lease of three seconds. */
+/** Same values as `src/nodes/manager/config.ts` and `src/ledger/config.ts` derive from a lease of three seconds. */
 function nodeConfig(nodes: number, compactEntries: number): typeof LEDGER_NODE_DEFAULTS {
   const vsr = {
     ...VSR_DEFAULTS,

@@ -1,5 +1,5 @@
 /**
- * A module and all it imports as one file of plain JavaScript, for processes that run long: a loader that
+ * Bundles a module and all it imports into one file of plain JavaScript, for long-running processes: a loader that
  * compiles each module by itself also keeps the name of every function, each time one is made.
  */
 
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 
-/** The file; it is gone when this process ends. */
+/** Returns the path of the file, which is removed when this process exits. */
 export function bundleOf(module: URL): string {
   const folder = mkdtempSync(join(tmpdir(), "hyperscale-sim-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));

@@ -1,9 +1,9 @@
-/** A node's own clocks over the world's time: the monotonic one has an offset and a rate, the wall clock may jump. */
+/** Clocks of a node over the world's time: the monotonic one has an offset and a rate, the wall clock may jump. */
 
 import type { Millis } from "../../src/core/base/brand.ts";
 import { millis } from "../../src/core/base/brand.ts";
 
-/** Where all wall clocks begin; any fixed moment serves. */
+/** Start of all wall clocks; any fixed time serves. */
 const WALL_START_MS = 1_700_000_000_000;
 
 export class NodeClock {
@@ -33,7 +33,7 @@ export class NodeClock {
     this.#wallShiftMs += ms;
   }
 
-  /** A reboot starts the monotonic clock anew. */
+  /** A reboot restarts the monotonic clock. */
   reboot(worldMs: number): void {
     this.#offsetMs = -worldMs * this.#rate;
   }

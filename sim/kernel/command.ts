@@ -1,6 +1,6 @@
 /**
- * What the simulators' commands share: many seeds over several processes, one seed in full, shrinking,
- * the hunt for planted mutants, and the exit codes.
+ * Shared parts of the simulators' commands: many seeds over several processes, one seed in full, shrinking, the search
+ * for planted mutants, and the exit codes.
  *
  * Exit: 0 clean, 127 a machine broke its own assertion, 128 liveness did not return, 129 an invariant broke.
  */
@@ -39,14 +39,14 @@ interface SimFlags {
 }
 
 interface Simulator<Run extends BaseRun> {
-  /** As `npm run` knows it. */
+  /** Name of the `npm run` script. */
   readonly script: string;
   readonly worker: URL;
   readonly mutants: readonly string[];
-  /** Invariants that say "in the end", not "always". */
+  /** Invariants that hold eventually, not always. */
   readonly liveness: ReadonlySet<string>;
   readonly run: (options: Run) => RunResult;
-  /** What this simulator's own flags add to a run, and to the line that replays it. */
+  /** Adds the simulator's own flags to a run, and to the line that replays it. */
   readonly complete: (base: BaseRun) => Run;
   readonly replayFlags: readonly string[];
 }
@@ -182,7 +182,7 @@ function faultsOption(faults: readonly number[] | null): { readonly faults?: str
   return faults === null ? {} : { faults: faults.join(",") };
 }
 
-/** One line that replays it. */
+/** Prints one line that replays it. */
 function printFailure<Run extends BaseRun>(
   sim: Simulator<Run>,
   result: RunResult,
@@ -247,7 +247,7 @@ async function findMutants<Run extends BaseRun>(
   return missed.length === 0 ? 0 : 1;
 }
 
-/** What found each planted defect, after how many seeds and seconds of one core. */
+/** Table of the invariant that found each planted defect, after how many seeds and CPU seconds. */
 function mutantTable(
   names: readonly string[],
   found: ReadonlyMap<string, RunResult>,

@@ -1,17 +1,17 @@
 /**
- * The one core that a simulated process has: every input costs time, and what comes meanwhile waits. As in a real
- * event loop, connections take turns: one that sends without end delays the others by its turn, not for ever.
+ * The single core of a simulated process: every input costs time, and later inputs wait. As in a real event loop,
+ * connections take turns: one that sends without end delays the others by its turn, not for ever.
  */
 
 import type { World } from "./world.ts";
 
-/** Inputs of one connection in its turn: about what one read of a socket holds. */
+/** Inputs of one connection per turn: about what one read of a socket returns. */
 const TURN_INPUTS_MAX = 64;
 
 export class Cpu {
   readonly #world: World;
   readonly #index: number;
-  /** Of one input. */
+  /** Cost of one input. */
   costMs: number;
   /** By connection, in the order of their turns. */
   readonly #queues = new Map<number, (() => void)[]>();
@@ -19,7 +19,7 @@ export class Cpu {
   #isBusy = false;
   #busyMs = 0;
   #measuredAt = 0;
-  /** Rises when the process ends: what its core was at is void. */
+  /** Increases when the process ends: work in progress is void. */
   #lives = 0;
 
   constructor(world: World, index: number, costMs: number) {
@@ -28,7 +28,7 @@ export class Cpu {
     this.costMs = costMs;
   }
 
-  /** Carried out when those before it in its connection are, and it is the turn of its connection. */
+  /** Runs when earlier inputs of its connection are done and its connection has its turn. */
   run(connection: number, run: () => void): void {
     const queue = this.#queues.get(connection) ?? [];
     queue.push(run);
@@ -36,18 +36,18 @@ export class Cpu {
     if (!this.#isBusy) this.#next();
   }
 
-  /** Inputs that it has not come to. */
+  /** Inputs not processed yet. */
   get waiting(): number {
     return [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** The process is gone, and what it has not read with it. */
+  /** Drops unread inputs of a terminated process. */
   clear(): void {
     this.#queues.clear();
     this.#lives++;
   }
 
-  /** Since the last time: what `PressureMeter` measures of a real process. */
+  /** Values since the last call, as `PressureMeter` measures them on a real process. */
   take(): { readonly lagMs: number; readonly cpu: number } {
     const { now } = this.#world;
     const elapsedMs = Math.max(1, now - this.#measuredAt);
@@ -84,7 +84,7 @@ export class Cpu {
   }
 }
 
-/** At once where nothing costs time. */
+/** Runs at once where inputs are free. */
 export function compute(cpu: Cpu | null | undefined, connection: number, run: () => void): void {
   if (cpu == null) run();
   else cpu.run(connection, run);

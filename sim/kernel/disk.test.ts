@@ -6,7 +6,7 @@ import { SimDisk } from "./disk.ts";
 
 const REGION = "vote";
 
-/** Drives the machine on the disk until it asks for a sync number `syncsMax`, which is not carried out. */
+/** Drives the machine on the disk until it requests sync number `syncsMax`, which is not carried out. */
 function drive(disk: SimDisk, copies: TwoCopies, first: TwoCopiesInput, syncsMax: number): void {
   let input: TwoCopiesInput = first;
   let syncs = 0;
@@ -24,7 +24,7 @@ function drive(disk: SimDisk, copies: TwoCopies, first: TwoCopiesInput, syncsMax
 }
 
 describe("the simulated disk", () => {
-  it("lets no rot meet the only copy that a crash has left whole", () => {
+  it("never rots the only copy that a crash has left whole", () => {
     for (let seed = 0; seed < 3_000; seed++) {
       const disk = new SimDisk(new Random(`rot/${seed}`));
       const copies = new TwoCopies();
@@ -38,7 +38,7 @@ describe("the simulated disk", () => {
     }
   });
 
-  it("does rot, and what it spoils is no copy any more", () => {
+  it("rots, and invalidates the copy it hits", () => {
     const disk = new SimDisk(new Random("rot"));
     const bytes = encodeRecord({ generation: 1, payload: new Uint8Array(100) });
     disk.write(REGION, 0, bytes);

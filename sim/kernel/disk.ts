@@ -1,8 +1,7 @@
 /**
- * A node's disk: what is durable, and what was written and not yet synced. A crash keeps a random
- * prefix of the unsynced writes and tears the next one at a random byte. Faults are drawn from the
- * disk's own randomness: slow syncs, EIO, ENOSPC, and bit rot that never spoils both copies of a
- * record (the run claims that every record can be recovered).
+ * A node's disk: durable bytes, and writes not yet synced. A crash keeps a random prefix of the unsynced writes and
+ * tears the next one at a random byte. Faults are drawn from the disk's own randomness: slow syncs, EIO, ENOSPC, and
+ * bit rot that never spoils both copies of a record (the run claims that every record can be recovered).
  */
 
 import {
@@ -40,10 +39,10 @@ export class SimDisk {
   readonly #random: Random;
   readonly #durable = new Map<string, Uint8Array>();
   #unsynced: Write[] = [];
-  /** Rises whenever anything durable changes. */
+  /** Increases whenever anything durable changes. */
   version = 0;
   faults: DiskFaults = NO_DISK_FAULTS;
-  /** Power goes during the next sync. */
+  /** Power fails during the next sync. */
   cutNextSync = false;
 
   constructor(random: Random) {
@@ -68,7 +67,7 @@ export class SimDisk {
     return this.#random.float() * syncMsMax;
   }
 
-  /** False: EIO, and nobody knows what is durable now; the process must end. */
+  /** False: EIO, and it is unknown what is durable now; the process must exit. */
   sync(region: string): boolean {
     if (this.cutNextSync || this.#random.chance(this.faults.syncErrorChance)) {
       this.cutNextSync = false;
@@ -102,8 +101,8 @@ export class SimDisk {
   }
 
   /**
-   * Flips one bit of one copy of one region, never of the only whole newest one: a crash may have torn
-   * the other, and a write under way may still be torn. One fault at a time per record.
+   * Flips one bit of one copy of one region, never of the only whole newest one: a crash may have torn the other, and a
+   * pending write may still be torn. One fault at a time per record.
    */
   rot(only: string | null = null): void {
     const regions = [...this.#durable.keys()];

@@ -1,4 +1,4 @@
-/** The secrets of simulated processes: a checksum stands in for the cipher, which would only cost time. */
+/** Secrets of simulated processes: a checksum replaces the cipher, which would only cost time. */
 
 import type { Compressor } from "../../src/host/ports/compressor.ts";
 import { checksumAead } from "../../src/wire/checksum-aead.ts";
@@ -21,7 +21,7 @@ export function ringOf(secrets: readonly string[]): KeyRing {
   return made.ring;
 }
 
-/** Simulated processes do not agree on compression: nobody calls this. */
+/** Simulated processes never negotiate compression, so this is never called. */
 export const noCompressor: Compressor = {
   deflate: (bytes) => bytes,
   inflate: () => null,

@@ -14,7 +14,7 @@ export interface LinkFaults {
   /** Chance of an extra delay that lets later packets overtake. */
   readonly reorder: number;
   readonly reorderMsMax: number;
-  /** Chance that an old packet of the same link comes again. */
+  /** Chance that an old packet of the same link is repeated. */
   readonly replay: number;
   /** Chance that a bit of the packet flips. */
   readonly corruption: number;
@@ -34,14 +34,14 @@ export const CALM_LINKS: LinkFaults = {
   capacity: 0,
 };
 
-/** A link that is busy for longer than this drops what comes. */
+/** A link that is busy for longer than this drops packets. */
 const BACKLOG_MS_MAX = 500;
 const REPLAY_STORE = 8;
 
 export class Network {
   readonly #random: Random;
   readonly #count: number;
-  /** How many cuts cover each directed link. */
+  /** Number of cuts that cover each directed link. */
   #cuts = new Uint8Array(0);
   #cloggedUntil = new Float64Array(0);
   #busyUntil = new Float64Array(0);
@@ -50,7 +50,7 @@ export class Network {
   readonly #recorded = new Map<number, Uint8Array[]>();
   faults: LinkFaults = CALM_LINKS;
 
-  /** Something goes from one node to another on a stream. */
+  /** Called when bytes pass from one node to another on a stream. */
   onStream: (from: number, to: number, bytes: number) => void = () => undefined;
 
   constructor(count: number, random: Random) {
@@ -123,7 +123,7 @@ export class Network {
     }
   }
 
-  /** One way of a stream: reliable and ordered; null while the way is cut. */
+  /** One direction of a stream: reliable and ordered; null while the link is cut. */
   stream(from: number, to: number, bytes: number, now: number): number | null {
     if (this.isCut(from, to)) return null;
     this.onStream(from, to, bytes);
@@ -156,7 +156,7 @@ export class Network {
     return at;
   }
 
-  /** Keeps some packets of a link, and now and then hands one back to be sent again. */
+  /** Keeps some packets of a link, and occasionally returns one to be sent again. */
   record(from: number, to: number, packet: Uint8Array): Uint8Array | null {
     const { replay } = this.faults;
     if (replay === 0) return null;

@@ -8,7 +8,7 @@ import { bundleOf } from "./bundle.ts";
 export interface PoolResult<Options> {
   readonly result: RunResult;
   readonly options: Options;
-  /** Milliseconds of processor time this seed took. */
+  /** CPU milliseconds of this seed. */
   readonly cpuMs: number;
 }
 
@@ -16,7 +16,7 @@ interface Pool<Options> {
   /** The module that calls `serveRuns`. */
   readonly worker: URL;
   readonly jobs: number;
-  /** Asked for work whenever a child is free; null ends that child. */
+  /** Returns the next work for a free child; null ends that child. */
   readonly next: () => Options | null;
   readonly done: (outcome: PoolResult<Options>) => void;
 }

@@ -1,4 +1,4 @@
-/** The child's side of the pool: a seed in, its result out. */
+/** Child side of the pool: a seed in, its result out. */
 
 import { hash } from "node:crypto";
 import { useSha256 } from "../../src/core/base/sha256.ts";

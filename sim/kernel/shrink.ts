@@ -1,8 +1,8 @@
-/** Makes a failing run small: leaves out faults, in halves, quarters and singly, as long as it still fails alike. */
+/** Shrinks a failing run: leaves out faults, in halves, quarters and singly, as long as it still fails alike. */
 
 import type { RunResult } from "../membership/run.ts";
 
-/** Runs to try at most; each costs a run. */
+/** Maximum attempts; each costs a run. */
 const TRIES_MAX = 300;
 
 interface ShrinkableOptions {

@@ -1,10 +1,10 @@
 /**
- * Byte streams between simulated processes, as TCP gives them: in order, in pieces, at most once, until a
- * cut, a crash or a refusal ends them. It carries out what the links of a process ask for.
+ * Byte streams between simulated processes, like TCP: in order, in pieces, at most once, until a cut, a crash or a
+ * refusal ends them. Carries out the effects of a process's links.
  *
- *     dial ──► refused (nobody listens) · no answer (cut, or no power) · opened at both ends
- *     write ──► arrives in order, cut anywhere; while the way is cut it is held and tried again
- *     kill   the other side is told        power loss   nobody is, until it writes to the machine that is back
+ *     dial ──► refused (no listener) · no answer (cut, or no power) · opened at both ends
+ *     write ──► arrives in order, split anywhere; while the link is cut it is kept and retried
+ *     kill   the other side is notified      power loss   it is not, until it writes to the machine that is back
  */
 
 import type { Random } from "../../src/core/base/random.ts";
@@ -15,21 +15,21 @@ import type { World } from "./world.ts";
 /** A process as the network sees it. */
 export interface StreamHost {
   readonly index: number;
-  /** Rises with every start of the process. */
+  /** Increases with every start of the process. */
   readonly life: number;
   readonly listens: boolean;
-  /** The machine has power: it refuses what its processes do not take. */
+  /** The machine has power: it refuses connections that no process accepts. */
   readonly powered: boolean;
-  /** To the process of that life, if it is still there. */
+  /** Delivers to the process of that incarnation, if it still runs. */
   deliver(life: number, input: LinkInput): void;
 }
 
 export interface StreamFaults {
   /** Chance that a write arrives in two pieces. */
   readonly split: number;
-  /** What the network has taken is told so much later, at most. */
+  /** Maximum delay until the sender is notified of drained bytes. */
   readonly drainMsMax: number;
-  /** A stream whose way is cut is given up after this, or goes on when the cut is over. */
+  /** A stream over a cut link is closed after this, or continues when the cut is over. */
   readonly patienceMs: number;
 }
 
@@ -44,14 +44,14 @@ interface Piece {
   readonly mark: number | null;
 }
 
-/** One end of a stream, and what it has on the way to the other. */
+/** One end of a stream, with the bytes in flight to the other. */
 interface End {
   readonly host: StreamHost;
   readonly life: number;
   readonly id: StreamId;
   open: boolean;
   lastArrival: number;
-  /** Not on its way yet: the way is cut. */
+  /** Not sent yet: the link is cut. */
   held: Piece[];
   retryMs: number;
   heldSince: number;
@@ -106,7 +106,7 @@ export class Streams {
     }
   }
 
-  /** The other end of a stream that is open. */
+  /** The other end of an open stream. */
   otherEnd(
     index: number,
     stream: StreamId,
@@ -114,7 +114,7 @@ export class Streams {
     return this.#ends.get(index)?.get(stream)?.other ?? null;
   }
 
-  /** A process is gone. Killed, its machine tells the others; without power, nobody does. */
+  /** Ends a process. After a kill its machine closes the streams; after a power loss the peers learn nothing. */
   abandon(index: number, power: boolean): void {
     const ends = [...(this.#ends.get(index)?.values() ?? [])];
     for (const end of ends) {
@@ -123,7 +123,7 @@ export class Streams {
     }
   }
 
-  /** Every stream between the two breaks in this moment, and both ends are told; the way itself stays. */
+  /** Breaks every stream between the two now and notifies both ends; the link itself stays. */
   breakBetween(one: number, other: number): void {
     for (const end of [...(this.#ends.get(one)?.values() ?? [])]) {
       if (end.other === null || end.other.host.index !== other) continue;
@@ -157,7 +157,7 @@ export class Streams {
           else from.deliver(life, { kind: "dialFailed", stream, refused: true });
         });
       if (answered) return;
-      // The one that accepted is not told either: it waits for a greeting that does not come.
+      // The accepting side is not notified either: it waits for a greeting that does not come.
       noAnswer();
     });
     if (!asked) noAnswer();
@@ -179,7 +179,7 @@ export class Streams {
     ours.other = theirs;
     theirs.other = ours;
     this.#opened(ours, theirs.host.index);
-    // What was said to us before we knew that it is open.
+    // Data that arrived before this end knew of the open stream.
     const early = theirs.held;
     theirs.held = [];
     for (const piece of early) this.#write(theirs, piece);
@@ -211,7 +211,7 @@ export class Streams {
       this.#hold(end, piece);
   }
 
-  /** False while the way is cut. */
+  /** False while the link is cut. */
   #carry(end: End, piece: Piece): boolean {
     const { other } = end;
     if (other === null) return true;
@@ -248,7 +248,7 @@ export class Streams {
       other.host.deliver(other.life, { kind: "bytes", stream: other.id, bytes });
       return;
     }
-    // Nobody has this stream any more: its machine says so.
+    // The stream is gone on the other side: its machine resets it.
     if (other.host.powered) this.#tell(other, end);
   }
 
@@ -273,7 +273,7 @@ export class Streams {
     });
   }
 
-  /** This end is over; its process is told. */
+  /** Closes this end and notifies its process. */
   #reset(end: End, isReset = true): void {
     if (!end.open) return;
     this.#close(end);
@@ -286,7 +286,7 @@ export class Streams {
     this.#ends.get(end.host.index)?.delete(end.id);
   }
 
-  /** The other side learns that this one is over, after what was written before; then this one does. */
+  /** Closes the other side after pending writes, then this one. */
   #finish(end: End): void {
     const { other, host } = end;
     if (other === null) return;
@@ -299,7 +299,7 @@ export class Streams {
     });
   }
 
-  /** One end is over, and its machine says so to the other. */
+  /** One end is closed, and its machine notifies the other. */
   #tell(from: End, to: End): void {
     const never = Number.POSITIVE_INFINITY;
     this.#signal(from.host.index, to.host.index, never, () => this.#reset(to));

@@ -1,14 +1,14 @@
 /**
- * One seeded world: a clock, a heap of events, and labelled forks of one random source. Everything
- * that happens is an event with a time; ties are broken by order of scheduling. The loop sets the
- * time and calls. The same seed gives the same trace hash, always.
+ * One seeded world: a clock, a heap of events, and labelled forks of one random source. Everything that happens is an
+ * event with a time; ties are broken by order of scheduling. The loop sets the time and calls. The same seed always
+ * gives the same trace hash.
  */
 
 import { assert } from "../../src/core/base/assert.ts";
 import { Heap, type HeapItem } from "../../src/core/base/heap.ts";
 import { Random } from "../../src/core/base/random.ts";
 
-/** What an event is, for the trace. */
+/** Kind of an event, for the trace. */
 export type EventName =
   | "tick"
   | "datagram"
@@ -35,7 +35,7 @@ export interface TraceLine {
 }
 
 const TRACE_LINES_KEPT = 2_000;
-/** Timers of one node, one after the other in one instant: beyond this it asks to be woken for ever. */
+/** Maximum timers of one node in one instant: beyond this it would be woken for ever. */
 const TICKS_AT_ONCE_MAX = 1_000;
 
 export class World {
@@ -43,7 +43,7 @@ export class World {
   readonly random: Random;
   now = 0;
   eventCount = 0;
-  /** Carries out what happens at a node; whoever measures puts its own in. */
+  /** Runs an event of a node; measurements replace it. */
   perform: (node: number, run: () => void) => void = (_node, run) => run();
   #hashA = 0x811c9dc5;
   #hashB = 0x9e3779b9;
@@ -98,7 +98,7 @@ export class World {
     this.#hashB ^= this.#hashB >>> 15;
   }
 
-  /** A line for people: the last of them are printed with a failure. */
+  /** Adds a line for people: the last ones are printed with a failure. */
   note(text: string): void {
     this.#trace[this.#traceAt] = { at: this.now, text };
     this.#traceAt = (this.#traceAt + 1) % TRACE_LINES_KEPT;

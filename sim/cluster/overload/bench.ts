@@ -1,6 +1,6 @@
 /**
- * A simulated cluster without faults, in which what gates and managers take in costs them time, and programs that
- * ask it what a figure needs.
+ * A simulated cluster without faults, in which inputs cost gates and managers time, and clients with the load that a
+ * measurement needs.
  */
 
 import type { ClientAnswer, ClientRequest } from "../../../src/core/cluster/messages.ts";
@@ -23,13 +23,13 @@ interface BenchSize {
   readonly workers: number;
   readonly coresPerWorker: number;
   readonly clients: number;
-  /** Of an input of a gate, of a manager, of all others. */
+  /** Cost of an input of a gate, of a manager, of all others. */
   readonly gateCostMs: number;
   readonly managerCostMs: number;
 }
 
 const OTHER_COST_MS = 0.001;
-/** By then everybody has found everybody. */
+/** By then all nodes are connected. */
 const WARM_UP_MS = 6_000;
 
 export class Bench {
@@ -87,7 +87,7 @@ export class Bench {
     client.askOnce(request, null, then);
   }
 
-  /** One attempt; `then` hears how long it took. */
+  /** Submits once; `then` receives the duration. */
   submit(
     client: SimClient,
     plan: JobPlan,

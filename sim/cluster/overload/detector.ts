@@ -1,4 +1,4 @@
-/** How the detector of overload reads steady noise, and steps over its own past. (C10-10) */
+/** How the overload detector rates steady noise, and steps over its own past. (C10-10) */
 
 import type { Millis } from "../../../src/core/base/brand.ts";
 import { Random } from "../../../src/core/base/random.ts";
@@ -19,7 +19,7 @@ const STEPS: readonly (readonly [number, OverloadState])[] = [
 ];
 const SAMPLE_EVERY_MS = 10;
 const NOISE_SAMPLES = 1_000;
-/** Only what its past says counts here. */
+/** Disables the fixed bounds, so that only the detector's past counts. */
 const UNBOUNDED = { ...OVERLOAD_DEFAULTS, latencyMs: [1e9, 1e9, 1e9] } as const;
 
 function levels(detector: OverloadDetector, from: number, samples: readonly number[]): number[] {
@@ -56,7 +56,7 @@ export const detector: Figure = (scale) => {
     ...STEPS.map(([step, expected]) => {
       const seen = Array.from({ length: runs }, () => highestAfter(step, random));
       const share = seen.filter((state) => state === expected).length / runs;
-      // A step of 2 lies on a threshold: a few runs fall to its other side.
+      // A step of 2 lies on a threshold: a few runs fall on its other side.
       return atLeast(`a step of ${step} x read as ${expected}`, share, 0.9);
     }),
   ];

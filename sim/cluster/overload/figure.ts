@@ -1,4 +1,4 @@
-/** A row of the table of what a cluster under pressure must do: what was seen, beside what must be. */
+/** Measurements of a cluster under overload: observed value beside required value. */
 
 interface Seen {
   readonly what: string;
@@ -7,7 +7,7 @@ interface Seen {
   readonly holds: boolean;
 }
 
-/** `scale`: of its size in the issue; 1 is all of it. */
+/** `scale`: relative to the size in the issue; 1 is all of it. */
 export type Figure = (scale: number) => readonly Seen[];
 
 export function atMost(what: string, seen: number, most: number, digits = 2): Seen {
@@ -18,12 +18,12 @@ export function atLeast(what: string, seen: number, least: number, digits = 2): 
   return { what, must: `>= ${least}`, seen: seen.toFixed(digits), holds: seen >= least };
 }
 
-/** What is only told. */
+/** A value without a requirement. */
 export function told(what: string, seen: string): Seen {
   return { what, must: "", seen, holds: true };
 }
 
-/** Of sorted values. */
+/** Quantile of sorted values. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

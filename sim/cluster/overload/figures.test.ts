@@ -9,7 +9,7 @@ import { watchers } from "./watchers.ts";
 /** Small versions: `npm run sim:pressure` has them at full size. */
 const SMALL = 0.001;
 
-describe("a cluster under pressure", () => {
+describe("a cluster under overload", () => {
   it.each<[string, Figure]>([
     ["the detector reads noise and steps as C10-10 has it", detector],
     [

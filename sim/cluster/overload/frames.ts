@@ -1,6 +1,6 @@
 /**
- * Managers that are sent five times the figures that they can take in. Workers send one message of each job at a
- * time and replace what waits, so that nothing is lost; that managers are late costs no worker its life.
+ * Managers that are sent five times the metrics they can process. Workers send one message of each job at a time and
+ * replace pending ones, so that nothing is lost; the lateness of managers costs no worker.
  */
 
 import type { Millis } from "../../../src/core/base/brand.ts";
@@ -18,9 +18,9 @@ const WORKERS = 4;
 const CORES = 6;
 const COST_MS = 5;
 const LOOK_MS = 50;
-/** From the end of the load until everybody has heard of it. */
+/** From the end of the load until all clients have received it. */
 const ENDING_MS_MAX = 240_000;
-/** Inputs beside figures that may wait: pressure, timers, heartbeats and what managers say to each other. */
+/** Inputs beside metrics that may wait: overload samples, timers, heartbeats and messages between managers. */
 const OTHERS_PER_LINK = 8;
 
 export const frames: Figure = (scale) => {
@@ -34,7 +34,7 @@ export const frames: Figure = (scale) => {
   });
   const { cluster, world } = bench;
   const lost = { workers: 0, leaders: 0 };
-  /** Those that have been led: the next leader takes the place of one that was given up. */
+  /** Jobs that have been led: the next leader replaces one that was given up. */
   const led = new Set<string>();
   cluster.onEffect = (_process, effect) => {
     if (effect.kind === "log" && effect.event === "worker.lost") lost.workers++;
@@ -86,7 +86,7 @@ export const frames: Figure = (scale) => {
   ];
 };
 
-/** The most that is seen of each from now on. */
+/** Tracks the maximum of each from now on. */
 function watch({ cluster, world }: Bench): {
   readonly inputs: number;
   readonly bytes: number;

@@ -1,9 +1,9 @@
 /**
- * `npm run sim:pressure`: what a cluster under pressure does, in a simulator in which every message costs time.
- * Ends with an error when a figure misses what it must be.
+ * `npm run sim:pressure`: behaviour of a cluster under overload, in a simulator in which every message costs time.
+ * Exits with an error when a measurement misses its requirement.
  *
- *   npm run sim:pressure                       all rows, at their full size
- *   npm run sim:pressure -- --small            a look at all of them
+ *   npm run sim:pressure                       all measurements at full size
+ *   npm run sim:pressure -- --small            all of them at a small size
  *   npm run sim:pressure -- submissions tenants --scale 0.2
  */
 

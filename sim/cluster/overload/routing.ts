@@ -1,4 +1,4 @@
-/** Where gates send jobs that measure their datacenters every second, each sample up to 30 % too slow. (AD-36) */
+/** Routing of gates that measure their datacenters every second, each sample up to 30 % too slow. (AD-36) */
 
 import { Random } from "../../../src/core/base/random.ts";
 import { RoundTrips } from "../../../src/core/cluster/routing/round-trips.ts";

@@ -1,7 +1,7 @@
 /**
- * A gate that is offered ten times the jobs that it can take. How many it can take is what comes of more and more
- * programs that each wait for their answer before they submit again; ten times as many programs, which come back
- * when they are told to, are the flood. Beside them others ask what became of jobs, and cancel some.
+ * A gate that is offered ten times the jobs it can accept. Its capacity is measured with more and more clients that
+ * each wait for their answer before they submit again; ten times as many clients, which return at their retry time, are
+ * the flood. Beside them others query and cancel jobs.
  */
 
 import type { LoadPlan } from "../../../src/core/load/plan/load.ts";
@@ -10,7 +10,7 @@ import { plainJob } from "../jobs.ts";
 import { Bench } from "./bench.ts";
 import { atLeast, atMost, type Figure, quantile, told } from "./figure.ts";
 
-/** A call, and it is over. */
+/** A single call. */
 const SHORT: LoadPlan = { kind: "perUser", vus: 1, iterations: 1, durationMsMax: 10_000 };
 const GATE_COST_MS = 10;
 const OTHERS = 4;
@@ -22,7 +22,7 @@ interface Offered {
   readonly accepted: number;
   readonly p99Ms: number;
   readonly refused: number;
-  /** Cancels and questions: asked, and served. */
+  /** Cancels and queries: sent, and served. */
   readonly asked: number;
   readonly served: number;
   readonly attempts: number;

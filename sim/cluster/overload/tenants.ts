@@ -1,11 +1,11 @@
 /**
- * One tenant asks for a hundred times its share. Every tenant keeps more jobs with the cluster than its share of the
- * cores can run, and submits another one for each that is over; the first keeps three, as the others do, or three
- * hundred. The others wait as long either way: they hold no more cores than it does, so that each core that becomes
+ * One tenant asks for a hundred times its share. Every tenant keeps more jobs in the cluster than its share of the
+ * cores can run, and submits another one for each that finishes; the first keeps three, as the others do, or three
+ * hundred. The others wait equally long either way: they have no more cores than it has, so that each core that becomes
  * free is theirs in turn. Waiting counts from the first attempt to submit until a core has the job.
  *
- * Less than its share would not show it: whoever finds idle cores does not wait, and with a tenant that asks for all
- * cores that others leave there are none.
+ * Less than its share would show nothing: a tenant that finds idle cores does not wait, and with a tenant that asks for
+ * all remaining cores there are none.
  */
 
 import type { LoadPlan } from "../../../src/core/load/plan/load.ts";
@@ -17,12 +17,12 @@ import { atLeast, atMost, type Figure, mean, quantile, told } from "./figure.ts"
 const TENANTS = 5;
 const CORES = 8;
 const LOAD_MS = 2_000;
-/** Jobs that a tenant keeps there; its share are 1.6 cores. */
+/** Jobs that a tenant keeps in the cluster; its share is 1.6 cores. */
 const KEPT = 3;
 const TIMES = 100;
 const FLOOD_CLIENTS = 10;
 const LOOK_MS = 20;
-/** By then its three hundred have come. */
+/** By then its three hundred jobs have been submitted. */
 const WARM_UP_MS = 10_000;
 const FIRST = "tenant-0";
 const LOAD: LoadPlan = {
@@ -37,7 +37,7 @@ interface Waits {
   readonly share: number;
 }
 
-/** How long jobs of the others wait when the first tenant keeps so many times its jobs there. */
+/** How long jobs of the others wait when the first tenant keeps `times` as many jobs. */
 function waiting(gates: number, times: number, forMs: number): Waits {
   const bench = new Bench(2, {
     ...{ gates, managers: 1, workers: 4, coresPerWorker: CORES / 4 },
@@ -46,7 +46,7 @@ function waiting(gates: number, times: number, forMs: number): Waits {
   const { truth, world } = bench;
   const beginAt = world.now + WARM_UP_MS;
   const waitedMs: number[] = [];
-  /** Of the others, by key: since when, and whether a core has it. */
+  /** Jobs of the others by key: when submitted, and whether a core has it. */
   const open = new Map<string, { readonly tenant: number; readonly at: number; runs: boolean }>();
   let [ofFirst, count] = [0, 0];
   const submit = (client: SimClient, key: string, tenant: string, bundle: string): void =>
@@ -80,7 +80,7 @@ function waiting(gates: number, times: number, forMs: number): Waits {
     for (let kept = 0; kept < KEPT; kept++) submitOther(tenant);
   look();
   bench.run(WARM_UP_MS + forMs);
-  // Those that still wait have waited at least so long.
+  // Jobs that still wait have waited at least this long.
   for (const { at, runs } of open.values())
     if (!runs && at >= beginAt) waitedMs.push(world.now - at);
   return {

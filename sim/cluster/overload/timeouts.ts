@@ -1,4 +1,4 @@
-/** Jobs over all their ends: none leaves a clock behind, at gates or at managers. (AD-34) */
+/** Jobs with every kind of end: none leaves a clock behind, on gates or managers. (AD-34) */
 
 import type { LoadPlan } from "../../../src/core/load/plan/load.ts";
 import { GateAbove } from "../gate.ts";
@@ -11,12 +11,12 @@ const CORES = 16;
 /** Jobs that are open at once: some of them wait. */
 const OPEN_MAX = 24;
 const LOOK_MS = 100;
-/** Of a job that is cancelled, or reaches its limit: by then it mostly runs. */
+/** Delay until a job is cancelled or reaches its limit: by then it mostly runs. */
 const ENDED_AFTER_MS = 800;
 const CALM_MS = 60_000;
 const MINUTE_MS = 60_000;
 
-/** What becomes of a job, in turn. */
+/** Ends of jobs, in turn. */
 const ENDS = [
   "completes",
   "cancelled",
@@ -39,7 +39,7 @@ export const timeouts: Figure = (scale) => {
   const { cluster, world } = bench;
   const [gate] = cluster.gates;
   const [manager] = cluster.managers;
-  /** One that is refused is asked for again, under another key: each that is accepted is a job of its own. */
+  /** A rejected job is retried under another key: each accepted one is a job of its own. */
   let asked = 0;
   let submitted = 0;
   let accepted = 0;

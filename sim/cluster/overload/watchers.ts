@@ -1,4 +1,4 @@
-/** A thousand programs look at a job every two seconds; every hundredth of them takes nothing of what it is sent. */
+/** A thousand clients watch a job every two seconds; one in a hundred reads nothing that it is sent. */
 
 import { ENDED_STATUSES } from "../../../src/core/cluster/messages.ts";
 import type { LoadPlan } from "../../../src/core/load/plan/load.ts";
@@ -11,7 +11,7 @@ import { atLeast, atMost, type Figure, quantile, told } from "./figure.ts";
 const CADENCE_MS = 2_000;
 const SLACK_MS = 300;
 const STALLED_SHARE = 0.01;
-/** All together keep the gate busy for half of its time. */
+/** Together they keep the gate busy for half of its time. */
 const GATE_COST_MS = 1;
 const NEVER_GIVEN_UP_MS = 3_600_000;
 
@@ -35,7 +35,7 @@ export const watchers: Figure = (scale) => {
   bench.run(5_000);
   if (job === null) throw new Error("the job was not accepted");
   const request = { kind: "watch", job, line: 0, live: true, latencies: false } as const;
-  // Nobody closes a connection whose other side takes nothing: what waits there is the gate's to bound.
+  // Connections of clients that read nothing stay open: the gate must bound what waits there.
   cluster.streams.faults = { ...CALM_STREAMS, patienceMs: NEVER_GIVEN_UP_MS };
   const [gate] = cluster.gates;
   for (let at = 0; at < stalled; at++)
@@ -59,7 +59,7 @@ export const watchers: Figure = (scale) => {
     const client = bench.client(at);
     client.lifetime.after((at * CADENCE_MS) / clients, "step", () => watch(client, null));
   }
-  // Those that are stalled ask on: sixteen times as often, since nothing keeps them.
+  // Stalled clients keep asking, sixteen times as often, since nothing limits them.
   for (let at = 0; at < stalled; at++) {
     const client = bench.client(clients - 1 - at);
     const asks = (): void => {
