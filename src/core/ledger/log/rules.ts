@@ -14,11 +14,11 @@ export interface WalRules {
   readonly deadlineFromFirst: boolean;
   /** Cut off a partial write left by a full disk before writing anything else. (WAL-15) */
   readonly tailCutAfterFull: boolean;
-  /** A short write goes on where it stopped. (WAL-15) */
+  /** A short write continues where it stopped. (WAL-15) */
   readonly shortWritesCompleted: boolean;
   /** Each batch ends with a record of what was durable before it. (WAL-13) */
   readonly batchProof: boolean;
-  /** A record's checksum is looked at. (FRM-2) */
+  /** A record's checksum is verified. (FRM-2) */
   readonly verifyCrc: boolean;
   /** Numbers on disk go up by one. (WAL-12) */
   readonly lsnContiguous: boolean;

@@ -4,11 +4,10 @@
  *     0        4         6              8            12          20           28     32
  *     ├ "HSWL" ┼ version ┼ header bytes ┼ segment id ┼ identity ─┼ first lsn ─┼ crc ─┤ records …
  *
- * A header is written together with the segment's first batch, so a file whose first 32 bytes are zero
- * has been prepared and never used. The header lies in one sector: a crash leaves it whole, absent or,
- * after a short write, begun; anything else there was not written by us or has rotted. `identity` is a
- * digest of the cluster's and the node's name: a log carried to another node is refused. A zero identity
- * fits every node.
+ * A header is written together with the segment's first batch, so a file whose first 32 bytes are zero has been
+ * prepared and never used. The header lies in one sector: a crash leaves it complete, absent or, after a short write,
+ * partial; anything else there was not written by us or is corrupt. `identity` is a digest of the cluster's and the
+ * node's name: a log moved to another node is rejected. A zero identity fits every node.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -112,7 +111,7 @@ export function segmentIdOf(name: string): number | null {
   return digits === undefined || Number(digits) === 0 ? null : Number(digits);
 }
 
-/** Whole words at a time: the empty rest of a segment is 64 MB at worst. */
+/** Compares whole machine words: the empty rest of a segment is 64 MB at worst. */
 export function isZero(bytes: Uint8Array, start: number, end: number): boolean {
   return firstNonZero(bytes, start, end) === end;
 }

@@ -82,8 +82,8 @@ export class Segments {
   }
 
   /**
-   * Deletes segments whose every entry is covered, oldest first, the directory synced after each; how
-   * many. Never the active one: the segment after it says where a segment ends. (WAL-17)
+   * Deletes segments whose every entry is covered, oldest first, the directory synced after each; returns how many.
+   * Never the active one: the next segment's header marks where a segment ends. (WAL-17)
    */
   *compact(safeLsn: number): FileWork<number | FileProblem> {
     // One at a time: two would not remove the oldest first.

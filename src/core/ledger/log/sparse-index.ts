@@ -1,7 +1,7 @@
 /**
- * Where the records of one segment are: one point per 64 KB, found by halving, from which a reader goes
- * on record by record. (SR-7) On disk beside the segment; a file that is missing, damaged or of another
- * segment is simply made again.
+ * Index of the records of one segment: one point per 64 KB, found by binary search, from which a reader continues
+ * record by record. (SR-7) On disk beside the segment; a file that is missing, damaged or of another segment is
+ * rebuilt.
  *
  *     "HSIX" · version u16 · reserved u16 · segment id u32 · count u32 · first lsn u64 · covered bytes u64 ·
  *     count x (lsn u64 · offset u32) · crc u32
@@ -38,7 +38,7 @@ export class SparseIndex {
     return this.#points;
   }
 
-  /** A record begins here. Kept if the last point is far enough away. */
+  /** Notes the start of a record. Kept if the last point is far enough back. */
   note(lsn: number, offset: number): void {
     const last = this.#points.at(-1);
     if (last !== undefined && offset < last.offset + INDEX_SPACING_BYTES) return;

@@ -37,7 +37,7 @@ export type WriterOperation = "write" | "sync" | "create" | "truncate";
 export type WriterInput =
   /** Something was appended, or a deadline has come. */
   | { readonly kind: "tick" }
-  /** The write under way has written this many bytes; fewer than asked is a short write. */
+  /** The write in progress has written this many bytes; fewer than requested is a short write. */
   | { readonly kind: "written"; readonly bytes: number }
   | { readonly kind: "synced" }
   | { readonly kind: "created"; readonly segmentId: number }

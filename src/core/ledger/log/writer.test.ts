@@ -148,7 +148,7 @@ describe("segments", () => {
     expect(outcome.ok && outcome.segments.length).toBeGreaterThan(3);
   });
 
-  it("goes on in a new segment at opening when less than a tenth is free", () => {
+  it("continues in a new segment at opening when less than a tenth is free", () => {
     const bench = ready({ segmentBytes: 4_096 });
     bench.append(entry("x".repeat(3_600)));
     bench.tick();
@@ -187,7 +187,7 @@ describe("failures", () => {
     expect(bench.recover().found.size).toBe(3);
   });
 
-  it("a full disk refuses the batch, cuts its bytes, gives back its numbers, and goes on", () => {
+  it("rejects a batch on a full disk, cuts its bytes, releases its numbers, and continues", () => {
     const bench = ready();
     bench.append(entry("kept"));
     bench.tick();
@@ -267,7 +267,7 @@ describe("flush and close", () => {
     expect(bench.log.at(-1)).toEqual({ kind: "closed" });
     expect(bench.durableTicket).toBe(250);
     expect(bench.recover().found.size).toBe(250);
-    // The last BATCH stands alone and proves everything before it.
+    // The last BATCH is alone and proves everything before it.
     const end = bench.writer.snapshot().offset;
     const file = bench.disk.segments()[0];
     if (file !== undefined) file.bytes[SEGMENT_HEADER_BYTES + 40] = 0xff;

@@ -84,7 +84,7 @@ export class WalWriter {
     this.#pool = new ChunkPool(config.chunkBytes, config.chunkCount, allocate);
     this.#nextLsn = position.nextLsn;
     this.#segmentId = position.active?.segmentId ?? 0;
-    // Without a segment to go on in, writing begins behind a full one that does not exist.
+    // Without a segment to continue in, writing begins behind a full one that does not exist.
     this.#offset = position.active?.offset ?? config.segmentBytes;
     const free = config.segmentBytes - this.#offset;
     if (free < config.segmentBytes * config.freeShareMin) this.#offset = config.segmentBytes;
@@ -109,7 +109,7 @@ export class WalWriter {
     return ticket;
   }
 
-  /** Why this entry will never be taken, however long it waits for room; null: it will. */
+  /** Why this entry will never be accepted, however long it waits for space; null: it will. */
   refusalOf(entry: WalEntry): AppendRefusal | null {
     if (this.#status !== "open") return this.#status === "failed" ? "FAILED" : "SHUTDOWN";
     if (!isKnownType(entry.type) || entry.type === RECORD_TYPES.BATCH) return "UNKNOWN_TYPE";
@@ -251,7 +251,7 @@ export class WalWriter {
     return this.#next.state === "ready" && this.#written.lsn === this.#durable.lsn;
   }
 
-  /** Goes on to the prepared segment. False: something has to be finished first. */
+  /** Continues in the prepared segment. False: something has to be finished first. */
   #switchSegment(): boolean {
     const synced = this.#written.lsn === this.#durable.lsn;
     if (!synced && this.#rules.oldSegmentSyncedFirst) {
@@ -396,7 +396,7 @@ export class WalWriter {
     }
     if (during === "write") this.#takeBack(code, message);
     else this.#next.state = "absent";
-    // A failed preparation hurts nobody while the active segment has room.
+    // A failed preparation is harmless while the active segment has space.
     const stuck = during === "write" || !this.#fits(this.#queue.peek());
     if (stuck && this.#refuses() && during === "create") {
       this.#reject(this.#queue.drain(), code, message);

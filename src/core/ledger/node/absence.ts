@@ -1,10 +1,9 @@
 /**
- * When a job may be said not to exist. A job that was ever acknowledged left a trace with a quorum of
- * some replicas: its own group, or, before that is founded, the reservation in a shard. Neither the
- * ring nor a clock says where: groups outlive the list of nodes they were founded under, and a founding
- * may take any time. So absence is what enough nodes say that every quorum there can be has one of them,
- * twice in a row: between the first answer and the last of one round a reservation may have become a
- * group. (IDEM-22, VSR-26)
+ * Decides when a job may be reported as absent. A job that was ever acknowledged left a trace with a quorum of some
+ * replicas: its own group or, before that is founded, the reservation in a shard. Neither the ring nor a clock tells
+ * where: groups outlive the list of nodes they were founded under, and a founding may take any time. So a job is absent
+ * once enough nodes say so that every possible quorum includes one of them, twice in a row: between the first answer
+ * and the last of one round a reservation may have become a group. (IDEM-22, VSR-26)
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -43,7 +42,7 @@ export function isProvenAbsent(topology: Topology, routed: Routed, from: NodeId)
   return routed.absentRounds >= ROUNDS;
 }
 
-/** Somebody knows of the job: what was said before does not count. */
+/** A node knows of the job: discards the earlier answers. */
 export function mayExist(routed: Routed): void {
   routed.absent.clear();
   routed.absentRounds = 0;
@@ -51,13 +50,13 @@ export function mayExist(routed: Routed): void {
 
 /** So many that any quorum of a group's replicas has one among them. */
 function neededOf(topology: Topology, group: GroupId): number {
-  // The replicas of other kinds are those who founded them: any number, anywhere.
+  // Replicas of other kinds are those that founded them: any number, anywhere.
   if (parseJobId(group) === null) return topology.nodes.length;
   const quorum = Math.floor(topology.replicas(group).length / 2) + 1;
   return topology.nodes.length - quorum + 1;
 }
 
-/** A shard that we replicate has promised this job, and does not know yet that its group stands. */
+/** Whether a shard that we replicate has promised this job, and does not know yet that its group exists. */
 export function isPromisedHere({ groups }: LedgerContext, jobId: string): boolean {
   for (const group of groups.values()) {
     const { app } = group;

@@ -1,12 +1,12 @@
 /**
- * Whether a node that joined may take part. An empty data directory under a name may be a new node's,
- * or that of a node that has lost its disk: it has forgotten what it led, and would lead the first view
- * of a group a second time. The node cannot tell, its peers can. So it introduces itself and takes no
- * part in any group until most of them have written its directory down; peers that know the name by
- * another one stay silent. (VSR-30)
+ * Decides whether a node that joined may take part. An empty data directory under a name may belong to a new node, or
+ * to a node that has lost its disk: that node has forgotten what it led, and would lead the first view of a group a
+ * second time. The node cannot know, but its peers can. So it introduces itself and takes no part in any group until
+ * most of them have stored its directory's identity; peers that know the name with another identity stay silent.
+ * (VSR-30)
  *
  *     joins ──► introduces itself ──most peers know it──► durable ──► takes part
- *                      └── all refuse it: it stays outside, and they raise the alarm
+ *                      └── all reject it: it stays outside, and they raise the alarm
  */
 
 import type { NodeId } from "../../base/ids.ts";

@@ -3,8 +3,8 @@
  * state that is the same on every replica, and saves and loads that state as bytes. A kind of group is a name prefix
  * and a factory for its application:
  *
- *      shard/17          keys, part of the node        run/ID   dc/NAME    kinds registered by other modules
- *      use1-17…-n1-00001 a job, part of the node; no kind may be registered without a prefix
+ *     shard/17          keys, part of the node        run/ID   dc/NAME    kinds registered by other modules
+ *     use1-17…-n1-00001 a job, part of the node; no kind may be registered without a prefix
  *
  * The disk and wire formats know no kinds: records and messages carry the group's name and the bytes of its operations.
  * A kind keeps its prefix and the meaning of its bytes for ever, or changes the version inside them. A node whose log
@@ -37,13 +37,13 @@ export interface Operation {
 
 /** The state of one group. Pure: the same operations give the same state and the same bytes everywhere. */
 export interface Application {
-  /** Why an operation must not be proposed, in words for its sender; null when it may be. */
+  /** Returns why an operation must not be proposed, as a message for its sender, or null. */
   problemOf(data: Uint8Array): string | null;
   /** Each operation once and in order. Total: an illegal one is rejected with its reason. */
   apply(operation: Operation): { readonly outcome: string; readonly reason: string | null };
   /** At most `snapshotBytesMax` of its kind. */
   snapshot(): Uint8Array;
-  /** Forgets what it had; false when the bytes cannot be read, which changes nothing. */
+  /** Replaces the state; false if the bytes cannot be read, which changes nothing. */
   restore(bytes: Uint8Array): boolean;
 }
 
@@ -63,7 +63,7 @@ export interface GroupKind {
   mayBegin?(name: string, peek: GroupPeek): boolean;
 }
 
-/** A group of this node, the first whose name begins so: its state, and what its log holds beyond that. */
+/** The first group of this node whose name has this prefix: its state, and the log entries beyond that. */
 export type GroupPeek = (prefix: string) => PeekedGroup | null;
 
 interface PeekedGroup {

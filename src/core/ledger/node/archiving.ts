@@ -3,9 +3,9 @@
  * clients, and sent to replicas that still run the group: a replica that was down for longer than the retention finds
  * no peer to catch up from. (G-14, LEDG-8)
  *
- *      finished, retention over ──► archive effect, group removed
- *      read, or a peer that still runs the group ──► readArchive ──► archivedState ──► answer, or "archived"
- *      "archived" from a peer ──► its state, or ours if newer, into the archive, group removed
+ *     finished, retention over ──► archive effect, group removed
+ *     read, or a peer that still runs the group ──► readArchive ──► archivedState ──► answer, or "archived"
+ *     "archived" from a peer ──► its state, or ours if newer, into the archive, group removed
  *
  * An archived job is answered as it was when it left memory: its end is included; an event that came after the end and
  * changed nothing may be missing.
@@ -115,7 +115,7 @@ export class Archiving {
     for (const node of waiting.nodes) this.#context.send(node, { kind: "archived", state });
   }
 
-  /** A peer has archived a job that we still run: nobody will tell us more about it. */
+  /** A peer has archived a job that we still run: no peer has later events of it. */
   onArchived(state: JobState): void {
     const group = this.#context.groups.get(state.jobId as string as GroupId);
     if (group?.app.kind !== "job" || group.replica.state.status === "broken") return;

@@ -53,7 +53,7 @@ describe("a cancel (G-18)", () => {
     expect(cluster.watched.get(watch)).toContainEqual(
       expect.objectContaining({ kind: "stop", jobId }),
     );
-    // Longer than any request lives, and than any primary leads.
+    // Longer than any request waits, and than any primary leads.
     cluster.run(60_000);
     cutAll(cluster, false);
     cluster.run(20_000);
@@ -61,7 +61,7 @@ describe("a cancel (G-18)", () => {
     expect(cluster.ask(2, event(jobId, "x", cancel))).toMatchObject({ duplicate: true });
   });
 
-  it("is heard by those who watch at another node that can be reached", () => {
+  it("reaches watchers at another reachable node", () => {
     const { cluster, jobId } = started();
     const primary = primaryIndex(cluster, jobId);
     const watch = cluster.watch((primary + 1) % 3, {
@@ -73,7 +73,7 @@ describe("a cancel (G-18)", () => {
     expect(cluster.watched.get(watch)?.map(({ kind }) => kind)).toEqual(["from", "stop"]);
   });
 
-  it("with a condition is never passed on: it may come to nothing", () => {
+  it("with a condition is never passed on, because it may have no effect", () => {
     const { cluster, jobId } = started();
     cutAll(cluster);
     const token = cluster.request(0, event(jobId, "x", cancel, { ifSeq: 1 }));
@@ -81,7 +81,7 @@ describe("a cancel (G-18)", () => {
     expect(cluster.answers.get(token)?.kind).toBe("unknown");
   });
 
-  it("asked for again is answered again, and kept once; beyond the bound it is a plain request", () => {
+  it("requested again is answered again, and kept once; beyond the bound it is a plain request", () => {
     const { cluster, jobId } = started();
     cutAll(cluster);
     const ask = (id: string): number => cluster.request(1, event(jobId, id, cancel));

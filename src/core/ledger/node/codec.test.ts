@@ -150,7 +150,7 @@ const batch: readonly NodeMessage[] = [
 ];
 const bytes = encodeBatch(new ByteWriter(), batch);
 
-describe("what ledger nodes say to each other", () => {
+describe("messages between ledger nodes", () => {
   it("comes out of its bytes as it went in", () => {
     expect(decodeBatch(bytes)).toEqual({ ok: true, messages: batch });
   });

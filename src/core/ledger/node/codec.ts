@@ -1,6 +1,6 @@
 /**
- * The bytes of what ledger nodes say to each other: batches of replication messages, requests sent on,
- * and answers. Total like all decoders: a batch is whole and within bounds, or refused.
+ * Binary encoding of messages between ledger nodes: batches of replication messages, forwarded requests, and answers.
+ * Total like all decoders: a batch is complete and within bounds, or rejected.
  */
 
 import { assertNever } from "../../base/assert.ts";

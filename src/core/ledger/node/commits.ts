@@ -187,7 +187,7 @@ export class Commits {
     return topology.level(holders(group, seq, self), group.replica.state.members.length);
   }
 
-  /** Answers, unless a higher level is asked for and within this group's reach. */
+  /** Answers, unless a higher level is required and within this group's reach. */
   #settle(waiter: CommitWaiter, outcome: Outcome, copies?: readonly NodeId[]): void {
     const { group, required, reply } = waiter;
     const { topology } = this.#context;

@@ -1,8 +1,7 @@
 /**
- * Anti-entropy between nodes: for every peer a Merkle tree over the jobs that both replicate, compared now
- * and then. The log repairs itself, so a node that is behind only asks to be invited to groups it does not
- * know. Two different histories of one length mean that a promise was broken: the group stops with an
- * alarm. (AE-1..5, LEDG-6)
+ * Anti-entropy between nodes: for every peer a Merkle tree over the jobs that both replicate, compared periodically.
+ * The log repairs itself, so a node that is behind only asks to be invited to groups it does not know. Two different
+ * histories of one length mean that a guarantee was broken: the group stops with an alarm. (AE-1..5, LEDG-6)
  */
 
 import { millis } from "../../base/brand.ts";
@@ -23,7 +22,7 @@ import type { Groups } from "./groups.ts";
 interface Peer {
   readonly tree: MerkleTree;
   readonly machine: AntiEntropy;
-  /** Jobs that moved on since the tree was last looked at. */
+  /** Jobs that changed since the tree was last updated. */
   readonly moved: Set<Group>;
 }
 
@@ -128,7 +127,7 @@ export class Comparison {
     if (group !== undefined) this.#groups.step(group, { kind: "stop", why });
   }
 
-  /** A group that we should replicate and do not know: its primary is asked to invite us. */
+  /** Asks the primary of a group that we should replicate and do not know to invite us. */
   #ask(peer: NodeId, group: GroupId): void {
     const message = { kind: "unknownGroup", epoch: 1 } as const;
     const known = this.#context.groups.get(group);

@@ -47,7 +47,7 @@ describe("an event with a condition", () => {
     expect(done).toMatchObject({ kind: "committed", outcome: "applied", seq: 2 });
   });
 
-  it("changes nothing when somebody was faster, and its writer learns where the job stands", () => {
+  it("changes nothing when another event came first, and its writer learns the current index", () => {
     const { cluster, jobId } = started();
     cluster.ask(1, event(jobId, "x", cancel));
     const late = cluster.ask(2, event(jobId, "c", completed, { ifSeq: 1 }));
@@ -84,7 +84,7 @@ describe("an event with a condition", () => {
     expect(answer).toMatchObject({ kind: "committed", outcome: "applied" });
   });
 
-  it("of a deposed owner is refused, and says who owns the job now (VSR-32)", () => {
+  it("of a deposed owner is rejected, and names the current owner (VSR-32)", () => {
     const { cluster, jobId } = started();
     const owner = primaryIndex(cluster, jobId);
     const fence = { ifFence: 1 };
@@ -102,7 +102,7 @@ describe("an event with a condition", () => {
     expect(statusOf(cluster.ask(owner, read(jobId)))).toBe("ACCEPTED");
   });
 
-  it("that names a fence or a place that nobody has is refused, too", () => {
+  it("that names a fence or an index that does not exist is rejected, too", () => {
     const { cluster, jobId } = started();
     const fence = cluster.ask(0, event(jobId, "f", completed, { ifFence: 99 }));
     expect(fence).toMatchObject({ kind: "conflict", reason: "FENCE_MOVED", fence: 1 });

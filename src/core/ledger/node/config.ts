@@ -36,7 +36,7 @@ export const LEDGER_RULES: LedgerRules = {
 
 /** Requests a node holds at once, its own clients' and its peers'. Beyond it the answer is "retry". */
 export const REQUESTS_MAX = 65_536;
-/** Operations that wait for room in one group's window. */
+/** Operations waiting for space in one group's window. */
 export const GROUP_QUEUE_MAX = 8_192;
 /**
  * Share of both queues and of the disk backlog reserved for cancels and aborts, so that load can be stopped when
@@ -50,7 +50,7 @@ export const RESERVED_FOR_CANCELS = 0.1;
 export const COMPACT_BYTES = 2 * 1_048_576;
 /** Messages of one batch to one peer. */
 export const BATCH_MESSAGES_MAX = 4_096;
-/** How often finished jobs are looked through for the archive. */
+/** How often finished jobs are checked for archiving. */
 export const ARCHIVE_EVERY_MS = 60_000;
 /** Archived jobs that are being read at once, for clients and for peers. */
 export const ARCHIVE_READS_MAX = 1_024;

@@ -120,7 +120,7 @@ function indexOf(cluster: TestCluster, id: NodeId | undefined): number {
   return cluster.nodes.findIndex((node) => node.id === id);
 }
 
-/** Where numbers stand in a message; of a list in its first item, the others are alike. */
+/** Paths of the numbers in a message; of a list only its first item, the others are alike. */
 function numbersIn(value: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof value === "number") return [path];
   if (value === null || typeof value !== "object" || value instanceof Uint8Array) return [];

@@ -1,7 +1,6 @@
 /**
- * One group at this node: its replica, the operations that wait for room, and who waits for what.
- * What the entries mean is the application's: a job's history, a shard of idempotency keys, or the state
- * of a kind that was registered.
+ * One group at this node: its replica, the operations waiting for space, and the waiters. The meaning of the entries
+ * belongs to the application: a job's history, a shard of idempotency keys, or the state of a registered kind.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -55,8 +54,8 @@ export interface Group {
   readonly levelling: Set<string>;
   readonly reads: Map<number, PendingRead>;
   /**
-   * All that was acknowledged before this moment of our clock is folded in here. Only a strong read
-   * proves it: a message from the primary may be late, or its sender deposed. (SESS-3)
+   * Everything acknowledged before this time of our clock is folded in here. Only a strong read proves it: a message
+   * from the primary may be late, or its sender deposed. (SESS-3)
    */
   freshAt: number;
   compactedSeq: number;

@@ -31,7 +31,7 @@ export type GroupEffect = Exclude<VsrEffect, { kind: "send" | "persist" }>;
 
 interface GroupListener {
   onEffect(group: Group, effect: GroupEffect): void;
-  /** A peer speaks of a group whose job we have archived. */
+  /** A peer refers to a group whose job we have archived. */
   onEnded(from: NodeId, id: GroupId): void;
   /** After a step of a group in which committed events wait for their level. */
   onAcks(group: Group): void;
@@ -58,7 +58,7 @@ export class Groups {
     const { options, self, now, groups } = this.#context;
     const { config, rules } = options;
     const app = this.#appOf(id);
-    // A shard, or what others registered, has times of its own to keep, until somebody says that it is over.
+    // A shard or a registered kind has its own timers, until it is declared finished.
     const staysAwake = app.kind !== "job";
     const replicaOptions = { self, config: config.vsr, standing: this.#context, staysAwake };
     const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);
@@ -129,12 +129,15 @@ export class Groups {
     this.step(group, { kind: "message", from, message });
   }
 
-  /** Tried by an application of its own: once a replica has taken it, it is on our disk and all there is. */
+  /**
+   * Tested on a separate application: once a replica has accepted a snapshot, it is on our disk and replaces
+   * everything.
+   */
   #isReadable(id: GroupId, snapshot: GroupSnapshot | null): boolean {
     return snapshot === null || this.#appOf(id).restore(snapshot);
   }
 
-  /** A group we did not know: we become its replica when its founder or primary says so. */
+  /** A group unknown here: we become its replica when its founder or primary says so. */
   #invited(from: NodeId, id: GroupId, message: VsrMessage): Group | null {
     const { archived, mint, self } = this.#context;
     if (archived.has(id)) {
@@ -181,7 +184,7 @@ export class Groups {
     }
   }
 
-  /** The groups whose time has come; the caller ticks each of them. */
+  /** Takes the groups whose timer has expired; the caller ticks each of them. */
   takeDue(now: number): readonly Group[] {
     return this.#timers.takeDue(now);
   }
@@ -202,7 +205,7 @@ export class Groups {
     const due = replica.nextDeadline();
     const shard = app.kind === "shard" ? app.waiters.nextDeadline() : null;
     const at = Math.min(due ?? Number.POSITIVE_INFINITY, shard ?? Number.POSITIVE_INFINITY);
-    // Deadlines mostly move away: the timer stays and finds nothing to do.
+    // Deadlines mostly move later: the timer stays and finds nothing to do.
     if (at < group.armedAt) {
       group.armedAt = at;
       this.#timers.set(group, at);

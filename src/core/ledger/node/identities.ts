@@ -1,9 +1,9 @@
 /**
- * Which data directory stands behind the name of each peer. A directory has a random identity of its
- * own. The first one that speaks under a name is written down, durably, before anything it says is
- * taken; another one under that name is a node that has lost its disk, and with it what it acked and
- * promised. It is not heard, ever: a quorum with it would be none, and nodes that disagree about whom
- * they hear would split the groups it is in. A new disk takes a new name. (VSR-30)
+ * Pins the data directory behind the name of each peer. A directory has its own random identity. The first one used
+ * under a name is stored durably before any of its messages is accepted; another one under that name is a node that has
+ * lost its disk, and with it its acks and promises. Its messages are ignored for good: a quorum with it would be none,
+ * and nodes that disagree about whom they accept would split the groups it is in. A new disk requires a new name.
+ * (VSR-30)
  */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -30,11 +30,11 @@ type Deliver = (from: NodeId, messages: readonly NodeMessage[]) => void;
 export class Identities {
   readonly #context: LedgerContext;
   readonly #deliver: Deliver;
-  /** Durable; our own name among them says how far we have joined. */
+  /** Durable identities; our own entry records how far we have joined. */
   readonly #known = new Map<NodeId, string>();
   /** Identities that a checkpoint covers: durable, or handed to the log. */
   readonly written = new Map<NodeId, string>();
-  /** On its way to the disk, with what was said meanwhile. */
+  /** Identities on their way to the disk, with the messages received meanwhile. */
   readonly #waiting = new Map<NodeId, { readonly identity: string; batches: Deliverable[] }>();
   readonly #reportedAt = new Map<NodeId, number>();
 
@@ -68,7 +68,10 @@ export class Identities {
     waiting.batches.push(messages);
   }
 
-  /** Why a peer with this data directory is not heard, with an alarm; null when it is. */
+  /**
+   * Returns why messages from a peer with this data directory are rejected, and raises an alarm; null if they are
+   * accepted.
+   */
   refuse(peer: NodeId, identity: string): string | null {
     const known = this.#known.get(peer);
     if (known === undefined || known === identity) return null;
@@ -87,7 +90,7 @@ export class Identities {
     return waiting;
   }
 
-  /** Under our own name: it holds at once, since all that follows from it stands later in the log. */
+  /** Stores our own identity: effective at once, since everything that depends on it comes later in the log. */
   writeOwn(identity: string): void {
     const { self } = this.#context;
     this.#append(self, identity, () => undefined);
@@ -125,7 +128,7 @@ function encodeIdentity({ peer, identity }: PeerIdentity): Uint8Array {
   return out.take();
 }
 
-/** A text says what is wrong with it. */
+/** Returns a text if the payload is invalid. */
 export function decodeIdentity(payload: Uint8Array): PeerIdentity | string {
   const from = new ByteReader(payload);
   const peer = from.text(NODE_ID_BYTES_MAX) as NodeId;

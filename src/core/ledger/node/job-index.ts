@@ -1,7 +1,6 @@
 /**
- * The jobs of this node by their status, so that "what is running?" does not look at all that ever ran.
- * Made of the groups, which come back from checkpoint and log, and therefore as old as they are after a
- * restart.
+ * The jobs of this node by status, so that listing running jobs does not scan all jobs. Derived from the groups, which
+ * are restored from checkpoint and log, and therefore as current as they are after a restart.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -19,7 +18,7 @@ export interface JobQuery {
   readonly owner: string | null;
   /** Only ids that begin so. */
   readonly prefix: string;
-  /** Only ids above this one: the last of the page before. */
+  /** Only ids above this one: the last id of the previous page. */
   readonly after: string;
   readonly limit: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Keyed submissions on their way in: duplicates of one that is in hand wait for its answer, and what was
- * decided lately is answered from memory. It only saves the way: the shard decides. (IDEM-9..15)
+ * Keyed submissions on their way in: duplicates of a pending one wait for its answer, and recent decisions are answered
+ * from memory. A cache only: the shard decides. (IDEM-9..15)
  */
 
 import { GateCache, type GateCacheStats, type GateEffect } from "../keys/gate-cache.ts";

@@ -119,7 +119,7 @@ describe("a group of a registered kind", () => {
 describe("a group that its owner forgets", () => {
   const WHY = "tally/why" as GroupId;
 
-  /** Groups of a kind that are there for as long as another group says, here by hand. */
+  /** Groups of a kind that exist while another group says so, here by hand. */
   function forgetful(): ReturnType<typeof started> & { readonly begun: Set<string> } {
     const begun = new Set(["why", "one", "two"]);
     const kind = { ...TALLY, mayBegin: (name: string) => begun.has(name) };
@@ -156,7 +156,7 @@ describe("a group that its owner forgets", () => {
     expect([...(cluster.at(0).node?.archived ?? [])]).toEqual([]);
   });
 
-  it("has what says so on disk first", () => {
+  it("has the deciding state on disk first", () => {
     const { cluster, members } = forgetful();
     for (let at = 0; at < 3; at++)
       cluster.ask(0, { ...add(1, `w${at}`, members), group: WHY } as LedgerRequest);
@@ -176,7 +176,7 @@ describe("a group that its owner forgets", () => {
     const slices: { readonly lsn: number; readonly slice: Uint8Array }[] = [];
     for (const slice of snapshotSlices(node, 1)) {
       slices.push({ lsn: test.records.length, slice });
-      // Records of it stand in the log after the first slice.
+      // Records of it come after the first slice in the log.
       if (slices.length === 1) {
         cluster.ask(0, add(1, "late"));
         cluster.forget(test, [GROUP], WHY);
@@ -189,7 +189,7 @@ describe("a group that its owner forgets", () => {
     expect([...(test.node?.archived ?? [])]).toEqual([]);
   });
 
-  it("is not founded again by a node that was away, whatever it asks", () => {
+  it("is not founded again by a node that was down, whatever it requests", () => {
     const { begun, cluster, members } = forgetful();
     const away = (leaderOf(cluster) + 1) % 3;
     cluster.at(away).cut = true;

@@ -33,8 +33,8 @@ export type LedgerRequest =
       readonly assignedDcs: readonly string[];
     }
   /**
-   * Any later event. Fence and time are the primary's; what stands in the event is where it came from. Its
-   * condition says on what it depends: when that does not hold the answer is "conflict".
+   * Any later event. Fence and time are set by the primary; those in the event name its origin. If its condition is
+   * false the answer is "conflict".
    */
   | { readonly kind: "append"; readonly event: JobEvent; readonly durability: Durability }
   | {
@@ -72,7 +72,7 @@ export type LedgerRequest =
 /** Requests from one node to another. */
 export type PeerRequest =
   | LedgerRequest
-  /** Start the job's group with this event as entry 0, or confirm that it stands. (IDEM-22) */
+  /** Start the job's group with this event as entry 0, or confirm that it exists. (IDEM-22) */
   | {
       readonly kind: "found";
       readonly members: readonly NodeId[];
@@ -89,9 +89,9 @@ export type LedgerAnswer =
       /** Effect of the event: applied, noop, rejected with its reason, … */
       readonly outcome: string;
       readonly reason: string | null;
-      /** The same event had been committed before. */
+      /** The same event was committed before. */
       readonly duplicate: boolean;
-      /** The level really reached, and the one that was asked for. (DUR-2, PIPE-5) */
+      /** The level really reached, and the level required. (DUR-2, PIPE-5) */
       readonly level: Durability;
       readonly required: Durability;
       readonly view: number;
@@ -102,7 +102,7 @@ export type LedgerAnswer =
       readonly jobId: string;
       readonly eventId: string;
       readonly reason: ConditionFailure;
-      /** Where the job stands now, and the fence of its present owner. */
+      /** The job's current index, and the fence of its current owner. */
       readonly seq: number;
       readonly fence: number;
     }
@@ -126,7 +126,7 @@ export type LedgerAnswer =
   | {
       readonly kind: "job";
       readonly state: JobState;
-      /** The job has left memory: this is how it was then, and nobody replicates it any more. */
+      /** The job has left memory: this is its state from then, and it is no longer replicated. */
       readonly archived: boolean;
       readonly servedBy: NodeId;
       readonly primary: NodeId | null;
@@ -155,11 +155,11 @@ export type NodeMessage =
   | { readonly kind: "request"; readonly id: number; readonly request: PeerRequest }
   | { readonly kind: "answer"; readonly id: number; readonly answer: LedgerAnswer }
   | { readonly kind: "compare"; readonly message: AntiEntropyMessage }
-  /** A cancel that no quorum has confirmed yet, for those who watch the job. (G-18) */
+  /** A cancel that no quorum has confirmed yet, for the job's watchers. (G-18) */
   | { readonly kind: "stop"; readonly event: JobEvent }
   /** The job that you still run has long ended; this is how. */
   | { readonly kind: "archived"; readonly state: JobState }
-  /** A node that joined tells who it is; its directory stands in its link's greeting. (VSR-30) */
+  /** A joined node introduces itself; its directory's identity is in its link's greeting. (VSR-30) */
   | { readonly kind: "introduction" }
   /** The answer: we have written it down, durably. */
   | { readonly kind: "acquainted" }

@@ -27,7 +27,7 @@ const KEY = "client:1:0123456789abcdef";
 type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
 
 describe("a ledger of three nodes in three regions", () => {
-  it("creates a job through any node and tells that it survives a region", () => {
+  it("creates a job through any node and reports that it survives a region", () => {
     for (const index of [0, 1, 2]) {
       const cluster = new TestCluster(THREE);
       const answer = cluster.ask(index, submit());
@@ -126,7 +126,7 @@ describe("a ledger of three nodes in three regions", () => {
     expect(cluster.ask(0, unknown)).toMatchObject({ code: "INVALID_READ" });
   });
 
-  it("knows that a job does not exist only from a quorum of those who would know", () => {
+  it("reports a job as absent only with a quorum of the nodes that would know", () => {
     const cluster = new TestCluster(THREE);
     const unknown = "use1-1600000000000-n0-00077";
     expect(cluster.ask(1, read(unknown))).toMatchObject({ kind: "notFound" });
@@ -135,12 +135,12 @@ describe("a ledger of three nodes in three regions", () => {
     expect(cluster.ask(1, read(unknown)).kind).toBe("retry");
   });
 
-  it("needs no clock to say that a job does not exist, however young it would be", () => {
+  it("needs no clock to report a job as absent, however young it would be", () => {
     const cluster = new TestCluster(THREE);
     expect(cluster.ask(1, read(`use1-${WALL}-n9-00001`)).kind).toBe("notFound");
   });
 
-  it("does not deny a job whose group stands and waits for its first entry (IDEM-22)", () => {
+  it("does not deny a job whose group exists and waits for its first entry (IDEM-22)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = `use1-${WALL}-n0-00001` as JobId;
     const members = cluster.nodes.map(({ id }) => id);
@@ -188,7 +188,7 @@ describe("a primary that is lost", () => {
   });
 
   // PIPE-3
-  it("cannot acknowledge anything alone, and says that the outcome is unknown (VSR-11)", () => {
+  it("cannot acknowledge anything alone, and reports the outcome as unknown (VSR-11)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     const primary = primaryIndex(cluster, jobId);
@@ -276,7 +276,7 @@ describe("what was answered at a lower level", () => {
     },
   );
 
-  it("leaves nobody waiting: after success, after its time, and after the node gave up (PIPE-7)", () => {
+  it("answers every waiter: after success, after its deadline, and after the node gave up (PIPE-7)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     const waiting = () => cluster.nodes.map(({ node }) => node?.status().waiting);
@@ -301,7 +301,7 @@ describe("what was answered at a lower level", () => {
   });
 });
 
-describe("what stands in the log of a job", () => {
+describe("the log of a job", () => {
   /** As the node has it on disk. */
   const eventsOf = (cluster: TestCluster, jobId: string) => {
     const group = cluster.at(primaryIndex(cluster, jobId)).node?.groups.get(jobId as GroupId);
@@ -311,7 +311,7 @@ describe("what stands in the log of a job", () => {
     });
   };
 
-  it("names who asked for a cancel, over a failover (G-19)", () => {
+  it("names the requestor of a cancel, over a failover (G-19)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.ask(0, event(jobId, "stop it", { ...cancel, reason: "enough", requestor: "ada" }));
@@ -358,13 +358,13 @@ describe("what stands in the log of a job", () => {
     const again = cluster.request(0, submit(KEY));
     expect(jobOf(cluster.answers.get(again) as LedgerAnswer)).toBe(jobOf(answered));
     expect(records()).toBe(kept);
-    // Without a key every submission is one of its own.
+    // Without a key every submission is a new job.
     expect(jobOf(cluster.ask(0, submit("")))).not.toBe(jobOf(cluster.ask(0, submit(""))));
   });
 });
 
 describe("reads of a lagging replica", () => {
-  it("are served by the level that was asked for (SESS-1..4)", () => {
+  it("are served at the requested level (SESS-1..4)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.run(500);
@@ -382,7 +382,7 @@ describe("reads of a lagging replica", () => {
 });
 
 describe("a replica that is replaced", () => {
-  it("hands over to one that has the whole log before it votes (VSR-27)", () => {
+  it("hands over to a replica that has the whole log before it votes (VSR-27)", () => {
     const cluster = new TestCluster(["use1", "euw1", "apse1", "use2"]);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.ask(0, event(jobId, "a", accepted));
@@ -434,7 +434,7 @@ describe("an event that comes again after more than a job remembers (EVT-2)", ()
 });
 
 describe("a ledger whose list of nodes has grown (VSR-26, LEDG-2)", () => {
-  it("loses no job and no key from sight, through old nodes and new ones", () => {
+  it("finds every job and key, through old nodes and new ones", () => {
     const five = [...THREE, "use1", "euw1"];
     const cluster = new TestCluster(five, {}, null, 3);
     cluster.run(1_000);
@@ -476,7 +476,7 @@ describe("a node that gives up what it leads (VSR-16)", () => {
 describe("a node that goes (VSR-16)", () => {
   const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, leaseMs: 600_000 };
 
-  it("is followed in groups that nobody has had reason to speak of yet", () => {
+  it("is succeeded in groups that have not sent anything yet", () => {
     const cluster = new TestCluster(THREE, { vsr });
     const test = cluster.at(0);
     expect(test.node?.status().leading).toBeGreaterThan(1);
@@ -501,7 +501,7 @@ describe("a node that goes (VSR-16)", () => {
     expect(cluster.ask(1, event(jobOf(answer), "a", accepted), 500).kind).toBe("committed");
   });
 
-  it("says it again when its word is lost", () => {
+  it("repeats its resignation when it is lost", () => {
     const cluster = new TestCluster(THREE, { vsr });
     cluster.run(1_000);
     const test = cluster.at(0);
@@ -521,7 +521,7 @@ describe("a node that goes (VSR-16)", () => {
 });
 
 describe("nodes that compare what they have (AE-3)", () => {
-  it("find nothing to say about equal histories, also with some jobs behind", () => {
+  it("report nothing about equal histories, also with some jobs behind", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.at(2).cut = true;
@@ -531,7 +531,7 @@ describe("nodes that compare what they have (AE-3)", () => {
     expect(cluster.alarms).toEqual([]);
   });
 
-  it("stop the group of a job with two committed histories, and say so", () => {
+  it("stop the group of a job with two committed histories, and report it", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.run(500);
@@ -574,7 +574,7 @@ describe("a job that is promised and not founded yet (IDEM-22)", () => {
   const five = ["use1", "euw1", "apse1", "use1", "euw1"];
   const keys = Array.from({ length: 12 }, (_, index) => `late:${index}:0123456789abcdef`);
 
-  it("is never said not to exist, however long its founding takes", () => {
+  it("is never reported as absent, however long its founding takes", () => {
     const cluster = new TestCluster(five);
     cluster.run(1_000);
     cluster.isLost = (message) => message.kind === "request" && message.request.kind === "found";
@@ -593,7 +593,7 @@ describe("a job that is promised and not founded yet (IDEM-22)", () => {
     for (const jobId of jobs) expect(statusOf(cluster.ask(1, read(jobId)))).toBe("CREATED");
   });
 
-  it("is said not to exist when nobody has promised it, also with a node down", () => {
+  it("is reported as absent when it was never promised, also with a node down", () => {
     const cluster = new TestCluster(five);
     cluster.run(1_000);
     cluster.kill(cluster.at(3));
@@ -606,7 +606,7 @@ describe("a job that is promised and not founded yet (IDEM-22)", () => {
 describe("a node that has lost its disk (VSR-30)", () => {
   const keys = Array.from({ length: 24 }, (_, index) => `client:${index}:0123456789abcdef`);
 
-  it("is not heard under its old name, and no key becomes a second job", () => {
+  it("is ignored under its old name, and no key becomes a second job", () => {
     const cluster = new TestCluster(THREE);
     cluster.run(1_000);
     const first = keys.map((key, index) => jobOf(cluster.ask(index % 3, submit(key))));

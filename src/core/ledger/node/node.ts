@@ -1,15 +1,15 @@
 /**
  * The ledger node: every group this node replicates, over one log.
  *
- *     requests ──► serve here, or send on to the primary ──► proposals ──► replica of the group
+ *     requests ──► serve here, or forward to the primary ──► proposals ──► replica of the group
  *     records of all groups ──► one log ──► durable(n) ──► the groups that waited
  *     committed entries ──► fold of the job, or state of the shard ──► answers
  *
- * A job group holds one job's events. A shard group holds idempotency keys: its entry makes a job
- * exist, and its primary sees to it that the job's own group is founded. (IDEM-20..26, VSR-26..33)
+ * A job group has one job's events. A shard group has idempotency keys: its entry makes a job exist, and its primary
+ * ensures that the job's own group is founded. (IDEM-20..26, VSR-26..33)
  *
- * The parts share a context and never this class: groups steps the replicas, service answers requests,
- * comparison looks for differences between nodes.
+ * The parts share a context and never this class: groups steps the replicas, service answers requests, comparison finds
+ * differences between nodes.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -38,11 +38,11 @@ import { Watches } from "./watches.ts";
 interface RecoveredLedger {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: Iterable<string>;
-  /** Which data directory each peer was heard with. */
+  /** Pinned data directory of each peer. */
   readonly identities: ReadonlyMap<NodeId, string>;
 }
 
-/** A peer that gives up its groups is gone after this, or back. */
+/** A peer that gives up its groups is dead after this, or back. */
 const LEAVING_MS_MAX = 30_000;
 
 const NOT_JOINED: LedgerAnswer = {
@@ -60,7 +60,7 @@ export class LedgerNode {
   readonly #identities: Identities;
   readonly #admission: Admission;
   readonly #archiving: Archiving;
-  /** Groups given up by this process that nobody else leads yet, as far as it knows. */
+  /** Groups given up by this process that have no other leader yet, as far as it knows. */
   readonly #givenUp = new Set<Group>();
   /** When each peer gave something up last; as many as there are nodes. */
   readonly #resignedAt = new Map<NodeId, number>();
@@ -102,7 +102,7 @@ export class LedgerNode {
     this.#admission = new Admission(this.#context, this.#identities);
   }
 
-  /** Before `start`: what the log says about each group. */
+  /** Restores the groups from the log; called before `start`. */
   recover(recovered: RecoveredLedger, now: Millis, wall: number): void {
     const { images, archived, identities } = recovered;
     const context = this.#context;
@@ -127,10 +127,10 @@ export class LedgerNode {
   }
 
   /**
-   * With "found", the shards that are ours by configuration and not there yet are founded: only ever when
-   * the whole ledger starts for the first time. A node whose disk was lost must not found what others
-   * have been running for long. With "join" it waits until its peers know it, and is invited like any new
-   * replica; null is for every later start. (VSR-30)
+   * Starts the node. With "found", missing shards that are ours by configuration are founded: only ever when the whole
+   * ledger starts for the first time. A node whose disk was lost must not found groups that others have long been
+   * running. With "join" it waits until its peers know it, and is invited like any new replica; null is for every later
+   * start. (VSR-30)
    */
   start(now: Millis, wall: number, first: "found" | "join" | null): void {
     const { self, options, topology, groups } = this.#context;
@@ -234,7 +234,7 @@ export class LedgerNode {
     };
   }
 
-  /** A job was submitted with this key, as far as this node has heard. */
+  /** Whether a job was submitted with this key, as far as this node knows. */
   knowsKey(text: string): boolean {
     const parsed = parseKey(text);
     if (parsed.kind !== "key") return false;
@@ -242,12 +242,12 @@ export class LedgerNode {
     return app?.kind === "shard" && app.state.has(parsed.key);
   }
 
-  /** Groups that this node has given up and nobody else leads yet, as far as it knows. */
+  /** Groups that this node has given up and that have no other leader yet, as far as it knows. */
   get handingOver(): number {
     return this.#givenUp.size;
   }
 
-  /** Whether a peer has said lately that it gives up what it leads: it goes as well. */
+  /** Whether a peer has recently given up its groups: it is shutting down as well. */
   isLeaving(peer: NodeId): boolean {
     const at = this.#resignedAt.get(peer) ?? Number.NEGATIVE_INFINITY;
     return this.#context.now - at < LEAVING_MS_MAX;
@@ -258,7 +258,7 @@ export class LedgerNode {
     return this.#jobs.list(query);
   }
 
-  /** Groups of jobs that have not ended: those that have are many, and stay until they are archived. */
+  /** Groups of jobs that have not finished: finished ones are many, and stay until they are archived. */
   *openJobs(): Iterable<GroupId> {
     for (const { id } of this.#jobs.open()) yield id;
   }
@@ -273,7 +273,7 @@ export class LedgerNode {
     return this.#context.archived;
   }
 
-  /** Which data directory each peer was heard with: what a checkpoint keeps. */
+  /** Pinned data directory of each peer, as stored by a checkpoint. */
   get identities(): ReadonlyMap<NodeId, string> {
     return this.#identities.written;
   }
@@ -283,7 +283,10 @@ export class LedgerNode {
     return this.#identities.known.has(peer);
   }
 
-  /** Why a peer with this data directory is not heard, with an alarm; null when it is. */
+  /**
+   * Returns why messages from a peer with this data directory are rejected, and raises an alarm; null if they are
+   * accepted.
+   */
   refuseIdentity(peer: NodeId, identity: string): string | null {
     return this.#identities.refuse(peer, identity);
   }
@@ -367,8 +370,8 @@ export class LedgerNode {
   }
 
   /**
-   * A group that found no successor in time leads on, and one that was founded or had enough grants leads
-   * as well: a node that goes tells them again.
+   * A group that found no successor in time keeps leading, and one that was just founded or elected leads as well: a
+   * node that shuts down asks them again.
    */
   #handOver(): void {
     const { self, groups } = this.#context;

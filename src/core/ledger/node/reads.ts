@@ -80,8 +80,8 @@ export class Reads {
     if (pending === undefined) return null;
     group.reads.delete(token);
     this.#deadlines.delete(pending);
-    // An empty group stands because a job was promised: its first entry is on the way, so the job
-    // must not be denied. The read looks again until it is there. (IDEM-22)
+    // An empty group exists because a job was promised: its first entry is on the way, so the job must not be denied.
+    // The read retries until it is there. (IDEM-22)
     const empty = group.app.kind === "job" && group.app.state.status === "ABSENT";
     if (!ready || empty) return pending;
     this.refresh(group, pending.deadline);
@@ -129,7 +129,7 @@ export class Reads {
   }
 }
 
-/** A replica that cannot say how old its state is asks the primary; the answer serves later reads too. */
+/** A replica that does not know the age of its state asks the primary; the answer serves later reads too. */
 export function authoritative<Kind extends PeerRequest>(request: Kind): Kind {
   const bounded = request.kind === "read" && request.level === "BOUNDED_STALENESS";
   return bounded ? { ...request, level: "STRONG" } : request;

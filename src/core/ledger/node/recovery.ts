@@ -32,8 +32,8 @@ const SLICE_BYTES_MAX = 262_144;
 const SLICE_ARCHIVED_MAX = 4_096;
 
 /**
- * The node's state, a slice at each call of `next`, each as of that moment. What appears after the first
- * slice was taken need not be in any: all its records come later.
+ * The node's state, one slice per call of `next`, each as of that call. Groups that appear after the first slice was
+ * taken need not be in any: all their records come later.
  */
 export function* snapshotSlices(
   node: LedgerNode,
@@ -47,8 +47,8 @@ export function* snapshotSlices(
     else slice.group(id, group.replica.image());
     if (slice.isFull) yield slice.take();
   }
-  // After the groups: one that left memory before its slice was taken must be found here, or the rest of its
-  // records would be taken for all of them.
+  // After the groups: one that left memory before its slice was taken must be listed here, or its remaining records
+  // would be mistaken for all of them.
   for (const id of gone) if (!node.archived.has(id)) slice.archived(id);
   let left = node.archived.size;
   for (const id of node.archived) {

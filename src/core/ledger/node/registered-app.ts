@@ -1,7 +1,7 @@
 /**
- * A group of a registered kind. Around its application this keeps what every kind needs: the place up to
- * which it is folded, and what became of the last operations, so that one that is committed twice over a
- * failover changes the state once. (EVT-2)
+ * A group of a registered kind. Around its application this keeps what every kind needs: the index up to which it is
+ * folded, and the outcomes of the latest operations, so that an operation committed twice over a failover changes the
+ * state once. (EVT-2)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -16,7 +16,7 @@ import {
 import type { NodeRules } from "./rules.ts";
 
 const VERSION = 1;
-/** Operations whose outcome is remembered: more than come between an operation and its last retry. */
+/** Operations whose outcome is remembered: more than occur between an operation and its last retry. */
 const REMEMBERED_MAX = 1_024;
 const TEXT_BYTES_MAX = 256;
 

@@ -1,7 +1,7 @@
 /**
- * Requests on their way to a primary somewhere else. One is sent to the likeliest node, follows
- * redirects, and is tried elsewhere when nobody answers, until its time is over. Events and keys make
- * repetition harmless, so a request may arrive twice; it is answered once.
+ * Requests on their way to a primary elsewhere. A request is sent to the likeliest node, follows redirects, and is
+ * tried elsewhere when there is no answer, until its deadline. Events and keys make repetition harmless, so a request
+ * may arrive twice; it is answered once.
  */
 
 import { Deadlines } from "../../base/deadlines.ts";
@@ -17,7 +17,7 @@ export interface Routed {
   readonly reply: Reply;
   readonly request: PeerRequest;
   readonly deadline: number;
-  /** Nodes that say they know no such group, since the last round of that. */
+  /** Nodes that report no such group, in the current round. */
   readonly absent: Set<NodeId>;
   absentRounds: number;
   hint: NodeId | null;

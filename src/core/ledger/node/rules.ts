@@ -1,7 +1,7 @@
-/** The rules of a node, beside those of its groups and shards, that can be broken one at a time. */
+/** Rules of a node, beside those of its groups and shards, that can be disabled one at a time. */
 
 export interface NodeRules {
-  /** A peer is heard with the data directory it was first heard with, and with no other. (VSR-30) */
+  /** A peer is accepted only with the data directory it first used. (VSR-30) */
   readonly identityPinned: boolean;
   /** A node that joined takes no part before most of its peers know its data directory. (VSR-30) */
   readonly joinerWaits: boolean;

@@ -230,7 +230,7 @@ export class Service {
       case "append": {
         if (app.kind !== "job") return;
         if (app.state.status === "ABSENT") {
-          // The group stands and its first entry is on the way again: nothing may come before it. (IDEM-22)
+          // The group exists and its first entry is being retried: nothing may come before it. (IDEM-22)
           this.#sendOn(group, reply, request, deadline);
           return;
         }
@@ -336,7 +336,7 @@ export class Service {
     }
   }
 
-  /** Once in a while per peer: one that sends such things sends many. */
+  /** Raises an alarm at a limited rate per peer: a peer that sends implausible messages sends many. */
   #onImplausible(group: Group, from: NodeId, why: string): void {
     const { now } = this.#context;
     if (now < (this.#quietUntil.get(from) ?? Number.NEGATIVE_INFINITY)) return;

@@ -36,7 +36,7 @@ describe("the largest submission that is allowed", () => {
   });
 });
 
-describe("a replica of a shard that was away for many large submissions", () => {
+describe("a replica of a shard that was down for many large submissions", () => {
   it("gets them with a snapshot, in records that the log takes", () => {
     const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, tailEntries: 8 };
     const cluster = new TestCluster(THREE, { vsr, compactEntries: 48 }, [SHARD]);

@@ -1,5 +1,5 @@
 /**
- * From what a client asks to what a group can do: names the group, mints the job, checks what can be
+ * Converts client requests to group operations: names the group, creates the job id, validates everything that can be
  * checked before anything is written. (IDEM-3, IDEM-21..23, LEDG-1)
  */
 
@@ -129,7 +129,7 @@ function checkRegistered(
   return refused("BAD_MEMBERS", `at most ${MEMBERS_MAX} replicas, each named once`);
 }
 
-/** Why a job cannot run where it shall; null when it can, as far as this node's configuration says. */
+/** Returns why a job cannot run at its datacenters, or null if it can, as far as this node's configuration knows. */
 function unknownDatacenter(
   { assignedDcs }: SubmitRequest,
   { options }: LedgerContext,
@@ -141,7 +141,7 @@ function unknownDatacenter(
   return text.slice(0, REFUSAL_CHARACTERS_MAX);
 }
 
-/** Without a key: a job of its own for every request. */
+/** Without a key: a new job for every request. */
 function foundNew(request: SubmitRequest, context: LedgerContext): FoundRequest | Refused {
   const jobId = context.mint.next(context.wall);
   const replicas = context.topology.replicas(jobId as string as GroupId);
@@ -152,8 +152,8 @@ function foundNew(request: SubmitRequest, context: LedgerContext): FoundRequest 
 }
 
 /**
- * The first replica leads the first view: we do, who live and have the request already, or the first of those that
- * are well; those that are not come last.
+ * Orders the replicas. The first leads the first view: this node, which is alive and has the request already, or the
+ * first healthy one; unhealthy ones come last.
  */
 function inLine(
   replicas: readonly NodeId[],
@@ -209,7 +209,7 @@ export function founding(created: Uint8Array, members: readonly NodeId[]): Found
   return { kind: "found", members, created: decoded.value, required: "NONE" };
 }
 
-/** How full something may be for a request to find room: cancels have a part for themselves. (G-12) */
+/** How full a queue may be for a request to be accepted: a part is reserved for cancels. (G-12) */
 export function shareFor(request: PeerRequest): number {
   const cancels = request.kind === "append" && isCancel(request.event);
   return cancels ? 1 : 1 - RESERVED_FOR_CANCELS;
@@ -239,7 +239,7 @@ export function overdue(request: PeerRequest, why: string): LedgerAnswer {
   }
 }
 
-/** A client asked for a job, not for a group: its answer names the job. */
+/** The client asked for a job, not for a group: its answer names the job. */
 export function named({ reply, request }: Routed, answer: LedgerAnswer): LedgerAnswer {
   if (answer.kind !== "founded" || reply.kind !== "client" || request.kind !== "found") {
     return answer;

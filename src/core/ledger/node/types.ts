@@ -1,10 +1,10 @@
 /**
- * The interface of a ledger node: configuration, inputs, effects and status.
+ * Interface of a ledger node: configuration, inputs, effects and status.
  *
- * The driver's contract: `append` effects reach the node's write-ahead log in the order they come, and
- * `durable` tells how many of them, counted from the start of this process, are safe. Everything that
- * must wait for the disk waits inside. Inputs are taken with `take`; `flush`, called before the driver
- * waits for anything, gives all effects since the last one, so that one turn's work shares messages.
+ * The driver's contract: `append` effects reach the node's write-ahead log in order, and `durable` reports how many of
+ * them, counted from the start of this process, are safe. Everything that must wait for the disk waits inside. Inputs
+ * are passed with `take`; `flush`, called before the driver waits for anything, returns all effects since the last one,
+ * so that one turn's work shares messages.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -33,21 +33,20 @@ export interface LedgerNodeConfig {
   /** How often nodes compare their jobs. */
   readonly antiEntropy: AntiEntropyConfig;
   /**
-   * Replicas per group, odd: 3 survives the loss of one, 5 of two. Used when a group is founded; the
-   * groups that stand keep theirs. Do not change it between the nodes of one ledger: they find a job's
-   * group by it.
+   * Replicas per group, odd: 3 survives the loss of one, 5 of two. Used when a group is founded; existing groups keep
+   * theirs. It must be the same on all nodes of one ledger: they find a job's group by it.
    */
   readonly replicas: number;
   /** With fewer than three nodes: run groups of one, which survive no loss, or refuse jobs. (VSR-28) */
   readonly fewGates: "single" | "refuse";
   /**
-   * Where jobs may run; none named: anywhere. A submission that names another is rejected, and a keyed one
-   * for good, whatever another node's list says. Nodes may differ while the list is changed. (IDEM-23)
+   * Datacenters where jobs may run; empty: anywhere. A submission that names another is rejected, and a keyed one for
+   * good, whatever another node's list says. Nodes may differ while the list is changed. (IDEM-23)
    */
   readonly datacenters: readonly string[];
   /**
-   * Milliseconds after which a request that could not be answered is answered with "unknown" or "retry".
-   * Keep it above the time that a view change takes, or every failover is seen by clients.
+   * Milliseconds after which a pending request is answered with "unknown" or "retry". Keep it above the time of a view
+   * change, or clients notice every failover.
    */
   readonly requestTimeoutMs: number;
   /** Milliseconds before a request is sent again to another node; must fit into `requestTimeoutMs`. */
@@ -78,7 +77,7 @@ export interface LedgerOptions {
    * all nodes.
    */
   readonly identityOf?: (spec: Uint8Array) => Uint8Array;
-  /** The idempotency shards there are; all of them unless said. A simulation needs few. */
+  /** The idempotency shards; default: all of them. A simulation needs few. */
   readonly shards?: readonly number[];
 }
 
@@ -89,7 +88,7 @@ export interface LedgerRules {
 }
 
 export type LedgerInput =
-  /** The connection to a peer stands, for the first time or again. (AE-4) */
+  /** The connection to a peer is established, for the first time or again. (AE-4) */
   | { readonly kind: "reached"; readonly peer: NodeId }
   | {
       readonly kind: "messages";
@@ -111,10 +110,10 @@ export type LedgerInput =
    * omits them. `by` names the group whose committed state says so.
    */
   | { readonly kind: "forget"; readonly groups: readonly GroupId[]; readonly by: GroupId }
-  /** These shall lead nothing new where others can; replaces what was said before. */
+  /** Nodes that should lead nothing new if others can; replaces the previous list. */
   | { readonly kind: "passOver"; readonly nodes: readonly string[] }
   | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest }
-  /** Begin to tell what is committed; `room` says how many items may come before there is more. */
+  /** Starts a watch of committed events; `room` is the initial credit in items. */
   | {
       readonly kind: "watch";
       readonly token: number;

@@ -8,7 +8,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { JobEvent } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
 
-/** One job, or every job of this node whose id begins so; all of them with an empty prefix. */
+/** One job, or every job of this node whose id has this prefix; an empty prefix means all. */
 export type WatchScope =
   | { readonly kind: "job"; readonly jobId: JobId }
   | { readonly kind: "jobs"; readonly prefix: string };
@@ -21,7 +21,7 @@ export interface WatchPlace {
 
 export interface WatchRequest {
   readonly scope: WatchScope;
-  /** Where to go on; jobs that are not named begin as `since` says. */
+  /** Indexes to continue after; jobs that are not listed start as `since` says. */
   readonly after: readonly WatchPlace[];
   /** For jobs not named in `after`: everything the log still has, or only new events. */
   readonly since: "start" | "now";
@@ -39,8 +39,8 @@ export type WatchItem =
       readonly reason: string | null;
     }
   /**
-   * Events up to `seq` are not in the log here any more: the watcher was away or slow for too long. A read
-   * of the job with `minSeq` tells what they made of it; the watch goes on right after them.
+   * Events up to `seq` are no longer in the log here: the watcher was disconnected or slow for too long. A read of the
+   * job with `minSeq` returns their result; the watch continues right after them.
    */
   | { readonly kind: "behind"; readonly jobId: JobId; readonly seq: number }
   /** Events of the job follow from here on, as requested; it counts as seen up to `seq`. */
@@ -61,5 +61,5 @@ export type WatchItem =
 export const WATCHERS_MAX = 1_024;
 /** Places that a watcher may come back with. */
 export const WATCH_PLACES_MAX = 16_384;
-/** Items that a watcher may have room for: about the most that one turn brings it. */
+/** Most items of credit a watcher may have: about as many as one turn brings. */
 export const WATCH_ROOM_MAX = 4_096;

@@ -39,7 +39,7 @@ function started(): { readonly cluster: TestCluster; readonly jobId: string } {
 }
 
 describe("a watch of one job", () => {
-  it("tells its events from the first on, in order, with the view of who took them", () => {
+  it("sends its events from the first on, in order, with the view that accepted them", () => {
     const { cluster, jobId } = started();
     const tokens = [0, 1, 2].map((index) => cluster.watch(index, one(jobId)));
     cluster.ask(1, event(jobId, "c", cancel));
@@ -51,7 +51,7 @@ describe("a watch of one job", () => {
     }
   });
 
-  it("goes on after the place it is given, at any node, also one that is behind it", () => {
+  it("continues after the given index, at any node, also one that is behind it", () => {
     const { cluster, jobId } = started();
     const late = (primaryIndex(cluster, jobId) + 1) % 3;
     cluster.at(late).cut = true;
@@ -64,7 +64,7 @@ describe("a watch of one job", () => {
     expect(received(cluster.watched.get(token))).toEqual(["3 c applied"]);
   });
 
-  it("tells an event once, however often it was committed", () => {
+  it("sends an event once, however often it was committed", () => {
     const { cluster, jobId } = started();
     const token = cluster.watch(0, one(jobId, 1));
     const lost = primaryIndex(cluster, jobId);
@@ -80,7 +80,7 @@ describe("a watch of one job", () => {
     expect(whole.at(-1)).toMatch(/ c applied$/);
   });
 
-  it("says that it is behind when the log was folded away beneath it, and goes on there", () => {
+  it("reports being behind when the log was compacted past it, and continues there", () => {
     const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, tailEntries: 4 };
     const cluster = new TestCluster(THREE, { compactEntries: 8, vsr });
     const jobId = jobOf(cluster.ask(0, submit()));
@@ -96,7 +96,7 @@ describe("a watch of one job", () => {
     );
   });
 
-  it("sends who asks the wrong node elsewhere, also when a node is replaced", () => {
+  it("redirects requests to the wrong node, also when a node is replaced", () => {
     const cluster = new TestCluster([...THREE, "use2"]);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.run(500);
@@ -132,7 +132,7 @@ describe("a watch of one job", () => {
 });
 
 describe("a watch of many jobs", () => {
-  it("tells of those there are and those to come, each in its own order", () => {
+  it("covers present and future jobs, each in its own order", () => {
     const { cluster, jobId } = started();
     const token = cluster.watch(2, ALL);
     const second = jobOf(cluster.ask(1, submit()));
@@ -146,7 +146,7 @@ describe("a watch of many jobs", () => {
     expect(of(second)).toEqual([`0 create/${second} applied`, "1 x applied"]);
   });
 
-  it("begins now if it is asked to, and with the first event of jobs to come", () => {
+  it("starts now on request, and with the first event of future jobs", () => {
     const { cluster, jobId } = started();
     const token = cluster.watch(0, { ...ALL, since: "now" });
     cluster.ask(0, event(jobId, "y", cancel));

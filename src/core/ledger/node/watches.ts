@@ -52,7 +52,7 @@ export class Watches {
     return this.#watchers.size;
   }
 
-  /** `room`: how many items it may be sent before it makes more. */
+  /** `room`: credit in items until the watcher grants more. */
   begin(token: number, { scope, after, since }: WatchRequest, room: number): void {
     if (this.#watchers.size >= WATCHERS_MAX) {
       this.#emit(token, [{ kind: "refused", why: "this node has too many watchers" }]);
@@ -108,7 +108,7 @@ export class Watches {
 
   /** A job has moved on. */
   onApplied(group: Group): void {
-    // Called for every event of every job, mostly without anybody who watches.
+    // Called for every event of every job, mostly without any watcher.
     if (this.#watchers.size === 0) return;
     for (const watcher of this.#byJob.get(group.id) ?? []) this.#open(watcher, group);
     for (const watcher of this.#ofMany) {
@@ -118,7 +118,7 @@ export class Watches {
     }
   }
 
-  /** A cancel that is not committed: for those who can hear it at once, since nothing is queued. (G-18) */
+  /** A cancel that is not committed: sent only to watchers with credit, since nothing is queued. (G-18) */
   onStop(event: JobEvent): void {
     if (!isCancel(event)) return;
     const { jobId } = event;
@@ -154,7 +154,7 @@ export class Watches {
     }
   }
 
-  /** At the end of a turn: what each may see and has room for. */
+  /** Sends each watcher its pending items within its credit; called at the end of a turn. */
   deliver(): void {
     for (const watcher of this.#ready) {
       const items: WatchItem[] = [];

@@ -120,7 +120,7 @@ describe("the archive of finished jobs", () => {
     expect([bench.archive.size, new Bench(bench.files).archive.size]).toEqual([1, 1]);
   });
 
-  it("forgets whole days after their retention, and says which jobs went", () => {
+  it("removes whole days after their retention, and reports their jobs", () => {
     const bench = new Bench(new MemoryFiles(), 2 * DAY_MS);
     const job = endedJob("a", NOON);
     bench.put(job);
@@ -132,7 +132,7 @@ describe("the archive of finished jobs", () => {
     expect([...bench.files.files.keys()]).toEqual(["archive/archive_20260203.log"]);
   });
 
-  it("cuts a torn last record off and goes on behind the whole ones", () => {
+  it("cuts a torn last record off and continues behind the intact ones", () => {
     const bench = new Bench();
     const [kept, next] = [endedJob("a", NOON), endedJob("b", NOON)];
     bench.put(kept);
@@ -164,7 +164,7 @@ describe("the archive of finished jobs", () => {
     },
   );
 
-  it("reports a file that is none of its own, leaves it and writes to another one", () => {
+  it("reports a foreign file, leaves it and writes to another one", () => {
     const files = new MemoryFiles();
     files.files.set(TODAY, new Uint8Array(100));
     const bench = new Bench(files);
@@ -177,7 +177,7 @@ describe("the archive of finished jobs", () => {
     expect(new Bench(files).jobs).toEqual([job.jobId]);
   });
 
-  it("begins a file again whose header did not reach the disk", () => {
+  it("restarts a file whose header did not reach the disk", () => {
     const files = new MemoryFiles();
     files.files.set(TODAY, new Uint8Array(8));
     const bench = new Bench(files);

@@ -59,7 +59,7 @@ interface ArchiveOptions {
 }
 
 const PIECE_BYTES = 1_048_576;
-/** Records that are decoded at once; the next ones are for another turn. */
+/** Records decoded in one turn; the next ones wait for another turn. */
 const SLICE_RECORDS = 256;
 
 export class Archive {
@@ -89,7 +89,7 @@ export class Archive {
     return this.#places;
   }
 
-  /** Jobs whose record is not. */
+  /** Jobs whose record is not on the medium yet. */
   get waiting(): readonly { readonly jobId: string; readonly state: JobState }[] {
     return this.#waiting;
   }
@@ -169,7 +169,7 @@ export class Archive {
     return null;
   }
 
-  /** Days that nobody has to keep any more are deleted; the jobs that went with them. */
+  /** Deletes days past their retention; returns their jobs. */
   *expire(wall: number): FileWork<readonly string[] | FileProblem> {
     return yield* this.#alone(this.#expire(wall));
   }

@@ -4,9 +4,9 @@
  */
 
 export interface StoreRules {
-  /** A checkpoint counts only when all records that it stands for are durable. (CKPT-1) */
+  /** A checkpoint counts only when all records that it covers are durable. (CKPT-1) */
   readonly checkpointAfterRecords: boolean;
-  /** A job is on the medium of the archive before a checkpoint stands for its absence. (LEDG-8) */
+  /** A job is durable in the archive before a checkpoint omits it. (LEDG-8) */
   readonly archiveBeforeCheckpoint: boolean;
   /** The log is kept from the oldest kept checkpoint on. (CKPT-4) */
   readonly logKeptForOldest: boolean;

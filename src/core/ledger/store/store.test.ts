@@ -213,7 +213,7 @@ describe("a node's store", () => {
     const later = endedJob("c", WALL);
     bench.store.archive.add(later.jobId, encodeJobState(later), WALL);
     bench.files.log.length = 0;
-    // A checkpoint and two reads at once, each answer of the disk after all that was asked before it.
+    // A checkpoint and two reads at once, each result of the disk after all earlier requests.
     const open: FileEffect[] = [];
     const take = (input: StoreInput): void => {
       for (const effect of bench.store.step(input, millis(bench.now), WALL)) {
@@ -238,7 +238,7 @@ describe("a node's store", () => {
     expect(used).toEqual(["read", "release", "read", "release", "write", "sync"]);
   });
 
-  it("makes one more checkpoint when asked to, and closes behind it", () => {
+  it("makes one more checkpoint on request, and closes behind it", () => {
     const bench = new Bench();
     bench.step({ kind: "checkpoint", id: 5 });
     bench.step({ kind: "close" });

@@ -1,11 +1,11 @@
 /**
  * Durable store of a ledger node and its recovery, as one state machine over file operations:
  *
- *      wal/       segments and checkpoints          archive/    finished jobs
+ *     wal/       segments and checkpoints          archive/    finished jobs
  *
- *      open ──► newest intact checkpoint ──► every record after it ──► opened
- *      append ──► log ──► durable(count)
- *      due ──► slice, mark, slice, mark … ──► archive synced ──► checkpoint in place ──► log compacted
+ *     open ──► newest intact checkpoint ──► every record after it ──► opened
+ *     append ──► log ──► durable(count)
+ *     due ──► slice, mark, slice, mark … ──► archive synced ──► checkpoint in place ──► log compacted
  *
  * A slice of a checkpoint is taken when the log has every record of the node, and a mark is appended behind them in the
  * same step: the mark's LSN is the slice's position. (CKPT-1) The slice is written once its mark is durable; meanwhile
@@ -137,7 +137,7 @@ export class LedgerStore {
     return isNeeded ? this.#checkpointedAt + intervalMs : null;
   }
 
-  /** True: the log's queue is full and records wait for room. */
+  /** Whether the log's queue is full and records wait for space. */
   get congested(): boolean {
     return this.#log.congested;
   }
@@ -361,7 +361,7 @@ export class LedgerStore {
     return next.done === true ? null : next.value;
   }
 
-  /** Behind all records of the node so far; where it stands, once they are durable. */
+  /** Appends a mark behind all records of the node so far; returns its LSN once they are durable. */
   *#mark(): FileWork<number> {
     const { wall, logical } = this.#stamp;
     const entry = { type: RECORD_TYPES.CHECKPOINT_MARK, payload: NOTHING, wall, logical };

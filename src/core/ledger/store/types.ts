@@ -39,13 +39,13 @@ export interface StoreOptions {
 export interface StoreSource {
   /** Records handed out so far; while the store has fewer, its state is ahead of the log. */
   readonly appends: number;
-  /** The state in slices, each as of the moment it is asked for. */
+  /** The state in slices, each as of the time it is requested. */
   slices(): Iterator<Uint8Array, void>;
 }
 
 export type StoreInput =
   | FileAnswer
-  /** Looks at what is there: `opened` or `refused` follows. */
+  /** Inspects the directory: `opened` or `refused` follows. */
   | { readonly kind: "open" }
   | { readonly kind: "turn" }
   /** Records were appended, or a deadline has come. */
@@ -87,7 +87,7 @@ export type StoreEvent =
       readonly replayed: number;
     }
   | { readonly kind: "refused"; readonly refusal: StoreRefusal }
-  /** The first `count` records of this process are durable; the rest is for those who look on. */
+  /** The first `count` records of this process are durable; the other fields are for observers. */
   | {
       readonly kind: "durable";
       readonly count: number;

@@ -1,6 +1,6 @@
 /**
- * The writer over a memory disk in virtual time: each I/O finishes when the test (or a seed) says so.
- * It notes what was acknowledged, so that a recovery after a crash can be held against it.
+ * The writer over a memory disk in virtual time: each I/O finishes when the test (or a seed) says so. It records
+ * acknowledgements, so that a recovery after a crash can be checked against them.
  */
 
 import { assertNever } from "../../../base/assert.ts";
@@ -144,7 +144,7 @@ export class WriterBench {
     return { ...outcome, found };
   }
 
-  /** Repairs what recovery asks for, as a host does, and starts again. False: recovery refused. */
+  /** Performs the repairs that recovery requests, as a host does, and restarts. False: recovery was rejected. */
   restart(): boolean {
     const outcome = this.recover();
     if (!outcome.ok) return false;

@@ -1,7 +1,6 @@
 /**
- * A directory of segments in memory that crashes like a real one: what was synced stays, of what was
- * only written any subset of pages survives, and pages whose sync failed are clean in the cache and
- * never reach the medium, whatever later syncs say.
+ * A directory of segments in memory that crashes like a real one: synced pages stay, any subset of the written pages
+ * survives, and pages whose sync failed are clean in the cache and never reach the medium, whatever later syncs report.
  */
 
 import { assert } from "../../../base/assert.ts";

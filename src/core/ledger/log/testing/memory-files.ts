@@ -1,4 +1,4 @@
-/** The port on files in memory that never fail by themselves: operations happen when they are asked for. */
+/** The file port in memory; never fails by itself. Operations happen when they are requested. */
 
 import { assert } from "../../../base/assert.ts";
 import {

@@ -1,6 +1,6 @@
 /**
- * A few ledger nodes in one virtual time: messages pass the real codec and arrive at once, records
- * become durable when the test says so, nodes can be silent, gone and back again.
+ * A few ledger nodes in one virtual time: messages pass the real codec and arrive at once, records become durable when
+ * the test says so, nodes can be silenced, killed and restarted.
  */
 
 import { assert } from "../../../base/assert.ts";
@@ -35,7 +35,7 @@ interface StoredRecord {
 interface TestNode {
   readonly id: NodeId;
   node: LedgerNode | null;
-  /** On disk, over all lives. */
+  /** Records on disk, over all incarnations. */
   readonly records: StoredRecord[];
   /** Handed out by the present process. */
   pending: StoredRecord[];
@@ -70,7 +70,7 @@ export class TestCluster {
   readonly watched = new Map<number, WatchItem[]>();
   /** Sees every batch on its way. */
   onSend: (from: NodeId, to: NodeId, messages: readonly NodeMessage[]) => void = () => undefined;
-  /** Hears what a node says to its own process. */
+  /** Called with a node's effects for its own process. */
   onSaid: (index: number, effect: Extract<LedgerEffect, { kind: "applied" | "leads" }>) => void =
     () => undefined;
   /** Messages that never arrive. */
@@ -87,7 +87,7 @@ export class TestCluster {
   readonly #writer = new ByteWriter(256);
   now = 0;
 
-  /** `shards`: those there are; all unless said. `first`: so many nodes begin; `grow` brings the rest. */
+  /** `shards`: default all. `first`: number of nodes at the start; `grow` adds the rest. */
   constructor(
     regions: readonly string[],
     changes: Partial<LedgerNodeConfig> & Pick<LedgerOptions, "identityOf"> = {},
@@ -121,7 +121,7 @@ export class TestCluster {
     this.settle();
   }
 
-  /** All nodes stand in everybody's configuration from now on: those that run restart, the rest join. */
+  /** Adds all nodes to every configuration: running ones restart, the rest join. */
   grow(): void {
     this.#configured = this.nodes.length;
     for (const test of this.nodes) {
@@ -246,7 +246,7 @@ export class TestCluster {
     this.deliver(index, { kind: "request", id: 1, request });
   }
 
-  /** One message from another node, the last unless said. */
+  /** Delivers one message from another node, by default the last one. */
   deliver(index: number, message: NodeMessage, sender = this.nodes.length - 1): void {
     const test = this.at(index);
     const from = this.at(sender).id;

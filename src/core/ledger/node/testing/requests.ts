@@ -1,4 +1,4 @@
-/** Requests and answers for tests, in few words. */
+/** Short builders of requests and answers for tests. */
 
 import { encodeUtf8 } from "../../../base/bytes.ts";
 import { nodeId } from "../../../base/ids.ts";
