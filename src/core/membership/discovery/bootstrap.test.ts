@@ -88,7 +88,7 @@ class World {
 }
 
 describe("bootstrap", () => {
-  it("joins within a moment when one of several seeds is up (BOOT-4)", () => {
+  it("joins quickly when one of several seeds is up (BOOT-4)", () => {
     const world = new World({ seeds: [at(1), at(2), at(3)] });
     world.up = (to) => to === at(3);
     world.push({ kind: "start" });
@@ -98,7 +98,7 @@ describe("bootstrap", () => {
   });
 
   // BOOT-2, AD-28.24
-  it("never has more than ten probes open, and finds the one that answers among thirty", () => {
+  it("caps open probes at ten, and finds the one that answers among thirty", () => {
     const world = new World({ seeds: Array.from({ length: 30 }, (_, i) => at(i + 1)) });
     world.up = (to) => to === at(30);
     world.push({ kind: "start" });
@@ -123,7 +123,7 @@ describe("bootstrap", () => {
     expect(world.joins).toHaveLength(1);
   });
 
-  it("starts the cluster alone when nobody but itself is named (BOOT-8)", () => {
+  it("starts the cluster alone when only itself is named (BOOT-8)", () => {
     const world = new World({ seeds: [SELF] });
     world.push({ kind: "start" });
     expect(world.machine.state).toBe("joined");
@@ -148,7 +148,7 @@ describe("bootstrap", () => {
   });
 
   // AD-28.2
-  it("does not ask a failed name again before its time, and asks again when answers age", () => {
+  it("does not retry a failed name before its time, and resolves again when answers age", () => {
     const world = new World({ names: ["peers.local"] });
     world.push({ kind: "start" });
     world.runUntil(25_000);
@@ -169,7 +169,7 @@ describe("bootstrap", () => {
     expect(probes).toEqual([at(3), at(1), at(2)]);
   });
 
-  it("looks again when the last peer is gone, and rests when somebody found us (AD-28.26)", () => {
+  it("searches again when the last peer is lost, and stops when a peer found us (AD-28.26)", () => {
     const world = new World({ seeds: [at(1)] });
     world.up = () => true;
     world.push({ kind: "start" });

@@ -1,17 +1,16 @@
 /**
- * How a node finds the first peer to join: who might be there, who answers, and when to ask again.
- * (BOOT-1..8, AD-28.1..3, AD-28.24..26, C31-25)
+ * Finds the first peer to join: candidates, probes, and retries. (BOOT-1..8, AD-28.1..3, AD-28.24..26, C31-25)
  *
  *     resolving → probing → joined
  *         ↑          ↓         ↓  alone again, or time to refresh
  *         └─────── backoff ←───┘
  *
- * Candidates are tried in order of promise: peers of former lives, configured addresses, DNS answers.
- * At most ten probes run at a time, the first answer wins, and silence is asked again without end: a
- * cluster that was down must find itself. Once joined, membership heals on its own; names are still
- * asked now and then, because behind a DNS name addresses come and go.
+ * Candidates are tried in order of likelihood: peers of former processes, configured addresses, DNS answers. At most
+ * ten probes run at a time, the first answer wins, and probes are retried without end: a cluster that was down must
+ * find itself. Once joined, membership heals on its own; names are still resolved periodically, because the addresses
+ * behind a DNS name change.
  *
- * It knows addresses only: whether the peer is of our cluster and speaks our protocol is judged by the
+ * Only addresses are known here: whether the peer belongs to our cluster and speaks our protocol is checked by the
  * greeting of the stream that follows.
  */
 
@@ -36,13 +35,13 @@ interface BootstrapConfig {
   readonly backoffMultiplier: number;
   /** A pause is longer by up to this fraction; 0 lets nodes that failed together come back together. */
   readonly jitterFactor: number;
-  /** Milliseconds a name has to be resolved; after twice this the rest goes on without it. */
+  /** Milliseconds to resolve a name; after twice this the rest continues without it. */
   readonly dnsTimeoutMs: number;
   /** Milliseconds an answer without a time to live is used. */
   readonly dnsCacheMs: number;
-  /** Milliseconds before a name that could not be resolved is asked again. */
+  /** Milliseconds before a name that could not be resolved is tried again. */
   readonly negativeCacheMs: number;
-  /** Milliseconds after joining before names are asked again: behind a name addresses come and go. */
+  /** Milliseconds after joining before names are resolved again: the addresses behind a name change. */
   readonly refreshMs: number;
   /** Upper bound in milliseconds of the uniform extra on `refreshMs`. */
   readonly refreshJitterMs: number;
@@ -84,10 +83,10 @@ function checkBootstrapConfig(config: BootstrapConfig): void {
 
 export interface BootstrapOptions {
   readonly self: Address;
-  /** From former lives, best first. */
+  /** Peers of former processes, best first. */
   readonly cached: readonly Address[];
   readonly seeds: readonly Address[];
-  /** Asked of DNS. */
+  /** Names to resolve by DNS. */
   readonly names: readonly string[];
   readonly config: BootstrapConfig;
 }
@@ -187,7 +186,7 @@ export class Bootstrap {
     else this.#resolve();
   }
 
-  /** Asks for every name whose answer is no longer fresh; the rest is known. */
+  /** Resolves every name whose answer is no longer fresh. */
   #resolve(): void {
     this.#become("resolving");
     this.#asking.clear();
@@ -210,7 +209,7 @@ export class Bootstrap {
     this.#probeWhenResolved();
   }
 
-  /** An old answer still serves while the name cannot be asked; it is not asked again meanwhile. */
+  /** Keeps an old answer while the name cannot be resolved; it is not retried meanwhile. */
   #onNoAnswer(name: string): void {
     const freshUntil = this.#now + this.#options.config.negativeCacheMs;
     this.#answers.set(name, { addresses: this.#answers.get(name)?.addresses ?? [], freshUntil });
@@ -233,7 +232,7 @@ export class Bootstrap {
     this.#probeMore();
   }
 
-  /** Without duplicates, ourselves, and those who are members already. (BOOT-1, BOOT-8) */
+  /** Candidates without duplicates, ourselves, and current members. (BOOT-1, BOOT-8) */
   #candidates(): Address[] {
     const { cached, seeds, self, config } = this.#options;
     const answers = this.#options.names.flatMap((name) => this.#answers.get(name)?.addresses ?? []);
@@ -287,7 +286,7 @@ export class Bootstrap {
     this.#wakeAt = this.#now + base * (1 + jitterFactor * this.#random.float());
   }
 
-  /** Somebody found us, or the last peer is gone: then we look again, from the start. */
+  /** A peer found us, or the last peer is lost: then the search restarts. */
   #onPeers(addresses: readonly Address[]): void {
     const had = this.#peers.size > 0;
     this.#peers = new Set(addresses);

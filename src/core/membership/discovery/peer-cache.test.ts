@@ -7,7 +7,7 @@ const B = address("b:1");
 
 describe("the peer cache", () => {
   // BOOT-7
-  it("puts the surest peer first and forgets one that fails as often as it succeeded", () => {
+  it("puts the most reliable peer first and forgets one that fails as often as it succeeded", () => {
     const cache = new PeerCache(1_000);
     cache.succeeded(A, 0);
     cache.succeeded(B, 1);

@@ -1,6 +1,6 @@
 /**
- * Peers that answered in former lives, so that a restart needs neither seed nor DNS. Success counts up,
- * failure counts down, and at zero a peer is forgotten. (BOOT-7)
+ * Peers that answered former processes, so that a restart needs neither seed nor DNS. Success counts up, failure counts
+ * down, and at zero a peer is forgotten. (BOOT-7)
  */
 
 import { type Address, address } from "../../base/ids.ts";

@@ -1,4 +1,4 @@
-/** Term and vote as they stand on disk. */
+/** Term and vote as stored on disk. */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { COUNTER_MAX, NODE_ID_BYTES_MAX, nodeId, term } from "../../base/ids.ts";

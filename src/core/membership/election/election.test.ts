@@ -78,7 +78,7 @@ class Bench {
     );
   }
 
-  /** Until the machine asks for pre-votes; returns the round. */
+  /** Advances until the machine requests pre-votes; returns the round. */
   stand(): number {
     for (let i = 0; i < 1_000 && this.sent("preVote").length === 0; i++) this.advance(10);
     return this.sent("preVote")[0]?.round ?? -1;
@@ -116,7 +116,7 @@ describe("an election", () => {
   );
 
   // AD-5.1, LEAD-2, C20-14
-  it("asks for pre-votes first, at the term it would take, and changes none", () => {
+  it("requests pre-votes first, at the term it would take, and changes none", () => {
     const bench = new Bench({ term: 5 });
     bench.stand();
     expect(bench.sent("preVote")[0]?.term).toBe(6);
@@ -195,7 +195,7 @@ describe("an election", () => {
     expect(bench.election.state).not.toBe("leader");
   });
 
-  it("grants nothing while it hears a leader, and right after a restart (LEAD-3)", () => {
+  it("grants nothing while it has a live leader, and right after a restart (LEAD-3)", () => {
     const bench = new Bench({ term: 3 });
     const ask = { kind: "preVote", term: term(4), round: 1 } as const;
     bench.hear("a", ask);
@@ -240,7 +240,7 @@ describe("an election", () => {
   });
 
   // LEAD-1
-  it("nobody unhealthy stands, and an unhealthy leader resigns and tells its followers", () => {
+  it("an unhealthy member does not run, and an unhealthy leader resigns and notifies its followers", () => {
     const ill = new Bench();
     ill.step({ kind: "health", score: 5, alive: true }).advance(20_000);
     expect(ill.sent("preVote")).toEqual([]);
@@ -254,9 +254,9 @@ describe("an election", () => {
     expect(leader.election.mayAct(leader.now)).toBe(false);
   });
 
-  it("stands later for each point of its health, earlier for each of its priority (LEAD-9)", () => {
+  it("runs later for each point of its health score, earlier for each of its priority (LEAD-9)", () => {
     const { healthStepMs, leaderTimeoutJitterMs, leaderTimeoutMs, priorityStepMs } = config;
-    /** From the last word of the leader. */
+    /** Delay after the leader's last heartbeat. */
     const stoodAfter = (seed: number, score: number, priority: number): number => {
       const bench = new Bench({ seed, priority });
       bench.step({ kind: "health", score, alive: true });
@@ -319,7 +319,7 @@ describe("an election", () => {
     expect(new Bench({ mustSync: true }).win().election.snapshot().mode).toBe("active");
   });
 
-  it("a node whose sync never comes is active for votes after five attempts (C20-15)", () => {
+  it("a node whose sync never completes may vote after five attempts (C20-15)", () => {
     const bench = new Bench({ mustSync: true });
     const beat = () =>
       bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
@@ -339,7 +339,7 @@ describe("an election", () => {
     expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
   });
 
-  it("a term that nobody counted to is not believed and not kept, whatever message brings it", () => {
+  it("an implausible term is neither accepted nor stored, whatever message brings it", () => {
     const far = term(COUNTER_MAX);
     const bench = new Bench({ term: 5 });
     bench.now += config.leaderTimeoutMs;
@@ -362,13 +362,13 @@ describe("an election", () => {
     expect(bench.election.leader).toBe("a");
   });
 
-  it("nobody stands at the end of the terms, and says so", () => {
+  it("no member runs at the end of the terms, and an alarm is raised", () => {
     const bench = new Bench({ term: COUNTER_MAX }).advance(60_000);
     expect(bench.sent("preVote")).toEqual([]);
     expect(bench.election.snapshot().alarms.get("TERM_EXHAUSTED")).toBeGreaterThan(0);
   });
 
-  it("QUOR-10: votes of one that counts other voters do not count, and raise an alarm", () => {
+  it("QUOR-10: votes of a member that counts other voters do not count, and raise an alarm", () => {
     const bench = new Bench();
     const round = bench.stand();
     bench.clear();

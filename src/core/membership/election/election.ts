@@ -61,9 +61,9 @@ export class Election {
   #votedFor: NodeId | null;
   #leader: NodeId | null = null;
   #lastLeader: NodeId | null = null;
-  /** Until then we grant nothing: we have heard a leader and promised it our patience. */
+  /** Grants nothing until then: we received a leader's heartbeat and promised to wait. */
   #promiseUntil = Number.NEGATIVE_INFINITY;
-  /** When a follower stands, or a candidate gives up. */
+  /** When a follower runs, or a candidate gives up. */
   #electionAt = NEVER;
   #heartbeatAt = NEVER;
   #syncAt = NEVER;
@@ -192,7 +192,7 @@ export class Election {
 
   // ---- standing -------------------------------------------------------------------------------
 
-  /** Lower score and higher priority stand earlier; never before the promise is out. (LEAD-9) */
+  /** A lower score and a higher priority run earlier; never before the promise expires. (LEAD-9) */
   #awaitLeader(): void {
     const { leaderTimeoutMs, leaderTimeoutJitterMs, healthStepMs, priorityStepMs } = this.#config;
     const handicapMs = this.#score * healthStepMs - this.#options.priority * priorityStepMs;
@@ -337,7 +337,7 @@ export class Election {
     }
   }
 
-  /** True while somebody may be acting on our word. */
+  /** Whether a leader may be relying on our promise. */
   #promised(): boolean {
     if (!this.#rules.promiseHonoured) return false;
     return this.#now < this.#promiseUntil || this.mayAct(this.#now);
@@ -421,7 +421,7 @@ export class Election {
     if (this.#rules.persistVotes) {
       this.#out.push({ kind: "persistVote", vote: { term, votedFor } });
     }
-    // The leader of an older term is nobody's leader any more.
+    // The leader of an older term leads no longer.
     if (this.#leader !== null && this.#state !== "leader") this.#setLeader(null, "new term");
   }
 
@@ -467,7 +467,7 @@ export class Election {
       this.#syncAt = NEVER;
       return;
     }
-    // Asked again if neither done nor failed comes back.
+    // Retried if neither done nor failed comes back.
     this.#syncAt = this.#now + 4 * this.#config.syncRetryMs;
     this.#out.push({ kind: "requestSync", leader });
   }

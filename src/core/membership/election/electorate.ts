@@ -1,6 +1,6 @@
 /**
- * Which electorate a vote belongs to. A majority means something only among those who count the same
- * voters: two halves of a group that were configured differently would each elect a leader.
+ * Identifies the electorate of a vote. A majority is meaningful only among members that count the same voters: two
+ * halves of a group that were configured differently would each elect a leader.
  */
 
 import { encodeUtf8 } from "../../base/bytes.ts";

@@ -1,7 +1,6 @@
 /**
- * Leadership that changes hands too often helps nobody: more than a few changes inside the window
- * start a cooldown in which this voter neither stands nor grants pre-votes. Each further cooldown
- * doubles, up to a maximum; a quiet window resets it. (LEAD-12)
+ * Limits leadership flapping: more than a few changes inside the window start a cooldown in which this voter neither
+ * runs nor grants pre-votes. Each further cooldown doubles, up to a maximum; a quiet window resets it. (LEAD-12)
  */
 
 import type { ElectionConfig } from "./config.ts";

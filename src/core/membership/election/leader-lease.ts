@@ -13,7 +13,7 @@ interface Beat {
   readonly ackedBy: NodeId[];
 }
 
-/** Heartbeats awaiting their quorum; older ones cannot extend the lease any more. */
+/** Heartbeats awaiting their quorum; older ones can no longer extend the lease. */
 const BEATS_OPEN_MAX = 16;
 
 export class LeaderLease {

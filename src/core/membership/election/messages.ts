@@ -29,7 +29,7 @@ export type ElectionMessage =
       readonly granted: boolean;
     }
   | {
-      /** The leader lives; renews its lease when a quorum acks. */
+      /** The leader is alive; renews its lease when a quorum acks. */
       readonly kind: "heartbeat";
       readonly term: Term;
       readonly sequence: number;
@@ -45,7 +45,7 @@ export interface ElectionPacket {
   readonly from: NodeId;
   /** Which group elects: managers of one datacenter, gates. */
   readonly group: string;
-  /** Digest of the voters that the sender counts; empty from those who tell none. */
+  /** Digest of the voters that the sender counts; empty if the sender does not report it. */
   readonly electorate: string;
   readonly message: ElectionMessage;
 }

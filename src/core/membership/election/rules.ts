@@ -6,13 +6,13 @@
 export interface ElectionRules {
   /** One vote per term. (E2) */
   readonly oneVotePerTerm: boolean;
-  /** Term and vote are durable before anything built on them is said. (E2, E3) */
+  /** Term and vote are durable before any message that depends on them. (E2, E3) */
   readonly persistVotes: boolean;
   /** Decisions need a majority of the configured voters. (E4) */
   readonly quorumConfigured: boolean;
   /** One voter counts once. */
   readonly votersDistinct: boolean;
-  /** A candidate asks for pre-votes first. (AD-5.1) */
+  /** A candidate requests pre-votes first. (AD-5.1) */
   readonly preVoteFirst: boolean;
   /** A pre-vote changes no term. (E5) */
   readonly preVoteKeepsTerm: boolean;

@@ -16,7 +16,7 @@ export interface ElectionOptions {
   /** Term and vote on disk; term 0 and no vote on a fresh one. */
   readonly durable: DurableVote;
   readonly config: ElectionConfig;
-  /** Higher stands earlier. */
+  /** A higher priority runs earlier. */
   readonly priority: number;
   /** False for a node that holds all state it needs (the first start of a cluster of one). */
   readonly mustSync: boolean;
@@ -42,7 +42,7 @@ export type ElectionInput =
       readonly electorate: string;
       readonly message: ElectionMessage;
     }
-  /** A member of our group says, outside elections, which voters it counts. */
+  /** A member of our group reports, outside elections, which voters it counts. */
   | { readonly kind: "electorate"; readonly from: NodeId; readonly electorate: string }
   /** Local health from membership: the score, and whether we are alive in our own and others' eyes. */
   | { readonly kind: "health"; readonly score: number; readonly alive: boolean }

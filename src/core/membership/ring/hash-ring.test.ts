@@ -65,7 +65,7 @@ describe("the hash ring", () => {
   });
 
   // RING-2, RING-3
-  it("returns each node once when asked for more than there are, and nobody when empty", () => {
+  it("returns each node once for a count above the size, and none when empty", () => {
     expect(new Set(new HashRing(gates).successors("x", 99))).toEqual(new Set(gates));
     expect(new HashRing().owner("x")).toBeNull();
     expect(new HashRing().successors("x", 3)).toEqual([]);

@@ -1,10 +1,10 @@
 /**
- * Consistent hashing: who owns a key, and who follows. Each node stands at many places of a circle of
- * 2^32 positions; a key belongs to the first place strictly after its own position. Adding or removing
- * one of N nodes moves about 1/N of the keys, and none between two unaffected nodes. (RING-1..6)
+ * Consistent hashing: the owner of a key, and its successors. Each node has many points on a circle of 2^32 positions;
+ * a key belongs to the first point strictly after its own position. Adding or removing one of N nodes moves about 1/N
+ * of the keys, and none between two unaffected nodes. (RING-1..6)
  *
- * The hash is the first four bytes of SHA-256, so that every process, version and language agrees.
- * The ring depends on the set of nodes only: a contested place goes to the smaller id.
+ * The hash is the first four bytes of SHA-256, so that every process, version and language agrees. The ring depends on
+ * the set of nodes only: a contested point goes to the smaller id.
  */
 
 import { assert } from "../../base/assert.ts";

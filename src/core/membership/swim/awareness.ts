@@ -1,9 +1,9 @@
 /**
- * How much we trust ourselves: Lifeguard's local health multiplier. Zero is healthy; each sign that
- * *we* are slow (a refuted accusation, a missing nack, a stalled loop) adds a point, each good probe
- * takes one away. A higher score probes slower, so that a sick member accuses less. (Lifeguard IV-A)
+ * Lifeguard's local health multiplier. Zero is healthy; each sign that *we* are slow (a refuted accusation, a missing
+ * nack, a stalled loop) adds a point, each successful probe removes one. A higher score probes slower, so that an
+ * unhealthy member accuses less. (Lifeguard IV-A)
  *
- * A degraded process sets a floor below which no time is multiplied; the two never multiply each other. (BP-2)
+ * A degraded process sets a minimum multiplier; the two never multiply each other. (BP-2)
  */
 
 import { assert } from "../../base/assert.ts";

@@ -81,7 +81,7 @@ describe("the broadcast queue", () => {
   });
 
   // UDP-2
-  it("tells JOIN, LEAVE, ALIVE, SUSPECT, DEAD in this order, after the slot for the oldest accusation", () => {
+  it("sends JOIN, LEAVE, ALIVE, SUSPECT, DEAD in this order, after the slot for the oldest accusation", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     queue.push(dead("d", 1, "x"));
     queue.push(suspect("s", 1, "x"));
@@ -101,7 +101,7 @@ describe("the broadcast queue", () => {
     }
   });
 
-  it("B-44: a full queue keeps the newest and says so", () => {
+  it("B-44: a full queue keeps the newest and reports it", () => {
     const queue = new BroadcastQueue(() => 20);
     let overflowed = 0;
     for (let i = 0; i < QUEUE_LENGTH_MAX + 10; i++) {

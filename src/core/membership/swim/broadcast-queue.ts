@@ -83,7 +83,7 @@ export class BroadcastQueue {
     return this.#dropped;
   }
 
-  /** True when the queue was full and something old had to go. */
+  /** Returns true if the queue was full and an old update was dropped. */
   push(update: Update): boolean {
     const key = keyOf(update);
     const known = this.#items.get(key);

@@ -24,7 +24,7 @@ export interface SwimConfig {
    * indirect stage fits into the rest of the interval.
    */
   readonly probeTimeoutMs: number;
-  /** Helpers asked to probe on our behalf. 0 would take every lost packet for a failure. */
+  /** Helpers asked to probe on our behalf. With 0, every lost packet would count as a failure. */
   readonly indirectChecks: number;
   /**
    * An update is sent `retransmitMult * ceil(log10(n + 1))` times. Higher spreads it more surely and costs
@@ -47,7 +47,7 @@ export interface SwimConfig {
   readonly gossipIntervalMs: number;
   /** Members that one gossip round is sent to. */
   readonly gossipNodes: number;
-  /** Milliseconds for which the dead are still sent gossip, so that one that lives can refute. */
+  /** Milliseconds for which dead members still receive gossip, so that a live one can refute. */
   readonly gossipToTheDeadMs: number;
   /**
    * Milliseconds between full exchanges of the member list with one member, over a stream; stretched in
@@ -59,8 +59,8 @@ export interface SwimConfig {
   /** Milliseconds that one exchange over a stream may take. */
   readonly streamTimeoutMs: number;
   /**
-   * Ping over a stream, beside the helpers, when a direct ping was not answered. Off, a network that
-   * drops datagrams only looks like failed members.
+   * Ping over a stream, beside the helpers, when a direct ping was not answered. Without it, a network that drops only
+   * datagrams looks like failed members.
    */
   readonly streamPings: boolean;
   /** Milliseconds after which a dead member's name may be taken from another address; 0: never. */

@@ -90,7 +90,7 @@ export class SwimContext {
   self: NodeRecord;
   incarnation: Incarnation;
   leaving = false;
-  /** After our loop stood still, nobody is buried before this moment. */
+  /** After our loop stalled, no member is declared dead before this time. */
   judgeFrom = Number.NEGATIVE_INFINITY;
   state: EmbeddedState | null = null;
   restraint: Restraint = UNRESTRAINED;

@@ -6,7 +6,7 @@ export const MEMBERS_MAX = 65_536;
 export const RELAYS_MAX = 512;
 /** Streams we have open at one time: joins, push/pulls, fallback pings. */
 export const EXCHANGES_MAX = 64;
-/** Seeds tried in parallel while we know nobody. (BOOT-2) */
+/** Seeds tried in parallel while we know no member. (BOOT-2) */
 export const JOINS_PARALLEL_MAX = 10;
 /** Addresses of forgotten members that are still tried now and then. */
 export const LOST_ADDRESSES_MAX = 64;
@@ -14,7 +14,7 @@ export const LOST_ADDRESSES_MAX = 64;
 export const USER_SEEN_MAX = 4_096;
 /** Tombstones of members that were removed unconfirmed. */
 export const TOMBSTONES_MAX = 4_096;
-/** Peers asked whom a disputed name belongs to. */
+/** Peers asked about the owner of a disputed name. */
 export const NAME_QUERY_PEERS_MAX = 15;
 /** Pings per probe interval to members never reached yet, beside the round's own probe: an eighth of them. */
 export const GREETINGS_PER_INTERVAL_MIN = 4;

@@ -32,7 +32,7 @@ const STRANGER_MS_MIN = 5_000;
  * from third ones, so it may be learned again soon. (seed 88)
  */
 const ROOM_TOMBSTONE_MS = 2 * STRANGER_MS_MIN;
-/** No distance and no load stretch a suspicion beyond this; one that lasts longer by itself is not stretched. */
+/** Distance and load never stretch a suspicion beyond this; one that lasts longer by itself is not stretched. */
 const STRETCHED_MS_MAX = 120_000;
 
 /** Source of news; deaths learned from others are counted separately. (GOSS-5) */
@@ -47,7 +47,7 @@ export class Membership {
   readonly #context: SwimContext;
   /** Members removed unconfirmed: the same incarnation is not learned again for a while. (AD-35.32) */
   readonly #tombstones = new Map<NodeId, Tombstone>();
-  /** Set by the machine: somebody else bears our name. False: already known, say nothing more. */
+  /** Set by the machine: another member uses our name. False: already known, report nothing more. */
   onRival: (rival: NodeRecord) => boolean = () => true;
   onConflict: (known: Member, other: NodeRecord) => void = () => {};
 
@@ -77,7 +77,7 @@ export class Membership {
     }
   }
 
-  /** `direct`: the member says it itself, so that it will be confirmed at once. */
+  /** `direct`: the news comes from the member itself, so that it will be confirmed at once. */
   alive(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive", direct = false): void {
     const { table, rules, self } = this.#context;
     if (node.id === self.id) {
@@ -145,7 +145,7 @@ export class Membership {
       if (incarnation <= tombstone.incarnation) return;
       this.#tombstones.delete(node.id);
     }
-    // A flood of names fills the room for strangers, never the door for those who come themselves.
+    // A flood of names fills the space for strangers, but never keeps out members that contact us directly.
     const crowded =
       table.unconfirmedCount >= context.config.unconfirmedMax && !direct && !this.#makeRoom();
     const full = table.size >= MEMBERS_MAX || crowded;
@@ -196,7 +196,7 @@ export class Membership {
     // The rival may be an older self of ours, so we refute once; two live rivals must not race for ever.
     if (node.address !== context.self.address && !this.onRival(node)) return;
     if (incarnation === context.incarnation && sameRecord(node, context.self)) return;
-    // Our own record stands, above theirs. (B-30)
+    // Our own record wins, above theirs. (B-30)
     this.refute(incarnation);
   }
 
@@ -343,8 +343,8 @@ export class Membership {
   }
 
   /**
-   * A member says from its own address what its incarnation is. Where that differs from what we hold by
-   * more than a count can explain, ours came from somebody else, and the member is right.
+   * A member reports its incarnation from its own address. If it differs from ours by more than counting can explain,
+   * ours came from another source, and the member is right.
    */
   heedOwnWord(known: Member, claimed: Incarnation): void {
     if (Math.abs(claimed - known.incarnation) <= COUNTER_JUMP_MAX) return;
@@ -362,7 +362,7 @@ export class Membership {
     if (context.rules.refutationTold) context.broadcast(context.aliveSelf("alive"));
   }
 
-  /** Suspicions whose time is over become deaths. */
+  /** Turns expired suspicions into deaths. */
   expire(): void {
     const context = this.#context;
     if (context.now < context.judgeFrom) return;

@@ -15,13 +15,13 @@ import type { DatagramMessage, NodeRecord, SwimDatagram } from "./messages.ts";
 interface Dispute {
   readonly rival: Address;
   readonly until: number;
-  /** By the number that each peer was asked with. */
+  /** Peers by the number each was asked with. */
   readonly asked: Map<number, NodeId>;
   readonly askedCount: number;
   forRival: number;
 }
 
-/** Peers that must side with the rival, beside being most of those asked. */
+/** Peers that must confirm the rival, in addition to being a majority of those asked. */
 const RIVAL_VOTES_MIN = 2;
 const NONCE_RANGE = 2 ** 32;
 /** A conflict is reported and voted on at most this often. */
@@ -41,7 +41,7 @@ export class Names {
     return this.#dispute?.until ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Somebody else's name is used from two addresses: we keep what we know and say so. */
+  /** Another member's name is used from two addresses: keeps the known one and reports the conflict. */
   conflict(known: { readonly id: NodeId }, other: NodeRecord): void {
     const context = this.#context;
     if (context.now < this.#warnedUntil) return;

@@ -4,7 +4,7 @@ import { alive, at, Bench, id, inc, record, suspect } from "./testing/bench.ts";
 
 const peers = ["a", "b", "c", "d", "e"];
 
-/** One round that fails for `victim`: everyone else answers, helpers say what `help` makes them say. */
+/** One round that fails for `victim`: everyone else answers, helpers respond with `help`. */
 function failOnce(bench: Bench, victim: string, help: "nack" | "ack" | "silent"): void {
   const answer = bench.answering(...peers.filter((name) => name !== victim));
   for (let i = 0; i < 400 && bench.status(victim) === "alive"; i++) {
@@ -43,7 +43,7 @@ describe("strangers", () => {
 });
 
 describe("local health", () => {
-  it("B-10: a good probe takes a point away", () => {
+  it("B-10: a successful probe removes a point", () => {
     const bench = new Bench().meet(...peers);
     bench.step({ kind: "lag", lagMs: 400 });
     expect(bench.swim.healthScore).toBe(1);
@@ -228,7 +228,7 @@ describe("probing", () => {
     });
   });
 
-  it("B-22: an indirect ping relays the ack, else says nack before the origin's deadline", () => {
+  it("B-22: an indirect ping relays the ack, or sends a nack before the origin's deadline", () => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const request = {
       kind: "pingRequest",
@@ -283,7 +283,7 @@ describe("probing", () => {
     expect(bench.sent("pingRequest").length).toBeGreaterThan(0);
   });
 
-  /** Lets a ping of ours be answered after `afterMs`, by one that says it measured `reportedMs` itself. */
+  /** Answers a ping of ours after `afterMs`, from a peer that reports `reportedMs` as its own measurement. */
   function answerAfter(bench: Bench, afterMs: number, reportedMs: number): void {
     bench.clear();
     while (bench.sent("ping").length === 0) bench.advance(10);
@@ -330,7 +330,7 @@ describe("probing", () => {
     expect(stranger.sent("ack").map(({ message }) => message.rttMs)).toEqual([0]);
   });
 
-  it("helpers are gates and managers; workers only where there is nobody else (SWIM-3)", () => {
+  it("helpers are gates and managers; workers only if there are no others (SWIM-3)", () => {
     const bench = new Bench();
     for (const name of ["w1", "w2", "w3", "w4"]) {
       bench.hear(name, { kind: "gossip" }, [

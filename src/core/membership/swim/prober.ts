@@ -2,12 +2,12 @@
  * One probe at a time: ping, then helpers and a stream, then judgement.
  *
  *     0            probeTimeout                     interval x (score + 1)
- *     |--- direct ---|--- helpers and stream, in parallel ---|  nobody answered: suspect
+ *     |--- direct ---|--- helpers and stream, in parallel ---|  no answer: suspect
  *
- * Rounds never overlap: a degraded member's longer interval moves the next round too (1.5.10).
- * A helper that cannot reach the target says so with a nack, in time for the prober's deadline, so
- * that the prober can tell "the target is gone" from "I am deaf". A refused stream is the host's own
- * word that nobody listens there; the round ends on it without waiting for the nacks.
+ * Rounds never overlap: a degraded member's longer interval moves the next round too (1.5.10). A helper that cannot
+ * reach the target answers with a nack, in time for the prober's deadline, so that the prober can distinguish a dead
+ * target from its own lost packets. A refused stream proves that no process listens there; the round ends on it without
+ * waiting for the nacks.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -114,7 +114,7 @@ export class Prober {
     return true;
   }
 
-  /** Our loop stood still: what was in flight proves nothing. */
+  /** Drops the probe in flight after our loop stalled: it proves nothing. */
   abandon(): void {
     this.#round = null;
     this.#relays.clear();
@@ -146,7 +146,7 @@ export class Prober {
     context.send(target.record.address, message, this.#buddy(target));
   }
 
-  /** A slow member probes less, but whom others wait for it still asks. (BP-3) */
+  /** A slow member probes less, but never skips suspects or the leader. (BP-3) */
   #skips({ id, status }: Member): boolean {
     const { config, counts, now, random, restraint } = this.#context;
     const { leader, probesSkipped } = restraint;
@@ -188,7 +188,7 @@ export class Prober {
     if (streams) this.#openStream(address, target, round.deadline - now);
   }
 
-  /** Gates and managers help; workers only where there is nobody else. (SWIM-3) */
+  /** Gates and managers help; workers only if there are no others. (SWIM-3) */
   #pickHelpers(target: NodeId): Member[] {
     const { config, table, random } = this.#context;
     const able = (member: Member): boolean =>
@@ -213,7 +213,7 @@ export class Prober {
     this.#membership.suspect(member.id, member.incarnation, self.id, "own");
   }
 
-  /** A missing nack says that we are deaf; silence without helpers may be our fault too. (11-13) */
+  /** A missing nack indicates that we lose packets; silence without helpers may be our fault too. (11-13) */
   #healthDelta(round: Round): number {
     if (round.refused) return 0;
     return round.nacksExpected === 0 ? 1 : round.nacksExpected - round.nackedBy.length;
@@ -301,7 +301,7 @@ export class Prober {
     if (counts && !round.nackedBy.includes(packet.from)) round.nackedBy.push(packet.from);
   }
 
-  /** The fallback stream answered: the member lives, its datagrams do not arrive. (B-19) */
+  /** The fallback stream answered: the member is alive, its datagrams do not arrive. (B-19) */
   onStreamAck(target: NodeId): void {
     if (this.#round?.target !== target) return;
     this.#context.counts.streamFallbacks++;
@@ -362,10 +362,7 @@ export class Prober {
   }
 }
 
-/**
- * A member we hold for dead or gone sent a packet: tell it, so that it can refute. (memberlist
- * issue #311)
- */
+/** A member listed as dead or left sent a packet: notify it, so that it can refute. (memberlist issue #311) */
 function obituary(sender: Member | undefined, from: NodeId): Update | null {
   if (sender === undefined || isLive(sender)) return null;
   const { id, incarnation } = sender;

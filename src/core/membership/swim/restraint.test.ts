@@ -54,7 +54,7 @@ describe("BP-3: while all probes are skipped", () => {
     expect(new Set(probed)).toEqual(new Set([at("c")]));
   });
 
-  it("a suspect is probed, and hears that it is one", () => {
+  it("a suspect is probed and notified of the suspicion", () => {
     const bench = restrained({ probesSkipped: 1 });
     bench.hear("b", { kind: "gossip" }, [suspect("d", 1, "b")]);
     bench.advance(5_000);
@@ -139,7 +139,7 @@ describe("how long a suspect has", () => {
 });
 
 describe("BP-1: a slow member", () => {
-  /** Packets of gossip, and news in the fullest packet, of the first ten seconds with much to tell. */
+  /** Gossip packets, and news in the fullest packet, of the first ten seconds with much to send. */
   function gossiped(restraint: Partial<Restraint>): { packets: number; most: number } {
     const bench = restrained(restraint);
     for (let number = 0; number < 200; number++)

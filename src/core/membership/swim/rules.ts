@@ -8,7 +8,7 @@ export interface SwimRules {
   readonly equalAliveLoses: boolean;
   /** Suspect and dead below the known incarnation are ignored. (B-32) */
   readonly staleAccusationIgnored: boolean;
-  /** A refutation is above the accusation, not above our own number only. (B-34) */
+  /** A refutation is above the accusation, not only above our own number. (B-34) */
   readonly refuteAboveAccusation: boolean;
   /** A start continues above the persisted ceiling. (SWIM-10) */
   readonly resumeAboveCeiling: boolean;

@@ -13,7 +13,7 @@ const line = (name: string, status: MemberState["status"], number = 1): MemberSt
 });
 
 describe("what news does", () => {
-  it("B-8: a suspicion that was refuted meanwhile buries nobody", () => {
+  it("B-8: a suspicion that was refuted meanwhile causes no death", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
     bench.hear("a", gossip, [suspect("d", 1, "a")]);
     bench.hear("b", gossip, [alive("d", 2)]);
@@ -218,7 +218,7 @@ describe("what news does", () => {
     });
   });
 
-  it("B-39: the dead hear gossip for 30 s, are kept as rejoin candidates, and are forgotten after a day", () => {
+  it("B-39: dead members receive gossip for 30 s, stay rejoin candidates, and are forgotten after a day", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [dead("b", 1, "a")]);
     bench.clear();
@@ -258,20 +258,20 @@ describe("B-52e: two members with one name", () => {
     return bench.advance(10_000, bench.answering("a", "b", "c"));
   };
 
-  it("the one that most peers know elsewhere gives the name up", () => {
+  it("the member that most peers know elsewhere gives the name up", () => {
     expect(dispute(["rival", "rival", "me"]).effects).toContainEqual({
       kind: "nameLost",
       rival: at("rival"),
     });
   });
 
-  it("the one that most peers know here stays, above its rival", () => {
+  it("the member that most peers know here stays, above its rival", () => {
     const bench = dispute(["me", "rival", "me"]);
     expect(bench.effects.some(({ kind }) => kind === "nameLost")).toBe(false);
     expect(bench.swim.incarnation).toBe(2);
   });
 
-  it("answers in invented names, or from one that was not asked for them, count for nothing", () => {
+  it("ignores answers in invented names or from peers that were not asked", () => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const rival = record("me", "manager", "rival:7946");
     bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
@@ -285,7 +285,7 @@ describe("B-52e: two members with one name", () => {
     expect(bench.effects.some(({ kind }) => kind === "nameLost")).toBe(false);
   });
 
-  it("two rivals do not race: a dispute is held at most twice a minute", () => {
+  it("two rivals do not race: a dispute occurs at most twice a minute", () => {
     const bench = new Bench().meet("a");
     for (let i = 0; i < 50; i++) {
       const rival = record("me", "manager", "rival:7946");
@@ -297,7 +297,7 @@ describe("B-52e: two members with one name", () => {
 });
 
 describe("members never reached", () => {
-  it("are not accused, whatever gossip says, and not buried but dropped (AD-29, CONF-2)", () => {
+  it("are not accused, whatever gossip says, and dropped instead of declared dead (AD-29, CONF-2)", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [alive("x", 1), alive("y", 1)]);
     bench.clear().hear("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
@@ -394,7 +394,7 @@ describe("members never reached", () => {
   );
 
   // CONF-7, CONF-8
-  it("are confirmed by a direct word, once, and never by gossip about them", () => {
+  it("are confirmed by a direct message, once, and never by gossip about them", () => {
     const bench = new Bench().meet("a");
     bench.hear("a", gossip, [alive("x", 1)]);
     expect(bench.swim.look(id("x"))?.confirmed).toBe(false);
@@ -529,14 +529,14 @@ describe("what rides along", () => {
     expect(bench.sent("gossip").some(({ packet }) => packet.updates.includes(update))).toBe(true);
   });
 
-  it("a member that we hold for dead hears so when it pings us, and can refute", () => {
+  it("a member listed as dead is notified when it pings us, and can refute", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [dead("b", 9, "a")]);
     bench.clear().hear("b", { kind: "ping", sequence: 4, target: id("me") });
     expect(bench.sent("ack")[0]?.packet.updates[0]).toEqual(dead("b", 9, "me"));
   });
 
-  it("every datagram fits, however much there is to tell (UDP-4)", () => {
+  it("every datagram fits, however much gossip is queued (UDP-4)", () => {
     const bench = new Bench().meet("a");
     bench.step({ kind: "setState", body: new Uint8Array(400) });
     for (let i = 0; i < 1_000; i++)
@@ -567,13 +567,13 @@ describe("what rides along", () => {
   });
 });
 
-describe("numbers that nobody counted to", () => {
+describe("implausible incarnations", () => {
   const warned = (bench: Bench, code: string): readonly string[] =>
     bench.effects.flatMap((effect) =>
       effect.kind === "warning" && effect.code === code ? [effect.about] : [],
     );
 
-  it("an accusation of us far above our incarnation is not answered but raises an alarm", () => {
+  it("an accusation of us far above our incarnation is ignored and raises an alarm", () => {
     const bench = new Bench({ ceiling: 40 }).meet("a", "b").clear();
     const own = bench.swim.incarnation;
     for (const number of [COUNTER_MAX, COUNTER_MAX - 41, own + COUNTER_JUMP_MAX + 1]) {
@@ -588,7 +588,7 @@ describe("numbers that nobody counted to", () => {
     expect(bench.swim.incarnation).toBe(own + COUNTER_JUMP_MAX + 1);
   });
 
-  it("an accusation of another one far above its incarnation changes nothing", () => {
+  it("an accusation of another member far above its incarnation changes nothing", () => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const far = COUNTER_MAX;
     bench.hear("a", gossip, [suspect("b", far, "a"), dead("b", far, "a"), left("b", far, "a")]);
@@ -608,14 +608,14 @@ describe("numbers that nobody counted to", () => {
     expect(bench.status("new")).toBe("alive");
   });
 
-  it("a member at the end of its numbers goes on, and says so", () => {
+  it("a member at the end of its numbers continues, and reports it", () => {
     const bench = new Bench({ ceiling: COUNTER_MAX }).meet("a");
     bench.hear("a", gossip, [suspect("me", COUNTER_MAX, "a")]);
     expect(bench.swim.incarnation).toBe(COUNTER_MAX);
     expect(warned(bench, "INCARNATION_EXHAUSTED")).toEqual(["me"]);
   });
 
-  it("EMB-7: a state that is too large is cut, with a warning, and the member goes on", () => {
+  it("EMB-7: a state that is too large is cut, with a warning, and the member continues", () => {
     const bench = new Bench().meet("a").clear();
     bench.step({ kind: "setState", body: new Uint8Array(STATE_BYTES_MAX + 16).fill(7) });
     bench.hear("a", { kind: "ping", sequence: 1, target: id("me") });

@@ -50,7 +50,7 @@ export class Suspicion {
     return true;
   }
 
-  /** Our own loop stood still: refutations may be unread, so time did not pass for this clock either. */
+  /** Our own loop stalled: refutations may be unread, so the suspicion's clock is paused too. */
   postpone(ms: number): void {
     this.#startedAt += ms;
     this.#deadline += ms;

@@ -1,13 +1,13 @@
 /**
- * Membership: SWIM with Lifeguard as one pure machine. Inputs go in with the time they happened,
- * effects come out; nothing else happens. The parts, each a small noun of its own:
+ * Membership: SWIM with Lifeguard as one pure machine. Inputs go in with the time they happened, effects come out;
+ * nothing else happens. The parts:
  *
- *     Membership  how news changes what we believe      Prober    one probe round at a time
+ *     Membership  applies news about members            Prober    one probe round at a time
  *     Syncer      whole tables over streams             Confirmer members never reached yet
  *     Names       two members with one name             Suspicion, Awareness, BroadcastQueue
  *
- * The machine watches its own lateness: a step long after its deadline means that our process stood
- * still, so probes in flight prove nothing and suspicions get their time back. (WHEEL-7)
+ * The machine monitors its own lateness: a step long after its deadline means that our process stalled, so probes in
+ * flight prove nothing and suspicions are extended. (WHEEL-7)
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -33,7 +33,7 @@ import { SWIM_RULES } from "./rules.ts";
 import { Syncer } from "./syncer.ts";
 import type { MemberView, SwimEffect, SwimInput, SwimOptions, SwimView } from "./types.ts";
 
-/** A step this late, or half a probe timeout late, means that our loop stood still. */
+/** A step this late, or half a probe timeout late, means that our loop stalled. */
 const LAG_MIN_MS = 100;
 /** A leaving member waits at most this long for its farewell to spread. (serf's broadcast timeout) */
 const LEAVE_MAX_MS = 5_000;
@@ -100,8 +100,8 @@ export class Swim {
     context.out = [];
     if (this.#started) this.#noticeLag(now - this.#deadline);
     this.#take(input);
-    // News after a quiet time is due at once, not overdue since the last gossip. And we wake often
-    // enough to notice that we stood still: a pause that ends just at a deadline is no less a pause.
+    // News after a quiet period is due at once, not overdue since the last gossip. The machine also wakes often enough
+    // to notice its own stalls: a pause that ends exactly at a deadline is still a pause.
     const beat = now + context.config.probeTimeoutMs;
     this.#deadline = Math.min(beat, Math.max(now, this.#nextDeadline()));
     return context.out;
@@ -278,7 +278,7 @@ export class Swim {
     else this.#membership.apply(update, "gossip");
   }
 
-  /** The choke point of every receive path: a direct word from a member confirms it. (CONF-7, CONF-8) */
+  /** The choke point of every receive path: a direct message from a member confirms it. (CONF-7, CONF-8) */
   #meetSender(packet: SwimPacket): void {
     const context = this.#context;
     if (context.isSelf(packet.from)) return;
@@ -300,7 +300,7 @@ export class Swim {
     if (sender.record.address === source) this.#membership.heedOwnWord(sender, incarnation);
   }
 
-  /** Heartbeats of a role ride along; only newer ones are passed on. (EMB-5, CLOCK-5) */
+  /** Embedded heartbeats of a role; only newer ones are passed on. (EMB-5, CLOCK-5) */
   #takeState(packet: SwimDatagram): void {
     const { state, from: id } = packet;
     const context = this.#context;
@@ -346,7 +346,7 @@ export class Swim {
 
   #setState(body: Uint8Array): void {
     const context = this.#context;
-    // A role's heartbeat grows with its work; one that grew too large must not end the member. (EMB-7)
+    // A role's heartbeat grows with its work; one that grew too large must not stop the member. (EMB-7)
     if (body.length > STATE_BYTES_MAX) context.alarm("STATE_CUT", `${body.length} bytes`);
     const version = (context.state?.version ?? 0) + 1;
     context.state = { boot: context.options.boot, version, body: body.slice(0, STATE_BYTES_MAX) };
@@ -381,7 +381,7 @@ export class Swim {
     context.emit({ kind: "leaveDone" });
   }
 
-  /** An operator says that a failed member will not return. A live one refutes. (B-52d) */
+  /** An operator declares that a failed member will not return. A live one refutes. (B-52d) */
   #forceLeave(id: NodeId): void {
     const member = this.#context.table.get(id);
     if (member === undefined || member.status !== "dead") return;
@@ -417,7 +417,7 @@ export class Swim {
     this.#prober.abandon();
   }
 
-  /** Cheap looks for drivers and checkers; `snapshot` copies everything. */
+  /** Cheap accessors for drivers and checkers; `snapshot` copies everything. */
   get healthScore(): number {
     return this.#context.awareness.score;
   }
@@ -437,7 +437,7 @@ export class Swim {
     return member === undefined ? null : this.#context.viewOf(member);
   }
 
-  /** How long a suspicion of this member would last at most, and when one that was never reached is asked next. */
+  /** Longest duration of a suspicion of this member, and the next attempt for one that was never reached. */
   waits(id: NodeId): MemberWaits | null {
     const member = this.#context.table.get(id);
     if (member === undefined) return null;

@@ -1,12 +1,11 @@
 /**
- * Whole tables over streams: joining, periodic push/pull against what gossip missed, and trying the
- * lost again so that isolation heals however long it lasted.
+ * Whole tables over streams: joining, periodic push/pull for what gossip missed, and retries of lost members so that
+ * isolation heals however long it lasted.
  *
- * - While we know nobody, every seed is tried in parallel, with backoff (BOOT-2, BOOT-5).
- * - Later one missing address is tried per interval with probability missing/live: the whole cluster
- *   tries at a constant rate, and a lonely member tries every time.
- * - A `dead` line in a peer's table only makes us suspect: it may be the peer that was cut off.
- *   (B-38)
+ * - While we know no member, every seed is tried in parallel, with backoff (BOOT-2, BOOT-5).
+ * - Later one missing address is tried per interval with probability missing/live: the whole cluster tries at a
+ *   constant rate, and an isolated member tries every time.
+ * - A `dead` line in a peer's table only makes us suspect: it may be the peer that was cut off. (B-38)
  */
 
 import type { Address, NodeId } from "../../base/ids.ts";
@@ -20,7 +19,7 @@ import type { MemberState, SwimStreamPacket } from "./messages.ts";
 interface Exchange {
   readonly purpose: "join" | "pushPull" | "reconnect" | "ping";
   readonly address: Address;
-  /** For a ping: whom we asked for. */
+  /** For a ping: the requested member. */
   readonly target: NodeId | null;
   readonly openedAt: number;
 }

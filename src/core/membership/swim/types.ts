@@ -42,7 +42,7 @@ export type SwimInput =
       readonly packet: SwimStreamPacket;
     }
   | { readonly kind: "streamReply"; readonly exchange: number; readonly packet: SwimStreamPacket }
-  /** `refused`: the host answered and nobody listens there, the mark of an ended process. */
+  /** `refused`: the host answered and no process listens there, the sign of a terminated process. */
   | {
       readonly kind: "streamFailed";
       readonly exchange: number;
@@ -65,11 +65,11 @@ export type SwimInput =
 
 /** Activities that a member reduces while its own process is slow. (BP-1) */
 export interface Restraint {
-  /** Times are multiplied by it where local health does not ask for more; 1 or above. */
+  /** Multiplier of times where local health does not require more; 1 or above. */
   readonly timeouts: number;
-  /** Share of the probes that are left out, 0 to 1: never those of suspects and of `leader`. (BP-3) */
+  /** Share of the probes that are skipped, 0 to 1: never those of suspects and of `leader`. (BP-3) */
   readonly probesSkipped: number;
-  /** Share of a packet's room that news may take, 0 to 1. */
+  /** Share of a packet's bytes that news may use, 0 to 1. */
   readonly newsShare: number;
   /** Leader of the group that we vote in; null if there is none, or if we lead. */
   readonly leader: NodeId | null;
@@ -127,7 +127,7 @@ export type SwimWarning =
   | "INCARNATION_JUMP" // news far above what anyone counted; refused
   | "INCARNATION_EXHAUSTED" // we are at the bound and cannot refute any more
   | "STATE_JUMP" // a version of an embedded state far above the last; refused
-  | "STATE_CUT"; // our own embedded state is larger than a packet has room for
+  | "STATE_CUT"; // our own embedded state does not fit into a packet
 
 export interface MemberChange {
   readonly kind:
@@ -159,7 +159,7 @@ export interface MemberView {
   readonly rttMs: number | null;
   /** From the coordinates; null when unknown. */
   readonly rttEstimateMs: number | null;
-  /** The last ones, newest last. */
+  /** The latest samples, newest last. */
   readonly rttSamplesMs: readonly number[];
   /** Time since we learned of the member. */
   readonly ageMs: number;

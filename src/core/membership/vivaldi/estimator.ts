@@ -1,10 +1,10 @@
 /**
- * Learns our own coordinate from measured round trips, the way serf's coordinate client does:
- * Vivaldi's spring, a height for the access link, a smoothed adjustment for what the plane cannot
- * express, a median filter against stray samples, and a weak pull to the origin against drift.
+ * Learns our own coordinate from measured round trips, like serf's coordinate client: Vivaldi's spring, a height for
+ * the access link, a smoothed adjustment for what the plane cannot express, a median filter against stray samples, and
+ * a weak pull to the origin against drift.
  *
- * Only our own coordinate moves. A sample that makes no sense (not a number, not above zero, above ten
- * seconds, wrong dimensions) changes nothing at all. (AD-35.11, B-52g)
+ * Only our own coordinate moves. An invalid sample (not a number, not above zero, above ten seconds, wrong dimensions)
+ * changes nothing at all. (AD-35.11, B-52g)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -179,7 +179,7 @@ function magnitudeOf(vector: readonly number[]): number {
   return Math.sqrt(sum);
 }
 
-/** No place on earth is this far away; a coordinate beyond it would carry others off with it. */
+/** No location on earth is this far off; a coordinate beyond it would drag others along. */
 const PLACE_MS_MAX = 1_000_000;
 
 function isPlausibleCoordinate(coordinate: Coordinate): boolean {
