@@ -1,7 +1,7 @@
 /**
  * CPU cost of a request on an executor core of a worker, against one of a local run: both make the same load from the
- * same
- * file, in turns of a few hundred milliseconds, one stopped while the other runs, so that both meet the same machine.
+ * same file, in turns of a few hundred milliseconds, one stopped while the other runs, so that both meet the same
+ * machine.
  */
 
 import { spawn } from "node:child_process";

@@ -1,7 +1,6 @@
 /**
  * A worker as its manager sees it, without executor cores: it accepts orders over a real connection and sends
- * prerecorded
- * merged frames, each when the previous one was acknowledged and its time has come.
+ * prerecorded merged frames, each when the previous one was acknowledged and its time has come.
  */
 
 import { randomBytes } from "node:crypto";

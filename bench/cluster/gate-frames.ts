@@ -1,9 +1,8 @@
 /**
  * How many datacenters one gate supports: a real gate process, and managers that send it prerecorded merged frames over
- * real
- * connections as often as it polls. One client polls the metrics as a terminal does. The result is the CPU time of the
- * gate
- * per frame, including that of the terminal: a busy machine makes frames rare, and cheaper where several share a turn.
+ * real connections as often as it polls. One client polls the metrics as a terminal does. The result is the CPU time of
+ * the gate per frame, including that of the terminal: a busy machine makes frames rare, and cheaper where several share
+ * a turn.
  */
 
 import { ANYWHERE } from "../../src/core/cluster/messages.ts";

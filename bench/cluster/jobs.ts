@@ -1,9 +1,7 @@
 /**
  * How many jobs three gates accept per second, each with a key of its own and on the disks of a quorum before it is
- * answered:
- * one process with many clients, each of which submits again as soon as it is answered. One long job has the only core,
- * so
- * all others are queued; those of a round are cancelled before the next.
+ * answered: one process with many clients, each of which submits again as soon as it is answered. One long job has the
+ * only core, so all others are queued; those of a round are cancelled before the next.
  */
 
 import { type ClusterClient, hasEnded } from "../../src/client/client.ts";

@@ -1,7 +1,6 @@
 /**
  * Effect of a node's death on the user: whether the target misses requests of a core that should send them, until a
- * lost
- * share is reassigned, and how long the client gets no newer metrics.
+ * lost share is reassigned, and how long the client gets no newer metrics.
  */
 
 import { hasEnded } from "../../src/client/client.ts";

@@ -1,7 +1,6 @@
 /**
  * `npm run bench:cluster`: results of a cluster in one table: on processes of this machine where it can show them, else
- * by
- * the CPU time of the same machines in one process.
+ * by the CPU time of the same machines in one process.
  *
  *     npm run bench:cluster                        everything
  *     npm run bench:cluster -- --rounds 10 start   these rows

@@ -1,8 +1,7 @@
 /**
  * How many workers one manager supports: a real manager process, and workers that send it prerecorded merged frames
- * over real
- * connections. The result is the CPU time of the manager per frame: a busy machine makes frames rare, and cheaper where
- * several share a turn.
+ * over real connections. The result is the CPU time of the manager per frame: a busy machine makes frames rare, and
+ * cheaper where several share a turn.
  */
 
 import type { Address } from "../../src/core/base/ids.ts";

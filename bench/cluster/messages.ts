@@ -1,7 +1,6 @@
 /**
  * Round trip of a message from a worker to its manager while a job runs; and the cost of an idle node, which only sends
- * and
- * checks heartbeats.
+ * and checks heartbeats.
  */
 
 import type { Address } from "../../src/core/base/ids.ts";
@@ -19,8 +18,7 @@ const PROBES_PER_ROUND = 500;
 const MESSAGE_MS_MAX = 10;
 /**
  * Late compilation is no health check: an idle node runs each of its functions a few times per second, so that the
- * compiler
- * optimises the last of them after minutes. Until then it takes half as much again.
+ * compiler optimises the last of them after minutes. Until then it takes half as much again.
  */
 const WARM_UP_MS = 200_000;
 const SLICE_MS = 10_000;

@@ -1,9 +1,7 @@
 /**
  * A rolling restart of every node, gates first and workers last, while a long job loads the target and short jobs
- * follow one
- * another: each node ends by SIGTERM and starts again from its data, and the next one waits until all are alive.
- * Nothing
- * fails, and the only load that pauses is that of the worker itself.
+ * follow one another: each node ends by SIGTERM and starts again from its data, and the next one waits until all are
+ * alive. Nothing fails, and the only load that pauses is that of the worker itself.
  */
 
 import { ArrivalTarget } from "./arrivals.ts";

@@ -3,12 +3,10 @@
  * simulated minute of one job on all cores of all datacenters.
  *
  * All workers of the first datacenter are simulated. Of each other datacenter, its managers and one worker are
- * simulated; the
- * worker stands for all: a gate receives merged metrics of a datacenter, which are as large and as many for one worker
- * as for
- * all of them, and no node of a datacenter receives anything from another. The row shows both: the gate's traffic with
- * the
- * first datacenter is that with any other, and a node of the first one costs the same however many others there are.
+ * simulated; the worker stands for all: a gate receives merged metrics of a datacenter, which are as large and as many
+ * for one worker as for all of them, and no node of a datacenter receives anything from another. The row shows both:
+ * the gate's traffic with the first datacenter is that with any other, and a node of the first one costs the same
+ * however many others there are.
  */
 
 import { TiersCheckers } from "../../sim/cluster/checkers.ts";

@@ -1,6 +1,6 @@
 /**
- * Memory of an idle virtual user: the same flow with few and with 50,000 users, all of them waiting
- * for their next iteration; the difference in memory, divided by the difference in users.
+ * Memory of an idle virtual user: the same flow with few and with 50,000 users, all of them waiting for their next
+ * iteration; the difference in memory, divided by the difference in users.
  */
 
 import type { Figure } from "./figures.ts";

@@ -1,6 +1,6 @@
 /**
- * Processes under measurement, always with all their descendants: stopped and continued together,
- * their CPU time to the nanosecond (schedstat of every thread), their memory.
+ * Processes under measurement, always with all their descendants: stopped and continued together, their CPU time to the
+ * nanosecond (schedstat of every thread), their memory.
  */
 
 import { spawn, spawnSync } from "node:child_process";

@@ -1,9 +1,7 @@
 /**
  * The rotation: all tools are started and warmed, then stopped; in shuffled order exactly one runs at a time, for a
- * slice,
- * repeatedly. Any other activity of the machine affects all alike, and CPU per request is robust where requests per
- * second is
- * not.
+ * slice, repeatedly. Any other activity of the machine affects all alike, and CPU per request is robust where requests
+ * per second is not.
  *
  * A tool that does not start, exits, or sends nothing is left out by name with its reason.
  */

@@ -29,8 +29,7 @@ export function microsecondsPerRequest(slices: readonly Slice[]): number {
 
 /**
  * CPU per request of `ours` over that of `theirs`. Rotations are drawn whole, both tools' slices together, because
- * neighbours
- * in time share the state of the machine.
+ * neighbours in time share the state of the machine.
  */
 export function ratio(ours: readonly Slice[], theirs: readonly Slice[], random: Random): Interval {
   const rotations = Math.min(ours.length, theirs.length);

@@ -1,6 +1,6 @@
 /**
- * CPU of the live terminal: the same small load twice, with `--ui full` in a pseudo-terminal of
- * 120 x 40 and with `--ui none` in another; the difference in CPU time of the whole tree.
+ * CPU of the live terminal: the same small load twice, with `--ui full` in a pseudo-terminal of 120 x 40 and with `--ui
+ * none` in another; the difference in CPU time of the whole tree.
  */
 
 import type { Figure } from "./figures.ts";

@@ -4,9 +4,8 @@
  *     npm run bench:checkpoint [-- --jobs 50000 --dir DIR]
  *
  * A turn is the time between two checks of the event loop while the checkpoint is made. On a shared machine its wall
- * time
- * includes that of other programs, so the CPU time of this thread is beside it (as Linux counts it). Each job has eight
- * events in its log, like a running one.
+ * time includes that of other programs, so the CPU time of this thread is beside it (as Linux counts it). Each job has
+ * eight events in its log, like a running one.
  */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

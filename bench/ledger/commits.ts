@@ -1,7 +1,6 @@
 /**
  * Commits per second of three nodes: each job always has `window` events in flight, and each is acknowledged when a
- * quorum
- * has it on disk. A client knows which node leads a job, as it would with any store that has one leader.
+ * quorum has it on disk. A client knows which node leads a job, as it would with any store that has one leader.
  */
 
 import { setTimeout as pause } from "node:timers/promises";

@@ -1,7 +1,7 @@
 /**
  * etcd from Debian's package beside us: three members on loopback, every write synced, the same payload and the same
- * number
- * of requests in flight, sent to its leader, which is its best case. Its members talk in the clear; ours encrypt.
+ * number of requests in flight, sent to its leader, which is its best case. Its members talk in the clear; ours
+ * encrypt.
  */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";

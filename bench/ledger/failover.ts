@@ -1,7 +1,6 @@
 /**
  * How long a job waits when its primary disappears: from the signal to the next commit through another node. A killed
- * one is
- * replaced when its lease expires; a stopped one lets another lead first.
+ * one is replaced when its lease expires; a stopped one lets another lead first.
  */
 
 import { setTimeout as pause } from "node:timers/promises";

@@ -1,7 +1,6 @@
 /**
  * Just enough of gRPC to put keys into etcd at full speed: one connection, many streams, the same header block for
- * every
- * call. A general client would cost more than the server it measures.
+ * every call. A general client would cost more than the server it measures.
  */
 
 import { connect, type Socket } from "node:net";

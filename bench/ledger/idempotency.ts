@@ -1,9 +1,7 @@
 /**
  * Memory of an idempotency entry, and lookup speed of keys: the shard (applied state), the gate's cache and the
- * manager's
- * ledger, each with the entries of a busy authority. Memory is the growth of the process by filling (heap and array
- * buffers,
- * collected), not what the tables report. Rates are per second of CPU time, collector included.
+ * manager's ledger, each with the entries of a busy authority. Memory is the growth of the process by filling (heap and
+ * array buffers, collected), not what the tables report. Rates are per second of CPU time, collector included.
  *
  * Run: node --expose-gc --import tsx bench/ledger/idempotency.ts [entries] [--json]
  */

@@ -1,7 +1,6 @@
 /**
  * `npm run bench:idle`: the cost of idle jobs. Three ledger nodes in virtual time, messages through the real codec; CPU
- * of the
- * process per simulated second and node, without requests: while the groups are awake, and once they sleep.
+ * of the process per simulated second and node, without requests: while the groups are awake, and once they sleep.
  *
  *     npm run bench:idle -- 10000 100000
  */

@@ -1,7 +1,6 @@
 /**
  * A ledger of real processes on loopback addresses of its own: started from configuration files as a person would,
- * killed by
- * their ids, and always gone at the end.
+ * killed by their ids, and always gone at the end.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";

@@ -1,9 +1,7 @@
 /**
  * CPU of the process that coordinates a run, part by part, at 100,000 calls per second: two processes report 50 steps
- * ten
- * times per second. Their frames are those of real recorders; time is that of the frames, so that a busy machine
- * changes
- * little: only CPU time of this process is counted.
+ * ten times per second. Their frames are those of real recorders; time is that of the frames, so that a busy machine
+ * changes little: only CPU time of this process is counted.
  * Run: npx tsx bench/micro/coordinator.ts [seconds]
  */
 

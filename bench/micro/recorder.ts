@@ -1,7 +1,6 @@
 /**
  * CPU cost of `StepRecorder.record` (fetching the value included), of a frame with and without the windows in it, and
- * of
- * merging one.
+ * of merging one.
  * Run: npx tsx bench/micro/recorder.ts
  */
 

@@ -6,12 +6,10 @@
  *     npm run bench:protocols -- --rounds 7
  *
  * All sides make the same calls over as many connections to the same server, in turns: ours, a peer's, the next one's,
- * ours, …
- * Counts the CPU time of this process alone (user and system), or that of a peer program, so that other load on the
- * machine
- * disturbs little, and the server not at all. The median of the rounds counts. Missing servers, programs and packages
- * are
- * fetched into the folder that `npm run test:protocols` uses; those that cannot be are named in their rows.
+ * ours, … Counts the CPU time of this process alone (user and system), or that of a peer program, so that other load on
+ * the machine disturbs little, and the server not at all. The median of the rounds counts. Missing servers, programs
+ * and packages are fetched into the folder that `npm run test:protocols` uses; those that cannot be are named in their
+ * rows.
  */
 
 import "../../test/reporters/fetching.ts";

@@ -1,7 +1,6 @@
 /**
  * Clients that are no dependency here: fetched from npm into the folder of the servers. Of their types only what the
- * loops
- * call is declared.
+ * loops call is declared.
  */
 
 import { createRequire } from "node:module";

@@ -1,7 +1,6 @@
 /**
  * CPU time of this process and of the PostgreSQL server: the cost of a contender, which a busy machine changes less
- * than its
- * duration. Zero for the server where there is no /proc.
+ * than its duration. Zero for the server where there is no /proc.
  */
 
 import { readdirSync, readFileSync } from "node:fs";

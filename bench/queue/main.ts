@@ -4,8 +4,7 @@
  *     npm run bench:queue [-- --row equal,production --count 50000 --rounds 5 --finished 1000000]
  *
  * Rounds alternate, so that a noisy machine is noisy for all; the table shows medians. All of ours run with leases,
- * fencing
- * and events on, as for users.
+ * fencing and events on, as for users.
  */
 
 import { loadavg } from "node:os";

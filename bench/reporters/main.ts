@@ -1,24 +1,19 @@
 /**
  * `npm run bench:reporters`: the cost of five reporters for the process that coordinates a run, and whether they keep
- * up. A
- * real run of 50 steps on 2 executor cores, so 2 x 50 x 10 metrics of steps arrive per second, of 100,000 calls where
- * the
- * machine can make them; every reporter reports each second, and a program reads the live metrics as a screen does. A
- * busy
- * machine makes fewer: `bench/micro/coordinator.ts` makes the frames of 100,000 calls per second without the calls.
+ * up. A real run of 50 steps on 2 executor cores, so 2 x 50 x 10 metrics of steps arrive per second, of 100,000 calls
+ * where the machine can make them; every reporter reports each second, and a program reads the live metrics as a screen
+ * does. A busy machine makes fewer: `bench/micro/coordinator.ts` makes the frames of 100,000 calls per second without
+ * the calls.
  *
  *     npm run bench:reporters                          300 seconds
  *     npm run bench:reporters -- --seconds 60 --json
  *
  * CPU is that of this process alone, without the cost of measuring: cores and receivers are processes of their own. The
- * same
- * run without reporters comes first, a fifth as long, for comparison.
+ * same run without reporters comes first, a fifth as long, for comparison.
  *
  * Memory is reported twice: retained after a garbage collection, at every fifth of the run, and resident after a tenth
- * of it
- * and at its end, which depends on how late a busy machine collects. Windows over time fill up to their bound in the
- * first
- * two minutes (`src/core/load/stats/window-store.ts`), so flat means flat from there on.
+ * of it and at its end, which depends on how late a busy machine collects. Windows over time fill up to their bound in
+ * the first two minutes (`src/core/load/stats/window-store.ts`), so flat means flat from there on.
  */
 
 import { type ChildProcess, fork } from "node:child_process";

@@ -1,14 +1,12 @@
 /**
  * `npm run bench:swim`: how fast all members learn of a killed one, serf beside us on the same machine at the same
- * time, and
- * the cost of an idle member.
+ * time, and the cost of an idle member.
  *
  *     npm run bench:swim                      everything, about 10 minutes
  *     npm run bench:swim -- --trials 5 --sizes 16 --no-idle
  *
  * In each trial one member of each cluster is killed (SIGKILL) at the same time; the clock runs until the last
- * survivor's
- * standard output reports it. Then it is started again and everyone must agree.
+ * survivor's standard output reports it. Then it is started again and everyone must agree.
  */
 
 import { parseArgs } from "node:util";

@@ -5,9 +5,8 @@
  *     npm run bench:wal -- --dir DIR --seconds 3 --json
  *
  * The bound of a row is what a program would reach that did nothing but write batches of that size and call fdatasync:
- * entries
- * per sync / time of one fdatasync, measured right after the row in the same directory. On a shared machine the two see
- * different disks: repeat it when it is quiet.
+ * entries per sync / time of one fdatasync, measured right after the row in the same directory. On a shared machine the
+ * two see different disks: repeat it when it is quiet.
  */
 
 import { execFileSync } from "node:child_process";
@@ -88,8 +87,7 @@ async function closedLoop(log: Wal, producers: number, seconds: number): Promise
 
 /**
  * Entries at a fixed pace, those of one millisecond together; latency counts from when each was due. The process sleeps
- * in
- * between, as one does that waits for its clients.
+ * in between, as one does that waits for its clients.
  */
 async function openLoop(log: Wal, perSecond: number, seconds: number): Promise<Rate> {
   const latencies: number[] = [];

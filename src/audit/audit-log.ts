@@ -5,14 +5,11 @@
  *     audit.record({ kind: "member.joined", subject: "b", requester: { kind: "peer", name: "c" } });
  *
  * Recording never waits, throws or ends the process: an entry without room, or on a failed disk, is counted, and the
- * count
- * becomes an entry once there is room. Entries are durable a few milliseconds later, whole batches at a time; `flush`
- * waits
- * for it.
+ * count becomes an entry once there is room. Entries are durable a few milliseconds later, whole batches at a time;
+ * `flush` waits for it.
  *
  * Size and age are bounded by whole segments: the oldest is removed when there are too many, or when its newest entry
- * is too
- * old. The active segment stays, however old its first entry.
+ * is too old. The active segment stays, however old its first entry.
  */
 
 import { rename } from "node:fs/promises";
@@ -89,10 +86,8 @@ export class AuditLog implements OpenAudit {
 
   /**
    * Recovers the log and continues after its end. A log that is damaged below its tail is moved to
-   * `<directory>.damaged-1` and
-   * so on, and a new one begun; another process's log, a foreign directory and one that cannot be written are rejected
-   * with a
-   * `WalError`.
+   * `<directory>.damaged-1` and so on, and a new one begun; another process's log, a foreign directory and one that
+   * cannot be written are rejected with a `WalError`.
    */
   static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
     const { bytesMax = AUDIT_DEFAULTS.bytesMax, segmentBytes = AUDIT_SEGMENT_BYTES } = options;
@@ -112,8 +107,7 @@ export class AuditLog implements OpenAudit {
 
   /**
    * The first of `directory`, `<directory>-2` and so on that no other process writes to: for nodes of one machine that
-   * share a
-   * data directory. Entries name their node.
+   * share a data directory. Entries name their node.
    */
   static async openFree(directory: string, options: AuditLogOptions): Promise<AuditLog> {
     for (let number = 1; ; number++) {

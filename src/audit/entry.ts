@@ -1,9 +1,7 @@
 /**
  * One entry of the audit log as bytes: a schema-encoded record whose every text and list is bounded. A text that is too
- * long
- * is cut when it is written, so that a peer's long name costs a few bytes and never an entry. Unknown fields are
- * skipped by
- * the schema; an entry that only a later version can read says so by its `format`.
+ * long is cut when it is written, so that a peer's long name costs a few bytes and never an entry. Unknown fields are
+ * skipped by the schema; an entry that only a later version can read says so by its `format`.
  */
 
 import { encodeUtf8 } from "../core/base/bytes.ts";

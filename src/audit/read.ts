@@ -1,7 +1,6 @@
 /**
  * Reads an audit log, also one that a process is writing to, without changing a byte of it. Entries come in the order
- * they
- * were written, newest last, a few hundred kilobytes in memory at a time.
+ * they were written, newest last, a few hundred kilobytes in memory at a time.
  *
  * Unreadable parts are reported and skipped, a segment at a time: the rest of the evidence counts.
  */

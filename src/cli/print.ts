@@ -1,7 +1,6 @@
 /**
  * Output of the commands to a terminal. Text from servers, peers, files and users may contain escape codes that a
- * terminal
- * would obey; they are removed here. Tables clean their cells themselves (`core/base/text-table.ts`).
+ * terminal would obey; they are removed here. Tables clean their cells themselves (`core/base/text-table.ts`).
  */
 
 import { clean } from "../core/base/terminal-text.ts";

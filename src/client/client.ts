@@ -1,7 +1,6 @@
 /**
  * Client of a cluster: submit jobs, follow them, control them, and see the nodes. Managers may come and go: requests
- * are
- * retried at another one, and what must happen once happens once.
+ * are retried at another one, and what must happen once happens once.
  */
 
 import { randomBytes, randomUUID } from "node:crypto";

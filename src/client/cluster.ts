@@ -7,8 +7,7 @@
  *     const { status, summary } = await job.completion();
  *
  * Gates and managers may come and go: requests are retried at another one, lines come once and in order, and a
- * submission
- * with a key happens once.
+ * submission with a key happens once.
  */
 
 import { userInfo } from "node:os";

@@ -1,9 +1,7 @@
 /**
  * A self-signed certificate for loopback, made on the spot, so that tests and the demo target speak TLS on a machine
- * that has
- * only Node. Just the DER that X.509 v3 requires (RFC 5280 §4.1): ECDSA on P-256, the given names as subjectAltName.
- * Never
- * for anything that others must trust.
+ * that has only Node. Just the DER that X.509 v3 requires (RFC 5280 §4.1): ECDSA on P-256, the given names as
+ * subjectAltName. Never for anything that others must trust.
  */
 
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * The demo target's endpoints in one table: the router, `hyperscale demo-target` and its test,
- * and docs/guide/demo-target.md all show this list.
+ * The demo target's endpoints in one table: the router, `hyperscale demo-target` and its test, and
+ * docs/guide/demo-target.md all show this list.
  */
 
 import type { Exchange } from "./exchange.ts";

@@ -1,7 +1,6 @@
 /**
  * A GraphQL answerer for one fixed schema, hand-written and tiny: enough to test data, variables, field errors and
- * syntax
- * errors.
+ * syntax errors.
  *
  *     type Query { user(id: ID!): User }
  *     type User { id: ID!  name: String! }

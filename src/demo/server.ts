@@ -5,10 +5,8 @@
  *     request → count → (delayed while the stall gate is closed) → handler
  *
  * On loopback by default. It keeps nothing per request but a counter per endpoint, and every wait and size of a query
- * is
- * bounded (`limits.ts`). Tests that need a broken HTTP server use `hostile.ts`, because this one goes through node:http
- * and
- * cannot break framing.
+ * is bounded (`limits.ts`). Tests that need a broken HTTP server use `hostile.ts`, because this one goes through
+ * node:http and cannot break framing.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

@@ -1,12 +1,10 @@
 /**
  * The stall gate: while it is closed no answer of the whole server is sent, and when it opens all that waited are sent
- * at
- * once, in order of arrival. That is what a garbage collection, a lock or a failover looks like from outside, and what
- * distinguishes an honest load generator from one with coordinated omission.
+ * at once, in order of arrival. That is what a garbage collection, a lock or a failover looks like from outside, and
+ * what distinguishes an honest load generator from one with coordinated omission.
  *
  * Requests are still read during a stall, so a one-second stall under a constant rate gives waiting times spread evenly
- * over
- * 0 … 1 s: the analytical answer that tests compare with.
+ * over 0 … 1 s: the analytical answer that tests compare with.
  */
 
 import { HELD_ANSWERS_MAX } from "./limits.ts";

@@ -55,8 +55,7 @@ export class Findings {
 
   /**
    * The body of a flow threw: the iteration failed, without a call to count it under. One of the warm-up is reported
-   * and
-   * breaks no rule, like a failed call of the warm-up.
+   * and breaks no rule, like a failed call of the warm-up.
    */
   bodyThrew(error: unknown, measured: boolean): void {
     const location = locationOf(error);

@@ -1,7 +1,6 @@
 /**
  * Groups of one iteration: which is open where, and its outcome. A group ends when its body and every call that began
- * in
- * it have ended. The iteration itself is the place in which the outermost groups open.
+ * in it have ended. The iteration itself is the place in which the outermost groups open.
  */
 
 import { PausedTime } from "./paused-time.ts";

@@ -1,7 +1,6 @@
 /**
  * Context object of a flow's body and of each of its groups: new for every iteration, so that steps which outlive
- * theirs
- * are detected. Functions are created on access, since a body uses few of them.
+ * theirs are detected. Functions are created on access, since a body uses few of them.
  */
 
 import type { CallResult, PreparedCall } from "../protocols/protocol.ts";

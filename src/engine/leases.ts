@@ -1,8 +1,7 @@
 /**
  * Indices leased in blocks from the manager, so that iterations and data rows are handed out exactly once over all
  * cores. The next block is requested before this one is used up; when the loop is faster than the manager, users wait
- * for
- * the block instead of taking an index twice, and later blocks are twice as large.
+ * for the block instead of taking an index twice, and later blocks are twice as large.
  *
  * Where iterations end the load, a core requests no more rows than it has iterations: a row unused on one core would be
  * missing on another.

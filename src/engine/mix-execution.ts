@@ -7,8 +7,7 @@
  *          driver ◀── iteration done ◀────────────────────────────────────────────────┘
  *
  * A place corresponds to a user of a plain workflow's driver: as many as may run at once. A user belongs to one flow,
- * and
- * rests between the iterations assigned to it.
+ * and rests between the iterations assigned to it.
  */
 
 import { Random } from "../core/base/random.ts";

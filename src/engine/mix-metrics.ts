@@ -1,7 +1,6 @@
 /**
  * Custom metrics of a mix: a value belongs to the flow whose code adds it. `metric.add(…)` has no context, so the flow
- * is
- * tracked along the asynchronous calls of its body. That costs something on every await, so only mixes in files with
+ * is tracked along the asynchronous calls of its body. That costs something on every await, so only mixes in files with
  * metrics pay for it.
  */
 

@@ -1,7 +1,6 @@
 /**
  * One iteration of a flow as a function, for tests and exploration: no load, no plan clock, and pauses are skipped.
- * Calls
- * go to the network unless answers are given.
+ * Calls go to the network unless answers are given.
  *
  *   const { outcome, calls, checks } = await once(buy, { answers: { home: { status: 200 } } });
  */

@@ -1,7 +1,6 @@
 /**
  * Unanswered requests of a core to its manager: blocks of indices, and values shared by all cores. After a failover
- * they
- * are sent to the new manager; a duplicate answer counts once.
+ * they are sent to the new manager; a duplicate answer counts once.
  */
 
 import type { CoreCommand, CoreEvent } from "../core/load/job/core-messages.ts";

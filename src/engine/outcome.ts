@@ -1,7 +1,6 @@
 /**
  * Outcome of an iteration: completed; ended by a failed call or its author; failed in its own code; or interrupted by
- * the
- * end of the plan. Exactly one of these.
+ * the end of the plan. Exactly one of these.
  */
 export type Outcome = "completed" | "ended" | "failed" | "interrupted";
 

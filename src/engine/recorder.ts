@@ -164,8 +164,7 @@ export class Recorder implements MetricSink {
 
   /**
    * Records a call that was due at `dueAt`, began at `startedAt` and ended at `endedAt`. A custom result may be
-   * measured
-   * with a clock of its own, so only differences of its times count.
+   * measured with a clock of its own, so only differences of its times count.
    */
   call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
     if (endedAt >= this.#windowEndsAt) this.#advance(endedAt);
@@ -243,8 +242,7 @@ export class Recorder implements MetricSink {
 
   /**
    * A call was cut off at the end of the graceful stop: it failed as unanswered, with its waiting time as latency,
-   * unless
-   * it is younger than typical calls of its step.
+   * unless it is younger than typical calls of its step.
    */
   cutOff(index: number, startedAt: number, dueAt: number, now: number, sent: number): void {
     const waitedMs = now - (this.#corrected ? Math.min(dueAt, startedAt) : startedAt);
@@ -288,8 +286,7 @@ export class Recorder implements MetricSink {
 
   /**
    * Records a group that was due at `dueAt`; `pausedMs` of it are declared pauses. Timers may begin it slightly early:
-   * it
-   * lasts from the earlier of the two.
+   * it lasts from the earlier of the two.
    */
   group(
     index: number,

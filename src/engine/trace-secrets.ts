@@ -1,7 +1,6 @@
 /**
  * Secrets of one traced iteration. A value that a header or field declares secret is masked wherever it occurs again:
- * in
- * an answer that echoes the request, in a URL, under a harmless name.
+ * in an answer that echoes the request, in a URL, under a harmless name.
  */
 
 import { maskSecrets } from "../core/base/mask-credentials.ts";

@@ -1,9 +1,7 @@
 /**
  * Numbers of virtual users, unique over all cores of all places. A core uses the numbers of its share first; users
- * beyond
- * it (a load that was scaled up manually) are numbered after those of all cores. The number of a finished user is
- * reused
- * by the next that begins.
+ * beyond it (a load that was scaled up manually) are numbered after those of all cores. The number of a finished user
+ * is reused by the next that begins.
  */
 
 import type { Share } from "../core/load/plan/load.ts";

@@ -1,8 +1,7 @@
 /**
  * One virtual user: its identity, its connections, and what it has acquired for the next iteration. The runner performs
  * the iteration: `layers.ts` for a `workflow(…)`, `flow-runner.ts` for a `flow(…)`. Both report to the same
- * `Iteration`,
- * which alone counts.
+ * `Iteration`, which alone counts.
  *
  *   parked ──begin──▶ runner ──▶ iteration done ──▶ (execution decides: again, wait, end)
  */

@@ -7,10 +7,8 @@
  *     pause(ms)         for the loops inside: ends early, and at once after a stop
  *
  * Each piece has a name, can be cancelled, is listed while it exists, and ends with the process: `stop` cancels what
- * waits,
- * aborts what runs, waits for it up to a deadline and names what did not end. After that nothing begins any more. An
- * error
- * never becomes an unhandled rejection: it is reported and kept for the list.
+ * waits, aborts what runs, waits for it up to a deadline and names what did not end. After that nothing begins any
+ * more. An error never becomes an unhandled rejection: it is reported and kept for the list.
  */
 
 import { errorText } from "../core/base/error-text.ts";

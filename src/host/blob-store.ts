@@ -1,8 +1,7 @@
 /**
  * Blobs by the hash of their content, as files of one directory. A file with its final name is complete: it is written
  * under another name part by part, checked, synced and renamed. The least recently used are dropped when there are too
- * many
- * bytes; pinned or recently used ones stay, and a blob without room is rejected.
+ * many bytes; pinned or recently used ones stay, and a blob without room is rejected.
  */
 
 import { createHash, type Hash } from "node:crypto";

@@ -1,7 +1,6 @@
 /**
  * Resolves names to addresses: A and AAAA records, and SRV for names that begin with an underscore. DNS first, for its
- * TTLs;
- * the system's other sources (hosts file) when DNS has no answer. (AD-28.4)
+ * TTLs; the system's other sources (hosts file) when DNS has no answer. (AD-28.4)
  */
 
 import { lookup, Resolver } from "node:dns/promises";

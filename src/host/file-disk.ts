@@ -1,7 +1,6 @@
 /**
  * Small named regions as files of one directory. `sync` returns after the bytes are on the medium; the directory is
- * synced
- * when a region is created, so that its name survives too.
+ * synced when a region is created, so that its name survives too.
  */
 
 import { constants } from "node:fs";

@@ -8,8 +8,7 @@ const ATTEMPTS_MAX = 3;
 
 /**
  * Creates a folder and its missing parents; returns the outermost that was created. Node's own recursive form never
- * returns
- * where the system cannot create folders, as under /proc.
+ * returns where the system cannot create folders, as under /proc.
  */
 export async function makeFolder(
   path: string,

@@ -1,7 +1,6 @@
 /**
  * Overload of this process, measured: the lag of its event loop, its CPU as a share of the one core that it can use,
- * and
- * memory as a share of the heap, the container or the machine. (AD-18)
+ * and memory as a share of the heap, the container or the machine. (AD-18)
  */
 
 import { readFileSync } from "node:fs";
@@ -73,8 +72,7 @@ function heapShare(): number {
 
 /**
  * Memory of the tighter of container and machine. File caches do not count, since the system releases them; where it
- * does
- * not report them, the machine is ignored.
+ * does not report them, the machine is ignored.
  */
 class SystemMemory {
   /** Fixed when the process starts, like the memory of the machine. */

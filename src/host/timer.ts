@@ -1,7 +1,6 @@
 /**
  * Timers with an owner: the deadline of one call, the next deadline of one machine. Work that nobody waits for belongs
- * to
- * `Background`, which names it and ends it with the process.
+ * to `Background`, which names it and ends it with the process.
  */
 
 export interface Timer {

@@ -8,8 +8,7 @@ import type { Reader } from "./store/reader.ts";
 
 /**
  * Untrusted content: in a browser it runs in an origin of its own, without access to the token of the queue's page or
- * to
- * its API, and without network access.
+ * to its API, and without network access.
  */
 const SANDBOX =
   "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; " +

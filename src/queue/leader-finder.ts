@@ -1,9 +1,7 @@
 /**
  * Finds the leader when another node leads: looked up in the database, and cached for a while. A node whose database
- * does
- * not answer keeps the leader it knows, which says itself when it no longer leads: leases are renewed while the leader
- * can
- * be reached.
+ * does not answer keeps the leader it knows, which says itself when it no longer leads: leases are renewed while the
+ * leader can be reached.
  */
 
 import { performance } from "node:perf_hooks";

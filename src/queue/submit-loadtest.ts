@@ -1,7 +1,6 @@
 /**
  * A load test as a task: bundles the workflow file with its imports, stores it under its hash with the data files that
- * it
- * reads, and names them in the task. Nothing is read from the disk of the node that runs it.
+ * it reads, and names them in the task. Nothing is read from the disk of the node that runs it.
  */
 
 import { basename } from "node:path";

@@ -12,7 +12,7 @@ export const GZIP_BYTES_MIN = 1_024;
 export const REQUEST_MS_MAX = 10_000;
 /** Time for everything left when a run has finished. */
 export const CLOSE_MS_MAX = 10_000;
-/** Time for what is left after a second interrupt: enough for a file or a server nearby. */
+/** Time for what is left when the user interrupts the wait: enough for a file or a server nearby. */
 export const HURRY_MS_MAX = 500;
 /** First pause after a failure; it doubles. */
 export const RETRY_MS_MIN = 500;

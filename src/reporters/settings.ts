@@ -1,8 +1,7 @@
 /**
  * `NAME=TARGET,setting=value,…` as given to `--report`, to the options of a workflow and to `run()`. Secrets are only
  * referenced, `env:NAME` or `file:PATH`; their values stay in this process and are removed from every text that leaves
- * a
- * reporter.
+ * a reporter.
  */
 
 import { readFileSync } from "node:fs";

@@ -1,8 +1,7 @@
 /**
  * Turns a workflow file into one module that every core can import: TypeScript and local imports are bundled by esbuild
  * with an inline source map (so that stacks and debuggers show the user's own lines), npm packages stay external and
- * are
- * resolved from the folder of the file.
+ * are resolved from the folder of the file.
  */
 
 import { createHash } from "node:crypto";
@@ -210,8 +209,7 @@ function hintFor(file: string): string {
 
 /**
  * Creates a private folder for this run: beside the nearest node_modules, so that npm packages resolve from the bundle
- * as
- * from the file; in the temporary folder where there is none.
+ * as from the file; in the temporary folder where there is none.
  */
 async function bundleFolder(path: string): Promise<string> {
   for (let folder = dirname(path); ; folder = dirname(folder)) {

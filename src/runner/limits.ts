@@ -1,14 +1,12 @@
 /**
  * Checks before a run that this machine can hold its connections. Two limits of the operating system stop load
- * generators
- * most often, and both do it in mid-run with errors that look like the target's:
+ * generators most often, and both do it in mid-run with errors that look like the target's:
  *
  *     open files   one per connection and process           EMFILE
  *     local ports  one per connection to the same address   EADDRNOTAVAIL
  *
  * The rules (`judge…`) are pure: needs and limits in, an answer or a problem with its remedy out. The `check…`
- * functions
- * read the system, raise what may be raised, and apply the rules.
+ * functions read the system, raise what may be raised, and apply the rules.
  */
 
 import { execFileSync } from "node:child_process";

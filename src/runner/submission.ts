@@ -1,8 +1,7 @@
 /**
  * A job for a cluster, made from a file or URL as `run` accepts it: one module with everything inside, and the
- * manifests
- * of its workflows, reported by one local executor core. So mistakes are found before anything is sent, with the same
- * messages as by `run`.
+ * manifests of its workflows, reported by one local executor core. So mistakes are found before anything is sent, with
+ * the same messages as by `run`.
  */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,7 +1,6 @@
 /**
  * Twenty pictures per second at the cost of two. Numbers and charts that change faster than twice per second are hard
- * to
- * read, so the whole picture is drawn every 500 ms; in between, the last one is copied and only what moves smoothly
+ * to read, so the whole picture is drawn every 500 ms; in between, the last one is copied and only what moves smoothly
  * (clock, progress) is redrawn. Changes made by a key show at once.
  */
 

@@ -1,9 +1,7 @@
 /**
  * The two charts: requests per second as a filled area of eighth blocks, with failures in a strip below it and the
- * target
- * as a dashed line; latency as braille lines on a logarithmic axis, four dots high and two wide per cell. Both share
- * the
- * time axis below and the labels at the left.
+ * target as a dashed line; latency as braille lines on a logarithmic axis, four dots high and two wide per cell. Both
+ * share the time axis below and the labels at the left.
  */
 
 import { padded, textWidth } from "../core/base/terminal-text.ts";
@@ -82,8 +80,7 @@ function highest(values: Float64Array): number {
 
 /**
  * Failures on a scale of their own, with their peak as a number: on the scale of all requests one in a hundred is
- * either
- * invisible or, in whole cells, drawn many times too large.
+ * either invisible or, in whole cells, drawn many times too large.
  */
 function drawFailedStrip(grid: Grid, strip: Rect, failed: Float64Array): void {
   const most = highest(failed);

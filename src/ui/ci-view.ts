@@ -1,9 +1,7 @@
 /**
  * `--ui ci`: plain lines for logs. A line when a phase begins, a heartbeat every few seconds, messages as they arrive,
- * the
- * end result; no escape codes. Under GitHub Actions failed thresholds also become annotations, which the run's page
- * shows
- * at the top.
+ * the end result; no escape codes. Under GitHub Actions failed thresholds also become annotations, which the run's page
+ * shows at the top.
  */
 
 import { clean } from "../core/base/terminal-text.ts";

@@ -13,8 +13,7 @@
  *   p pause   + - load ±10 %   o report   q quit with results   ? help
  *
  * Rows are distributed by need: every part first gets its minimum height, then steps, charts and lists grow in that
- * order
- * until the screen is full. Below 60×16 charts are dropped; below that only lines remain.
+ * order until the screen is full. Below 60×16 charts are dropped; below that only lines remain.
  */
 
 import { clean } from "../core/base/terminal-text.ts";

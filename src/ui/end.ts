@@ -1,9 +1,7 @@
 /**
  * The end result, in the order of a reader's questions: did it pass and by how much, can I trust the numbers, what are
- * they
- * per step, what went wrong, where are the files. Pure: summary in, styled lines out; full mode prints them in colour,
- * ci
- * mode plain.
+ * they per step, what went wrong, where are the files. Pure: summary in, styled lines out; full mode prints them in
+ * colour, ci mode plain.
  */
 
 import { clean, shorten, wrap } from "../core/base/terminal-text.ts";

@@ -1,9 +1,7 @@
 /**
  * A picture of the terminal: one code point and one style per cell. Drawing beyond the border is clipped, never an
- * error.
- * A wide character takes two cells, the second marked TAIL; overwriting half of one blanks the other half, so a grid
- * never
- * contains half a character.
+ * error. A wide character takes two cells, the second marked TAIL; overwriting half of one blanks the other half, so a
+ * grid never contains half a character.
  */
 
 import { assert } from "../core/base/assert.ts";

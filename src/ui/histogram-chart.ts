@@ -1,7 +1,6 @@
 /**
  * Latency histogram of one step: bars over a logarithmic axis, coloured up to p50, up to p95 and beyond. Two humps, a
- * long
- * tail or a wall at a timeout are visible here and in no percentile.
+ * long tail or a wall at a timeout are visible here and in no percentile.
  */
 
 import { textWidth } from "../core/base/terminal-text.ts";

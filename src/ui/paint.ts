@@ -1,8 +1,7 @@
 /**
  * Turns one picture into the next with few bytes: only cells that differ are written, styles are set only when they
  * change, and short equal stretches are rewritten rather than skipped (a cursor move costs six bytes or more). Wrapped
- * in
- * a synchronised update, which terminals that support it show in one piece and others ignore.
+ * in a synchronised update, which terminals that support it show in one piece and others ignore.
  */
 
 import { assert } from "../core/base/assert.ts";

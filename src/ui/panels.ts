@@ -1,8 +1,7 @@
 /**
  * Parts of the live picture, each drawn into its rectangle and never beyond: header, verdict strip, progress per
- * workflow.
- * The table of steps and the smaller parts have files of their own; dashboard.ts decides which part gets which
- * rectangle.
+ * workflow. The table of steps and the smaller parts have files of their own; dashboard.ts decides which part gets
+ * which rectangle.
  */
 
 import { clean, shorten, textWidth } from "../core/base/terminal-text.ts";

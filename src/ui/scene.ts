@@ -1,9 +1,7 @@
 /**
  * State of the picture besides the run itself: the focused step, messages, the help page, and a bounded history of
- * targets
- * and arrivals. `Scene` is plain data, so a picture is a function of (run, scene, size); `History` derives from
- * successive
- * updates what a single one does not contain.
+ * targets and arrivals. `Scene` is plain data, so a picture is a function of (run, scene, size); `History` derives from
+ * successive updates what a single one does not contain.
  */
 
 import type { LiveRun, LiveStep, LiveWorkflow } from "../core/load/results/live.ts";

@@ -2,8 +2,7 @@
  * Exclusive use of a terminal. Takes the alternate screen, hides the cursor and reads keys raw; restores all of it in
  * close(), which is safe to call twice and is also registered for the end of the process. Draws at most 20 pictures per
  * second, and only the newest: a request while one is due, or while the terminal has not accepted the last one, is
- * merged
- * into the next.
+ * merged into the next.
  */
 
 import { Grid } from "./grid.ts";

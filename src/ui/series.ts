@@ -1,8 +1,7 @@
 /**
  * Converts windows over time to columns of a chart. A window is spread over the columns it overlaps, so folded (longer)
  * windows and narrow terminals both come out right. Rates are sums over steps; percentiles are never added up or
- * averaged:
- * a column shows the highest window in it, of one step, so that peaks survive on a small screen.
+ * averaged: a column shows the highest window in it, of one step, so that peaks survive on a small screen.
  */
 
 import type { Series } from "../core/load/results/model.ts";

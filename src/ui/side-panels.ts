@@ -1,7 +1,6 @@
 /**
  * Smaller parts of the live picture: errors by kind, status codes, checks, generator health, messages, key hints and
- * the
- * help page. Same rule as panels.ts: each stays in its rectangle.
+ * the help page. Same rule as panels.ts: each stays in its rectangle.
  */
 
 import { clean, textWidth, wrap } from "../core/base/terminal-text.ts";

@@ -1,7 +1,6 @@
 /**
  * The table of steps in the live picture. Columns are chosen by worth: a narrow terminal shows name and percentiles, a
- * wide
- * one everything and the trend of p95.
+ * wide one everything and the trend of p95.
  */
 
 import { clean, shorten, textWidth } from "../core/base/terminal-text.ts";

@@ -1,8 +1,7 @@
 /**
  * Styles by meaning, and how each looks at each colour depth. Drawing code names meanings (`Style.bad`), never colours;
- * the
- * background is always the user's own, so light and dark terminals both work. With NO_COLOR the attributes (bold, dim,
- * inverse) stay and the colours are dropped.
+ * the background is always the user's own, so light and dark terminals both work. With NO_COLOR the attributes (bold,
+ * dim, inverse) stay and the colours are dropped.
  */
 
 export type ColorDepth = "none" | "16" | "256" | "truecolor";

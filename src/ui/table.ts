@@ -1,8 +1,7 @@
 /**
  * Tables of the end result: columns as wide as their widest cell, names left-aligned, numbers right-aligned. A table
- * that
- * would be too wide first cuts its last column when that is text, then its names, and only then drops columns from the
- * right; callers split wide tables into two, so that no value is lost at 80 columns.
+ * that would be too wide first cuts its last column when that is text, then its names, and only then drops columns from
+ * the right; callers split wide tables into two, so that no value is lost at 80 columns.
  */
 
 import { type Align, COLUMN_GAP, columnWidths, paddedRow } from "../core/base/text-table.ts";

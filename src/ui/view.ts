@@ -1,8 +1,7 @@
 /**
  * Selects the view of a run. `auto` is the live picture when a person is likely to look (a terminal that can move its
  * cursor, and no CI variable), plain lines otherwise. Requesting `full` without a terminal gives plain lines too
- * (TUI-6): a
- * picture in a log file helps nobody.
+ * (TUI-6): a picture in a log file helps nobody.
  */
 
 import type { RunView } from "../core/load/results/live.ts";

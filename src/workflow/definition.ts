@@ -1,7 +1,6 @@
 /**
  * A workflow as data: what the builder collected, what the engine runs, and (`manifestOf`) the plain part that is sent
- * to
- * a manager, which plans from it alone without running user code. (WF-6)
+ * to a manager, which plans from it alone without running user code. (WF-6)
  */
 
 import { didYouMean } from "../core/base/nearest.ts";

@@ -1,7 +1,6 @@
 /**
  * Files of a pattern: `*` and `?` match inside a name, `**` matches any folders. Names that begin with a dot are
- * skipped,
- * as in shells, and links to folders are not followed.
+ * skipped, as in shells, and links to folders are not followed.
  */
 
 import type { Dirent } from "node:fs";

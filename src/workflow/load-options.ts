@@ -1,7 +1,6 @@
 /**
  * Load models as users write them, and how each becomes a plan. They are a union, so that the compiler rejects
- * meaningless
- * combinations (a rate together with iterations).
+ * meaningless combinations (a rate together with iterations).
  */
 
 import type { Duration } from "../core/base/duration.ts";

@@ -5,8 +5,7 @@
  *   [workflow.]metric[{step=name}].figure
  *
  * Anything unknown passes: text that is no literal, names in quotes, workflows that another part of the file may
- * export,
- * metrics that are not listed. Those are checked before the run.
+ * export, metrics that are not listed. Those are checked before the run.
  */
 
 import type { Duration } from "../core/base/duration.ts";

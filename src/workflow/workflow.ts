@@ -1,9 +1,7 @@
 /**
  * The builder users write with. Types carry everything: a step's name becomes a key of `results`, so `after` accepts
- * only
- * steps declared before (no foreign steps, no cycles), and a function sees exactly the results of its `after`.
- * JavaScript
- * users get the same errors at run time.
+ * only steps declared before (no foreign steps, no cycles), and a function sees exactly the results of its `after`.
+ * JavaScript users get the same errors at run time.
  */
 
 import type { CallResult, PreparedCall } from "../protocols/protocol.ts";

@@ -1,7 +1,6 @@
 /**
  * Compiler checks of a workflow. `@ts-expect-error` fails the type check when a mistake is accepted; the run-time half
- * of
- * each case is what a JavaScript user sees.
+ * of each case is what a JavaScript user sees.
  */
 
 import { describe, expect, expectTypeOf, it } from "vitest";

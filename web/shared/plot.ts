@@ -1,7 +1,6 @@
 /**
  * One uPlot chart over time: the canvas side of time-chart.tsx. Dragging selects a stretch for all charts of the page,
- * a
- * double click resets it; two fingers do the same on a touch screen.
+ * a double click resets it; two fingers do the same on a touch screen.
  */
 
 import uPlot from "uplot";

@@ -1,7 +1,6 @@
 /**
  * `hyperscale agent`: a bare member of a cluster in the foreground. Logs are JSON lines on stderr; stdout has one line
- * when
- * it is ready and one per membership event, for tools to read.
+ * when it is ready and one per membership event, for tools to read.
  */
 
 import { hostname } from "node:os";

@@ -1,7 +1,6 @@
 /**
  * Ctrl-C on a job that runs elsewhere. On a terminal it asks: cancel the job, leave it running, or continue. Without
- * one it
- * cancels, as SIGTERM does everywhere. After a cancel, the next signal ends the command at once.
+ * one it cancels, as SIGTERM does everywhere. After a cancel, the next signal ends the command at once.
  */
 
 type Choice = "cancel" | "detach" | "goOn";

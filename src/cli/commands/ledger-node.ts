@@ -1,8 +1,7 @@
 /**
  * The node in a thread of its own. V8 sizes a thread's nursery when it begins, by default at most 16 MB; a busy node
  * allocates a kilobyte of short-lived values per commit, and with 64 MB fewer of them are still alive and copied when
- * it is
- * full (82 instead of 92 us of CPU per commit over three nodes, in turns on one machine). Signals stay with the
+ * it is full (82 instead of 92 us of CPU per commit over three nodes, in turns on one machine). Signals stay with the
  * process.
  */
 

@@ -1,7 +1,6 @@
 /**
  * `hyperscale ledger`: a node of the job ledger in the foreground, its preparation, and the commands that talk to a
- * running
- * one.
+ * running one.
  */
 
 import { randomBytes } from "node:crypto";

@@ -320,8 +320,7 @@ function startingText({ database, dataDir }: StartOptions): string {
 
 /**
  * The given name, or the host's with a random suffix. A node of the embedded store keeps its name in the data
- * directory,
- * which one process uses at a time; nodes of PostgreSQL may be started side by side from one directory.
+ * directory, which one process uses at a time; nodes of PostgreSQL may be started side by side from one directory.
  */
 function nodeIdOf({ nodeId, database, dataDir }: StartOptions): string {
   if (nodeId !== undefined) return nodeId;

@@ -1,7 +1,6 @@
 /**
  * Log of a run, independent of the terminal: start and end, phases, outcome of each workflow, the rate every few
- * seconds,
- * and messages. Never contains headers or bodies.
+ * seconds, and messages. Never contains headers or bodies.
  */
 
 import type { LiveRun, RunControl, RunEnd, RunJob, RunView } from "../../core/load/results/live.ts";

@@ -84,8 +84,8 @@ export function uiOption(): Option {
 const CORES_MAX = 1_024;
 /**
  * Raises V8's threshold for optimising a function to thirty times the default: this process adds and draws a few times
- * per
- * second, and most of its CPU went to that compiler. Until V8 12 (Node 20) it counts bytes of byte code, then calls.
+ * per second, and most of its CPU went to that compiler. Until V8 12 (Node 20) it counts bytes of byte code, then
+ * calls.
  */
 const COMPILE_LATE =
   Number.parseInt(process.versions.v8, 10) < 12

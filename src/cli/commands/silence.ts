@@ -4,8 +4,7 @@ const LOOK_MS = 500;
 
 /**
  * Calls back after a number of polls in a row without an answer. It counts polls and not time: a machine that pauses
- * this
- * process for a while does not make the others silent.
+ * this process for a while does not make the others silent.
  */
 export class SilenceWatch {
   readonly #timer: NodeJS.Timeout;

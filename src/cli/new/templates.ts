@@ -1,7 +1,6 @@
 /**
  * Files of `hyperscale new`: complete flows that pass against the bundled demo target. Every template must compile and
- * run
- * as it stands; the test beside this file checks that.
+ * run as it stands; the test beside this file checks that.
  */
 
 export const TEMPLATE_NAMES = ["minimal", "login", "open-model"] as const;

@@ -4,8 +4,7 @@
  *     DNS │ connect │ TLS │ first byte │ body
  *
  * Names are looked up first and every address is tried in turn, as browsers do it, so that a host with a dead IPv6
- * address
- * is reached; that time counts as connect. One deadline applies to the whole. The body is counted and dropped.
+ * address is reached; that time counts as connect. One deadline applies to the whole. The body is counted and dropped.
  */
 
 import { promises as dns, type LookupAddress } from "node:dns";

@@ -175,8 +175,7 @@ function textOf(result: CallResult): string {
 
 /**
  * Loads what the protocol needs, and throws the line to install it with where it is missing. The first call of a
- * process
- * pays for compiling: one to an echo server on loopback pays it instead.
+ * process pays for compiling: one to an echo server on loopback pays it instead.
  */
 export async function warmUpProtocol(protocol: ProtocolPing, target: URL): Promise<void> {
   const local = new URL(target);

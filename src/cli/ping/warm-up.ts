@@ -1,9 +1,7 @@
 /**
  * The first request of a fresh process pays for compiling and loading its own code: 10 ms and more, unrelated to the
- * target.
- * A few probes of a temporary server on loopback pay it beforehand; measured against the demo target, totals fell from
- * 17 ms
- * to between 1.5 and 5.5 ms.
+ * target. A few probes of a temporary server on loopback pay it beforehand; measured against the demo target, totals
+ * fell from 17 ms to between 1.5 and 5.5 ms.
  */
 
 import { createServer } from "node:net";

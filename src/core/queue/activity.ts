@@ -1,8 +1,7 @@
 /**
  * Activity of a queue over time: tasks submitted and finished, how long they waited, how many there were. The leader
  * closes a window at every tick; keeps the last hour in windows of ten seconds, the last day in windows of four
- * minutes,
- * and nothing older.
+ * minutes, and nothing older.
  *
  * A time in which this node did not lead has no windows, instead of zeros.
  */

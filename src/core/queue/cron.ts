@@ -1,9 +1,8 @@
 /**
  * Cron expressions of five fields by some clock: minute hour day-of-month month day-of-week. Each field is `*`, a
- * number,
- * a range `a-b`, a list `a,b`, or any of them with a step `/n`. Months and weekdays may be written by their English
- * short
- * names; 7 is Sunday too. When both day fields are restricted, a day that matches either counts, as in every cron.
+ * number, a range `a-b`, a list `a,b`, or any of them with a step `/n`. Months and weekdays may be written by their
+ * English short names; 7 is Sunday too. When both day fields are restricted, a day that matches either counts, as in
+ * every cron.
  *
  * Times are epoch milliseconds; calendars are computed by hand, because this module has no clock.
  */

@@ -1,6 +1,6 @@
 /**
- * Every number of the queue, named once. Durations are milliseconds; settings accept fractions of
- * a second. The relations between them are checked by `settings.ts` before anything starts.
+ * Every number of the queue, named once. Durations are milliseconds; settings accept fractions of a second. The
+ * relations between them are checked by `settings.ts` before anything starts.
  */
 
 export const QUEUE_DEFAULTS = {

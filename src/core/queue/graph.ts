@@ -1,7 +1,6 @@
 /**
  * Validates a graph of tasks that name each other before any of it is stored. Names refer to tasks of the graph; a
- * cycle
- * is rejected with its path.
+ * cycle is rejected with its path.
  */
 
 import { QUEUE_LIMITS } from "./defaults.ts";

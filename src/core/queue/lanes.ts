@@ -7,11 +7,8 @@
  *     lane "gpu {cap:…}"     priority 0  [ 5 6 ]      all of it
  *
  * A node's claim merges the heads of the windows it may run, so the order over lanes is priority, then submission, and
- * a
- * lane that no node can run never blocks another. (TQ-22, TQ-36)
- * Low priorities do not starve: one in `AGED_SHARE` tasks is the one that waited longest, once that has been longer
- * than
- * `AGED_MS`.
+ * a lane that no node can run never blocks another. (TQ-22, TQ-36) Low priorities do not starve: one in `AGED_SHARE`
+ * tasks is the one that waited longest, once that has been longer than `AGED_MS`.
  *
  * The database stays the source of truth: every claim is checked there. A task is here at most once; an assigned one
  * returns only through `add`.
@@ -139,8 +136,7 @@ export class Lanes {
 
   /**
    * Starts a read of the windows that are running low; `refill` ends it for each. Changes in between are recorded,
-   * because
-   * the database may have answered before they happened.
+   * because the database may have answered before they happened.
    */
   beginRefill(): readonly LowWindow[] {
     const low = this.lowWindows();

@@ -1,7 +1,6 @@
 /**
  * How fast a worker finishes tasks, and so how many it may lease ahead. Tasks of a millisecond are worth claiming by
- * the
- * thousand; one of a minute that waits in a worker could run elsewhere. (TQ-38)
+ * the thousand; one of a minute that waits in a worker could run elsewhere. (TQ-38)
  */
 
 /** The pace of the last whole window decides. */

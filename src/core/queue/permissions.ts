@@ -1,7 +1,7 @@
 /**
  * Permissions of tokens. A token has all of them, or one of three scopes: clients submit and see work, workers claim
- * and
- * report it, operators do what clients do and also control the queue. Methods not listed here require all permissions.
+ * and report it, operators do what clients do and also control the queue. Methods not listed here require all
+ * permissions.
  */
 
 export const TOKEN_SCOPES = ["client", "worker", "operator"] as const;

@@ -1,7 +1,6 @@
 /**
  * Which node may run a task. (TQ-36) Tasks with the same executor and constraints are alike to every node, so they
- * share
- * a lane, and a lane is matched once instead of every task.
+ * share a lane, and a lane is matched once instead of every task.
  */
 
 import { DEFAULT_QUEUE } from "./gates.ts";

@@ -6,10 +6,8 @@
  *     observer stays observer.
  *
  * Trust is local and shorter than the lease: it is counted from before the renewal was sent, on this process's
- * monotonic
- * clock, so a leader that was paused knows it must not act. The database's fence makes a wrong belief harmless; this
- * makes
- * it rare.
+ * monotonic clock, so a leader that was paused knows it must not act. The database's fence makes a wrong belief
+ * harmless; this makes it rare.
  */
 
 import { assertNever } from "../base/assert.ts";

@@ -2,11 +2,9 @@
  * Ticks of a cron expression by the clocks of a time zone, across changes of its offset.
  *
  * An expression for certain hours follows the wall clock: a skipped time ticks at the time of the change, and several
- * of
- * them once; a repeated time ticks the first time only. One for every hour follows elapsed time: every minute that
- * matches
- * and really occurs, also the second time. So "30 2 * * *" ticks once on every day, and "0 * * * *" every 60 minutes,
- * whatever the clocks do.
+ * of them once; a repeated time ticks the first time only. One for every hour follows elapsed time: every minute that
+ * matches and really occurs, also the second time. So "30 2 * * *" ticks once on every day, and "0 * * * *" every 60
+ * minutes, whatever the clocks do.
  */
 
 import { type Cron, nextTick } from "./cron.ts";

@@ -4,8 +4,7 @@ import type { IncomingMessage } from "node:http";
 
 /**
  * A body over the bound is read and discarded up to this many times the bound, so that a caller gets the error; beyond
- * that
- * the connection is closed.
+ * that the connection is closed.
  */
 const DISCARDED_TIMES_MAX = 8;
 

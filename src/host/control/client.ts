@@ -1,7 +1,6 @@
 /**
  * Client of a control server: requests with a token, a deadline and a bounded answer, and lines of a streamed answer.
- * The
- * caller, which knows the command, explains a failure to a person.
+ * The caller, which knows the command, explains a failure to a person.
  *
  * Connections are kept for the next request until `close`; an open one keeps the process alive, so that a command never
  * exits silently while it waits.

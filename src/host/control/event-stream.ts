@@ -1,7 +1,6 @@
 /**
  * A streamed answer: one JSON line per event (ndjson), or server-sent events for pages. A reader that falls behind by
- * more
- * than the bound is disconnected: a slow one never blocks what it watches.
+ * more than the bound is disconnected: a slow one never blocks what it watches.
  */
 
 import type { ServerResponse } from "node:http";

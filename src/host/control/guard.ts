@@ -1,9 +1,7 @@
 /**
  * Access to a control interface. Without a token it is served on the loopback only, and not under a name that a web
- * page
- * could have made resolve to us. Pages of other sites are rejected even with a token: a browser on this machine must
- * not
- * act for a hostile site.
+ * page could have made resolve to us. Pages of other sites are rejected even with a token: a browser on this machine
+ * must not act for a hostile site.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -30,8 +28,8 @@ function nameOf(host: string | undefined): string {
 
 /**
  * Rejects pages of other sites and, where no token protects us, names that are not the loopback's: numeric addresses
- * cannot
- * be rebound, a name that resolves to us is how a page would get here. `ownPages` admits pages of this very server.
+ * cannot be rebound, a name that resolves to us is how a page would get here. `ownPages` admits pages of this very
+ * server.
  */
 export function refuseForeignPages(
   headers: IncomingHttpHeaders,

@@ -1,11 +1,10 @@
 /**
  * Writes lines to a reader or a file without ever waiting for them. Node writes to pipes synchronously, so a stalled
- * reader
- * would stop the whole process, and a member that does not answer probes is declared dead because of a log. (B-52f)
+ * reader would stop the whole process, and a member that does not answer probes is declared dead because of a log.
+ * (B-52f)
  *
  * Lines wait in a bounded buffer; when it is full, or the disk is, they are dropped and counted, and the count is
- * written in
- * a line of its own once there is room again.
+ * written in a line of its own once there is room again.
  */
 
 import { write } from "node:fs";

@@ -1,14 +1,12 @@
 /**
  * A log file of bounded size: when it is full or old it is rotated, named by the time of its end, and only the newest
- * rotated
- * files are kept.
+ * rotated files are kept.
  *
  *     node.log                              written now
  *     node.log.2026-11-16T05-20-01-123Z     rotated, at most `filesMax` of them, none older than `keepMsMax`
  *
  * A full or failed disk never stops the process: lines are lost and counted (line-writer.ts), the file is retried
- * later, and
- * `onProblem` is called once per outage.
+ * later, and `onProblem` is called once per outage.
  */
 
 import type { FileHandle } from "node:fs/promises";

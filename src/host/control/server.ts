@@ -7,10 +7,8 @@
  * Nodes of a cluster serve `/metrics` openly on the loopback. Elsewhere it requires the token, or one for metrics only.
  *
  * Every service supplies its routes, its limits, its readiness, and its metrics. Shared safeguards are here: the bounds
- * on
- * bodies, connections and streams, the timeouts, the rejection of web pages, of unauthenticated callers, and of a
- * reachable
- * address without a token.
+ * on bodies, connections and streams, the timeouts, the rejection of web pages, of unauthenticated callers, and of a
+ * reachable address without a token.
  */
 
 import {
@@ -134,7 +132,7 @@ interface Readiness {
   readonly warning?: string;
 }
 
-/** Readiness of a drained node: it finishes its work and gets no more, for load balancers. */
+/** Readiness of a node. A draining one is not ready: it finishes its work and gets no more. */
 export function readiness(
   ready: boolean,
   draining: boolean,
@@ -155,8 +153,7 @@ export interface ControlListen {
   readonly scoped?: readonly ScopedToken[];
   /**
    * Undefined guards `/metrics` like any route. Otherwise it is open on the loopback, and elsewhere accessible with
-   * this token
-   * as well; null: with no other.
+   * this token as well; null: with no other.
    */
   readonly metricsToken?: string | null;
   /** Serves only HTTPS, with this certificate. */

@@ -3,8 +3,7 @@
 export interface Aead {
   /**
    * Fills the packet behind its head: the ciphertext, then a 16-byte tag. The head stays in the clear and is
-   * authenticated
-   * with the rest. The nonce is read before the call returns.
+   * authenticated with the rest. The nonce is read before the call returns.
    */
   seal(
     key: Uint8Array,

@@ -60,8 +60,7 @@ export type AuditKind = (typeof AUDIT_KINDS)[number];
 export interface AuditRequester {
   /**
    * `operator` used a control interface, `client` a credential of clients, `worker` one of workers, `peer` is another
-   * node that
-   * said so, `self` is this node's own protocol, `system` is the operating system (a signal, a start).
+   * node that said so, `self` is this node's own protocol, `system` is the operating system (a signal, a start).
    */
   readonly kind: "operator" | "client" | "worker" | "peer" | "self" | "system";
   /** Name of the operator as the client gave it, of the peer, or of the signal; may be empty. */

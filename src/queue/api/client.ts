@@ -120,8 +120,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
 
   /**
    * Submits tasks that name each other in `depends_on`, stored together or not at all. Each gets the results of those
-   * it
-   * depends on.
+   * it depends on.
    */
   async submitGraph<
     Tasks extends { readonly [Name in keyof Tasks]: TypedGraphSubmit<Known, keyof Tasks & string> },
@@ -317,8 +316,7 @@ export class QueueClient<Known extends Definitions = Definitions> {
   /**
    * Waits for the final state, across leader changes and while the node is unavailable for up to a minute. `onMessage`
    * receives what `follow` yields; after a gap, from the beginning. Accepts a submitted task instead of its id: its
-   * result
-   * has the type of its executor.
+   * result has the type of its executor.
    */
   wait(task: string, signal?: AbortSignal, onMessage?: MessageListener): Promise<Task>;
   wait<Result>(

@@ -1,7 +1,6 @@
 /**
  * Targets that tasks of the `http` executor may reach. Any holder of a client token can submit a task; other services
- * in
- * the node's network trust the node. Without a list, only public addresses are reachable.
+ * in the node's network trust the node. Without a list, only public addresses are reachable.
  */
 
 import { lookup } from "node:dns";
@@ -11,8 +10,7 @@ import { NotRetryable } from "../worker/executor.ts";
 export interface HttpPolicy {
   /**
    * Hosts that may be reached, and no others: `api.example.com`, `*.example.com`, an address, a network
-   * (`10.1.0.0/16`),
-   * each with an optional `:port`; `public` stands for every public address. Default: `public`.
+   * (`10.1.0.0/16`), each with an optional `:port`; `public` stands for every public address. Default: `public`.
    */
   readonly allow?: readonly string[];
 }

@@ -1,14 +1,12 @@
 /**
  * A load test as a job of a cluster. The jobs of a task are numbered, and each is submitted under a key derived from
- * the
- * task and its number, so that no two of them load at once whatever happens to the nodes of the queue:
+ * the task and its number, so that no two of them load at once whatever happens to the nodes of the queue:
  *
  *     attempt 1 ──submit 1──▶ job ── its machine is lost, the job runs on
  *     attempt 2 ──follows the same job, or takes its results──▶ end
  *
  * An attempt continues the job of the previous one, as reported in its progress; without progress, the same key leads
- * to
- * the same job. The next number is used only when the job has finished and its result was consumed, or when a former
+ * to the same job. The next number is used only when the job has finished and its result was consumed, or when a former
  * attempt cancelled it. (Decision 78)
  */
 

@@ -1,7 +1,6 @@
 /**
  * Program of a load test: a command of this package as a child process, so that the load never shares an event loop
- * with
- * the queue. Its output is passed line by line to the followers of the task.
+ * with the queue. Its output is passed line by line to the followers of the task.
  */
 
 import { fileURLToPath } from "node:url";

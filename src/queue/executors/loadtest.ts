@@ -1,11 +1,9 @@
 /**
  * A load test as a task, on this node or on a cluster. Reports metrics while it runs; attaches summary and report to
- * the
- * task.
+ * the task.
  *
  * It runs what was sent with the task, or a URL. The operator decides about files on the node's disk: those of one
- * folder,
- * or none.
+ * folder, or none.
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
@@ -75,8 +73,7 @@ const schema = z
       .default([]),
     /**
      * Environment variables for the code of the file. They are set after its processes have started, so that a task
-     * cannot
-     * change which code a node runs.
+     * cannot change which code a node runs.
      */
     env: z
       .record(
@@ -129,7 +126,7 @@ const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--no-require-trusted": 0,
 };
 
-/** Further options of a cluster job: where it runs, and its priority. */
+/** Further options of a cluster job: its tenant, and the datacenters it runs in. */
 const CLUSTER_ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--tenant": 1,
   "--datacenters": 1,

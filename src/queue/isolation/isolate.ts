@@ -1,7 +1,6 @@
 /**
  * Executors of a file, each execution in a process of its own: a crash, an endless loop or a lack of memory costs its
- * own
- * task, and the loop of the node never waits for them (docs/decisions/0074-a-process-per-execution.md).
+ * own task, and the loop of the node never waits for them (docs/decisions/0074-a-process-per-execution.md).
  *
  *     execution ──► idle process? ──► it runs there ──► idle again, or ended and replaced
  *                   none: waits for one; a further process is started when that takes longer than `START_AFTER_MS`

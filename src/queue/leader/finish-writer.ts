@@ -1,8 +1,7 @@
 /**
  * The leader's finish writer: first final results under valid leases, retries, renewals, returned work. A report that
- * the
- * database rejects is either a repeat of an accepted one (whose answer was lost) or late; late ones are recorded and
- * change nothing. (TQ-21, TQ-32)
+ * the database rejects is either a repeat of an accepted one (whose answer was lost) or late; late ones are recorded
+ * and change nothing. (TQ-21, TQ-32)
  */
 
 import { performance } from "node:perf_hooks";

@@ -1,8 +1,7 @@
 /**
  * The leader's grant writer: workers ask, ready tasks are matched to them in order, and the claims of all workers are
  * written in one statement. A worker that asks while nothing is ready waits here and is answered within the commit of
- * the
- * next submit: no notification, no polling delay.
+ * the next submit: no notification, no polling delay.
  */
 
 import { randomUUID } from "node:crypto";
@@ -195,8 +194,7 @@ export class GrantWriter {
 
   /**
    * Returns the valid leases, with the key of their execution. (TQ-31) By lease, not by task: one that was read again
-   * while
-   * its claim was under way may be among the assignments twice.
+   * while its claim was under way may be among the assignments twice.
    */
   async #claim(batch: readonly Claim[]): Promise<ReadonlyMap<string, string>> {
     const { writer } = this.#options;

@@ -1,7 +1,6 @@
 /**
  * Periodic duties of a leader: requeues expired leases, makes due tasks ready, settles dependents, ticks schedules,
- * ages
- * silent nodes, prunes old tasks, and polls lanes, because the database and not the memory is the source of truth.
+ * ages silent nodes, prunes old tasks, and polls lanes, because the database and not the memory is the source of truth.
  *
  * Each duty is repeatable and runs alone; one that fails is logged and runs again at its next time.
  */

@@ -398,8 +398,7 @@ export class Leader implements LeaderPort {
 
   /**
    * The connection of a waiting node has closed: it gets a grace period to reconnect, then its work is free. That
-   * detects
-   * a killed process long before its leases expire. (TQ-35)
+   * detects a killed process long before its leases expire. (TQ-35)
    */
   disconnected(nodeId: string, run: string): void {
     const node = this.memory.nodes.get(nodeId);
@@ -450,8 +449,7 @@ export class Leader implements LeaderPort {
 
   /**
    * A worker got no answer to a request, from this leader or the previous one, and lists its leases: anything else
-   * granted
-   * to it never arrived. It did not run, so that costs no attempt. (TQ-34)
+   * granted to it never arrived. It did not run, so that costs no attempt. (TQ-34)
    */
   async #returnUndelivered(node: KnownNode, held: ReadonlySet<string>): Promise<void> {
     this.#grants.forget(node);

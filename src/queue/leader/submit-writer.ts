@@ -2,10 +2,9 @@
  * The leader's submit writer: batches of new tasks in one statement each.
  *
  * Ids are allocated before the insert, so repeating a batch whose commit was lost inserts it once. Rows that the
- * database
- * skips have a key of another task; they are looked up afterwards and answered with that task, or rejected when the
- * same
- * key comes with other content. (TQ-26) A graph is a statement of its own: all of its rows are inserted, or none.
+ * database skips have a key of another task; they are looked up afterwards and answered with that task, or rejected
+ * when the same key comes with other content. (TQ-26) A graph is a statement of its own: all of its rows are inserted,
+ * or none.
  */
 
 import { performance } from "node:perf_hooks";

@@ -26,8 +26,7 @@ export interface Database {
   migrate(migrations: readonly Migration[]): Promise<readonly string[]>;
   /**
    * Receives notifications on a channel until the connection is lost, which resolves `lost` of the answer. Undefined
-   * where
-   * no other program can write.
+   * where no other program can write.
    */
   listen?(channel: string, hear: (message: string) => void): Promise<Listening>;
   close(): Promise<void>;

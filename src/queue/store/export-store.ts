@@ -46,8 +46,7 @@ export async function exportStore(
 
 /**
  * One transaction that prevents elections by locking the row of the leadership. Nodes keep tasks in memory, so an
- * active
- * leader rejects it. Text is independent of the server's settings.
+ * active leader rejects it. Text is independent of the server's settings.
  */
 export async function inTransaction<Value>(
   database: Database,

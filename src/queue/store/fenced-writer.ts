@@ -1,11 +1,9 @@
 /**
  * Writes of one leadership. Every statement carries the epoch and is void in the database once a newer leader has
- * begun,
- * so a paused leader's write fails instead of taking effect. (TQ-12)
+ * begun, so a paused leader's write fails instead of taking effect. (TQ-12)
  *
  * A database that does not answer is retried until this leadership ends: every statement is either repeatable as it is
- * or
- * its caller checks the outcome (`repeated`).
+ * or its caller checks the outcome (`repeated`).
  */
 
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";

@@ -1,7 +1,7 @@
 /**
  * Collects operations while a write is under way and writes them together. The first one after a quiet time leaves at
- * the
- * end of its loop turn, so an idle queue answers at once and a busy one writes large batches without any timer. (TQ-38)
+ * the end of its loop turn, so an idle queue answers at once and a busy one writes large batches without any timer.
+ * (TQ-38)
  */
 
 import { QueueError } from "../../core/queue/errors.ts";

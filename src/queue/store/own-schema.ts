@@ -1,8 +1,7 @@
 /**
  * Schema `hyperscale` contains everything of the queue, and is the only one on the search path of its connections:
- * where
- * others may create objects in `public` (the default of PostgreSQL 14 and earlier), a function of theirs with exact
- * argument types would win over a polymorphic one of PostgreSQL and run with the rights of the queue's role
+ * where others may create objects in `public` (the default of PostgreSQL 14 and earlier), a function of theirs with
+ * exact argument types would win over a polymorphic one of PostgreSQL and run with the rights of the queue's role
  * (docs/decisions/0092-own-schema.md).
  */
 

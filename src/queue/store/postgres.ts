@@ -40,8 +40,7 @@ const types: pg.CustomTypesConfig = {
 
 /**
  * Plans of the writing statements must not depend on statistics: a queue table is empty one minute and full the next,
- * and
- * a plan made for the one is ruinous for the other. Every one of them uses a primary key or a partial index.
+ * and a plan made for the one is ruinous for the other. Every one of them uses a primary key or a partial index.
  */
 const WRITER_SESSION =
   `${SEARCH_PATH}; ` +

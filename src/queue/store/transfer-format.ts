@@ -6,10 +6,8 @@
  *     {"end":true,"counts":{"tasks":1,…}}
  *
  * Values are PostgreSQL's text output, because that is exact for every type: a JSON null and no value differ, times
- * keep
- * their microseconds. What belongs to an installation and not to the work stays there: registered nodes, the leader,
- * and
- * the shared token.
+ * keep their microseconds. What belongs to an installation and not to the work stays there: registered nodes, the
+ * leader, and the shared token.
  */
 
 import { QueueError } from "../../core/queue/errors.ts";

@@ -10,8 +10,7 @@ const NONE: DependencyResults = Object.freeze({});
 
 /**
  * Results by name. A missing one is not among the keys, and reading it fails with the reason: an executor that only
- * waits
- * for others needs none of them.
+ * waits for others needs none of them.
  */
 export function dependencyResults(
   handed: DependencyResults | undefined,

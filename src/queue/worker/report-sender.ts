@@ -1,7 +1,6 @@
 /**
  * Results on their way to the leader. Unanswered ones are sent again, to the next leader if need be; a rejected batch
- * is
- * halved until the one unacceptable report is alone, and that one ends its task with the reason. Nothing is blocked
+ * is halved until the one unacceptable report is alone, and that one ends its task with the reason. Nothing is blocked
  * behind it. (TQ-30, TQ-38)
  */
 

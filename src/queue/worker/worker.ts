@@ -129,8 +129,7 @@ export class Worker {
 
   /**
    * Accepts no new work; running tasks may finish for `graceMs`, the rest is aborted and returned at once. Returns how
-   * many
-   * were returned.
+   * many were returned.
    */
   async stop(graceMs: number): Promise<number> {
     this.#stopping = true;
@@ -253,8 +252,7 @@ export class Worker {
 
   /**
    * Sends messages to the leader; returns false when they are to be sent again. Those that it rejects are dropped with
-   * a
-   * warning.
+   * a warning.
    */
   async #tell(notes: readonly Progress[]): Promise<boolean> {
     const { registration, log } = this.#options;

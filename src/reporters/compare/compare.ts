@@ -1,9 +1,9 @@
 /**
- * Two runs side by side: for every step that both have, rate, latency percentiles and error rate
- * before and after, with the change, its 95 % interval and whether it can be chance.
+ * Two runs side by side: for every step that both have, rate, latency percentiles and error rate before and after, with
+ * the change, its 95 % interval and whether it can be chance.
  *
- * A regression is all three: worse, beyond the limit, and significant after correction for the
- * number of rows (see docs/guide/compare.md). Deterministic: the same files give the same table.
+ * A regression is all three: worse, beyond the limit, and significant after correction for the number of rows (see
+ * docs/guide/compare.md). Deterministic: the same files give the same table.
  */
 
 import { assertNever } from "../../core/base/assert.ts";

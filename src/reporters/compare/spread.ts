@@ -1,14 +1,14 @@
 /**
  * How far a figure of one run could have come out otherwise, judged from the run's own windows.
  *
- * Neighbouring windows resemble each other (a garbage collection, a stall, a slow minute), so they
- * must not be counted as if each were a measurement of its own. The autocorrelation of the windows
- * tells how many of them say the same thing, and so how many independent ones the run is worth:
+ * Neighbouring windows resemble each other (a garbage collection, a stall, a slow minute), so they must not be counted
+ * as if each were a measurement of its own. The autocorrelation of the windows tells how many of them say the same
+ * thing, and so how many independent ones the run is worth:
  *
  *     ▁▂▂▁▁▂▇▇▆▁▁▂▁▁▂▂▁▁     18 windows, alike over about 3       worth 6
  *
- * Percentiles follow Woodruff (1952): what varies from window to window is the share of requests
- * below the run's own percentile, and the histogram of the whole run turns shares into milliseconds.
+ * Percentiles follow Woodruff (1952): what varies from window to window is the share of requests below the run's own
+ * percentile, and the histogram of the whole run turns shares into milliseconds.
  */
 
 import type { StepSummary } from "../../core/load/results/model.ts";
@@ -103,9 +103,8 @@ function innerWindows({ series }: StepSummary): Windows {
 }
 
 /**
- * Standard error of the mean of values that resemble their neighbours. The autocovariances are
- * added up as long as pairs of them stay positive and fall (Geyer's initial monotone sequence, 1992);
- * beyond that they are noise.
+ * Standard error of the mean of values that resemble their neighbours. The autocovariances are added up as long as
+ * pairs of them stay positive and fall (Geyer's initial monotone sequence, 1992); beyond that they are noise.
  */
 export function errorOfMean(values: readonly number[]): { error: number; worth: number } {
   const count = values.length;
@@ -150,8 +149,8 @@ interface Shape {
 }
 
 /**
- * Share of a window's requests at or below a latency. Around the median a window has the shape of
- * the whole run, moved to its own median; in the tail it is read between the percentiles it kept.
+ * Share of a window's requests at or below a latency. Around the median a window has the shape of the whole run, moved
+ * to its own median; in the tail it is read between the percentiles it kept.
  */
 function shareBelow(ms: number, index: number, { step, buckets, median, windows }: Shape): number {
   const { p50, p95, p99 } = windows.timeline;

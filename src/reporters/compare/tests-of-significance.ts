@@ -25,8 +25,8 @@ export function studentQuantile(p: number, degrees: number): number {
 }
 
 /**
- * Fisher's exact test for two shares: all tables with the same margins that are no more probable
- * than the one seen. Made for few failures; the work grows with their total number.
+ * Fisher's exact test for two shares: all tables with the same margins that are no more probable than the one seen.
+ * Made for few failures; the work grows with their total number.
  */
 export function fisherP(failedA: number, totalA: number, failedB: number, totalB: number): number {
   const failed = failedA + failedB;

@@ -1,6 +1,6 @@
 /**
- * CSV for spreadsheets and scripts (RFC 4180): steps.csv has one line per step, series.csv one line
- * per step and window. Columns are only ever added at the end.
+ * CSV for spreadsheets and scripts (RFC 4180): steps.csv has one line per step, series.csv one line per step and
+ * window. Columns are only ever added at the end.
  */
 
 import {

@@ -1,6 +1,6 @@
 /**
- * The files of a run. All are written under temporary names and renamed only when every one of them
- * is complete; summary.json comes last, so a folder that has it has everything.
+ * The files of a run. All are written under temporary names and renamed only when every one of them is complete;
+ * summary.json comes last, so a folder that has it has everything.
  */
 
 import { mkdir, mkdtemp, rename, rm, rmdir, writeFile } from "node:fs/promises";

@@ -25,7 +25,7 @@ it("bounds the cost of a back-end that is dead for a whole run to its queue", as
   expect(said).toHaveLength(1);
 });
 
-it("gives an unresponsive back-end only a short grace period after a second interrupt", async () => {
+it("gives an unresponsive back-end only a short grace period when hurried", async () => {
   vi.useFakeTimers();
   try {
     const delivery = new Delivery({

@@ -1,7 +1,6 @@
 /**
  * A synthetic run for tests, the preview and the cost measurement: a closed and an open workflow, ramp, a latency
- * spike,
- * some failures. A function of the given time, so pictures of it can be compared.
+ * spike, some failures. A function of the given time, so pictures of it can be compared.
  */
 
 import type { LiveRun, LiveWorkflow } from "../../core/load/results/live.ts";
