@@ -10,7 +10,7 @@ import { Nodes } from "../../test/chaos/cluster/nodes.ts";
 import { Sites } from "../../test/chaos/cluster/sites.ts";
 import { FakeManager } from "./fake-manager.ts";
 import { costsOfFrames, type FramesLimit, seenOfFrames } from "./frame-costs.ts";
-import { recordTold } from "./recorded-frames.ts";
+import { recordMerged } from "./recorded-frames.ts";
 import { recordedJob, ringOf } from "./recorded-job.ts";
 import type { Findings, Measurement } from "./row.ts";
 import { freePort, pause, until } from "./stage.ts";
@@ -36,7 +36,7 @@ const GATE_FRAMES = {
 
 async function measure(rounds: number, say: (text: string) => void): Promise<Findings> {
   const load = { cores: CORES, steps: STEPS, rate: RATE };
-  const frames = recordTold(FRAMES_MAX, WINDOWS_PER_FRAME, load);
+  const frames = recordMerged(FRAMES_MAX, WINDOWS_PER_FRAME, load);
   say(`gate-frames: a merged frame of a datacenter has ${frames.at(-1)?.length} bytes`);
   const names = Array.from({ length: DATACENTERS }, (_, at) => `dc${at + 1}`);
   const shape = { gates: 1, datacenters: names, managers: 1, workers: 0, cores: CORES };

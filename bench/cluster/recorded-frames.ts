@@ -83,21 +83,21 @@ export function recordFrames(count: number, load: RecordedLoad): readonly Merged
 /**
  * Frames of a datacenter, which reports several windows of its cores at once; each written against the previous one.
  */
-export function recordTold(
+export function recordMerged(
   count: number,
   windowsPerFrame: number,
   load: RecordedLoad,
 ): readonly Uint8Array[] {
   const cores = new RecordedCores(load);
-  const told = new WorkflowAggregate(recordedManifest(load.steps, load.cores), ERROR_KINDS);
-  told.started([...Array(load.cores).keys()], 0);
+  const aggregate = new WorkflowAggregate(recordedManifest(load.steps, load.cores), ERROR_KINDS);
+  aggregate.started([...Array(load.cores).keys()], 0);
   return Array.from({ length: count }, (_, at) => {
     for (let window = 0; window < windowsPerFrame; window++)
       cores.next((core, bytes) => {
-        const { held } = told.frame(core, bytes, HEALTH, cores.measuredMs);
+        const { held } = aggregate.frame(core, bytes, HEALTH, cores.measuredMs);
         return held;
       });
-    return told.tell(at);
+    return aggregate.tell(at);
   });
 }
 

@@ -92,7 +92,7 @@ interface Subject {
   readonly what: string;
   fill(count: number): void;
   /** Returns true when the key was found. */
-  look(sample: Sample): boolean;
+  lookUp(sample: Sample): boolean;
 }
 
 /** Everything that a lookup needs, prepared beforehand. */
@@ -114,7 +114,7 @@ function measure(make: () => Subject, entries: number): IdempotencyFigure {
     const spent = seconds(() => {
       for (let n = 0; n < LOOKUPS; n++) {
         const one = list[n % list.length];
-        if (one !== undefined && subject.look(one) === found) right++;
+        if (one !== undefined && subject.lookUp(one) === found) right++;
       }
     });
     if (right !== LOOKUPS) throw new Error(`${subject.what}: ${right} of ${LOOKUPS} as expected`);
@@ -160,7 +160,7 @@ function shards(): Subject {
       const keys = new Keys();
       for (let i = 0; i < count; i++) fillOne(stateOf, keys.next(), i);
     },
-    look: ({ key, fingerprint: own }) => stateOf(key).outcomeOf(key, own)?.kind === "duplicate",
+    lookUp: ({ key, fingerprint: own }) => stateOf(key).outcomeOf(key, own)?.kind === "duplicate",
   };
 }
 
@@ -176,7 +176,7 @@ function oneShard(): Subject {
       const keys = new Keys();
       for (let i = 0; i < count; i++) fillOne(stateOf, keys.next(), i);
     },
-    look: ({ key, fingerprint: own }) => stateOf(key).outcomeOf(key, own)?.kind === "duplicate",
+    lookUp: ({ key, fingerprint: own }) => stateOf(key).outcomeOf(key, own)?.kind === "duplicate",
   };
 }
 
@@ -218,7 +218,7 @@ function gate(): Subject {
       }
     },
     // A miss would insert: `get` is used for those.
-    look: ({ key, fingerprint: own }) =>
+    lookUp: ({ key, fingerprint: own }) =>
       cache.get(key) !== null && cache.check(key, own, 0, 0)[0]?.kind === "answer",
   };
 }

@@ -47,9 +47,9 @@ class Core {
 
   /** The frame of a window, against the acknowledged one. */
   async frame(window: number, held: number): Promise<Uint8Array> {
-    const told = once(this.#child, "message");
+    const reply = once(this.#child, "message");
     this.#child.send({ window, held });
-    const [bytes] = (await told) as [Uint8Array];
+    const [bytes] = (await reply) as [Uint8Array];
     return bytes;
   }
 

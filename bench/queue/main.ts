@@ -135,13 +135,13 @@ async function alternated(
 ): Promise<readonly [readonly Speeds[], readonly Speeds[]]> {
   const results: [Speeds[], Speeds[]] = [[], []];
   for (let round = 1; round <= rounds; round++) {
-    results[0].push(await told(ours, round));
-    results[1].push(await told(other, round));
+    results[0].push(await measured(ours, round));
+    results[1].push(await measured(other, round));
   }
   return results;
 }
 
-async function told([name, bench]: Contender, round: number, url?: string): Promise<Speeds> {
+async function measured([name, bench]: Contender, round: number, url?: string): Promise<Speeds> {
   const speeds = await bench({
     url: url ?? (await server.createDatabase()),
     serverPid: server.pid,
@@ -176,7 +176,7 @@ async function isolated(): Promise<void> {
   const { executors, close } = await isolateExecutors(file);
   const figures: number[] = [];
   for (let round = 1; round <= rounds; round++) {
-    const speeds = await told(["isolated", (arena) => benchOurs(arena, {}, executors)], round);
+    const speeds = await measured(["isolated", (arena) => benchOurs(arena, {}, executors)], round);
     figures.push(speeds.tasksPerSecond);
   }
   await close();
@@ -223,8 +223,8 @@ async function million(): Promise<void> {
   await fillFinished(full, finished, (url, text) => server.query(url, text));
   const results: [Speeds[], Speeds[]] = [[], []];
   for (let round = 1; round <= rounds; round++) {
-    results[0].push(await told(["full table", benchOurs], round, full));
-    results[1].push(await told(["empty table", benchOurs], round));
+    results[0].push(await measured(["full table", benchOurs], round, full));
+    results[1].push(await measured(["empty table", benchOurs], round));
   }
   compareTasks(`tasks/s with ${finished} finished / empty`, results, 0.9);
 }
@@ -254,10 +254,15 @@ function compare(figure: string, ours: number, other: number, least: number, cpu
   });
 }
 
-type Told = Pick<Line, "figure" | "ours" | "must"> & Partial<Line>;
+type LineInput = Pick<Line, "figure" | "ours" | "must"> & Partial<Line>;
 
-function line({ met, figure, ours, ...told }: Omit<Told, "met"> & { readonly met: boolean }): void {
-  lines.push({ figure, ours, other: "", ratio: "", cpu: "", ...told, met: met ? "yes" : "NO" });
+function line({
+  met,
+  figure,
+  ours,
+  ...measured
+}: Omit<LineInput, "met"> & { readonly met: boolean }): void {
+  lines.push({ figure, ours, other: "", ratio: "", cpu: "", ...measured, met: met ? "yes" : "NO" });
 }
 
 function median(of: readonly number[]): number {

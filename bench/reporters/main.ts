@@ -62,11 +62,11 @@ async function measured(seconds: number, report: readonly string[]): Promise<Fig
   let watch: NodeJS.Timeout | undefined;
   for await (const event of test) {
     if (event.kind === "message") process.stderr.write(`${event.line}\n`);
-    if (event.kind === "live") look(event.live);
+    if (event.kind === "live") readLive(event.live);
     if (event.kind !== "started") continue;
     began = performance.now();
     before = process.cpuUsage();
-    watch = setInterval(() => memory.look(performance.now() - began), 500);
+    watch = setInterval(() => memory.sample(performance.now() - began), 500);
   }
   const summary = await test.summary;
   clearInterval(watch);
@@ -83,7 +83,7 @@ async function measured(seconds: number, report: readonly string[]): Promise<Fig
 }
 
 /** As a screen does: series of all steps are computed for every picture, the histogram of one step when it is read. */
-function look({ summary }: LiveRun): void {
+function readLive({ summary }: LiveRun): void {
   const [step] = summary.workflows.flatMap(({ steps }) => steps);
   if (step !== undefined && step.histogram.count.length > step.requests)
     throw new Error("a histogram has more cells than calls");
@@ -101,7 +101,7 @@ class Memory {
     this.#seconds = seconds;
   }
 
-  look(elapsedMs: number): void {
+  sample(elapsedMs: number): void {
     const before = process.cpuUsage();
     const rss = process.memoryUsage.rss();
     this.#most = Math.max(this.#most, rss);

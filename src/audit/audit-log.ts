@@ -71,8 +71,8 @@ export class AuditLog implements OpenAudit {
   #recorded = 0;
   #dropped = 0;
   /** Dropped and not yet reported in an entry. */
-  #untold = 0;
-  #untoldSinceMs = 0;
+  #unreported = 0;
+  #unreportedSinceMs = 0;
   #ended = false;
   #retaining: Promise<void> = Promise.resolve();
 
@@ -175,10 +175,10 @@ export class AuditLog implements OpenAudit {
   }
 
   record(event: AuditEvent): void {
-    this.#tellDropped();
+    this.#reportDropped();
     const lost = (): void => {
       this.#dropped++;
-      this.#keepUntold(1);
+      this.#keepUnreported(1);
     };
     if (!this.#append(event, lost)) lost();
   }
@@ -191,7 +191,7 @@ export class AuditLog implements OpenAudit {
   /** Makes recorded entries durable. Never rejects: a stopping caller could not handle it. */
   async close(): Promise<void> {
     this.#retention.cancel();
-    this.#tellDropped();
+    this.#reportDropped();
     this.#ended = true;
     await this.#retaining;
     await this.#wal.close().catch(() => {});
@@ -212,7 +212,7 @@ export class AuditLog implements OpenAudit {
       () => {
         this.#waiting--;
         this.#recorded++;
-        this.#tellDropped();
+        this.#reportDropped();
       },
       () => {
         this.#waiting--;
@@ -222,25 +222,25 @@ export class AuditLog implements OpenAudit {
     return true;
   }
 
-  #keepUntold(count: number): void {
-    if (this.#untold === 0) {
+  #keepUnreported(count: number): void {
+    if (this.#unreported === 0) {
       const { clock, log } = this.#options;
-      this.#untoldSinceMs = clock.wall();
+      this.#unreportedSinceMs = clock.wall();
       log.event("warn", "audit.dropping", { waiting: this.#waiting, ended: this.#ended });
     }
-    this.#untold += count;
+    this.#unreported += count;
   }
 
   /** Writes the count of dropped entries as soon as there is room for it. */
-  #tellDropped(): void {
-    const count = this.#untold;
+  #reportDropped(): void {
+    const count = this.#unreported;
     if (count === 0 || this.#ended || this.#waiting > REPORT_ENTRIES_MAX) return;
     const { node: subject, log } = this.#options;
-    const detail = { count, since: new Date(this.#untoldSinceMs).toISOString() };
-    this.#untold = 0;
+    const detail = { count, since: new Date(this.#unreportedSinceMs).toISOString() };
+    this.#unreported = 0;
     log.event("warn", "audit.dropped", detail);
     const event: AuditEvent = { kind: "audit.dropped", subject, requester: SYSTEM, detail };
-    this.#append(event, () => this.#keepUntold(count));
+    this.#append(event, () => this.#keepUnreported(count));
   }
 
   #onEvent(event: WalEvent): void {

@@ -165,7 +165,7 @@ const UNFINISHED: AuditProblem = {
   message: "the last entries are being written, or were cut by a crash",
 };
 /** A writer may overtake a reader in the middle of the file; real damage is there at the next read too. */
-const LOOKS_MAX = 3;
+const READS_MAX = 3;
 const LOOK_AGAIN_MS = 100;
 
 /** Problem at the end of a segment; null: none. Throws errors that are not about its bytes. */
@@ -180,11 +180,11 @@ async function problemOf(
   if (!last) {
     return { damaged: true, message: `${error.message}; the rest of this segment is passed over` };
   }
-  for (let look = 1; ; look++) {
+  for (let read = 1; ; read++) {
     const { verdict, detail } = await inspectLog(directory);
     if (verdict === "sound") return null;
     if (verdict === "torn-tail") return UNFINISHED;
-    if (look === LOOKS_MAX) return { damaged: true, message: detail ?? error.message };
+    if (read === READS_MAX) return { damaged: true, message: detail ?? error.message };
     await sleep(LOOK_AGAIN_MS);
   }
 }

@@ -1,7 +1,7 @@
 /** Shows a page in the user's own browser. */
 
 import { spawn } from "node:child_process";
-import type { ReportWish } from "../ui/ports.ts";
+import type { ReportOpening } from "../ui/ports.ts";
 import { complain } from "./print.ts";
 
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
@@ -44,6 +44,6 @@ export async function openPage(file: string): Promise<void> {
 }
 
 /** Current state of `--open`, for the view whose key changes it. */
-export function reportWish(isWanted: boolean | undefined): ReportWish {
+export function reportOpening(isWanted: boolean | undefined): ReportOpening {
   return { isWanted: isWanted === true, problem: browserProblem() };
 }

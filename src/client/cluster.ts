@@ -169,14 +169,14 @@ export class Job {
 
   /** Yields the result of each workflow as soon as it has finished, in that order. */
   async *results(): AsyncGenerator<WorkflowSummary> {
-    const told = new Set<string>();
+    const yielded = new Set<string>();
     for (let line = 0; ; ) {
       const { live, nextLine, status, summary } = await this.#ask(line, true);
       line = nextLine;
       for (const workflow of (summary ?? live?.summary)?.workflows ?? []) {
         const isOver = hasEnded(status) || isEnded(workflow);
-        if (!isOver || told.has(workflow.name)) continue;
-        told.add(workflow.name);
+        if (!isOver || yielded.has(workflow.name)) continue;
+        yielded.add(workflow.name);
         yield workflow;
       }
       if (hasEnded(status)) return;

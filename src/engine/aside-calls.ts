@@ -13,7 +13,7 @@ export class AsideCalls implements SessionListener {
     this.#phase = phase;
   }
 
-  heard(call: ClientCall, result: CallResult): void {
+  clientCallEnded(call: ClientCall, result: CallResult): void {
     this.#host.recorder.aside(this.#host.flowSteps.asideCall(call, this.#phase), result);
   }
 

@@ -64,10 +64,14 @@ export class CallSamples {
   /** Returns null when nothing was sampled. */
   take(): SampledCalls | null {
     if (this.#lines.length === 0 && this.#dropped === 0) return null;
-    const told = { text: this.#lines.join(""), calls: this.#lines.length, dropped: this.#dropped };
+    const sampled = {
+      text: this.#lines.join(""),
+      calls: this.#lines.length,
+      dropped: this.#dropped,
+    };
     this.#lines = [];
     this.#dropped = 0;
-    return told;
+    return sampled;
   }
 }
 

@@ -358,7 +358,7 @@ export class Core {
   /** Runs teardown for every flow of a mix, even if another one fails. */
   async #teardown({ execution: id, setup }: Command<"teardown">): Promise<void> {
     const execution = this.#execution ?? unprepared();
-    const told: PartFault[] = [];
+    const reported: PartFault[] = [];
     for (const made of execution.parts) {
       const { name } = made.workflow.definition;
       const [part, own] =
@@ -371,11 +371,11 @@ export class Core {
       } catch (error) {
         faults.failed("teardown", error);
       }
-      told.push(...faults.list.map((fault) => ({ ...fault, part })));
+      reported.push(...faults.list.map((fault) => ({ ...fault, part })));
       // Calls may have been made.
       this.#frame(id, made, part, "all");
     }
-    this.#send({ kind: "tornDown", execution: id, faults: told });
+    this.#send({ kind: "tornDown", execution: id, faults: reported });
   }
 
   /** Runs setup for every flow of a mix in turn and returns the results by name. */

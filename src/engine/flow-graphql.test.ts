@@ -137,8 +137,8 @@ describe("calls to a GraphQL target", () => {
       "s",
       async () => api.query(USER, { id: 1 }) as never,
     );
-    const told = await InProcessRun.whole(steps);
-    expect(told.logs.join()).toMatch(/return graphql\.send\(…\) in a step of a workflow/);
+    const stepsRun = await InProcessRun.whole(steps);
+    expect(stepsRun.logs.join()).toMatch(/return graphql\.send\(…\) in a step of a workflow/);
   });
 
   it("accept canned answers, and can be a step of a workflow", async () => {

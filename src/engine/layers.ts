@@ -24,10 +24,10 @@ import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
 import { FunctionSession, type SessionListener } from "./session.ts";
 
 /** Calls of one iteration that may wait for a step to return them. */
-const CALLS_HEARD_MAX = 256;
+const CALLS_ENDED_MAX = 256;
 
 /** A finished call that a function made through a client. */
-interface HeardCall {
+interface EndedCall {
   /** Step whose function made it; null for userSetup and similar phases. */
   readonly step: CompiledStep | null;
   readonly result: CallResult;
@@ -45,7 +45,7 @@ export class LayersRunner implements Runner, SessionListener {
   /** Phase of calls that belong to no step. */
   #phase: "userSetup" | "userTeardown" = "userSetup";
   /** Calls of functions that no step has returned so far; null until there is one. */
-  #calls: HeardCall[] | null = null;
+  #calls: EndedCall[] | null = null;
   #layer = 0;
   /** When the steps of this layer were due. */
   #layerDueAt = 0;
@@ -119,29 +119,29 @@ export class LayersRunner implements Runner, SessionListener {
     const { run } = step;
     if (run === null) return null;
     const session = new FunctionSession(this.#user.session, (call, result) =>
-      this.#heard(step, call, result),
+      this.#recordCall(step, call, result),
     );
     const context = stepContext(this.context, session);
     return { session, run: () => run(context) };
   }
 
-  heard(call: ClientCall, result: CallResult): void {
-    this.#heard(null, call, result);
+  clientCallEnded(call: ClientCall, result: CallResult): void {
+    this.#recordCall(null, call, result);
   }
 
-  #heard(step: CompiledStep | null, call: ClientCall, result: CallResult): void {
+  #recordCall(step: CompiledStep | null, call: ClientCall, result: CallResult): void {
     if (step !== null) this.#user.iteration.answered(result.endedAt);
     const { path, verb } = call;
     const title = this.#host.recorder.samplesCalls ? call.title : "";
     this.#calls ??= [];
     this.#calls.push({ step, result, verb, path, title });
-    if (this.#calls.length <= CALLS_HEARD_MAX) return;
+    if (this.#calls.length <= CALLS_ENDED_MAX) return;
     const oldest = this.#calls.shift();
     if (oldest !== undefined) this.#unreturned(oldest);
   }
 
   /** No step returned it: it is a step of its own, beside the one that made it or outside the iterations. */
-  #unreturned({ path, result, step, title, verb }: HeardCall): void {
+  #unreturned({ path, result, step, title, verb }: EndedCall): void {
     const { iteration } = this.#user;
     const { endedAt, protocol, startedAt } = result;
     const call = { verb, path, protocol };
@@ -172,9 +172,9 @@ export class LayersRunner implements Runner, SessionListener {
     const { endedAt, startedAt } = result;
     // Backwards: nearly always it is the last one.
     for (let at = calls.length - 1; at >= 0; at--) {
-      const heard = calls[at] as HeardCall;
-      if (heard.result.endedAt !== endedAt || heard.result.startedAt !== startedAt) continue;
-      this.#host.recorder.entitle(result, heard.title);
+      const ended = calls[at] as EndedCall;
+      if (ended.result.endedAt !== endedAt || ended.result.startedAt !== startedAt) continue;
+      this.#host.recorder.entitle(result, ended.title);
       if (at === calls.length - 1) calls.pop();
       else calls.splice(at, 1);
       return;

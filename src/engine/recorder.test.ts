@@ -87,7 +87,7 @@ it("reports iterations, checks, groups and metrics of a frame as far as their ca
   recorder.measureFrom(0);
   const check = recorder.checkNumber("c");
   const merger = new FrameMerger({ errorKinds: ERROR_KINDS.length, corrected: false });
-  const told = (at: number, over: FrameOver) => {
+  const reported = (at: number, over: FrameOver) => {
     merger.receive(0, recorder.frame(MOMENT, at, over));
     const { metrics, stats } = { metrics: merger.stats.metrics.list(), stats: merger.stats };
     return [
@@ -106,12 +106,12 @@ it("reports iterations, checks, groups and metrics of a frame as far as their ca
     recorder.add("orders", "counter", 1, {});
   };
   iterate(1_000, 1_050);
-  expect(told(1_060, "window")).toEqual([0, 0, 0, 0, 0]);
-  expect(told(1_100, "window")).toEqual([1, 1, 1, 1, 1]);
+  expect(reported(1_060, "window")).toEqual([0, 0, 0, 0, 0]);
+  expect(reported(1_100, "window")).toEqual([1, 1, 1, 1, 1]);
   // Without acknowledgements every frame is written in full.
   iterate(1_100, 1_150);
-  expect(told(1_160, "window")).toEqual([1, 1, 1, 1, 1]);
-  expect(told(1_160, "load")).toEqual([2, 2, 2, 2, 2]);
+  expect(reported(1_160, "window")).toEqual([1, 1, 1, 1, 1]);
+  expect(reported(1_160, "load")).toEqual([2, 2, 2, 2, 2]);
 });
 
 it("records no first byte for a call that failed before one arrived", () => {

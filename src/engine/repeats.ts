@@ -18,25 +18,26 @@ const ANSWERS: Readonly<Partial<Record<CoreEvent["kind"], Once>>> = {
 export class Repeats {
   #execution = -1;
   /** Commands of this execution in order, with their answers. */
-  readonly #told = new Map<Once, CoreEvent | null>();
+  readonly #commands = new Map<Once, CoreEvent | null>();
 
   /** Returns null for a new command; otherwise the events to repeat, if any. */
   again(command: CoreCommand): readonly CoreEvent[] | null {
     if (!isOnce(command)) return null;
     if (command.kind === "prepare" && command.execution !== this.#execution) {
       this.#execution = command.execution;
-      this.#told.clear();
+      this.#commands.clear();
     }
-    const answer = this.#told.get(command.kind);
-    if (answer === undefined) this.#told.set(command.kind, null);
+    const answer = this.#commands.get(command.kind);
+    if (answer === undefined) this.#commands.set(command.kind, null);
     if (answer === undefined) return null;
     return answer === null ? [] : [answer];
   }
 
   onEvent(event: CoreEvent): void {
     if (!("execution" in event) || event.execution !== this.#execution) return;
-    const answered = event.kind === "failed" ? [...this.#told.keys()].at(-1) : ANSWERS[event.kind];
-    if (answered !== undefined) this.#told.set(answered, event);
+    const answered =
+      event.kind === "failed" ? [...this.#commands.keys()].at(-1) : ANSWERS[event.kind];
+    if (answered !== undefined) this.#commands.set(answered, event);
   }
 }
 

@@ -19,7 +19,7 @@ interface HeldState {
 /** Runs the user's iterations; an object, since closures would cost every idle user more. */
 export interface SessionListener {
   /** A call that a function made through a client has ended. */
-  heard?(call: ClientCall, result: CallResult): void;
+  clientCallEnded?(call: ClientCall, result: CallResult): void;
   /** An unsolicited message arrived. */
   unasked?(name: string, result: CallResult): void;
 }
@@ -60,7 +60,7 @@ export class UserSession implements Session {
 
   called(call: ClientCall, result: CallResult): void {
     remove(this.#underWay, call);
-    this.listener?.heard?.(call, result);
+    this.listener?.clientCallEnded?.(call, result);
   }
 
   /** Takes the unfinished calls; their ends are ignored from now on. */
@@ -90,12 +90,15 @@ export class UserSession implements Session {
  */
 export class FunctionSession implements Session {
   readonly #session: UserSession;
-  readonly #heard: NonNullable<SessionListener["heard"]>;
+  readonly #clientCallEnded: NonNullable<SessionListener["clientCallEnded"]>;
   #underWay: ClientCall[] = [];
 
-  constructor(session: UserSession, heard: NonNullable<SessionListener["heard"]>) {
+  constructor(
+    session: UserSession,
+    clientCallEnded: NonNullable<SessionListener["clientCallEnded"]>,
+  ) {
     this.#session = session;
-    this.#heard = heard;
+    this.#clientCallEnded = clientCallEnded;
   }
 
   calling(call: ClientCall): void {
@@ -104,7 +107,7 @@ export class FunctionSession implements Session {
 
   called(call: ClientCall, result: CallResult): void {
     remove(this.#underWay, call);
-    this.#heard(call, result);
+    this.#clientCallEnded(call, result);
   }
 
   /** Takes the unfinished calls; their ends are ignored from now on. */

@@ -10,13 +10,13 @@ type Input = "tick" | "packet" | "again";
 
 /** Records its inputs; due once. */
 class Recorder implements Machine<Input, string> {
-  readonly heard: Input[] = [];
+  readonly received: Input[] = [];
   dueAt: Millis | null;
   constructor(dueAt: Millis | null) {
     this.dueAt = dueAt;
   }
   step(input: Input): readonly string[] {
-    this.heard.push(input);
+    this.received.push(input);
     if (input === "tick") this.dueAt = null;
     return [`${input} 1`, `${input} 2`];
   }
@@ -53,9 +53,9 @@ describe("the loop", () => {
           resolve();
         }),
       );
-      while (!machine.heard.includes("tick"))
+      while (!machine.received.includes("tick"))
         await new Promise((resolve) => setTimeout(resolve, 1));
-      expect(machine.heard).toEqual(["again", "packet", "tick"]);
+      expect(machine.received).toEqual(["again", "packet", "tick"]);
       expect(loop.lag.maxMs).toBeGreaterThan(10);
       loop.stop();
       receiver.close();
@@ -87,7 +87,7 @@ describe("the loop", () => {
     driven.push("packet");
     driven.push("again");
     expect(defects).toEqual([new Error("an invariant broke")]);
-    expect(machine.heard).toEqual(["packet"]);
+    expect(machine.received).toEqual(["packet"]);
   });
 });
 

@@ -10,7 +10,7 @@ import { getHeapStatistics } from "node:v8";
 
 export const PRESSURE_EVERY_MS = 500;
 /** Often enough to see what people notice; an idle node wakes for little else. */
-const LOOKED_EVERY_MS = 100;
+const SAMPLE_MS = 100;
 /** Interval for container and machine: it takes four files, and their memory fills slowly. */
 const SYSTEM_EVERY_MS = 2_000;
 const MICROS_PER_MS = 1e3;
@@ -28,10 +28,10 @@ interface Measured {
 
 export class PressureMeter {
   /** Not the runtime's monitor: after a reset that one misses the first delay. */
-  readonly #timer = setInterval(() => this.#look(), LOOKED_EVERY_MS).unref();
-  #lookedAt = performance.now();
+  readonly #timer = setInterval(() => this.#sample(), SAMPLE_MS).unref();
+  #sampledAt = performance.now();
   #lateMs = 0;
-  #looks = 0;
+  #samples = 0;
   #cpu = process.cpuUsage();
   #at = performance.now();
   readonly #system = new SystemMemory();
@@ -41,9 +41,9 @@ export class PressureMeter {
     const now = performance.now();
     const elapsedMs = Math.max(1, now - this.#at);
     const { system, user } = process.cpuUsage(this.#cpu);
-    const lagMs = this.#looks === 0 ? 0 : this.#lateMs / this.#looks;
+    const lagMs = this.#samples === 0 ? 0 : this.#lateMs / this.#samples;
     this.#lateMs = 0;
-    this.#looks = 0;
+    this.#samples = 0;
     this.#cpu = process.cpuUsage();
     this.#at = now;
     return {
@@ -57,11 +57,11 @@ export class PressureMeter {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
+  #sample(): void {
     const now = performance.now();
-    this.#lateMs += Math.max(0, now - this.#lookedAt - LOOKED_EVERY_MS);
-    this.#looks++;
-    this.#lookedAt = now;
+    this.#lateMs += Math.max(0, now - this.#sampledAt - SAMPLE_MS);
+    this.#samples++;
+    this.#sampledAt = now;
   }
 }
 

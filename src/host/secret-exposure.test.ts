@@ -9,7 +9,7 @@ describe("a file with secrets", () => {
     const directory = mkdtempSync(join(tmpdir(), "hyperscale-exposure-"));
     const file = join(directory, "secret");
     writeFileSync(file, "Zk3-u7Qp9_xW2vLr8Tn5\n");
-    const told = (mode: number): readonly unknown[] => {
+    const warningsAt = (mode: number): readonly unknown[] => {
       const lines: unknown[] = [];
       chmodSync(file, mode);
       warnOfExposure(file, {
@@ -18,11 +18,11 @@ describe("a file with secrets", () => {
       });
       return lines;
     };
-    expect([told(0o600), told(0o400)]).toEqual([[], []]);
+    expect([warningsAt(0o600), warningsAt(0o400)]).toEqual([[], []]);
     const problem = "mode 0640: others on this machine may read it or write to it";
     const fields = { file, problem, do: `chmod 600 ${file}` };
-    expect(told(0o640)).toEqual([["warn", "secret.exposed", fields]]);
-    expect(told(0o666)).toHaveLength(1);
+    expect(warningsAt(0o640)).toEqual([["warn", "secret.exposed", fields]]);
+    expect(warningsAt(0o666)).toHaveLength(1);
     rmSync(directory, { recursive: true });
   });
 });

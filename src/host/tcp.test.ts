@@ -95,14 +95,14 @@ describe("a stream port", () => {
 });
 
 /** Everything the other side sends until it has closed. */
-function heardUntilClosed(): Promise<string> {
+function receivedUntilClosed(): Promise<string> {
   const socket = connect({ host: HOST, port: PORT });
   sockets.push(socket);
-  let heard = "";
+  let received = "";
   socket.on("data", (bytes) => {
-    heard += String(bytes);
+    received += String(bytes);
   });
-  return new Promise((resolve) => socket.once("close", () => resolve(heard)));
+  return new Promise((resolve) => socket.once("close", () => resolve(received)));
 }
 
 describe("what is written in one turn", () => {
@@ -120,7 +120,7 @@ describe("what is written in one turn", () => {
         backlogBytes = stream.backlogBytes;
         stream[how]();
       });
-      expect(await heardUntilClosed()).toBe("one two ");
+      expect(await receivedUntilClosed()).toBe("one two ");
       expect(backlogBytes).toBe(8);
     },
   );
@@ -131,7 +131,7 @@ describe("what is written in one turn", () => {
       stream.write(bytes("a last word"));
       void port.close();
     });
-    expect(await heardUntilClosed()).toBe("a last word");
+    expect(await receivedUntilClosed()).toBe("a last word");
   });
 
   it("is reported as accepted, piece by piece", async () => {
@@ -146,7 +146,7 @@ describe("what is written in one turn", () => {
       });
       expect(taken).toEqual([]);
     });
-    expect(await heardUntilClosed()).toBe("one two ");
+    expect(await receivedUntilClosed()).toBe("one two ");
     expect(taken).toEqual(["one", "two"]);
   });
 });

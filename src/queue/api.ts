@@ -169,8 +169,8 @@ export class QueueApi {
   async #getTask(id: number): Promise<Task> {
     const [task] = await this.#host.reader.tasks([id]);
     if (task === undefined) throw unknownTask(id);
-    const [told] = await this.#withReasons([task]);
-    return told ?? task;
+    const [explained] = await this.#withReasons([task]);
+    return explained ?? task;
   }
 
   /** Adds to every queued task why it waits; reads the data for that once for all of them. */

@@ -18,7 +18,7 @@ import { RpcClient } from "./api/rpc-client.ts";
 import type { FeedMessage, LogLine, TaskEvent } from "./api/types.ts";
 import type { ServedNode } from "./served-node.ts";
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const STREAM: EventStreamOptions = {
   format: "server-sent",
   /** A follower that does not read is disconnected. */
@@ -45,11 +45,11 @@ export async function followTask(options: FollowOptions): Promise<void> {
   const follower = new TaskFollower(node, taskId, stream);
   const leave = node.feed.follow(taskId, (message) => follower.hear(message));
   const stopListening = listenToLeader(options, (message) => follower.hear(message));
-  const looks = node.background.every(`follow ${taskId}`, LOOK_MS, () => follower.look());
+  const polls = node.background.every(`follow ${taskId}`, POLL_MS, () => follower.poll());
   stream.onClose(() => {
     leave();
     stopListening();
-    looks.cancel();
+    polls.cancel();
   });
   await follower.begin();
 }
@@ -61,7 +61,7 @@ class TaskFollower {
   readonly #stream: EventStream;
   #lastEvent = 0;
   #lastLine = { attempt_id: 0, line: 0 };
-  #looking = false;
+  #polling = false;
   #again = false;
   #over = false;
   /** Lines received while the earlier ones are still being read. */
@@ -74,7 +74,7 @@ class TaskFollower {
   }
 
   async begin(): Promise<void> {
-    await this.look();
+    await this.poll();
     // After a failed read the next poll retries; only the progress is skipped.
     const attempts = await this.#node.reader.attempts(Number(this.#taskId)).catch(() => []);
     const { progress: message, outcome } = attempts.at(-1) ?? {};
@@ -87,17 +87,17 @@ class TaskFollower {
 
   hear(message: FeedMessage): void {
     if (message.kind === "transition")
-      this.#node.background.run(`follow ${this.#taskId}`, () => this.look());
+      this.#node.background.run(`follow ${this.#taskId}`, () => this.poll());
     else if (this.#early !== undefined) {
       if (this.#early.length < QUEUE_LIMITS.notesMax) this.#early.push(message);
     } else this.#send(message);
   }
 
   /** Sends what was committed since the last poll. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     this.#again = true;
-    if (this.#looking) return;
-    this.#looking = true;
+    if (this.#polling) return;
+    this.#polling = true;
     try {
       while (this.#again && this.#stream.open) {
         this.#again = false;
@@ -106,7 +106,7 @@ class TaskFollower {
     } catch {
       // The database is unavailable: the next poll finds what was missed.
     } finally {
-      this.#looking = false;
+      this.#polling = false;
     }
   }
 
@@ -179,7 +179,7 @@ function listenToLeader(
       if (url !== undefined && !signal.aborted) {
         // A hung leader does not close its streams: checks whether it still leads.
         const former = new AbortController();
-        const looks = node.background.every("notice the leader", LOOK_MS, async () => {
+        const polls = node.background.every("notice the leader", POLL_MS, async () => {
           if ((await node.leaderUrl()) !== url) former.abort();
         });
         const rpc = new RpcClient({ url, token, ca, forwardedBy: node.nodeId });
@@ -188,11 +188,11 @@ function listenToLeader(
         } catch {
           // The leader disconnected; the next poll finds its successor.
         } finally {
-          looks.cancel();
+          polls.cancel();
           rpc.close();
         }
       }
-      await node.background.pause(LOOK_MS, signal);
+      await node.background.pause(POLL_MS, signal);
     }
   });
   return () => work.cancel();

@@ -14,7 +14,7 @@ import { RemoteLeader } from "./worker/remote-leader.ts";
 /** How long a leader's address is cached before the database is read again. */
 export const LEADER_BELIEVED_MS = 1_000;
 /** Timeout of the database while there is a leader to fall back on. */
-const LOOK_MS_MAX = 1_000;
+const LOOKUP_MS_MAX = 1_000;
 
 interface FoundLeader {
   readonly rpc: RpcClient;
@@ -32,7 +32,7 @@ export class LeaderFinder {
   readonly #options: LeaderFinderOptions;
   #found: FoundLeader | undefined;
   #believedUntil = 0;
-  #looking: Promise<FoundLeader | undefined> | undefined;
+  #lookup: Promise<FoundLeader | undefined> | undefined;
 
   constructor(options: LeaderFinderOptions) {
     this.#options = options;
@@ -42,12 +42,12 @@ export class LeaderFinder {
     const known = this.#found;
     if (known !== undefined && performance.now() < this.#believedUntil)
       return Promise.resolve(known);
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
+    this.#lookup ??= this.#lookUp().finally(() => {
+      this.#lookup = undefined;
     });
-    if (known === undefined) return this.#looking;
+    if (known === undefined) return this.#lookup;
     const late = (): Error => new Error("the database does not answer");
-    return within(this.#looking, LOOK_MS_MAX, late).catch(() => this.#found);
+    return within(this.#lookup, LOOKUP_MS_MAX, late).catch(() => this.#found);
   }
 
   /** Aborts a call that waits at a former leader as soon as the change is known. */
@@ -65,7 +65,7 @@ export class LeaderFinder {
     this.#found?.rpc.close();
   }
 
-  async #look(): Promise<FoundLeader | undefined> {
+  async #lookUp(): Promise<FoundLeader | undefined> {
     const askedAt = performance.now();
     const row = await this.#options.read();
     if (row === null || !row.alive || row.url === null || row.run === this.#options.run)

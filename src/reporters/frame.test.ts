@@ -88,8 +88,8 @@ describe("a frame", () => {
     expect(frame.leftOut).toBeGreaterThan(0);
     // The run, its workflows and metrics come before single steps, and the outcome first of all.
     const all = many.workflows.flatMap(({ metrics }) => metrics);
-    const told = frame.points.filter(({ scope }) => scope === "metric");
-    expect(new Set(told.map(({ labels }) => JSON.stringify(labels))).size).toBe(all.length);
+    const metrics = frame.points.filter(({ scope }) => scope === "metric");
+    expect(new Set(metrics.map(({ labels }) => JSON.stringify(labels))).size).toBe(all.length);
     expect(frame.points.filter(({ scope }) => scope === "workflow").length).toBeGreaterThan(10);
     expect(find(frame, "run", "passed")).toMatchObject({ value: 0 });
   });

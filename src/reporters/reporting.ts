@@ -114,8 +114,8 @@ export class Reporting {
       this.#members.filter(({ reporter }) => (reporter.last ?? false) === wanted),
     );
     await Promise.all((first ?? []).map((member) => this.#ended(member, summary, phases)));
-    const told = { ...summary, reports: (first ?? []).map(outcomeOf) };
-    await Promise.all((last ?? []).map((member) => this.#ended(member, told, phases)));
+    const complete = { ...summary, reports: (first ?? []).map(outcomeOf) };
+    await Promise.all((last ?? []).map((member) => this.#ended(member, complete, phases)));
     this.#end.abort();
     return { ...summary, reports: this.#members.map(outcomeOf) };
   }

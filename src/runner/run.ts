@@ -262,7 +262,7 @@ export class LocalRun {
   #perform(effect: RunEffect): void {
     switch (effect.kind) {
       case "send":
-        this.#phases?.told(effect.command, Date.now());
+        this.#phases?.commandSent(effect.command, Date.now());
         this.#cores[effect.core]?.send(effect.command);
         return;
       case "kill":
@@ -294,7 +294,7 @@ export class LocalRun {
     if (event.kind === "calls") this.#reporting?.calls(event);
     else if (this.#machine === undefined) this.#loading?.(core, event);
     else {
-      this.#phases?.heard(event, Date.now());
+      this.#phases?.eventReceived(event, Date.now());
       this.#take({ kind: "event", core, event });
     }
   }

@@ -11,7 +11,7 @@ const never = (): Promise<void> => new Promise(() => {});
 const once = { vus: 1, iterations: 1 } as const;
 
 /** Resolves with the reason of the signal. */
-function told(signal: AbortSignal): Promise<string> {
+function reasonOf(signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve((signal.reason as Error).message));
   });
@@ -26,7 +26,7 @@ describe("a limit", () => {
     let reason = "";
     const flow = workflow("w", { ...once, limits: { setup: "200ms" } })
       .setup(async ({ signal }) => {
-        reason = await told(signal);
+        reason = await reasonOf(signal);
         await never();
       })
       .step("s", one);
@@ -55,7 +55,7 @@ describe("a limit", () => {
     const flow = workflow("w", { vus: 2, duration: "100ms", limits: { teardown: "100ms" } })
       .step("s", one)
       .teardown(async ({ signal }) => {
-        reason = await told(signal);
+        reason = await reasonOf(signal);
         await never();
       });
     const run = await InProcessRun.whole(flow, { cores: 2 });
@@ -74,12 +74,12 @@ describe("a limit", () => {
     const reasons = new Set<string>();
     const flow = workflow("w", { ...load, limits: { userSetup: "50ms", userTeardown: "50ms" } })
       .userSetup(async ({ signal }) => {
-        reasons.add(await told(signal));
+        reasons.add(await reasonOf(signal));
         await never();
       })
       .step("s", one)
       .userTeardown(async ({ signal }) => {
-        reasons.add(await told(signal));
+        reasons.add(await reasonOf(signal));
         await never();
       });
     const run = await InProcessRun.whole(flow);
@@ -97,11 +97,11 @@ describe("a limit", () => {
     const flow = workflow("w", { vus: 1, duration: "100ms", gracefulStop: "200ms" })
       .userSetup(async ({ signal, user }) => {
         if (user.id === 0) return;
-        reasons.push(await told(signal));
+        reasons.push(await reasonOf(signal));
         await never();
       })
       .step("s", async ({ signal }) => {
-        reasons.push(await told(signal));
+        reasons.push(await reasonOf(signal));
         return one();
       });
     const run = await InProcessRun.whole(flow);
@@ -127,7 +127,7 @@ describe("a stop", () => {
     const flow = workflow("w", once)
       .setup(async ({ signal }) => {
         log.push("begun");
-        log.push(await told(signal));
+        log.push(await reasonOf(signal));
         throw new Error("cleaned up");
       })
       .step("s", () => {
@@ -153,7 +153,7 @@ describe("a stop", () => {
       const flow = workflow("w", the[1])
         .setup(async ({ signal }) => {
           log.push("begun");
-          await told(signal);
+          await reasonOf(signal);
           return "database";
         })
         .userSetup(() => log.push("a user begins"))

@@ -21,20 +21,20 @@ export async function traceRun({
   overrides,
   say,
 }: TraceOptions): Promise<boolean> {
-  let heard: (event: CoreEvent) => void = () => undefined;
+  let onEvent: (event: CoreEvent) => void = () => undefined;
   let lost: (error: RunError) => void = () => undefined;
   const core = new CoreProcess({
     number: 0,
     inspect,
     onEvent: (event) => {
       if (event.kind === "log" || event.kind === "unhandled") say(event.line);
-      else if (event.kind !== "declared") heard(event);
+      else if (event.kind !== "declared") onEvent(event);
     },
     onLost: (what) => lost(new RunError(what, 1)),
   });
   const next = (): Promise<CoreEvent> =>
     new Promise((resolve, reject) => {
-      heard = resolve;
+      onEvent = resolve;
       lost = reject;
     });
   try {

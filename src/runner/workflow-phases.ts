@@ -44,7 +44,7 @@ export class WorkflowPhases {
     this.#manifests = new Map(manifests.map((one) => [one.name, one]));
   }
 
-  told(command: CoreCommand, nowMs: number): void {
+  commandSent(command: CoreCommand, nowMs: number): void {
     const name = BEGINS[command.kind];
     if (name === undefined || !("execution" in command)) return;
     if (command.kind === "prepare") this.#workflows.set(command.execution, command.workflow);
@@ -55,7 +55,7 @@ export class WorkflowPhases {
     this.#phases.set(key, { workflow, name, fromMs: nowMs, toMs: nowMs, problem: null });
   }
 
-  heard(event: CoreEvent, nowMs: number): void {
+  eventReceived(event: CoreEvent, nowMs: number): void {
     if (event.kind === "failed") {
       for (const phase of this.#phasesOf(event.execution)) {
         phase.toMs = Math.max(phase.toMs, nowMs);

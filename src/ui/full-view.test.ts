@@ -1,14 +1,18 @@
 import { describe, expect, it } from "vitest";
 import type { RunControl } from "../core/load/results/live.ts";
 import { FullView, MESSAGES_MAX } from "./full-view.ts";
-import type { ReportWish } from "./ports.ts";
+import type { ReportOpening } from "./ports.ts";
 import { ENTER, LEAVE } from "./screen.ts";
 import { syntheticRun, syntheticSummary } from "./testing/synthetic.ts";
 import { TestHost, TestKeyboard, TestTerminal } from "./testing/terminal.ts";
 
 const END = { summary: syntheticSummary(30), files: ["out/report.html"] };
 
-function started(columns = 80, rows = 24, report: ReportWish = { isWanted: false, problem: null }) {
+function started(
+  columns = 80,
+  rows = 24,
+  report: ReportOpening = { isWanted: false, problem: null },
+) {
   const stdout = new TestTerminal(columns, rows);
   const stdin = new TestKeyboard();
   const host = new TestHost();
@@ -179,15 +183,15 @@ describe("keys", () => {
   });
 
   it("request the report at the end, or say why no browser can show it", async () => {
-    const wish = { isWanted: false, problem: null };
-    const { stdout, stdin, host, view } = started(80, 24, wish);
+    const opening = { isWanted: false, problem: null };
+    const { stdout, stdin, host, view } = started(80, 24, opening);
     view.update(syntheticRun(16));
     stdin.type("o");
     host.advance(60);
-    expect(wish.isWanted).toBe(true);
+    expect(opening.isWanted).toBe(true);
     expect((await stdout.screen()).join("\n")).toContain("the report opens in the browser");
     stdin.type("o");
-    expect(wish.isWanted).toBe(false);
+    expect(opening.isWanted).toBe(false);
 
     const none = { isWanted: false, problem: "DISPLAY is not set" };
     const blind = started(80, 24, none);

@@ -38,7 +38,7 @@ export interface Host {
 }
 
 /** Whether the report is opened in a browser when the run has finished; a key changes it meanwhile. */
-export interface ReportWish {
+export interface ReportOpening {
   isWanted: boolean;
   /** Why no browser can be opened here; null when one can. */
   readonly problem: string | null;
@@ -50,7 +50,7 @@ export interface ViewOptions {
   readonly stdin: InputStream;
   readonly env: Environment;
   /** None: there will be no report, and no key for it. */
-  readonly report?: ReportWish;
+  readonly report?: ReportOpening;
   readonly host?: Host;
 }
 

@@ -71,7 +71,7 @@ function headers(): Record<string, string> {
 async function ask(path: string, init: RequestInit): Promise<Response> {
   try {
     const response = await fetch(path, { ...init, headers: { ...headers(), ...init.headers } });
-    heard(response);
+    received(response);
     return response;
   } catch (error) {
     if (init.signal?.aborted !== true || isTimeout(init.signal))
@@ -84,7 +84,7 @@ function isTimeout(signal: AbortSignal): boolean {
   return signal.reason instanceof DOMException && signal.reason.name === "TimeoutError";
 }
 
-function heard(response: Response): void {
+function received(response: Response): void {
   const apartMs = Date.parse(response.headers.get("date") ?? "") - Date.now();
   clockOffsetMs = Math.abs(apartMs) >= CLOCKS_APART_MS_MIN ? apartMs : 0;
   const locked = response.status === 401;

@@ -101,7 +101,7 @@ export function Samples({ caption, steps }: SamplesProps) {
     .filter(({ sample: { atSeconds } }) => atSeconds >= from && atSeconds <= to)
     .toSorted((a, b) => a.sample.atSeconds - b.sample.atSeconds);
   if (found.length === 0) return null;
-  const told = withoutRepetition(found);
+  const samples = withoutRepetition(found);
   const countOf = (name: string, kind: string): number =>
     steps.find((one) => one.name === name)?.step.errors[kind] ?? 0;
   const columns = [
@@ -111,7 +111,7 @@ export function Samples({ caption, steps }: SamplesProps) {
     { title: "Status", numeric: true },
     { title: "Request and error" },
   ];
-  const rows = told.map(({ name, sample }, index) => ({
+  const rows = samples.map(({ name, sample }, index) => ({
     key: String(index),
     cells: [
       { text: clockAt(sample.atSeconds, 0.1) },
@@ -124,20 +124,20 @@ export function Samples({ caption, steps }: SamplesProps) {
   return <Table {...{ caption, columns, rows }} rowsMax={SAMPLES_SHOWN_MAX} captioned stacked />;
 }
 
-interface Told {
+interface NamedSample {
   readonly name: string;
   readonly sample: ErrorSample;
 }
 
 /** Keeps the first of samples that differ only in time. */
-function withoutRepetition(found: readonly Told[]): Told[] {
-  const told = new Map<string, Told>();
+function withoutRepetition(found: readonly NamedSample[]): NamedSample[] {
+  const samples = new Map<string, NamedSample>();
   for (const { name, sample } of found) {
     const { call, kind, status, text } = sample;
     const key = JSON.stringify([name, kind, status, call, text]);
-    if (!told.has(key)) told.set(key, { name, sample });
+    if (!samples.has(key)) samples.set(key, { name, sample });
   }
-  return [...told.values()];
+  return [...samples.values()];
 }
 
 /** `count`: failures of this kind in the step, over the whole run; only some of them are kept as samples. */

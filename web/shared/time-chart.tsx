@@ -271,8 +271,8 @@ function textAt(line: Line, index: number, format: (value: number) => string): s
 /** Value for the whole run, or for the selected stretch. */
 function textAtRest(props: TimeChartProps, line: Line, range: Range | null): string {
   const { atSeconds, format, stretch } = props;
-  const told = range === null ? line.rest : stretch?.get(line.label);
-  if (told !== undefined) return told;
+  const text = range === null ? line.rest : stretch?.get(line.label);
+  if (text !== undefined) return text;
   const [from, to] = range ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   const known = line.values.filter((value, at) => {
     const seconds = atSeconds[at] ?? 0;

@@ -88,7 +88,7 @@ async function audit(path: string, flags: Flags): Promise<void> {
     complain(`hyperscale: ${error.message}`);
     process.exitCode = error.code === "NEWER" ? EXIT_FAILURE : EXIT_USAGE;
   }
-  problems.tell();
+  problems.report();
 }
 
 /** Returns the number of the last entry that was read. */
@@ -224,7 +224,7 @@ class Problems {
     if (this.#count <= Problems.SHOWN_MAX) complain(`hyperscale: ${message}`);
   }
 
-  tell(): void {
+  report(): void {
     const more = this.#count - Problems.SHOWN_MAX;
     if (more > 0) complain(`hyperscale: and ${more} more places`);
     if (this.#damaged) process.exitCode = EXIT_FAILURE;

@@ -302,7 +302,7 @@ class LocalNodes {
       child.once("exit", (code, signal) => {
         clearTimeout(late);
         const how = signal ?? `exit code ${code}`;
-        reject(new Error(`${plan.name} ended with ${how}: ${whyEnded(plan.role, errors)}`));
+        reject(new Error(`${plan.name} ended with ${how}: ${exitReason(plan.role, errors)}`));
         this.#say({ event: "ended", name: plan.name, how }, `${plan.name} ended: ${how}`);
       });
     });
@@ -310,7 +310,7 @@ class LocalNodes {
 }
 
 /** A node logs before its last output; the target has only the latter, the cause first and then its own advice. */
-function whyEnded(role: string, errors: string): string {
+function exitReason(role: string, errors: string): string {
   const lines = errors.trim().split("\n");
   return lines.at(role === "target" ? 0 : -1) ?? "";
 }
@@ -377,8 +377,8 @@ async function endLeft(processes: readonly LocalProcess[]): Promise<void> {
   }
 }
 
-async function isOver(msMax: number, look: () => boolean): Promise<boolean> {
-  for (let waitedMs = 0; !look(); waitedMs += 100) {
+async function isOver(msMax: number, condition: () => boolean): Promise<boolean> {
+  for (let waitedMs = 0; !condition(); waitedMs += 100) {
     if (waitedMs > msMax) return false;
     await new Promise((resolveWait) => setTimeout(resolveWait, 100));
   }

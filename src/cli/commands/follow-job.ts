@@ -12,7 +12,7 @@ import type { Reporting } from "../../reporters/reporting.ts";
 import { complain } from "../print.ts";
 import { Interruption } from "./interruption.ts";
 import { type FinishOptions, finish } from "./run.ts";
-import { SilenceWatch, TAKEN_LOOKS_MAX, UNHEARD_LOOKS_MAX } from "./silence.ts";
+import { ACCEPTED_POLLS_MAX, SilenceWatch, UNANSWERED_POLLS_MAX } from "./silence.ts";
 
 /** Poll interval of a job with a live view, and without. */
 const WATCHED_MS = 150;
@@ -121,8 +121,9 @@ function untilSilent(
   steering: Steering,
   onSilent: () => void,
 ): SilenceWatch {
-  const looksMax = (): number => (steering.isCancelTaken ? TAKEN_LOOKS_MAX : UNHEARD_LOOKS_MAX);
-  return new SilenceWatch(() => client.answers, looksMax, onSilent);
+  const pollsMax = (): number =>
+    steering.isCancelTaken ? ACCEPTED_POLLS_MAX : UNANSWERED_POLLS_MAX;
+  return new SilenceWatch(() => client.answers, pollsMax, onSilent);
 }
 
 function saidLeft(job: string, how: Left, isCancelTaken: boolean): number {

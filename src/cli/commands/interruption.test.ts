@@ -31,7 +31,7 @@ class Terminal {
     for (const listener of this.#listeners) listener(text);
   }
 
-  get isHeard(): boolean {
+  get hasListeners(): boolean {
     return this.#listeners.size > 0;
   }
 }
@@ -64,7 +64,7 @@ describe("Ctrl-C on a job that runs elsewhere", () => {
       terminal.type("x");
       terminal.type(key);
       expect(events).toEqual(["asked", ...event]);
-      expect([terminal.isRaw, terminal.isHeard]).toEqual([false, false]);
+      expect([terminal.isRaw, terminal.hasListeners]).toEqual([false, false]);
     }
   });
 
@@ -96,7 +96,7 @@ describe("Ctrl-C on a job that runs elsewhere", () => {
     expect(events).toEqual(["asked"]);
     interruption.interrupt();
     expect(events).toEqual(["asked", "said cancelling", "cancelled"]);
-    expect([terminal.isRaw, terminal.isHeard]).toEqual([true, false]);
+    expect([terminal.isRaw, terminal.hasListeners]).toEqual([true, false]);
   });
 
   it("cancels on SIGTERM without asking, and ends the command on the second signal of either kind", () => {

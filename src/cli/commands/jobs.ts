@@ -12,7 +12,7 @@ import { EXIT_UNTRUSTED } from "../../host/exit-codes.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { startReportsOfOthers } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
-import { reportWish } from "../open-page.ts";
+import { reportOpening } from "../open-page.ts";
 import { repeated } from "../option-values.ts";
 import { complain, jsonText } from "../print.ts";
 import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
@@ -112,14 +112,14 @@ function registerAttach(jobs: Command): void {
     withCluster("jobs attach", flags, async (client) => {
       const job = await client.jobId(named);
       const { env, stdin, stdout } = process;
-      const wish = reportWish(flags.open);
+      const opening = reportOpening(flags.open);
       const ui = flags.json === true ? "json" : flags.ui;
-      const view = createView({ mode: ui, stdout, stdin, env, report: wish });
+      const view = createView({ mode: ui, stdout, stdin, env, report: opening });
       const silent = ui === "none";
       const how = { live: !silent, silent };
       const say = (line: string): void => view.message(line);
       const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
-      const finishing = { ...flags, wish };
+      const finishing = { ...flags, opening };
       process.exitCode = await followJob({ client, job, finishing, view, ...how, reporting });
     }),
   );

@@ -42,9 +42,9 @@ function followLine(message: FollowMessage): string {
 }
 
 /** Text of an execution's report: a line, metrics of a load test, or any value. */
-export function wordsOf(told: unknown): string {
-  if (typeof told === "string") return told;
-  return areFigures(told) ? figuresLine(told) : JSON.stringify(told);
+export function wordsOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return areFigures(value) ? figuresLine(value) : JSON.stringify(value);
 }
 
 export function eventRow(event: TaskEvent): readonly string[] {

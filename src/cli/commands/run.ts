@@ -28,9 +28,9 @@ import { RunError } from "../../runner/errors.ts";
 import { overridesOf, type RunOptions } from "../../runner/run-options.ts";
 import { traceRun } from "../../runner/trace.ts";
 import { URL_METHODS } from "../../runner/url-workflow.ts";
-import type { ReportWish } from "../../ui/ports.ts";
+import type { ReportOpening } from "../../ui/ports.ts";
 import { createView, inCi } from "../../ui/view.ts";
-import { openPage, reportWish } from "../open-page.ts";
+import { openPage, reportOpening } from "../open-page.ts";
 import { repeated, variables } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
@@ -215,9 +215,9 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
     await probeOutputs(flags.out);
     logLines = await openLogLines(logFileOf(flags));
     if (flags.trace === true) return await trace(target, flags);
-    const wish = reportWish(flags.open);
+    const opening = reportOpening(flags.open);
     const { env, stdin, stdout } = process;
-    view = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
+    view = createView({ mode: flags.ui, stdout, stdin, env, report: opening });
     if (logLines !== undefined) {
       view = new LoggedView(new JsonLog("info", { run: target, pid: process.pid }, logLines), view);
     }
@@ -225,7 +225,7 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
     const summary = await withSignals(running, () =>
       show(running, view, flags.ui !== "none" || logLines !== undefined),
     );
-    return await finish(summary, { ...flags, wish }, view);
+    return await finish(summary, { ...flags, opening }, view);
   } catch (error) {
     view?.finish(undefined);
     return explain(error);
@@ -335,12 +335,12 @@ export function optionsOf(flags: RunFlags): RunOptions {
 }
 
 export interface FinishOptions extends Pick<RunFlags, "out" | "csv" | "requireTrusted"> {
-  readonly wish: ReportWish;
+  readonly opening: ReportOpening;
 }
 
 export async function finish(
   finished: RunSummary,
-  { csv, out, requireTrusted, wish }: FinishOptions,
+  { csv, out, requireTrusted, opening }: FinishOptions,
   view: RunView,
 ): Promise<number> {
   const summary = asRequired(finished, requireTrusted);
@@ -357,7 +357,7 @@ export async function finish(
   const ordered = [...(report === undefined ? [] : [report]), ...files.filter((f) => f !== report)];
   const reportUrl = report === undefined ? undefined : pathToFileURL(report).href;
   view.finish({ summary, files: ordered, reportUrl });
-  if (wish.isWanted && report !== undefined) await openPage(report);
+  if (opening.isWanted && report !== undefined) await openPage(report);
   if (problem !== undefined) {
     complain(`hyperscale: ${problem}`);
     return EXIT_FAILURE;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { SilenceWatch, TAKEN_LOOKS_MAX, UNHEARD_LOOKS_MAX } from "./silence.ts";
+import { ACCEPTED_POLLS_MAX, SilenceWatch, UNANSWERED_POLLS_MAX } from "./silence.ts";
 
 describe("a command that waits for an answer", () => {
   beforeEach(() => {
@@ -14,7 +14,7 @@ describe("a command that waits for an answer", () => {
     const onSilent = vi.fn();
     new SilenceWatch(
       () => answers,
-      () => UNHEARD_LOOKS_MAX,
+      () => UNANSWERED_POLLS_MAX,
       onSilent,
     );
     vi.advanceTimersByTime(4_500);
@@ -27,15 +27,15 @@ describe("a command that waits for an answer", () => {
   });
 
   it("is patient once the cancel is accepted, and stays quiet after its end", () => {
-    let looksMax = UNHEARD_LOOKS_MAX;
+    let pollsMax = UNANSWERED_POLLS_MAX;
     const onSilent = vi.fn();
     const watch = new SilenceWatch(
       () => 1,
-      () => looksMax,
+      () => pollsMax,
       onSilent,
     );
     vi.advanceTimersByTime(4_000);
-    looksMax = TAKEN_LOOKS_MAX;
+    pollsMax = ACCEPTED_POLLS_MAX;
     vi.advanceTimersByTime(25_000);
     watch.end();
     vi.advanceTimersByTime(60_000);

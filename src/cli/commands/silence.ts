@@ -1,6 +1,6 @@
 /** Detects a silent cluster, for an interrupted command that still waits for an answer. */
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 /**
  * Calls back after a number of polls in a row without an answer. It counts polls and not time: a machine that pauses
@@ -8,19 +8,19 @@ const LOOK_MS = 500;
  */
 export class SilenceWatch {
   readonly #timer: NodeJS.Timeout;
-  #heard: number;
-  #silentLooks = 0;
+  #answers: number;
+  #silentPolls = 0;
 
-  constructor(answers: () => number, looksMax: () => number, onSilent: () => void) {
-    this.#heard = answers();
+  constructor(answers: () => number, pollsMax: () => number, onSilent: () => void) {
+    this.#answers = answers();
     this.#timer = setInterval(() => {
-      const heard = answers();
-      this.#silentLooks = heard === this.#heard ? this.#silentLooks + 1 : 0;
-      this.#heard = heard;
-      if (this.#silentLooks < looksMax()) return;
+      const current = answers();
+      this.#silentPolls = current === this.#answers ? this.#silentPolls + 1 : 0;
+      this.#answers = current;
+      if (this.#silentPolls < pollsMax()) return;
       this.end();
       onSilent();
-    }, LOOK_MS);
+    }, POLL_MS);
   }
 
   end(): void {
@@ -29,6 +29,6 @@ export class SilenceWatch {
 }
 
 /** Polls without any answer before a cancel is abandoned: five seconds. */
-export const UNHEARD_LOOKS_MAX = 10;
+export const UNANSWERED_POLLS_MAX = 10;
 /** Polls for the results of an accepted cancel, as for another gate to take over: half a minute. */
-export const TAKEN_LOOKS_MAX = 60;
+export const ACCEPTED_POLLS_MAX = 60;

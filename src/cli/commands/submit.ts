@@ -10,7 +10,7 @@ import { RunError } from "../../runner/errors.ts";
 import { startReportsOfOthers } from "../../runner/reports.ts";
 import { prepareJob } from "../../runner/submission.ts";
 import { createView } from "../../ui/view.ts";
-import { reportWish } from "../open-page.ts";
+import { reportOpening } from "../open-page.ts";
 import { complain, jsonText } from "../print.ts";
 import { flagOf, isMistake, openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
@@ -27,7 +27,7 @@ import {
   withRunFlags,
 } from "./run.ts";
 import { LoggedView } from "./run-log.ts";
-import { SilenceWatch, UNHEARD_LOOKS_MAX } from "./silence.ts";
+import { SilenceWatch, UNANSWERED_POLLS_MAX } from "./silence.ts";
 
 interface SubmitFlags extends RunFlags, PlaceFlags, RoutingFlags {
   readonly idempotencyKey?: string;
@@ -142,9 +142,9 @@ class EarlyInterrupt {
       complain(NOT_KNOWN);
       process.exit(EXIT_INTERRUPTED);
     }
-    const looksMax = (): number => UNHEARD_LOOKS_MAX;
+    const pollsMax = (): number => UNANSWERED_POLLS_MAX;
     const giveUp = (): void => this.#giveUp(null);
-    this.#silence = new SilenceWatch(() => this.#client.answers, looksMax, giveUp);
+    this.#silence = new SilenceWatch(() => this.#client.answers, pollsMax, giveUp);
     complain("cancelling as soon as the cluster has answered; Ctrl-C again ends this command");
   };
 
@@ -205,8 +205,8 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     }
     const { id: job, isFormer } = joined;
     const { env, stdin, stdout } = process;
-    const wish = reportWish(flags.open);
-    const plain = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
+    const opening = reportOpening(flags.open);
+    const plain = createView({ mode: flags.ui, stdout, stdin, env, report: opening });
     const view =
       logLines === undefined
         ? plain
@@ -215,7 +215,7 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     view.job?.({ id: job, status: null, reason: null });
     say = (line) => view.message(line);
     const live = flags.ui !== "none" || logLines !== undefined;
-    const finishing = { ...flags, wish };
+    const finishing = { ...flags, opening };
     const silent = flags.ui === "none";
     const { interrupted } = early;
     return await followJob({ client, job, finishing, view, live, silent, reporting, interrupted });

@@ -64,11 +64,11 @@ export class TypeNames {
     this.#taken = new Set(reserved);
   }
 
-  /** The first free one of `wishes`, or the last with a number. */
-  take(...wishes: readonly string[]): string {
-    const names = wishes.map(pascalCase);
+  /** The first free one of `candidates`, or the last with a number. */
+  take(...candidates: readonly string[]): string {
+    const names = candidates.map(pascalCase);
     const last = names.at(-1) ?? "Type";
-    let name = names.find((wish) => !this.#taken.has(wish));
+    let name = names.find((candidate) => !this.#taken.has(candidate));
     for (let number = 2; name === undefined; number++)
       if (!this.#taken.has(`${last}${number}`)) name = `${last}${number}`;
     this.#taken.add(name);

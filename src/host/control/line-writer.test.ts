@@ -53,10 +53,10 @@ describe("a line writer", () => {
     text += readAll(reader);
     const numbers = text.trim().split("\n");
     expect(numbers.at(-1)).toBe("last");
-    const told = numbers.filter((line) => line.includes("lines-dropped"));
-    const counted = told.map((line) => (JSON.parse(line) as { count: number }).count);
+    const reported = numbers.filter((line) => line.includes("lines-dropped"));
+    const counted = reported.map((line) => (JSON.parse(line) as { count: number }).count);
     expect(counted.reduce((sum, count) => sum + count, 0)).toBe(lines.dropped);
-    expect(numbers.length - told.length + lines.dropped).toBe(10_001);
+    expect(numbers.length - reported.length + lines.dropped).toBe(10_001);
     closeSync(reader);
     closeSync(writer);
   });

@@ -47,7 +47,7 @@ export class LineWriter {
   #waitingBytes = 0;
   #busy = false;
   #closed = false;
-  #droppedTold = 0;
+  #droppedReported = 0;
   dropped = 0;
 
   constructor(sink: ByteSink, bytesMax = WAITING_BYTES_MAX) {
@@ -76,15 +76,15 @@ export class LineWriter {
 
   #next(): void {
     const lines = this.#waiting;
-    const told = this.dropped;
-    const count = told - this.#droppedTold;
+    const dropped = this.dropped;
+    const count = dropped - this.#droppedReported;
     this.#busy = lines.length > 0;
     if (lines.length === 0) return;
     this.#waiting = [];
     this.#waitingBytes = 0;
     const note = count > 0 ? `${JSON.stringify({ event: "lines-dropped", count })}\n` : "";
     this.#sink.write(Buffer.from(note + lines.join("")), (outcome) => {
-      if (outcome === "taken") this.#droppedTold = told;
+      if (outcome === "taken") this.#droppedReported = dropped;
       if (outcome === "lost") this.dropped += lines.length;
       if (outcome === "closed") {
         this.#closed = true;

@@ -38,7 +38,7 @@ import type {
 } from "./types.ts";
 
 /** How long a waiting client tolerates an unresponsive node, and how often it polls. */
-const AWAY_MS_MAX = 60_000;
+const UNAVAILABLE_MS_MAX = 60_000;
 const AWAY_LOOK_MS = 250;
 
 export interface QueueClientOptions<Known extends Definitions = Definitions> {
@@ -342,21 +342,21 @@ export class QueueClient<Known extends Definitions = Definitions> {
     signal: AbortSignal | undefined,
     onMessage: MessageListener,
   ): Promise<Task> {
-    let heardAt = performance.now();
+    let lastSeenAt = performance.now();
     for (;;) {
       try {
         const task = await this.get(id);
-        heardAt = performance.now();
+        lastSeenAt = performance.now();
         if (isTerminal(task.state)) return task;
         for await (const message of this.follow(id, signal)) {
-          heardAt = performance.now();
+          lastSeenAt = performance.now();
           if (message.event === "end") return message.data as Task;
           onMessage(message);
         }
       } catch (error) {
         signal?.throwIfAborted();
-        const away = !(error instanceof QueueError) || error.retryable;
-        if (!away || performance.now() - heardAt > AWAY_MS_MAX) throw error;
+        const isUnavailable = !(error instanceof QueueError) || error.retryable;
+        if (!isUnavailable || performance.now() - lastSeenAt > UNAVAILABLE_MS_MAX) throw error;
         await sleep(AWAY_LOOK_MS);
       }
     }

@@ -158,16 +158,16 @@ class Lines {
   take(text: string): void {
     const lines = (this.#begun + text).split("\n");
     this.#begun = lines.pop() ?? "";
-    for (const line of lines) this.#tell(line);
+    for (const line of lines) this.#emit(line);
     if (this.#begun.length > OUTPUT_BYTES_MAX) this.end();
   }
 
   end(): void {
-    this.#tell(this.#begun);
+    this.#emit(this.#begun);
     this.#begun = "";
   }
 
-  #tell(line: string): void {
+  #emit(line: string): void {
     if (line.trim() !== "") this.#onLine?.(line);
   }
 }

@@ -118,15 +118,15 @@ describe("command", () => {
 
   it("runs allowed programs, without the node's environment, and logs their lines", async () => {
     process.env["QUEUE_TEST_SECRET"] = "secret";
-    const told = context();
+    const recording = context();
     const script =
       "process.stdin.on('data', d => console.log('got ' + d, process.env.QUEUE_TEST_SECRET))";
     const result = await run(
       { command: process.execPath, args: ["-e", script], stdin: "words" },
-      told,
+      recording,
     );
     expect(result).toMatchObject({ code: 0, stdout: "got words undefined\n" });
-    expect(told.lines).toEqual(["got words undefined"]);
+    expect(recording.lines).toEqual(["got words undefined"]);
   });
 
   it("rejects anything else permanently", async () => {

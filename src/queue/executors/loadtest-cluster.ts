@@ -17,8 +17,8 @@ import type { ExecutionContext } from "../worker/executor.ts";
 import {
   type Loadtest,
   type LoadtestOutcome,
+  type ReportedJob,
   runLoadtest,
-  type ToldJob,
 } from "./loadtest-program.ts";
 
 /** A cancel crosses a network that may be electing leaders, and the job may stop gracefully. */
@@ -66,7 +66,7 @@ async function runJob(of: JobOfTask): Promise<LoadtestOutcome> {
   const { test, cluster, context, key, number, rejoin } = of;
   let figures: object = {};
   let job: string | null = null;
-  const tell = (isTaken: boolean): void => {
+  const report = (isTaken: boolean): void => {
     if (job === null) return;
     const known: ClusterProgress = { job, job_number: number, job_taken: isTaken };
     context.progress({ ...figures, ...known });
@@ -76,18 +76,18 @@ async function runJob(of: JobOfTask): Promise<LoadtestOutcome> {
   const outcome = await runLoadtest(command, test, {
     context,
     killAfterMs: KILL_AFTER_MS,
-    onFigures: (told) => {
-      figures = told;
-      tell(false);
+    onFigures: (latest) => {
+      figures = latest;
+      report(false);
     },
-    onJob: ({ id }: ToldJob) => {
+    onJob: ({ id }: ReportedJob) => {
       job = id;
-      tell(false);
+      report(false);
     },
   });
   if (outcome.job === null && outcome.code === EXIT_FAILURE)
     throw new Error(`the cluster did not take the load test: ${outcome.words}`);
-  if (outcome.job?.status !== null) tell(true);
+  if (outcome.job?.status !== null) report(true);
   return outcome;
 }
 

@@ -29,7 +29,7 @@ export interface Loadtest {
 }
 
 /** A job of the cluster as reported by `--ui json`. */
-export interface ToldJob {
+export interface ReportedJob {
   readonly id: string;
   /** Null until it has finished. */
   readonly status: string | null;
@@ -41,14 +41,14 @@ export interface LoadtestOutcome {
   readonly signal: string | null;
   /** End of its output. */
   readonly words: string;
-  readonly job: ToldJob | null;
+  readonly job: ReportedJob | null;
 }
 
 interface Telling {
   readonly context: ExecutionContext;
   /** Live metrics. */
   readonly onFigures: (figures: object) => void;
-  readonly onJob?: (job: ToldJob) => void;
+  readonly onJob?: (job: ReportedJob) => void;
   /** Grace period after an abort, and after the end of this process. */
   readonly killAfterMs?: number;
 }
@@ -75,7 +75,7 @@ export async function runLoadtest(
   { target, cwd, title, args, out, user }: Loadtest,
   { context, onFigures, onJob, killAfterMs }: Telling,
 ): Promise<LoadtestOutcome> {
-  let job: ToldJob | null = null;
+  let job: ReportedJob | null = null;
   const called = title === undefined ? [] : [`--title=${title}`];
   const words = ["--import", endWithParent, loadtestProgram, ...command, ...args, ...called];
   const ended = await runProgram(
@@ -85,11 +85,11 @@ export async function runLoadtest(
       ...{ cwd, killAfterMs, user, signal: context.signal },
       environment: environmentOf(user, killAfterMs),
       onLine: (line) => {
-        const { event, ...told } = readLine(line);
-        if (event === "figures") onFigures(told);
-        else if (event === "message") context.log(String(told["text"]));
+        const { event, ...fields } = readLine(line);
+        if (event === "figures") onFigures(fields);
+        else if (event === "message") context.log(String(fields["text"]));
         else if (event === "job") {
-          job = told as unknown as ToldJob;
+          job = fields as unknown as ReportedJob;
           onJob?.(job);
         } else if (event !== "end") context.log(line);
       },

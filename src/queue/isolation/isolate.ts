@@ -33,9 +33,9 @@ export interface IsolatedExecutors {
 const MEMORY_MB = 512;
 /** Wait for an idle process before another one is started. */
 const START_AFTER_MS = 25;
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Polls without work after which a process is terminated; one is kept. */
-const IDLE_LOOKS_MAX = 120;
+const IDLE_POLLS_MAX = 120;
 
 /** The executors of a module, run in processes of their own. */
 export async function isolateExecutors(
@@ -69,8 +69,8 @@ class ChildPool {
   readonly #waiting: ((child: Child) => void)[] = [];
   #starting = 0;
   #start: Timer | undefined;
-  #look: Timer | undefined;
-  #idleLooks = 0;
+  #poll: Timer | undefined;
+  #idlePolls = 0;
   #closed = false;
 
   constructor(bundle: ExecutorsBundle, options: ChildOptions) {
@@ -99,7 +99,7 @@ class ChildPool {
   async close(): Promise<void> {
     this.#closed = true;
     this.#start?.cancel();
-    this.#look?.cancel();
+    this.#poll?.cancel();
     const ends = [...this.#all].map((child) => {
       child.kill();
       return child.ended;
@@ -163,11 +163,11 @@ class ChildPool {
   }
 
   #watch(): void {
-    this.#look = startTimer(LOOK_MS, () => {
+    this.#poll = startTimer(POLL_MS, () => {
       for (const child of this.#all) child.checkMemory();
-      this.#idleLooks = this.#idle.length > 1 ? this.#idleLooks + 1 : 0;
-      if (this.#idleLooks > IDLE_LOOKS_MAX) {
-        this.#idleLooks = 0;
+      this.#idlePolls = this.#idle.length > 1 ? this.#idlePolls + 1 : 0;
+      if (this.#idlePolls > IDLE_POLLS_MAX) {
+        this.#idlePolls = 0;
         this.#idle.shift()?.kill();
       }
       this.#watch();

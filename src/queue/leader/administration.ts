@@ -66,7 +66,7 @@ async function reviveOnly(leader: Leader, ids: readonly number[]): Promise<reado
       attempt: task.attempt,
     });
   }
-  if (repeated || revived.some((one) => one["ready"] !== true)) leader.lookAgain();
+  if (repeated || revived.some((one) => one["ready"] !== true)) leader.pollAgain();
   leader.dispatch();
   return revived.map((one) => Number(one["id"]));
 }

@@ -56,7 +56,7 @@ export class Arrivals {
       if (signal.aborted) resolve();
     });
     try {
-      await this.#lookAgain();
+      await this.#reread();
       await Promise.race([listening.lost, aborted]);
     } finally {
       await listening.close().catch(() => undefined);
@@ -64,7 +64,7 @@ export class Arrivals {
   }
 
   /** Finds what was committed while the connection was down. */
-  async #lookAgain(): Promise<void> {
+  async #reread(): Promise<void> {
     const { writer, memory, onReady, onMissed } = this.#options;
     await this.#announceMissed();
     for (const row of await writer.read("lanes", []))

@@ -97,7 +97,7 @@ export class FinishWriter {
     for (const { lease_token: token } of known) {
       const lease = this.#options.memory.leases.get(token);
       if (lease === undefined) continue;
-      this.#options.memory.tell({
+      this.#options.memory.notify({
         taskId: lease.taskId,
         eventType: "started",
         from: "RUNNING",

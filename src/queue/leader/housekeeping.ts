@@ -19,7 +19,7 @@ import { type LeaderMemory, readyTask, STOOD_STILL_MS } from "./memory.ts";
 import type { Schedules } from "./schedules.ts";
 
 /** Tick of the leader's clock; a lost lease is noticed within this. */
-const LOOK_MS = 200;
+const TICK_MS = 200;
 const SCHEDULE_LOOK_MS = 1_000;
 const PRUNE_EVERY_MS = 60_000;
 const LOWEST_ID = Number.MIN_SAFE_INTEGER;
@@ -57,7 +57,7 @@ export class Housekeeping {
   readonly #running = new Set<Duty>();
   #started = false;
   #next: Work | undefined;
-  #lookedAt = performance.now();
+  #tickedAt = performance.now();
   #toResolve: Set<number> | "all" = "all";
   /** Progress of the walk over old tasks. */
   #prunedTo = LOWEST_ID;
@@ -81,8 +81,8 @@ export class Housekeeping {
       this.#dueAt.set(duty, performance.now());
     }
     this.#started = true;
-    this.#lookedAt = performance.now();
-    this.#look();
+    this.#tickedAt = performance.now();
+    this.#tick();
   }
 
   stop(): void {
@@ -117,7 +117,7 @@ export class Housekeeping {
   heartbeat(nodeId: string, run: string): Promise<boolean> {
     return new Promise((resolve) => {
       this.#beats.push({ nodeId, run, resolve });
-      this.#dueAt.set("heartbeats", performance.now() + LOOK_MS / 4);
+      this.#dueAt.set("heartbeats", performance.now() + TICK_MS / 4);
     });
   }
 
@@ -126,15 +126,15 @@ export class Housekeeping {
     this.#next?.cancel();
     const now = performance.now();
     const next = Math.min(...this.#dueAt.values()) - now;
-    const waitMs = Math.max(1, Math.min(LOOK_MS, next));
+    const waitMs = Math.max(1, Math.min(TICK_MS, next));
     const { background } = this.#options.writer;
-    this.#next = background.after("housekeeping", waitMs, () => this.#look());
+    this.#next = background.after("housekeeping", waitMs, () => this.#tick());
   }
 
-  #look(): void {
+  #tick(): void {
     const now = performance.now();
-    const lateMs = now - this.#lookedAt - LOOK_MS;
-    this.#lookedAt = now;
+    const lateMs = now - this.#tickedAt - TICK_MS;
+    this.#tickedAt = now;
     if (lateMs > STOOD_STILL_MS) this.#options.memory.excuse(lateMs);
     for (const [duty, at] of this.#dueAt) {
       if (at > now || this.#running.has(duty)) continue;
@@ -205,7 +205,7 @@ export class Housekeeping {
         nodes: [...new Set(expired.map(({ nodeId }) => nodeId))].slice(0, 10),
       });
     }
-    return Math.min(LOOK_MS, settings.leaseCleanupMs);
+    return Math.min(TICK_MS, settings.leaseCleanupMs);
   }
 
   async #promote(): Promise<number> {

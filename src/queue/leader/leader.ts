@@ -154,7 +154,7 @@ export class Leader implements LeaderPort {
       memory,
       onReady,
       onWaiting,
-      onMissed: () => this.lookAgain(),
+      onMissed: () => this.pollAgain(),
     });
   }
 
@@ -224,7 +224,7 @@ export class Leader implements LeaderPort {
   }
 
   /** Polls for tasks that became ready, or whose dependencies settled, without this memory. */
-  lookAgain(): void {
+  pollAgain(): void {
     this.memory.dependenciesOpen = true;
     this.#housekeeping.resolveAllSoon();
     this.#housekeeping.promoteWithin(0);
@@ -278,7 +278,7 @@ export class Leader implements LeaderPort {
 
   async heartbeat(nodeId: string, run: string): Promise<boolean> {
     if (this.memory.nodes.get(nodeId)?.registration.run !== run) return false;
-    this.memory.heard(nodeId);
+    this.memory.seen(nodeId);
     return this.#housekeeping.heartbeat(nodeId, run);
   }
 
@@ -354,12 +354,12 @@ export class Leader implements LeaderPort {
   }
 
   report(nodeId: string, reports: readonly Report[]): Promise<readonly string[]> {
-    this.memory.heard(nodeId);
+    this.memory.seen(nodeId);
     return this.#results.report(nodeId, reports);
   }
 
   renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]> {
-    this.memory.heard(nodeId);
+    this.memory.seen(nodeId);
     return this.#results.renew(nodeId, leases);
   }
 
@@ -392,7 +392,7 @@ export class Leader implements LeaderPort {
         `node "${nodeId}" is not registered with this leader: register_node first`,
       );
     }
-    this.memory.heard(nodeId);
+    this.memory.seen(nodeId);
     return node;
   }
 
@@ -428,7 +428,7 @@ export class Leader implements LeaderPort {
     const known = this.memory.nodes.get(node.node_id);
     if (known === undefined || known.registration.run === node.run) return;
     const liveMs = HEARTBEATS_TO_LIVE * this.#options.settings.heartbeatMs;
-    const silentMs = performance.now() - known.heardAt;
+    const silentMs = performance.now() - known.lastSeenAt;
     if (known.droppedAt !== undefined || silentMs >= liveMs) return;
     this.#options.log.event("error", "node.refused", {
       node_id: node.node_id,

@@ -45,7 +45,7 @@ export interface KnownNode {
   /** The last request that listed its leases. */
   heldNamed: number;
   /** Time of its last call, on this process's clock. */
-  heardAt: number;
+  lastSeenAt: number;
   /** When its connection closed; undefined after it has called again. */
   droppedAt: number | undefined;
 }
@@ -115,7 +115,7 @@ export class LeaderMemory {
     for (const lease of this.leases.values()) lease.expiresAt += ms;
   }
 
-  addNode(registration: NodeRegistration, heardAt: number = performance.now()): KnownNode {
+  addNode(registration: NodeRegistration, lastSeenAt: number = performance.now()): KnownNode {
     const known = this.nodes.get(registration.node_id);
     const node: KnownNode = {
       registration,
@@ -129,7 +129,7 @@ export class LeaderMemory {
       wake: undefined,
       asksForgotten: 0,
       heldNamed: known?.registration.run === registration.run ? known.heldNamed : 0,
-      heardAt,
+      lastSeenAt,
       droppedAt: undefined,
     };
     known?.wake?.();
@@ -142,10 +142,10 @@ export class LeaderMemory {
     return node;
   }
 
-  heard(nodeId: string): void {
+  seen(nodeId: string): void {
     const node = this.nodes.get(nodeId);
     if (node === undefined) return;
-    node.heardAt = performance.now();
+    node.lastSeenAt = performance.now();
     node.droppedAt = undefined;
   }
 
@@ -162,7 +162,7 @@ export class LeaderMemory {
         epoch: this.#epoch,
       });
     }
-    this.tell(transition);
+    this.notify(transition);
   }
 
   /** Records a rejected transition, which changed nothing. */
@@ -176,7 +176,7 @@ export class LeaderMemory {
   }
 
   /** Notifies followers only: for events that change no state. */
-  tell(transition: Transition): void {
+  notify(transition: Transition): void {
     if (!this.#feed.watched) return;
     this.#feed.publish({
       kind: "transition",

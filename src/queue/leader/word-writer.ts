@@ -35,12 +35,12 @@ export class WordWriter {
     const words = messages.filter(({ lease_token: token }) => memory.leases.has(token));
     if (words.length === 0) return;
     const lines = words.filter(({ kind }) => kind === "log").map(asLine);
-    const told = words.filter(({ kind }) => kind === "progress");
+    const progress = words.filter(({ kind }) => kind === "progress");
     const { row } = await writer.write("words", "words-put", [
       ...[sqlColumn(lines, (one) => one.task_id), sqlColumn(lines, (one) => one.lease_token)],
       ...[sqlColumn(lines, (one) => one.line), sqlColumn(lines, (one) => one.text)],
       ...[QUEUE_LIMITS.attemptLogLinesMax, QUEUE_LIMITS.attemptLogBytesMax],
-      ...progressColumns(told),
+      ...progressColumns(progress),
     ]);
     for (const { place, line } of row["taken"] as readonly { place: number; line: number }[]) {
       const said = lines[place - 1];
@@ -49,7 +49,8 @@ export class WordWriter {
       const { task_id, text: message } = said;
       feed.publish({ kind: "log", task_id, attempt_id: lease.attempt, line, message });
     }
-    for (const { task_id, message } of told) feed.publish({ kind: "progress", task_id, message });
+    for (const { task_id, message } of progress)
+      feed.publish({ kind: "progress", task_id, message });
   }
 
   async history({ task_id, lease_token }: LeaseRef): Promise<ExecutionHistory> {
@@ -67,8 +68,8 @@ function asLine(said: Progress): Line {
 }
 
 /** The last value of every execution: only that is stored. */
-function progressColumns(told: readonly Progress[]): readonly string[] {
-  const last = [...new Map(told.map((one) => [one.lease_token, one])).values()].map((one) => ({
+function progressColumns(progress: readonly Progress[]): readonly string[] {
+  const last = [...new Map(progress.map((one) => [one.lease_token, one])).values()].map((one) => ({
     ...one,
     value: encodePayload(one.message, "progress"),
   }));

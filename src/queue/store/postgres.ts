@@ -85,7 +85,7 @@ export class PostgresDatabase implements Database {
       return await this.#inOrder(connection, config);
     } catch (error) {
       if (connection !== undefined && isUnavailable(error)) this.#drop(connection);
-      told(error);
+      rethrow(error);
     }
   }
 
@@ -104,10 +104,10 @@ export class PostgresDatabase implements Database {
   }
 
   async session<Value>(work: (run: RunSql) => Promise<Value>): Promise<Value> {
-    const client = await this.#pool.connect().catch(told);
+    const client = await this.#pool.connect().catch(rethrow);
     try {
       return await work(async (text, values) => {
-        const { rows } = await client.query<Row>(text, values).catch(told);
+        const { rows } = await client.query<Row>(text, values).catch(rethrow);
         return rows;
       });
     } finally {
@@ -239,7 +239,7 @@ function isUnavailable(error: unknown): boolean {
 }
 
 /** Throws the error, as `DatabaseUnavailable` where the database cannot be reached. */
-function told(error: unknown): never {
+function rethrow(error: unknown): never {
   if (!isUnavailable(error)) throw error;
   throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {
     cause: error,

@@ -72,7 +72,7 @@ export class NoteSender {
   }
 
   /** Resolves when all messages under a lease have reached the leader; undefined when they have. */
-  told({ lease: { lease_token: token } }: Speaker): Promise<void> | undefined {
+  delivered({ lease: { lease_token: token } }: Speaker): Promise<void> | undefined {
     const unsent = this.#unsent.get(token);
     if (unsent === undefined) return undefined;
     return new Promise((resolve) => {

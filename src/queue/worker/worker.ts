@@ -103,7 +103,7 @@ export class Worker {
     });
     this.#notes = new NoteSender({
       started: (leases) => this.#try("started", (leader) => leader.started(nodeId, leases)),
-      progress: (notes) => this.#tell(notes),
+      progress: (notes) => this.#sendNotes(notes),
       stopped: () => this.#stopped,
       background,
     });
@@ -227,8 +227,8 @@ export class Worker {
     this.#running--;
     this.#fill();
     // Messages are accepted only under a valid lease, and a result ends it.
-    const told = execution.lost ? undefined : this.#notes.told(execution);
-    if (told !== undefined) await told;
+    const delivered = execution.lost ? undefined : this.#notes.delivered(execution);
+    if (delivered !== undefined) await delivered;
     if (execution.lost) {
       this.#held.delete(execution.grant.lease_token);
       return;
@@ -254,7 +254,7 @@ export class Worker {
    * Sends messages to the leader; returns false when they are to be sent again. Those that it rejects are dropped with
    * a warning.
    */
-  async #tell(notes: readonly Progress[]): Promise<boolean> {
+  async #sendNotes(notes: readonly Progress[]): Promise<boolean> {
     const { registration, log } = this.#options;
     const taken = await this.#try("progress", async (leader) => {
       try {

@@ -147,13 +147,13 @@ function readGrpc(stream: ClientHttp2Stream): Promise<GrpcAnswer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let [bytes, http] = [0, 0];
-    let told: Readonly<Record<string, unknown>> = {};
+    let metadata: Readonly<Record<string, unknown>> = {};
     stream.on("response", (headers) => {
       http = Number(headers[":status"]);
-      told = { ...told, ...headers };
+      metadata = { ...metadata, ...headers };
     });
     stream.on("trailers", (trailers) => {
-      told = { ...told, ...trailers };
+      metadata = { ...metadata, ...trailers };
     });
     stream.on("data", (part: Buffer) => {
       bytes += part.length;
@@ -162,8 +162,8 @@ function readGrpc(stream: ClientHttp2Stream): Promise<GrpcAnswer> {
     });
     stream.on("error", reject);
     stream.on("close", () => {
-      const status = told["grpc-status"];
-      const text = decodeURIComponent(String(told["grpc-message"] ?? ""));
+      const status = metadata["grpc-status"];
+      const text = decodeURIComponent(String(metadata["grpc-message"] ?? ""));
       if (status === undefined)
         reject(
           http >= 400 && http < 500 && http !== 429

@@ -46,8 +46,8 @@ function namedValues(point: Point): NamedValue[] {
       return [{ name: figure, value: point.value }];
     case "distribution": {
       const { figures } = point;
-      const told = figures.count === 0 ? (["count"] as const) : SENT_FIGURES;
-      return told.map((name) => ({ name: valueName(figure, name), value: figures[name] }));
+      const names = figures.count === 0 ? (["count"] as const) : SENT_FIGURES;
+      return names.map((name) => ({ name: valueName(figure, name), value: figures[name] }));
     }
   }
 }

@@ -30,6 +30,13 @@ it("escapes names that would begin another command", () => {
 });
 
 it("reports the reasons of the run when no threshold explains it", () => {
-  const told = { ...run, verdict: "interrupted", thresholds: [], reasons: ["stopped"] } as const;
-  expect(annotations(told)).toEqual(["::warning title=nightly%3A shop interrupted::stopped"]);
+  const interrupted = {
+    ...run,
+    verdict: "interrupted",
+    thresholds: [],
+    reasons: ["stopped"],
+  } as const;
+  expect(annotations(interrupted)).toEqual([
+    "::warning title=nightly%3A shop interrupted::stopped",
+  ]);
 });

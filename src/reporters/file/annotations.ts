@@ -10,12 +10,12 @@ const ANNOTATIONS_MAX = 10;
 
 export function annotations({ name, reasons, thresholds, title, verdict }: RunSummary): string[] {
   const failed = thresholds.filter(({ passed }) => !passed);
-  const told = failed.map(({ actualText, expression, workflow }) =>
+  const missed = failed.map(({ actualText, expression, workflow }) =>
     [workflow, `${expression}, but it was ${actualText}`]
       .filter((part) => part !== null)
       .join(": "),
   );
-  const why = told.length === 0 && verdict !== "passed" ? reasons : told;
+  const why = missed.length === 0 && verdict !== "passed" ? reasons : missed;
   const level = verdict === "interrupted" ? "warning" : "error";
   const head = `::${level} title=${property(`${title ?? name} ${verdict}`)}::`;
   return why.slice(0, ANNOTATIONS_MAX).map((text) => head + data(text));

@@ -20,13 +20,13 @@ export function summaryXml(summary: RunSummary): string {
   const frame = summaryFrame(summary);
   const points = framePoints(frame).map(({ figure, labels, scope, unit, values }) => {
     const named = attributes({ scope, name: figure, unit });
-    const told = Object.entries(labels)
+    const labelElements = Object.entries(labels)
       .filter(([label, value]) => frame.labels[label] !== value)
       .map(([label, value]) => `\n    <label${attributes({ name: label, value })}/>`);
     const numbers = Object.entries(values).map(
       ([value, amount]) => `\n    <value${attributes({ name: value })}>${amount}</value>`,
     );
-    return `  <figure${named}>${told.join("")}${numbers.join("")}\n  </figure>\n`;
+    return `  <figure${named}>${labelElements.join("")}${numbers.join("")}\n  </figure>\n`;
   });
   return `<?xml version="1.0" encoding="UTF-8"?>\n<run${run}>\n${tagged.join("")}${points.join("")}</run>\n`;
 }

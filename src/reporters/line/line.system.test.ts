@@ -68,8 +68,8 @@ it.each([
     (port) => report(`${name}=127.0.0.1:${port}`, debts),
     name === "statsd" ? "summary.spring_sale.step" : "summary.step",
   );
-  const told = lines.filter((line) => line.startsWith(`${figure}:`) && which.test(line));
-  expect(told.map((line) => line.slice(figure.length).split("|#")[0])).toEqual([":0|g", ":-5|g"]);
+  const sent = lines.filter((line) => line.startsWith(`${figure}:`) && which.test(line));
+  expect(sent.map((line) => line.slice(figure.length).split("|#")[0])).toEqual([":0|g", ":-5|g"]);
 });
 
 it("reports points over UDP as unconfirmed, and when nobody listens", async () => {

@@ -101,7 +101,7 @@ export class InProcessRun {
     const folder = process.cwd();
     let slots = 1;
     for (let core = 0; core < slots; core++) {
-      this.cores.push(new Core((event) => this.#heard(core, event)));
+      this.cores.push(new Core((event) => this.#received(core, event)));
       const loaded = await new Promise<CoreEvent>((resolve) => {
         this.#loaded = resolve;
         this.cores[core]?.handle({ kind: "load", bundle, folder, overrides, core });
@@ -168,7 +168,7 @@ export class InProcessRun {
     else setImmediate(deliver);
   }
 
-  #heard(core: number, event: CoreEvent): void {
+  #received(core: number, event: CoreEvent): void {
     const copy = structuredClone(event);
     this.events.push({ core, event: copy });
     setImmediate(() => {
