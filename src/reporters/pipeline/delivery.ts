@@ -111,7 +111,7 @@ export class Delivery {
     return this.#closing;
   }
 
-  /** Shortens the deadline when the user interrupts the wait: abandons what is not accepted within a short grace period. */
+  /** Shortens the deadline when the user interrupts the wait: drops what is not accepted within a grace period. */
   hurry(): void {
     this.#closeMs = Math.min(this.#closeMs, HURRY_MS_MAX);
     if (this.#closeTimer !== undefined) this.#giveUpLater();
