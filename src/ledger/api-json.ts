@@ -97,7 +97,7 @@ export interface JsonAnswer {
   readonly body: Record<string, unknown>;
 }
 
-/** Refusals that say more than that the request is wrong. */
+/** Refusals with a more specific status than a bad request. */
 const REFUSAL_STATUS: Readonly<Record<string, number>> = { ARCHIVED: 410, EVENT_REPEATED: 409 };
 
 /** Whether the same request may be sent again is in the body, not only in the number. */

@@ -54,7 +54,7 @@ import { groupsOf, groupViews } from "./status.ts";
 /** Groups that change their replicas at the same time: each new one is sent its log. */
 const REPLACED_AT_ONCE = 16;
 const LIMITS: ControlLimits = {
-  /** A description of a megabyte in base64, and room for the rest. */
+  /** A description of a megabyte in base64, plus the rest of the body. */
   bodyBytesMax: 1_500_000,
   connectionsMax: 1_024,
   connectionsPerAddressMax: 256,
@@ -167,7 +167,7 @@ export class ApiServer {
     return node === null ? [] : groupViews(node, query.get("prefix") ?? "", limit);
   }
 
-  /** Group by group; a repetition goes on where the last one ended. (VSR-27) */
+  /** Replaces a node group by group; a repetition continues where the last one stopped. (VSR-27) */
   async #replace(read: Read<Replacement>, requester: AuditRequester): Promise<Answer> {
     if (!read.ok) throw new HttpError(400, read.problem);
     const { leaving, joining } = read.value;

@@ -1,11 +1,11 @@
 /**
- * The interface for programs that ask a lot: after an HTTP upgrade the connection carries frames, each a
- * batch of requests in the nodes' own encoding, and the answers come back in batches as they are known.
+ * Interface for programs with many requests: after an HTTP upgrade the connection carries frames, each a batch of
+ * requests in the nodes' own encoding, and the answers come back in batches as they are known.
  *
  *     frame = length u32 · request*        answers = length u32 · answer*        paired by the client's ids
  *
- * Requests in flight are bounded per connection: beyond it we stop reading, and TCP tells the client.
- * Watches are served on the same connection (`stream-watches.ts`).
+ * Requests in flight are bounded per connection: beyond it we stop reading, and TCP slows the client down. Watches are
+ * served on the same connection (`stream-watches.ts`).
  */
 
 import type { Socket } from "node:net";
@@ -31,7 +31,7 @@ const FRAME_STALL_MS_MAX = 10_000;
 
 const writer = new ByteWriter(ANSWER_BYTES * 2);
 
-/** Whether jobs are written over the interface: nodes of `hyperscale ledger` have no other entry point. */
+/** Whether the interface accepts writes of jobs: nodes of `hyperscale ledger` have no other entry point. */
 export function acceptsWrites({ config }: LedgerService): boolean {
   return config.service === "ledger";
 }

@@ -1,4 +1,4 @@
-/** Reading finished jobs: where each one's record is says the store's archive; here the files are read. */
+/** Reads finished jobs from files; the store's archive knows the position of each record. */
 
 import { open } from "node:fs/promises";
 import { join } from "node:path";

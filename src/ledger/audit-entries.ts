@@ -37,7 +37,7 @@ const STEERED = {
   removed: "node.removed",
 } as const;
 
-/** Recorded when the request is admitted: what came of it stands in the history of the job. */
+/** Recorded when the request is admitted; its result is in the history of the job. */
 export function steeringEntry({ client, detail, subject, what }: Steered): AuditEvent {
   const requester = { kind: "client", name: client, credential: "clients' secret" } as const;
   return { kind: STEERED[what], subject, requester, detail };

@@ -28,7 +28,7 @@ interface AuditEvent {
 
 export interface AuditPage {
   readonly events: readonly AuditEvent[];
-  /** More matched than were asked for: the earliest are here. */
+  /** Whether more events matched than requested; the earliest are included. */
   readonly truncated: boolean;
 }
 

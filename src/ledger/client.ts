@@ -8,7 +8,7 @@ import { RETRY_POLICY, type RetryPolicy, SubmissionRetry } from "../core/ledger/
 import { ControlClient, UnreachableError } from "../host/control/client.ts";
 import { type ControlTarget, TOKEN_ADVICE, tokenFor } from "../host/control/token.ts";
 
-/** `api` may name several addresses with commas: the next is asked when one does not answer. */
+/** `api` may list several addresses separated by commas: the next is tried when one does not answer. */
 export type LedgerTarget = ControlTarget;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export interface LedgerReply {
 /** Something a person can act on, without a stack. */
 export class LedgerClientError extends Error {
   override readonly name = "LedgerClientError";
-  /** The request may have had an effect. */
+  /** Whether the request may have had an effect. */
   readonly unknown: boolean;
 
   constructor(message: string, unknown = false, cause?: unknown) {

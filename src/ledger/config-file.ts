@@ -1,4 +1,4 @@
-/** Configuration as a JSON file: read, and held to its schema with all mistakes named at once. (CFG-1) */
+/** Configuration as a JSON file: read and validated against its schema, with all mistakes reported at once. (CFG-1) */
 
 import { readFileSync } from "node:fs";
 import type { z } from "zod";

@@ -145,13 +145,13 @@ export interface NodeApi extends Listen {
   readonly token: string;
   /** Whether the token is the node's own: it is kept in the data directory. */
   readonly isOwnToken: boolean;
-  /** Opens `/metrics` away from the loopback. */
+  /** Token that opens `/metrics` on addresses other than loopback. */
   readonly metricsToken: string | null;
 }
 
 export interface LedgerConfig {
   readonly file: string;
-  /** As what it greets: nodes of the job ledger are gates, those below a manager are managers. */
+  /** Role in greetings: nodes of the job ledger are gates, those below a manager are managers. */
   readonly role: "gate" | "manager";
   /** The command that starts it. */
   readonly service: "ledger" | "manager" | "gate";
@@ -348,7 +348,7 @@ export function secretSource(
   return read;
 }
 
-/** All nodes of the ledger, in an order that does not depend on who asks. */
+/** All nodes of the ledger, in the same order on every node. */
 export function sitesOf(config: LedgerConfig): readonly Site[] {
   const self = { node: config.name, region: config.region };
   const others = config.peers.map((peer) => ({ node: peer.name, region: peer.region }));

@@ -12,7 +12,7 @@ import type { ByteStreamPort } from "../host/ports/byte-stream.ts";
 import type { Clock } from "../host/ports/clock.ts";
 import { StreamDriver } from "../host/stream-driver.ts";
 
-/** A ledger's machine, or one that has it inside. */
+/** A ledger's machine, or one that contains it. */
 export interface DrivenMachine extends BatchMachine<GateProcessInput, GateProcessEffect> {
   /** Work on files waits for a turn. */
   readonly wantsTurn: boolean;

@@ -1,4 +1,4 @@
-/** The events of a job as JSON: the words of the command line and of the interface. */
+/** The events of a job as JSON, as used by the command line and the interface. */
 
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
@@ -21,7 +21,7 @@ const dc = z.string().default("dc1");
 const requestor = z.string().default("");
 const digest = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in 64 hex digits");
 
-/** The words of the command line and of the interface for the events of a job. */
+/** Event names of the command line and of the interface. */
 const event = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("accepted"), ...head, dc, workers: count.default(1) }),
   z.strictObject({

@@ -22,7 +22,7 @@ export type FollowedItem = Extract<WatchItem, { kind: "event" | "behind" | "arch
 
 /** Jobs to follow, and where to start. */
 export interface Followed {
-  /** One job; null: all of a node whose ids begin with `prefix`. */
+  /** One job; null: all jobs of a node whose ids start with `prefix`. */
   readonly job: string | null;
   readonly prefix: string;
   /** Places that were seen already. */
@@ -33,18 +33,18 @@ export interface Followed {
 
 interface FollowerOptions extends Followed {
   readonly onItem: (item: FollowedItem) => void;
-  /** A node was lost or has nothing to tell; the next is asked. */
+  /** A node was lost or has nothing to send; the next is tried. */
   readonly onMoved: (why: string) => void;
 }
 
 const CONNECT_MS_MAX = 5_000;
-/** After every node was asked once. */
+/** Pause after every node was tried once. */
 const ROUND_PAUSE_MS = 500;
 
 export class LedgerFollower {
   readonly #target: LedgerTarget;
   readonly #options: FollowerOptions;
-  /** The last place seen of each job; of as many jobs as a node takes back, those that moved last. */
+  /** Last index seen per job; of as many jobs as a node accepts, the most recently changed. */
   readonly #places: Map<JobId, number>;
   #stream: LedgerStream | null = null;
   #stopped = false;
@@ -89,7 +89,7 @@ export class LedgerFollower {
     return job === null ? { kind: "jobs", prefix } : { kind: "job", jobId: job as JobId };
   }
 
-  /** Resolves with why this node tells no more. */
+  /** Resolves with the reason why this node's watch stopped. */
   async #follow(api: string): Promise<string> {
     const found = tokenFor({ ...this.#target, api });
     const token = found === undefined ? {} : { token: found };
@@ -116,7 +116,7 @@ export class LedgerFollower {
     return why;
   }
 
-  /** Null, or why another node must be asked. */
+  /** Returns null, or why another node must be tried. */
   #take(item: WatchItem): string | null {
     const { job, onItem } = this.#options;
     switch (item.kind) {

@@ -1,8 +1,8 @@
 /**
- * Whether this node may found the ledger's shards. An empty data directory alone does not say: it may be
- * the first start of a new ledger, or a node that has lost its disk, and the second must never act as
- * the first, since it has forgotten what it promised. (VSR-30) So a person says it once, before the first
- * start, in the data directory itself: a lost disk loses the word with it.
+ * Whether this node may found the ledger's shards. An empty data directory alone is ambiguous: it may be the first
+ * start of a new ledger, or a node that has lost its disk, and the second must never act as the first, since it has
+ * forgotten its promises. (VSR-30) So an operator marks the data directory once, before the first start: a lost disk
+ * loses the mark with it.
  */
 
 import { existsSync } from "node:fs";
@@ -54,7 +54,10 @@ export async function firstStart(
   );
 }
 
-/** The first records are durable: from now on the log says what there is. Tells how it was allowed. */
+/**
+ * Removes the mark once the first records are durable: from now on the log is authoritative. Returns how the start was
+ * allowed.
+ */
 export async function firstStartDone(dataDir: string): Promise<FirstStart | null> {
   const done = WAYS.find((way) => existsSync(join(dataDir, MARKS[way]))) ?? null;
   for (const way of WAYS) await rm(join(dataDir, MARKS[way]), { force: true });

@@ -59,7 +59,7 @@ interface HostHandlers {
   readonly clock: Clock;
   readonly log: Log;
   readonly background: Background;
-  /** Called when nothing stands in the way: a node that refuses to start changes nothing on its disk. */
+  /** Called once all checks have passed: a node that refuses to start changes nothing on its disk. */
   readonly openAudit: () => Promise<OpenAudit>;
   readonly version: string;
   /** Kinds of groups registered by the embedding program. */
@@ -79,11 +79,11 @@ interface HostHandlers {
 interface Above {
   readonly compose: (ledger: LedgerMachine) => DrivenMachine;
   readonly run: (effect: OwnEffect) => void;
-  /** Beside those of the node. */
+  /** Metrics in addition to those of the node. */
   readonly metrics: () => readonly Metric[];
   /** Views of `GET /v1/debug/NAME`, by name. */
   readonly views?: DebugViews;
-  /** Somebody has drained it: it goes on, and wants no more work. */
+  /** Whether an operator has drained it: it keeps running but accepts no more work. */
   readonly isDraining?: () => boolean;
   /** Why it should get no work; null: nothing is wrong. */
   readonly problem?: () => string | null;
@@ -206,7 +206,7 @@ export class LedgerHost implements LedgerService {
       : this.#auditElsewhere(jobId, query);
   }
 
-  /** A job that this node does not replicate is asked for where it is. */
+  /** Asks the replicas of a job that this node does not replicate. */
   #auditElsewhere(jobId: string, query: AuditQuery): Promise<AuditPage> {
     const level = { level: "EVENTUAL", minSeq: -1, staleMs: 0 } as const;
     return new Promise((resolve, reject) => {
@@ -255,7 +255,7 @@ export class LedgerHost implements LedgerService {
     return this.#machine === null ? 0 : logFillOf(this.#machine);
   }
 
-  /** Into the audit log; before it is open there is nobody who could have asked for something. */
+  /** Writes to the audit log; before it is open no request can have been made. */
   note(event: AuditEvent): void {
     this.#audit?.record(event);
   }
@@ -265,7 +265,7 @@ export class LedgerHost implements LedgerService {
     this.#driver?.take(input);
   }
 
-  /** Throws when the new keys cannot be used; the old ones stay then. */
+  /** Throws if the new keys are unusable, and keeps the old ones. */
   reloadKeys(requester: AuditRequester): void {
     const subject = this.config.name;
     try {
@@ -278,7 +278,10 @@ export class LedgerHost implements LedgerService {
     }
   }
 
-  /** Lets others lead, what is under way finish, writes a checkpoint, ends. Says what nobody else leads. */
+  /**
+   * Hands leadership over, lets work in progress finish, writes a checkpoint, stops. Returns the number of groups
+   * without another leader.
+   */
   async stop(requester: AuditRequester): Promise<{ readonly leading: number }> {
     let leading = 0;
     if (this.#closing) return { leading };
@@ -317,7 +320,7 @@ export class LedgerHost implements LedgerService {
     this.#started = true;
   }
 
-  /** Begins a step of the start, and waits for the word that it is over. Rejects when the store fails. */
+  /** Starts a step of the start and waits for its end. Rejects when the store fails. */
   #awaited<Kind extends StartStep["kind"]>(
     kind: Kind,
     begin: () => void,
@@ -424,7 +427,7 @@ export class LedgerHost implements LedgerService {
       case "peerHealth":
       case "applied":
       case "archive":
-        // Watches tell who acts on jobs; these are for observers.
+        // Watches notify consumers of jobs; these effects are for observers.
         return;
       default:
         assertNever(effect);
@@ -450,7 +453,7 @@ export class LedgerHost implements LedgerService {
     else this.#starting?.reject(error);
   }
 
-  /** From now on the log says what there is; then peers may be called. */
+  /** From now on the log is authoritative; then peers may be called. */
   async #firstStarted(groups: number): Promise<void> {
     const { config } = this;
     const way = await firstStartDone(config.dataDir);

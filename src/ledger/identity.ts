@@ -1,8 +1,7 @@
 /**
- * The identity of a data directory: a random text, made once and kept beside the log. Peers write it
- * down with the node's name and hear no other one under that name, so a lost or emptied disk cannot
- * come back as the node it was. (VSR-30) A copy of a directory has the same identity: restoring an old
- * copy is not noticed and must not be done.
+ * The identity of a data directory: a random text, created once and kept beside the log. Peers store it with the node's
+ * name and accept no other one under that name, so a lost or emptied disk cannot come back as the node it was. (VSR-30)
+ * A copy of a directory has the same identity: restoring an old copy is not noticed and must not be done.
  */
 
 import { randomBytes } from "node:crypto";

@@ -1,4 +1,4 @@
-/** A ledger node's numbers as metrics. Units stand in the names. */
+/** Metrics of a ledger node. Units are in the names. */
 
 import { type Metric, metricFamily } from "../host/control/prometheus.ts";
 import type { HostStatus } from "./status.ts";

@@ -25,7 +25,7 @@ export interface Watching {
   end(): void;
 }
 
-/** For operators who look into a node. */
+/** Debug views for operators. */
 export type DebugViews = Readonly<Record<string, () => unknown>>;
 
 export interface LedgerService {
@@ -44,7 +44,7 @@ export interface LedgerService {
   wall(): number;
   /** `onAnswer` is called once. */
   request(request: LedgerRequest, requester: AuditRequester, onAnswer: OnAnswer): void;
-  /** `onItems` is called in the turn that commits; at most `room` items come before there is more. */
+  /** `onItems` is called in the turn that commits; at most `room` items arrive until more credit is granted. */
   watch(request: WatchRequest, room: number, onItems: OnItems): Watching;
   /**
    * Called in the turn in which this node starts or stops leading a group; the view is the fence of what it does as

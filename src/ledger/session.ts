@@ -12,7 +12,7 @@ export function openSession(file: string): SessionToken {
   return token;
 }
 
-/** Whatever an answer tells of a job is seen from now on. */
+/** Records everything an answer shows of a job as seen. */
 export function keepSession(file: string | undefined, body: JsonObject): void {
   if (file === undefined) return;
   const token = openSession(file);

@@ -1,9 +1,10 @@
 /**
- * Every setting of gates, managers and workers in one table: name, variable, default, unit and who has it. A value
- * comes from the environment, else from `settings` of the configuration, else from here. All mistakes are named
- * at once, and each node logs what holds for it. (CFG-1, CFG-2, CFG-3)
+ * Every setting of gates, managers and workers in one table: name, variable, default, unit and roles. A value comes
+ * from the environment, else from `settings` of the configuration, else from here. All mistakes are reported at once,
+ * and each node logs its effective settings. (CFG-1, CFG-2, CFG-3)
  *
- * What two nodes must agree on is no setting: limits of the wire and of the logs stand beside what they bound.
+ * Values that two nodes must agree on are not settings: limits of the wire and of the logs are defined beside what they
+ * bound.
  */
 
 import { formatDuration, parseDuration } from "../core/base/duration.ts";
@@ -212,7 +213,7 @@ export function settingsOfRole(role: SettingRole): readonly (readonly [string, S
   return Object.entries<Setting>(SETTINGS).filter(([, { roles }]) => roles.includes(role));
 }
 
-/** `file`: the configuration that `values` stand in. */
+/** `file`: the configuration that contains `values`. */
 export function readSettings<Role extends SettingRole>(
   role: Role,
   { file, values }: { readonly file: string; readonly values: Readonly<Record<string, unknown>> },

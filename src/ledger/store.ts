@@ -25,8 +25,8 @@ import { prepareDirectory } from "./log/prepare.ts";
 import { refusalError } from "./log/refusal.ts";
 
 /**
- * A turn of a busy node makes hundreds of records: fewer and larger writes cost less, and nobody waits
- * longer for them, since a batch leaves as soon as the writer is free.
+ * A turn of a busy node makes hundreds of records: fewer and larger writes cost less, and do not add latency, since a
+ * batch leaves as soon as the writer is free.
  */
 const LOG_CONFIG = {
   ...walConfig({
@@ -73,7 +73,7 @@ export class Store {
     });
   }
 
-  /** Throws a `WalError` that says what is wrong with the directory; then nothing was changed. */
+  /** Throws a `WalError` that names the problem of the directory; nothing was changed then. */
   static async prepare(config: LedgerConfig, machine: LedgerStore, log: Log): Promise<Store> {
     const directory = join(config.dataDir, "wal");
     say(log, "wal.opening", logLines.openingWal(directory));

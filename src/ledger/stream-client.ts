@@ -40,7 +40,7 @@ export class LedgerStream {
     if (head.length > 0) this.#onData(head);
   }
 
-  /** Rejects when nobody answers there, or the node is not ready. */
+  /** Rejects if there is no answer, or the node is not ready. */
   static connect(
     api: string,
     options: {

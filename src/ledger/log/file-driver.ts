@@ -1,7 +1,6 @@
 /**
- * Drives a machine with file work: its operations go to the disk, their results back to it, and one
- * timer stands for its next deadline. Work that asks for a turn goes on in the next turn of the event
- * loop, a few milliseconds at a time.
+ * Drives a machine with file work: its operations go to the disk, their results back to it, and one timer serves its
+ * next deadline. Work that requests a turn continues in the next turn of the event loop, a few milliseconds at a time.
  */
 
 import type { Millis } from "../../core/base/brand.ts";

@@ -149,7 +149,7 @@ function atOnce(
 export async function listFiles(path: string): Promise<FileEntry[]> {
   const files: FileEntry[] = [];
   for (const name of await readdir(path)) {
-    // Gone since: someone looks at a log that is being written.
+    // Removed since: the log is being written while it is inspected.
     const found = await stat(join(path, name)).catch(() => null);
     if (found !== null) files.push({ name, bytes: found.size });
   }

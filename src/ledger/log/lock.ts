@@ -1,11 +1,10 @@
 /**
- * One process per log. On Linux the lock is an abstract socket named after the directory's inode: the
- * kernel gives it to one process and takes it back when that process is gone, however it went, and not
- * before its last system call on our files has ended. Elsewhere it is a file with the owner's process
- * id; one whose process is gone is taken over.
+ * One process per log. On Linux the lock is an abstract socket named after the directory's inode: the kernel gives it
+ * to one process and releases it when that process exits, for whatever reason, and not before its last system call on
+ * our files has finished. Elsewhere it is a file with the owner's process id; a file of a dead process is taken over.
  *
- * Processes in different network namespaces (or machines, over a shared file system) do not see each
- * other's sockets: they must not share a data directory.
+ * Processes in different network namespaces (or machines, over a shared file system) do not see each other's sockets:
+ * they must not share a data directory.
  */
 
 import { open, readFile, rm, stat } from "node:fs/promises";

@@ -1,7 +1,7 @@
 /**
- * Reads the records of a log that is only looked at, in order, from any LSN on: the sparse index says
- * where to begin. Checksums and numbers are verified and nothing is skipped; what damage means (a torn
- * tail, corruption) only recovery can say, since that depends on the whole log. (SR-4, SR-7)
+ * Reads the records of a log for inspection, in order, from any LSN on; the sparse index tells where to begin.
+ * Checksums and numbers are verified and nothing is skipped; only recovery can classify damage (a torn tail,
+ * corruption), since that depends on the whole log. (SR-4, SR-7)
  */
 
 import { type FileHandle, open } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Why a log does not open, in words: what is wrong, where, and what to do. */
+/** Texts for logs that do not open: what is wrong, where, and what to do. */
 
 import { join } from "node:path";
 import type { LogRefusal } from "../../core/ledger/log/log.ts";

@@ -10,7 +10,7 @@ export interface WalOptions {
   /** Result of `identityOf(cluster, node)`; a log of another node is rejected. */
   readonly identity: string;
   readonly config?: Partial<WalConfig>;
-  /** The hybrid clock. By default one of the log's own, which goes on from what was recovered. */
+  /** The hybrid clock. By default the log's own, which continues from what was recovered. */
   readonly stamp?: () => { readonly wall: number; readonly logical: number };
   /** Every recovered entry in order, before `open` resolves. The payload is a view: copy what stays. */
   readonly onEntry?: (record: WalRecord, place: RecordPlace) => void;

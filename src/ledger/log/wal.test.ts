@@ -1,4 +1,4 @@
-/** The log on real files, in a directory of its own per test. */
+/** The log on real files, in its own directory per test. */
 
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -90,7 +90,7 @@ describe("a log on disk", () => {
     expect(await texts(directory)).toEqual(wanted);
   });
 
-  it("tells how many posted entries are durable, always a prefix", async () => {
+  it("reports how many posted entries are durable, always a prefix", async () => {
     const counts: number[] = [];
     const log = await open(await scratch(), { onDurable: (count) => counts.push(count) });
     for (let i = 1; i <= 1_000; i++) expect(log.post(64, bytes(`${i}`))).toBe(i);
@@ -129,7 +129,7 @@ describe("a log on disk", () => {
     await (await open(directory)).close();
   });
 
-  it("compacts whole segments only, oldest first, and goes on from what is left (WAL-17)", async () => {
+  it("compacts whole segments only, oldest first, and continues from what is left (WAL-17)", async () => {
     const directory = await scratch();
     const log = await open(directory);
     for (let i = 0; i < 3_000; i++) void log.append(TYPE, bytes(`entry ${i}`.padEnd(60)));
@@ -165,7 +165,7 @@ describe("a log on disk", () => {
     ]);
   });
 
-  it("cuts a torn tail once, says so, and goes on", async () => {
+  it("cuts a torn tail once, reports it, and continues", async () => {
     const directory = await scratch();
     const log = await open(directory);
     await log.append(TYPE, bytes("kept"));
@@ -208,7 +208,7 @@ describe("reading a log", () => {
     });
   });
 
-  it("tells the byte at which each entry begins, in its own segment (SR-4)", async () => {
+  it("reports the byte at which each entry begins, in its own segment (SR-4)", async () => {
     const directory = await scratch();
     const log = await open(directory);
     for (let i = 0; i < 1_000; i++) void log.append(TYPE, bytes("x".repeat(i % 300)));
@@ -241,7 +241,7 @@ describe("reading a log", () => {
   });
 
   // SR-7
-  it("stops at damage and skips nothing; the index is made again when it is gone", async () => {
+  it("stops at damage and skips nothing; a missing index is rebuilt", async () => {
     const directory = await scratch();
     const log = await open(directory);
     for (let i = 0; i < 3_000; i++) void log.append(TYPE, bytes(`entry ${i}`.padEnd(60)));

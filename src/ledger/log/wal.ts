@@ -4,11 +4,11 @@
  *     const log = await Wal.open({ directory, identity: identityOf("prod", "gate-1") });
  *     const { lsn } = await log.append(RECORD_TYPES.VSR_ENTRY, bytes);   // durable when it resolves
  *
- * Two ways in. `append` answers each entry with a promise, when it is durable. `post` is for
- * a machine that emits entries in order: it returns at once, and `onDurable(n)` says that the first n
- * posted entries are durable, always a prefix. Both share one queue and one order.
+ * Two ways to write. `append` returns a promise that resolves when the entry is durable. `post` is for a machine that
+ * emits entries in order: it returns at once, and `onDurable(n)` reports that the first n posted entries are durable,
+ * always a prefix. Both share one queue and one order.
  *
- * A failed sync ends the log and, unless `onFailed` says otherwise, the process. (WAL-14)
+ * A failed sync stops the log and, unless `onFailed` is given, the process. (WAL-14)
  */
 
 import { assert, assertNever } from "../../core/base/assert.ts";
@@ -104,14 +104,14 @@ export class Wal {
     return this.#log.congested;
   }
 
-  /** Positions and how full the queue is. Cheap: it may be asked at every append. */
+  /** Positions and queue length. Cheap enough for every append. */
   status(): LogView {
     return this.#log.view();
   }
 
   /**
-   * Resolves when the entry is durable. Rejects with a `WalError`: then it was not written,
-   * or (WAL_FAILED) nobody knows until recovery. The payload is the log's until then: do not change it.
+   * Resolves when the entry is durable. Rejects with a `WalError`: then it was not written, or (WAL_FAILED) the outcome
+   * is unknown until recovery. The log owns the payload until then: do not change it.
    */
   append(type: number, payload: Uint8Array): Promise<Appended> {
     const { wall, logical } = this.#stamp();
@@ -136,7 +136,7 @@ export class Wal {
     return this.#request(this.#flushes, (id) => this.#driver.step({ kind: "flush", id }));
   }
 
-  /** Deletes segments whose every entry is covered, oldest first; how many. Never the active one. (WAL-17) */
+  /** Deletes segments whose every entry is covered, oldest first; returns how many. Never the active one. (WAL-17) */
   compact(safeLsn: number): Promise<number> {
     return this.#request(this.#compactions, (id) => {
       this.#driver.step({ kind: "compact", id, safeLsn });
