@@ -1,10 +1,9 @@
 /**
- * How much work a node takes on at one time, by priority: a request is carried out at once or refused at
- * once, there is no incoming queue. (AD-32, BEX-1..8)
+ * Limits a node's concurrent work by priority: a request is carried out at once or rejected at once, there is no
+ * incoming queue. (AD-32, BEX-1..8)
  *
- * Critical requests always pass and count against nobody (C20-12). The rest share a global limit, each
- * class has its own, and a tenth of the global limit is kept for high: low is refused before normal,
- * normal before high.
+ * Critical requests always pass and count against no limit (C20-12). The rest share a global limit, each class has its
+ * own, and a tenth of the global limit is reserved for high: low is rejected before normal, normal before high.
  */
 
 import { assert } from "../core/base/assert.ts";
@@ -41,7 +40,7 @@ interface AdmissionStats {
   readonly acquired: number;
   readonly shed: number;
   readonly limit: number;
-  /** At or above 80 % of its limit. */
+  /** Whether the class is at or above 80 % of its limit. */
   readonly nearLimit: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The stand-in for encryption: a CRC-32 over key, nonce, header and text, and nothing hidden. It finds
- * damage, a wrong key and a wrong header, but no attacker. Two users: plaintext clusters, which need an
- * explicit development flag, and the simulator, where a real cipher would only cost time.
+ * The stand-in for encryption: a CRC-32 over key, nonce, header and text; nothing is hidden. It detects damage, a wrong
+ * key and a wrong header, but no attacker. Two users: plaintext clusters, which need an explicit development flag, and
+ * the simulator, where a real cipher would only cost time.
  */
 
 import type { Aead } from "../host/ports/aead.ts";

@@ -51,7 +51,7 @@ describe("chunks", () => {
     expect(roundTrip(noise(2.5 * CHUNK_BYTES), true)).toBe(3);
   });
 
-  it("send what would look like a bomb uncompressed", () => {
+  it("are sent uncompressed if they would look like a bomb", () => {
     expect(roundTrip(new Uint8Array(900_000), true)).toBe(1);
   });
 

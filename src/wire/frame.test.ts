@@ -50,7 +50,7 @@ describe("frames", () => {
     }
   });
 
-  it("of something else at the start of a connection are called so, later ones by their length", () => {
+  it("of another protocol at the start of a connection are named so, later ones by their length", () => {
     const problemsOf = (...bytes: readonly number[]): readonly string[] =>
       new FrameReader()
         .push(Uint8Array.from(bytes))

@@ -45,7 +45,7 @@ export class FrameReader {
     this.#bytesMax = bytesMax;
   }
 
-  /** From the next frame on: a peer that has proved itself may send larger ones. */
+  /** Takes effect with the next frame: an authenticated peer may send larger ones. */
   allow(bytesMax: number): void {
     this.#bytesMax = bytesMax;
   }
@@ -106,7 +106,7 @@ export class FrameReader {
   }
 }
 
-/** Most protocols begin with letters, which say more than their codes. */
+/** Most protocols begin with letters, which are more readable than their codes. */
 function shown(bytes: Uint8Array): string {
   const isText = bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
   if (isText) return JSON.stringify(String.fromCharCode(...bytes));

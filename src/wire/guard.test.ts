@@ -130,7 +130,7 @@ describe("the datagram guard", () => {
     expect(sent).toBe(5);
   });
 
-  it("drops what was held for too long", () => {
+  it("drops packets that waited too long", () => {
     const { a, b, guards } = pair();
     a.seal(B, text("stale news"), 0);
     const later = a.seal(B, text("fresh news"), 5_000);
@@ -144,7 +144,7 @@ describe("the datagram guard", () => {
     expect(a.open(B, greeting?.bytes ?? new Uint8Array(), 0).refusal).toBe("reflected");
   });
 
-  it("refuses an introduction that answers nothing asked since", () => {
+  it("rejects an introduction without a pending greeting", () => {
     const { a, b, guards } = pair();
     const { wire } = converse(guards, a.seal(B, text("x"), 0), A);
     const introduction = wire[1]?.bytes ?? new Uint8Array();

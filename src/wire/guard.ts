@@ -1,27 +1,27 @@
 /**
- * The guard of a member's datagrams: seals what leaves, and lets in only what a holder of the key made
- * for us, now, once.
+ * The guard of a member's datagrams: seals outgoing packets, and accepts only packets that a holder of the key made for
+ * us, now, once.
  *
- * Every process draws a random session at its start. A data packet names the session it comes from and
- * the session it is meant for. So a recorded packet is refused
+ * Every process draws a random session at its start. A data packet names the session it comes from and the session it
+ * is meant for. So a recorded packet is rejected
  *
  * - by the window of its sender's counters, while we have it;
  * - by the name of our former session, after we restarted;
  * - by the window again, after its sender restarted: the old session's window stays.
  *
- * No clock and no disk takes part. The price is one round trip at first contact: a sender that does not
- * know the receiver's session greets it and holds its packets; the receiver answers with an introduction,
- * bound to the sender's session and to the greeting's counter, and only then do packets flow. A packet
- * bound to a session that we no longer are is treated as a greeting, so a restart heals in one round trip.
+ * Neither clock nor disk is involved. The price is one round trip at first contact: a sender that does not know the
+ * receiver's session greets it and queues its packets; the receiver answers with an introduction, bound to the sender's
+ * session and to the greeting's counter, and only then do packets flow. A packet bound to a former session of ours is
+ * treated as a greeting, so a restart heals in one round trip.
  *
  *     A                                   B
  *       greeting  (from a, to nobody)  →      nothing inside is believed: it may be a recording
  *       ←  introduction (from b, to a, echo of the greeting's counter)
  *       data      (from a, to b)       →      fresh: b exists only since B's start
  *
- * S1: a packet's content is passed on at most once. S2: never when sealed before our current session.
- * S3: what is remembered is bounded, and forgetting never reopens the past: when too many closed
- * sessions are remembered we take a new session ourselves, which refuses everything older.
+ * S1: a packet's content is passed on at most once. S2: never when sealed before our current session. S3: memory is
+ * bounded, and forgetting never reopens the past: when too many closed sessions are remembered we take a new session
+ * ourselves, which rejects everything older.
  */
 
 import type { Address } from "../core/base/ids.ts";
@@ -87,7 +87,7 @@ type GuardRefusal =
 interface Opened {
   readonly plain: Uint8Array | null;
   readonly refusal: GuardRefusal | null;
-  /** Packets to send now: an introduction, or what was held for this source. */
+  /** Packets to send now: an introduction, or the packets queued for this source. */
   readonly send: readonly OutgoingPacket[];
 }
 
@@ -240,7 +240,7 @@ export class DatagramGuard {
     return { plain: introduced ? null : plain, refusal: null, send };
   }
 
-  /** Tells who we are now, bound to the asker's session and to what it asked. */
+  /** Introduces our current session, bound to the asker's session and to its greeting. */
   #introduce(
     source: Address,
     packet: Uint8Array,
@@ -302,7 +302,7 @@ export class DatagramGuard {
     introduced = false,
   ): readonly OutgoingPacket[] {
     const destination = this.#destination(source);
-    // A late packet of a former session changes nothing; an introduction that we asked for always does.
+    // A late packet of a former session changes nothing; an introduction that we requested always does.
     const newer = destination.tag === null || session.order > destination.order;
     if (!newer && !introduced) return NOTHING;
     destination.tag = session.tag;
@@ -369,7 +369,7 @@ export class DatagramGuard {
     return sealPacket(aead, this.#sealKey, header, plain);
   }
 
-  /** As after a restart: nothing sealed for us before this moment will open. */
+  /** As after a restart: nothing sealed for us before this time will open. */
   #renew(): void {
     this.#session = this.#entropy(SESSION_BYTES);
     this.#tag = peerTag(this.#session);

@@ -1,6 +1,6 @@
 /**
- * How two nodes greet on a stream: who I am, which cluster I mean, what I speak. Cluster and environment
- * are judged before anything else is looked at; a refusal names what was expected. (AD-25, AD-28.5, SEC-13)
+ * Greeting of two nodes on a stream: identity, cluster, protocol. Cluster and environment are checked before anything
+ * else; a rejection names what was expected. (AD-25, AD-28.5, SEC-13)
  */
 
 import { ADDRESS_BYTES_MAX, NODE_ID_BYTES_MAX } from "../core/base/ids.ts";

@@ -20,7 +20,7 @@ const NO_SALT = new Uint8Array(0);
 const PLAINTEXT_ID = 0;
 
 export interface RingKey {
-  /** Four bytes as a number; travels in the clear to say which key sealed. */
+  /** Four bytes as a number; sent in the clear to identify the sealing key. */
   readonly id: number;
   readonly secret: Uint8Array;
   readonly aead: Aead;

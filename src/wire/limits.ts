@@ -15,7 +15,7 @@ export const INFLATED_BYTES_MAX = 50 * 1_048_576;
 export const INFLATE_RATIO_MAX = 100;
 /** Below this size deflate costs more than it saves. */
 export const COMPRESS_BYTES_MIN = 1_024;
-/** A payload that does not fit one frame travels in parts of this size: room is left for sealing. */
+/** A payload that does not fit one frame is sent in parts of this size, which leaves space for sealing. */
 export const CHUNK_BYTES = 1_000_000;
 /** All parts of one transfer together. */
 export const TRANSFER_BYTES_MAX = 50 * 1_048_576;
@@ -30,7 +30,7 @@ export const SESSIONS_MAX = 4_096;
 export const SESSIONS_CLOSED_MAX = 65_536;
 /** One key seals at most this many packets: far below every bound of AES-GCM. */
 export const SESSION_PACKETS_MAX = 2 ** 32;
-/** Packets held for one destination while it is being greeted, and for all of them. */
+/** Packets queued for one destination while it is being greeted, and for all of them. */
 export const HELD_PER_DESTINATION_MAX = 8;
 export const HELD_MAX = 1_024;
 /** Packets waiting longer than this are stale and dropped. */

@@ -6,7 +6,7 @@ const limits = { total: 100, perHost: 10, forMembers: 40 };
 
 const silent = (): void => {};
 
-/** A connection whose peer holds the key. */
+/** A connection whose peer has the key. */
 function greeted(places: Places, host: string): Place | null {
   const place = places.take(host, silent);
   place?.prove();
@@ -37,14 +37,14 @@ describe("places for connections", () => {
     expect(places.open).toBe(70);
   });
 
-  it("are taken from the oldest that is silent, never from one that has greeted", () => {
+  it("are taken from the oldest silent connection, never from one that has greeted", () => {
     const places = new Places(limits, () => false);
     const closed: number[] = [];
     const member = greeted(places, "10.0.0.1");
     for (let i = 0; i < 12; i++) places.take("10.0.0.1", () => closed.push(i));
     expect(closed).toEqual([0, 1, 2]);
     expect([places.open, places.refused]).toEqual([10, 3]);
-    // The connection that made room closes now, which changes nothing; then the member's does.
+    // The evicted connection closes now, which changes nothing; then the member's does.
     member?.release();
     member?.release();
     expect(places.open).toBe(9);

@@ -17,7 +17,7 @@ export interface PlacesLimits {
   readonly forMembers: number;
 }
 
-/** A place that is held. */
+/** An occupied slot. */
 export interface Place {
   /** Marks the connection as holding the key: it is no longer evicted. */
   readonly prove: () => void;
@@ -50,12 +50,12 @@ export class Places {
     return this.#held.size;
   }
 
-  /** Closed for want of a place, at once or to make room. */
+  /** Connections closed for lack of a slot, at once or by eviction. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Null: close it now. `close` is called when it has to make room for another one. */
+  /** Null: close the connection now. `close` is called when it is evicted later. */
   take(host: string, close: () => void): Place | null {
     const { total, perHost, forMembers } = this.#limits;
     const held: Held = { key: hostKey(host), stranger: !this.#isMember(host), close };
@@ -76,8 +76,8 @@ export class Places {
   }
 
   /**
-   * The oldest one that still owes its greeting goes: a member that shares its host with a stranger
-   * greets within milliseconds, and silence never keeps it out.
+   * Evicts the oldest connection that has not greeted yet: a member that shares its host with a stranger greets within
+   * milliseconds, and silence never keeps it out.
    */
   #makeRoom(matches: (held: Held) => boolean): boolean {
     for (const held of this.#unproven) {
@@ -90,7 +90,7 @@ export class Places {
     return false;
   }
 
-  /** Done once; a place that made room is gone already when its connection is. */
+  /** Runs once; an evicted slot is already released when its connection closes. */
   #release(held: Held): void {
     if (!this.#held.delete(held)) return;
     this.#unproven.delete(held);

@@ -52,7 +52,7 @@ describe("a token bucket (AD-24.3)", () => {
     );
   });
 
-  it("is not refilled by a clock that stands still or goes back", () => {
+  it("is not refilled by a clock that stalls or goes back", () => {
     const bucket = new TokenBucket(1, 1_000, 100);
     expect(bucket.take(100)).toBe(true);
     expect(bucket.take(50)).toBe(false);

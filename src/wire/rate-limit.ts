@@ -32,14 +32,14 @@ export class TokenBucket {
   }
 
   #refill(now: number): void {
-    // A clock that stands still or steps back adds nothing.
+    // A clock that stalls or steps back adds nothing.
     if (now <= this.#at) return;
     this.#tokens = Math.min(this.#size, this.#tokens + (now - this.#at) * this.#perMs);
     this.#at = now;
   }
 }
 
-/** A bucket per key; the least recently used one makes room, so spoofed keys cannot grow the table. */
+/** A bucket per key; the least recently used one is evicted, so spoofed keys cannot grow the table. */
 export class BucketTable {
   readonly #buckets = new Map<string, TokenBucket>();
   readonly #size: number;

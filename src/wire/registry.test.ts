@@ -39,7 +39,7 @@ describe("every stream message", () => {
     }
   });
 
-  it("has a number of its own, a priority class and a direction (CODEC-1, BEX-9)", () => {
+  it("has its own number, a priority class and a direction (CODEC-1, BEX-9)", () => {
     const numbers = names.map((name) => MESSAGES[name].number);
     expect(new Set(numbers).size).toBe(numbers.length);
     for (const name of names) {
@@ -68,7 +68,7 @@ describe("every stream message", () => {
     }
   });
 
-  it("is refused by number when nobody knows it (CODEC-1)", () => {
+  it("is rejected by number when it is unknown (CODEC-1)", () => {
     const out = new ByteWriter();
     out.varint(9_999);
     out.varint(0);
@@ -79,7 +79,7 @@ describe("every stream message", () => {
     });
   });
 
-  it("goes only where its direction says", () => {
+  it("is accepted only in its direction", () => {
     expect(directionProblem("ledgerBatch", "gate", "gate")).toBeNull();
     expect(directionProblem("ledgerBatch", "worker", "manager")).toContain("does not send");
     expect(directionProblem("membership", "worker", "worker")).toBeNull();

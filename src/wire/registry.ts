@@ -22,7 +22,7 @@ interface MessageKind<Value> {
   readonly number: number;
   readonly type: Type<Value>;
   readonly priority: Priority;
-  /** `from>to`; "any" stands for every member's role. */
+  /** `from>to`; "any" means every member's role. */
   readonly directions: readonly string[];
 }
 
@@ -35,7 +35,7 @@ function kind<Value>(
   return { number, type, priority, directions };
 }
 
-/** Clients call gates or, without gates, managers; gates call managers with the same words. */
+/** Clients call gates or, without gates, managers; gates call managers with the same messages. */
 const OF_CALLERS = ["client>manager", "client>gate", "gate>manager"];
 const TO_CALLERS = ["manager>client", "gate>client", "manager>gate"];
 
@@ -106,7 +106,7 @@ const byNumber = new Map<number, MessageName>();
 for (const name of Object.keys(MESSAGES) as MessageName[])
   byNumber.set(MESSAGES[name].number, name);
 
-/** Where messages are written that have no writer of their own; what a large one took is given back. */
+/** Shared writer for messages without a writer of their own; a large buffer is released afterwards. */
 const WRITER_BYTES = 65_536;
 let shared = new ByteWriter(WRITER_BYTES);
 

@@ -37,7 +37,7 @@ describe("the replay window", () => {
     }
   });
 
-  it("continued from a highest counter takes only what is above it", () => {
+  it("continued from a highest counter accepts only higher ones", () => {
     const window = new ReplayWindow(1_000, 128);
     expect(window.isFresh(1_000)).toBe(false);
     expect(window.isFresh(950)).toBe(false);

@@ -34,7 +34,7 @@ export class ReplayWindow {
     return !this.#has(counter);
   }
 
-  /** Marks a counter whose packet was authentic. False when it is a repeat or too old. */
+  /** Marks a counter whose packet was authentic. Returns false if it is a repeat or too old. */
   accept(counter: number): boolean {
     if (!this.isFresh(counter)) return false;
     if (counter > this.#highest) this.#advance(counter);

@@ -192,7 +192,7 @@ describe("the schema codec", () => {
     expect(problemOf(text(3), encode(text(9), "four"))).toBe("4 bytes where at most 3 are allowed");
   });
 
-  it("refuses invalid UTF-8, a third truth value, NaN and unknown words", () => {
+  it("rejects invalid UTF-8, a third truth value, NaN and unknown words", () => {
     expect(problemOf(text(9), Uint8Array.of(2, 0xc0, 0x80))).toBe("a text is not UTF-8");
     expect(decode(text(9), encode(text(9), "\ufffd")).ok).toBe(true);
     expect(problemOf(bool, Uint8Array.of(2))).toBe("a yes/no value is neither 0 nor 1");
@@ -211,7 +211,7 @@ describe("the schema codec", () => {
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  it("tells the variants of a union apart and refuses unknown ones", () => {
+  it("distinguishes the variants of a union and rejects unknown ones", () => {
     type Shape = { readonly kind: "dot" } | { readonly kind: "circle"; readonly radius: number };
     const shape = union<Shape>("shape", {
       dot: { number: 1, fields: {} },

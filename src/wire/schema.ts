@@ -1,18 +1,18 @@
 /**
  * The schema-checked binary codec. (CODEC-1..3, AD-25.6)
  *
- * A schema is a value built from the types below; it writes what it describes and reads nothing else.
- * Bytes choose among the shapes that a schema allows, never a constructor, a module or a property name,
- * so nothing that arrives can run or reach a prototype.
+ * A schema is a value built from the types below; it writes what it describes and reads nothing else. Bytes choose
+ * among the shapes that a schema allows, never a constructor, a module or a property name, so nothing that arrives can
+ * run or reach a prototype.
  *
  *     struct = field*                     fields in rising order of number, each at most once
  *     field  = varint(number · 4 + wire)  value
  *     wire   = 0 varint · 1 eight bytes · 2 length-prefixed
  *
- * Unknown fields are skipped by their wire kind; missing optional ones take their default; a missing
- * required one, a wrong kind or a value out of bounds is a refusal that names message and field.
- * Every count and length is checked against its bound and against the bytes that are there, before
- * anything is allocated. Depth is the schema's own: no schema refers to itself.
+ * Unknown fields are skipped by their wire kind; missing optional ones take their default; a missing required one, a
+ * wrong kind or a value out of bounds is rejected with the names of message and field. Every count and length is
+ * checked against its bound and against the available bytes before anything is allocated. Depth is limited by the
+ * schema: no schema refers to itself.
  */
 
 import { ByteReader, ByteWriter, decodeUtf8, encodeUtf8 } from "../core/base/bytes.ts";
@@ -146,7 +146,7 @@ export function bytes(bytesMax: number): Type<Uint8Array> {
   };
 }
 
-/** One of a fixed list of words, sent as its place in the list. Words are only ever appended. */
+/** One of a fixed list of words, sent as its index in the list. Words are only ever appended. */
 export function oneOf<Word extends string>(words: readonly Word[]): Type<Word> {
   const places = new Map(words.map((word, place) => [word, place]));
   return {

@@ -7,12 +7,12 @@ const SECRET_CHARACTERS_MIN = 16;
 const DISTINCT_MIN = 6;
 
 /**
- * In the place of a secret: no encryption, only a checksum. It rotates like a key, so a cluster moves from
- * plaintext to encryption in the same three steps. Whether it may be there at all is configuration's word.
+ * Replaces a secret: no encryption, only a checksum. It rotates like a key, so a cluster moves from plaintext to
+ * encryption in the same three steps. The configuration decides whether it is allowed at all.
  */
 export const PLAINTEXT = "plaintext";
 
-/** Words that make up secrets people leave in place. Compared without case, digits and signs. */
+/** Words in secrets that people leave unchanged. Compared without case, digits and signs. */
 const COMMON = [
   "password",
   "passphrase",
@@ -101,7 +101,7 @@ function isRun(characters: readonly string[]): boolean {
   return neighbours >= (characters.length - 1) * 0.8;
 }
 
-/** Letters only, taken apart greedily by the longest known word. What remains must be worth something. */
+/** Splits the letters greedily by the longest known word. The remainder must be long enough. */
 function isMadeOfCommonWords(secret: string): boolean {
   let letters = secret.toLowerCase().replace(/[^a-z]/g, "");
   const words = [...COMMON].sort((a, b) => b.length - a.length);

@@ -86,7 +86,7 @@ describe("a client's credential", () => {
     expect(problemOf(c)).toBe("a client's credential speaks for clients only");
   });
 
-  it("answers for nobody: it cannot even read the greeting of a node", () => {
+  it("cannot act as a server: it cannot even read the greeting of a node", () => {
     const impostor = guard("server", { role: "manager" }, null, [CLIENT]);
     expect(problemOf(impostor.push(guard("client").greet()))).toBe("a greeting under another key");
   });
@@ -122,7 +122,7 @@ describe("the stream guard", () => {
     expect(c?.kind === "ready" && c.features).toEqual(["cancellation", "batched_stats"]);
   });
 
-  it("hears version, features and software of its peer; the software decides nothing (AD-25.3)", () => {
+  it("receives version, features and software of its peer; the software decides nothing (AD-25.3)", () => {
     for (const nodeVersion of ["", "0.0.1", "99.0.0-next", "not a version"]) {
       const { s } = greet(guard("client", { nodeVersion }), guard("server"));
       if (s.kind !== "ready") throw new Error(problemOf(s));

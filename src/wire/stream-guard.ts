@@ -1,16 +1,16 @@
 /**
- * The guard of one stream connection. Both sides draw a session for this connection alone; after one
- * greeting and one answer every frame is bound to the other side's session and counted without gaps.
+ * The guard of one stream connection. Both sides draw a session for this connection alone; after one greeting and one
+ * answer every frame is bound to the other side's session and counted without gaps.
  *
  *     client                                     server
  *       greeting · hello            →              judged: cluster, environment, version, certificate
  *       ←  introduction · welcome or refusal
  *       data 1, data 2, …           ⇄              data 1, data 2, …
  *
- * A client has a key of its own kind: the server answers it under that key, and hears nobody else with it.
+ * A client has a different kind of key: the server answers it under that key, and accepts only clients with it.
  *
- * A replayed greeting earns an answer and nothing more: what follows cannot be bound to a session that
- * was drawn a moment ago. A frame lost, repeated, reordered or changed ends the connection.
+ * A replayed greeting earns an answer and nothing more: later frames cannot be bound to a freshly drawn session. A
+ * frame lost, repeated, reordered or changed closes the connection.
  */
 
 import { assert } from "../core/base/assert.ts";

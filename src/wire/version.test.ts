@@ -49,7 +49,7 @@ describe("certificate claims", () => {
     expect(readClaims(["hyperscale://role/king", ...good.slice(1)])).toMatchObject({ ok: false });
   });
 
-  it("decide who may open a stream to whom, and who may not hears it (AD-28.8, AD-28.9, C10-26)", () => {
+  it("decide which role may open a stream to which, and a rejected peer learns it (AD-28.8, AD-28.9, C10-26)", () => {
     const roles = ["client", "gate", "manager", "worker"] as const;
     const allowed = roles.flatMap((from) =>
       roles.filter((to) => mayConnect(from, to) === null).map((to) => `${from}>${to}`),

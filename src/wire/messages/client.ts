@@ -239,7 +239,7 @@ const nodeView = struct<NodeView>("NodeView", {
 
 const datacenterView = struct<DatacenterView>("DatacenterView", {
   name: required(1, datacenter),
-  // Words that a client of before does not know stand in `condition`.
+  // Values unknown to older clients are in `condition`.
   status: required(2, oneOf(["healthy", "unreachable", "busy", "degraded", "unhealthy"])),
   managers: required(3, count),
   workers: required(4, count),

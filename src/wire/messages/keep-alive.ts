@@ -1,4 +1,4 @@
-/** A question for a sign of life on a connection that has been silent, and the answer. */
+/** Keep-alive request on a silent connection, and its answer. */
 
 import { bool, required, struct } from "../schema.ts";
 

@@ -27,7 +27,7 @@ export interface LedgerOpening {
   readonly described: string;
   /** Identity of the sender's data directory: a new directory under its name has forgotten its promises. (VSR-30) */
   readonly identity: string;
-  /** The last record of the speaker's log that is durable; null from one that does not say. */
+  /** The last durable record of the sender's log; null if the sender does not report it. */
   readonly lastRecord: number | null;
 }
 
@@ -44,7 +44,7 @@ export interface LedgerMark {
   readonly draining: boolean;
   /** Health of a gate; null for other nodes, and for senders that do not report it. */
   readonly health: GateHealth | null;
-  /** The speaker's wall clock; 0 from one that does not say. */
+  /** The sender's wall clock; 0 if the sender does not report it. */
   readonly wallMs: number;
   /** Why the disk of a manager stored no file of late; empty: it does. */
   readonly diskProblem: string;
