@@ -1,6 +1,6 @@
 /**
- * Assertions stay on in production. A failed one is a defect: the invariant named in the message
- * did not hold, and going on would act on a state that nobody has thought about.
+ * Assertions stay on in production. A failed one is a defect: the invariant named in the message was violated, and
+ * continuing would act on an undefined state.
  */
 
 export class Defect extends Error {

@@ -6,7 +6,7 @@ import { Heap } from "./heap.ts";
 import { Random } from "./random.ts";
 
 describe("assertions", () => {
-  it("throw a defect that names what should have held", () => {
+  it("throw a defect that names the violated invariant", () => {
     expect(() => assert(true, "fine")).not.toThrow();
     expect(() => assert(false, "the sky is up")).toThrow(
       new Defect("invariant broken: the sky is up"),

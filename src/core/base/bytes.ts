@@ -113,7 +113,7 @@ export class ByteWriter {
       this.#bytes[mark - 1] = size;
       return;
     }
-    // One byte was kept for the length; a longer part moves up to make room for the rest.
+    // One byte was reserved for the length; a longer part moves up to make space for the rest.
     const extra = varintBytes(size) - 1;
     this.#reserve(extra);
     this.#bytes.copyWithin(mark + extra, mark, this.#length);
@@ -377,9 +377,9 @@ const FAMILIAR_TEXTS = 4_096;
 const familiarTexts = new Array<string>(FAMILIAR_TEXTS).fill("");
 
 /**
- * The bytes as a text, one character each. A peer's name, address and session come with every packet:
- * what was read before is found again by its bytes, which costs a fifth of building it, leaves no
- * garbage, and gives maps a key whose hash is known. A text that falls on another's place replaces it.
+ * The bytes as a text, one character each. A peer's name, address and session come with every packet: a known text is
+ * found by its bytes, which costs a fifth of building it, leaves no garbage, and gives maps a key whose hash is known.
+ * A text that maps to an occupied slot replaces its content.
  */
 export function familiarText(bytes: Uint8Array, at: number, length: number): string {
   let hash = length;

@@ -10,7 +10,7 @@ describe("crc32", () => {
     expect(crc32(new Uint8Array(0))).toBe(0);
   });
 
-  it("equals zlib's on any bytes, any part of them, and goes on from an earlier part", () => {
+  it("equals zlib's on any bytes, any part of them, and continues from an earlier part", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(300), fc.nat(300), (bytes, a, b) => {
         const [start, end] = [Math.min(a, b, bytes.length), Math.min(Math.max(a, b), bytes.length)];

@@ -23,7 +23,7 @@ function buildTable(): Int32Array {
   return table;
 }
 
-/** The checksum of `bytes[start, end)`, unsigned. A `seed` goes on from an earlier part's checksum. */
+/** The checksum of `bytes[start, end)`, unsigned. A `seed` continues from an earlier part's checksum. */
 export function crc32(bytes: Uint8Array, start = 0, end = bytes.length, seed = 0): number {
   let crc = ~seed;
   let at = start;

@@ -41,7 +41,7 @@ export class Deadlines<Key> {
     this.#heap.push(entry);
   }
 
-  /** False when the key has no deadline. */
+  /** Returns false if the key has no deadline. */
   delete(key: Key): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;
@@ -50,7 +50,7 @@ export class Deadlines<Key> {
     return true;
   }
 
-  /** Removes and returns the keys whose time has come, in order. */
+  /** Removes and returns the keys whose deadline has passed, in order. */
   takeDue(now: number): Key[] {
     const due: Key[] = [];
     for (;;) {

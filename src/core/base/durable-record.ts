@@ -1,8 +1,8 @@
 /**
- * A small record that survives: two copies, written one after the other, each synced before the next
- * begins and both before anyone relies on it. A crash tears at most the copy being written, and the
- * other still holds the record before; a rotten copy is outvoted by the intact one. The newest copy
- * whose checksum holds wins. Here are the bytes; `two-copies.ts` has the order of reads and writes.
+ * A small durable record: two copies, written one after the other, each synced before the next begins and both before
+ * anything relies on it. A crash tears at most the copy being written, and the other still has the previous record; a
+ * corrupt copy is ignored in favour of the intact one. The newest copy whose checksum matches wins. The bytes are
+ * defined here; `two-copies.ts` has the order of reads and writes.
  *
  *     copy = magic(4) · generation(8) · length(4) · payload · crc32(4)
  */

@@ -1,7 +1,6 @@
 /**
- * A binary min-heap whose items know their place, so that any of them can be moved or taken out in
- * O(log n). Which of two items comes first is the caller's to say; an order without ties makes it
- * deterministic.
+ * A binary min-heap whose items know their index, so that any of them can be moved or removed in O(log n). The caller
+ * defines the order of items; an order without ties makes it deterministic.
  */
 
 import { assert } from "./assert.ts";

@@ -36,7 +36,7 @@ describe("hybrid logical clock", () => {
     expect([stamp.wallMs, stamp.logical, stamp.node]).toEqual([...expected, A]);
   });
 
-  it("goes on upwards when the physical clock steps back", () => {
+  it("keeps rising when the physical clock steps back", () => {
     const clock = new HybridClock(A);
     const stamps = [1_000, 1_000, 400, 0, -5, 1_001].map((physical) => clock.tick(physical));
     const sorted = [...stamps].sort(compareHlc);

@@ -23,14 +23,13 @@ export type Role = "gate" | "manager" | "worker";
 export const ROLES: readonly Role[] = ["gate", "manager", "worker"];
 
 /**
- * Counters that peers tell us end here: far beyond what any cluster reaches (an election every second
- * takes 8,900,000 years), and far enough below 2^53 that adding to one is exact. Decoders refuse more.
+ * Upper bound of counters from peers: far beyond what any cluster reaches (an election every second takes 8,900,000
+ * years), and far enough below 2^53 that adding to one is exact. Decoders reject more.
  */
 export const COUNTER_MAX = 2 ** 48 - 1;
 /**
- * News that raises a counter by more than this at once was not counted by anyone: it is a flipped bit, a
- * defect or a lie, and refused with an alarm. A member that was away for twelve days, while another
- * refuted once a second, is still within it.
+ * News that raises a counter by more than this at once is a flipped bit, a defect or a lie, and rejected with an alarm.
+ * A member that was down for twelve days, while another refuted once a second, is still within it.
  */
 export const COUNTER_JUMP_MAX = 2 ** 20;
 

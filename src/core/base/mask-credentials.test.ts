@@ -15,7 +15,7 @@ it.each([
   expect(maskCredentials(text)).toBe(masked);
 });
 
-it("masks secrets in the words of a command", () => {
+it("masks secrets in the arguments of a command", () => {
   const words = [
     "run",
     "http://a:b@h/",

@@ -2,7 +2,7 @@
 
 const CREDENTIALS = /([a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#"'`]*@/gi;
 
-/** "http://ada:secret@shop.test/" becomes "http://***@shop.test/", wherever it stands in the text. */
+/** "http://ada:secret@shop.test/" becomes "http://***@shop.test/", anywhere in the text. */
 export function maskCredentials(text: string): string {
   return text.includes("@") ? text.replace(CREDENTIALS, "$1***@") : text;
 }
@@ -31,7 +31,7 @@ const SECRET_HEADER =
 const ENV_FLAG = /^(?:-e|--env)$/;
 const VARIABLE = /^((?:-e|--env=)[A-Za-z_]\w*=).*$/s;
 
-/** The words of a command line without the secrets in its addresses, headers and variables. */
+/** The arguments of a command line without the secrets in its addresses, headers and variables. */
 export function maskedCommand(words: readonly string[]): string {
   return words
     .map((word, at) => {

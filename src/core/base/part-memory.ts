@@ -1,7 +1,7 @@
 /**
- * Values by the bytes they were decoded from. A member's record travels with every piece of news about
- * it: decoded once and found again by its bytes, it costs a tenth, and all who hold it share one value.
- * So only values that nobody changes may be kept. A part that falls on another's place replaces it.
+ * Values by the bytes they were decoded from. A member's record travels with every piece of news about it: decoded once
+ * and found again by its bytes, it costs a tenth, and all users share one value. So only immutable values may be kept.
+ * A part that maps to an occupied slot replaces its content.
  */
 
 export class PartMemory<Value> {

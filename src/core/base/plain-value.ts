@@ -1,11 +1,11 @@
 /**
- * Plain data of any shape as bytes, and back: what users hand from one workflow to another, and messages
- * whose shape is their type's. Self-describing, deterministic, bounded in size and depth.
+ * Plain data of any shape as bytes, and back: values that users pass from one workflow to another, and messages whose
+ * shape is their type's. Self-describing, deterministic, bounded in size and depth.
  *
  *     0 null · 1 false · 2 true · 3 whole number ≥ 0 · 4 whole number < 0 · 5 other number · 6 text
  *     7 bytes · 8 list · 9 record · 10 undefined
  *
- * What is none of these is refused at the sender with the path to it. (CODEC-6)
+ * Any other value is rejected at the sender with its path. (CODEC-6)
  */
 
 import { type ByteReader, ByteWriter } from "./bytes.ts";
@@ -44,7 +44,7 @@ export function plainProblem(value: unknown, depth = 0): string | null {
   if (parts === null) return `is a ${value.constructor?.name ?? "object"}`;
   for (const [path, part] of parts) {
     const problem = plainProblem(part, depth + 1);
-    // The way down would be longer than anybody reads.
+    // The full path would be too long to read.
     if (problem === TOO_DEEP && depth > 0) return problem;
     if (problem !== null) return /^[.[]/.test(problem) ? path + problem : `${path} ${problem}`;
   }

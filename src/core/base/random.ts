@@ -28,7 +28,7 @@ export class Random {
     this.#d = next() | 1;
   }
 
-  /** A generator of its own for one purpose; drawing from it never shifts the parent's numbers. */
+  /** A separate generator for one purpose; drawing from it never shifts the parent's numbers. */
   fork(label: string): Random {
     return new Random(`${this.#a}:${this.#b}:${this.#c}:${this.#d}/${label}`);
   }

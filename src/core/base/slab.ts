@@ -1,7 +1,7 @@
 /**
- * Small byte arrays carved out of larger blocks. An array of its own costs V8 an allocation outside the
- * heap (about half a microsecond); a view of a block costs a tenth of that, and packets are made by the
- * hundred thousand. A block is freed when its last view is.
+ * Small byte arrays carved out of larger blocks. A separate array costs V8 an allocation outside the heap (about half a
+ * microsecond); a view of a block costs a tenth of that, and packets are made by the hundred thousand. A block is freed
+ * when its last view is.
  */
 
 const BLOCK_BYTES = 65_536;
@@ -33,7 +33,7 @@ export function carve(length: number): Uint8Array {
   return kept.carve(length);
 }
 
-/** The same, for bytes that nobody needs for long. */
+/** The same, for short-lived bytes. */
 export function carveScratch(length: number): Uint8Array {
   return scratch.carve(length);
 }

@@ -1,10 +1,9 @@
 /**
- * Text as a terminal sees it: how many cells a character takes, cutting to a width, and taking the
- * sting out of what users and servers supply (escape sequences in a step name or a console.log must
- * never reach the terminal).
+ * Text as a terminal sees it: how many cells a character takes, cutting to a width, and neutralizing text from users
+ * and servers (escape sequences in a step name or a console.log must never reach the terminal).
  *
- * Widths are those of Unicode's East Asian Width with emoji wide; ambiguous characters are narrow.
- * Terminals disagree on emoji, so the painter moves the cursor explicitly after every wide one.
+ * Widths are those of Unicode's East Asian Width with emoji wide; ambiguous characters are narrow. Terminals disagree
+ * on emoji, so the painter moves the cursor explicitly after every wide one.
  */
 
 const WIDE: readonly (readonly [number, number])[] = [
@@ -52,7 +51,7 @@ const WIDE: readonly (readonly [number, number])[] = [
 
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]$/u;
 
-/** Widths of the basic plane as they become known, plus one: a picture asks thousands of times. */
+/** Cache of widths in the basic plane, plus one: a frame asks thousands of times. */
 const known = new Uint8Array(0x1_0000);
 
 /** Cells taken by a code point: 0 (never drawn), 1 or 2. */

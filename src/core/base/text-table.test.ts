@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { columnWidths, headedTable, paddedRow, tableLines } from "./text-table.ts";
 
-it("columns are as wide as their widest cell, and nothing stands behind the last", () => {
+it("columns are as wide as their widest cell, without trailing blanks", () => {
   expect(
     headedTable(
       ["name", "state"],
@@ -13,7 +13,7 @@ it("columns are as wide as their widest cell, and nothing stands behind the last
   ).toBe("NAME    STATE\na       alive\nlonger");
 });
 
-it("figures stand right", () => {
+it("numbers are right-aligned", () => {
   const rows = [
     ["step", "p99"],
     ["home", "1.00 ms"],

@@ -26,7 +26,7 @@ export function paddedRow(row: Row, widths: readonly number[], aligns: readonly 
   return widths.map((width, column) => padded(clean(row[column] ?? ""), width, aligns[column]));
 }
 
-/** A line per row, without blanks at the end. Columns without an alignment stand left. */
+/** One line per row, without trailing blanks. Columns without an alignment are left-aligned. */
 export function tableLines(rows: readonly Row[], aligns: readonly Align[] = []): string[] {
   const widths = columnWidths(rows);
   const gap = " ".repeat(COLUMN_GAP);

@@ -46,7 +46,7 @@ export type TwoCopiesEffect =
 export interface TwoCopiesRules {
   /** Both copies are written, one after the other. */
   readonly writeBothCopies: boolean;
-  /** A copy whose checksum does not hold is not believed. */
+  /** A copy whose checksum does not match is ignored. */
   readonly verifyChecksum: boolean;
   /** A spoiled or older copy is written first. */
   readonly spoiledFirst: boolean;
@@ -167,9 +167,9 @@ function behindOf(region: Uint8Array | null, generation: number): Offsets {
 }
 
 /**
- * The first save ever begins with copy 0, and only after that is durable comes copy 1: a region without
- * a second copy whose head, as far as it goes, is that of generation 1 was torn before anyone relied on
- * it. Some file systems leave zeros where the torn part would be.
+ * The first save ever writes copy 0, and copy 1 only once that is durable: a region without a second copy whose head,
+ * as far as it goes, is that of generation 1 was torn before anything relied on it. Some file systems leave zeros where
+ * the torn part would be.
  */
 function isTornFirstSave(region: Uint8Array): boolean {
   if (region.length > RECORD_COPY_BYTES) return false;

@@ -161,7 +161,7 @@ export class Agent {
     this.#driven.push({ kind: "forceLeave", id: nodeId(name), requester });
   }
 
-  /** Says farewell, bounded in time, and closes everything. */
+  /** Sends a farewell within a time limit, and closes everything. */
   async leave(requester: AuditRequester): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#onLeft = resolve;
@@ -283,7 +283,7 @@ export class Agent {
     }
   }
 
-  /** Turns of the process's life. */
+  /** Start, end and failure of the process. */
   #turn(effect: Extract<MemberEffect, { kind: "started" | "left" | "unusable" | "fatal" }>): void {
     switch (effect.kind) {
       case "started":

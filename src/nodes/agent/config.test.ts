@@ -62,7 +62,7 @@ describe("an agent's configuration", () => {
     expect(all).toContain("lan, wan, local, dc");
   });
 
-  it("needs a secret, a strong one, or the word insecure", () => {
+  it("needs a secret, a strong one, or --insecure-plaintext", () => {
     const { secretFile: _none, ...bare } = good;
     expect(readAgentConfig(bare, {})).toMatchObject({ ok: false });
     expect(readAgentConfig(bare, { HYPERSCALE_SECRET: "q7Jm2vXw9ZtKc4Rb" })).toMatchObject({
@@ -76,7 +76,7 @@ describe("an agent's configuration", () => {
     expect(problems({ secretFile: mixedFile, insecurePlaintext: true })).toBe("");
   });
 
-  it("makes a token of its own, and refuses every interface without an address", () => {
+  it("creates its own token, and rejects wildcard addresses without an advertised one", () => {
     const read = readAgentConfig({ ...good, api: "10.0.0.1:7947", dataDir: directory }, {});
     expect(read.ok && read.config.api?.token).toMatch(/^[0-9a-f]{64}$/);
     expect(problems({ apiTokenFile: join(directory, "none") })).toContain("--api-token-file");

@@ -47,7 +47,7 @@ interface AgentApi extends Endpoint {
   readonly token: string;
   /** Whether the token is the agent's own: it is kept in the data directory. */
   readonly isOwnToken: boolean;
-  /** Opens `/metrics` away from the loopback. */
+  /** Token that opens `/metrics` on addresses other than loopback. */
   readonly metricsToken: string | null;
 }
 
@@ -158,8 +158,8 @@ export function readAgentConfig(
 }
 
 /**
- * Where secrets come from. With --insecure-plaintext alone there are none; with both, the word "plaintext"
- * may stand in the file like a secret, which is how a cluster moves from one to the other.
+ * Source of the secrets. With --insecure-plaintext alone there are none; with both, the word "plaintext" may be listed
+ * in the file like a secret, which is how a cluster moves from one to the other.
  */
 function secretSource(
   options: AgentOptions,

@@ -55,6 +55,6 @@ export interface KeyInfo {
   readonly id: string;
   /** Seals what leaves. */
   readonly current: boolean;
-  /** Packets opened with it since the start: when an old key's number stands still, it may go. */
+  /** Packets opened with it since the start: when an old key's count stops growing, the key may be removed. */
   readonly opened: number;
 }

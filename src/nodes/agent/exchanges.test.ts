@@ -74,7 +74,7 @@ describe("exchanges", () => {
     expect(server.problems).toEqual([]);
   });
 
-  it("tell the caller why it was refused: another cluster, another key, nobody there", async () => {
+  it("report why the caller was rejected: another cluster, another key, no listener", async () => {
     const server = await open("gate");
     const stranger = await open("gate", { hello: { cluster: "c2" } });
     expect(await exchange(stranger, server)).toMatchObject({

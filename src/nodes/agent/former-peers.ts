@@ -1,4 +1,4 @@
-/** The peers of former lives, in a small file: whole or not at all. */
+/** The peers of former processes, in a small file, replaced atomically. */
 
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** An agent's numbers as metrics. Units stand in the names. */
+/** Metrics of an agent. Units are in the names. */
 
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import type { Agent } from "./agent.ts";

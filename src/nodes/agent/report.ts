@@ -36,7 +36,7 @@ export function describeMembers(look: AgentLook): readonly MemberInfo[] {
 
 function describeMember(member: MemberView, { process }: AgentLook): MemberInfo {
   const rttMs = member.rttMs ?? member.rttEstimateMs;
-  // The gone have no health; what they said last is not what they are.
+  // Dead members have no health; their last report is out of date.
   const present = member.status === "alive" || member.status === "suspect";
   return {
     name: member.id,

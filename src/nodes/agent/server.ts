@@ -47,7 +47,7 @@ interface AgentServerOptions {
   readonly agent: Agent;
   readonly log: Log;
   readonly background: Background;
-  /** Asked to leave over the interface: answer first, then go. */
+  /** Leave requested over the interface: answer first, then leave. */
   readonly onLeave: (requester: AuditRequester) => void;
 }
 

@@ -15,7 +15,7 @@ export interface Sockets {
   readonly tcp: TcpPort;
 }
 
-/** `isMember`: true for a host where a member lives; places are kept for it. */
+/** `isMember`: true for hosts of members; slots are reserved for them. */
 export async function openSockets(
   config: AgentConfig,
   isMember: (host: string) => boolean,

@@ -1,4 +1,4 @@
-/** The small records of a member process on real files: carries out what its machine asks of the disk. */
+/** The small records of a member process on real files: executes its machine's disk effects. */
 
 import type { Region, RegionEffect, RegionResult } from "../../core/cluster/node/member-barrier.ts";
 import type { DiskPort } from "../../host/ports/disk.ts";
@@ -26,7 +26,7 @@ export function unusable(disk: DiskPort, region: Region, detail: string): Error 
   );
 }
 
-/** `done` hears how it went, once. */
+/** Calls `done` with the result, once. */
 export function carryOut(
   disk: DiskPort,
   effect: RegionEffect,

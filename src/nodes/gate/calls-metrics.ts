@@ -1,4 +1,4 @@
-/** Whom of its managers a gate asks in each datacenter, and whether it does: the names of AD-28, and circuits. */
+/** Which manager a gate calls in each datacenter, and its circuit breakers, under the names of AD-28. */
 
 import type { CallsView } from "../../core/cluster/gate/calls.ts";
 import { CIRCUIT_STATES } from "../../core/cluster/messages.ts";

@@ -49,7 +49,7 @@ const schema = z.strictObject({
   clientSecretFile: z.string().min(1).optional(),
   codeFrom,
   insecurePlaintext: z.boolean().default(false),
-  /** Where figures of all its jobs go: what stands behind `--report`; `{job}` is the id of the job. */
+  /** Targets for the metrics of all jobs, in the form of `--report`; `{job}` is the id of the job. */
   reports: z.array(z.string().min(1)).max(REPORTS_MAX).default([]),
   settings: z.record(z.string(), z.unknown()).default({}),
   logLevel: z.string().optional(),

@@ -1,6 +1,6 @@
 /**
- * A gate as a process: the ledger node that gates replicate with, the gate above it, its links to the managers
- * of every datacenter, and the files of jobs on disk.
+ * A gate as a process: the ledger node that gates replicate with, the gate on top of it, its links to the managers of
+ * every datacenter, and the files of jobs on disk.
  */
 
 import { randomBytes, randomUUID } from "node:crypto";
@@ -55,7 +55,7 @@ export class GateHost {
   readonly #handlers: GateHandlers;
   readonly #blobs: BlobStore;
   readonly #uploads: Uploads;
-  /** To the managers of each datacenter; it accepts nobody. */
+  /** Links to the managers of each datacenter; accepts no connections. */
   readonly #port = TcpPort.dialer(null);
   readonly #streams: ReadonlyMap<string, StreamDriver>;
   readonly #meter = new PressureMeter();

@@ -9,7 +9,7 @@ import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import type { Log } from "../../host/ports/log.ts";
 import type { Reporting } from "../../reporters/reporting.ts";
 
-/** How often the gate is asked what there is to tell. */
+/** How often the gate is polled for updates. */
 export const REPORT_LOOK_MS = 500;
 /** Jobs reported at the same time; for others only the end is reported, and they are counted. */
 const JOBS_MAX = 64;
@@ -132,7 +132,7 @@ export class GateReports {
 
   async #opened(job: string): Promise<Reporting> {
     const { env, log } = this.#around;
-    // Nothing of reporters is loaded where nobody asks for one.
+    // Reporters are loaded only if one is configured.
     const { openReporting } = await import("../../reporters/registry.ts");
     return openReporting(
       this.#texts.map((text) => text.replaceAll(JOB_PLACE, job)),

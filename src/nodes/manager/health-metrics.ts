@@ -6,7 +6,7 @@ import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 const { counter, labelled } = metricFamily("hyperscale_worker_");
 const manager = metricFamily("hyperscale_manager_");
 
-/** Alert on 1: results of jobs go to the other managers until there is room. */
+/** Alert on 1: results of jobs go to the other managers until there is space. */
 export function diskMetric(problem: string | null): Metric {
   const help = "Whether the last result could not be stored on the disk of this manager";
   return manager.gauge("disk_failed", help, problem === null ? 0 : 1);

@@ -1,6 +1,6 @@
 /**
- * A manager as a process: the ledger node that managers replicate with, the manager above it, and the files of
- * jobs on disk.
+ * A manager as a process: the ledger node that managers replicate with, the manager on top of it, and the files of jobs
+ * on disk.
  */
 
 import { randomUUID } from "node:crypto";
@@ -83,7 +83,7 @@ export class ManagerHost {
     await this.#ledger?.stop(requester);
   }
 
-  /** A blob was dropped to make room. */
+  /** A blob was evicted. */
   tellGone(hash: string): void {
     this.#ledger?.tell({ kind: "blobsGone", hashes: [hash] });
   }

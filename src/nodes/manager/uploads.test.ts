@@ -38,7 +38,7 @@ describe("a blob on its way to a manager", () => {
     expect(answers.filter(({ complete }) => complete)).toHaveLength(1);
   });
 
-  it("is refused when it is too large or finds no room", async () => {
+  it("is rejected when it is too large or there is no space", async () => {
     expect((await put(0, 10, 2 ** 40)).problem).toContain("too large");
     expect((await put(0, 10, 20_000)).problem).toContain("no room");
   });

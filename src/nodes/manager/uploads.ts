@@ -1,13 +1,13 @@
 /**
- * Blobs on their way to this manager, from clients and other managers: written part by part, kept when their
- * hash is right. The sender hears up to where a blob is here, and goes on from there.
+ * Uploads of blobs to this manager, from clients and other managers: written part by part, kept if their hash matches.
+ * The sender learns the current offset of a blob and continues from there.
  */
 
 import { errorText } from "../../core/base/error-text.ts";
 import { BLOB_BYTES_MAX } from "../../core/cluster/messages.ts";
 import type { BlobStore, IncomingBlob } from "../../host/blob-store.ts";
 
-/** Blobs on their way at one time; the one that has waited longest for its next part goes. */
+/** Concurrent uploads; the one that has waited longest for its next part is evicted. */
 const UNDER_WAY_MAX = 256;
 
 interface Put {
@@ -58,7 +58,7 @@ export class Uploads {
     this.#underWay.delete(hash);
     this.#underWay.set(hash, upload);
     await this.#dropOldest();
-    // A part that came before, or one after a part that was lost: the sender hears where to go on.
+    // A repeated part, or one after a lost part: the sender learns where to continue.
     if (offset !== upload.offset || offset + bytes.length > upload.total)
       return { held: upload.offset, problem: null, complete: false };
     await upload.append(bytes);

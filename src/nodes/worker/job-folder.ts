@@ -1,6 +1,6 @@
 /**
- * The files of a job in a folder of its own, as its code names them. The bundle imports the package by a name
- * that stands for "whichever version runs here"; it is put in when the bundle is laid out.
+ * The files of a job in its own folder, as its code names them. The bundle imports the package by a placeholder for the
+ * installed version, which is filled in when the bundle is laid out.
  */
 
 import { chmod, chown, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -69,7 +69,7 @@ export class JobFolders {
     if (this.#user !== null) await rm(this.#root, { recursive: true, force: true });
   }
 
-  /** Once per job, however often it is asked. */
+  /** Runs once per job, however often it is called. */
   layOut(job: string, order: OpenOrder): Promise<LaidOut> {
     const known = this.#laid.get(job);
     if (known !== undefined) return known;

@@ -80,7 +80,7 @@ function parse(path: string, text: string): Kept {
       views.every((pair) => Array.isArray(pair) && typeof pair[0] === "string" && whole(pair[1]));
     if (whole(incarnation) && pairs) return { incarnation, views };
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new Error(
     `${path} holds what this worker has promised and cannot be used. Restore it from a copy, or move ` +

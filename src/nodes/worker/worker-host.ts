@@ -42,7 +42,7 @@ import type { WorkerNodeConfig } from "./config.ts";
 import { JobFolders } from "./job-folder.ts";
 import { Promises } from "./promises.ts";
 
-/** For load to end and its last figures to be taken, when the jobs here did not end in time. */
+/** Time for load to stop and its last metrics to be accepted, when the jobs here did not finish in time. */
 const LEAVE_MS_MAX = 5_000;
 
 interface WorkerHandlers {
@@ -74,10 +74,10 @@ export interface WorkerStatus {
   readonly warmProcesses: number;
   readonly draining: boolean;
   readonly jobs: readonly string[];
-  /** As whom the code of jobs runs, in words. */
+  /** User that the code of jobs runs as, as text. */
   readonly jobCode: string;
   readonly cacheBytes: number;
-  /** Between two messages of figures, as hard-pressed managers ask for it. */
+  /** Delay between two messages of metrics, as requested by overloaded managers. */
   readonly figuresDelayMs: number;
   /** Requests, cores to open, and news that no manager has confirmed. */
   readonly queued: number;
@@ -168,7 +168,7 @@ export class WorkerHost {
     };
   }
 
-  /** Waits for the jobs that run here, for as long as the configuration says; then ends. */
+  /** Waits for the jobs that run here, within the configured time; then stops. */
   async stop(): Promise<void> {
     const drained = new Promise<void>((resolve) => {
       this.#onDrained = resolve;
