@@ -37,7 +37,7 @@ export class Askers {
     this.#watches.delete(token);
   }
 
-  /** The process is gone. */
+  /** The process is dead. */
   end(): void {
     const [answers, watches] = [this.#answers, this.#watches];
     this.#answers = new Map();

@@ -52,7 +52,7 @@ export class LedgerCheckers implements LedgerWatcher {
   readonly truths = new Map<GroupId, GroupTruth>();
   readonly observers = new Map<NodeId, NodeObserver>();
   readonly marks = new Set<string>();
-  /** Per process and life: the last place applied of each group. */
+  /** Last index applied of each group, per process and incarnation. */
   readonly #applied = new Map<NodeId, Map<GroupId, number>>();
   readonly #commits = new Map<NodeId, Map<GroupId, number>>();
   readonly #touched = new Set<GroupId>();
@@ -154,7 +154,7 @@ export class LedgerCheckers implements LedgerWatcher {
   #onAlarm(process: LedgerProcess, group: GroupId, why: string): void {
     if (why.includes("has no group after")) this.marks.add("shard.overdue");
     else if (why.startsWith("IDENTITY_CHANGED")) this.marks.add("node.identityRefused");
-    // Faults set clocks, and it is said.
+    // Faults set clocks, and nodes report it.
     else if (why.startsWith("CLOCK_SKEW")) this.marks.add("clock.apart");
     else this.#violations.report("I1", `${process.id} on ${group}: ${why}`);
   }

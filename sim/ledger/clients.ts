@@ -1,8 +1,7 @@
 /**
- * Clients of a simulated ledger. Each does one thing after the other, through any node, and goes on
- * with the same key or event id until it knows the outcome or gives up: submissions with and without a
- * key (also the same key through several nodes at once, and a key used again for something else), job
- * events, reads of all levels, replacements of replicas.
+ * Clients of a simulated ledger. Each does one operation after the other, through any node, and retries with the same
+ * key or event id until it knows the outcome or gives up: submissions with and without a key (also the same key through
+ * several nodes at once, and a key reused for another job), job events, reads of all levels, replacements of replicas.
  */
 
 import { encodeUtf8 } from "../../src/core/base/bytes.ts";
@@ -71,7 +70,7 @@ export class LedgerClients {
   readonly #keys: KnownKey[] = [];
   #keyCount = 0;
   readonly jobs: JobId[] = [];
-  /** When a replacement was last asked for. */
+  /** When a replacement was last requested. */
   replacedAt = Number.NEGATIVE_INFINITY;
   #stopped = false;
 
@@ -182,7 +181,7 @@ export class LedgerClients {
     return request;
   }
 
-  /** Sometimes through several nodes in the same moment. */
+  /** Sometimes through several nodes at the same time. */
   #sendKeyed(session: Session, request: SubmitRequest, done: () => void): void {
     const copies = session.random.chance(0.3) ? 2 + session.random.below(2) : 1;
     let open = copies;
@@ -425,7 +424,7 @@ function inShards(key: string, shards: readonly number[]): boolean {
   return shards.includes(shardOf(key as IdempotencyKey));
 }
 
-/** The key stands in the spec, so that a job's key is known from its log. */
+/** The key is part of the spec, so that a job's key is known from its log. */
 function specOf(key: string, payload: number): Uint8Array {
   return encodeUtf8(`${key}|${payload}`);
 }

@@ -215,7 +215,7 @@ export class LedgerDisk {
     for (const file of this.#names.values()) this.#lose(file);
   }
 
-  /** The page cache is gone, the medium is what it is: how a process finds a file after a failed sync. */
+  /** Drops the page cache, keeps the medium: how a process finds a file after a failed sync. */
   dropCaches(): void {
     for (const file of this.#names.values()) this.#lose(file);
   }

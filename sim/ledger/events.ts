@@ -1,4 +1,4 @@
-/** The events that simulated clients tell of jobs. */
+/** Events that simulated clients append to jobs. */
 
 import type { Random } from "../../src/core/base/random.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/job/events.ts";

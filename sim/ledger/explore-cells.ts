@@ -1,7 +1,7 @@
 /**
- * The replicas of an exploration, interned: a cell is one replica with its disk, a number stands for
- * it, and what an act does to it is computed once. Counters that only grow are brought back to zero and
- * times are forgotten, so that equal situations are equal cells.
+ * The replicas of an exploration, interned: a cell is one replica with its disk, identified by a number, and the effect
+ * of each act on it is computed once. Counters that only grow are reset to zero and times are dropped, so that equal
+ * situations are equal cells.
  */
 
 import { millis } from "../../src/core/base/brand.ts";

@@ -1,16 +1,14 @@
 /**
- * Small scope, every schedule: three replicas, a few values, views and crashes, and all orders in which
- * messages arrive (or never do), disks sync, processes die and come back, and replicas lose patience.
+ * Small scope, every schedule: three replicas, a few values, views and crashes, and all orders in which messages arrive
+ * (or never do), disks sync, processes die and restart, and election timeouts fire.
  *
- * Two ways to look at the network. Free: any message may arrive at any time, and the search goes as deep
- * as its bound allows. In rounds (`delays`): what one act brings about arrives in the order it was sent,
- * each message or not, and at most so many messages come late, at any moment of the rest; that scope is
- * small enough to be seen whole.
+ * Two models of the network. Free: any message may arrive at any time, and the search goes as deep as its bound allows.
+ * In rounds (`delays`): the messages of one act arrive in the order they were sent, each delivered or not, and a
+ * bounded number arrives late, at any later time; that scope is small enough to be explored completely.
  *
- * Time stands still: a replica may give up on its primary at any moment. A message that stays on the
- * network for ever is a lost one. Asking first (probes) changes nothing anywhere, so every probe is
- * taken as granted. Replica states and messages are interned and every step of one replica is computed
- * once, so the search mostly combines numbers.
+ * Time stands still: a replica may time out on its primary at any time. A message that stays on the network for ever is
+ * a lost one. Probes change nothing anywhere, so every probe counts as granted. Replica states and messages are
+ * interned and every step of one replica is computed once, so the search mostly combines numbers.
  */
 
 import { nodeId } from "../../src/core/base/ids.ts";
@@ -30,7 +28,7 @@ export interface Scope {
   readonly crashes: number;
   /** In rounds, with this many late messages; without it messages are free. */
   readonly delays?: number;
-  /** Stop here, and say so. */
+  /** Stops at this many states, and reports it. */
   readonly statesMax: number;
   readonly rules?: Partial<VsrRules>;
 }
@@ -52,7 +50,7 @@ const CONFIG: VsrConfig = {
   ...VSR_DEFAULTS,
   idleMs: Number.POSITIVE_INFINITY,
   leaseMs: 0,
-  // Time stands still: what is asked for again is sent again, and nobody notes commits on disk.
+  // Time stands still: requests are repeated at once, and commits are not marked on disk.
   retransmitMs: 0,
   renewMs: 1,
 };
@@ -178,7 +176,7 @@ class Search {
     const outcome = this.#cells.step(world.cells[node] ?? 0, act);
     if (outcome === null) return;
     let next = this.#after(world, node, outcome, [node, act]);
-    // Without crashes to come, an unsynced disk is no more than a slow message.
+    // Without further crashes, an unsynced disk is equivalent to a slow message.
     if (next.crashes === 0) next = this.#syncAll(next);
     this.#visit(next);
   }

@@ -20,7 +20,7 @@ interface FaultTargets {
   readonly plan: LedgerPlan;
 }
 
-/** A machine that came up again starts its process, for as long as nobody stops it. */
+/** A restarted machine starts its process after this, unless it is stopped. */
 const SUPERVISE_MS = 3_000;
 const RESTART_MS = 200;
 /** A replacement is over by then, or has not happened. */
@@ -191,7 +191,7 @@ export class LedgerFaults {
     });
   }
 
-  /** A node that has groups already: a first start with a wrong list would found other ones. */
+  /** Only for a node that has groups already: a first start with a wrong list would found others. */
   #misconfigure(process: LedgerProcess, forMs: number): void {
     if ((process.node?.groups.size ?? 0) === 0 || process.misconfigured) return;
     process.misconfigured = true;
@@ -268,7 +268,7 @@ export class LedgerFaults {
       const sides = processes.map((process) => (process === leader ? 1 : 0));
       this.#partition(sides, false, fault.forMs);
       if (fault.what === "isolate") return;
-      // A restarted backup stands for election at once, while others may still be bound to the leader.
+      // A restarted backup runs for election at once, while others may still be bound to the leader.
       const others = processes.filter((process) => process !== leader);
       const other = others[fault.draw % others.length];
       if (other !== undefined) this.#crash(other, false, RESTART_MS);

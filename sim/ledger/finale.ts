@@ -174,7 +174,7 @@ function isFinal(answer: LedgerAnswer): boolean {
     case "job":
       return true;
     case "submitted":
-      // A shard within its bound says so; a key that expires makes room. (IDEM-19)
+      // A full shard reports it; an expired key makes space. (IDEM-19)
       return answer.answer.kind !== "retry" || answer.answer.why === "the shard is full";
     case "refused":
       return answer.code === "ARCHIVED";

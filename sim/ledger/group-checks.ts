@@ -65,7 +65,7 @@ export class GroupChecks {
     if (!this.#options.damageOnly || text.startsWith("I")) this.violation ??= text;
   }
 
-  /** A process began: what it knew in memory is gone. */
+  /** A process started: its former memory is lost. */
   started(id: NodeId): void {
     this.#applied.set(id, -1);
     this.#commits.delete(id);

@@ -25,8 +25,8 @@ const MEMBERS: Partial<Record<keyof VsrRules, number>> = { majorityQuorum: 4 };
 const STEPS: Partial<Record<keyof VsrRules, number>> = { ackOfThisView: 1_500 };
 
 /**
- * `npm run sim:ledger` breaks these: a walk takes no checkpoints, and it rarely gets as far as another
- * primary that commits behind the back of one that gave up or sleeps.
+ * Covered by `npm run sim:ledger`: a walk takes no checkpoints, and it rarely reaches another primary that commits
+ * unnoticed by one that resigned or sleeps.
  */
 const ELSEWHERE = new Set<keyof VsrRules>(["checkpointKeepsPromise", "successorAsks", "wokenAsks"]);
 
@@ -72,7 +72,7 @@ interface Find {
   readonly violation: string;
 }
 
-/** The first seed whose walk sees the defect. */
+/** The first seed whose walk detects the defect. */
 export function hunt(mutant: Mutant, seeds: number, damageOnly: boolean): Find | null {
   for (let seed = 0; seed < seeds; seed++) {
     const violation = violationOf(mutant, seed, damageOnly);

@@ -42,7 +42,7 @@ export interface GroupNode {
   base: number;
   /** Folded from what is on disk. */
   disk: ImageFold;
-  /** Images that stand for the first `at` records; usable once those are on disk. */
+  /** Images of the first `at` records; usable once those are on disk. */
   checkpoints: { readonly at: number; readonly image: GroupImage }[];
   /** Rate and offset of its clock against the world's. */
   rate: number;

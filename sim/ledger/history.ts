@@ -58,11 +58,11 @@ export class LedgerHistory {
   /** Keys that were rejected. */
   readonly #rejected = new Set<string>();
   readonly #datacenters: readonly string[];
-  /** Jobs that were acked, with what was asked for. */
+  /** Acknowledged jobs, with their requests. */
   readonly acked = new Map<string, SubmitRequest>();
   /** Events reported to have changed nothing: job and event. */
   readonly #refused: (readonly [jobId: string, eventId: string])[] = [];
-  /** Cancels that were passed on, by whom, in which life of its process. */
+  /** Cancels that were passed on, by which node, in which incarnation of its process. */
   readonly #passedOn: {
     readonly jobId: string;
     readonly eventId: string;
@@ -132,7 +132,7 @@ export class LedgerHistory {
     this.#passedOn.push({ jobId, eventId, process, node: process.node });
   }
 
-  /** G1: a cancel that was passed on and has come to nothing. A job that has ended needs none. */
+  /** G1: returns a cancel that was passed on and never decided. A finished job needs none. */
   undecided(): string | null {
     for (const { jobId, eventId, process, node } of this.#passedOn) {
       const { outcomes, states } = this.#checkers.truth(jobId as GroupId);
@@ -235,7 +235,7 @@ export class LedgerHistory {
     this.#violations.check(!both, "K5", () => `${key} was accepted and rejected`);
   }
 
-  /** The job's log has its first entry: whose key is it? `spec` begins with the key. */
+  /** The job's log has its first entry, which identifies its key: `spec` begins with the key. */
   onFounded(jobId: string, key: string): void {
     if (key === "") return;
     const known = this.#founded.get(key);
@@ -249,7 +249,7 @@ export class LedgerHistory {
     });
   }
 
-  /** In the end every acked job exists and is the one that was asked for. */
+  /** In the end every acked job exists and is the requested one. */
   finale(): void {
     for (const [jobId, eventId] of this.#refused) {
       const outcome = this.#checkers.truth(jobId as GroupId).outcomes.get(eventId)?.outcome;

@@ -23,7 +23,7 @@ function connectionOf(input: GateProcessInput): number {
 
 /** However often it is due: a process has one timer, and comes to it once when its core is free. */
 export class TickTurn {
-  /** The life of the process whose tick waits; 0: none does. */
+  /** Incarnation of the process whose tick waits; 0: none. */
   #waits = 0;
 
   due(cpu: Cpu | undefined, life: number, take: () => void): void {

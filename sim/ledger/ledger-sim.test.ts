@@ -101,13 +101,13 @@ describe("a simulated disk", () => {
     expect(disk.isDurable("a", 512, 1_024)).toBe(false);
   });
 
-  it("shows a process that was killed what it had written", () => {
+  it("preserves writes of a killed process", () => {
     const disk = diskWith(512);
     disk.write("a", 3, [Uint8Array.of(7)]);
     expect(disk.read("a")[3]).toBe(7);
   });
 
-  it("forgets pages whose sync failed, whatever a later sync says", () => {
+  it("drops pages whose sync failed, whatever a later sync reports", () => {
     for (let seed = 0; seed < 20; seed++) {
       const disk = diskWith(512, seed);
       disk.write("a", 0, [Uint8Array.of(9)]);

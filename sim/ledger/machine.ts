@@ -55,7 +55,7 @@ export type AboveOwnEffect = Extract<
   { kind: "keepBlob" | "readBlob" | "blobGet" | "blobPut" | "pinBlobs" | "toDatacenter" }
 >;
 
-/** A ledger's machine, or one that has it inside. */
+/** A ledger's machine, or one that contains it. */
 export interface DrivenMachine {
   readonly wantsTurn: boolean;
   take(input: GateProcessInput, now: Millis, wall: number): void;

@@ -1,6 +1,6 @@
 /**
- * A manager that obeys the leader of a job: it learns of each lead with its fence token, late and out of
- * order, keeps the highest per job and refuses lower ones. (VSR-32) I7: no two leads carry one token.
+ * A manager that obeys the leader of a job: it learns of each leader with its fence token, late and out of order, keeps
+ * the highest per job and rejects lower ones. (VSR-32) I7: no two leaders have the same token.
  */
 
 import type { Random } from "../../src/core/base/random.ts";

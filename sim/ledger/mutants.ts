@@ -1,7 +1,6 @@
 /**
- * Planted defects: each breaks one rule of a machine, or, for the variants of the first design
- * (docs/internals/vsr.md), several together. The simulator must find every one it can show; the
- * list below says which it cannot and who does.
+ * Planted defects: each breaks one rule of a machine, or, for the variants of the first design (docs/internals/vsr.md),
+ * several together. The simulator must find every one it can show; the list below names the others and what finds them.
  */
 
 import { LINK_RULES, type LinkRules } from "../../src/core/cluster/link/rules.ts";

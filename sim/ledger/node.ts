@@ -1,8 +1,7 @@
 /**
- * One simulated ledger process: the production machine over simulated streams and the production log on a
- * simulated disk. It keeps the driver's contract (effects in order, `durable` a prefix) and dies as
- * processes do: memory gone, disk as it is. A disk that is found corrupt keeps the process from ever
- * serving again. (WAL-12, VSR-30)
+ * One simulated ledger process: the production machine over simulated streams and the production log on a simulated
+ * disk. It keeps the driver's contract (effects in order, `durable` a prefix) and dies as processes do: memory lost,
+ * disk as it is. A corrupt disk keeps the process from ever serving again. (WAL-12, VSR-30)
  */
 
 import { assert } from "../../src/core/base/assert.ts";
@@ -88,9 +87,9 @@ export class LedgerProcess implements StreamHost {
   readonly #around: LedgerSurroundings;
   readonly #random: Random;
   state: ProcessState = "down";
-  /** The first so many sites stand in its configuration; it runs once it is one of them. */
+  /** Number of leading sites in its configuration; it runs once it is one of them. */
   configured: number;
-  /** Disks this name has had; each has an identity of its own. */
+  /** Number of disks this name has had; each has its own identity. */
   #disks = 0;
   /** Counts process starts; events of an earlier process are void. */
   life = 0;
@@ -254,7 +253,7 @@ export class LedgerProcess implements StreamHost {
     });
   }
 
-  /** 0: it does not serve. A paused one hears of it when it wakes. */
+  /** Returns 0 if it does not serve. A paused process handles the request when it resumes. */
   watch(request: WatchRequest, room: number, onItems: OnItems): number {
     if (!this.serves) return 0;
     const token = this.#askers.watch(onItems);
@@ -368,7 +367,7 @@ export class LedgerProcess implements StreamHost {
     }
   }
 
-  /** To the process of that life, or to what stands above the node in it. */
+  /** Delivers to the process of that incarnation, or to the application in it. */
   deliver(life: number, input: GateProcessInput): void {
     if (this.life !== life || this.machine === null) return;
     inTurn(this.spec.cpu, input, () => this.#inLife(false, () => this.#input(input)));
@@ -434,7 +433,7 @@ export class LedgerProcess implements StreamHost {
     this.#arm();
   }
 
-  /** Above a ledger, silence is judged by heartbeats: the production loop reads what has come before it ticks. */
+  /** With an application, silence is judged by heartbeats: the production loop reads pending input before it ticks. */
   #timersFirst(): boolean {
     return this.spec.above === undefined && this.#random.chance(0.5);
   }

@@ -143,7 +143,7 @@ export class NodeObserver implements LogObserver {
     this.#failed = false;
   }
 
-  /** W6: a group comes back with at least what its durable records say; more may have reached the disk. */
+  /** W6: a group comes back with at least its durable records; more may have reached the disk. */
   #compareImages(images: ReadonlyMap<GroupId, GroupImage>, archive: ReadonlySet<string>): void {
     for (const id of this.#folds.keys()) if (!images.has(id)) this.#archived.add(id);
     for (const id of this.#archived) {
@@ -173,7 +173,7 @@ export class NodeObserver implements LogObserver {
     }
   }
 
-  /** Nothing of what this disk held comes back. */
+  /** The disk is lost: nothing of it comes back. */
   lost(): void {
     this.#placed.clear();
     this.#gone = this.#folds;
@@ -195,7 +195,7 @@ export class NodeObserver implements LogObserver {
     return this.#folds.get(group)?.image ?? null;
   }
 
-  /** Whether the disk holds this entry at its place, or held it until it was lost. */
+  /** Whether the disk has this entry at its index, or had it until it was lost. */
   holds(group: GroupId, entry: LogEntry): boolean {
     const images = [this.image(group), this.#gone.get(group)?.image ?? null];
     return images.some((image) => image !== null && isIn(image, entry));

@@ -170,7 +170,7 @@ class LedgerRun {
     return this.#violations.first;
   }
 
-  /** All sites stand in all configurations: node by node, as an operator does it. */
+  /** Adds all sites to all configurations: node by node, as an operator does it. */
   #grow(): void {
     const { world, processes } = this;
     this.checkers.marks.add("ledger.grown");

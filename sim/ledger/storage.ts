@@ -31,7 +31,7 @@ export interface LogObserver {
   /** `onDisk`: whether the medium really has it. */
   durable(ticket: number, lsn: number, onDisk: boolean): void;
   failed(): void;
-  /** A checkpoint is in place and stands for records up to here. */
+  /** A checkpoint is in place and covers records up to here. */
   checkpointed(throughLsn: number): void;
 }
 
@@ -40,7 +40,7 @@ export interface Opened {
   readonly outcome: Recovered;
   readonly checkpoint: CheckpointHeader | null;
   readonly state: Extract<StoreEvent, { kind: "opened" }>["state"];
-  /** Also those that the checkpoint has. */
+  /** Including those that the checkpoint has. */
   readonly records: readonly StoredRecord[];
   /** Jobs whose record the archive has. */
   readonly archive: ReadonlySet<string>;

@@ -68,7 +68,7 @@ export type LedgerFault =
     }
   /** New secrets on all nodes, in three steps. */
   | { readonly kind: "rotateKeys"; readonly stepMs: number }
-  /** Started with a list of nodes that nobody else has. */
+  /** Started with a list of nodes that differs from all others. */
   | { readonly kind: "misconfigured"; readonly node: number; readonly forMs: number }
   | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
 
@@ -104,7 +104,7 @@ export interface LedgerPlan {
   readonly jobsHot: number;
   readonly keyWindowMs: number;
   readonly replaceShare: number;
-  /** Events that come to one job in quick succession; more than a job remembers, or none. */
+  /** Burst of events of one job; more than a job remembers, or none. */
   readonly burstEvents: number;
   readonly faults: readonly TimedLedgerFault[];
   readonly healAt: number;

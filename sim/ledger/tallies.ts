@@ -1,8 +1,8 @@
 /**
- * Groups of a registered kind beside the jobs: clients add to them through any node, and look.
+ * Groups of a registered kind beside the jobs: clients add to them through any node, and read them.
  *
- *   T1  what a tally shows at a place is the sum of its log up to there, each operation once, and holds
- *       all that was acknowledged before the look began; an operation has one place, however often it is sent
+ *   T1  the value of a tally at an index is the sum of its log up to there, each operation once, and includes
+ *       all that was acknowledged before the read began; an operation has one index, however often it is sent
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";

@@ -86,7 +86,7 @@ export function walk(options: WalkOptions): Group {
   const { seed, members, spares, steps, clocks = "bounded", damageOnly = false } = options;
   const random = new Random(`weather/${seed}`);
   const weather = draw(random);
-  // Beyond the bound on drift nobody promises fresh reads by lease.
+  // Beyond the bound on drift, lease reads do not guarantee freshness.
   const leaseReads = clocks === "bounded" && random.chance(0.5);
   const leaseMs = clocks === "noLeases" ? 0 : WALK_CONFIG.leaseMs;
   const idleMs = random.pick([300, 2_000, Number.POSITIVE_INFINITY]);
@@ -188,13 +188,13 @@ function cut(group: Group, node: GroupNode): void {
   node.mute = !whole && group.random.chance(0.8);
 }
 
-/** A primary goes in good order; its word gets out, and perhaps nothing comes in any more. */
+/** A primary resigns; its resignation is sent, and perhaps nothing is received any more. */
 function giveUp(group: Group, node: GroupNode): void {
   group.step(node, { kind: "giveUp" });
   node.deaf ||= group.random.chance(0.3);
 }
 
-/** A primary that sleeps hears nothing for a while: the others may go on without it. */
+/** A sleeping primary receives nothing for a while: the others may continue without it. */
 function sleepAlone(group: Group): void {
   const asleep = group.nodes.find(({ replica }) => {
     return replica?.state.asleep === true && replica.state.acting;

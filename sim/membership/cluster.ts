@@ -35,7 +35,7 @@ interface ClusterOptions {
   readonly clockDrift?: number;
   /** How many of the first members everyone is configured with. */
   readonly seedCount?: number;
-  /** Everyone asks a name server for the others, besides. */
+  /** All nodes also ask a name server for the others. */
   readonly named?: boolean;
 }
 
@@ -190,7 +190,7 @@ export class Cluster {
     });
   }
 
-  /** Leaders that may act at this moment. */
+  /** Leaders that may act now. */
   acting(): SimNode[] {
     return this.nodes.filter((node) => node.state === "up" && node.election?.mayAct(node.local));
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run sim:figures [-- names]`: the figures of membership and leadership that only a simulation can
- * measure, each as one line or one table. All use the production machines, codec and sealing layout.
+ * `npm run sim:figures [-- names]`: metrics of membership and leadership that only a simulation can measure, each as
+ * one line or one table. All use the production machines, codec and sealing layout.
  */
 
 import { Command } from "commander";
@@ -110,7 +110,7 @@ function falseDeaths(members: number, hours: number, loss: number): void {
   say(`| ${loss * 100} % | ${members} | ${nodeHours} | ${deaths} | ${suspicions} |`);
 }
 
-/** Some members are slow by seconds: how many healthy ones are declared dead, with and without Lifeguard. */
+/** Some members are slow by seconds: counts healthy ones declared dead, with and without Lifeguard. */
 function slowMembers(lifeguard: boolean, minutes: number): number {
   const config: SwimConfig = { ...SWIM_PROFILES.lan, lifeguard, streamPings: false };
   let deaths = 0;
@@ -267,7 +267,7 @@ function speed(): void {
   swarmSpeed();
 }
 
-/** Worlds of the swarm, faults and all; the first ones only warm up the compiler. */
+/** Worlds of the swarm with all faults; the first ones only warm up the compiler. */
 function swarmSpeed(): void {
   const size = { members: 16, electing: 5 };
   const run = (seed: number) =>

@@ -30,7 +30,7 @@ export class Insider implements Inhabitant {
     }
   }
 
-  /** Hears who its target is now, so that what it holds can leave. */
+  /** Learns the target's current session, so that queued packets can leave. */
   arrive(source: Address, bytes: Uint8Array): void {
     const opened = this.#guard.open(source, bytes, this.#around.world.now);
     for (const { to, bytes: out } of opened.send) this.#around.transmit(this, to, out);

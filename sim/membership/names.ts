@@ -1,10 +1,10 @@
-/** The name server of a world: what the members' common name means at the moment. */
+/** The name server of a world: current addresses behind the members' common name. */
 
 import type { Address } from "../../src/core/base/ids.ts";
 import { address } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 
-/** `whole` lists everybody, `part` a few, `stale` mostly those who left long ago; `failing` has no answer. */
+/** `whole` lists all members, `part` a few, `stale` mostly members that left long ago; `failing` has no answer. */
 export type NamesMode = "whole" | "part" | "stale" | "failing";
 
 export const MEMBERS_NAME = "members.sim";

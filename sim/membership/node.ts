@@ -1,6 +1,6 @@
 /**
- * One simulated process: the machine that production runs, driven by the world instead of sockets, files
- * and timers. It dies as processes do: memory gone, disk kept.
+ * One simulated process: the machine that production runs, driven by the world instead of sockets, files and timers. It
+ * dies as processes do: memory lost, disk kept.
  */
 
 import { assert, Defect } from "../../src/core/base/assert.ts";
@@ -190,7 +190,7 @@ export class SimNode implements Inhabitant, StreamHost {
     };
   }
 
-  /** The process is gone at once; unsynced writes are lost or torn. */
+  /** Kills the process at once; unsynced writes are lost or torn. */
   crash(): void {
     if (this.state === "down") return;
     this.#around.world.note(`${this.id} crashes`);
@@ -230,14 +230,14 @@ export class SimNode implements Inhabitant, StreamHost {
     for (const { run } of stash) if (this.life === life) run();
   }
 
-  /** Runs now, or when the pause is over; not at all after the process has gone. */
+  /** Runs now, or when the pause is over; not at all after the process has died. */
   inLife(life: number, timer: boolean, run: () => void): void {
     if (this.life !== life || this.state === "down") return;
     if (this.state === "paused") this.#stash.push({ timer, run });
     else run();
   }
 
-  /** Later in this life, unless it has ended by then. */
+  /** Runs later in this incarnation, unless it has ended by then. */
   #after(delayMs: number, name: "synced" | "step", run: () => void): void {
     const { world } = this.#around;
     const { life } = this;
@@ -255,7 +255,7 @@ export class SimNode implements Inhabitant, StreamHost {
       if (process === null) continue;
       const effects = process.step(next, this.clock.local(world.now), this.clock.wall(world.now));
       for (const effect of effects) {
-        // One that ends the process ends what follows it.
+        // An effect that ends the process drops those that follow it.
         if (this.life !== life) break;
         this.#run(effect);
       }

@@ -1,8 +1,8 @@
 /**
  * One seed from start to verdict: warm-up, chaos, healing, agreement, drill.
  *
- * After healing, liveness must return: views agree within a bound (M5), a leader may act within a
- * bound (E9), then nobody healthy is declared dead (M4), and a crash is noticed by all in time (M7).
+ * After healing, liveness must return: views agree within a bound (M5), a leader may act within a bound (E9), then no
+ * healthy member is declared dead (M4), and a crash is noticed by all in time (M7).
  */
 
 import { Defect } from "../../src/core/base/assert.ts";

@@ -196,7 +196,7 @@ describe("a whole cluster", { timeout: 120_000 }, () => {
     expect(cluster.viewsAgree()).toBe(true);
   });
 
-  it("a member paused for seconds refutes and stays; nobody else is touched", () => {
+  it("a member paused for seconds refutes and stays, and no other is affected", () => {
     const cluster = settled(8);
     const dead: string[] = [];
     cluster.watch({
@@ -237,7 +237,7 @@ describe("a whole cluster", { timeout: 120_000 }, () => {
     ]);
   });
 
-  it("a minority never leads, and the majority goes on", () => {
+  it("a minority never leads, and the majority continues", () => {
     const cluster = settled(0, 2, 5);
     const { network } = cluster;
     const [leader] = cluster.acting();

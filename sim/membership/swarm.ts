@@ -60,7 +60,7 @@ export type Fault =
       readonly about: number;
     }
   | { readonly kind: "forceLeave"; readonly node: number; readonly about: number }
-  /** The leader loses some voters, and one that still hears it restarts in a moment. */
+  /** The leader loses some voters, and one that still receives from it restarts shortly after. */
   | { readonly kind: "leaderTrouble"; readonly restartAfterMs: number; readonly forMs: number }
   | { readonly kind: "resign" }
   /** A copy of a voter's record rots; then an election comes, and power goes while the voter saves. */

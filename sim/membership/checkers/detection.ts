@@ -1,10 +1,10 @@
 /**
- * How members may come to accuse and bury each other:
+ * How members may accuse each other and declare each other dead:
  *
  *   P1  a failed probe has asked helpers, if there were any
  *   P2  only pings that name us are answered
  *   P3  a round trip is measured only from the ping it answers
- *   P4  a process that stood still judges nobody by what it missed
+ *   P4  a process that stalled judges no member by what it missed
  *   P5  a suspicion lasts as long as its distinct accusers allow
  */
 
@@ -25,7 +25,7 @@ interface Accusation {
 interface Watch {
   life: number;
   readonly accusations: Map<NodeId, Accusation>;
-  /** Target of the last probe round, its sequence, and whether help was asked. */
+  /** Target of the last probe round, its sequence, and whether helpers were asked. */
   probe: {
     readonly target: NodeId;
     readonly sequence: number;

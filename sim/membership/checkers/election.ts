@@ -1,12 +1,12 @@
 /**
- * Leadership's invariants, held after every step of every voter:
+ * Leadership's invariants, checked after every step of every voter:
  *
  *   E1  at most one leader per term                E2  one vote per voter and term, durable before it is sent
  *   E3  terms are durable-monotone                 E4  a leader has a quorum of the configured voters
  *   E5  pre-votes change no term: a new term follows a pre-vote majority
- *   E7  a leader without its quorum stops          E8  a higher term wins, an older leader is refused
+ *   E7  a leader without its quorum stops          E8  a higher term wins, an older leader is rejected
  *   L1  no two leaders may act at one time         L4  a lease is what a quorum acked, counted from the sending;
- *   G1  nobody unhealthy leads                         and nobody who acked votes while it lasts
+ *   G1  no unhealthy member leads                      and no voter that acked votes while it lasts
  */
 
 import type { NodeId } from "../../../src/core/base/ids.ts";
@@ -27,13 +27,13 @@ interface Beat {
 interface Voter {
   life: number;
   term: number;
-  /** Highest term any message of any life of this voter carried. */
+  /** Highest term in any message of any incarnation of this voter. */
   termAnnounced: number;
   /** World time of the last heartbeat it acked, and of whom; survives restarts, unlike the voter's memory. */
   ackedAt: number;
   ackedLeader: NodeId | null;
   score: number;
-  /** The step in progress hears a leader of the voter's own term. */
+  /** The step in progress receives from a leader of the voter's own term. */
   heard: boolean;
   /** The leader's own heartbeats: when sent (local), and who acked. */
   readonly beats: Beat[];
@@ -203,7 +203,7 @@ export class ElectionChecker {
       );
   }
 
-  /** An ack speaks for the heartbeats before it too; those before the last one acked are settled. */
+  /** An ack covers the heartbeats before it too; those before the last one acked are settled. */
   #onAck(voter: Voter, from: NodeId, sequence: number): void {
     const { beats } = voter;
     for (let i = beats.length - 1; i >= 0; i--) {
@@ -216,7 +216,7 @@ export class ElectionChecker {
     }
   }
 
-  /** E5: a term that nobody had before follows a pre-vote majority for it. */
+  /** E5: a term that is new to all follows a pre-vote majority for it. */
   #onNewTerm(node: SimNode, voter: Voter, term: number): void {
     this.termHighest = term;
     if (this.#quorum === 1) return;
@@ -243,8 +243,8 @@ export class ElectionChecker {
       voter.beats.push({ sequence, at: node.local, ackedBy: new Set([node.id]) });
       if (voter.beats.length > BEATS_KEPT) voter.beats.shift();
     } else if (effect.kind === "send" && effect.message.kind === "heartbeatAck") {
-      // The promise counts from when the heartbeat was heard, however long the ack waits for the disk.
-      // The answer to a heartbeat of an older term is a refusal: it only tells the newer one.
+      // The promise counts from the receipt of the heartbeat, however long the ack waits for the disk. The answer to a
+      // heartbeat of an older term is a rejection: it only reports the newer one.
       if (!voter.heard) return;
       voter.ackedAt = this.#world.now;
       voter.ackedLeader = effect.to;
@@ -285,7 +285,7 @@ export class ElectionChecker {
     if (!(!acts || local < voter.leaseUntil + 1e-6))
       this.#violations.report("L4", `${node.id} acts at ${local}, lease ${voter.leaseUntil}`);
     const patience = Math.max(voter.leaseUntil, voter.ledSince + this.#config.leaderTimeoutMs);
-    // A process that stood still learns of it with its next timer.
+    // A process that stalled learns of it with its next timer.
     const justAwake = this.#world.now - node.resumedAt < 10;
     if (!(justAwake || local <= patience + 50))
       this.#violations.report(

@@ -32,7 +32,7 @@ interface Observer {
   readonly states: Map<NodeId, { boot: number; version: number }>;
   readonly userEvents: Set<string>;
   leaving: boolean;
-  /** The incarnation that its farewell is said at. */
+  /** Incarnation of its farewell. */
   farewell: number;
   /** A refutation that has not been sent to anyone yet, and how many packets left without it. */
   unsent: { readonly incarnation: number; packets: number } | null;
@@ -72,7 +72,7 @@ export class MembershipChecker {
     const { packet } = effect;
     const announced = this.#announced.get(node.id) ?? 0;
     if (packet.incarnation > announced) this.#announced.set(node.id, packet.incarnation);
-    if (effect.kind === "send") this.#checkTold(node, packet.updates);
+    if (effect.kind === "send") this.#checkOwnUpdates(node, packet.updates);
   }
 
   onSwim(node: SimNode, input: SwimInput, effects: readonly SwimEffect[]): void {
@@ -228,8 +228,8 @@ export class MembershipChecker {
       this.#violations.report("R1", `${node.id}@${incarnation} does not refute ${accusation}`);
   }
 
-  /** F1 and R4: what our packets say about ourselves. */
-  #checkTold(node: SimNode, updates: readonly Update[]): void {
+  /** F1 and R4: our packets' claims about ourselves. */
+  #checkOwnUpdates(node: SimNode, updates: readonly Update[]): void {
     const observer = this.#observers.get(node.id);
     if (observer === undefined || observer.life !== node.life) return;
     for (const update of updates) {
