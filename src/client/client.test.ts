@@ -73,7 +73,7 @@ describe("rejects what a cluster could not read before it is sent", () => {
     ["a long job", () => problemOf((client) => client.events("j".repeat(3_000))), "job has 3000"],
     ["no job to watch", () => problemOf((client) => client.progress("", 0, true)), "job is empty"],
     [
-      "no job to steer",
+      "no job to control",
       () => problemOf((client) => client.control("", { kind: "pause" }, "ada")),
       "job is empty",
     ],

@@ -33,12 +33,12 @@ export class MixMetrics implements MetricSink {
   }
 
   add(name: string, kind: MetricKind, value: number, tags: MetricTags): void {
-    const flow = this.#flows[this.#running.getStore() ?? -1] ?? this.#stranger;
+    const flow = this.#flows[this.#running.getStore() ?? -1] ?? this.#fallback;
     flow?.recorder.add(name, kind, value, tags);
   }
 
   /** Flow for code that no flow called: one that still has users reports its values. */
-  get #stranger(): Pick<Execution, "recorder" | "users"> | undefined {
+  get #fallback(): Pick<Execution, "recorder" | "users"> | undefined {
     return this.#flows.find(({ users }) => users > 0) ?? this.#flows[0];
   }
 }

@@ -140,9 +140,9 @@ describe("context between workflows (CTX-3)", () => {
     expect(await seenWith(["data"], ["auth"], true)).toMatch(/^\w+\.[\w-]+$/);
   });
   it.each([
-    ["the consumer names somebody else", ["data"], ["other"], true],
-    ["the consumer names nobody", ["data"], [], true],
-    ["the provider names somebody else", ["other"], ["auth"], true],
+    ["the consumer names another workflow", ["data"], ["other"], true],
+    ["the consumer names no workflow", ["data"], [], true],
+    ["the provider names another workflow", ["other"], ["auth"], true],
     ["there is no dependency", ["data"], ["auth"], false],
   ])("gives the default when %s", async (_name, to, from, depends) => {
     expect(await seenWith(to, from, depends)).toBe("none");

@@ -147,7 +147,7 @@ describe("a stop", () => {
     ["users", { vus: 3, duration: "1h" }],
     ["a rate", { rate: 100, duration: "1h" }],
   ] as const)(
-    "lets a set-up that ends well be torn down, and no user begins: %s",
+    "tears down a setup that finishes within its notice, and no user begins: %s",
     async (...the) => {
       const log: string[] = [];
       const flow = workflow("w", the[1])

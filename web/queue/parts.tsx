@@ -45,7 +45,7 @@ export function spanText(from: string | null, to: string | null): string {
   return to === null ? formatMs(Math.max(0, Math.round(ms / 1_000) * 1_000), 2) : formatMs(ms);
 }
 
-/** Latest duration of a task: waiting, running or total. */
+/** Latest duration of a task: of its wait or of its execution. */
 export function timeText(task: Task): string {
   if (task.state === "QUEUED") return `waits ${spanText(task.created_at, null)}`;
   if (task.state === "RUNNING") return `runs ${spanText(task.started_at, null)}`;

@@ -128,7 +128,7 @@ describe("hyperscale compare", () => {
 
   it.each([
     ["a missing file", ["absent.json"], /cannot read .*absent\.json: there is no such file/],
-    ["what is not JSON", ["text.txt"], /text\.txt is not JSON/],
+    ["invalid JSON", ["text.txt"], /text\.txt is not JSON/],
     ["another schema version", ["other.json"], /summary@2.*reads "hyperscale\/summary@1"/],
     ["more workflows than a run can have", ["many.json"], /has 20000 workflows; at most 1024/],
     ["runs without a common step", ["empty.json"], /no step in common/],
