@@ -1,4 +1,4 @@
--- Tasks that transactions of applications put here, as the leader keeps them, and whether it announces them: once.
+-- Returns tasks inserted by transactions of applications, as the leader keeps them, and marks each as fresh once.
 with announced as (delete from task_arrivals where task_id = any ($1::bigint[]) returning task_id)
 select id, executor, lane, queue, ready, priority, attempt_id, attempt_timeout_ms, dependent, placement_constraints,
        state = 'QUEUED' as queued, id in (select task_id from announced) as fresh,

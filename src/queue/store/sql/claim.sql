@@ -1,5 +1,5 @@
--- Grants leases: take from the queue and mark RUNNING in one action, only for tasks still QUEUED, as the
--- attempt that the leader knows. Tells the execution keys of those that were granted.
+-- Grants leases: takes tasks from the queue and marks them RUNNING in one statement, only if still QUEUED with the
+-- attempt that the leader knows. Returns the execution keys of the granted ones.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,5 +1,5 @@
--- Tasks by state: the live ones by queue and by who holds their lease, counted through their indexes, the finished
--- ones as they were kept.
+-- Counts tasks by state: live ones by queue and by lease holder, through their indexes; finished ones from the stored
+-- totals.
 select state, queue, case state when 'RUNNING' then last_assigned_node end as node_id, count(*) as count
   from tasks where finished_at is null and ready group by 1, 2, 3
 union all

@@ -1,5 +1,5 @@
--- What tasks get of those that they depend on: results by name, $2 bytes of JSON together for each, the short ones
--- first; and why the others are not among them.
+-- Returns the results of dependencies by name, $2 bytes of JSON together for each task, the short ones first; and why
+-- the others are missing.
 with found as (
   select d.task_id, coalesce(d.name, d.depends_on::text) as name, d.depends_on, f.state, f.result,
          case when pg_column_size(f.result) > $2::int then pg_column_size(f.result) else octet_length(f.result::text) end as bytes

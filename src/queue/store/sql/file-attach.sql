@@ -1,4 +1,4 @@
--- Leaves a file with the task whose lease stands, within the limits of $8 files and $9 bytes per task.
+-- Attaches a file to a task with a valid lease, within the limits of $8 files and $9 bytes per task.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

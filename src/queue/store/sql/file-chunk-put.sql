@@ -1,4 +1,4 @@
--- A part of a file, as base64. One that is there already is the same: its file is named by its content.
+-- Stores a chunk of a file, as base64. An existing one is the same: its file is named by its content.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

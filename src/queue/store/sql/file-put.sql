@@ -1,4 +1,4 @@
--- All parts are there: the file exists from now on, if its content is what its name says.
+-- Completes a file: it exists from now on, if its content matches its name.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,4 +1,4 @@
--- What is known of a file; asking for it keeps it for another while.
+-- Returns the metadata of a file and extends its retention.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,5 +1,5 @@
--- Removes files that nobody used for long: of no task that is kept, no live task and no schedule; and parts of
--- files that were never finished. And the keys of graphs of which no task is kept.
+-- Removes files unused for long that belong to no stored or live task and no schedule; chunks of files that were
+-- never completed; and the keys of graphs without stored tasks.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,4 +1,5 @@
--- Stores first terminal results under current leases: one stands until the leader takes it back, releases the leases and writes the events.
+-- Stores first final results under current leases, releases the leases and writes the events. A lease is valid until
+-- the leader revokes it.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,4 +1,4 @@
--- Takes a vacant or expired leadership: one statement, one row lock, one winner. No row: it is held.
+-- Acquires a vacant or expired leadership: one statement, one row lock, one winner. No row: another node leads.
 update cluster_leader
    set epoch = epoch + 1, leader_id = $1, leader_run = $2, url = $3,
        acquired_at = clock_timestamp(), renewed_at = clock_timestamp(),

@@ -1,4 +1,4 @@
--- A clean stop: the row and its epoch stay, the chair is vacant at once.
+-- A clean stop: the row and its epoch stay, the leadership is vacant at once.
 update cluster_leader
    set leader_id = null, leader_run = null, url = null, acquired_at = null, renewed_at = null,
        expires_at = '-infinity'

@@ -1,5 +1,5 @@
--- Ids whose task holds a text, newest first: looked for among the newest $9 of those that fit the filters,
--- because no index helps. $7 is a pattern whose wildcards were escaped, $8 the text itself.
+-- Ids of tasks that contain a text, newest first: searches the newest $9 of those that match the filters, because no
+-- index helps. $7 is a pattern with escaped wildcards, $8 the text itself.
 select id from (
   select id, executor, idempotency_key, unique_key, input, error from tasks
    where ($1::bigint is null or id < $1)

@@ -1,4 +1,4 @@
--- Events that change no state: late results and refused renewals.
+-- Writes events that change no state: late results and rejected renewals.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,2 +1,2 @@
--- The state of tasks whose report or release was not taken, to tell a repeat from a late one.
+-- Returns the state of tasks whose report or release was rejected, to distinguish a repeat from a late one.
 select id, state, lease_id, attempt_id, finished_at is not null as finished from tasks where id = any ($1::bigint[])

@@ -1,4 +1,4 @@
--- Tasks whose time has come become ready.
+-- Makes due tasks ready.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,6 +1,6 @@
 -- Walks tasks by id, a bounded number at a time, and removes those that finished long ago: $3, $4 and $5
--- milliseconds, by how they ended. The walk goes on after `last` while all that it looked at were old. What
--- a live task depends on is kept for it.
+-- milliseconds, by outcome. The walk continues after `last` while all checked tasks were old. Dependencies of a live
+-- task are kept.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

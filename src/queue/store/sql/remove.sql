@@ -1,4 +1,4 @@
--- Ended tasks, by request. What a live task depends on is kept for it.
+-- Removes finished tasks on request. Dependencies of a live task are kept.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,4 +1,4 @@
--- Extends leases that still stand; what is not returned is lost to its holder.
+-- Extends valid leases; those not returned are lost to their holder.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

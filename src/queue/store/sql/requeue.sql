@@ -1,7 +1,6 @@
--- RUNNING -> QUEUED with the next attempt, or FAILED when attempts are exhausted. Used for retryable
--- failures, for expired leases, for work handed back or never delivered, which costs no attempt, and for work
--- that asked to be run later: that costs none up to $9 times, and then is a failure. Expiry is counted by the
--- leader, on a clock that nobody sets.
+-- RUNNING -> QUEUED with the next attempt, or FAILED when attempts are exhausted. Used for retryable failures, for
+-- expired leases, for returned or undelivered work, which costs no attempt, and for snoozes: those cost none up to $9
+-- times, and then count as failures. The leader counts expiry, on a monotonic clock.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

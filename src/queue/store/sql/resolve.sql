@@ -1,6 +1,5 @@
--- Settles dependencies on finished tasks: dependents become ready, or are cancelled when one they
--- depend on did not succeed, or was removed before it was known that they do. $3 limits it to some ids; null looks
--- at all. Repeatable.
+-- Settles dependencies on finished tasks: dependents become ready, or are cancelled when a dependency did not
+-- succeed, or was removed before it was known as one. $3 limits it to some ids; null checks all. Repeatable.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

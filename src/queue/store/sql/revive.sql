@@ -1,5 +1,5 @@
--- A task that did not succeed goes back to the queue with fresh attempts: asked for by a person, so recorded
--- as such. One that was cancelled with its dependency waits on those that are live, if any.
+-- Requeues a task that did not succeed with fresh attempts: requested by a person, so recorded as such. One that was
+-- cancelled with its dependency waits for live ones, if any.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,4 +1,4 @@
--- A schedule that goes on does so with the next tick from now.
+-- Pauses or resumes a schedule; a resumed one continues with the next tick from now.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,4 +1,4 @@
--- Moves past ticks that were missed and are not made up.
+-- Skips missed ticks that are not caught up.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

@@ -1,5 +1,5 @@
--- One enqueue per tick over the cluster: only the writer that moves the tick on may submit for it. Without a tick
--- ($4, $5 and $18 are null) somebody asked for the task now, and ticks stay as they are.
+-- Submits once per tick over the cluster: only the writer that advances the tick may submit for it. Without a tick
+-- ($4, $5 and $18 are null) the task was requested now, and ticks stay as they are.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

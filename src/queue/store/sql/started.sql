@@ -1,4 +1,4 @@
--- Notes that executions began, for those whose lease still stands.
+-- Records the start of executions with a valid lease.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

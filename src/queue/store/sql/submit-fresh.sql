@@ -1,5 +1,5 @@
--- The same as submit.sql for the first try of a batch without keys: nothing can be in its way, and an
--- insert without that question is cheaper by a third.
+-- The same as submit.sql for the first attempt of a batch without keys: no conflict is possible, and an insert
+-- without that check is cheaper by a third.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

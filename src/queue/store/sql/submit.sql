@@ -1,5 +1,5 @@
--- Inserts a batch with its created events. Ids were allotted before, so a repeat lands once. A graph with a key ($24)
--- is inserted whole, or not at all when the key is taken.
+-- Inserts a batch with its created events. Ids are allocated before, so a repeat is inserted once. A graph with a key
+-- ($24) is inserted completely, or not at all when the key exists.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share

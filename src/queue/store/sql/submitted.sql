@@ -1,4 +1,4 @@
--- What became of a batch that was not inserted whole: its own rows, and those that hold its keys.
+-- Returns the outcome of a batch that was not inserted completely: its own rows, and those with its keys.
 select t.id, t.idempotency_key, t.content_hash, t.unique_key, t.finished_at is not null as finished
   from tasks t
  where t.id = any ($1::bigint[])

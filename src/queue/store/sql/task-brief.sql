@@ -1,4 +1,4 @@
--- Tasks as a list shows them: payloads above $2 bytes are left out and named, errors are cut.
+-- Tasks as in a list: payloads above $2 bytes are left out and named, errors are cut.
 select t.id, executor, queue, state, attempt_id, max_attempts, attempts_forgiven, backoff, priority, idempotency_key, unique_key,
        schedule_id, placement_constraints, waiting_on, last_assigned_node, lease_id, lease_expires_at, run_after,
        attempt_timeout_ms, deadline,

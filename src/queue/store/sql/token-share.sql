@@ -1,4 +1,4 @@
--- The token that all nodes of this database take when none is given: the first one that was offered.
+-- The token that all nodes of this database share when none is given: the first one offered.
 with offered as (
   insert into cluster_token (token) values ($1) on conflict do nothing returning token
 )

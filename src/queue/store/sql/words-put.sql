@@ -1,5 +1,5 @@
--- Lines and progress of executions whose lease stands. Of each attempt the last $7 lines and $8 bytes are kept. Lines
--- that are there already are of an earlier try. Tells the numbers of the lines that were taken.
+-- Stores lines and progress of executions with a valid lease. Keeps the last $7 lines and $8 bytes of each attempt.
+-- Existing lines come from an earlier attempt to send them. Returns the numbers of the accepted lines.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
