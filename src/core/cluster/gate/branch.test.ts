@@ -18,7 +18,7 @@ const WANTED: Wanted = {
   },
 };
 
-/** A branch in a datacenter of one manager, which answers as it is told here. */
+/** A branch in a datacenter with one manager, whose answers the test sets. */
 class Followed {
   now = 0;
   readonly asked: string[] = [];
@@ -72,7 +72,7 @@ function observed(status: Observed["status"]): Observed {
   };
 }
 
-it("asks how a job does that ended just before it was told to end", () => {
+it("polls a job that finished just before it was asked to stop", () => {
   let status: Observed["status"] = "RUNNING";
   const followed = new Followed((kind) => {
     if (kind === "submit") return { kind: "accepted", job: "j1", duplicate: false };
@@ -87,7 +87,7 @@ it("asks how a job does that ended just before it was told to end", () => {
   expect([followed.branch.status, followed.branch.isOver]).toEqual(["CANCELLED", true]);
 });
 
-it("says what hinders it when it lasts, not while a leader is found, and not when it is over", () => {
+it("reports a lasting hindrance, but not during an election and not after the end", () => {
   const retry = { kind: "refused", reason: "retry", message: "nobody leads the job" } as const;
   let leads = false;
   const followed = new Followed((kind) => {
@@ -105,7 +105,7 @@ it("says what hinders it when it lasts, not while a leader is found, and not whe
   expect(followed.branch.hindrance).toBeNull();
 });
 
-it("asks seldom after a job that waits long, and has it end at once all the same", () => {
+it("polls a long-queued job rarely, and still stops it at once", () => {
   const followed = new Followed((kind) => {
     if (kind === "submit") return { kind: "accepted", job: "j1", duplicate: false };
     return kind === "control" ? { kind: "controlled" } : observed("QUEUED");
@@ -122,14 +122,14 @@ it("asks seldom after a job that waits long, and has it end at once all the same
   expect(followed.asked.at(-1)).toBe("control");
 });
 
-it("comes back when it is told to", () => {
+it("comes back when asked to", () => {
   const full = { kind: "refused", reason: "retry", message: "the queue is full" } as const;
   const followed = new Followed(() => ({ ...full, retryAfterMs: 2_000 }));
   followed.run(10_000);
   expect(followed.asked).toHaveLength(5);
 });
 
-it("ends where its files have never been, and are not here either, when it runs elsewhere", () => {
+it("ends when its files are missing everywhere and the job runs elsewhere", () => {
   const followed = new Followed(() => ({ kind: "missing", hashes: ["ab".repeat(32)] }));
   followed.run(2_000);
   expect(followed.asked.length).toBeGreaterThan(2);
@@ -142,7 +142,7 @@ it("ends where its files have never been, and are not here either, when it runs 
   expect(followed.asked).toHaveLength(length);
 });
 
-it("owes no answer before its turn to be asked has come, however long that takes", () => {
+it("counts no silence before its first request, however long its turn takes", () => {
   const followed = new Followed(() => ({ kind: "refused", reason: "retry", message: "not now" }));
   const { branch } = followed;
   const moments = (): readonly number[] => [

@@ -1,10 +1,10 @@
 /**
- * One job in one datacenter, as the gate that leads the job sees it. It is submitted there under a key of its
- * own, so that whoever leads the job finds the same one; then it is asked after again and again, and told
- * what it should do as long as it does something else. One request is under way at a time.
+ * The part of a job in one datacenter, as seen by the gate that leads the job. It is submitted under a key of its
+ * own, so that the next leader of the job finds the same one. Then it is polled, and controlled
+ * until it does what is wanted. One request is in flight at a time.
  *
  *     submit ─▶ (files) ─▶ observe, observe … ─▶ ended ─▶ its result is fetched
- *                             └─ start, pause, resume, scale, cancel: until it is seen to have them
+ *                             └─ start, pause, resume, scale, cancel: until they are observed
  */
 
 import type { ToldRun } from "../../load/execution/told-run.ts";
@@ -27,50 +27,50 @@ import type { JointControl } from "./joint-words.ts";
 import type { ManagerAnswer, ManagerMessage } from "./types.ts";
 import { FILES_ABSENT, upload } from "./upload.ts";
 
-/** After an answer that decides nothing. */
+/** Delay after an answer that decides nothing. */
 const PAUSE_MS = 200;
-/** A job that waits for cores is asked after so often, by how long it has waited: thousands of them wait together. */
+/** Poll interval of a queued job, as a share of the time it has been queued: thousands of jobs may be queued. */
 const WAITED_SHARE = 0.1;
-/** But so often: cores that it was given have nothing to do until it is seen to have them. */
+/** Upper limit of that interval: cores assigned to the job idle until the gate observes them. */
 const WAITING_PAUSE_MS_MAX = 500;
-/** What hinders for a shorter time, as while a leader is found, is not worth a word. */
+/** Hindrances shorter than this, such as an election, are not reported. */
 const HINDERED_MS = 3_000;
-/** Calls are counted over so long, at least. */
+/** Minimum interval of the call rate. */
 const RATE_MS = 1_000;
-/** What never changes when it is sent again. */
+/** Refusals that a retry does not change. */
 const FINAL: readonly RefusalReason[] = ["invalid", "keyReused"];
 
-/** What the job should do there. */
+/** Wanted state of the job in the datacenter. */
 export interface Wanted {
-  /** Milliseconds of the wall clock; null: it is not started yet. */
+  /** Wall-clock milliseconds; null if not started yet. */
   readonly startAtMs: number | null;
   readonly paused: boolean;
-  /** How many times the plan. */
+  /** Scale factor of the plan. */
   readonly factor: number;
-  /** Why it is to end; null: it is not. */
+  /** Reason to cancel; null to keep running. */
   readonly cancel: string | null;
-  /** Somebody looks at its figures. */
+  /** Live metrics that clients are watching. */
   readonly live: LiveWanted;
-  /** Why its time is up; null: it is not. */
+  /** Reason to time out; null for none. */
   readonly timeOut: string | null;
-  /** Workflows that begin or are over in all datacenters. */
+  /** Workflows that start or end in all datacenters. */
   readonly joint: readonly JointControl[];
 }
 
-/** Of a job that it has nothing to do with any more. */
+/** Wanted state of a part that is no longer needed. */
 export const UNWANTED: Wanted = {
   ...{ startAtMs: null, paused: false, factor: 1, cancel: null, timeOut: null },
   ...{ live: "none", joint: [] },
 };
 
 interface BranchPorts {
-  /** Which of its figures are merged already; null: they are not wanted. */
+  /** Frames that are already merged; null if metrics are not wanted. */
   held(): HeldFigures | null;
-  /** It has told figures, as the leader of this view knows them. */
+  /** The datacenter reported metrics, with the view of its leader. */
   onTold(told: ToldRun, view: number): void;
-  /** Something is known that was not before. */
+  /** The state of the branch has changed. */
   onNews(): void;
-  /** This gate still leads the job. */
+  /** Whether this gate still leads the job. */
   isLed(): boolean;
   onLine(line: string): void;
 }
@@ -78,24 +78,24 @@ interface BranchPorts {
 export class Branch {
   readonly datacenter: string;
   readonly key: string;
-  /** The job's id there; empty until it is known. */
+  /** Id of the job in the datacenter; empty until known. */
   job = "";
-  /** When this gate first sent it there, or was about to; another one may have done so before. Null: it has not. */
+  /** First submission by this gate, or the attempt of it; another gate may have submitted earlier. Null if none. */
   #askedAt: number | null = null;
   observed: Observed | null = null;
-  /** Calls over about the last second. */
+  /** Call rate over about the last second. */
   ratePerSecond = 0;
-  /** What it told last of its figures, and what it waits for. */
+  /** Last reported metrics and waits. */
   told: ToldRun | null = null;
-  /** When it was last heard of; null: never. */
+  /** Time of the last answer; null if there is none. */
   heardAt: number | null = null;
-  /** When it was first seen to wait there; null: it does not. */
+  /** When the job was first observed queued; null if it is not queued. */
   queuedAt: number | null = null;
-  /** Why it can never run there. */
+  /** Reason why the job can never run in this datacenter. */
   problem: string | null = null;
-  /** Why it is not there yet. */
+  /** Reason why the job is not running there yet. */
   #hindrance: { readonly text: string; readonly since: number } | null = null;
-  /** Its result, or null when it left none; undefined: not fetched. */
+  /** Result of the job, or null if it left none; undefined before it is fetched. */
   result: Uint8Array | null | undefined;
   readonly #beganAt: number;
   readonly #context: GateContext;
@@ -104,11 +104,11 @@ export class Branch {
   #wanted: Wanted;
   #manager: string | null = null;
   #isBusy = false;
-  /** It was seen since it was last told something. */
+  /** Observed since the last control was sent. */
   #isFresh = false;
   #askAt: number;
   #line = 0;
-  /** It has told that the job is overdue. */
+  /** The datacenter has reported the job as overdue. */
   #isLate = false;
   #counted: { readonly at: number; readonly requests: number };
 
@@ -138,17 +138,17 @@ export class Branch {
     return ENDED_STATUSES.includes(this.status);
   }
 
-  /** It has ended and what it left is here, or it never can run. */
+  /** The job has finished and its result is here, or it can never run. */
   get isOver(): boolean {
     return this.problem !== null || (this.hasEnded && this.result !== undefined);
   }
 
-  /** For how long nothing was heard of it. */
+  /** Time since the last answer. */
   silentMs(now: number): number {
     return now - (this.heardAt ?? this.#beganAt);
   }
 
-  /** The same since it was first asked for: before that it has its turn to wait for. */
+  /** Time since the last answer or the first submission; a branch that waits for its turn counts as answered. */
   unansweredMs(now: number): number {
     return now - (this.heardAt ?? this.#askedAt ?? now);
   }
@@ -157,7 +157,7 @@ export class Branch {
     return this.#askedAt !== null;
   }
 
-  /** How its time stands here, as far as this gate has heard. */
+  /** Time budget of the job in this datacenter, as last reported. */
   clock(now: number): DatacenterClock {
     const clock = this.observed?.clock ?? null;
     const isOver = this.hasEnded || this.problem !== null;
@@ -173,7 +173,7 @@ export class Branch {
 
   want(wanted: Wanted): void {
     const { cancel, timeOut } = this.#wanted;
-    // What is to end does not wait for the next look at it.
+    // A cancel or timeout does not wait for the next poll.
     if (cancel !== wanted.cancel || timeOut !== wanted.timeOut)
       this.#askAt = Math.min(this.#askAt, this.#context.now);
     this.#wanted = wanted;
@@ -203,8 +203,8 @@ export class Branch {
     this.#hindrance = text === null ? null : { text, since };
   }
 
-  /** Sent when the circuit to the datacenter lets it pass, if this gate still leads the job then. */
-  #tell(message: ManagerMessage, then: (answer: ManagerAnswer, from: string) => void): void {
+  /** Sends when the circuit to the datacenter permits, if this gate still leads the job then. */
+  #control(message: ManagerMessage, then: (answer: ManagerAnswer, from: string) => void): void {
     this.#ask(message, () => this.#ports.isLed(), then);
   }
 
@@ -239,7 +239,7 @@ export class Branch {
     else {
       this.#hindered(message);
       this.#manager = null;
-      // Who asks more seldom takes the datacenter for silent.
+      // Longer pauses would make the datacenter count as silent.
       const pauseMsMax = this.#context.options.config.silenceMs / 2;
       this.#askAt = this.#context.now + Math.min(pauseMsMax, retryAfterMs ?? PAUSE_MS);
     }
@@ -249,7 +249,7 @@ export class Branch {
     this.#askedAt ??= this.#context.now;
     const submission = this.#submission;
     const request = { kind: "submit", key: this.key, submission, routing: ANYWHERE } as const;
-    this.#tell({ kind: "client", request }, (answer, manager) => {
+    this.#control({ kind: "client", request }, (answer, manager) => {
       if (answer.kind === "accepted") {
         this.job = answer.job;
         this.#hindered(null);
@@ -277,8 +277,8 @@ export class Branch {
   }
 
   /**
-   * It has not begun and is to end. Where neither its datacenter nor anybody else has its files it cannot be told so:
-   * what another gate may have had held there gives its cores back by itself.
+   * The job has not started and is to be cancelled. If neither its datacenter nor this gate has its files, it cannot be
+   * submitted to be cancelled; a copy submitted by another gate releases its cores by itself.
    */
   get #isUnwanted(): boolean {
     const { cancel, startAtMs } = this.#wanted;
@@ -290,9 +290,9 @@ export class Branch {
     const control = seen === null ? null : controlFor(seen, this.#wanted, this.told);
     if (control !== null) {
       const request = { kind: "control", job: this.job, by: "gate", control } as const;
-      // Whatever comes of it, the job is looked at again: it may have ended, and refuses what it is told.
+      // Polls again whatever the answer: a finished job refuses controls.
       this.#isFresh = false;
-      this.#tell({ kind: "client", request }, () => {
+      this.#control({ kind: "client", request }, () => {
         this.#askAt = this.#context.now;
       });
       return;
@@ -321,7 +321,7 @@ export class Branch {
     if (isLate && !this.#isLate) timeouts.count("timeoutReceived", this.datacenter);
     this.#isLate = isLate;
     this.#line = observed.nextLine;
-    this.#hear(observed);
+    this.#onFrames(observed);
     const acts = this.hasEnded || controlFor(observed, this.#wanted, this.told) !== null;
     const level = Math.max(this.#context.level, observed.level ?? 0);
     const pauseMs = options.config.observeMs + delayMs(backpressureLevel(level));
@@ -334,12 +334,12 @@ export class Branch {
     const { now } = this.#context;
     const sinceMs = now - this.#counted.at;
     if (sinceMs < RATE_MS) return;
-    // Another leader may know of fewer.
+    // A new leader may know of fewer requests.
     this.ratePerSecond = (Math.max(0, requests - this.#counted.requests) * 1_000) / sinceMs;
     this.#counted = { at: now, requests };
   }
 
-  #hear({ told: bytes, view }: Observed): void {
+  #onFrames({ told: bytes, view }: Observed): void {
     const told = bytes === null ? null : decodeTold(bytes);
     if (told === null) return;
     this.told = told;
@@ -363,7 +363,7 @@ export class Branch {
   }
 }
 
-/** What it must be told to do what is wanted; null when it does. */
+/** Next control that brings the job to the wanted state; null if it is there. */
 function controlFor(
   { clock = null, factor, prepared, status, view }: Observed,
   wanted: Wanted,

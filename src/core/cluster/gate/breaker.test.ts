@@ -33,7 +33,7 @@ class Bench {
     return this.step({ kind: "request", op, whenOpen });
   }
 
-  /** The oldest call comes back. */
+  /** Completes the oldest call. */
   ok(): this {
     return this.step({ kind: "succeeded", call: this.calls.shift() ?? -1 });
   }
@@ -90,7 +90,7 @@ const opened = (changes: Partial<typeof config> = {}): Bench => {
 };
 
 describe("a closed circuit", () => {
-  it("passes requests and opens at the fifth failure in a row", () => {
+  it("passes requests and opens at the fifth consecutive failure", () => {
     const bench = new Bench();
     for (let i = 1; i <= 4; i++) bench.request(`f${i}`).fail();
     expect(bench.state).toBe("CLOSED");
@@ -98,7 +98,7 @@ describe("a closed circuit", () => {
     expect(bench.look().slice(-2)).toEqual(["send f5", "CLOSED → OPEN after 5"]);
   });
 
-  it("counts failures in a row only: any success starts again (CB-1)", () => {
+  it("resets the failure count with any success (CB-1)", () => {
     const bench = new Bench();
     for (let i = 0; i < 20; i++) {
       for (let k = 0; k < 4; k++) bench.request("f").fail();
@@ -107,25 +107,25 @@ describe("a closed circuit", () => {
     expect(bench.state).toBe("CLOSED");
   });
 
-  it("bounds the calls under way", () => {
+  it("limits the calls in flight", () => {
     const bench = new Bench({ inFlightMax: 2 }).request("a").request("b").request("c", "reject");
     expect(bench.look()).toEqual(["send a", "send b", "rejected c: BUSY"]);
   });
 });
 
 describe("an open circuit", () => {
-  it("queues or rejects by the caller's choice, never both, and sends nothing (CB-2)", () => {
+  it("queues or rejects as the caller chooses, never both, and sends nothing (CB-2)", () => {
     const bench = opened().request("q").request("r", "reject");
     expect(bench.look()).toEqual(["queued q", "rejected r: CIRCUIT_OPEN"]);
     expect(bench.breaker.snapshot().queued).toBe(1);
   });
 
-  it("has a bounded queue, and says when it is full (CB-3)", () => {
+  it("has a bounded queue and rejects when it is full (CB-3)", () => {
     const bench = opened({ queueMax: 2 }).request("a").request("b").request("c");
     expect(bench.look()).toEqual(["queued a", "queued b", "rejected c: QUEUE_FULL"]);
   });
 
-  it("tells the owner of an entry that waited 60 s, and does not send it", () => {
+  it("expires an entry after 60 s without sending it", () => {
     const bench = opened({ openTimeoutMs: 300_000 }).request("old").advance(59_999);
     expect(bench.look()).toEqual(["queued old"]);
     expect(bench.advance(1).look()).toEqual(["expired old"]);
@@ -138,7 +138,7 @@ describe("an open circuit", () => {
     expect(bench.advance(1).look()).toEqual(["OPEN → HALF_OPEN after 5", "ping"]);
   });
 
-  it("becomes half open with the next request too, which is then the probe", () => {
+  it("becomes half open with the next request after the timeout, which is then the probe", () => {
     const bench = opened();
     bench.now = 30_000;
     expect(bench.request("p").look()).toEqual(["OPEN → HALF_OPEN after 5", "send p"]);
@@ -148,7 +148,7 @@ describe("an open circuit", () => {
     ]);
   });
 
-  it("is not moved by results of calls from before it opened (CB-1)", () => {
+  it("ignores results of calls from before it opened (CB-1)", () => {
     const bench = new Bench();
     for (let i = 0; i < 8; i++) bench.request(`${i}`);
     for (let i = 0; i < 5; i++) bench.fail();
@@ -160,7 +160,7 @@ describe("an open circuit", () => {
 });
 
 describe("a half open circuit", () => {
-  it("closes after three probes, one at a time, the queue's head first, then replays in order", () => {
+  it("closes after three probes, one at a time from the head of the queue, then replays in order", () => {
     const bench = opened();
     for (const op of ["a", "b", "c", "d", "e"]) bench.request(op);
     bench.look();
@@ -168,14 +168,14 @@ describe("a half open circuit", () => {
     expect(bench.ok().look()).toEqual(["delivered a", "send b"]);
     expect(bench.ok().look()).toEqual(["delivered b", "send c"]);
     expect(bench.ok().look()).toEqual(["delivered c", "HALF_OPEN → CLOSED after 0", "send d,e"]);
-    // What comes while others wait goes behind them.
+    // New requests queue behind waiting ones.
     expect(bench.request("f").look()).toEqual(["queued f"]);
     expect(bench.ok().look()).toEqual(["delivered d", "delivered e", "send f"]);
     expect(bench.ok().look()).toEqual(["delivered f", "replayed 6"]);
     expect(bench.request("g").look()).toEqual(["send g"]);
   });
 
-  it("opens again at the first failed probe; the entry returns to the head and the timer restarts", () => {
+  it("opens again at the first failed probe, returns the entry to the head and restarts the timer", () => {
     const bench = opened().request("a").request("b").advance(30_000).ok();
     bench.look();
     bench.now = 31_000;
@@ -189,7 +189,7 @@ describe("a half open circuit", () => {
     ]);
   });
 
-  it("closes on pings when nothing waits", () => {
+  it("closes on pings when nothing is queued", () => {
     const bench = opened().advance(30_000).ok().ok();
     expect(bench.look()).toEqual(["OPEN → HALF_OPEN after 5", "ping", "ping", "ping"]);
     expect(bench.ok().look()).toEqual(["HALF_OPEN → CLOSED after 0"]);
@@ -205,7 +205,7 @@ describe("replay", () => {
     return bench;
   };
 
-  it("returns the part of a batch that failed to the head, and stops when the breaker opens (CB-4)", () => {
+  it("returns the failed rest of a batch to the head, and stops when the breaker opens (CB-4)", () => {
     const bench = closedWithQueue();
     expect(bench.fail(1).look()).toEqual(["delivered d", "send e,f,g"]);
     expect(bench.fail().fail().fail().look()).toEqual(["send e,f,g", "send e,f,g", "send e,f,g"]);
@@ -214,7 +214,7 @@ describe("replay", () => {
     expect(bench.advance(30_000).look()).toContain("send e");
   });
 
-  it("drains 1,000 operations over a way of 300 ms well within 60 s (CB-7)", () => {
+  it("drains 1,000 operations over a 300 ms link well within 60 s (CB-7)", () => {
     const bench = opened();
     bench.advance(25_000);
     for (let at = 0; at < 1_000; at++) bench.request(`op${at}`);
@@ -233,10 +233,10 @@ describe("replay", () => {
   });
 });
 
-describe("any traffic over any weather", () => {
+describe("arbitrary traffic and failures", () => {
   const move = fc.constantFrom("queue", "queue", "reject", "ok", "fail", "wait", "long");
 
-  it("gives each request one fate, and delivers queued ones in order (CB-2, CB-4)", () => {
+  it("give each request one outcome, and deliver queued ones in order (CB-2, CB-4)", () => {
     fc.assert(
       fc.property(fc.array(move, { maxLength: 120 }), (moves) => {
         const bench = new Bench({ queueMax: 8, replayBatchMax: 3 });
@@ -265,14 +265,14 @@ describe("any traffic over any weather", () => {
         expect(told).toHaveLength(made);
         expect(ended).toEqual([...new Set(ended)]);
         expect(delivered).toEqual([...delivered].sort((a, b) => a - b));
-        // Nothing queued is lost: it ended, waits, or is under way.
+        // No queued operation is lost: it completed, is queued, or is in flight.
         expect(queued.size).toBe(ended.length + bench.breaker.snapshot().queued);
       }),
       { numRuns: 500 },
     );
   });
 
-  it("loses no accepted operation over restarts, because the ledger is the record (CB-6)", () => {
+  it("lose no accepted operation over restarts, because the ledger is the record (CB-6)", () => {
     const fate = fc.constantFrom("accept", "ok", "fail", "long", "restart");
     fc.assert(
       fc.property(fc.array(fate, { maxLength: 80 }), (moves) => {
@@ -307,14 +307,14 @@ describe("any traffic over any weather", () => {
             if (op !== undefined) ledger.set(op, "delivered");
             bench.ok();
           } else {
-            // The sender of a direct request that failed tries again, as its ledger says.
+            // The sender of a failed direct request retries from its ledger.
             const op = direct.get(bench.calls[0] ?? -1);
             bench.fail();
             if (op !== undefined && ledger.get(op) === "accepted") bench.request(op);
           }
           note();
         }
-        // Good weather at last.
+        // Everything succeeds from now on.
         for (let i = 0; i < 400 && bench.calls.length + bench.breaker.snapshot().queued > 0; i++) {
           const op = direct.get(bench.calls[0] ?? -1);
           if (op !== undefined) ledger.set(op, "delivered");

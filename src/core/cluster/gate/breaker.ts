@@ -1,19 +1,19 @@
 /**
- * The circuit breaker toward one other datacenter, with its queue of operations to send again.
+ * Circuit breaker for one other datacenter, with a queue of operations to replay.
  * (CB-1..7)
  *
  *     CLOSED ──5 failures in a row──> OPEN ──30 s since the last failure──> HALF_OPEN ──3 probes succeed──> CLOSED
  *                                      ^                                       │                       replay queue
  *                                      └──────────────── a probe fails ────────┘
  *
- * A request is sent, or queued, or rejected, and its caller is told which: never two of them. The queue
- * is first in first out; what waits goes before what comes. It drives its own recovery: the timer sends a
- * probe (the oldest queued operation, or a ping when nothing waits) also without traffic.
+ * A request is sent, queued or rejected, never two of them, and its caller learns which. The queue
+ * is first in first out; queued operations go before new ones. The breaker drives its own recovery: the timer sends a
+ * probe (the oldest queued operation, or a ping if there is none) even without traffic.
  *
- * The queue is a hint for delivery and never the record: what was accepted is in the ledger, and whoever
- * owns an expired entry, or restarts, sends again from there. (CB-6)
+ * The queue is a hint for delivery, never the record: accepted operations are in the ledger, and the owner of an
+ * expired entry, or a restarted gate, sends again from there. (CB-6)
  *
- * Every call given out must come back as `succeeded` or `failed`: timeouts are the driver's.
+ * Every call must be completed with `succeeded`, `failed` or `aborted`: the driver handles timeouts.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -21,21 +21,21 @@ import type { Millis } from "../../base/brand.ts";
 import type { CircuitState } from "../messages.ts";
 
 interface BreakerConfig {
-  /** Failures in a row after which the circuit opens. */
+  /** Consecutive failures that open the circuit. */
   readonly failureThreshold: number;
-  /** Successes in a row after which a half-open circuit closes. */
+  /** Consecutive successes that close a half-open circuit. */
   readonly successThreshold: number;
   /** Milliseconds before an open circuit is probed. */
   readonly openTimeoutMs: number;
   /** Always 1: one probe at a time keeps queued operations in order. */
   readonly halfOpenProbesMax: number;
-  /** Operations that wait for the circuit to close. */
+  /** Maximum number of queued operations. */
   readonly queueMax: number;
-  /** Milliseconds after which an operation that waits is given up. */
+  /** Milliseconds after which a queued operation expires. */
   readonly queueTimeoutMs: number;
-  /** Queued operations per replay message: one at a time would not drain 1,000 in 60 s over a long way. */
+  /** Queued operations per replay message: one at a time would not drain 1,000 in 60 s over a long link. */
   readonly replayBatchMax: number;
-  /** Calls without an answer. */
+  /** Maximum number of unanswered calls. */
   readonly inFlightMax: number;
 }
 
@@ -60,16 +60,18 @@ function checkBreakerConfig(config: BreakerConfig): void {
 export type BreakerInput<Op> =
   | { readonly kind: "request"; readonly op: Op; readonly whenOpen: "queue" | "reject" }
   | { readonly kind: "succeeded"; readonly call: number }
-  /** Of a call with several operations the first `done` got through. */
+  /** The first `done` operations of a call with several succeeded. */
   | { readonly kind: "failed"; readonly call: number; readonly done?: number }
-  /** It ended and says nothing of the datacenter; what it carried after the first `done` waits again. */
+  /**
+   * The call ended without saying anything about the datacenter; operations after the first `done` are queued again.
+   */
   | { readonly kind: "aborted"; readonly call: number; readonly done: number }
-  /** A connection was made: whatever failed before knew nothing of it, so the probe does not wait. (CB-5) */
+  /** A connection was established, which earlier failures knew nothing about: probes at once. (CB-5) */
   | { readonly kind: "reachable" }
   | { readonly kind: "tick" };
 
 export type BreakerEffect<Op> =
-  /** Several operations only when replaying; they must be carried out in order. */
+  /** Has several operations only when replaying; execute them in order. */
   | { readonly kind: "send"; readonly call: number; readonly ops: readonly Op[] }
   | { readonly kind: "ping"; readonly call: number }
   | { readonly kind: "queued"; readonly op: Op }
@@ -78,9 +80,9 @@ export type BreakerEffect<Op> =
       readonly op: Op;
       readonly reason: "CIRCUIT_OPEN" | "QUEUE_FULL" | "BUSY";
     }
-  /** A queued operation got through. */
+  /** A queued operation succeeded. */
   | { readonly kind: "delivered"; readonly op: Op }
-  /** It waited too long and is not sent; its owner reconciles from the ledger. */
+  /** An operation was queued for too long and is not sent; its owner reconciles from the ledger. */
   | { readonly kind: "expired"; readonly op: Op }
   | {
       readonly kind: "stateChanged";
@@ -112,7 +114,7 @@ export interface BreakerView {
 export class CircuitBreaker<Op> {
   readonly #config: BreakerConfig;
   #state: CircuitState = "CLOSED";
-  /** Rises with every change of state: results of calls from before do not move us. (CB-1) */
+  /** Incremented with every state change: results of earlier calls are ignored. (CB-1) */
   #generation = 0;
   #failures = 0;
   #successes = 0;
@@ -120,7 +122,7 @@ export class CircuitBreaker<Op> {
   #queue: Queued<Op>[] = [];
   readonly #calls = new Map<number, Call<Op>>();
   #callsMade = 0;
-  /** The one call that carries queued operations, or the ping that probes. */
+  /** The one call with queued operations, or the ping that probes. */
   #carrier: number | null = null;
   #replayed = 0;
   #effects: BreakerEffect<Op>[] = [];
@@ -153,9 +155,9 @@ export class CircuitBreaker<Op> {
     if (input.kind === "request") this.#onRequest(input.op, input.whenOpen, now);
     else if (input.kind === "succeeded") this.#onResult(input.call, null, now);
     else if (input.kind === "failed") this.#onResult(input.call, input.done ?? 0, now);
-    else if (input.kind === "aborted") this.#takeBack(input.call, input.done);
+    else if (input.kind === "aborted") this.#complete(input.call, input.done);
     else if (input.kind === "reachable" && this.#state === "OPEN") this.#probe();
-    this.#goOn(now);
+    this.#recover(now);
     return this.#effects;
   }
 
@@ -180,7 +182,7 @@ export class CircuitBreaker<Op> {
   #mayPass(now: Millis, whenOpen: "queue" | "reject"): boolean {
     if (this.#state === "CLOSED") {
       if (this.#calls.size >= this.#config.inFlightMax) return false;
-      // What waits goes first; who does not want to wait has no place in that order.
+      // Queued operations go first; a caller that does not queue is not part of that order.
       return whenOpen === "reject" || this.#waiting() === 0;
     }
     this.#wakeUp(now);
@@ -198,14 +200,14 @@ export class CircuitBreaker<Op> {
   }
 
   #onResult(callNumber: number, failedAfter: number | null, now: Millis): void {
-    const call = this.#takeBack(callNumber, failedAfter);
+    const call = this.#complete(callNumber, failedAfter);
     if (call?.generation !== this.#generation) return;
     if (failedAfter === null) this.#onSuccess();
     else this.#onFailure(now);
   }
 
-  /** Null: all that it carried got through. */
-  #takeBack(callNumber: number, done: number | null): Call<Op> | undefined {
+  /** Completes a call. `done` is null if all its operations succeeded. */
+  #complete(callNumber: number, done: number | null): Call<Op> | undefined {
     const call = this.#calls.get(callNumber);
     if (call === undefined) return undefined;
     this.#calls.delete(callNumber);
@@ -214,7 +216,7 @@ export class CircuitBreaker<Op> {
     return call;
   }
 
-  /** Delivered ones are told; the others return to the head, in their order. (CB-4) */
+  /** Reports delivered operations; the others return to the head in order. (CB-4) */
   #settle(queued: readonly Queued<Op>[], done: number): void {
     const delivered = Math.min(Math.max(done, 0), queued.length);
     for (const { op } of queued.slice(0, delivered)) this.#effects.push({ kind: "delivered", op });
@@ -253,8 +255,8 @@ export class CircuitBreaker<Op> {
     }
   }
 
-  /** After every step: probe when half open, replay when closed. */
-  #goOn(now: Millis): void {
+  /** After every step: probes when half open, replays when closed. */
+  #recover(now: Millis): void {
     this.#wakeUp(now);
     if (this.#carrier !== null || this.#state === "OPEN") return;
     if (this.#queue.length > 0) {
@@ -280,7 +282,7 @@ export class CircuitBreaker<Op> {
     return call;
   }
 
-  /** Those under way count: they may come back. */
+  /** Counts operations in flight as well: they may return. */
   #waiting(): number {
     const carried = this.#carrier === null ? undefined : this.#calls.get(this.#carrier);
     return this.#queue.length + (carried?.queued.length ?? 0);

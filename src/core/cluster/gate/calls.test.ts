@@ -14,7 +14,7 @@ import {
 const ANSWER: ManagerAnswer = { kind: "controlled" };
 const MESSAGE = { kind: "gate", request: { kind: "capacity" } } as const;
 
-/** One datacenter of three managers; those in `silent` answer nothing, the others after 5 ms. */
+/** One datacenter with three managers. Managers in `silent` do not answer, the others answer after 5 ms. */
 class Far {
   now = 0;
   readonly options = { config: GATE_DEFAULTS };
@@ -23,7 +23,7 @@ class Far {
   readonly logged: string[] = [];
   readonly asked: string[] = [];
   readonly messages: ManagerMessage[] = [];
-  /** Those that take no jobs. */
+  /** Managers that accept no jobs. */
   readonly draining = new Set<string>();
   readonly calls: DatacenterCalls;
   #due: { readonly at: number; readonly id: number; readonly answer: ManagerAnswer | null }[] = [];
@@ -56,7 +56,7 @@ class Far {
     this.logged.push(`${event}: ${message}`);
   }
 
-  /** Its answers as they come, "none" for those without. */
+  /** Answers in order; "none" for requests without one. */
   ask(manager: string | null, isWanted?: () => boolean): string[] {
     const call = { datacenter: "eu", manager, message: MESSAGE };
     const answers: string[] = [];
@@ -88,8 +88,8 @@ class Far {
   }
 }
 
-describe("whom of a datacenter's managers a gate asks", () => {
-  it("is for a new job one that takes jobs, and for all else any that lives (AD-19.16)", () => {
+describe("manager selection of a gate", () => {
+  it("sends new jobs to managers that accept jobs, and other requests to any live one (AD-19.16)", () => {
     const far = new Far();
     far.draining.add("m2");
     far.run(11_000);
@@ -110,12 +110,12 @@ describe("whom of a datacenter's managers a gate asks", () => {
     ]);
     for (const one of ["m1", "m3"]) far.draining.add(one);
     far.run(11_000);
-    // Nobody takes jobs: one of them is asked all the same, and says so itself.
+    // No manager accepts jobs: one of them is asked anyway, and refuses itself.
     expect(askedOf({ kind: "client", request: submit }).size).toBeGreaterThan(0);
     expect(far.calls.isDegraded("eu")).toBe(true);
   });
 
-  it("is each in turn, or the one that is named as long as it is connected", () => {
+  it("rotates over the managers, or uses the named one while it is connected", () => {
     const far = new Far();
     for (let i = 0; i < 6; i++) far.ask(null);
     expect(new Set(far.asked.slice(0, 3)).size).toBe(3);
@@ -127,10 +127,10 @@ describe("whom of a datacenter's managers a gate asks", () => {
     expect(far.asked.at(-1)).not.toBe("m2");
   });
 
-  it("is not one that leaves four questions in a row unanswered, until it answers a probe (HFD-11)", () => {
+  it("skips a manager after four unanswered requests in a row, until it answers a probe (HFD-11)", () => {
     const far = new Far();
     far.silent.add("m2");
-    // The others answer meanwhile: it is not the datacenter that fails.
+    // The others answer in the meantime, so the datacenter is not failing.
     for (let i = 0; i < 4; i++) {
       far.ask("m2");
       far.run(1_000);
@@ -149,7 +149,7 @@ describe("whom of a datacenter's managers a gate asks", () => {
     expect(far.calls.views()[0]?.pool.evicted).toEqual([]);
   });
 
-  it("does not open the circuit when one manager goes with all that it was asked", () => {
+  it("keeps the circuit closed when one manager disconnects with open requests", () => {
     const far = new Far();
     far.silent.add("m1");
     const answers = Array.from({ length: 10 }, () => far.ask("m1"));
@@ -169,7 +169,7 @@ describe("the circuit to a datacenter", () => {
     return far;
   };
 
-  it("opens after five failures: what may wait waits, the rest has no answer at once", () => {
+  it("opens after five failures: requests that may wait are queued, others fail at once", () => {
     const far = cut();
     expect(far.circuit).toBe("OPEN 0");
     expect(far.logged).toEqual(["CircuitOpened: Circuit to eu OPENED after 5 failures"]);
@@ -181,7 +181,7 @@ describe("the circuit to a datacenter", () => {
     expect(far.circuit).toBe("OPEN 1");
   });
 
-  it("is probed by its timer, and what waited is sent in order once, within 60 s (CB-4, CB-5, CB-7)", () => {
+  it("is probed by its timer, and replays queued requests once and in order within 60 s (CB-4, CB-5, CB-7)", () => {
     const far = cut();
     const told = ["first", "second", "third"].map(() => far.ask(null, () => true));
     far.silent.clear();
@@ -195,7 +195,7 @@ describe("the circuit to a datacenter", () => {
     ]);
   });
 
-  it("is probed at once when the datacenter answers what asks for its room", () => {
+  it("is probed at once when the datacenter answers a capacity request", () => {
     const far = cut();
     const told = far.ask(null, () => true);
     far.silent.clear();
@@ -204,7 +204,7 @@ describe("the circuit to a datacenter", () => {
     expect([told.length, far.circuit]).toEqual([1, "CLOSED 0"]);
   });
 
-  it("is probed at once when a connection is made, and stays open when it leads nowhere", () => {
+  it("is probed at once when a connection is established, and stays open if the probe fails", () => {
     const far = cut();
     for (const manager of ["m1", "m2", "m3"]) far.link(manager, false);
     const told = far.ask(null, () => true);
@@ -218,7 +218,7 @@ describe("the circuit to a datacenter", () => {
     expect([told, far.circuit]).toEqual([[expect.any(String)], "CLOSED 0"]);
   });
 
-  it("does not send what nobody wants any more, and tells what waited too long", () => {
+  it("drops requests that are no longer wanted, and reports expired ones", () => {
     const far = cut();
     let isWanted = true;
     const left = far.ask(null, () => isWanted);
@@ -226,7 +226,7 @@ describe("the circuit to a datacenter", () => {
     far.silent.clear();
     far.messages.length = 0;
     far.run(31_000);
-    // Probes closed it; what was left was none of them.
+    // Probes closed the circuit; the remaining requests were not among them.
     const sent = far.messages.filter((message) => message === MESSAGE);
     expect([left, far.circuit, sent]).toEqual([["none"], "CLOSED 0", []]);
     const late = cut();
@@ -237,7 +237,7 @@ describe("the circuit to a datacenter", () => {
     expect(expired).toEqual(["none"]);
   });
 
-  it("asks nobody when nobody is connected, and that is a failure like any other", () => {
+  it("counts a request without any connected manager as a failure", () => {
     const far = new Far(["m1"]);
     far.link("m1", false);
     const answers = Array.from({ length: 5 }, () => far.ask(null));
@@ -247,7 +247,7 @@ describe("the circuit to a datacenter", () => {
   });
 });
 
-describe("a job for two datacenters, one of them cut off", () => {
+describe("a job for two datacenters, one of them unreachable", () => {
   const BOTH = ["dc1", "dc2"];
 
   it("is accepted, goes to the other at once, and runs in both when it returns (CB-6, CB-7)", () => {
@@ -256,7 +256,7 @@ describe("a job for two datacenters, one of them cut off", () => {
     const job = world.submit({}, { datacenters: BOTH });
     world.run(4_000);
     expect(world.logs.join()).toContain("CircuitOpened");
-    // The gate that leads it goes with what waits there: another sends from the ledger.
+    // The leading gate is lost with its queue: another one sends from the ledger.
     world.kill(world.leaderOf(job));
     world.run(4_000);
     world.cut.delete("dc2");

@@ -1,11 +1,11 @@
 /**
- * What a gate asks of datacenters: whether they are asked at all, and whom of their managers.
+ * Requests of a gate to datacenters: whether a datacenter is asked at all, and which of its managers.
  *
  *   ask ─▶ CircuitBreaker of the datacenter ─▶ PeerPool of its managers ─▶ the links
- *            └ open: it waits, or has no answer      └──── how they answered ◀──┘
+ *            └ open: queued, or no answer            └──── outcome of each ◀────┘
  *
- * What one manager leaves unanswered says nothing of the datacenter while another of them answers, or is there
- * to be asked: it costs that manager its place in the pool, and does not open the circuit. (CB-1, AD-28.20)
+ * An unanswered request of one manager says nothing about the datacenter while another manager answers or is
+ * connected: it may evict that manager from the pool, but does not open the circuit. (CB-1, AD-28.20)
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -33,14 +33,14 @@ import type {
 
 export interface DatacenterCall {
   readonly datacenter: string;
-  /** It is asked as long as it is connected; null: any of them. */
+  /** Manager to ask while it is connected; null for any. */
   readonly manager: string | null;
   readonly message: ManagerMessage;
-  /** Given when it may wait for the circuit to close: whether it still is to be sent when it has. */
+  /** Set if the request may be queued while the circuit is open; checked again before it is sent. */
   readonly isWanted?: () => boolean;
 }
 
-/** Null: no answer came, or nobody was asked. */
+/** `answer` is null if none came or no manager was asked. */
 export type Answered = (answer: ManagerAnswer | null, from: string | null) => void;
 
 interface CallsHost {
@@ -55,16 +55,16 @@ interface CallsHost {
   ): void;
 }
 
-/** One request, from whoever asks to its one answer. */
+/** One request with its single answer. */
 interface Operation {
   readonly call: DatacenterCall;
   readonly done: Answered;
-  /** It waits in the queue of the circuit, which sends it again when it fails. */
+  /** Queued by the circuit, which retries it after a failure. */
   isQueued: boolean;
   isSettled: boolean;
 }
 
-/** `unsent`: nobody wants it any more. `lost`: its manager is gone, and others are there. */
+/** `unsent`: no longer wanted. `lost`: the manager disconnected, but others are connected. */
 type Outcome = "answered" | "unsent" | "lost" | "failed";
 
 interface Sent {
@@ -74,7 +74,7 @@ interface Sent {
   readonly ended: (answer: ManagerAnswer | null) => void;
 }
 
-/** The way to one datacenter. */
+/** Route to one datacenter. */
 interface Way {
   readonly name: string;
   readonly managers: readonly string[];
@@ -82,7 +82,7 @@ interface Way {
   readonly pool: PeerPool;
   readonly circuit: CircuitBreaker<Operation>;
   readonly watch: ManagerWatch;
-  /** When one of its managers answered last. */
+  /** Time of the last answer of any of its managers. */
   heardAt: number;
 }
 
@@ -90,7 +90,7 @@ export interface CallsView {
   readonly datacenter: string;
   readonly health: {
     readonly managers: readonly ManagerWatchView[];
-    /** Managers that were given up, and how often one was not since most failed at once. */
+    /** Evicted managers, and evictions suppressed because most failed at once. */
     readonly evicted: number;
     readonly held: number;
   };
@@ -104,7 +104,7 @@ export class DatacenterCalls {
   readonly #host: CallsHost;
   readonly #ways: ReadonlyMap<string, Way>;
   readonly #sent = new Map<number, Sent>();
-  /** Answers that are given when the step that found them is over: whoever asked is not called back meanwhile. */
+  /** Callbacks to run after the current step, so that callers are not re-entered. */
   #answers: (() => void)[] = [];
   #ids = 0;
 
@@ -122,18 +122,18 @@ export class DatacenterCalls {
     );
   }
 
-  /** Those of its managers that are connected. */
+  /** Connected managers of a datacenter. */
   reachedIn(datacenter: string): readonly string[] {
     return [...(this.#ways.get(datacenter)?.up ?? [])];
   }
 
-  /** One of them, for what must go to the same one part by part; null: none is asked now. */
+  /** One manager for requests that must all go to the same one; null if none is available. */
   managerIn(datacenter: string): string | null {
     const way = this.#ways.get(datacenter);
     return way?.circuit.snapshot().state === "CLOSED" ? way.pool.choose() : null;
   }
 
-  /** Why a datacenter is not asked; null: it is. */
+  /** Reason why a datacenter is not asked; null if it is. */
   hindrance(datacenter: string): string | null {
     const way = this.#ways.get(datacenter);
     if (way === undefined || way.up.size === 0) return "none of its managers can be reached";
@@ -149,7 +149,7 @@ export class DatacenterCalls {
     }));
   }
 
-  /** Its managers take no jobs, or do not begin those that they have. */
+  /** Whether the managers of a datacenter accept no jobs or do not start them. */
   isDegraded(datacenter: string): boolean {
     return this.#ways.get(datacenter)?.watch.isDegraded(this.#host.now) ?? false;
   }
@@ -164,7 +164,7 @@ export class DatacenterCalls {
     const { now } = this.#host;
     if (up) {
       way.up.add(manager);
-      // All of them are in the datacenter that was asked for.
+      // All managers are in the datacenter that was asked for.
       way.pool.add(manager, "same_dc", now);
       way.watch.up(manager, now);
       this.#reached(way);
@@ -191,8 +191,8 @@ export class DatacenterCalls {
   }
 
   /**
-   * Asks what room a datacenter has, whatever its circuit says: whether it can be reached is known without
-   * traffic, too, and an open circuit is probed as soon as it can. (AD-33a, CB-5)
+   * Asks a datacenter for its capacity regardless of its circuit, so that reachability is known without traffic, and an
+   * open circuit is probed as soon as possible. (AD-33a, CB-5)
    */
   probe(datacenter: string, done: Answered): void {
     const way = this.#ways.get(datacenter);
@@ -214,13 +214,13 @@ export class DatacenterCalls {
       way.watch.missed(manager);
     } else {
       way.heardAt = now;
-      way.watch.heard(manager, toldBy(answer), now);
+      way.watch.heard(manager, reportedBy(answer), now);
       way.pool.succeeded(manager, now - at, now);
     }
     sent.ended(answer);
   }
 
-  /** To be called when everything else that a step does is done. */
+  /** Callbacks to run after everything else in a step. */
   takeAnswers(): readonly (() => void)[] {
     const answers = this.#answers;
     this.#answers = [];
@@ -255,7 +255,7 @@ export class DatacenterCalls {
   }
 
   #step(way: Way, first: BreakerInput<Operation>): void {
-    // Nobody is there to be asked: that is an outcome of the same step.
+    // A request without any connected manager fails within the same step.
     const inputs = [first];
     for (let input = inputs.shift(); input !== undefined; input = inputs.shift())
       for (const effect of way.circuit.step(input, millis(this.#host.now)))
@@ -302,12 +302,12 @@ export class DatacenterCalls {
     else if (to === "CLOSED") this.#say("CircuitClosed", logLines.circuitClosed(name));
   }
 
-  /** The texts that runbooks rest on. (LOGX-1) */
+  /** Log texts that runbooks rely on. (LOGX-1) */
   #say(event: string, { level, message }: LogLine): void {
     this.#host.log(level === "WARNING" ? "warn" : "info", event, { message });
   }
 
-  /** In their order; those that wait behind one that fails are asked again with it. */
+  /** Sends operations in order; those behind a failed one are retried with it. */
   #carry(
     way: Way,
     call: number,
@@ -371,11 +371,11 @@ export class DatacenterCalls {
     this.#host.emit({ kind: "ask", id, datacenter: way.name, manager, message, timeoutMs });
   }
 
-  /** The next in turn that may be asked this; when none may, one that does badly is better than none. */
+  /** Next manager in turn that may be asked. If none may, an unhealthy one is better than none. */
   #choose({ pool, up, watch }: Way, message: ManagerMessage): string | null {
     const isNew = message.kind === "client" && message.request.kind === "submit";
     const passed = new Map<HealthDecision, string>();
-    // Nobody is passed over in turn but for those that are not well.
+    // Rotates over all managers, skipping only unhealthy ones.
     for (let turn = 0; turn < up.size; turn++) {
       const next = pool.choose();
       if (next === null) return null;
@@ -392,8 +392,8 @@ export class DatacenterCalls {
   }
 }
 
-/** What a manager says of itself. */
-function toldBy(answer: ManagerAnswer): Parameters<ManagerWatch["heard"]>[1] {
+/** Health that a manager reports about itself. */
+function reportedBy(answer: ManagerAnswer): Parameters<ManagerWatch["heard"]>[1] {
   if (answer.kind !== "capacity" || answer.health == null) return null;
   return { health: answer.health, workers: answer.workers };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ANYWHERE, type Routing } from "../messages.ts";
 import { chooseDatacenters } from "./choice.ts";
 
-/** Free cores of eight, and jobs that wait for some. */
+/** Free cores of eight, and queued jobs. */
 function room(name: string, coresFree: number, jobsQueued: number) {
   return { name, cores: 8, coresFree, jobsQueued };
 }
@@ -18,18 +18,18 @@ function chosen(
   return choice.kind === "wait" ? null : choice.datacenters.map(({ name }) => name);
 }
 
-describe("a job for which no cores are free", () => {
+describe("a job without free cores", () => {
   it.each([
-    ["waits where nobody waits for what becomes free", [room("a", 0, 0)], 1, null],
-    ["waits with those that wait in a datacenter", [room("a", 0, 1)], 1, ["a"]],
-    ["waits where the fewest do", [room("a", 0, 9), room("b", 0, 2)], 1, ["b"]],
+    ["waits where no other job is queued for cores", [room("a", 0, 0)], 1, null],
+    ["joins the queue of a datacenter", [room("a", 0, 1)], 1, ["a"]],
+    ["joins the shortest queue", [room("a", 0, 9), room("b", 0, 2)], 1, ["b"]],
     [
-      "goes where cores are free, whoever waits there",
+      "goes where cores are free, whatever is queued there",
       [room("a", 0, 1), room("b", 1, 9)],
       1,
       ["b"],
     ],
-    ["does not join a queue that can never give it so many", [room("a", 0, 1)], 9, null],
+    ["does not join a queue that can never provide enough cores", [room("a", 0, 1)], 9, null],
   ])("%s", (_, rooms, cores, names) => {
     expect(chosen(ANYWHERE, cores, rooms)).toEqual(names);
   });
@@ -40,7 +40,7 @@ describe("a job for which no cores are free", () => {
     expect(chosen(routing, 1, [room("a", 0, 0), room("b", 8, 0)])).toBeNull();
   });
 
-  it("is told why it does not take those that are, where it was refused a moment ago", () => {
+  it("waits with the reason why free cores of a recently failed datacenter are not used", () => {
     const avoided = new Map([["a", { why: "its tenant has too many", until: 1_000 }]]);
     const choose = (now: number) =>
       chooseDatacenters(ANYWHERE, 1, {
@@ -54,7 +54,7 @@ describe("a job for which no cores are free", () => {
     expect(choose(1_000)).toMatchObject({ kind: "chosen" });
   });
 
-  it("is told how many there are in all, and when it can never have so many", () => {
+  it("waits with the total of cores, and with a hint if there can never be enough", () => {
     const choose = (cores: number) =>
       chooseDatacenters(ANYWHERE, cores, {
         ...{ rooms: [room("a", 0, 0)], avoided: new Map(), now: 0, inOrder: (names) => names },

@@ -1,9 +1,9 @@
 /**
- * Where a job runs (GREQ-2). Named datacenters are taken as they are; else the preferred ones that have room come
- * first, then the others in the order that the gate asks them in. A job that must wait is told what for.
+ * Chooses the datacenters of a job (GREQ-2). Named datacenters are used as they are; otherwise preferred ones with free
+ * cores come first, then the others in routing order. A job that must wait gets the reason.
  *
- * Where jobs wait for cores, none is free for long: there a job waits with them, each tenant in its turn. Kept at the
- * gate, it would be behind all of them, and behind whoever joins them.
+ * Where jobs are queued, no core is free for long, so a job joins the queue of a datacenter, where tenants take turns.
+ * Held back at the gate, it would be behind all of them and behind later ones.
  */
 
 import { formatCounted } from "../../load/results/format.ts";
@@ -11,7 +11,7 @@ import type { Routing } from "../messages.ts";
 import type { DatacenterRoom } from "./datacenters.ts";
 import { coresOf, weightOf } from "./job-parts.ts";
 
-/** `cores`: that were free, which is its weight in a split; the same everywhere for a job that wants so many. */
+/** `cores`: free cores, the weight in a split; equal for all if the job requires a number of cores. */
 interface ChosenDatacenter {
   readonly name: string;
   readonly cores: number;
@@ -21,7 +21,7 @@ type Choice =
   | { readonly kind: "chosen"; readonly datacenters: readonly ChosenDatacenter[] }
   | { readonly kind: "wait"; readonly reason: string };
 
-/** It has failed the job a moment ago: why, and until when that counts. */
+/** A datacenter that recently failed this job, with the reason and the end of its cool-down. */
 export interface Avoided {
   readonly why: string;
   readonly until: number;
@@ -31,11 +31,11 @@ interface Rooms {
   readonly rooms: readonly DatacenterRoom[];
   readonly avoided: ReadonlyMap<string, Avoided>;
   readonly now: number;
-  /** The order in which these are asked. */
+  /** Routing order of these datacenters. */
   readonly inOrder: (names: readonly string[]) => readonly string[];
 }
 
-/** `cores`: that the job needs; null: whatever is free. */
+/** `cores`: required by the job; null for any number. */
 export function chooseDatacenters(
   routing: Routing,
   cores: number | null,
@@ -47,8 +47,8 @@ export function chooseDatacenters(
   const rank = ({ name }: DatacenterRoom): number =>
     prefer.includes(name) ? prefer.indexOf(name) : prefer.length;
   const open = rooms.filter(({ name }) => !strict || prefer.includes(name));
-  const whyNot = (name: string): string | null => whyAvoided(avoided, name, now);
-  const fit = open.filter((room) => hasTurn(room, needed) && whyNot(room.name) === null);
+  const avoidReason = (name: string): string | null => whyAvoided(avoided, name, now);
+  const fit = open.filter((room) => isEligible(room, needed) && avoidReason(room.name) === null);
   const turns = inOrder(fit.map(({ name }) => name));
   const sorted = fit.toSorted(
     (a, b) =>
@@ -56,7 +56,8 @@ export function chooseDatacenters(
       rank(a) - rank(b) ||
       turns.indexOf(a.name) - turns.indexOf(b.name),
   );
-  if (fit.length < count) return { kind: "wait", reason: waitsFor(count, needed, open, whyNot) };
+  if (fit.length < count)
+    return { kind: "wait", reason: waitsFor(count, needed, open, avoidReason) };
   return {
     kind: "chosen",
     datacenters: byName(sorted.slice(0, count), cores === null ? null : needed),
@@ -70,13 +71,13 @@ function named(routing: Routing, cores: number | null, rooms: readonly Datacente
   if (away.length > 0) return { kind: "wait", reason: `${away.join(", ")}: cannot be reached` };
   const weights = chosen.map(({ name }) => weightOf(routing, name) ?? 1);
   const needed = coresOf(cores, routing, weights);
-  const short = chosen.some((room, at) => !hasTurn(room, needed?.[at] ?? 1));
+  const short = chosen.some((room, at) => !isEligible(room, needed?.[at] ?? 1));
   const most = Math.max(...(needed ?? [1]));
   if (short) return { kind: "wait", reason: waitsFor(names.length, most, chosen) };
   return { kind: "chosen", datacenters: byName(chosen, cores === null ? null : 1) };
 }
 
-/** Null: the job may go there. */
+/** Reason to avoid a datacenter; null if the job may go there. */
 export function whyAvoided(
   avoided: ReadonlyMap<string, Avoided>,
   name: string,
@@ -86,17 +87,17 @@ export function whyAvoided(
   return until > now ? why : null;
 }
 
-/** It has so many free cores, or a queue for them. */
-function hasTurn({ cores, coresFree, jobsQueued }: DatacenterRoom, needed: number): boolean {
+/** Whether it has enough free cores, or a queue for them. */
+function isEligible({ cores, coresFree, jobsQueued }: DatacenterRoom, needed: number): boolean {
   return coresFree >= needed || (jobsQueued > 0 && cores >= needed);
 }
 
-/** Jobs that wait there for each core; 0 where it need not wait. */
+/** Queued jobs per core; 0 if the job need not wait. */
 function queueOf({ cores, coresFree, jobsQueued }: DatacenterRoom, needed: number): number {
   return coresFree >= needed ? 0 : jobsQueued / cores;
 }
 
-/** In the order of their names: two jobs that need the same ones never wait for each other. (T14) */
+/** Sorted by name: two jobs that need the same datacenters never deadlock. (T14) */
 function byName(
   rooms: readonly DatacenterRoom[],
   cores: number | null,
@@ -110,15 +111,15 @@ function waitsFor(
   count: number,
   needed: number,
   rooms: readonly DatacenterRoom[],
-  whyNot: (name: string) => string | null = () => null,
+  avoidReason: (name: string) => string | null = () => null,
 ): string {
   if (rooms.length === 0) return "no datacenter can be reached";
-  const told = rooms.map(({ cores, coresFree, name }) => {
-    const why = coresFree >= needed ? whyNot(name) : null;
+  const listed = rooms.map(({ cores, coresFree, name }) => {
+    const why = coresFree >= needed ? avoidReason(name) : null;
     const free = `${name} ${coresFree} of ${cores}`;
     return why === null ? free : `${free} (but ${why})`;
   });
-  const free = told.join(", ");
+  const free = listed.join(", ");
   const where = count === 1 ? "in a datacenter" : `in each of ${count} datacenters`;
   const isHopeless = rooms.filter(({ cores }) => cores >= needed).length < count;
   const never = isHopeless ? "; they never have so many: add workers, or ask for fewer cores" : "";

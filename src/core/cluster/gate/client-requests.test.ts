@@ -6,7 +6,7 @@ import { ClientRequests } from "./client-requests.ts";
 import { GateContext } from "./context.ts";
 import { GATE_DEFAULTS, type GateEffect } from "./types.ts";
 
-/** What a gate that leads these jobs, which all wait, does with a submission of a tenant. */
+/** Answer of a gate that leads these jobs, all queued, to a submission of a tenant. */
 function submitted(
   waiting: readonly string[],
   tenant: string,
@@ -30,7 +30,7 @@ function submitted(
   return context.takeEffects();
 }
 
-it("keeps room in its queue for jobs of others when one tenant has filled its part", () => {
+it("reserves queue space for other tenants when one has filled its share", () => {
   const waiting = Array<string>(900).fill("greedy");
   expect(submitted(waiting, "greedy")).toMatchObject([
     { kind: "answer", answer: { kind: "refused", reason: "retry", retryAfterMs: 2_000 } },

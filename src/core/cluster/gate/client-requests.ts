@@ -1,4 +1,4 @@
-/** What clients ask a gate: any gate takes jobs and controls, and the one that leads a job tells how it does. */
+/** Client requests to a gate: any gate accepts jobs and controls, and the leader of a job reports its progress. */
 
 import { assertNever } from "../../base/assert.ts";
 import { decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
@@ -42,7 +42,7 @@ const PERMILLE_MAX = 100_000;
 
 interface RequestsHost {
   leaderOf(job: string): JobLeader | null;
-  /** Whose jobs wait to begin, of those that this gate leads. */
+  /** Tenants of the queued jobs that this gate leads. */
   waiting(): readonly string[];
 }
 
@@ -51,7 +51,7 @@ export class ClientRequests {
   readonly #host: RequestsHost;
   readonly #results: Results;
   readonly #nodes: NodeRequests;
-  /** Files on their way, and those who wait for them: as many as submissions are admitted. */
+  /** Uploads in progress and their waiters; bounded by the admission of submissions. */
   readonly #bringing = new Map<string, ((problem: string | null) => void)[]>();
 
   constructor(context: GateContext, host: RequestsHost) {
@@ -139,7 +139,7 @@ export class ClientRequests {
     }
     const ownKey = ledgerKey(key);
     const full = queueProblem(NO_QUOTAS, this.#host.waiting(), tenantOf(submission));
-    // Who asks again for a job that waits already takes no room.
+    // A repeated submission of a queued job takes no further space.
     if (full !== null && !this.#context.lookup.knows(ownKey)) {
       answer({ ...refusal("retry", full), retryAfterMs: FULL_RETRY_MS });
       return;
@@ -154,8 +154,8 @@ export class ClientRequests {
   }
 
   /**
-   * Whichever gate leads the job will find its files where it may run: they are there, on a quorum of managers,
-   * before the job is accepted. What cannot be reached now gets them from the leader if it has them.
+   * Uploads the files before the job is accepted, to a quorum of managers in every datacenter where it may run: any
+   * gate may lead the job. A datacenter that is unreachable now gets them later from the leader, if that has them.
    */
   #bring(
     hashes: readonly BlobHash[],
@@ -177,7 +177,7 @@ export class ClientRequests {
       });
   }
 
-  /** Many jobs of the same files at once are one upload: what it comes to is as new for each of them. */
+  /** Shares one upload between concurrent jobs with the same files. */
   #upload(
     to: { readonly datacenter: string; readonly manager: string },
     hashes: readonly BlobHash[],
@@ -233,7 +233,7 @@ export class ClientRequests {
     return { ...refusal("notLeader", `${primary} leads the job`), address };
   }
 
-  /** Committed before it is answered; the gate that leads the job has it done. */
+  /** Commits a control before it is answered; the leading gate carries it out. */
   #control(
     { by, control, job, wish }: Extract<ClientRequest, { kind: "control" }>,
     answer: (answer: ClientAnswer) => void,
@@ -250,7 +250,7 @@ export class ClientRequests {
   #controlled(job: string, appended: Appended): ClientAnswer {
     if (appended.kind !== "committed" || appended.outcome !== "alreadyTerminal")
       return controlled(job, appended);
-    // The log of a job that ended in part has it completed; this gate may not have heard yet.
+    // The log of a partially finished job has it completed; this gate may not have applied it yet.
     const state = this.#context.lookup.job(job)?.state ?? null;
     const isKnown = state !== null && hasJobEnded(state);
     return refusal("invalid", `${job} has ended: ${isKnown ? statusOf(state) : appended.reason}`);
@@ -288,7 +288,7 @@ export class ClientRequests {
     );
   }
 
-  /** What the gates decided, and what its datacenters did, by time. */
+  /** Events of the gates and the datacenters, by time. */
   #events(group: JobGroup, from: number, answer: (answer: ClientAnswer) => void): void {
     const { state } = group;
     const leader = this.#host.leaderOf(state.jobId);
@@ -319,7 +319,7 @@ export class ClientRequests {
     );
   }
 
-  /** What a datacenter has not told of its events. */
+  /** Notes about events that a datacenter did not return. */
   #missing(
     answer: ManagerAnswer | null,
     datacenter: string,
@@ -334,7 +334,7 @@ export class ClientRequests {
     return answer.more ? [{ datacenter, who, text }] : [];
   }
 
-  /** The datacenters that it was given to: its leader knows them, and what an ended job left names them everywhere. */
+  /** Datacenters of a job: known to its leader, and for a finished job from its result. */
   #places({ state }: JobGroup, leader: JobLeader | null, done: (found: Result) => void): void {
     const led = (leader?.branches ?? []).filter(({ job }) => job !== "");
     if (!hasJobEnded(state)) done({ places: led, summary: null });
@@ -377,7 +377,7 @@ function sizeProblem(bytes: number): string | null {
   return `the job takes ${bytes} bytes without its files; at most ${SUBMISSION_BYTES_MAX} are allowed`;
 }
 
-/** Clients choose any text; the ledger's keys have a client, a number and a nonce. */
+/** Clients choose any text; ledger keys consist of a client, a number and a nonce. */
 function ledgerKey(key: string): string {
   const digest = hexOf(sha256(encodeUtf8(key)));
   return `${digest}:0:${digest.slice(0, 16)}`;

@@ -1,4 +1,4 @@
-/** What a result says about the datacenters that it was made in. */
+/** Cluster section of a result: the datacenters that contributed to it. */
 
 import { isoText } from "../../base/civil.ts";
 import type { JobEventKind } from "../../ledger/job/events.ts";
@@ -11,12 +11,12 @@ import { datacentersOfEvents } from "./job-events.ts";
 import { partsOf } from "./job-parts.ts";
 import type { JobSpec } from "./spec.ts";
 
-/** Of a datacenter that left nothing. */
+/** Totals of a datacenter without a result. */
 const NO_TOTALS = totalsOf([], 0, 0);
-/** The last ones of a job that was changed all the time. */
+/** Maximum number of changes; the last ones are kept. */
 const CHANGES_MAX = 100;
 
-/** What is worth telling of a job's log, and how. */
+/** Event kinds to show, with their text. */
 const CHANGES: Readonly<Partial<Record<JobEventKind, string>>> = {
   JobCreated: "submitted",
   JobQueued: "queued",
@@ -64,12 +64,12 @@ export function clusterOf(
   };
 }
 
-/** A datacenter calls a job by an id of its own; whoever looks knows that of the gates. */
+/** Replaces the datacenter's own job id by that of the gates, which clients know. */
 export function ofJob(live: LiveRun | null, job: string): LiveRun | null {
   return live === null ? null : { ...live, summary: { ...live.summary, runId: job } };
 }
 
-/** The gate that took the last result. */
+/** Gate that recorded the last result. */
 function leaderOf({ trail }: JobState): string | null {
   const last = [...trailEntries(trail)].findLast(({ kind }) => kind === "JobDcResult");
   return last?.hlc.node ?? null;

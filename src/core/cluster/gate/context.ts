@@ -1,4 +1,4 @@
-/** What the parts of a gate share: the time, what is asked for and who waits for the answers. */
+/** Shared state of the parts of a gate: time, pending effects and open requests. */
 
 import { Deadlines } from "../../base/deadlines.ts";
 import { Random } from "../../base/random.ts";
@@ -18,17 +18,17 @@ import { GATE_RULES, type GateRules } from "./rules.ts";
 import type { GateEffect, GateLookup, GateOptions } from "./types.ts";
 import { WaitingPlaces } from "./waiting-places.ts";
 
-/** Before a request that the ledger could not decide is made again. */
+/** Delay before an undecided ledger request is retried. */
 const RETRY_MS = 500;
 
-/** How an event ended: with its outcome, or why it never will change the job. */
+/** Outcome of an append: committed, or the reason why the event will never change the job. */
 export type Appended =
   | { readonly kind: "committed"; readonly outcome: string; readonly reason: string | null }
-  /** Somebody else leads the job, or has changed it meanwhile. */
+  /** Another gate leads the job or has changed it in the meantime. */
   | { readonly kind: "conflict" }
   | { readonly kind: "refused"; readonly message: string };
 
-/** An event without what every event has. */
+/** Event without the common fields. */
 export type EventBody = JobEvent extends infer Event
   ? Event extends JobEvent
     ? Omit<Event, "jobId" | "eventId" | "fenceToken" | "hlc" | "condition">
@@ -41,9 +41,9 @@ interface Waiting {
 }
 
 interface AppendOptions {
-  /** Of the job as it must be; null: as it is. */
+  /** Required state of the job; null for any. */
   readonly condition?: Condition | null;
-  /** What a client asks for, perhaps of several gates. */
+  /** Idempotency key of a client request, which may be sent to several gates. */
   readonly wish?: string | undefined;
 }
 
@@ -53,19 +53,19 @@ export class GateContext {
   readonly lookup: GateLookup;
   readonly datacenters: DatacenterTable;
   readonly calls: DatacenterCalls;
-  /** Of jobs that wait. */
+  /** Queue positions of waiting jobs. */
   readonly places: WaitingPlaces;
   /** The other gates. */
   readonly peers = new Peers();
-  /** How the gates are, this one among them. */
+  /** Health of all gates, including this one. */
   readonly gates: GatePeers;
-  /** It takes no new work. */
+  /** This gate accepts no new work. */
   isDraining = false;
-  /** How hard-pressed it is. */
+  /** Overload level of this gate. */
   level: BackpressureLevel = 0;
-  /** Of the clocks of jobs. */
+  /** Counters of job timeouts. */
   readonly timeouts = new TimeoutCounters();
-  /** Complete here. */
+  /** Blobs that are complete here. */
   readonly blobs = new Set<BlobHash>();
   now = 0;
   wall = 0;
@@ -118,7 +118,7 @@ export class GateContext {
     }
   }
 
-  /** Asked until the ledger decides. */
+  /** Retries until the ledger decides. */
   request(request: LedgerRequest, done: (answer: LedgerAnswer) => void): void {
     const token = ++this.#tokens;
     this.#requests.set(token, { request, done });
@@ -131,11 +131,11 @@ export class GateContext {
     const isOpen =
       answer.kind === "retry" ||
       answer.kind === "unknown" ||
-      // A cancel that only this node remembers: whoever asked may not take it for done.
+      // A cancel that only this node remembers does not count as done.
       answer.kind === "passedOn" ||
       (answer.kind === "submitted" && answer.answer.kind === "retry");
     if (isOpen && waiting.request.kind !== "read") {
-      // With the same event id or key: it takes effect once.
+      // Retried with the same event id or key, so it takes effect once.
       this.#retries.set(token, this.now + RETRY_MS);
       return;
     }
@@ -143,7 +143,7 @@ export class GateContext {
     waiting.done(answer);
   }
 
-  /** `condition`: of a leader, whose word counts only as long as it leads and has seen all; null: of anybody. */
+  /** `condition`: set by a leader, valid only while it leads and has seen the latest state; null for any gate. */
   append(
     job: string,
     body: EventBody,
@@ -169,7 +169,7 @@ export class GateContext {
     this.calls.ask(call, done);
   }
 
-  /** Null bytes when it is not here. */
+  /** Null bytes if the blob is not here. */
   readPart(
     hash: BlobHash,
     offset: number,

@@ -7,7 +7,7 @@ import { GATE_DEFAULTS } from "./types.ts";
 
 type Places = Readonly<Record<string, { readonly ms: number; readonly coresFree: number }>>;
 
-/** Datacenters with one manager each that answers after so many milliseconds. */
+/** Datacenters with one manager each that answers after this many milliseconds. */
 class Far {
   now = 0;
   readonly options = { config: GATE_DEFAULTS };
@@ -29,7 +29,7 @@ class Far {
     for (const name of names) this.table.onReached(name);
   }
 
-  /** Reached all the time. */
+  /** Polled continuously. */
   readonly calls = {
     ...{ reachedIn: () => ["m1"], circuitOf: () => null, isDegraded: () => false },
     probe: (datacenter: string, done: Answered) => this.#probe(datacenter, done),
@@ -60,7 +60,7 @@ class Far {
   }
 }
 
-describe("the order in which a gate asks datacenters", () => {
+describe("routing order of a gate", () => {
   it("is by free cores at first, and by distance once it is known", () => {
     const far = new Far({ near: { ms: 5, coresFree: 4 }, far: { ms: 80, coresFree: 6 } });
     far.run(2_000);
@@ -69,7 +69,7 @@ describe("the order in which a gate asks datacenters", () => {
     expect(far.table.inOrder(["near", "far"], [])).toEqual(["near", "far"]);
   });
 
-  it("puts one last that has failed a job, until it takes one", () => {
+  it("puts a datacenter that failed a job last, until it accepts one", () => {
     const far = new Far({ near: { ms: 50, coresFree: 8 }, other: { ms: 60, coresFree: 8 } });
     far.run(30_000);
     far.table.failed("near");
@@ -79,12 +79,12 @@ describe("the order in which a gate asks datacenters", () => {
     expect(far.table.inOrder(["near"], [])).toEqual(["near"]);
   });
 
-  it("is said and counted under the names of AD-36", () => {
+  it("is logged and counted under the names of AD-36", () => {
     const far = new Far({ near: { ms: 5, coresFree: 4 }, far: { ms: 80, coresFree: 6 } });
     far.run(2_000);
     far.table.inOrder(["near", "far"], []);
     far.run(10_500);
-    // Near is better now, and far is held.
+    // "near" is better now, but "far" is in hold-down.
     far.table.inOrder(["near", "far"], []);
     far.run(60_000);
     far.table.inOrder(["near", "far"], []);
@@ -112,7 +112,7 @@ describe("the order in which a gate asks datacenters", () => {
       expect(text).toContain(line);
   });
 
-  it("takes one that was full for busy until a twentieth of its cores is free", () => {
+  it("counts a full datacenter as busy until a twentieth of its cores is free", () => {
     const places = { a: { ms: 20, coresFree: 0 }, b: { ms: 30, coresFree: 40 } };
     const far = new Far(places, 100);
     const first = (untilMs: number): string | undefined => {

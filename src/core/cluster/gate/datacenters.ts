@@ -1,7 +1,7 @@
 /**
- * The datacenters that this gate knows: which of their managers it reaches, and what room they have. Whoever
- * is reached tells for the datacenter, in turn, over the connection that carries its jobs: what says that a
- * datacenter is there is the way that jobs take. (AD-33a, HFD-11)
+ * Datacenters known to this gate: which managers are connected, and how much capacity they have. Connected managers
+ * report for their datacenter in turn, over the connection that carries its jobs, so reachability is tested on the path
+ * that jobs take. (AD-33a, HFD-11)
  */
 
 import type { Capacity } from "../gate-messages.ts";
@@ -24,28 +24,28 @@ interface TableHost {
   ): void;
 }
 
-/** Where this gate sends jobs, for metrics. */
+/** Routing state for metrics. */
 export interface RoutingView {
   readonly counts: RouteCounts;
-  /** When they were last compared. */
+  /** Scores of the last comparison. */
   readonly scores: readonly RouteScore[];
 }
 
-/** A datacenter that had no free core is busy until this part of its cores is free. (AD-36) */
+/** A full datacenter counts as busy until this share of its cores is free. (AD-36) */
 const ROOM_AGAIN = 0.05;
 
-/** Whether a datacenter can be reached: heard lately, not lately, or not for too long. (AD-33a) */
+/** Reachability by the age of the last answer: recent, overdue, or too old. (AD-33a) */
 type Reachability = "REACHABLE" | "SUSPECTED" | "UNREACHABLE";
 
-/** What came of asking one for its room. */
+/** Statistics of capacity requests to one datacenter. */
 export interface FederatedView {
   readonly datacenter: string;
   readonly state: Reachability;
   readonly answered: number;
   readonly unanswered: number;
-  /** Of the last answer; null: there was none. */
+  /** Round trip of the last answer; null if there was none. */
   readonly roundTripMs: number | null;
-  /** By "FROM TO". */
+  /** Counts by "FROM TO". */
   readonly transitions: ReadonlyMap<string, number>;
 }
 
@@ -62,11 +62,11 @@ interface Known {
   unanswered: number;
   roundTripMs: number | null;
   readonly transitions: Map<string, number>;
-  /** It had no free core, and has not had enough of them since. */
+  /** Had no free core, and has not had enough since. */
   isBusy: boolean;
 }
 
-/** What the choice of datacenters looks at. */
+/** Capacity as used by the choice of datacenters. */
 export interface DatacenterRoom {
   readonly name: string;
   readonly cores: number;
@@ -79,7 +79,7 @@ export class DatacenterTable {
   readonly #known: ReadonlyMap<string, Known>;
   readonly #router = new Router();
   #routed: ReturnType<Router["route"]> | null = null;
-  /** Jobs that were given to one of them. */
+  /** Jobs assigned to a datacenter. */
   forwarded = 0;
 
   constructor(context: TableHost, places: readonly DatacenterPlace[]) {
@@ -101,7 +101,7 @@ export class DatacenterTable {
     return [...this.#known.keys()];
   }
 
-  /** One more of its managers is connected. */
+  /** Another manager of the datacenter is connected. */
   onReached(datacenter: string): void {
     const known = this.#known.get(datacenter);
     if (known !== undefined && this.#reached(known) === 1) known.askAt = this.#context.now;
@@ -113,7 +113,7 @@ export class DatacenterTable {
     return known?.capacity != null && now - known.heardAt < options.config.silenceMs;
   }
 
-  /** Those that can be given jobs. */
+  /** Datacenters that can be assigned jobs. */
   rooms(): readonly DatacenterRoom[] {
     return [...this.#known.values()].flatMap(({ capacity, name }) => {
       if (capacity === null || !this.isHealthy(name)) return [];
@@ -122,7 +122,7 @@ export class DatacenterTable {
     });
   }
 
-  /** In which order these are asked to take a job. (AD-36) */
+  /** Order in which these datacenters are offered a job. (AD-36) */
   inOrder(names: readonly string[], preferred: readonly string[]): readonly string[] {
     const { now } = this.#context;
     const candidates = names.flatMap((name) => {
@@ -140,7 +140,7 @@ export class DatacenterTable {
     return routed.names;
   }
 
-  /** A job goes there; `from`: another that has not taken it before. */
+  /** Records that a job goes to a datacenter. `from`: one that did not accept it before. */
   decided(job: string, datacenter: string, from: string | null): void {
     const { health, reason, scores } = this.#routed ?? {};
     this.forwarded++;
@@ -160,7 +160,7 @@ export class DatacenterTable {
     return { counts: this.#router.counters, scores: this.#routed?.scores ?? [] };
   }
 
-  /** It did not take a job that it was given, or lost it. */
+  /** The datacenter did not accept an assigned job, or lost it. */
   failed(datacenter: string): void {
     this.#router.failed(datacenter, this.#context.now);
     this.#context.log("warn", "RoutingCooldown", { datacenter });
@@ -229,8 +229,8 @@ export class DatacenterTable {
     );
   }
 
-  /** The first half of the silence that is allowed is no news. */
-  #look(known: Known): void {
+  /** Updates the reachability. Silence up to half the limit is normal. */
+  #updateReachability(known: Known): void {
     const { now, options } = this.#context;
     const silentMs = known.capacity === null ? Number.POSITIVE_INFINITY : now - known.heardAt;
     const isSilent = silentMs > options.config.silenceMs / 2;
@@ -247,7 +247,7 @@ export class DatacenterTable {
 
   onTick(): void {
     const { now } = this.#context;
-    for (const known of this.#known.values()) this.#look(known);
+    for (const known of this.#known.values()) this.#updateReachability(known);
     for (const known of this.#known.values())
       if (!known.asking && known.askAt <= now && this.#reached(known) > 0) this.#ask(known);
   }
@@ -274,7 +274,7 @@ export class DatacenterTable {
       known.isBusy = coresFree === 0 || (known.isBusy && coresFree < ROOM_AGAIN * cores);
       known.heardAt = now;
       known.roundTrips.record(now - askedAt, now);
-      this.#look(known);
+      this.#updateReachability(known);
     });
   }
 }

@@ -1,16 +1,16 @@
-/** A blob on its way from a datacenter to this gate, part by part, from whichever manager has it. */
+/** Downloads a blob from a datacenter, chunk by chunk, from any manager that has it. */
 
 import { hexOf } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import type { BlobHash } from "../messages.ts";
 import type { GateContext } from "./context.ts";
 
-/** Results are a few megabytes at most; a larger one is no result. */
+/** Size limit of a result, which has a few megabytes at most. */
 const RESULT_BYTES_MAX = 64 * 1_048_576;
-/** Managers that are asked in vain. */
+/** Maximum number of failed attempts. */
 const ATTEMPTS_MAX = 8;
 
-/** Null when nobody has it. It is kept here when it came. */
+/** Calls `done` with null if no manager has the blob. A downloaded blob is stored here. */
 export function download(
   context: GateContext,
   datacenter: string,
@@ -20,7 +20,7 @@ export function download(
   let parts: Uint8Array[] = [];
   let offset = 0;
   let attempts = 0;
-  /** Who has it: all parts come from the same one. */
+  /** Manager that has the blob: all chunks come from the same one. */
   let source: string | null = null;
   const failed = (): void => {
     parts = [];

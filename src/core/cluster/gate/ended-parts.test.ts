@@ -3,10 +3,10 @@ import { GateWorld } from "./testing/world.ts";
 
 const BOTH = ["dc1", "dc2"];
 const GATES = [0, 1, 2];
-/** Until a circuit that was open for long lets something pass again. */
+/** Time until a circuit that was open for long lets a request pass again. */
 const NOTICED_MS = 40_000;
 
-/** A job in both, of which one datacenter is cut off and loads on for far longer than its plan says. */
+/** A job in both datacenters; one of them is unreachable and generates load far longer than its plan. */
 function cutOff(away: string): { readonly world: GateWorld; readonly job: string } {
   const world = new GateWorld({ gates: GATES.length, datacenters: BOTH, loadMs: 3_000 });
   world.datacenter(away).worker(0).loadMs = 3_600_000;
@@ -17,14 +17,14 @@ function cutOff(away: string): { readonly world: GateWorld; readonly job: string
   return { world, job };
 }
 
-/** Its part of the job, as the datacenter itself tells it. */
+/** Status of the part as its own datacenter reports it. */
 function partIn(world: GateWorld, name: string): readonly (string | null)[] {
   const told = world.datacenter(name).ask({ kind: "jobs", after: null });
   const jobs = told.kind === "jobs" ? told.jobs : [];
   return jobs.flatMap(({ reason, status }) => [status, reason]);
 }
 
-/** What its status and result say, whichever gate tells. */
+/** Status and result as every gate reports them. */
 function outcome(world: GateWorld, job: string): unknown {
   const { reason, status, summary } = world.end(job, 200_000);
   return { reason, status, summary };
@@ -35,7 +35,7 @@ function coresBusy(world: GateWorld, name: string): number {
   return jobs.reduce((sum, { cores }) => sum + cores.size, 0);
 }
 
-/** It is told to end, and does. */
+/** The part is cancelled and finishes. */
 function expectEnded(world: GateWorld, name: string, status: string): void {
   expect(coresBusy(world, name)).toBeGreaterThan(0);
   world.cut.clear();
@@ -47,8 +47,8 @@ function expectEnded(world: GateWorld, name: string, status: string): void {
   expect(world.calls()).toBe(calls);
 }
 
-describe("a datacenter that was given up and is heard again when the job is over", () => {
-  it.each(BOTH)("is told so once by each gate, and the job stays as it was: %s", (away) => {
+describe("an abandoned datacenter that answers again after the end of the job", () => {
+  it.each(BOTH)("is cancelled once by each gate, and the job stays unchanged: %s", (away) => {
     const { job, world } = cutOff(away);
     const before = outcome(world, job);
     expect(before).toMatchObject({ status: "PARTIAL", reason: `${away}: lost` });
@@ -59,7 +59,7 @@ describe("a datacenter that was given up and is heard again when the job is over
     expect(told).toHaveLength(GATES.length);
   });
 
-  it("is told so when the gate that led the job is gone", () => {
+  it("is cancelled when the gate that led the job is gone", () => {
     const { job, world } = cutOff("dc2");
     const before = outcome(world, job);
     world.kill(world.leaderOf(job));
@@ -67,7 +67,7 @@ describe("a datacenter that was given up and is heard again when the job is over
     expect(outcome(world, job)).toEqual(before);
   });
 
-  it("is told so when all gates were started anew", () => {
+  it("is cancelled after a restart of all gates", () => {
     const { job, world } = cutOff("dc2");
     const before = outcome(world, job);
     for (const gate of GATES) world.kill(gate);
@@ -77,7 +77,7 @@ describe("a datacenter that was given up and is heard again when the job is over
     expect(outcome(world, job)).toEqual(before);
   });
 
-  it("is told of a cancel by gates that were started anew since", () => {
+  it("is cancelled by restarted gates if the job was cancelled", () => {
     const { job, world } = cutOff("dc2");
     const control = { kind: "cancel", reason: "enough" } as const;
     world.ask({ kind: "control", job, by: "me", control });
@@ -88,7 +88,7 @@ describe("a datacenter that was given up and is heard again when the job is over
     expectEnded(world, "dc2", "CANCELLED");
   });
 
-  it("may have lost its power meanwhile", () => {
+  it("may have lost power in the meantime", () => {
     const { job, world } = cutOff("dc2");
     const dc2 = world.datacenter("dc2");
     dc2.kill(0);
@@ -103,7 +103,7 @@ describe("a datacenter that was given up and is heard again when the job is over
     expect(world.logs.filter((line) => line.startsWith("job.partOver"))).toHaveLength(3);
   });
 
-  it("does not keep gates awake while it is away", () => {
+  it("does not keep gates awake while it is unreachable", () => {
     const { job, world } = cutOff("dc2");
     outcome(world, job);
     world.ticks = 0;

@@ -1,13 +1,13 @@
 /**
- * Parts of jobs that are over, in datacenters that nobody has heard to have ended theirs: when such a datacenter
- * answers again it is told to. A job that is over stays so, and so any gate that remembers it may say so: each one
- * does by itself, whoever led the job, and again after it was started anew. Nothing of it goes into the job's log.
+ * Cancels abandoned parts of finished jobs: parts in datacenters that did not report an end. When such a datacenter
+ * answers again, its part is cancelled. A finished job stays finished, so any gate that remembers it may do this: each
+ * one does by itself, even if it did not lead the job, and again after a restart. The log of the job is not changed.
  *
- *     given up ─▶ its datacenter answers ─▶ a round: submit, observe, cancel, observe ─▶ heard to have ended
+ *     abandoned ─▶ its datacenter answers ─▶ a round: submit, observe, cancel, observe ─▶ end observed
  *                        ▲                              │ not within ROUND_MS
  *                        └──────────── REST_MS ─────────┘ at most ROUNDS_MAX times
  *
- * It ends with the job's place in memory: the ledger archives a job a day after its end.
+ * Attempts stop when the job leaves memory: the ledger archives a job a day after its end.
  */
 
 import type { JobState } from "../../ledger/job/job-state.ts";
@@ -19,17 +19,17 @@ import { decodeSpec } from "./spec.ts";
 import { hasJobEnded, LOST, statusOf } from "./status.ts";
 import { FILES_ABSENT } from "./upload.ts";
 
-/** How often it is looked whether a datacenter answers again. */
-const LOOK_MS = 1_000;
-/** For so long a datacenter that answers is told. */
+/** Interval of checking whether a datacenter answers again. */
+const CHECK_MS = 1_000;
+/** Duration of a round in a datacenter that answers. */
 const ROUND_MS = 10_000;
-/** Then it is left alone for so long. */
+/** Pause between two rounds. */
 const REST_MS = 20_000;
-/** Rounds in a datacenter that answers, and does not end its part: more than eight hours of them. */
+/** Maximum number of rounds in a datacenter that answers but does not end its part: more than eight hours. */
 const ROUNDS_MAX = 1_000;
-/** Parts that are told about at once, in all datacenters. */
+/** Maximum number of concurrent rounds, over all datacenters. */
 const AT_ONCE_MAX = 16;
-/** Nothing of its figures is wanted, only what it waits for. */
+/** Requests no metrics, only what the part waits for. */
 const NO_FIGURES = { view: 0, frames: [] };
 
 interface OpenPart {
@@ -37,7 +37,7 @@ interface OpenPart {
   readonly job: string;
   readonly datacenter: string;
   rounds: number;
-  /** No round begins before. */
+  /** Earliest start of the next round. */
   restsUntil: number;
 }
 
@@ -49,32 +49,32 @@ interface Round {
 
 export class EndedParts {
   readonly #context: GateContext;
-  /** By their keys; each leaves when it is heard to have ended. */
+  /** Open parts by key; removed when their end is observed. */
   readonly #open = new Map<string, OpenPart>();
-  /** Those that need no more, of jobs that are still remembered. */
-  readonly #told = new Set<string>();
+  /** Parts that need no more rounds, of jobs that are still in memory. */
+  readonly #settled = new Set<string>();
   readonly #rounds = new Map<string, Round>();
-  #lookAt = 0;
+  #checkAt = 0;
 
   constructor(context: GateContext) {
     this.#context = context;
   }
 
-  /** All jobs that this gate remembers, now and then. */
+  /** Scans all jobs in memory, periodically. */
   remember(states: Iterable<JobState>): void {
     const known = new Set<string>();
     for (const state of states) for (const key of this.note(state)) known.add(key);
-    for (const key of this.#told) if (!known.has(key)) this.#told.delete(key);
+    for (const key of this.#settled) if (!known.has(key)) this.#settled.delete(key);
     for (const key of this.#open.keys()) if (!known.has(key)) this.#close(key);
   }
 
-  /** The keys of its parts that were given up: none while it lives. */
+  /** Records the abandoned parts of a finished job, and returns their keys. */
   note(state: JobState): readonly string[] {
     if (!hasJobEnded(state) || !this.#context.rules.leftCancelled) return [];
-    return givenUp(state).map((part) => {
+    return abandonedParts(state).map((part) => {
       const { dcId: datacenter } = part;
       const key = keyOfPart(state.jobId, part);
-      if (!this.#open.has(key) && !this.#told.has(key))
+      if (!this.#open.has(key) && !this.#settled.has(key))
         this.#open.set(key, { key, job: state.jobId, datacenter, rounds: 0, restsUntil: 0 });
       return key;
     });
@@ -83,13 +83,13 @@ export class EndedParts {
   nextDeadline(): number {
     if (this.#open.size === 0) return Number.POSITIVE_INFINITY;
     const rounds = [...this.#rounds.values()];
-    return Math.min(this.#lookAt, ...rounds.map(({ branch }) => branch.nextDeadline()));
+    return Math.min(this.#checkAt, ...rounds.map(({ branch }) => branch.nextDeadline()));
   }
 
   onTick(): void {
     const { now } = this.#context;
-    if (now >= this.#lookAt) {
-      this.#lookAt = now + LOOK_MS;
+    if (now >= this.#checkAt) {
+      this.#checkAt = now + CHECK_MS;
       for (const round of [...this.#rounds.values()]) if (now >= round.until) this.#rest(round);
       for (const part of [...this.#open.values()]) this.#begin(part);
     }
@@ -106,7 +106,7 @@ export class EndedParts {
     else this.#rounds.set(part.key, { part, branch, until: now + ROUND_MS });
   }
 
-  /** Null: what it was given to run there cannot be told any more. */
+  /** Null if the part of the plan can no longer be derived. */
   #branchOf({ datacenter, key }: OpenPart, state: JobState): Branch | null {
     const spec = decodeSpec(state.spec);
     if (spec === null) return null;
@@ -116,7 +116,7 @@ export class EndedParts {
     const wanted = { ...UNWANTED, cancel: `the job is over: ${statusOf(state)}` };
     const branch: Branch = new Branch(this.#context, { datacenter, key }, own.submission, wanted, {
       held: () => (branch.status === "CANCELLING" ? NO_FIGURES : null),
-      onTold: () => branch.want(withWords(wanted, parts, branch)),
+      onTold: () => branch.want(withJointControls(wanted, parts, branch)),
       onNews: () => this.#onNews(key, branch),
       isLed: () => this.#rounds.get(key)?.branch === branch,
       onLine: () => undefined,
@@ -128,10 +128,10 @@ export class EndedParts {
     const round = this.#rounds.get(key);
     if (round?.branch !== branch) return;
     const { datacenter, problem, status } = branch;
-    // It may run there although its files are nowhere to be found now.
+    // The part may be running although its files are not available now.
     if (problem === FILES_ABSENT) this.#rest(round);
     else if (branch.hasEnded || problem !== null) {
-      this.#tellOver(round.part);
+      this.#settle(round.part);
       const fields = { job: round.part.job, datacenter, status: problem ?? status };
       this.#context.log("info", "job.partOver", fields);
     }
@@ -142,14 +142,14 @@ export class EndedParts {
     part.rounds++;
     part.restsUntil = this.#context.now + REST_MS;
     if (part.rounds < ROUNDS_MAX) return;
-    this.#tellOver(part);
+    this.#settle(part);
     const { datacenter, job } = part;
     this.#context.log("warn", "job.partLeft", { job, datacenter, rounds: part.rounds });
   }
 
-  #tellOver({ key }: OpenPart): void {
+  #settle({ key }: OpenPart): void {
     this.#close(key);
-    this.#told.add(key);
+    this.#settled.add(key);
   }
 
   #close(key: string): void {
@@ -158,8 +158,8 @@ export class EndedParts {
   }
 }
 
-/** Parts of a job that had begun, and were not heard to have ended when it did. */
-function givenUp({ run }: JobState): readonly JobState["run"]["dispatched"][number][] {
+/** Parts of a job that had started, and whose end was not reported before the job finished. */
+function abandonedParts({ run }: JobState): readonly JobState["run"]["dispatched"][number][] {
   const isOpen = (dcId: string): boolean => {
     const result = run.results.find((one) => one.dcId === dcId);
     return result === undefined || result.finalStatus === LOST;
@@ -168,8 +168,8 @@ function givenUp({ run }: JobState): readonly JobState["run"]["dispatched"][numb
   return run.dispatched.filter(({ dcId }) => shares.some((one) => one.dcId === dcId));
 }
 
-/** What it waits for of the others is over with the job: it ends without them. */
-function withWords(
+/** Ends all waits for other datacenters: they are over with the job. */
+function withJointControls(
   wanted: Wanted,
   parts: readonly JobPart[],
   { datacenter: own, told }: Branch,

@@ -43,8 +43,8 @@ class Host {
   }
 }
 
-describe("what a gate makes of how the gates are (AD-19)", () => {
-  it("tells them how it is now and then, and at once when it is ready no more (AD-19.40)", () => {
+describe("health of the gates (AD-19)", () => {
+  it("is reported to the other gates periodically, and at once when this gate is no longer ready (AD-19.40)", () => {
     const host = new Host();
     expect(host.tick(0)).toEqual([{ kind: "tellPeers", health: WELL }]);
     expect(host.tick(TELL_MS - 1)).toEqual([]);
@@ -56,7 +56,7 @@ describe("what a gate makes of how the gates are (AD-19)", () => {
     expect(host.gates.nextDeadline()).toBe(TELL_MS + 3_000);
   });
 
-  it("passes over whoever is not routed to, itself included, and says so once (AD-19.26)", () => {
+  it("passes over unhealthy gates, including this one, and logs it once (AD-19.26)", () => {
     const host = new Host();
     host.up("g2");
     host.up("g3", { ...WELL, hasDatacenter: false });
@@ -74,7 +74,7 @@ describe("what a gate makes of how the gates are (AD-19)", () => {
     ]);
   });
 
-  it("sends those that it refuses to gates that are routed to, in turn (AD-19.22)", () => {
+  it("sends refused clients to healthy gates in turn (AD-19.22)", () => {
     const host = new Host();
     expect(host.gates.elsewhere()).toBeNull();
     host.up("g2");
@@ -90,7 +90,7 @@ describe("what a gate makes of how the gates are (AD-19)", () => {
     expect(host.gates.elsewhere()).toBeNull();
   });
 
-  it("says when it evicts nobody since most fail at once (AD-19.33)", () => {
+  it("logs suppressed evictions when most gates fail at once (AD-19.33)", () => {
     const host = new Host();
     for (const peer of ["g2", "g3", "g4"]) host.up(peer);
     host.tick(31_000);
@@ -102,7 +102,7 @@ describe("what a gate makes of how the gates are (AD-19)", () => {
 });
 
 describe("gates over a ledger", () => {
-  it("name one that is routed to when they drain and are given a job (AD-19.9)", () => {
+  it("name a healthy gate when they drain and get a job (AD-19.9)", () => {
     const world = new GateWorld({ gates: 3 });
     world.meet();
     world.run(2_000);
@@ -120,7 +120,7 @@ describe("gates over a ledger", () => {
     expect(world.ask(submit, 1)).toMatchObject({ kind: "accepted" });
   });
 
-  it("lead no new jobs while they are pressed, and take the lead of none (AD-19.26)", () => {
+  it("lead no new jobs and take over none while overloaded (AD-19.26)", () => {
     const world = new GateWorld({ gates: 3 });
     const leads = (jobs: readonly string[]) => jobs.map((job) => world.leaderOf(job));
     const submitted = (from: string) =>

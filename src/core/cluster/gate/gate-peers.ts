@@ -1,6 +1,6 @@
 /**
- * What a gate makes of how the gates are: it tells the others how it is itself, says when what it thinks of one
- * changes, has new jobs led by those that are well, and knows where to send a client that it refuses. (AD-19)
+ * Health of the gates from the view of one of them: reports its own health to the others, logs changed decisions,
+ * passes leadership of new jobs to healthy gates, and redirects clients that it refuses. (AD-19)
  */
 
 import type { GateHealth } from "../gate-messages.ts";
@@ -11,9 +11,9 @@ import type { OverloadState } from "../views.ts";
 import { GateWatch, isReady } from "./gate-watch.ts";
 import type { GateEffect, GateOptions } from "./types.ts";
 
-/** How often the gates are looked at, and a change of what this one is told to them. */
-const LOOK_MS = 1_000;
-/** How often the others hear that nothing has changed: several times in the 30 s after which it is not live. */
+/** Interval of evaluating the gates and reporting changes of its own health. */
+const EVALUATE_MS = 1_000;
+/** Interval of unchanged health reports: several within the 30 s after which a gate counts as dead. */
 export const TELL_MS = 5_000;
 
 interface PeersHost {
@@ -30,7 +30,7 @@ interface PeersHost {
 
 export interface GateWatchView {
   readonly gates: readonly NodeWatchView[];
-  /** Gates that were given up, and how often one was not since most failed at once. */
+  /** Evicted gates, and evictions suppressed because most failed at once. */
   readonly evicted: number;
   readonly held: number;
 }
@@ -38,15 +38,15 @@ export interface GateWatchView {
 export class GatePeers {
   readonly #host: PeersHost;
   readonly #watch: GateWatch;
-  /** What was thought of each at the last look. */
+  /** Decision about each gate at the last evaluation. */
   readonly #decided = new Map<string, HealthDecision>();
-  #told: GateHealth | null = null;
-  #toldAt = Number.NEGATIVE_INFINITY;
-  #lookAt = 0;
+  #reported: GateHealth | null = null;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  #evaluateAt = 0;
   #passedOver: readonly string[] = [];
-  /** Whom the last refused client was sent to. */
+  /** Rotation over the gates for refused clients. */
   #turn = 0;
-  /** How hard-pressed this gate is. */
+  /** Overload state of this gate. */
   pressure: OverloadState = "healthy";
 
   constructor(host: PeersHost) {
@@ -60,7 +60,7 @@ export class GatePeers {
 
   onDrains(gate: string, drains: boolean): void {
     this.#watch.onDrains(gate, drains);
-    this.#lookAt = this.#host.now;
+    this.#evaluateAt = this.#host.now;
   }
 
   onHealth(peer: string, health: GateHealth): void {
@@ -68,30 +68,30 @@ export class GatePeers {
   }
 
   nextDeadline(): number {
-    return this.#lookAt;
+    return this.#evaluateAt;
   }
 
-  /** `own`: how this gate is, but for its pressure. */
+  /** `own`: health of this gate without its overload state. */
   onTick(own: () => Omit<GateHealth, "pressure">): void {
     const { now, options } = this.#host;
-    if (now < this.#lookAt) return;
-    this.#lookAt = now + LOOK_MS;
+    if (now < this.#evaluateAt) return;
+    this.#evaluateAt = now + EVALUATE_MS;
     const health = { ...own(), pressure: this.pressure };
     this.#watch.onHealth(options.self, health, now);
-    this.#tell(health);
-    this.#look();
+    this.#report(health);
+    this.#evaluate();
   }
 
-  #tell(health: GateHealth): void {
+  #report(health: GateHealth): void {
     const { now } = this.#host;
-    const isNews = this.#told === null || isReady(this.#told) !== isReady(health);
-    if (!isNews && now - this.#toldAt < TELL_MS) return;
-    this.#told = health;
-    this.#toldAt = now;
+    const isNews = this.#reported === null || isReady(this.#reported) !== isReady(health);
+    if (!isNews && now - this.#reportedAt < TELL_MS) return;
+    this.#reported = health;
+    this.#reportedAt = now;
     this.#host.emit({ kind: "tellPeers", health });
   }
 
-  #look(): void {
+  #evaluate(): void {
     const { now } = this.#host;
     const { held } = this.#watch;
     const seen = this.#watch.views(now);
@@ -120,7 +120,7 @@ export class GatePeers {
     this.#host.emit({ kind: "passOver", nodes });
   }
 
-  /** Where a client that is refused here is taken, in turn; null: nowhere that is known. */
+  /** Address of a healthy gate for a client refused here, in turn; null if none is known. */
   elsewhere(): string | null {
     const { options, peers } = this.#host;
     const well = [...this.#decided].flatMap(([name, decision]) => {

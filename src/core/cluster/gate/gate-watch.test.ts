@@ -8,7 +8,7 @@ const WELL: GateHealth = {
   ...{ hasDatacenter: true, datacenters: 2, pressure: "healthy", forwarded: 0, forwardable: 0 },
 };
 
-/** Gates that are connected and have told of themselves at 0. */
+/** Gates that are connected and have reported at 0. */
 function watching(...names: readonly string[]): GateWatch {
   const watch = new GateWatch("self", 0);
   for (const name of names) {
@@ -25,11 +25,11 @@ function decisions(watch: GateWatch, now: number): readonly string[] {
   return decided;
 }
 
-/** What each band of progress looks like: jobs forwarded of ten that could be. */
+/** Forwarded jobs of ten forwardable ones, for each band of progress. */
 const FORWARDED = { normal: 8, slow: 3, degraded: 1, stuck: 0 } as const;
 const BANDS = ["idle", "normal", "slow", "degraded", "stuck"] as const;
 
-/** The rules as they are written, in the order of their numbers. (AD-19.6 to AD-19.10, AD-19.20) */
+/** Rules as specified, in the order of their numbers. (AD-19.6 to AD-19.10, AD-19.20) */
 function written(
   isSilent: boolean,
   { datacenters, hasDatacenter, pressure }: GateHealth,
@@ -46,8 +46,8 @@ function written(
   return rules.find(([applies]) => applies)?.[1] ?? "route";
 }
 
-describe("gates, as a gate sees them (AD-19.20 to AD-19.26)", () => {
-  it("are judged as the rules are written, for every combination of what they say", () => {
+describe("gates as seen by a gate (AD-19.20 to AD-19.26)", () => {
+  it("are classified as specified for every combination of reports", () => {
     const seen = new Set<string>();
     for (const isSilent of [false, true])
       for (const hasDatacenter of [false, true])
@@ -75,7 +75,7 @@ describe("gates, as a gate sees them (AD-19.20 to AD-19.26)", () => {
     expect([...seen].toSorted()).toEqual(["drain", "evict", "investigate", "route"]);
   });
 
-  it("one that cannot be reached three times is evicted, and judged anew when it is (AD-19.1)", () => {
+  it("are evicted after three failed connections, and evaluated afresh when reachable (AD-19.1)", () => {
     const watch = watching("a", "b");
     watch.onPeer("a", false, 1_000);
     watch.onPeer("a", false, 2_000);
@@ -86,7 +86,7 @@ describe("gates, as a gate sees them (AD-19.20 to AD-19.26)", () => {
     expect([watch.decision("a", 4_000), watch.evicted]).toEqual(["route", 1]);
   });
 
-  it("one of an older program tells nothing, and is live as long as it is connected", () => {
+  it("of an older version report nothing, and are live while connected", () => {
     const watch = new GateWatch("self", 0);
     watch.onPeer("old", true, 0);
     expect(watch.decision("old", 600_000)).toBe("route");
@@ -96,7 +96,7 @@ describe("gates, as a gate sees them (AD-19.20 to AD-19.26)", () => {
     expect(watch.decision("old", 600_000)).toBe("evict");
   });
 
-  it("one that forwards nothing of what it could is evicted after 30 s more (AD-19.7, AD-19.21)", () => {
+  it("are evicted after another 30 s without forwarding anything (AD-19.7, AD-19.21)", () => {
     const watch = watching("a", "b", "c");
     for (let at = 0; at <= 5 * WATCH_MS; at += WATCH_MS) {
       watch.onHealth("a", { ...WELL, forwarded: 4, forwardable: 3 }, at);
@@ -108,14 +108,14 @@ describe("gates, as a gate sees them (AD-19.20 to AD-19.26)", () => {
     expect(watch.decision("a", 6 * WATCH_MS)).toBe("route");
   });
 
-  it("has no job that waits for room counted against it (AD-19.21, C-5)", () => {
+  it("are not blamed for jobs that wait for capacity (AD-19.21, C-5)", () => {
     const watch = watching("a");
     for (let at = 0; at < 10 * WATCH_MS; at += WATCH_MS)
       watch.onHealth("a", { ...WELL, forwarded: 900, forwardable: 0 }, at);
     expect(watch.decision("a", 9 * WATCH_MS)).toBe("route");
   });
 
-  it("more than half of three or more at once are held, and counted once each (AD-19.31 to AD-19.33)", () => {
+  it("are not evicted when more than half of three or more fail, counted once each (AD-19.31 to AD-19.33)", () => {
     const watch = watching("a", "b", "c");
     watch.onHealth("c", WELL, 25_000);
     for (const now of [31_000, 32_000])
@@ -128,7 +128,7 @@ describe("gates, as a gate sees them (AD-19.20 to AD-19.26)", () => {
     expect(decisions(two, 31_000)).toEqual(["evict", "evict"]);
   });
 
-  it("judges itself by what it tells, whatever the others do (AD-19.26)", () => {
+  it("include the gate itself, evaluated by its own report alone (AD-19.26)", () => {
     const watch = watching("a", "b", "c");
     expect(watch.decision("self", 90_000)).toBe("route");
     watch.onHealth("self", { ...WELL, pressure: "stressed" }, 90_000);

@@ -1,13 +1,13 @@
 /**
- * The gates, as one of them sees the others and itself: whether each answers, can give jobs to datacenters, and does.
+ * Health of all gates from the view of one: whether each responds, can forward jobs to datacenters, and does so.
  * (AD-19.20 to AD-19.26)
  *
- *     route         leads new jobs, and is named to clients that are refused here
- *     investigate   leads new jobs where no other is to be routed to
- *     drain         the same, and is given nothing; goes on with what it leads
- *     evict         as if it were not there, until it answers
+ *     route         leads new jobs, and is offered to clients that are refused here
+ *     investigate   leads new jobs if no other gate is healthy
+ *     drain         the same, and gets no new clients; keeps the jobs it leads
+ *     evict         treated as absent until it answers
  *
- * Only one that is routed to stands for the lead of a job as long as another may. (AD-19.26)
+ * A gate in another state than `route` does not stand for leadership of a job while another gate can. (AD-19.26)
  */
 
 import type { GateHealth } from "../gate-messages.ts";
@@ -17,10 +17,10 @@ import { NodeWatch, type NodeWatchView } from "../overload/node-watch.ts";
 export class GateWatch {
   readonly #self: string;
   readonly #peers = new NodeWatch();
-  /** It judges itself by the same rules, and alone: nobody else can fail with it. */
+  /** Evaluates itself by the same rules, but alone: no other gate can fail with it. */
   readonly #own = new NodeWatch();
-  /** What each has last said of itself. */
-  readonly #told = new Map<string, GateHealth>();
+  /** Last report of each gate. */
+  readonly #reports = new Map<string, GateHealth>();
   readonly #draining = new Set<string>();
 
   constructor(self: string, now: number) {
@@ -36,10 +36,10 @@ export class GateWatch {
     return this.#peers.held;
   }
 
-  /** Connected again, it is judged anew; a connection that cannot be made is a question without an answer. */
+  /** A reconnected gate is evaluated afresh; a failed connection counts as an unanswered request. */
   onPeer(peer: string, up: boolean, now: number): void {
     if (up || !this.#peers.has(peer)) {
-      this.#told.delete(peer);
+      this.#reports.delete(peer);
       this.#peers.add(peer, now, true);
     }
     if (!up) this.#peers.missed(peer);
@@ -54,9 +54,9 @@ export class GateWatch {
 
   onHealth(gate: string, health: GateHealth, now: number): void {
     const { forwardable, forwarded } = health;
-    // It may reach us before we reach it.
+    // The peer may reach us before we reach it.
     if (gate !== this.#self && !this.#peers.has(gate)) this.#peers.add(gate, now);
-    this.#told.set(gate, health);
+    this.#reports.set(gate, health);
     const work = { taken: forwarded, done: forwarded, open: forwardable };
     this.#watchOf(gate).report(gate, this.#isReady(gate), work, now);
   }
@@ -65,18 +65,18 @@ export class GateWatch {
     return gate === this.#self ? this.#own : this.#peers;
   }
 
-  /** One that has said nothing yet may do anything. (AD-19.20) */
+  /** A gate without a report counts as ready. (AD-19.20) */
   #isReady(gate: string): boolean {
-    const told = this.#told.get(gate);
+    const report = this.#reports.get(gate);
     if (this.#draining.has(gate)) return false;
-    return told === undefined || isReady(told);
+    return report === undefined || isReady(report);
   }
 
   decision(gate: string, now: number): HealthDecision {
     return this.#watchOf(gate).decision(gate, now);
   }
 
-  /** All that are known, itself first. */
+  /** All known gates, this one first. */
   views(now: number): readonly NodeWatchView[] {
     return [...this.#own.views(now), ...this.#peers.views(now)];
   }

@@ -9,7 +9,7 @@ function requests({ summary }: Progress): number {
 }
 
 describe("a job through one gate in one datacenter", () => {
-  it("runs from submission to result, and says where it ran", () => {
+  it("runs from submission to result, and reports where it ran", () => {
     const world = new GateWorld();
     const job = world.submit();
     const end = world.end(job);
@@ -22,7 +22,7 @@ describe("a job through one gate in one datacenter", () => {
     });
   });
 
-  it("is accepted once per key, through whichever gate, and refused with another job", () => {
+  it("is accepted once per key through any gate, and refused with a different job", () => {
     const world = new GateWorld({ gates: 3 });
     const job = world.submit();
     const again = {
@@ -41,7 +41,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(world.datacenter("dc1").workers[0]?.opened).toHaveLength(2);
   });
 
-  it("comes with others of the same files at once: they are brought to a datacenter once", () => {
+  it("shares one upload with concurrent jobs of the same files", () => {
     const world = new GateWorld();
     const requests = ["a", "b", "c"].map(
       (key) => ({ kind: "submit", key, submission: submission(), routing: ANYWHERE }) as const,
@@ -57,7 +57,7 @@ describe("a job through one gate in one datacenter", () => {
     expect([first?.kind, second?.kind]).toEqual(["refused", "refused"]);
   });
 
-  it("is the same job however it was asked for", () => {
+  it("is the same job however it was requested", () => {
     const world = new GateWorld({ gates: 3 });
     const first = { tags: { a: "1", b: "2" }, thresholds: ["errors.rate<1%", "latency.p99<1s"] };
     const job = world.submit(first);
@@ -70,11 +70,11 @@ describe("a job through one gate in one datacenter", () => {
       expect(world.ask(request, gate)).toEqual({ kind: "accepted", job, duplicate: true });
   });
 
-  it("shows its whole course to a client that comes late, exact up to then (AD-23.4)", () => {
+  it("shows its exact history so far to a late client (AD-23.4)", () => {
     const world = new GateWorld({ gates: 3, loadMs: 20_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
-    // Nobody looks at its figures meanwhile.
+    // No client watches its metrics in the meantime.
     world.run(10_000);
     world.until(() => world.progress(job)?.live !== null);
     const { live } = world.progress(job) ?? {};
@@ -88,7 +88,7 @@ describe("a job through one gate in one datacenter", () => {
     world.end(job);
   });
 
-  it("is steered once by what a client asks several gates for, however late one of them is", () => {
+  it("applies a control once that a client sends to several gates, however late one of them is", () => {
     const world = new GateWorld({ gates: 3, loadMs: 5_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
@@ -107,7 +107,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(world.end(job).status).toBe("COMPLETED");
   });
 
-  it("tells its history with who decided it, of gates and datacenters alike", () => {
+  it("lists its events with their authors, of gates and datacenters", () => {
     const world = new GateWorld({ gates: 3, loadMs: 5_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
@@ -152,7 +152,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(shown.workflows[0]?.attempts[0]?.endedAt).not.toBeNull();
   });
 
-  it("says which datacenter has not told its part of the history", () => {
+  it("reports which datacenter did not return its events", () => {
     const world = new GateWorld({ gates: 1 });
     const job = world.submit();
     world.end(job);
@@ -163,7 +163,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(last?.text).toContain("dc1 did not tell its events");
   });
 
-  it("is told alike by every gate when it has ended, whoever led it", () => {
+  it("is reported alike by every gate when it has finished, whichever led it", () => {
     const world = new GateWorld({ gates: 3 });
     const job = world.submit();
     world.end(job);
@@ -184,7 +184,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(told.slice(1)).toEqual([told[0], told[0]]);
   });
 
-  it("that is cancelled before it has begun is shown so in its datacenter, too", () => {
+  it("that is cancelled before it started is shown as cancelled in its datacenter, too", () => {
     const shown = [0, 40, 80, 120].flatMap((waitMs) => {
       const world = new GateWorld({ gates: 3, loadMs: 20_000 });
       const job = world.submit();
@@ -200,7 +200,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(new Set(shown)).toEqual(new Set(["CANCELLED"]));
   });
 
-  it("that has ended cannot be steered, at any gate, and what was asked for before stays taken", () => {
+  it("that has finished rejects controls at any gate, and keeps earlier ones", () => {
     const world = new GateWorld({ gates: 3, loadMs: 3_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
@@ -221,14 +221,14 @@ describe("a job through one gate in one datacenter", () => {
     expect(world.ask(before, 1)).toEqual({ kind: "controlled" });
   });
 
-  it("that nobody knows cannot be steered", () => {
+  it("that is unknown rejects controls", () => {
     const world = new GateWorld();
     const control = { kind: "cancel", reason: "enough" } as const;
     const asked = { kind: "control", job: "gates-1-g1-0", by: "me", control } as const;
     expect(world.ask(asked)).toMatchObject({ reason: "unknownJob" });
   });
 
-  it("is refused where it cannot run, with the reason", () => {
+  it("is refused with the reason where it cannot run", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
     const ask = (routing: Partial<typeof ANYWHERE>) =>
       world.ask({
@@ -243,7 +243,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(ask({ strict: true })).toMatchObject({ reason: "invalid" });
   });
 
-  it("is paused, goes on and is cancelled with what it has measured", () => {
+  it("is paused, resumed and cancelled with its metrics", () => {
     const world = new GateWorld({ loadMs: 20_000 });
     const job = world.submit({ manifests: [manifest("shop")] });
     world.until(() => world.status(job) === "RUNNING");
@@ -261,7 +261,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(end.summary?.verdict).toBe("interrupted");
   });
 
-  it("waits with the reason until there are cores, and its limit of time counts meanwhile", () => {
+  it("waits with the reason until cores are free, and its time limit counts meanwhile", () => {
     const world = new GateWorld({ loadMs: 3_000 });
     const first = world.submit();
     world.until(() => world.status(first) === "RUNNING");
@@ -279,7 +279,7 @@ describe("a job through one gate in one datacenter", () => {
     expect(world.end(second).status).toBe("COMPLETED");
   });
 
-  it("is said to wait, and why, by every gate, whoever leads it and wherever it waits", () => {
+  it("is shown as waiting, with the reason, by every gate, whichever leads it and wherever it waits", () => {
     const world = new GateWorld({ gates: 3, cores: 1, loadMs: 4_000 });
     const submit = (at: number): string =>
       world.submit({ cores: 1 }, {}, { gate: at % 3, key: `job ${at}` });
@@ -300,7 +300,7 @@ describe("a job through one gate in one datacenter", () => {
           `it needs 1 free core in a datacenter; there are: dc1 0 of 1 (position ${at + 1} of 3)`,
         );
     }
-    // They come to the datacenter together, and two of them wait there.
+    // They reach the datacenter together, and two of them are queued there.
     world.until(() => jobs.slice(1).some((job) => world.status(job) === "RUNNING"));
     world.run(500);
     for (const gate of [0, 1, 2]) {
@@ -314,7 +314,7 @@ describe("a job through one gate in one datacenter", () => {
     for (const job of jobs) expect(world.end(job).status).toBe("COMPLETED");
   });
 
-  it("that cannot be loaded fails with the words of its datacenter", () => {
+  it("that cannot be loaded fails with the reason from its datacenter", () => {
     const world = new GateWorld({ workers: 0 });
     const job = world.submit({ timeoutMs: 2_000 });
     const end = world.end(job);
@@ -324,7 +324,7 @@ describe("a job through one gate in one datacenter", () => {
 });
 
 describe("the gate that leads a job", () => {
-  it("is lost in mid-job: another goes on, nothing is loaded twice or missed", () => {
+  it("is lost mid-job: another takes over, and no load is duplicated or lost", () => {
     const world = new GateWorld({ gates: 3, loadMs: 15_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
@@ -338,7 +338,7 @@ describe("the gate that leads a job", () => {
     expect(world.datacenter("dc1").workers[0]?.opened).toHaveLength(2);
   });
 
-  it("is lost before the job has begun: it begins once", () => {
+  it("is lost before the job has started: it starts once", () => {
     for (const afterMs of [0, 40, 100, 200, 400]) {
       const world = new GateWorld({ gates: 3, loadMs: 2_000 });
       const job = world.submit();
@@ -351,7 +351,7 @@ describe("the gate that leads a job", () => {
     }
   });
 
-  it("is lost after a cancel: the job is cancelled all the same", () => {
+  it("is lost after a cancel: the job is still cancelled", () => {
     const world = new GateWorld({ gates: 3, loadMs: 30_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
@@ -366,8 +366,8 @@ describe("the gate that leads a job", () => {
   });
 });
 
-describe("a cancelled job whose datacenter stays away", () => {
-  it("ends without figures, and says why there are none (PART-5)", () => {
+describe("a cancelled job whose datacenter stays unreachable", () => {
+  it("finishes without metrics, and says why (PART-5)", () => {
     const world = new GateWorld({ loadMs: 3_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
@@ -382,8 +382,8 @@ describe("a cancelled job whose datacenter stays away", () => {
   });
 });
 
-describe("a cancel that no quorum of gates has", () => {
-  it("is not confirmed before it has one, since its gate may forget it", () => {
+describe("a cancel without a quorum of gates", () => {
+  it("is not confirmed before it has one, because its gate may lose it", () => {
     const world = new GateWorld({ gates: 3, loadMs: 30_000 });
     const job = world.submit();
     world.until(() => world.status(job) === "RUNNING");
@@ -401,8 +401,8 @@ describe("a cancel that no quorum of gates has", () => {
   });
 });
 
-describe("a gate with nothing to do", () => {
-  it("does not tick for a datacenter that waits for another to give its cores", () => {
+describe("an idle gate", () => {
+  it("does not tick for a datacenter that waits for another to provide cores", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
     const job = world.submit({}, { count: 2 });
     world.cut.add("dc1");
@@ -415,7 +415,7 @@ describe("a gate with nothing to do", () => {
 });
 
 describe("the choice of a datacenter", () => {
-  it("takes the preferred one, else the one with most room", () => {
+  it("takes the preferred one, else the one with the most free cores", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
     const at = (job: string) =>
       world.end(job).summary?.cluster?.datacenters.map(({ name }) => name);
@@ -423,7 +423,7 @@ describe("the choice of a datacenter", () => {
     expect(at(world.submit({}, {}, { key: "b" }))).toEqual(["dc1"]);
   });
 
-  it("leaves one that falls silent before the job has begun there", () => {
+  it("drops one that falls silent before the job has started there", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
     world.cut.add("dc1");
     const job = world.submit({}, { prefer: ["dc1"] });
@@ -440,7 +440,7 @@ describe("the nodes of a cluster", () => {
     return answer.nodes.map(({ datacenter, name, role }) => `${datacenter} ${role} ${name}`);
   }
 
-  it("are told by another manager when the one that is asked does not answer", () => {
+  it("are listed by another manager when the first one does not answer", () => {
     const world = new GateWorld({ managers: 3 });
     const all = named(world);
     expect(all).toContain("dc1 worker w0");
@@ -450,7 +450,7 @@ describe("the nodes of a cluster", () => {
     }
   });
 
-  it("are the managers at least where nobody answers", () => {
+  it("include at least the managers where none answers", () => {
     const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
     const all = named(world);
     world.cut.add("dc2");
@@ -459,7 +459,7 @@ describe("the nodes of a cluster", () => {
     expect(left.some((node) => node.startsWith("dc2 manager"))).toBe(true);
   });
 
-  it("can be removed again when one manager had forgotten a worker and another had not", () => {
+  it("can be removed again when one manager had removed a worker and another had not", () => {
     const world = new GateWorld({ managers: 3, workers: 2 });
     const datacenter = world.datacenter("dc1");
     const remove = (): unknown => world.ask({ kind: "removeNode", node: "w1" });

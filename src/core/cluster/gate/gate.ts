@@ -1,11 +1,11 @@
 /**
- * The machine of a gate, over the ledger node of its process.
+ * State machine of a gate, on top of the ledger node of its process.
  *
  *     clients ── submit ──▶ the gates' ledger: one group per job ── leads ──▶ JobLeader
- *             ── watch ───▶ whoever leads the job                                │
+ *             ── watch ───▶ the leader of the job                                │
  *                                                managers of each datacenter ◀───┘
  *
- * Any gate takes jobs and controls. Who leads the group of a job acts for it, and only on what is committed.
+ * Any gate accepts jobs and controls. The leader of a job's group acts for it, and only on committed state.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -27,7 +27,7 @@ import { ownHealth } from "./own-health.ts";
 import { hasJobEnded } from "./status.ts";
 import type { GateEffect, GateInput, GateLookup, GateOptions } from "./types.ts";
 
-/** Jobs that this gate has led to their end and still knows the words of. */
+/** Finished jobs led by this gate whose log lines are kept. */
 const ENDED_MAX = 20;
 
 export class Gate {
@@ -35,11 +35,11 @@ export class Gate {
   readonly #requests: ClientRequests;
   readonly #reports: JobReports;
   readonly #endedParts: EndedParts;
-  /** The jobs that it leads, and the last ones that it led to their end. */
+  /** Leaders of the jobs it leads, and of the last finished ones. */
   readonly #leaders = new Map<string, JobLeader>();
-  /** When each of them has something to do: every input asks for the next one, and thousands of jobs may wait. */
+  /** Deadline of each leader: every input asks for the next one, and thousands of jobs may wait. */
   readonly #due = new Deadlines<string>();
-  /** Those that are over, as they came to their end. */
+  /** Finished jobs, in the order of their end. */
   readonly #over = new Set<string>();
   #wakeAt = 0;
 
@@ -54,21 +54,21 @@ export class Gate {
     });
   }
 
-  /** Total: anything unexpected, late or repeated changes nothing. */
+  /** Ignores unexpected, late and repeated input. */
   step(input: GateInput, now: Millis, wall: number): readonly GateEffect[] {
     this.#context.setTime(now, wall);
     this.#take(input);
-    // Whoever is answered may ask again, of what is decided at once: that ends, since all wait between two tries.
+    // A callback may issue another request that completes at once. This terminates, because retries are delayed.
     for (const answer of this.#answers()) answer();
     return this.#context.takeEffects();
   }
 
-  /** Jobs that it leads and that are not over everywhere. */
+  /** Jobs it leads that are not finished everywhere. */
   get openJobs(): readonly string[] {
     return [...this.#leaders.values()].filter(({ isDone }) => !isDone).map(({ job }) => job);
   }
 
-  /** It leads nothing new, and takes no more jobs. */
+  /** Leads no new jobs and accepts none. */
   get isDraining(): boolean {
     return this.#context.isDraining;
   }
@@ -77,27 +77,27 @@ export class Gate {
     return this.#context.datacenters.routing;
   }
 
-  /** Whom of its managers this gate asks in each datacenter, and whether it does. */
+  /** Circuit and manager pool of each datacenter. */
   get calls(): readonly CallsView[] {
     return this.#context.calls.views();
   }
 
-  /** Whether each datacenter can be reached. */
+  /** Reachability of each datacenter. */
   get federated(): readonly FederatedView[] {
     return this.#context.datacenters.federated;
   }
 
-  /** How the gates are, as this one sees them and itself. */
+  /** Health of all gates, as seen by this one. */
   get gates(): GateWatchView {
     return this.#context.gates.view();
   }
 
-  /** Where a client that is refused here is taken; null: nowhere that is known. */
+  /** Address of a gate for a client refused here; null if none is known. */
   elsewhere(): string | null {
     return this.#context.gates.elsewhere();
   }
 
-  /** Each datacenter, with all that is known of the way there. */
+  /** Each datacenter with its circuit, pool and health. */
   get datacenters(): readonly (DatacenterView & Omit<CallsView, "datacenter" | "circuit">)[] {
     const { calls, datacenters } = this.#context;
     const ways = new Map(calls.views().map((one) => [one.datacenter, one]));
@@ -119,7 +119,7 @@ export class Gate {
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
 
-  /** The clocks of jobs that it leads, and what became of the others. */
+  /** Timeouts of the jobs it leads, and counters of past ones. */
   get timeouts(): TimeoutView {
     const active = [...this.#leaders.values()].filter(({ isDone }) => !isDone).length;
     return { active, counts: this.#context.timeouts.counts };
@@ -221,8 +221,8 @@ export class Gate {
   }
 
   /**
-   * A group without work sleeps, and nobody hears then that its leader is gone. Who asks for the present state
-   * wakes it, and has another leader elected where there is none.
+   * Wakes the groups of open jobs: an idle group sleeps and would not notice the loss of its leader. A strong read
+   * wakes it, and triggers an election if there is no leader.
    */
   #wake(): void {
     this.#wakeAt = this.#context.now + this.#context.options.config.wakeMs;
@@ -236,7 +236,7 @@ export class Gate {
     }
   }
 
-  /** One that leads no more may still hear answers, and has no say. */
+  /** Ignores callbacks for a deposed leader. */
   #onLooked(leader: JobLeader): void {
     const { isDone, job } = leader;
     if (this.#leaders.get(job) !== leader) return;

@@ -1,4 +1,4 @@
-/** The time of a job over all its datacenters, at the gate that leads it: what it makes of their answers. (AD-34.33) */
+/** Timeout of a job over all its datacenters, evaluated by the leading gate from their answers. (AD-34.33) */
 
 import type { JobState } from "../../ledger/job/job-state.ts";
 import { type GlobalTimeout, globalTimeout } from "../overload/joint-timeout.ts";
@@ -8,19 +8,19 @@ import { createdAtOf } from "./status.ts";
 
 export class JobClock {
   readonly #context: GateContext;
-  /** As it was last found; datacenters are told until they have ended. */
+  /** Last detected timeout; sent to datacenters until they have ended the job. */
   #found: GlobalTimeout | null = null;
 
   constructor(context: GateContext) {
     this.#context = context;
   }
 
-  /** Why its time is up; null: it is not. */
+  /** Reason of the timeout; null if there is none. */
   get reason(): string | null {
     return this.#found?.reason ?? null;
   }
 
-  /** `timeoutMs`: of its submission. */
+  /** `timeoutMs`: from the submission. */
   look(state: JobState, timeoutMs: number | null, branches: readonly Branch[]): void {
     const { now, options, timeouts, wall } = this.#context;
     const isUnderWay = state.run.started !== null && state.status !== "CANCELLING";

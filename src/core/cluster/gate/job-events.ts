@@ -1,9 +1,9 @@
 /**
- * What happened to a job, as the gates' ledger has it. The ledger keeps of an event what it was, when and what
- * became of it; who asked for it and under which view stands in its id.
+ * Events of a job from the ledger of the gates. The ledger keeps the kind, time and outcome of an event; its id
+ * contains the requestor and the view.
  *
- *     g1 / 7c9e6679-7425 / 12 / 3 / ada         gate / its process / number / view / who asked
- *     wish / 0b53f1b2-8b1e / 0 / 0 / ada        what a client may ask several gates for, once
+ *     g1 / 7c9e6679-7425 / 12 / 3 / ada         gate / its process / number / view / requestor
+ *     wish / 0b53f1b2-8b1e / 0 / 0 / ada        a client request, sent to several gates and applied once
  */
 
 import type { EventId } from "../../ledger/job/events.ts";
@@ -17,28 +17,28 @@ import { statusOf } from "./status.ts";
 
 interface EventIdParts {
   readonly gate: string;
-  /** Of the gate's process. */
+  /** Boot id of the gate's process. */
   readonly boot: string;
   readonly number: number;
-  /** Of the leader; 0 when anybody may ask for it. */
+  /** View of the leader; 0 if any gate may append it. */
   readonly view: number;
-  /** Empty: the gate itself. */
+  /** Empty for the gate itself. */
   readonly requestor: string;
 }
 
 export function eventIdOf({ boot, gate, number, requestor, view }: EventIdParts): EventId {
   const head = `${gate}/${boot}/${number}/${view}/`;
-  // What is no plain character may take three bytes; a name is shown, and compared with nothing.
+  // A non-ASCII character may take three bytes; the name is only displayed.
   const who = requestor.replace(/[^ -~]/g, "?").slice(0, EVENT_ID_BYTES_MAX - head.length);
   return `${head}${who}` as EventId;
 }
 
-/** The same of every gate that a client asks: the ledger takes one of them. */
+/** Equal for every gate that a client asks, so that the ledger applies one of them. */
 export function writerOfWish(wish: string): Pick<EventIdParts, "gate" | "boot" | "number"> {
   return { gate: "wish", boot: wishName(wish), number: 0 };
 }
 
-/** In order. */
+/** Applied events in order. */
 export function ledgerEvents(state: JobState): readonly JobEventView[] {
   const places = datacentersOfEvents(state);
   return appliedEntries(state).map((entry) => ({
@@ -51,7 +51,7 @@ function appliedEntries({ trail }: JobState): readonly TrailEntry[] {
   return [...trailEntries(trail)].filter(({ outcome }) => outcome === "applied");
 }
 
-/** Which datacenter an event is about; open where more were dispatched to than are left. */
+/** Datacenter of each event; omitted if more dispatches were made than are left in the state. */
 export function datacentersOfEvents(state: JobState): ReadonlyMap<EventId, string> {
   const { accepted, run } = state;
   const entries = appliedEntries(state);
@@ -77,7 +77,7 @@ function writerOf({ eventId, hlc }: TrailEntry): Pick<JobEventView, "who" | "tok
   return { who: requestor === "" ? hlc.node : requestor, token };
 }
 
-/** What the state still knows about it. */
+/** Details that the state still has. */
 function textOf(
   { eventId, kind }: TrailEntry,
   state: JobState,

@@ -1,14 +1,14 @@
 /**
- * The gate that leads a job: it chooses datacenters, has the job prepared in each, begins it everywhere at one
- * instant, follows it and ends it. What was decided stands in the job's log before anybody is told, so that
- * another gate goes on where this one stood; what it merely knows it asks for again.
+ * Leads a job at a gate: chooses datacenters, has the job prepared in each, starts it everywhere at the same
+ * time, follows it and completes it. Decisions are committed to the job's log before they take effect, so that
+ * another gate can take over; everything else is queried again.
  *
  *     created ─▶ queued ─▶ dispatched ─▶ accepted by all ─▶ started ─▶ results of all ─▶ completed
- *                   ▲           │            before its start a job may go elsewhere
+ *                   ▲           │            before its start a job may move
  *                   └───────────┘
  *
- * Datacenters are asked in the order of their names, each when the one before has given its cores: two jobs
- * never hold what the other waits for. (T14)
+ * Datacenters are asked in the order of their names, each after the one before has provided its cores: two jobs
+ * never deadlock. (T14)
  */
 
 import { formatDuration } from "../../base/duration.ts";
@@ -42,11 +42,11 @@ import {
   THRESHOLDS,
 } from "./status.ts";
 
-/** How often a job that waits looks for room. */
-const LOOK_MS = 500;
-/** A datacenter that has failed a job is not chosen for it again for so long. */
+/** Interval of re-evaluating a waiting job. */
+const EVALUATE_MS = 500;
+/** Cool-down of a datacenter that failed a job. */
 const AVOIDED_MS = 30_000;
-/** Live figures are asked for as long as somebody has looked at them lately. */
+/** Live metrics are requested this long after a client last watched them. */
 const LOOKED_AT_MS = 3_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -57,18 +57,18 @@ export class JobLeader {
   readonly #context: GateContext;
   readonly #onLooked: (leader: JobLeader) => void;
   readonly #branches = new Map<string, Branch>();
-  /** Where it does not run any more: they are told to end. */
+  /** Branches where the job does not run any more; they are being cancelled. */
   #left: Branch[] = [];
   readonly #avoided = new Map<string, Avoided>();
-  /** Parts of the present choice that this gate has sent out itself: it knows which of them nobody was asked for. */
+  /** Parts of the current choice that this gate has dispatched itself: it knows which of them were never submitted. */
   readonly #sent = new Set<string>();
-  /** The datacenter that has not taken it last, until another is chosen. */
+  /** Datacenter that last did not accept the job, until another is chosen. */
   #leftAt: string | null = null;
   #spec: JobSpec | null = null;
-  /** The parts of a choice; another choice is another list. */
+  /** Parts of the current choice, cached by the list of dispatches. */
   #chosen: (Pick<JobState["run"], "dispatched"> & { readonly parts: readonly JobPart[] }) | null =
     null;
-  /** Of a job in several datacenters that has started. */
+  /** Set for a started job in several datacenters. */
   #joint: JointRun | null = null;
   readonly #clock: JobClock;
   #reason: string | null = null;
@@ -78,7 +78,7 @@ export class JobLeader {
   #liveUntil = 0;
   #latenciesUntil = 0;
 
-  /** `onLooked`: its next deadline may have moved, and it may be done. */
+  /** `onLooked`: the next deadline may have changed, and the job may be done. */
   constructor(
     { job, view }: { readonly job: string; readonly view: number },
     context: GateContext,
@@ -100,14 +100,14 @@ export class JobLeader {
     return this.#context.lookup.job(this.job)?.state ?? null;
   }
 
-  /** Whose it is while it waits to begin; null once it does not. */
+  /** Tenant of a job that waits to start; null once it has started. */
   get waitingTenant(): string | null {
     const { state } = this;
     if (state === null || state.run.started !== null || hasJobEnded(state)) return null;
     return tenantOf(this.#spec?.submission ?? {});
   }
 
-  /** As its submitter is told. */
+  /** Status as shown to the submitter. */
   get status(): JobStatus {
     const { state } = this;
     if (state === null) return "QUEUED";
@@ -118,7 +118,7 @@ export class JobLeader {
     return status === "RUNNING" && !hasBegun ? "STARTING" : status;
   }
 
-  /** Why it waits or ended. */
+  /** Reason why the job waits or has finished. */
   get reason(): string | null {
     const { state } = this;
     const waiting = this.branches.flatMap(({ datacenter, hindrance, observed }) => {
@@ -131,13 +131,13 @@ export class JobLeader {
     return place === null ? this.#reason : `${this.#reason} (${place})`;
   }
 
-  /** The job is over, and nothing of it is left anywhere. */
+  /** The job is finished, and nothing of it is left in any datacenter. */
   get isDone(): boolean {
     const { state } = this;
     return state === null || (hasJobEnded(state) && this.#left.length === 0);
   }
 
-  /** With the whole course so far, for those who come late as well. (AD-23.4) */
+  /** Live metrics with the whole history so far, for late clients too. (AD-23.4) */
   live(): LiveRun | null {
     const [only] = this.branches;
     if (this.#joint === null) return ofJob(only?.observed?.live ?? null, this.job);
@@ -145,7 +145,7 @@ export class JobLeader {
     return this.#joint.live(this.status, detail, (this.state?.run.permille ?? 1_000) / 1_000);
   }
 
-  /** Figures are looked at now. */
+  /** Marks the metrics as watched. */
   lookedAt(latencies: boolean): void {
     this.#liveUntil = this.#context.now + LOOKED_AT_MS;
     if (latencies) this.#latenciesUntil = this.#liveUntil;
@@ -156,16 +156,16 @@ export class JobLeader {
   }
 
   #soonest(): number {
-    // One that may not act yet waits for another, not for the time.
+    // A branch that may not act yet waits for another one, not for a deadline.
     const { state } = this;
     const all = [...(state === null ? [] : this.#acting(state)), ...this.#left];
-    // Nobody judges while its log is written, or when it is to end anyhow.
+    // Thresholds are not evaluated during an append or after a cancel.
     const isIdle = this.#isAppending || state?.status === "CANCELLING";
     const judgeAt = isIdle ? NEVER : (this.#joint?.nextDeadline ?? NEVER);
     return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
   }
 
-  /** Something has changed: the job's log, a datacenter, or the time. */
+  /** Re-evaluates the job after a change of its log, a datacenter, or the time. */
   look(): void {
     this.#look();
     this.#dueAt = this.#soonest();
@@ -175,7 +175,7 @@ export class JobLeader {
   #look(): void {
     const { state } = this;
     this.#lookAt = NEVER;
-    // Its group is founded before its description stands in its log.
+    // The group of a job exists before its description is in the log.
     if (state === null || state.appliedSeq < 0) return;
     if (hasJobEnded(state)) this.#joint = null;
     else if (!this.#isAppending) this.#advance(state);
@@ -197,11 +197,11 @@ export class JobLeader {
     this.#follow(state, this.#spec);
     if (state.status === "CANCELLING" && state.run.started === null) this.#endUnstarted(state);
     else if (state.run.started !== null) {
-      if (!this.#goOn(state)) this.#noteResults(state);
+      if (!this.#advanceJoint(state)) this.#noteResults(state);
     } else if (!this.#isLate(state, this.#spec)) this.#prepare(state, this.#spec);
   }
 
-  /** One branch for each datacenter that was asked; others are left. */
+  /** Keeps one branch per dispatched datacenter, and leaves the others. */
   #follow(state: JobState, spec: JobSpec): void {
     const { dispatched } = state.run;
     for (const [name, branch] of this.#branches) {
@@ -246,7 +246,7 @@ export class JobLeader {
     return group?.view === this.view && group.primary === this.#context.options.self;
   }
 
-  /** Nobody was asked for it there: it needs no end. */
+  /** The part was never submitted there, so it needs no cancel. */
   #isUnknown({ key, wasAsked }: Branch): boolean {
     return this.#sent.has(key) && !wasAsked;
   }
@@ -275,13 +275,15 @@ export class JobLeader {
     return now < this.#liveUntil ? "figures" : "none";
   }
 
-  /** A job that had begun and is over wants nothing more of them: what was given up is told so by any gate. */
+  /**
+   * Branches that may send requests. None for a started job that has finished: any gate cancels its abandoned parts.
+   */
   #acting(state: JobState): readonly Branch[] {
     if (hasJobEnded(state) && state.run.started !== null) return [];
     return this.branches.filter((branch) => this.#mayAct(branch));
   }
 
-  /** Each in turn: the one before must have its cores. */
+  /** Branches take turns: all before this one must have their cores. */
   #mayAct(branch: Branch): boolean {
     if (this.state?.status === "CANCELLING" && this.#isUnknown(branch)) return false;
     const all = this.branches;
@@ -306,10 +308,10 @@ export class JobLeader {
     }
     if (this.branches.some((branch) => this.#isDecided(state, branch))) return;
     this.#accept(state);
-    this.#lookAt = this.#context.now + LOOK_MS;
+    this.#lookAt = this.#context.now + EVALUATE_MS;
   }
 
-  /** Before its start: it cannot run at all, or not there. */
+  /** Handles a branch that cannot run before the start, at all or in this datacenter. */
   #isDecided(state: JobState, branch: Branch): boolean {
     const { datacenter, observed, problem, status } = branch;
     const why = this.#whyElsewhere(branch);
@@ -320,7 +322,7 @@ export class JobLeader {
     return true;
   }
 
-  /** One datacenter at a time; the last one makes the choice complete. */
+  /** Dispatches one datacenter at a time, until the choice is complete. */
   #choose(state: JobState, { routing, submission }: JobSpec): void {
     const { datacenters, now } = this.#context;
     const { dispatched } = state.run;
@@ -330,7 +332,7 @@ export class JobLeader {
       inOrder: (names) => datacenters.inOrder(names, routing.prefer),
     });
     this.#reason = choice.kind === "wait" ? choice.reason : null;
-    this.#lookAt = now + LOOK_MS;
+    this.#lookAt = now + EVALUATE_MS;
     if (choice.kind === "wait") {
       if (state.status !== "QUEUED")
         this.#append(state, { kind: "JobQueued", reason: choice.reason });
@@ -349,7 +351,7 @@ export class JobLeader {
     });
   }
 
-  /** Why a job that has not begun should not wait for this datacenter any longer. */
+  /** Reason why an unstarted job should not wait for this datacenter any longer. */
   #whyElsewhere(branch: Branch): string | null {
     const { now, options } = this.#context;
     const { queuedMs, silenceMs } = options.config;
@@ -385,11 +387,11 @@ export class JobLeader {
     }
     if (this.branches.length === 0 || !this.branches.every(isAccepted)) return;
     const { options, wall } = this.#context;
-    // Where there are several, each workflow is begun by itself, when it is prepared everywhere.
+    // In several datacenters each workflow is started by itself, once it is prepared everywhere.
     const leadMs = this.branches.length > 1 ? 0 : options.config.startLeadMs;
     const startAtMs = Math.floor(wall) + leadMs;
     const shares = state.run.dispatched.map(({ cores, dcId }) => ({ dcId, cores }));
-    // Whoever submitted it reads the split before the load begins.
+    // The submitter sees the split before the load starts.
     if (shares.length > 1) this.lines.add(splitText(this.#chosen?.parts ?? []));
     this.#append(state, {
       ...{ kind: "JobStarted", startAtMs, shares },
@@ -397,8 +399,8 @@ export class JobLeader {
     });
   }
 
-  /** Of several datacenters: the end by a threshold, the beginning of a workflow. True when something follows. */
-  #goOn(state: JobState): boolean {
+  /** For several datacenters: aborts by a threshold, or starts a workflow. Returns true if an event was appended. */
+  #advanceJoint(state: JobState): boolean {
     if (this.#joint === null || state.status === "CANCELLING") return false;
     const reason = this.#joint.abortReason(this.branches);
     if (reason !== null) {
@@ -414,7 +416,7 @@ export class JobLeader {
     return true;
   }
 
-  /** Results are noted as they come; with the last one the job is over. */
+  /** Records results as they arrive; completes the job with the last one. */
   #noteResults(state: JobState): void {
     const { results, started } = state.run;
     const shares = started?.shares ?? [];
@@ -426,7 +428,7 @@ export class JobLeader {
       this.#append(state, { kind: "JobDcResult", dcId, ...result });
       return;
     }
-    this.#lookAt = this.#context.now + LOOK_MS;
+    this.#lookAt = this.#context.now + EVALUATE_MS;
     if (open.length > 0) return;
     const finalStatus = finalStatusOf(state);
     const reasons = this.branches.map(({ datacenter, observed, problem }) => {
@@ -439,7 +441,7 @@ export class JobLeader {
     this.#append(state, { kind: "JobCompleted", finalStatus, aggregateMetrics });
   }
 
-  /** Nobody has heard of it since long after its plan was over. (PART-5) */
+  /** Whether a datacenter was silent until long after the end of its plan. (PART-5) */
   #isLost(branch: Branch, { run }: JobState): boolean {
     const { now, options, wall } = this.#context;
     const { lostMs } = options.config;
@@ -449,14 +451,14 @@ export class JobLeader {
     return branch.silentMs(now) > lostMs && isOver;
   }
 
-  /** A cancelled job that has not begun is over when nothing is left of it anywhere. */
+  /** Completes a cancelled, unstarted job once nothing is left of it. */
   #endUnstarted(state: JobState): void {
     const isOver = (branch: Branch): boolean =>
       this.#isUnknown(branch) ||
       branch.hasEnded ||
       branch.problem !== null ||
       branch.silentMs(this.#context.now) > this.#context.options.config.lostMs;
-    this.#lookAt = this.#context.now + LOOK_MS;
+    this.#lookAt = this.#context.now + EVALUATE_MS;
     if (!this.branches.every(isOver)) return;
     const aggregateMetrics = encodeEnd(null, []);
     this.#append(state, { kind: "JobCompleted", finalStatus: "CANCELLED", aggregateMetrics });
@@ -471,15 +473,15 @@ export class JobLeader {
     });
   }
 
-  /** One at a time, and only if the job is still as it was seen and this gate still leads it. */
+  /** Appends one event at a time, only if the job is unchanged and this gate still leads it. */
   #append(state: JobState, body: EventBody): void {
     this.#isAppending = true;
     const condition = { ifSeq: state.appliedSeq, ifFence: this.view };
     this.#context.append(this.job, body, { condition }, (appended) => {
       this.#isAppending = false;
       this.#log(body.kind, appended);
-      // What the ledger will not take now it will not take a moment later either.
-      this.#lookAt = this.#context.now + (appended.kind === "refused" ? LOOK_MS : 0);
+      // Delays the retry: the ledger would refuse it again at once.
+      this.#lookAt = this.#context.now + (appended.kind === "refused" ? EVALUATE_MS : 0);
       this.#dueAt = Math.min(this.#dueAt, this.#lookAt);
       this.#onLooked(this);
     });

@@ -1,6 +1,6 @@
 /**
- * What each datacenter of a job is given to run: a part of the plan, or the whole of it in each. Thresholds are not
- * among it: they are of the merged figures, and whoever merges them judges.
+ * Part of a job for each datacenter: a share of the plan, or the whole plan in each. Thresholds are excluded: they
+ * apply to the merged metrics, and are evaluated where these are merged.
  */
 
 import type { WorkflowManifest } from "../../load/job/manifest.ts";
@@ -9,12 +9,12 @@ import type { Routing, Submission } from "../messages.ts";
 
 export interface JobPart {
   readonly datacenter: string;
-  /** Of the plan. */
+  /** Share of the plan. */
   readonly share: number;
   readonly submission: Submission;
 }
 
-/** `chosen`: with the cores that each had free. The parts are in the order of names. */
+/** `chosen`: datacenters with their free cores. Returns the parts sorted by name. */
 export function partsOf(
   submission: Submission,
   routing: Routing,
@@ -40,13 +40,13 @@ export function partsOf(
   }));
 }
 
-/** For people: "of the plan: dc1 60 %, dc2 40 %". */
+/** Human-readable split: "of the plan: dc1 60 %, dc2 40 %". */
 export function splitText(parts: readonly JobPart[]): string {
   const shares = parts.map(({ datacenter, share }) => `${datacenter} ${Math.round(share * 100)} %`);
   return `of the plan: ${shares.join(", ")}`;
 }
 
-/** Under which key a datacenter is given its part: whoever leads the job finds the same one there. */
+/** Idempotency key of a part: every leader of the job finds the same part. */
 export function keyOfPart(
   jobId: string,
   { attempt, dcId }: { readonly attempt: number; readonly dcId: string },
@@ -54,7 +54,7 @@ export function keyOfPart(
   return `${jobId}/${dcId}/${attempt}`;
 }
 
-/** Cores that a job needs in each datacenter, by their weights; null: whatever is free. */
+/** Cores required in each datacenter, by weight; null for any number. */
 export function coresOf(
   cores: number | null,
   { each }: Pick<Routing, "each">,
@@ -65,12 +65,12 @@ export function coresOf(
   return apportion(Math.max(cores, weights.length), weights, 1);
 }
 
-/** What a datacenter was given of the plan by its submitter; null: it goes by free cores. */
+/** Weight of a datacenter set by the submitter; null to use free cores. */
 export function weightOf({ weights }: Routing, datacenter: string): number | null {
   return weights.find((one) => one.datacenter === datacenter)?.weight ?? null;
 }
 
-/** Why a job cannot be run by so many datacenters; null when it can. (CCP-13) */
+/** Reason why a job cannot run in this many datacenters; null if it can. (CCP-13) */
 export function splitProblem(
   { manifests }: Submission,
   { each }: Routing,

@@ -1,9 +1,9 @@
-/** What a gate says of a job to its reporters. */
+/** Reports about a job to the reporters of a gate. */
 
 import type { LiveRun } from "../../load/results/live.ts";
 import type { RunSummary } from "../../load/results/model.ts";
 
-/** The run of a job, as its submitter calls it. */
+/** Run of a job, as named by its submitter. */
 export interface ReportedRun {
   readonly name: string;
   readonly title?: string;
@@ -11,7 +11,7 @@ export interface ReportedRun {
 }
 
 export type JobReport =
-  /** `isTakenOver`: another gate has told what was measured before this gate led it. */
+  /** `isTakenOver`: another gate has reported everything measured before this gate led the job. */
   | {
       readonly kind: "running";
       readonly job: string;
@@ -19,7 +19,7 @@ export type JobReport =
       readonly isTakenOver: boolean;
       readonly live: LiveRun;
     }
-  /** Null: it has left no result, or none that can be found. */
+  /** `summary` is null if there is no result, or it cannot be found. */
   | {
       readonly kind: "ended";
       readonly job: string;
@@ -27,5 +27,5 @@ export type JobReport =
       readonly isTakenOver: boolean;
       readonly summary: RunSummary | null;
     }
-  /** Another gate leads it. */
+  /** Another gate leads the job. */
   | { readonly kind: "left"; readonly job: string };

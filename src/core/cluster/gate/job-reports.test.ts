@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { GateWorld } from "./testing/world.ts";
 
-/** The kinds that were told of a job, by which gate, the same one after the other once. */
+/** Kinds of reports of a job by gate, without consecutive duplicates. */
 function toldOf(world: GateWorld, job: string): string[] {
   const all = world.reports
     .filter(({ report }) => report.job === job)
@@ -10,7 +10,7 @@ function toldOf(world: GateWorld, job: string): string[] {
 }
 
 describe("reporters of a gate", () => {
-  it("are told how a job goes, and once of its end with the result that clients get", () => {
+  it("receive the progress of a job, and once its end with the same result as clients", () => {
     const world = new GateWorld({ loadMs: 5_000 });
     const job = world.submit();
     world.until(() => {
@@ -30,7 +30,7 @@ describe("reporters of a gate", () => {
     expect(new Set(running)).toEqual(new Set([job]));
   });
 
-  it("are told on by the next leader, which knows that it took over, and of the end once", () => {
+  it("are continued by the next leader, which knows that it took over, and receive the end once", () => {
     const world = new GateWorld({ gates: 3, loadMs: 20_000 });
     const job = world.submit();
     world.until(() => {
@@ -56,7 +56,7 @@ describe("reporters of a gate", () => {
     for (const { report } of later) expect(report).toMatchObject({ isTakenOver: true });
   });
 
-  it("are not told of jobs that nobody asked after", () => {
+  it("receive no jobs unless reports were requested", () => {
     const world = new GateWorld({ loadMs: 1_000 });
     world.end(world.submit());
     expect(world.reports).toEqual([]);

@@ -1,9 +1,8 @@
 /**
- * What reporters of this gate are told of the jobs that it leads: as they run, and once when they have ended. A job
- * that has another leader is told on by that one: what was told before, it does not tell again. (C30-18)
+ * Reports to the reporters of this gate about the jobs it leads: while they run, and once when they have finished. The
+ * next leader of a job continues without repeating earlier reports. (C30-18)
  *
- * Its end is told by the gate that led it to its end, and by no other: once, or never when that gate is lost between
- * the two.
+ * The end is reported only by the gate that led the job to its end: once, or never if that gate is lost in between.
  */
 
 import type { JobState } from "../../ledger/job/job-state.ts";
@@ -14,7 +13,7 @@ import { Results } from "./results.ts";
 import { decodeSpec } from "./spec.ts";
 import { hasJobEnded } from "./status.ts";
 
-/** A result that cannot be reached is asked for so often, once per look. */
+/** Attempts to fetch an unreachable result, one per poll. */
 const FIND_TRIES_MAX = 60;
 
 interface Led {
@@ -29,7 +28,7 @@ export class JobReports {
   readonly #context: GateContext;
   readonly #results: Results;
   readonly #led = new Map<string, Led>();
-  /** Somebody wants to be told. */
+  /** Reports were requested. */
   #isWanted = false;
 
   constructor(context: GateContext) {
@@ -37,7 +36,7 @@ export class JobReports {
     this.#results = new Results(context);
   }
 
-  /** This gate leads the job from now on; as it stands then. */
+  /** This gate leads the job from now on, in this state. */
   leads({ jobId, run, spec }: JobState): void {
     if (this.#led.has(jobId)) return;
     const submission = decodeSpec(spec)?.submission;
@@ -57,22 +56,22 @@ export class JobReports {
       this.#context.emit({ kind: "report", report: { kind: "left", job } });
   }
 
-  /** Now and then: what there is to tell of each. */
+  /** Periodically: reports the state of each job. */
   look(leaders: ReadonlyMap<string, JobLeader>): void {
     this.#isWanted = true;
     for (const [job, leader] of leaders) {
       const { state } = leader;
-      // Its description stands in its log a moment after its group is founded.
+      // The description is in the log shortly after the group was created.
       if (state !== null && state.appliedSeq >= 0) this.leads(state);
       const led = this.#led.get(job);
       if (state === null || led === undefined || led.isOver) continue;
       if (hasJobEnded(state)) this.#end(job, led, state);
-      else this.#tell(job, led, leader);
+      else this.#report(job, led, leader);
     }
     for (const job of this.#led.keys()) if (!leaders.has(job)) this.#led.delete(job);
   }
 
-  #tell(job: string, { isTakenOver, run }: Led, leader: JobLeader): void {
+  #report(job: string, { isTakenOver, run }: Led, leader: JobLeader): void {
     leader.lookedAt(true);
     const live = leader.live();
     const hasLatencies = live?.summary.workflows.some(({ steps }) =>

@@ -1,4 +1,4 @@
-/** A job as `jobs list` and `jobs show` tell it. */
+/** View of a job for `jobs list` and `jobs show`. */
 
 import type { JobState } from "../../ledger/job/job-state.ts";
 import {
@@ -16,7 +16,7 @@ import type { JobSpec } from "./spec.ts";
 import { createdAtOf, hasJobEnded, reasonOf, statusOf } from "./status.ts";
 import type { JobGroup } from "./types.ts";
 
-/** `leader`: null where another gate leads it, and knows more. */
+/** `leader`: null if another gate leads the job and knows more. */
 export function jobView(
   { primary, state, view }: JobGroup,
   spec: JobSpec | null,
@@ -30,12 +30,12 @@ export function jobView(
     const had = kept.find(({ name }) => name === view.name);
     return {
       ...view,
-      // What became of it stands in the job's log, whatever was heard of it last or hindered it then.
+      // The outcome comes from the job's log, whatever was last reported or hindered it then.
       ...(hasJobEnded(state)
         ? { status: had?.status ?? view.status, reason: branch.observed?.reason ?? null }
         : {}),
       managers: calls.reachedIn(branch.datacenter).length,
-      // Where it has ended it has given them back.
+      // A finished part has released its cores.
       workers: view.workers || (had?.workers ?? 0),
       cores: view.cores || (had?.cores ?? 0),
     };
@@ -47,7 +47,7 @@ export function jobView(
     status: leader?.status ?? (unaccepted(state).length > 0 ? "QUEUED" : statusOf(state)),
     reason:
       leader === null
-        ? (reasonOf(state) ?? whyWaits(state, spec, primary, context))
+        ? (reasonOf(state) ?? waitReason(state, spec, primary, context))
         : (leader.reason ?? context.places.of(state)),
     createdAt: createdAtOf(state),
     leader: primary,
@@ -57,15 +57,15 @@ export function jobView(
   };
 }
 
-/** Datacenters that were asked for cores, and have not said yet that it has them. */
+/** Datacenters that were asked for cores and have not confirmed them yet. */
 function unaccepted({ accepted, run, status }: JobState): readonly string[] {
   if (status !== "DISPATCHED" && status !== "ACCEPTED") return [];
   const names = run.dispatched.map(({ dcId }) => dcId);
   return names.filter((name) => !accepted.some(({ dcId }) => dcId === name));
 }
 
-/** As every gate can tell; its place in the queue of a datacenter knows only who leads it. */
-function whyWaits(
+/** Reason as known to every gate; only the leader knows the position in a datacenter's queue. */
+function waitReason(
   state: JobState,
   spec: JobSpec | null,
   leader: string | null,
@@ -84,7 +84,7 @@ function whyWaits(
   return choice.kind === "wait" ? `${choice.reason} (${place})` : place;
 }
 
-/** Of a job that nobody follows here any more: what its log keeps. */
+/** Views from the log, for a job that no branch follows here. */
 function keptViews(
   state: JobState,
   managersOf: (datacenter: string) => number,
@@ -96,8 +96,8 @@ function keptViews(
     const status = PART_STATUSES.find((one) => one === result?.finalStatus);
     const workers = accepted.find((one) => one.dcId === dcId)?.workerCount ?? 0;
     const managers = managersOf(dcId);
-    // One that ended before the datacenter had said anything took the datacenter's part with it.
-    const unheard = hasJobEnded(state)
+    // A job that finished before the datacenter reported anything took its part with it.
+    const unreported = hasJobEnded(state)
       ? statusOf(state)
       : waiting.includes(dcId)
         ? "QUEUED"
@@ -105,16 +105,16 @@ function keptViews(
     const { completed = 0, failed = 0 } = result ?? {};
     const figures = { ...figuresOf(null), requests: completed + failed, failed };
     return {
-      ...{ name: dcId, status: status ?? (result === undefined ? unheard : "FAILED") },
+      ...{ name: dcId, status: status ?? (result === undefined ? unreported : "FAILED") },
       ...{ reason: null, job: "", managers, workers, cores, ...figures, asOfMs: null },
     };
   });
 }
 
-/** What is not over comes before what is, and what went wrong before what did not. */
+/** Statuses by precedence: unfinished before finished, failed before successful. */
 const WORST_FIRST = ["running", "waiting", "failed"];
 
-/** Of the parts of one job: a workflow is one, with the attempts of all datacenters. */
+/** Merges the workflows of all parts of a job, with the attempts of all datacenters. */
 export function workflowsOf(parts: readonly JobView[]): readonly WorkflowView[] {
   const found = new Map<string, WorkflowView>();
   for (const { attempts, name, status } of parts.flatMap(({ workflows }) => workflows)) {

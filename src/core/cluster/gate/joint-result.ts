@@ -1,4 +1,4 @@
-/** The result of a job over several datacenters, made of what each of them left. */
+/** Result of a job over several datacenters, merged from their results. */
 
 import { isoText } from "../../base/civil.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
@@ -18,7 +18,7 @@ import { MergedRun } from "./merged-run.ts";
 import type { JobSpec } from "./spec.ts";
 import { createdAtOf, isThresholdAbort, LOST, reasonOf } from "./status.ts";
 
-/** What one datacenter left. */
+/** Result of one datacenter. */
 interface PartResult {
   readonly datacenter: string;
   readonly summary: RunSummary;
@@ -62,7 +62,7 @@ export function mergedResult(
   };
 }
 
-/** What figures alone do not tell: cores, losses and events of the parts. */
+/** Adds what metrics do not contain: cores, losses and events of the parts. */
 function withParts(
   merged: RunSummary,
   parts: readonly RunSummary[],
@@ -93,7 +93,7 @@ function withCores(workflow: WorkflowSummary, parts: readonly RunSummary[]): Wor
   return { ...workflow, cores: own.reduce((sum, { cores }) => sum + cores, 0) };
 }
 
-/** Cores are numbered over all datacenters. */
+/** First core number of each part: cores are numbered over all datacenters. */
 function firstCores(parts: readonly RunSummary[]): readonly number[] {
   return parts.map((_, at) =>
     parts.slice(0, at).reduce((sum, { environment }) => sum + environment.cores, 0),
@@ -124,7 +124,7 @@ function lossesOf(parts: readonly RunSummary[]): readonly Loss[] {
   );
 }
 
-/** Thresholds are of the whole; what people did was done everywhere at once, and is told once. */
+/** Thresholds apply to the whole run; user actions happened everywhere at once, and are listed once. */
 function eventsOf(merged: RunSummary, parts: readonly RunSummary[]): readonly TimelineEvent[] {
   const judged = (merged.events ?? []).filter(({ kind }) => kind === "threshold crossed");
   const rest = parts.flatMap(({ events = [] }, at) =>
@@ -133,7 +133,7 @@ function eventsOf(merged: RunSummary, parts: readonly RunSummary[]): readonly Ti
   return [...judged, ...rest].toSorted((a, b) => a.atSeconds - b.atSeconds);
 }
 
-/** The threshold that ended the job did not hold then, whatever it comes to in the end. */
+/** Marks the threshold that aborted the job as failed, whatever its final value. */
 function withAbort(summary: RunSummary, state: JobState): RunSummary {
   const reason = state.cancellation?.reason ?? "";
   if (!isThresholdAbort(state)) return summary;
@@ -165,7 +165,7 @@ function withLosses(summary: RunSummary, state: JobState, parts: readonly JobPar
     const last = lastFiguresOf(state, dcId);
     return {
       ...{ core: summary.environment.cores, atSeconds: summary.durationSeconds, what, cost },
-      // How many requests it made is known to nobody here.
+      // The number of its requests is unknown.
       ...{ at: isoText(hlc.wallMs), worker: null, requestsNotCounted: null },
       ...{ exact: false, dealtAgainTo: null },
       users: last?.users ?? null,

@@ -1,6 +1,6 @@
 /**
- * A job over several datacenters, as the gate that leads it follows it: their figures merged as they come, the
- * thresholds judged on them, and what each is to hear of the others.
+ * A job over several datacenters at its leading gate: merges their metrics as they arrive, evaluates thresholds on
+ * them, and determines the controls of each datacenter.
  */
 
 import type { JobState } from "../../ledger/job/job-state.ts";
@@ -17,7 +17,7 @@ import { MergedRun } from "./merged-run.ts";
 import type { JobSpec } from "./spec.ts";
 import { createdAtOf } from "./status.ts";
 
-/** Of a datacenter that is not heard: shorter than windows wait for it, so that what is missing is never judged. */
+/** Silence of a datacenter from which its missing calls are not evaluated; shorter than windows wait for it. */
 const SILENT_MS = 3_000;
 
 const PHASES: Readonly<Partial<Record<JobStatus, RunPhase>>> = {
@@ -32,14 +32,14 @@ export class JointRun {
   readonly #spec: JobSpec;
   readonly #state: JobState;
   readonly #parts: readonly JobPart[];
-  /** The leader that a datacenter's figures are of. */
+  /** View of the leader that each datacenter's metrics come from. */
   readonly #views = new Map<string, number>();
-  /** Of those that have not told anew since. */
+  /** Last metrics of datacenters that have not reported since a restart of the merge. */
   readonly #last = new Map<string, LastFigures>();
   #merged: MergedRun;
   #judgeAt: number;
 
-  /** `state`: of a job that has started. */
+  /** `state`: of a started job. */
   constructor(context: GateContext, state: JobState, spec: JobSpec, parts: readonly JobPart[]) {
     this.#context = context;
     this.#state = state;
@@ -64,8 +64,8 @@ export class JointRun {
   }
 
   /**
-   * Another leader of a datacenter may know less than the one before, and what was merged cannot be taken out again:
-   * all datacenters tell everything anew.
+   * A new leader of a datacenter may know less than its predecessor, and merged metrics cannot be removed: all
+   * datacenters report everything again.
    */
   onTold(datacenter: string, told: ToldRun, view: number): void {
     const known = this.#views.get(datacenter);
@@ -79,7 +79,7 @@ export class JointRun {
     this.#merged.take(datacenter, told);
   }
 
-  /** What a datacenter told last of its users and its time; null: nothing, to this gate. */
+  /** Last reported users and times of a datacenter; null if this gate has none. */
   lastOf(datacenter: string): LastFigures | null {
     return this.#merged.lastOf(datacenter) ?? this.#last.get(datacenter) ?? null;
   }
@@ -93,7 +93,7 @@ export class JointRun {
     return this.#judgeAt;
   }
 
-  /** Why the job is to end by its thresholds; null when it is not, or when nobody has to look yet. */
+  /** Reason to abort the job by a threshold; null if none failed or the next evaluation is not due. */
   abortReason(branches: readonly Branch[]): string | null {
     const { now, wall } = this.#context;
     if (now < this.#judgeAt) return null;
@@ -111,7 +111,7 @@ export class JointRun {
     return { ...this.#merged.live(PHASES[status] ?? "running", detail), scale, datacenters };
   }
 
-  /** `setUps` of the job's log now. */
+  /** Uses the current `setUps` of the job's log. */
   words(branches: readonly Branch[], { run }: JobState): JointWords {
     const { now, options } = this.#context;
     const places = branches.map((branch) => {

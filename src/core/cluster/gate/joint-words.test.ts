@@ -9,7 +9,7 @@ import { encodeBegun, JointWords } from "./joint-words.ts";
 const CHOSEN = ["dc1", "dc2"].map((dcId) => ({ dcId, cores: 2 }));
 const PARTS = partsOf(submission(), { ...ANYWHERE, count: 2 }, CHOSEN);
 
-/** What a datacenter tells of its only workflow. */
+/** Report of a datacenter about its only workflow. */
 function told(waits: "begin" | "over" | null, over: Partial<ToldRun["workflows"][number]> = {}) {
   const status: WorkflowStatus = waits === "begin" ? "waiting" : "running";
   return {
@@ -36,15 +36,15 @@ function words(first: ToldRun | null, second: ToldRun | null, isOver = false, be
   return new JointWords(PARTS, places, setUps);
 }
 
-describe("a workflow of two datacenters", () => {
-  it("can begin when it is prepared in both, and not before", () => {
+describe("a workflow in two datacenters", () => {
+  it("is ready when it is prepared in both, and not before", () => {
     expect(words(told("begin"), told(null)).ready()).toBeNull();
     expect(words(told("begin"), null).ready()).toBeNull();
     const ready = { workflow: "shop", value: { token: 7 } };
     expect(words(told("begin"), told("begin")).ready()).toEqual(ready);
   });
 
-  it("is told to begin where it still waits, and nowhere else", () => {
+  it("is started where it still waits, and nowhere else", () => {
     const begun = words(told(null), told("begin"), false, true);
     expect(begun.of("dc1")).toEqual([]);
     expect(begun.of("dc2")).toEqual([
@@ -53,7 +53,7 @@ describe("a workflow of two datacenters", () => {
     expect(begun.ready()).toBeNull();
   });
 
-  it("is over for the first when it has ended in the other, or nobody hears of that any more", () => {
+  it("is over for the first when it has finished in the other, or the other is lost", () => {
     const over = [{ kind: "over", workflow: "shop", error: null }];
     expect(words(told("over"), told(null), false, true).of("dc1")).toEqual([]);
     const ended = told(null, { status: "completed" });
@@ -61,7 +61,7 @@ describe("a workflow of two datacenters", () => {
     expect(words(told("over"), told(null), true, true).of("dc1")).toEqual(over);
   });
 
-  it("never begins when it has failed in one of them", () => {
+  it("never starts when it has failed in one of them", () => {
     const failed = words(told("begin"), told(null, { status: "failed", error: "no such file" }));
     expect(failed.ready()).toBeNull();
     expect(failed.of("dc1")).toEqual([
@@ -69,7 +69,7 @@ describe("a workflow of two datacenters", () => {
     ]);
   });
 
-  it("never begins with a value that is too large to reach the other", () => {
+  it("never starts with a value that is too large for the other", () => {
     const large = told("begin");
     const waits = [{ workflow: "shop", for: "begin" as const, value: "x".repeat(70_000) }];
     const refused = words({ ...large, waits }, told("begin"));

@@ -1,7 +1,6 @@
 /**
- * What the datacenters of a job must hear of each other: when a workflow begins, with the value of its set-up, and
- * when it is over everywhere. A function of what they tell and of what stands in the job's log, so that whoever
- * leads the job next says the same.
+ * Controls that coordinate the datacenters of a job: when a workflow starts, with the value of its set-up, and when it
+ * is over everywhere. A pure function of their reports and the job's log, so that the next leader decides the same.
  */
 
 import { encodePlain } from "../../base/plain-value.ts";
@@ -17,15 +16,15 @@ import { ENDED_WORKFLOWS } from "./merged-run.ts";
 
 export type JointControl = Extract<Control, { kind: "begin" | "over" }>;
 
-/** A datacenter of the job, as it is known now. */
+/** Datacenter of the job in its current state. */
 interface JointPlace {
   readonly datacenter: string;
   readonly told: ToldRun | null;
-  /** Nothing of the job goes on there, as far as anybody can know. */
+  /** Nothing of the job runs there, as far as known. */
   readonly isOver: boolean;
 }
 
-/** A workflow that all its datacenters wait to begin. */
+/** Workflow that all its datacenters wait to start. */
 interface ReadyWorkflow {
   readonly workflow: string;
   readonly value: unknown;
@@ -49,7 +48,7 @@ export class JointWords {
     this.#bytes = setUps.reduce((sum, { value }) => sum + value.length, 0);
   }
 
-  /** The next one that can begin: it is set up, and prepared wherever it runs. */
+  /** Next workflow that can start: set up, and prepared wherever it runs. */
   ready(): ReadyWorkflow | null {
     for (const { name } of this.#manifests()) {
       const [first, ...others] = this.#placesOf(name);
@@ -61,7 +60,7 @@ export class JointWords {
     return null;
   }
 
-  /** What one datacenter is to hear; what it has heard it does not wait for any more. */
+  /** Controls for one datacenter. It does not wait any more for those it has received. */
   of(datacenter: string): readonly JointControl[] {
     const place = this.#places.find((one) => one.datacenter === datacenter);
     return (place?.told?.waits ?? []).flatMap((wait): readonly JointControl[] => {
@@ -75,7 +74,7 @@ export class JointWords {
     });
   }
 
-  /** Why a workflow that has not begun never will; null when it may. */
+  /** Reason why an unstarted workflow will never start; null if it may. */
   #failure(workflow: string): string | null {
     for (const place of this.#placesOf(workflow)) {
       if (!this.#hasEnded(workflow, place)) continue;
@@ -111,7 +110,7 @@ export class JointWords {
       .every(({ status }) => ENDED_WORKFLOWS.includes(status));
   }
 
-  /** The first datacenter runs all that any of them runs. */
+  /** The first datacenter runs every workflow of the job. */
   #manifests(): readonly WorkflowManifest[] {
     return this.#parts[0]?.submission.manifests ?? [];
   }
@@ -125,7 +124,7 @@ export class JointWords {
   }
 }
 
-/** As it stands in the job's log. */
+/** Encoding in the job's log. */
 export function encodeBegun(begun: Begun): Uint8Array {
   return encodePlain(begun);
 }

@@ -10,7 +10,7 @@ function requests({ summary }: Progress): number {
   return summary?.totals?.requests ?? -1;
 }
 
-/** Commands that the cores of a datacenter heard, those of each kind counted. */
+/** Commands that the cores of a datacenter received, counted by kind. */
 function heard(world: GateWorld, datacenter: string): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { opened } of world.datacenter(datacenter).workers)
@@ -20,7 +20,7 @@ function heard(world: GateWorld, datacenter: string): Readonly<Record<string, nu
 }
 
 describe("one job in two datacenters", () => {
-  it("is split, begins at one instant and has one result with all that both made (GREQ-2, GREQ-7)", () => {
+  it("is split, starts at the same time and has one result with the load of both (GREQ-2, GREQ-7)", () => {
     const world = new GateWorld({ datacenters: BOTH });
     const job = world.submit({}, { datacenters: BOTH });
     const end = world.end(job);
@@ -48,7 +48,7 @@ describe("one job in two datacenters", () => {
     expect(end.summary?.totals?.latencyMs.count).toBe(world.calls());
   });
 
-  it("has its files from the other where its gate does not have them, and one was away before", () => {
+  it("gets its files from the other datacenter when its gate lacks them and one was unreachable before", () => {
     const world = new GateWorld({ datacenters: BOTH });
     world.datacenter("dc2").loseBlobs();
     world.cut.add("dc2");
@@ -60,14 +60,14 @@ describe("one job in two datacenters", () => {
     expect(world.datacenter("dc2").calls()).toBeGreaterThan(0);
   });
 
-  it("is set up and torn down once, in the first, and its value reaches the other", () => {
+  it("is set up and torn down once, in the first, and passes its value to the other", () => {
     const world = new GateWorld({ datacenters: BOTH });
     world.end(world.submit({}, { datacenters: BOTH }));
     expect(heard(world, "dc1")).toMatchObject({ setup: 1, teardown: 1 });
     expect(heard(world, "dc2")).toEqual({ prepare: 2, start: 2 });
   });
 
-  it("makes the whole plan in each datacenter when it is asked to, layer by layer", () => {
+  it("runs the whole plan in each datacenter when requested, layer by layer", () => {
     const world = new GateWorld({ datacenters: BOTH });
     const provides = [{ key: "made", to: ["pay"] }];
     const uses = [{ name: "stock", from: ["shop"], keys: ["made"] }];
@@ -86,7 +86,7 @@ describe("one job in two datacenters", () => {
   });
 
   it.each([{ datacenters: ["dc1"] }, { datacenters: BOTH }])(
-    "goes on with its next layer when its leading managers die between the layers: $datacenters",
+    "continues with its next layer when its leading managers die between the layers: $datacenters",
     ({ datacenters }) => {
       const world = new GateWorld({ datacenters, managers: 3, workers: 2 });
       const provides = [{ key: "made", to: ["pay"] }];
@@ -102,7 +102,7 @@ describe("one job in two datacenters", () => {
         world.until(() =>
           below.workers.some(({ opened }) => opened.some((core) => core.calls > 6)),
         );
-        // The first layer ends while nobody leads: only the next leader can begin the second.
+        // The first layer ends without a leader: only the next leader can start the second.
         const cores = below.workers.flatMap(({ opened }) => opened);
         expect(cores.filter(({ context }) => Object.keys(context).length > 0)).toEqual([]);
         below.kill(below.leaders()[0] ?? -1);
@@ -121,7 +121,7 @@ describe("one job in two datacenters", () => {
     },
   );
 
-  it("is asked after less often by a gate that is hard-pressed, and its totals are the same (AD-37.6)", () => {
+  it("is polled less often by an overloaded gate, with the same totals (AD-37.6)", () => {
     const observed = ([0, 2, 3] as const).map((level) => {
       const world = new GateWorld({ datacenters: BOTH, loadMs: 8_000 });
       world.press(0, level);
@@ -134,7 +134,7 @@ describe("one job in two datacenters", () => {
     expect(reject).toBeLessThan(batch);
   });
 
-  it("is split as its submitter says", () => {
+  it("is split as its submitter requests", () => {
     const world = new GateWorld({ datacenters: BOTH });
     const weights = [
       { datacenter: "dc1", weight: 25 },
@@ -143,12 +143,12 @@ describe("one job in two datacenters", () => {
     const end = world.end(world.submit({}, { datacenters: BOTH, weights }));
     const split = end.summary?.cluster?.split;
     expect(split?.map(({ share }) => share)).toEqual([0.25, 0.75]);
-    // Four users: one in dc1, so that only one of its cores has any.
+    // Four users: one in dc1, so only one of its cores has any.
     expect(heard(world, "dc1")["prepare"]).toBe(1);
     expect(heard(world, "dc2")["prepare"]).toBe(2);
   });
 
-  it("is refused before it begins where it cannot be split, with what can be done (CCP-13)", () => {
+  it("is refused before it starts when it cannot be split, with a hint (CCP-13)", () => {
     const world = new GateWorld({ datacenters: BOTH });
     const ask = (routing: Partial<Routing>, changes: Parameters<typeof submission>[0]) =>
       world.ask({
@@ -166,7 +166,7 @@ describe("one job in two datacenters", () => {
     });
   });
 
-  it("ends everywhere by a threshold that only the merged figures cross", () => {
+  it("is aborted everywhere by a threshold that only the merged metrics cross", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 30_000 });
     // Each makes 20 calls a second.
     const changes = { thresholds: ["requests.count < 60"], abortAfterMs: 0 };
@@ -178,7 +178,7 @@ describe("one job in two datacenters", () => {
     for (const name of BOTH) expect(world.datacenter(name).calls()).toBeLessThan(59);
   });
 
-  it("is ended in part by a threshold when one of them had failed before", () => {
+  it("is partial when a threshold aborts it after one of them had failed", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 60_000 });
     const changes = { thresholds: ["requests.count < 400"], abortAfterMs: 0 };
     const job = world.submit(changes, { datacenters: BOTH });
@@ -192,7 +192,7 @@ describe("one job in two datacenters", () => {
     ]);
   });
 
-  it("is paused, goes on and is cancelled in both", () => {
+  it("is paused, resumed and cancelled in both", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 60_000 });
     const job = world.submit({}, { datacenters: BOTH });
     const tell = (control: Control) => world.ask({ kind: "control", job, by: "me", control });
@@ -216,7 +216,7 @@ describe("one job in two datacenters", () => {
   });
 });
 
-/** What stood last in a job's log when something happens. */
+/** Last event in a job's log when the fault occurs. */
 const STEPS = ["JobDispatched", "JobAccepted", "JobStarted", "JobSetUpValue"];
 
 const reached = (world: GateWorld, step: string): boolean =>
@@ -251,7 +251,7 @@ describe("a job in two datacenters", () => {
     world.until(() => !isBusy(world));
   });
 
-  it("that waits for a datacenter to hear of its end does not keep its gate awake", () => {
+  it("that waits for a datacenter to learn of its end does not keep its gate awake", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 30_000 });
     const changes = { thresholds: ["requests.count < 100000"], abortAfterMs: 0 };
     const job = world.submit(changes, { datacenters: BOTH });
@@ -264,7 +264,7 @@ describe("a job in two datacenters", () => {
     expect(world.ticks).toBeLessThan(50);
   });
 
-  it("whose leader is lost in mid-job has one exact result", () => {
+  it("whose leader is lost mid-job has one exact result", () => {
     const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 12_000 });
     const job = world.submit({}, { datacenters: BOTH });
     world.until(() => world.status(job) === "RUNNING");
@@ -275,7 +275,7 @@ describe("a job in two datacenters", () => {
     expect(end.summary?.lost).toEqual([]);
   });
 
-  it("counts nothing twice and misses nothing when another manager leads a part", () => {
+  it("counts each call once when another manager takes over a part", () => {
     const world = new GateWorld({ datacenters: BOTH, managers: 3, loadMs: 12_000 });
     const job = world.submit({}, { datacenters: BOTH });
     world.until(() => world.status(job) === "RUNNING");
@@ -294,9 +294,9 @@ describe("a job in two datacenters", () => {
     expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
   });
 
-  it("closes the gap when a datacenter that was cut off is heard again (PART-5)", () => {
+  it("closes the gap when an unreachable datacenter returns (PART-5)", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 20_000 });
-    // A floor that fails by far if a silent datacenter counted as one without calls.
+    // A minimum that fails by far if a silent datacenter counted as one without calls.
     const changes = { thresholds: ["requests.rate over 2s > 30"], abortAfterMs: 0 };
     const job = world.submit(changes, { datacenters: BOTH });
     world.until(() => world.status(job) === "RUNNING");
@@ -309,7 +309,7 @@ describe("a job in two datacenters", () => {
     expect(end.summary?.thresholds[0]).toMatchObject({ passed: true, aborted: false });
   });
 
-  it("ends in part when a datacenter stays away, and says which part is missing (PART-5)", () => {
+  it("is partial when a datacenter stays unreachable, and reports the missing part (PART-5)", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 3_000 });
     const job = world.submit({}, { datacenters: BOTH });
     world.until(() => world.status(job) === "RUNNING");
@@ -329,7 +329,7 @@ describe("a job in two datacenters", () => {
         ...{ requestsNotCounted: null, exact: false, dealtAgainTo: null, users: 2 },
       },
     ]);
-    // It was heard for half a second of three.
+    // The datacenter reported for half a second of three.
     expect(end.summary?.lost[0]?.missingMs).toBeGreaterThan(2_000);
     expect(end.summary?.lost[0]?.missingMs).toBeLessThan(3_000);
     expect(end.summary?.cluster?.datacenters).toMatchObject([
@@ -344,7 +344,7 @@ describe("a job in two datacenters", () => {
   });
 
   it.each(["CANCELLED", "PARTIAL"])(
-    "that has ended is shown by every gate as its result says: %s",
+    "that has finished is shown by every gate as in its result: %s",
     (status) => {
       const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 3_000 });
       const job = world.submit({}, { datacenters: BOTH });
@@ -378,7 +378,7 @@ describe("a job in two datacenters", () => {
     },
   );
 
-  it("goes to no datacenter while one of them has no room, and two jobs do not block each other", () => {
+  it("waits while one of its datacenters is full, and two jobs do not deadlock", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 2_000 });
     const jobs = ["a", "b"].map((key) =>
       world.submit({ name: key }, { datacenters: BOTH }, { key }),
@@ -386,7 +386,7 @@ describe("a job in two datacenters", () => {
     for (const job of jobs) expect(world.end(job, 120_000).status).toBe("COMPLETED");
   });
 
-  it("is not sent where nobody was asked, only to be cancelled there, when it is chosen anew (T14)", () => {
+  it("is not submitted to an unasked datacenter just to be cancelled when it is rescheduled (T14)", () => {
     const world = new GateWorld({ datacenters: BOTH });
     world.cut.add("dc1");
     const job = world.submit({}, { datacenters: BOTH });
@@ -402,7 +402,7 @@ describe("a job in two datacenters", () => {
     expect(world.end(job, 120_000).status).toBe("COMPLETED");
   });
 
-  it("that is cancelled in the queue of the first datacenter never comes to the second", () => {
+  it("that is cancelled in the queue of the first datacenter never reaches the second", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 20_000 });
     const first = world.submit({ name: "first" }, { datacenters: ["dc1"] }, { key: "first" });
     world.until(() => world.status(first) === "RUNNING");

@@ -1,4 +1,4 @@
-/** The jobs that a gate's ledger node replicates. */
+/** Finds the jobs that a gate's ledger node replicates. */
 
 import type { LedgerNode } from "../../ledger/node/node.ts";
 import type { GateLookup, JobGroup } from "./types.ts";

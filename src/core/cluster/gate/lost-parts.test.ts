@@ -24,14 +24,14 @@ function workflow(name: string, startedAtSeconds: number, elapsedSeconds: number
   return { name, startedAtSeconds, elapsedSeconds };
 }
 
-describe("what was known last of a lost datacenter", () => {
-  it("stands in the log of its job beside the reason", () => {
+describe("the last known state of a lost datacenter", () => {
+  it("is in the job's log next to the reason", () => {
     const state = ended(encodeEnd("dc2: lost", [LAST]));
     expect([reasonOf(state), lastFiguresOf(state, "dc2")]).toEqual(["dc2: lost", LAST]);
     expect(lastFiguresOf(state, "dc1")).toBeNull();
   });
 
-  it("is left out where it is too long, and the reason is not", () => {
+  it("is omitted when too long, while the reason is kept", () => {
     const measured = Array.from({ length: 2_000 }, (_, at) => ({
       ...{ workflow: `${at}`.padStart(60, "w"), ms: at },
     }));
@@ -41,7 +41,7 @@ describe("what was known last of a lost datacenter", () => {
     expect([reasonOf(state), lastFiguresOf(state, "dc2")]).toEqual(["dc2: lost", null]);
   });
 
-  it("says how much of the load it missed, one workflow after the other or side by side", () => {
+  it("gives the missing load time, for sequential and concurrent workflows", () => {
     const after = [workflow("shop", 0, 1), workflow("pay", 1, 2)];
     expect(missingMsOf(LAST, after)).toBe(600 + 2_000);
     const beside = [workflow("shop", 0, 1), workflow("pay", 0.5, 2)];
@@ -68,12 +68,12 @@ describe("the loss of a datacenter in a result", () => {
     expect(loss?.missingMs).toBeLessThan(2_500);
   });
 
-  it("has neither where the gate that had heard them is gone", () => {
+  it("has neither when the gate that knew them is gone", () => {
     const found = lost((world, job) => world.kill(world.leaderOf(job)));
     expect(found).toMatchObject([{ users: null, missingMs: null }]);
   });
 
-  it("has neither where the job was cancelled", () => {
+  it("has neither when the job was cancelled", () => {
     const control = { kind: "cancel", reason: "enough" } as const;
     const found = lost((world, job) => world.ask({ kind: "control", job, by: "me", control }));
     expect(found).toMatchObject([{ users: null, missingMs: null }]);

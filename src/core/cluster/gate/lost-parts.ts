@@ -1,6 +1,6 @@
 /**
- * What the gate that led a job to its end knew of datacenters that left no result: the last figures that they told.
- * It stands in the job's log with the reason of its end, so that every gate tells it alike.
+ * Last metrics of datacenters that left no result, as known to the gate that led the job to its end. Stored in the
+ * job's log with the reason of its end, so that every gate shows the same.
  */
 
 import { encodePlain } from "../../base/plain-value.ts";
@@ -11,9 +11,9 @@ import { decodeShape, isFiniteNumber, isText, isWhole, listOf, record } from "..
 
 export interface LastFigures {
   readonly datacenter: string;
-  /** At work there. */
+  /** Active users there. */
   readonly users: number;
-  /** How much of each of its workflows was measured there, in milliseconds. */
+  /** Measured time of each workflow there, in milliseconds. */
   readonly measured: readonly { readonly workflow: string; readonly ms: number }[];
 }
 
@@ -23,20 +23,23 @@ const isLast = record({
 });
 const isEnd = record({ lost: listOf(isLast) });
 
-/** What a job's log says of its end; `reasonOf` finds the reason again. What is too long for it is left out. */
+/** Encodes the end of a job for its log; `reasonOf` decodes the reason. Omits `lost` if it is too long. */
 export function encodeEnd(reason: string | null, lost: readonly LastFigures[]): Uint8Array {
   const whole = encodePlain({ reason, lost });
   return whole.length <= AGGREGATE_METRICS_BYTES_MAX ? whole : encodePlain({ reason });
 }
 
-/** Null: nobody knows. A job that was cancelled has no more in its log than that. */
+/** Null if unknown. The log of a cancelled job has no such entry. */
 export function lastFiguresOf({ end }: JobState, datacenter: string): LastFigures | null {
   if (end?.kind !== "completed") return null;
-  const told = decodeShape<{ readonly lost: readonly LastFigures[] }>(end.aggregateMetrics, isEnd);
-  return told?.lost.find((one) => one.datacenter === datacenter) ?? null;
+  const decoded = decodeShape<{ readonly lost: readonly LastFigures[] }>(
+    end.aggregateMetrics,
+    isEnd,
+  );
+  return decoded?.lost.find((one) => one.datacenter === datacenter) ?? null;
 }
 
-/** From what was told last to the end of the load, of all its workflows; what runs side by side counts once. */
+/** Time from the last report to the end of the load, over all workflows; overlaps count once. */
 export function missingMsOf(
   { measured }: LastFigures,
   workflows: readonly Pick<WorkflowSummary, "elapsedSeconds" | "name" | "startedAtSeconds">[],

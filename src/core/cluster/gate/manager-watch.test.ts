@@ -7,7 +7,7 @@ const WELL: ManagerHealth = {
   ...{ hasQuorum: true, accepting: true, accepted: 0, dispatched: 0, dispatchable: 0 },
 };
 
-/** Managers that have told of themselves at 0. */
+/** Managers that have reported at 0. */
 function watching(...names: readonly string[]): ManagerWatch {
   const watch = new ManagerWatch();
   for (const name of names) {
@@ -24,8 +24,8 @@ function decisions(watch: ManagerWatch, now: number): readonly string[] {
   return decided;
 }
 
-describe("managers, as a gate sees them (AD-19)", () => {
-  it("are routed to until something speaks against it, and when nothing is known", () => {
+describe("managers as seen by a gate (AD-19)", () => {
+  it("are used while nothing is known against them", () => {
     expect(decisions(watching("a", "b"), 1_000)).toEqual(["route", "route"]);
     expect(new ManagerWatch().decision("nobody", 0)).toBe("route");
   });
@@ -34,15 +34,18 @@ describe("managers, as a gate sees them (AD-19)", () => {
     ["has no quorum", { hasQuorum: false }, 2],
     ["takes no jobs", { accepting: false }, 2],
     ["has no workers", {}, 0],
-  ])("one that %s is drained, and routed to when that is over (AD-19.14)", (_, change, workers) => {
-    const watch = watching("a", "b");
-    watch.heard("a", { health: { ...WELL, ...change }, workers }, 1_000);
-    expect(decisions(watch, 1_000)).toEqual(["drain", "route"]);
-    watch.heard("a", { health: WELL, workers: 2 }, 2_000);
-    expect(decisions(watch, 2_000)).toEqual(["route", "route"]);
-  });
+  ])(
+    "one that %s is drained, and used again when that is over (AD-19.14)",
+    (_, change, workers) => {
+      const watch = watching("a", "b");
+      watch.heard("a", { health: { ...WELL, ...change }, workers }, 1_000);
+      expect(decisions(watch, 1_000)).toEqual(["drain", "route"]);
+      watch.heard("a", { health: WELL, workers: 2 }, 2_000);
+      expect(decisions(watch, 2_000)).toEqual(["route", "route"]);
+    },
+  );
 
-  it("one is live for 30 s after its last answer, and until its third miss", () => {
+  it("are live for 30 s after their last answer, and until their third miss", () => {
     const silent = watching("a", "b");
     silent.heard("b", null, 20_000);
     expect(silent.decision("a", 29_999)).toBe("route");
@@ -58,7 +61,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     expect(deaf.evicted).toBe(1);
   });
 
-  it("one that begins nothing that could begin is drained at once, evicted after 30 s (AD-19.7, AD-19.18)", () => {
+  it("are drained at once when they start no startable job, and evicted after 30 s (AD-19.7, AD-19.18)", () => {
     const watch = watching("a", "b", "c");
     const stuck = { ...WELL, accepted: 5, dispatchable: 3 };
     for (let at = 0; at <= 5 * WATCH_MS; at += WATCH_MS) {
@@ -76,7 +79,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     [1, "degraded", "investigate"],
     [3, "slow", "investigate"],
     [8, "healthy", "route"],
-  ])("one that begins %i of ten is %s: %s", (dispatched, label, decision) => {
+  ])("one that starts %i of ten is %s: %s", (dispatched, label, decision) => {
     const watch = watching("a");
     const before = { ...WELL, accepted: 10, dispatchable: 10 };
     watch.heard("a", { health: before, workers: 1 }, WATCH_MS);
@@ -86,7 +89,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     if (label === "healthy") expect(watch.views(2 * WATCH_MS)).toMatchObject([{ label }]);
   });
 
-  it("is not stuck where nothing could begin, whatever waits (AD-19.15, AD-19.17)", () => {
+  it("are not stuck when nothing could start, whatever is queued (AD-19.15, AD-19.17)", () => {
     const watch = watching("a");
     const full = { ...WELL, accepted: 900, dispatchable: 0 };
     for (let at = 0; at < 10 * WATCH_MS; at += WATCH_MS)
@@ -94,7 +97,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     expect(watch.decision("a", 9 * WATCH_MS)).toBe("route");
   });
 
-  it("more than half of three or more at once are held, and counted; one of two is not", () => {
+  it("are not evicted when more than half of three or more fail, and that is counted; one of two is evicted", () => {
     const many = watching("a", "b", "c");
     many.heard("c", null, 25_000);
     expect(decisions(many, 31_000)).toEqual(["drain", "drain", "route"]);
@@ -107,7 +110,7 @@ describe("managers, as a gate sees them (AD-19)", () => {
     expect(decisions(one, 31_000)).toEqual(["evict", "route", "route"]);
   });
 
-  it("asks those that nobody has asked for an interval, and judges anew who is back", () => {
+  it("are probed after an idle interval, and evaluated afresh after a reconnect", () => {
     const watch = watching("a", "b");
     watch.asked("a", 5_000);
     expect(watch.due(WATCH_MS)).toEqual(["b"]);

@@ -1,13 +1,13 @@
 /**
- * How the managers of one datacenter are, as this gate sees them, and what becomes of new work for each: whether it
- * answers, whether it takes jobs, and whether jobs that could begin do. (AD-19.14 to AD-19.18)
+ * Health of the managers of one datacenter, as seen by this gate, and the decision about new work for each: whether it
+ * responds, accepts jobs, and starts jobs that could start. (AD-19.14 to AD-19.18)
  *
- *     route         asked like any other
- *     investigate   asked where no other is to be routed to
- *     drain         given no new jobs; asked about those that it has
- *     evict         asked nothing but whether it is there, until it answers
+ *     route         asked in turn
+ *     investigate   asked if no other manager is healthy
+ *     drain         gets no new jobs; asked about those it has
+ *     evict         only probed, until it answers
  *
- * When more than half of three or more fail at once this gate itself is more likely to be cut off, and evicts none.
+ * If more than half of three or more fail at once, this gate itself is probably cut off, and evicts none.
  */
 
 import type { ManagerHealth } from "../gate-messages.ts";
@@ -20,7 +20,7 @@ export interface ManagerWatchView extends Omit<NodeWatchView, "name"> {
 
 export class ManagerWatch {
   readonly #nodes = new NodeWatch();
-  /** When each was asked something last: one that nobody has asked for an interval is. */
+  /** Time of the last request to each manager; idle ones are probed after an interval. */
   readonly #askedAt = new Map<string, number>();
 
   get evicted(): number {
@@ -31,7 +31,7 @@ export class ManagerWatch {
     return this.#nodes.held;
   }
 
-  /** Connected again, it is judged anew. */
+  /** A reconnected manager is evaluated afresh. */
   up(manager: string, now: number): void {
     this.#nodes.add(manager, now);
     this.#askedAt.set(manager, Number.NEGATIVE_INFINITY);
@@ -42,7 +42,7 @@ export class ManagerWatch {
     this.#askedAt.delete(manager);
   }
 
-  /** It was asked something. */
+  /** Records a request to a manager. */
   asked(manager: string, now: number): void {
     if (this.#askedAt.has(manager)) this.#askedAt.set(manager, now);
   }
@@ -51,23 +51,23 @@ export class ManagerWatch {
     this.#nodes.missed(manager);
   }
 
-  /** `told`: what it says of itself, in an answer that says it. */
+  /** `report`: health in the answer, if it has one. */
   heard(
     manager: string,
-    told: { readonly health: ManagerHealth; readonly workers: number } | null,
+    report: { readonly health: ManagerHealth; readonly workers: number } | null,
     now: number,
   ): void {
-    if (told === null) {
+    if (report === null) {
       this.#nodes.heard(manager, now);
       return;
     }
-    const { accepted, accepting, dispatchable, dispatched, hasQuorum } = told.health;
-    const ready = hasQuorum && accepting && told.workers > 0;
+    const { accepted, accepting, dispatchable, dispatched, hasQuorum } = report.health;
+    const ready = hasQuorum && accepting && report.workers > 0;
     const work = { taken: accepted, done: dispatched, open: dispatchable };
     this.#nodes.report(manager, ready, work, now);
   }
 
-  /** Those that are to be asked whether they are there: nobody has heard of them for long. */
+  /** Managers to probe, because they were not asked for an interval. */
   due(now: number): readonly string[] {
     return [...this.#askedAt].filter(([, at]) => now - at >= WATCH_MS).map(([name]) => name);
   }
@@ -81,7 +81,7 @@ export class ManagerWatch {
     return this.#nodes.decision(manager, now);
   }
 
-  /** The datacenter is not well: most of them take no jobs, or one stands still. (AD-19.18) */
+  /** The datacenter is degraded: most managers accept no jobs, or one is stuck. (AD-19.18) */
   isDegraded(now: number): boolean {
     const signals = this.#nodes.signals(now);
     const unready = signals.filter(({ ready }) => !ready).length;

@@ -1,9 +1,9 @@
 /**
- * One run made of what several datacenters tell of their parts: their frames are merged as those of cores are, so
- * that totals and percentiles are those of all calls (GREQ-7). Thresholds are judged here, on the merged figures: a
- * window counts when every datacenter has passed its end, or has fallen behind by five seconds.
+ * One run merged from the reports of several datacenters: their frames are merged like those of cores, so that totals
+ * and percentiles cover all calls (GREQ-7). Thresholds are evaluated here, on the merged metrics: a window counts once
+ * every datacenter has passed its end, or is five seconds behind.
  *
- * It is made of what is told alone. Another leader of the job, or of one of its parts, has it told anew in full.
+ * Contains nothing but reported data. A new leader of the job, or of one of its parts, gets everything again.
  */
 
 import { isoText } from "../../base/civil.ts";
@@ -20,7 +20,7 @@ interface MergedOptions {
   readonly submission: Submission;
   readonly errorKinds: readonly string[];
   readonly version: string;
-  /** Milliseconds of the wall clock. */
+  /** Wall-clock milliseconds. */
   readonly startAtMs: number;
   readonly parts: readonly JobPart[];
 }
@@ -33,7 +33,7 @@ export const ENDED_WORKFLOWS: readonly WorkflowStatus[] = [
 ];
 
 interface MergedWorkflow {
-  /** By datacenter: those that run it. */
+  /** Indexes of the datacenters that run it. */
   readonly places: readonly number[];
   readonly ended: Map<number, ToldWorkflow>;
   readonly startedAtMs: Map<number, number>;
@@ -59,7 +59,7 @@ export class MergedRun {
       ...{ name, tags, manifests, thresholds, abortAfterMs, errorKinds },
       title: title ?? undefined,
       startedAt: isoText(startAtMs),
-      // A datacenter stands where a core does.
+      // A datacenter takes the role of a core.
       environment: { ...machine, hyperscale: version, cores: parts.length, command },
     });
     this.#workflows = new Map(
@@ -70,7 +70,7 @@ export class MergedRun {
     );
   }
 
-  /** Milliseconds of the wall clock. */
+  /** Wall-clock milliseconds. */
   setTime(wall: number): void {
     this.#wall = wall;
     this.#aggregate.setTime(Math.max(0, wall - this.#startAtMs));
@@ -80,7 +80,7 @@ export class MergedRun {
     return this.#aggregate.judgeEveryMs;
   }
 
-  /** What is held of a datacenter's frames, for it to tell what is new. */
+  /** Frames received from a datacenter, so that it sends only newer data. */
   heldOf(datacenter: string): readonly HeldFrame[] {
     return this.#held.get(datacenter) ?? [];
   }
@@ -108,7 +108,7 @@ export class MergedRun {
     return held;
   }
 
-  /** With all datacenters, as of the first that is heard to have begun: windows wait for the others. */
+  /** Starts a workflow for all its datacenters with the first report: windows wait for the others. */
   #begin(name: string, merged: MergedWorkflow, place: number, startedAtMs: number): void {
     const isNew = merged.startedAtMs.size === 0;
     merged.startedAtMs.set(place, startedAtMs);
@@ -132,7 +132,7 @@ export class MergedRun {
     this.#aggregate.workflowFinished(name, worst.status, worst.error);
   }
 
-  /** What it told last; null: nothing. */
+  /** Last reported state of a datacenter; null if there is none. */
   lastOf(datacenter: string): LastFigures | null {
     const place = this.datacenters.indexOf(datacenter);
     if (!this.#held.has(datacenter)) return null;
@@ -147,14 +147,14 @@ export class MergedRun {
     return { datacenter, users, measured };
   }
 
-  /** Nothing more will be told by it: nobody waits for its windows. */
+  /** A datacenter will report nothing more: windows do not wait for it. */
   close(datacenter: string): void {
     const place = this.datacenters.indexOf(datacenter);
     for (const [name, { places }] of this.#workflows)
       if (places.includes(place)) this.#aggregate.coreFinished(name, place);
   }
 
-  /** Thresholds that ask for the end of the run. `floors`: nobody is silent, so nothing is missing. */
+  /** Thresholds that abort the run. `floors`: no datacenter is silent, so no calls are missing. */
   decide(floors: boolean): readonly string[] {
     return this.#aggregate.decide(floors).abortedBy;
   }
@@ -163,7 +163,9 @@ export class MergedRun {
     return this.#aggregate.live(phase, detail);
   }
 
-  /** Milliseconds between the first and the last datacenter to begin, of the workflow with most. */
+  /**
+   * Milliseconds between the first and the last start of a workflow over its datacenters; the largest of all workflows.
+   */
   get startSkewMs(): number {
     const skews = [...this.#workflows.values()].map(({ startedAtMs }) => {
       const all = [...startedAtMs.values()];
@@ -178,7 +180,7 @@ export class MergedRun {
     for (const { fault, workflow } of faults) this.#aggregate.fault(workflow, fault);
   }
 
-  /** The final word on what was told. */
+  /** Final summary of everything reported. */
   summary(interrupted: boolean): RunSummary {
     for (const [name, { ended, places }] of this.#workflows)
       if (ended.size < places.length)

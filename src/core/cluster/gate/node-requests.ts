@@ -1,4 +1,4 @@
-/** The nodes of a cluster as a gate sees them: the gates, and those of each datacenter through its managers. */
+/** Nodes of a cluster as seen by a gate: the gates, and the nodes of each datacenter through its managers. */
 
 import { type ClientAnswer, type ClientRequest, type NodeView, refusal } from "../messages.ts";
 import type { GateContext } from "./context.ts";
@@ -6,7 +6,7 @@ import type { ManagerAnswer } from "./types.ts";
 
 type Answer = (answer: ClientAnswer) => void;
 
-/** Null: the manager that was asked did not answer. */
+/** `answer` is null if the manager did not answer. */
 interface Answered {
   readonly datacenter: string;
   readonly answer: ManagerAnswer | null;
@@ -46,7 +46,7 @@ export class NodeRequests {
     );
   }
 
-  /** What is known of a datacenter where nobody answers: whom its managers are, and who is connected. */
+  /** Configured managers of a datacenter where none answers, and which are connected. */
   #managersOf(datacenter: string): readonly NodeView[] {
     const { calls, options } = this.#context;
     const reached = calls.reachedIn(datacenter);
@@ -71,7 +71,7 @@ export class NodeRequests {
     }
     const request = { kind: "drain", node } as const;
     this.#withNode(node, answer, ({ datacenter, role }) => {
-      // A manager hears it from nobody else.
+      // Only the manager itself can drain.
       const manager = role === "manager" ? node : null;
       const call = { datacenter, manager, message: { kind: "client", request } } as const;
       this.#context.ask(call, (said) => answer(controlledBy(said, datacenter)));
@@ -86,7 +86,7 @@ export class NodeRequests {
     return { kind: "controlled" };
   }
 
-  /** Every manager that is reached forgets it: each keeps its own list. */
+  /** Removes a node at every connected manager: each keeps its own list. */
   remove(node: string, answer: Answer): void {
     const { options } = this.#context;
     if (options.gates.some((name) => name === node)) {
@@ -103,7 +103,9 @@ export class NodeRequests {
     });
   }
 
-  /** Where any manager lists a node: some may have forgotten it when others could not be told. Null: nowhere. */
+  /**
+   * Datacenter where any manager lists a node; some may have removed it while others were unreachable. Null if none.
+   */
   #datacenterOf(node: string, done: (datacenter: string | null) => void): void {
     this.#askManagers(this.#context.datacenters.names, { kind: "nodes" }, (answers) => {
       const lists = answers.find(
@@ -113,7 +115,7 @@ export class NodeRequests {
     });
   }
 
-  /** Every manager that is reached. */
+  /** Asks every connected manager. */
   #askManagers(
     datacenters: readonly string[],
     request: ClientRequest,
@@ -147,7 +149,7 @@ function controlledBy(said: ManagerAnswer | null, datacenter: string): ClientAns
   return refusal("retry", `no manager of ${datacenter} answers`);
 }
 
-/** In each datacenter one manager, or another when it does not answer or refuses; null where none answers. */
+/** Asks one manager per datacenter, and another if it does not answer or refuses; null where none answers. */
 export function askAll(
   context: GateContext,
   asked: readonly { readonly datacenter: string; readonly request: ClientRequest }[],
@@ -163,7 +165,7 @@ export function askAll(
   for (const [at, { datacenter, request }] of asked.entries()) {
     const message = { kind: "client", request } as const;
     let others = context.calls.reachedIn(datacenter).length - 1;
-    // Each time of the next in turn.
+    // Asks the next manager in turn each time.
     const ask = (): void => context.ask({ datacenter, manager: null, message }, onAnswer);
     const onAnswer = (answer: ManagerAnswer | null): void => {
       if ((answer !== null && answer.kind !== "refused") || others <= 0) settle(at, answer);

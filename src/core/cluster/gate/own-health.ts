@@ -1,4 +1,4 @@
-/** How a gate is, as it tells the others: whom it reaches, and what becomes of the jobs that it leads. */
+/** Health of a gate as reported to the others: reachable datacenters, and progress of the jobs it leads. */
 
 import type { GateHealth } from "../gate-messages.ts";
 import type { GateContext } from "./context.ts";
@@ -19,7 +19,7 @@ export function ownHealth(
   };
 }
 
-/** No datacenter has it, and nothing is said against that one gets it: there is room. */
+/** No datacenter has the job although there is capacity. */
 function isForwardable(leader: JobLeader): boolean {
   const { state } = leader;
   if (state === null || state.run.dispatched.length > 0 || hasJobEnded(state)) return false;

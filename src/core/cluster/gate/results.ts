@@ -1,4 +1,4 @@
-/** Results of jobs that have ended: made of what their datacenters left, wherever a client asks. */
+/** Results of finished jobs, merged from those of their datacenters at any gate a client asks. */
 
 import { bytesOfHex, hexOf } from "../../base/hex.ts";
 import type { DcResult, JobState } from "../../ledger/job/job-state.ts";
@@ -14,11 +14,11 @@ import { mergedResult } from "./joint-result.ts";
 import { decodeSpec } from "./spec.ts";
 import { LOST } from "./status.ts";
 
-/** Results that stay in memory. */
+/** Maximum number of results in memory. */
 const KEPT_MAX = 20;
 const NO_DIGEST = new Uint8Array(32);
 
-/** A job as a datacenter knows it, under an id of its own. */
+/** Job in a datacenter, under the id it has there. */
 interface JobPlace {
   readonly datacenter: string;
   readonly job: string;
@@ -26,11 +26,11 @@ interface JobPlace {
 
 export interface Result {
   readonly summary: RunSummary | null;
-  /** Where it ran, as far as it left something there. */
+  /** Datacenters that left a result. */
   readonly places: readonly JobPlace[];
 }
 
-/** `unreachable`: what it left is nowhere to be found at the moment. */
+/** `unreachable`: the result exists but cannot be fetched at the moment. */
 type Found = (Result & { readonly kind: "found" }) | { readonly kind: "unreachable" };
 
 export const NOTHING_LEFT: Result = { summary: null, places: [] };
@@ -106,7 +106,7 @@ export class Results {
   }
 }
 
-/** What its log notes of a part of a job; null: nothing yet. `isLost`: it is given up. */
+/** Entry of a finished part in the job's log; null if it has not finished. `isLost`: the part is abandoned. */
 export function leftBy(
   { isOver, observed, problem, result, status }: Branch,
   isLost: boolean,
@@ -120,7 +120,7 @@ export function leftBy(
   return { ...countedIn(result), finalStatus: status, digest, bytes: result.length };
 }
 
-/** Calls that a result counts, for lists of jobs: those do not read it. */
+/** Call counts of a result, for lists of jobs, which do not read it. */
 function countedIn(bytes: Uint8Array): {
   readonly completed: number;
   readonly failed: number;

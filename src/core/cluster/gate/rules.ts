@@ -1,11 +1,11 @@
-/** The rules of a gate that can be broken one at a time. */
+/** Rules of a gate that tests can break one at a time. */
 
 export interface GateRules {
-  /** A datacenter is asked when those before it have given the job cores. (T14) */
+  /** A datacenter is asked after those before it have provided cores for the job. (T14) */
   readonly placesInOrder: boolean;
-  /** Where a job does not run any more it is told to end. */
+  /** Cancels the job in datacenters where it does not run any more. */
   readonly leftCancelled: boolean;
-  /** An open circuit is probed, with traffic and without. (CB-5, P6) */
+  /** Probes an open circuit, with and without traffic. (CB-5, P6) */
   readonly returnNoticed: boolean;
 }
 

@@ -6,7 +6,7 @@ const routing = {
   ...{ datacenters: [], count: 1, prefer: [], strict: false, weights: [], each: false },
 };
 
-it("leaves the values of variables out of what is shown, and nothing else", () => {
+it("redacts the values of variables, and nothing else", () => {
   const job = submission({ overrides: { vus: 2, env: { API_PASSWORD: "hunter2", SHOP: "x" } } });
   const shown = redactSpec(encodeSpec({ submission: job, routing }));
   expect(Buffer.from(shown).toString("latin1")).not.toContain("hunter2");
@@ -14,7 +14,7 @@ it("leaves the values of variables out of what is shown, and nothing else", () =
   expect(decodeSpec(shown)).toEqual({ submission: { ...job, overrides }, routing });
 });
 
-it("shows a description without variables, or of another kind, as it is", () => {
+it("leaves a description without variables, or of another kind, unchanged", () => {
   const plain = encodeSpec({ submission: submission(), routing });
   expect(redactSpec(plain)).toBe(plain);
   const other = new Uint8Array([1, 2, 3]);

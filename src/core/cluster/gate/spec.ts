@@ -1,4 +1,4 @@
-/** What a job of the gates' ledger says about itself: the submission of its client, and where it is to run. */
+/** Description of a job in the gates' ledger: the client's submission, and where it is to run. */
 
 import { encodePlain } from "../../base/plain-value.ts";
 import { planDurationMs } from "../../load/plan/load.ts";
@@ -20,7 +20,7 @@ export interface JobSpec {
   readonly routing: Routing;
 }
 
-/** In the place of a value that is not shown. */
+/** Placeholder of a redacted value. */
 const REDACTED = "***";
 
 const isRouting = record({
@@ -37,7 +37,7 @@ export function encodeSpec({ routing, submission }: JobSpec): Uint8Array {
   return encodePlain({ submission: encodeSubmission(submission), routing });
 }
 
-/** Null: written by something else than a gate of this version. */
+/** Null if not written by a gate of this version. */
 export function decodeSpec(bytes: Uint8Array): JobSpec | null {
   const spec = decodeShape<{ readonly submission: Uint8Array; readonly routing: Routing }>(
     bytes,
@@ -47,19 +47,19 @@ export function decodeSpec(bytes: Uint8Array): JobSpec | null {
   return spec === null || submission === null ? null : { submission, routing: spec.routing };
 }
 
-/** In how many datacenters a job runs. */
+/** Number of datacenters of a job. */
 export function countOf({ count, datacenters }: Routing): number {
   return datacenters.length > 0 ? datacenters.length : count;
 }
 
-/** What makes it the same job under one key: where it is to run as well. */
+/** Identity of a job under one key, including its routing. */
 export function identityOfSpec(bytes: Uint8Array): Uint8Array {
   const spec = decodeSpec(bytes);
   if (spec === null) return bytes;
   return encodePlain({ job: identityOf(spec.submission), routing: spec.routing });
 }
 
-/** All its workflows one after the other, at the longest. */
+/** Longest duration of all workflows in sequence. */
 export function planMsOf({ submission }: JobSpec): number {
   return submission.manifests.reduce((sum, { gracefulStopMs, load, startAfterMs, warmupMs }) => {
     const ms = "durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0);
@@ -67,7 +67,7 @@ export function planMsOf({ submission }: JobSpec): number {
   }, 0);
 }
 
-/** The same description with the values of its variables (`-e`) left out: what anybody may be shown. */
+/** Redacts the values of variables (`-e`), so that the description can be shown to anyone. */
 export function redactSpec(bytes: Uint8Array): Uint8Array {
   const spec = decodeSpec(bytes);
   const env = spec?.submission.overrides.env;

@@ -13,7 +13,7 @@ function after(state: JobState, kind: JobEventKind): JobState {
   return { ...state, appliedSeq: seq, trail };
 }
 
-it("gives no two parts of a job one number, also when its log has forgotten the first of them", () => {
+it("numbers parts of a job uniquely, even if its log has forgotten the first of them", () => {
   let state = initialState(JOB);
   const numbers: number[] = [];
   for (let times = 0; times < 2 * TRAIL_EVENTS_MAX; times++) {

@@ -1,4 +1,4 @@
-/** What the ledger's state of a job means to whoever submitted it. */
+/** Maps the ledger state of a job to the status shown to its submitter. */
 
 import { ByteReader } from "../../base/bytes.ts";
 import { readPlain } from "../../base/plain-value.ts";
@@ -7,11 +7,11 @@ import { type DcResult, isTerminal, type JobState } from "../../ledger/job/job-s
 import { trailEntries } from "../../ledger/job/trail.ts";
 import { ENDED_STATUSES, type JobStatus } from "../messages.ts";
 
-/** Who asks for the end when a threshold does; no client may call itself so. */
+/** Requestor of a threshold abort; no client may use this name. */
 export const THRESHOLDS = "thresholds";
-/** The final status of a datacenter that was given up. */
+/** Final status of an abandoned datacenter. */
 export const LOST = "LOST";
-/** Of what a job's log says for people. */
+/** Length limit of human-readable texts in a job's log. */
 export const REASON_CHARACTERS_MAX = 300;
 
 export function statusOf(state: JobState): JobStatus {
@@ -31,7 +31,7 @@ export function statusOf(state: JobState): JobStatus {
     case "TIMED_OUT":
       return "FAILED";
     case "CANCELLED":
-      // A threshold ends a run early: what came of it stands in its summary.
+      // A threshold ends a run early; the outcome is in its summary.
       return isThresholdAbort(state) ? finalStatusOf(state) : "CANCELLED";
     case "COMPLETED": {
       const final = state.end?.kind === "completed" ? state.end.finalStatus : "";
@@ -40,12 +40,12 @@ export function statusOf(state: JobState): JobStatus {
   }
 }
 
-/** A threshold has ended it. */
+/** Whether a threshold aborted the job. */
 export function isThresholdAbort({ cancellation }: JobState): boolean {
   return cancellation?.requestor === THRESHOLDS;
 }
 
-/** Why it ended; null while it lives, or when there is nothing to say. */
+/** Reason why the job finished; null while it is open, or if there is nothing to explain. */
 export function reasonOf(state: JobState): string | null {
   const { cancellation, end } = state;
   switch (end?.kind) {
@@ -68,7 +68,7 @@ export function reasonOf(state: JobState): string | null {
   }
 }
 
-/** What is not as it would be without the cancel: figures of a part that was given up are missing. */
+/** Parts that a cancelled job should name: metrics of lost parts are missing. */
 function partsToName(state: JobState): readonly string[] {
   if (!isThresholdAbort(state)) return lostParts(state);
   return state.run.results.flatMap((result) => {
@@ -82,13 +82,13 @@ function lostParts({ run }: JobState): readonly string[] {
   return lost.length === 0 ? [] : [`${lost.join(", ")}: lost`];
 }
 
-/** A part that a threshold ended with its figures has done all that it should. */
+/** A part that a threshold ended with a result counts as completed. */
 function partStatus(state: JobState, { bytes, finalStatus }: DcResult): string {
   if (finalStatus !== "CANCELLED" || !isThresholdAbort(state)) return finalStatus;
   return bytes > 0 ? "COMPLETED" : LOST;
 }
 
-/** From what its datacenters say; null when there is nothing to explain. */
+/** Reason of the end from the reasons of its datacenters; null if there is nothing to explain. */
 export function reasonOfEnd(
   state: JobState,
   told: readonly { readonly datacenter: string; readonly why: string | null }[],
@@ -102,7 +102,7 @@ export function reasonOfEnd(
   return reasons.join("; ").slice(0, REASON_CHARACTERS_MAX);
 }
 
-/** Of the whole job, from what became of its parts. */
+/** Final status of the whole job from those of its parts. */
 export function finalStatusOf(state: JobState): JobStatus {
   const all = state.run.results.map((result) => partStatus(state, result));
   if (all.every((one) => one === "COMPLETED")) return "COMPLETED";
@@ -115,14 +115,14 @@ export function hasJobEnded({ status }: JobState): boolean {
   return isTerminal(status);
 }
 
-/** Milliseconds of the wall clock, as its id says. */
+/** Wall-clock milliseconds, from the job id. */
 export function createdAtOf({ jobId }: JobState): number {
   return parseJobId(jobId)?.timestampMs ?? 0;
 }
 
 /**
- * The number of the next part that is sent out, over all choices: none has had it. They are counted as long as its
- * log remembers all of them; then its length, which is more.
+ * Number of the next dispatched part, unique over all choices: a count while the log has all dispatches, then the
+ * length of the log, which is larger.
  */
 export function nextAttempt({ appliedSeq, trail }: JobState): number {
   if (trail.forgotten.length > 0) return appliedSeq + 1;

@@ -20,7 +20,7 @@ function stick(world: GateWorld, name: string): void {
     core.isStuck = true;
 }
 
-/** What each datacenter made of its part. */
+/** Outcome of each datacenter's part. */
 function statusesIn(world: GateWorld): readonly string[] {
   return [...world.datacenters.values()].map((datacenter) => {
     const told = datacenter.ask({ kind: "jobs", after: null });
@@ -29,7 +29,7 @@ function statusesIn(world: GateWorld): readonly string[] {
 }
 
 describe("a job of a gate that takes too long (AD-34)", () => {
-  it("ends at its limit in every datacenter, and says so", () => {
+  it("ends at its limit in every datacenter, with the reason", () => {
     const world = new GateWorld({ ...TWO, loadMs: LONG_MS });
     const job = running(world, { timeoutMs: 20 * SECOND }, 2);
     const end = world.end(job);
@@ -53,7 +53,7 @@ describe("a job of a gate that takes too long (AD-34)", () => {
     expect(world.timeouts(0).counts.timeoutReceived.get("dc2")).toBe(1);
   });
 
-  it("is told so in every datacenter until it has ended there (AD-34.33)", () => {
+  it("is timed out in every datacenter until it has ended there (AD-34.33)", () => {
     const world = new GateWorld({ ...TWO, loadMs: LONG_MS });
     const job = running(world, {}, 2);
     world.run(10 * SECOND);
@@ -62,7 +62,7 @@ describe("a job of a gate that takes too long (AD-34)", () => {
     world.cut.add("dc1");
     world.until(() => statusesIn(world)[1] === "TIMED_OUT", 90 * SECOND);
     world.run(20 * SECOND);
-    // It advances, and has heard nothing: nobody but the gate ends it.
+    // The part advances and is unaware of the timeout: only the gate ends it.
     expect(statusesIn(world)).toEqual(["RUNNING", "TIMED_OUT"]);
     expect(world.status(job)).not.toBe("TIMED_OUT");
     world.cut.delete("dc1");
@@ -70,7 +70,7 @@ describe("a job of a gate that takes too long (AD-34)", () => {
     expect(world.end(job).status).toBe("TIMED_OUT");
   });
 
-  it("is decided on by the next gate when the one that led it is gone", () => {
+  it("is timed out by the next gate when its leader is gone", () => {
     const world = new GateWorld({ gates: 3, loadMs: LONG_MS });
     const job = running(world, { timeoutMs: 30 * SECOND });
     world.run(20 * SECOND);
@@ -84,7 +84,7 @@ describe("a job of a gate that takes too long (AD-34)", () => {
     });
   });
 
-  it("is accepted under the third leader of its datacenter as well (C40-14)", () => {
+  it("is timed out under the third leader of its datacenter as well (C40-14)", () => {
     const world = new GateWorld({ managers: 3, loadMs: LONG_MS });
     const job = running(world, { timeoutMs: 40 * SECOND });
     const datacenter = world.datacenter("dc1");
@@ -111,7 +111,7 @@ describe("a job of a gate that takes too long (AD-34)", () => {
     );
   });
 
-  it("is what its datacenter says when the two cross: an end that came first stays", () => {
+  it("keeps an end that came first when both cross", () => {
     for (const afterMs of [9_000, 9_500, 9_900, 10_000, 10_100, 10_500]) {
       const world = new GateWorld({ loadMs: afterMs });
       const job = world.submit({ timeoutMs: 10 * SECOND });

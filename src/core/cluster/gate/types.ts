@@ -1,6 +1,6 @@
 /**
- * What a gate hears and asks for. It stands over the ledger node of its process, where every job is a group:
- * who leads the group leads the job. Datacenters are reached through their managers.
+ * Inputs and effects of a gate. It runs on the ledger node of its process, where every job is a group: the leader of
+ * the group leads the job. Datacenters are reached through their managers.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -26,18 +26,18 @@ import type { GateRules } from "./rules.ts";
 
 export interface GateOptions {
   readonly self: NodeId;
-  /** All gates, this one included. */
+  /** All gates, including this one. */
   readonly gates: readonly NodeId[];
-  /** Of this process, to make event ids of its own; never the same twice. */
+  /** Unique id of this process, part of its event ids. */
   readonly boot: string;
   readonly version: string;
-  /** Names of the kinds of failures, in the order that cores number them. */
+  /** Names of error kinds, in the order of their numbers in frames. */
   readonly errorKinds: readonly string[];
-  /** Where clients reach the gates, by their names. */
+  /** Addresses of the gates for clients, by name. */
   readonly addresses: Readonly<Record<string, string>>;
   readonly datacenters: readonly DatacenterPlace[];
   readonly config: GateConfig;
-  /** All, unless said. */
+  /** Defaults to all rules. */
   readonly rules?: GateRules;
 }
 
@@ -48,23 +48,23 @@ export interface DatacenterPlace {
 }
 
 export interface GateConfig {
-  /** Milliseconds before a manager that has not answered is asked again, or another. */
+  /** Milliseconds before an unanswered request is retried, possibly at another manager. */
   readonly askTimeoutMs: number;
-  /** How often datacenters are asked what room they have. */
+  /** Interval of capacity requests to datacenters. */
   readonly capacityMs: number;
-  /** A datacenter that has told nothing for so long gets no new jobs. */
+  /** Silence after which a datacenter gets no new jobs. */
   readonly silenceMs: number;
-  /** How often a job that runs is asked after. */
+  /** Interval of polling a running job. */
   readonly observeMs: number;
-  /** From the decision to begin to the beginning: longer than an order takes to every datacenter. */
+  /** Time from the decision to start to the start: longer than an order takes to every datacenter. */
   readonly startLeadMs: number;
-  /** A job that waits for cores while others have none is given to another datacenter after so long. */
+  /** Queue time after which a job moves to another datacenter, if that has free cores. */
   readonly queuedMs: number;
-  /** A datacenter that is not heard for so long after its plan is over is given up. */
+  /** Silence after the end of the plan from which a datacenter counts as lost. */
   readonly lostMs: number;
-  /** A job that advances in none of its datacenters for so long is timed out. (AD-34.32) */
+  /** Time without progress in any datacenter after which a job is timed out. (AD-34.32) */
   readonly allStuckMs: number;
-  /** How often the groups of jobs that live are asked who leads them, so that none sleeps without a leader. */
+  /** Interval of waking the groups of open jobs, so that none sleeps without a leader. */
   readonly wakeMs: number;
 }
 
@@ -80,7 +80,7 @@ export const GATE_DEFAULTS: GateConfig = {
   wakeMs: 5_000,
 };
 
-/** What a manager is asked. */
+/** Request to a manager. */
 export type ManagerMessage =
   | { readonly kind: "client"; readonly request: ClientRequest }
   | { readonly kind: "gate"; readonly request: GateRequest }
@@ -90,7 +90,7 @@ export type ManagerMessage =
 export type ManagerAnswer = ClientAnswer | GateAnswer | BlobHeld | BlobChunk | Refusal;
 
 export type GateInput =
-  /** Of the ledger node of this process. */
+  /** Leadership of a group on the ledger node of this process. */
   | {
       readonly kind: "leads";
       readonly group: GroupId;
@@ -98,11 +98,11 @@ export type GateInput =
       readonly leads: boolean;
     }
   | { readonly kind: "applied"; readonly group: GroupId }
-  /** The answer to `ledger`. */
+  /** Answer to `ledger`. */
   | { readonly kind: "ledger"; readonly token: number; readonly answer: LedgerAnswer }
-  /** Answered with the same id. */
+  /** Answer with the same id. */
   | { readonly kind: "client"; readonly id: number; readonly request: ClientRequest }
-  /** The answer to `ask`; null when none came. */
+  /** Answer to `ask`; null if none came. */
   | { readonly kind: "answered"; readonly id: number; readonly answer: ManagerAnswer | null }
   | {
       readonly kind: "link";
@@ -110,29 +110,29 @@ export type GateInput =
       readonly manager: string;
       readonly up: boolean;
     }
-  /** Of another gate. */
+  /** Connection state of another gate. */
   | PeerNews
   | { readonly kind: "peerHealth"; readonly peer: NodeId; readonly health: GateHealth }
-  /** Blobs that are complete here: all at the start, then each as it comes. */
+  /** Blobs that are complete here: all of them at the start, then each new one. */
   | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
-  /** Dropped to make room. */
+  /** Blobs dropped to free space. */
   | { readonly kind: "blobsGone"; readonly hashes: readonly BlobHash[] }
-  /** The answer to `readBlob`; null when it is not there any more. */
+  /** Answer to `readBlob`; null if it is no longer there. */
   | { readonly kind: "blobRead"; readonly hash: BlobHash; readonly bytes: Uint8Array | null }
-  /** The answer to `readPart`. */
+  /** Answer to `readPart`. */
   | {
       readonly kind: "partRead";
       readonly id: number;
       readonly total: number;
       readonly bytes: Uint8Array | null;
     }
-  /** How hard-pressed this gate is, now and then. */
+  /** Periodic overload level of this gate. */
   | {
       readonly kind: "pressed";
       readonly level: BackpressureLevel;
       readonly state: OverloadState;
     }
-  /** Reporters of this gate want to know how its jobs go, now and then; answered with `report`. */
+  /** Periodic request of reporters for the state of jobs; answered with `report`. */
   | { readonly kind: "report" }
   | { readonly kind: "tick" };
 
@@ -148,13 +148,13 @@ export type GateEffect =
     }
   | { readonly kind: "answer"; readonly id: number; readonly answer: ClientAnswer }
   | { readonly kind: "report"; readonly report: JobReport }
-  /** Others shall lead from now on. */
+  /** Hands over leadership. */
   | { readonly kind: "giveUp" }
-  /** How this gate is, for the others. */
+  /** Health of this gate, for the others. */
   | { readonly kind: "tellPeers"; readonly health: GateHealth }
-  /** These lead nothing new where others can. */
+  /** Nodes that should lead nothing new if others can. */
   | { readonly kind: "passOver"; readonly nodes: readonly string[] }
-  /** Keep it as any other blob, durably, and say `blobsHeld`. */
+  /** Store durably like any other blob, and answer `blobsHeld`. */
   | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }
   | { readonly kind: "readBlob"; readonly hash: BlobHash }
   | {
@@ -170,20 +170,20 @@ export type GateEffect =
       readonly fields: Readonly<Record<string, string | number>>;
     };
 
-/** A job that this node replicates. */
+/** Job that this node replicates. */
 export interface JobGroup {
   readonly state: JobState;
-  /** Who leads it, as far as this node knows. */
+  /** Leader of the job, as far as this node knows. */
   readonly primary: NodeId | null;
   readonly view: number;
 }
 
 export interface GateLookup {
-  /** Null: this node does not replicate such a job. */
+  /** Null if this node does not replicate such a job. */
   job(id: string): JobGroup | null;
   jobs(): Iterable<JobGroup>;
-  /** Those that have not ended: it costs nothing that others were here before. */
+  /** Unfinished jobs; the cost does not depend on the number of finished ones. */
   openJobs(): Iterable<JobGroup>;
-  /** A job was submitted with this key of the ledger, as far as this node has heard. */
+  /** Whether a job was submitted with this ledger key, as far as this node knows. */
   knows(key: string): boolean;
 }

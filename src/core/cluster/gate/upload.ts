@@ -1,12 +1,12 @@
 /**
- * Files of a job on their way from this gate to a manager of a datacenter, one part at a time. A gate that leads a job
- * which another has taken may not have them: then they come from a datacenter that has, part by part as well.
+ * Uploads files of a job from this gate to a manager, one chunk at a time. A gate that took over a job may not have
+ * them: then it relays them chunk by chunk from a datacenter that has.
  */
 
 import type { BlobHash } from "../messages.ts";
 import type { GateContext } from "./context.ts";
 
-/** Parts that were not taken before the whole is given up; whoever wants it begins again. */
+/** Rejected chunks before an upload fails; the caller may start again. */
 const FAILURES_MAX = 3;
 
 export const FILES_ABSENT =
@@ -19,7 +19,7 @@ interface UploadTo {
   readonly manager: string;
 }
 
-/** Why it did not come about; null when all of them are there. */
+/** Calls `done` with the problem, or null when all files are uploaded. */
 export function upload(
   context: GateContext,
   { datacenter, manager }: UploadTo,
@@ -57,7 +57,7 @@ interface Wanted {
   readonly to: string;
 }
 
-/** From here, or from whichever manager of another datacenter has it. */
+/** Reads a chunk from here, or from any manager of another datacenter that has it. */
 function readPart(context: GateContext, { hash, offset, to }: Wanted, done: Part): void {
   const others = context.options.datacenters.filter(({ name }) => name !== to);
   const places = others.flatMap(({ name: datacenter }) =>

@@ -3,7 +3,7 @@ import type { JobId } from "../../ledger/job/job-id.ts";
 import { initialState } from "../../ledger/job/job-state.ts";
 import { WaitingPlaces } from "./waiting-places.ts";
 
-it("are put in order once per change, however many ask", () => {
+it("are sorted once per change, however often they are read", () => {
   const jobs = ["c", "a", "b"].map((id) => ({ state: initialState(id as JobId) }));
   let looks = 0;
   const places = new WaitingPlaces({
@@ -18,7 +18,7 @@ it("are put in order once per change, however many ask", () => {
     1,
   ]);
   jobs.push({ state: initialState("0" as JobId) });
-  // One that is not known yet is a change by itself.
+  // An unknown job counts as a change.
   expect(told().at(-1)).toBe("position 1 of 4");
   jobs.shift();
   places.changed();

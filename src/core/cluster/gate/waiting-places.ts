@@ -1,6 +1,6 @@
 /**
- * Places of the jobs that wait for a datacenter, the oldest first. Each of them is asked after again and again, and
- * lists show many: so they are put in order once per change.
+ * Queue positions of jobs that wait for a datacenter, oldest first. They are read for every poll and list, so they are
+ * computed once per change.
  */
 
 import type { JobState } from "../../ledger/job/job-state.ts";
@@ -15,12 +15,12 @@ export class WaitingPlaces {
     this.#lookup = lookup;
   }
 
-  /** The log of a job has moved on. */
+  /** The log of a job has changed. */
   changed(): void {
     this.#places = null;
   }
 
-  /** In words; null: it does not wait so. */
+  /** Position as text; null if the job does not wait. */
   of(state: JobState): string | null {
     if (!isWaiting(state)) return null;
     if (this.#places?.has(state.jobId) !== true) this.#places = placesIn(this.#lookup.openJobs());
@@ -31,11 +31,11 @@ export class WaitingPlaces {
 
 function placesIn(jobs: Iterable<{ readonly state: JobState }>): ReadonlyMap<string, number> {
   const waiting = [...jobs].flatMap(({ state }) => (isWaiting(state) ? [state.jobId] : []));
-  // Ids of gates begin with the time.
+  // Job ids begin with the creation time.
   return new Map(waiting.sort().map((job, at) => [job, at + 1]));
 }
 
-/** No datacenter has been given it yet. */
+/** The job has not been dispatched to a datacenter yet. */
 function isWaiting(state: JobState): boolean {
   return statusOf(state) === "QUEUED" && state.run.dispatched.length === 0;
 }

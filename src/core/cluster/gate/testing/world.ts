@@ -1,6 +1,6 @@
 /**
- * Gates and datacenters in one virtual time: real gates over real ledger nodes, and below each datacenter the
- * managers' own world. Gates, managers and whole datacenters can be lost and come back.
+ * Gates and datacenters in virtual time: real gates on real ledger nodes, and a simulated cluster of managers per
+ * datacenter. Gates, managers and whole datacenters can be lost and return.
  */
 
 import { millis } from "../../../base/brand.ts";
@@ -35,7 +35,7 @@ const STEP_MS = 20;
 interface GateWorldOptions {
   readonly gates?: number;
   readonly datacenters?: readonly string[];
-  /** Of each datacenter. */
+  /** Managers per datacenter. */
   readonly managers?: number;
   readonly workers?: number;
   readonly cores?: number;
@@ -44,7 +44,7 @@ interface GateWorldOptions {
 
 interface Asked {
   readonly gate: number;
-  /** The gate's own number, and the manager's world's. */
+  /** Request id of the gate, and of the datacenter. */
   readonly id: number;
   readonly posted: number;
   readonly datacenter: Datacenter;
@@ -55,15 +55,15 @@ export class GateWorld {
   readonly cluster: TestCluster;
   readonly datacenters: ReadonlyMap<string, Datacenter>;
   readonly logs: string[] = [];
-  /** What gates said of their jobs to reporters. */
+  /** Reports of gates to their reporters. */
   readonly reports: { readonly gate: number; readonly report: JobReport }[] = [];
-  /** Nothing passes between these datacenters and the gates. */
+  /** Datacenters that the gates cannot reach. */
   readonly cut = new Set<string>();
-  /** How often managers were asked after a job. */
+  /** Number of polls of a job. */
   observations = 0;
-  /** How often managers were sent a part of a file. */
+  /** Number of uploaded chunks. */
   uploads = 0;
-  /** How often gates had something to do because of the time. */
+  /** Number of ticks of all gates. */
   ticks = 0;
   readonly #gates: (Gate | null)[] = [];
   readonly #blobs = new Map<string, Uint8Array>([[BUNDLE, new Uint8Array(1)]]);
@@ -110,7 +110,7 @@ export class GateWorld {
   }
 
   #boot(index: number): void {
-    // The node of a gate that starts again is another.
+    // A restarted gate has a new ledger node.
     const none = { groups: new Map(), knowsKey: () => false, openJobs: () => [] };
     const inNode = (): GateLookup => lookupIn(this.cluster.at(index).node ?? none);
     const lookup: GateLookup = {
@@ -152,19 +152,19 @@ export class GateWorld {
     this.cluster.settle();
   }
 
-  /** No gate has any file any more. */
+  /** Removes all files from the gates. */
   loseFiles(): void {
     this.#blobs.clear();
   }
 
-  /** Every gate that lives is asked what there is to tell, as its driver does twice a second. */
+  /** Requests reports from every live gate, as the driver does twice a second. */
   look(): void {
     for (const [index, gate] of this.#gates.entries())
       if (gate !== null) this.#push(index, { kind: "report" });
     this.run(500);
   }
 
-  /** All gates are connected to each other. */
+  /** Connects all gates to each other. */
   meet(): void {
     for (const index of this.#gates.keys())
       for (const { id: peer } of this.cluster.nodes)
@@ -173,12 +173,12 @@ export class GateWorld {
     this.run(STEP_MS);
   }
 
-  /** How hard-pressed a gate is from now on. */
+  /** Sets the overload level of a gate. */
   press(index: number, level: BackpressureLevel, state: OverloadState = "healthy"): void {
     this.#push(index, { kind: "pressed", level, state });
   }
 
-  /** The gate that leads a job; -1 for none. */
+  /** Index of the gate that leads a job; -1 for none. */
   leaderOf(job: string): number {
     return this.cluster.nodes.findIndex(({ node }) =>
       [...(node?.groups ?? [])].some(([id, group]) => id === job && group.replica.state.acting),
@@ -314,7 +314,7 @@ export class GateWorld {
     }
   }
 
-  /** Asks without waiting; what it returns tells the answer when it has come. */
+  /** Sends a request without waiting; the returned function gives the answer once it has come. */
   post(request: ClientRequest, gate = 0): () => ClientAnswer | null {
     const id = ++this.#ids;
     this.#push(gate, { kind: "client", id, request });
@@ -322,7 +322,7 @@ export class GateWorld {
     return () => this.#answers.get(id) ?? null;
   }
 
-  /** All of them before any is answered. */
+  /** Sends all requests before any is answered. */
   askAtOnce(requests: readonly ClientRequest[], gate = 0): readonly ClientAnswer[] {
     const ids = requests.map((request) => {
       this.#push(gate, { kind: "client", id: ++this.#ids, request });
@@ -356,7 +356,7 @@ export class GateWorld {
     return answer.job;
   }
 
-  /** Asked of whoever can tell. */
+  /** Progress from any gate that can answer. */
   progress(job: string): Progress | null {
     for (const [index, gate] of this.#gates.entries()) {
       if (gate === null) continue;
@@ -366,7 +366,7 @@ export class GateWorld {
     return null;
   }
 
-  /** What a gate knows of the clocks of jobs. */
+  /** Timeout view of a gate. */
   timeouts(gate: number): Gate["timeouts"] {
     const view = this.#gates[gate]?.timeouts;
     if (view === undefined) throw new Error(`gate ${gate} is down`);
@@ -387,7 +387,7 @@ export class GateWorld {
     return last;
   }
 
-  /** Calls that the cores of all workers everywhere really made. */
+  /** Calls actually made by the cores of all workers. */
   calls(): number {
     return [...this.datacenters.values()].reduce((sum, one) => sum + one.calls(), 0);
   }
