@@ -1,4 +1,4 @@
-/** The words of the repository, held to the code: blocks compile, links lead somewhere, flags are named. */
+/** Documentation checked against the code: blocks compile, links resolve, flags are named. */
 
 import { execFileSync, spawnSync } from "node:child_process";
 import {
@@ -98,7 +98,7 @@ describe("TypeScript in the documents", () => {
         noUnusedLocals: false,
         noUnusedParameters: false,
         rootDir: "../..",
-        // A relative import means the place where the page stands.
+        // Relative imports resolve from the page's folder.
         rootDirs: ["../..", "."],
         paths: exportedSources(),
       },
@@ -115,7 +115,7 @@ describe("TypeScript in the documents", () => {
   });
 });
 
-describe("what the documents say to the product", () => {
+describe("documents against the product", () => {
   const own = pages
     .flatMap(blocksOf)
     .filter(
@@ -157,7 +157,7 @@ function anchorsOf(file: string): string[] {
   return [...text.matchAll(/^#{1,6} (.+)$/gm)].map((match) => anchorOf(match[1] ?? ""));
 }
 
-/** Links to other files of the repository, as they stand and as paths from its root. */
+/** Links to other files of the repository, as written and as paths from its root. */
 function linksOf(page: string): { link: string; target: string; anchor: string | undefined }[] {
   const text = read(page).replace(/^```[\s\S]*?^```/gm, "");
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
@@ -193,7 +193,7 @@ describe("names of the code in the documents", () => {
     return file.split("/")[1] ?? "";
   }
 
-  /** `src/engine/core.ts` stands for itself, and so does `engine/core.ts`, as rooms are named. */
+  /** Accepts `src/engine/core.ts` and `engine/core.ts`, as modules are named. */
   function missing(span: string): boolean {
     const [top = "", ...rest] = span.split("/");
     if (rest.length === 0 || (!tops.has(top) && !folders.has(top))) return false;
@@ -278,7 +278,7 @@ describe("decisions", () => {
     );
   });
 
-  it("are called by their number wherever a link says one", () => {
+  it("are named by their number wherever a link gives one", () => {
     const wrong = pages.flatMap((page) =>
       [...read(page).matchAll(/\[[Dd]ecision (\d+)\]\(([^)#\s]+)\)/g)]
         .filter(([, number, link = ""]) => Number(number) !== Number.parseInt(basename(link), 10))
@@ -300,7 +300,7 @@ describe("other tables", () => {
     expect(withRoomTable(page)).toBe(page);
   });
 
-  it("modules.md says in one line what each module is", () => {
+  it("modules.md describes each module in one line", () => {
     const [section = ""] = read("docs/internals/modules.md").split(/^## Import table$/m);
     const said = [...section.matchAll(/^\| `([a-z0-9/*]+)` +\| \S/gm)].map(([, room]) => room);
     expect(said.sort()).toEqual(rooms.map(({ name }) => name).sort());

@@ -1,4 +1,4 @@
-/** docs/guide/editor.md, held to the compiler and to the run: every line of its tables is tried. */
+/** docs/guide/editor.md checked against the compiler and a run: every line of its tables is tried. */
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -102,7 +102,7 @@ function diagnostics(): Map<string, string[]> {
 /** Types of options are interfaces, which the compiler names; written out they took 400 characters. */
 const MESSAGE_LENGTH_MAX = 320;
 
-describe("the compiler says what docs/guide/editor.md says that it says", () => {
+describe("the compiler reports what docs/guide/editor.md documents", () => {
   const said = diagnostics();
 
   it("and nothing of the names that the page is written against", () => {

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => target.close());
 
 describe("examples", () => {
-  it.each(examples)("%s runs and judges as it says", (name) => {
+  it.each(examples)("%s runs with the verdict it documents", (name) => {
     const { messages, summary } = ran.get(`examples/${name}`) ?? {};
     if (summary === undefined) throw new Error(`${name} has not run`);
     expect(messages).toEqual([]);

@@ -10,7 +10,7 @@ import { gateConfig } from "../src/nodes/gate/gate-host.ts";
 import { managerConfig } from "../src/nodes/manager/manager-host.ts";
 import { settingsPage } from "../tools/settings-page.ts";
 
-/** Settings that the specification of the protocol names (20, section 17), and what stands for them here. */
+/** Settings named by the protocol's specification (20, section 17), and their counterparts here. */
 const OF_THE_DESIGN: Readonly<Record<string, string>> = {
   MERCURY_SYNC_AUTH_SECRET:
     "`secretFile` of the configuration, its first line; `HYPERSCALE_SECRET` of an agent",
@@ -44,12 +44,12 @@ const OF_THE_DESIGN: Readonly<Record<string, string>> = {
 const defaults = <Role extends "gate" | "manager" | "worker">(role: Role) =>
   readSettings(role, { file: "", values: {} }, {}, []);
 
-it("settings stand in the reference as they are; tools/settings-page.ts writes it", () => {
+it("the reference lists the settings as they are; tools/settings-page.ts writes it", () => {
   const page = new URL("../docs/reference/settings.md", import.meta.url);
   expect(readFileSync(page, "utf8")).toBe(settingsPage());
 });
 
-it("every setting of the specification has one that stands for it, or a reason for none", () => {
+it("every setting of the specification is covered, or has a reason not to be", () => {
   const names = Object.keys(SETTINGS);
   for (const [name, stands] of Object.entries(OF_THE_DESIGN)) {
     const [, own = null] = /^`([a-zA-Z]+)`$/.exec(stands) ?? [];

@@ -1,12 +1,12 @@
 /**
  * `npm run chaos:cluster`: gates, managers and workers as processes, and random faults while jobs run; exits non-zero
- * on a violation. Every fault comes as often as any other, in an order and at moments that the seed gives.
+ * on a violation. Every fault is equally frequent, in an order and at times derived from the seed.
  *
  *     npm run chaos:cluster -- --rounds 30 --seed 42 --duration 60 --away 20
  *     npm run chaos:cluster -- --only "kill worker" --rounds 3
- *     npm run chaos:pressure                              nodes that are pressed, 60 s each
+ *     npm run chaos:pressure                              overloaded nodes, 60 s each
  *
- * As root it runs in namespaces of its own, so that a network can be cut and a disk filled.
+ * As root it runs in its own namespaces, so that a network can be cut and a disk filled.
  */
 
 import { parseArgs } from "node:util";

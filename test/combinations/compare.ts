@@ -1,8 +1,7 @@
 /**
- * Every figure of a run held against a model that knows only the server's log, the plan, and what the
- * workflow's own functions did. Counts must be equal. What depends on a moment must lie between the
- * counts a little before and a little after it: both sides share one event loop, and the log says how
- * long its turns took.
+ * Compares every metric of a run with a model that knows only the server's log, the plan, and what the workflow's own
+ * functions did. Counts must be equal. Time-dependent values must lie between the counts a little before and a little
+ * after: both sides share one event loop, and the log records how long its turns took.
  */
 
 import type { StepSummary, WorkflowSummary } from "../../src/core/load/results/model.ts";
@@ -15,12 +14,12 @@ const ROUNDING_MS = 0.01;
 /** Rates have three digits behind the point. */
 const RATE_ROUNDING = 0.000_5;
 /**
- * When turns of the loop are so long, connections wait for many of them before they are accepted, and
- * the log does not know since when. Journeys know: they look at the clock themselves.
+ * When turns of the loop are this long, connections wait for many of them before they are accepted, and the log does
+ * not know since when. Journeys know: they read the clock themselves.
  */
 const STARVED_MS = 300;
 
-/** Differences in words; none when every figure is right. */
+/** Differences as texts; none when every metric is right. */
 export function differences(ran: Ran): string[] {
   const found: string[] = [];
   for (const part of ran.combination.workflows) {
@@ -353,8 +352,8 @@ class Comparison {
     if (arrivals.missed > 0 || arrivals.started !== step.requests) return;
     const due = mean(log.map((_, j) => this.#beganAt + dueMs(load, j) + pauseFirstMs));
     const expected = mean(log.map(({ answeredAt }) => answeredAt)) - due;
-    // The first moment that the log knows of is later than that of the plan, never earlier.
-    // Further cores may have begun a turn behind it.
+    // The first time in the log is later than that of the plan, never earlier. Further cores may have begun a turn
+    // behind it.
     const behind =
       this.#ran.combination.cores === 1 ? 0 : target.apartMs(this.#beganAt, this.#beganAt);
     const low = expected - behind - ROUNDING_MS;
@@ -386,7 +385,7 @@ class Comparison {
     );
     if (anyMeasured && !anyFailed && this.#threw === 0 && outcome.actual !== 0)
       this.#report(`nothing failed, and ${FAILURES_THRESHOLD} is ${outcome.actualText}`);
-    // Calls of an open model may be due in the warm-up and sent later: the log cannot tell.
+    // Calls of an open model may be due in the warm-up and sent later: the log cannot distinguish them.
     const certain = this.#part.warmupMs === 0 || this.#part.load.kind === "closed";
     if (certain && this.#worstShare(log) > 0.2 && outcome.passed)
       this.#report(`many failed, and ${FAILURES_THRESHOLD} held: ${outcome.actualText}`);

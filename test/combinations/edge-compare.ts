@@ -1,4 +1,4 @@
-/** Every figure of an edge held against the server's log and what its bodies wrote down. */
+/** Compares every metric of an edge case with the server's log and the records of its bodies. */
 
 import type { WorkflowSummary } from "../../src/core/load/results/model.ts";
 import { NAMES_MAX, OTHER_NAME, UNNAMED_MAX } from "../../src/core/load/stats/names.ts";
@@ -11,7 +11,7 @@ import type { Logged } from "./target.ts";
 const LATE_MS = 50;
 const LAG_INTERVAL_MS = 10;
 
-/** Differences in words; none when every figure is right. */
+/** Differences as texts; none when every metric is right. */
 export function edgeDifferences(ran: EdgeRan): string[] {
   const found: string[] = [];
   const report = (text: string): void => void found.push(text);
@@ -120,7 +120,7 @@ class EdgeFlow {
     if (actual !== expected) this.#report(`${what} is ${actual}, should be ${expected}`);
   }
 
-  /** A row has all calls of its name; what has no row of its own is in "(other)". */
+  /** A row has all calls of its name; names without a row are in "(other)". */
   #rows({ steps, totals }: WorkflowSummary): void {
     const sent = new Map<string, number>();
     for (const { step } of this.#log) sent.set(step, (sent.get(step) ?? 0) + 1);
@@ -169,7 +169,7 @@ class EdgeFlow {
       );
   }
 
-  /** A request that the server never answered is a failure of its own, or was younger than usual. */
+  /** A request that the server never answered is counted as a failure, or was younger than usual. */
   #unanswered({ steps }: WorkflowSummary): void {
     const never = this.#log.filter(({ answeredAt }) => Number.isNaN(answeredAt)).length;
     const [unanswered, interrupted, requests] = [

@@ -1,6 +1,6 @@
 /**
- * Both forms of a linear case give equal histograms. Time is the test's own here: it goes on only when
- * everybody waits for it, so that every figure is exact, and the two forms must agree to the cell.
+ * Both forms of a linear case give equal histograms. Time is virtual here: it advances only when everything waits for
+ * it, so that every metric is exact, and the two forms must agree to the cell.
  */
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
@@ -82,7 +82,7 @@ function setupMs({ userSetup }: Part): number {
   return userSetup === "slow" ? SLOW_SETUP_MS : 0;
 }
 
-/** Lets time go on to whatever is next, as often as all that is under way has come to rest. */
+/** Advances time to the next event whenever everything in progress is idle. */
 async function figures(written: Workflow | Flow, { InProcessRun }: Sources): Promise<unknown> {
   let over = false;
   const run = InProcessRun.whole(written).finally(() => {

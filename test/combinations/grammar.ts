@@ -8,7 +8,7 @@ export interface Combination {
   /** Two workflows run side by side, or the second behind the first. */
   readonly order: "alone" | "together" | "chained";
   readonly workflows: readonly Part[];
-  /** The run is stopped by hand so long after it began; null: it ends by itself. */
+  /** The run is stopped by hand this long after its start; null: it ends by itself. */
   readonly stopAfterMs: number | null;
 }
 
@@ -27,7 +27,7 @@ export interface Part {
   readonly warmupMs: number;
   /** Delay of the start after its layer. */
   readonly startAfterMs: number;
-  /** The server answers 500 in this time, counted from the workflow's first moment. */
+  /** The server answers 500 in this span, counted from the start of the workflow. */
   readonly failures: Span | null;
   /** The server holds every answer until the end of this time. */
   readonly stall: Span | null;
@@ -36,9 +36,9 @@ export interface Part {
   readonly abortOnFail: boolean;
   /** Each user makes a call when it leaves. */
   readonly userTeardown: boolean;
-  /** Each user's second iteration ends with a call that nobody answers, and is cut off in it. */
+  /** Each user's second iteration ends with an unanswered call, and is cut off in it. */
   readonly hangs: boolean;
-  /** The server answers nothing any more from here on, counted from the workflow's first moment; null: it does. */
+  /** The server stops answering from here on, counted from the start of the workflow; null: never. */
   readonly hangsFromMs: number | null;
 }
 
@@ -79,7 +79,7 @@ export const PATIENT = {
   gracefulStop: "10m",
 } as const;
 
-/** How long a call that nobody answers is waited for; all others have ended long before. */
+/** How long an unanswered call is waited for; all others have finished long before. */
 export const HANGING_STOP_MS = 500;
 
 /** Rows of a feed that are enough for every iteration, and of one that runs out. */
@@ -196,7 +196,7 @@ function withFurther(made: Part, random: Random): Part {
     ...made,
     load: ramps && timed ? { ...load, peak: load.kind === "closed" ? 5 : 61 } : load,
     parallel: random.pick([1, 1, 2, 3]),
-    // Arrivals that no row is left for belong to nobody: the plan of an open load is over then.
+    // Arrivals without a row are dropped: the plan of an open load is over then.
     rows: rows === "few" && load.kind === "open" ? "once" : rows,
   };
 }

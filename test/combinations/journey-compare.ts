@@ -1,7 +1,7 @@
 /**
- * Every figure of a journey held against the server's log and the trails of its bodies, by the rules as
- * they are written (docs/guide/flows.md). A time must lie between what the log saw and what the body
- * saw around it, so no figure depends on how busy the machine is.
+ * Compares every metric of a journey with the server's log and the trails of its bodies, by the documented rules
+ * (docs/guide/flows.md). A time must lie between what the log saw and what the body saw around it, so no metric depends
+ * on how busy the machine is.
  */
 
 import type {
@@ -21,7 +21,7 @@ import {
 } from "./journey-run.ts";
 import type { Logged } from "./target.ts";
 
-/** Figures are kept in microseconds, percentiles in cells that are at most 0.05 % off their middle. */
+/** Metrics are kept in microseconds, percentiles in cells that are at most 0.05 % off their middle. */
 const ROUNDING_MS = 0.01;
 const CELL = 0.0005;
 /** Timers may end a pause so much early. */
@@ -29,7 +29,7 @@ const TIMER_EARLY_MS = 1.5;
 
 type Report = (text: string) => void;
 
-/** Differences in words; none when every figure is right. */
+/** Differences as texts; none when every metric is right. */
 export function journeyDifferences(ran: JourneyRan): string[] {
   const found: string[] = [];
   for (const { name } of ran.journey.flows) {
@@ -243,7 +243,7 @@ class FlowComparison {
     this.#between(`sum of ${what}`, mean * count, low - slack, most);
   }
 
-  /** The first moment of its plan, as far as anybody saw: the flows of a mix have one plan. */
+  /** The observed start of its plan: the flows of a mix have one plan. */
   get #beganAt(): number {
     const { journey, target } = this.#ran;
     const names = journey.mixed ? journey.flows.map(({ name }) => name) : [this.#workflow.name];
@@ -482,7 +482,7 @@ class FlowComparison {
     if (new Set(rows).size !== rows.length) this.#report(`a row of ${own.rows} was used twice`);
   }
 
-  /** `startAfter` counts from the moment its layer begins, which is after the start of the run. */
+  /** `startAfter` counts from the start of its layer, which is after the start of the run. */
   #begins(): void {
     const second = !this.#journey.mixed && this.#workflow.name === this.#journey.flows[1]?.name;
     const [first] = this.#trails;

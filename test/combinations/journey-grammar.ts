@@ -17,7 +17,7 @@ export type Deed =
   /** Met by the so-manieth try. */
   | { readonly kind: "poll"; readonly name: string; readonly tries: number; readonly met: boolean }
   | { readonly kind: "throw" | "end"; readonly every: number }
-  /** A call that is tried again when the iteration may not go on. */
+  /** A call that is retried when the iteration may not continue. */
   | { readonly kind: "stubborn"; readonly name: string };
 type Group = Extract<Deed, { kind: "group" }>;
 
@@ -28,7 +28,7 @@ type JourneyLoad =
       readonly durationMs: number;
       /** Where its users are in the middle, if it ramps there and back. */
       readonly peak: number | null;
-      /** All users together begin at most so many a second. */
+      /** All users together start at most this many a second. */
       readonly maxRate: number | null;
     }
   | {

@@ -64,7 +64,7 @@ export interface JourneyRan {
   readonly startedAt: number;
 }
 
-/** Exact values, in milliseconds, that a workflow of its own says it measured. */
+/** Exact values, in milliseconds, that a separate workflow reports as measured. */
 export const EXACT_MS: readonly number[] = Array.from(
   { length: 60 },
   (_, at) => Math.round(1_000 * 1.2 * 1.13 ** at) / 1_000,
@@ -249,7 +249,7 @@ class Walker {
       case "floating": {
         const call = this.#newCall(deed.name, groups, { afterMs: FLOATING_MS });
         const sent = this.#sent(call, context.step(deed.name, this.#get(call)));
-        // Refused at the end of the plan: the body may have no further call to hear of it by.
+        // Rejected at the end of the plan: the body may have no further call to notice it.
         sent.catch(() => {
           if (this.#trail.outcome === "completed") this.#trail.outcome = "interrupted";
         });

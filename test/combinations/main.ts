@@ -58,7 +58,7 @@ async function compareAll(): Promise<number> {
   return different;
 }
 
-/** A slice in a process of its own; one that ends without an answer ends the command. */
+/** Runs a slice in its own process; one that exits without an answer aborts the command. */
 async function compareApart(from: number, until: number): Promise<number> {
   const slice = ["--jobs", "1", "--from", String(from), "--count", String(until - from)];
   const kept = [

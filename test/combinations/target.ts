@@ -1,4 +1,4 @@
-/** The server of a combination: it stalls and fails by a schedule, and keeps a log of its own. */
+/** The server of a combination: it stalls and fails by a schedule, and keeps its own log. */
 
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,7 +21,7 @@ export interface Answer {
   readonly afterMs: number;
 }
 
-/** How a call is answered, `atMs` after its workflow's first moment. */
+/** How a call is answered, `atMs` after the start of its workflow. */
 type Schedule = (call: Pick<Logged, "workflow" | "step" | "key">, atMs: number) => Answer;
 
 const TICK_MS = 5;
@@ -35,7 +35,7 @@ const SETTLED_TICKS = 4;
 
 export class Target {
   readonly log: Logged[] = [];
-  /** The first moment at which anything of a workflow happened: its plan began then. */
+  /** The first time anything of a workflow happened: its plan began then. */
   readonly began = new Map<string, number>();
   readonly #schedule: Schedule;
   readonly #server = createServer((request, response) => this.#heard(request.url ?? "", response));
@@ -94,7 +94,7 @@ export class Target {
     return LEAST_MS + TURNS * longest;
   }
 
-  /** How long the turn of the loop took in which this moment lies. */
+  /** Duration of the loop's turn that includes this time. */
   turnMs(moment: number): number {
     const after = this.#ticks.findIndex((tick) => tick >= moment);
     return (this.#ticks[after] ?? moment) - (this.#ticks[after - 1] ?? moment);

@@ -1,6 +1,6 @@
 /**
- * Every route of every service, asked without a credential and with each of them: what is let in is what SECURITY.md
- * says. `UPDATE_GOLDEN=1` rewrites its tables.
+ * Every route of every service, called without a credential and with each of them: access must match SECURITY.md.
+ * `UPDATE_GOLDEN=1` rewrites its tables.
  */
 
 import { spawnSync } from "node:child_process";
@@ -30,7 +30,7 @@ const TOKEN = "the token of the node itself";
 const METRICS_TOKEN = "reads nothing but the metrics";
 const background = new Background(() => undefined);
 const log = { event: () => undefined } as never;
-/** Whatever a handler asks of its service: only who is let in is looked at here. */
+/** Stands in for any service of a handler: only access is checked here. */
 const anything: never = new Proxy(() => anything, {
   get: (_, name) => (name === "then" || name === Symbol.toPrimitive ? undefined : anything),
 }) as never;
@@ -86,7 +86,7 @@ type Caller = keyof typeof CREDENTIALS;
 
 interface Asked {
   readonly services: string[];
-  /** "loopback nobody" → whether that is let in. */
+  /** "loopback nobody" → whether access is granted. */
   readonly allowed: Readonly<Record<string, boolean>>;
 }
 
@@ -204,11 +204,11 @@ describe("routes", () => {
     asked = await askAll();
   });
 
-  it("let in whom SECURITY.md says", () => {
+  it("grant access as SECURITY.md documents", () => {
     expectTable("Routes of nodes", routeTable(asked));
   });
 
-  it("let nobody in without a token, but for health and metrics on the loopback", () => {
+  it("grant no access without a token, except to health and metrics on the loopback", () => {
     const open = ["GET /healthz", "GET /readyz"];
     for (const [route, { allowed }] of asked) {
       const isOpen = open.includes(route);
@@ -243,7 +243,7 @@ describe("the queue", () => {
     expect(codeRefusal("client", named, false)).toBeNull();
   });
 
-  it("lets each token call what SECURITY.md says", () => {
+  it("lets each token call what SECURITY.md documents", () => {
     expectTable("Methods of the queue", queueTable());
   });
 });

@@ -1,4 +1,4 @@
-/** Runs the built command line as a user does, in a folder of its own. */
+/** Runs the built command line as a user does, in its own folder. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

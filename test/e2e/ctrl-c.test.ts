@@ -1,4 +1,4 @@
-/** Ctrl-C of a run by the command line: results up to then are kept and say so, and no process is left. */
+/** Ctrl-C of a run by the command line: partial results are kept and marked as such, and no process is left. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../../src/demo/server.ts";
@@ -26,7 +26,7 @@ function alive(pid: number): boolean {
 }
 
 describe("Ctrl-C", () => {
-  it("ends with 130, complete files that say so, and no process left", async () => {
+  it("exits with 130, complete files marked as interrupted, and no process left", async () => {
     const before = demo.stats().requests;
     const run = here.start([
       "run",

@@ -71,7 +71,7 @@ ${steps};
   expect(code).toBe(99);
 });
 
-it("a server that goes away and comes back: refused and reset in between, nothing uncounted", async () => {
+it("a server that stops and returns: refused and reset in between, nothing uncounted", async () => {
   let demo = await startDemoTarget({ port: 0 });
   const { port, url } = demo;
   const args = ["--vus", "6", "--duration", "8s", "--ui", "none", "--out", "gone", "--cores", "1"];

@@ -1,4 +1,4 @@
-/** Ctrl-C and a killed executor: results up to then are kept, and say what happened. */
+/** Ctrl-C and a killed executor: partial results are kept, and report what happened. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../../src/demo/server.ts";
@@ -72,7 +72,7 @@ describe("Ctrl-C", () => {
     expect(step).toMatchObject({ ok: 0, errors: { unanswered: 5 } });
   });
 
-  it("given twice does not wait, and the result says that figures may be missing", async () => {
+  it("given twice does not wait, and the result reports possibly missing metrics", async () => {
     const args = ["--vus", "2", "--duration", "10m", "--graceful-stop", "5m"];
     const run = here.start(["run", `${demo.url}/slow?ms=200000`, ...args, "--out", "twice"]);
     await underLoad(1);
@@ -88,7 +88,7 @@ describe("Ctrl-C", () => {
     );
   });
 
-  it("ends a workflow whose code never yields", async () => {
+  it("stops a workflow whose code never yields", async () => {
     here.write(
       "stuck.mjs",
       `import { measure, workflow } from "hyperscalejs";
@@ -107,7 +107,7 @@ export default workflow("stuck", { vus: 1, duration: "10m", gracefulStop: "200ms
 });
 
 describe("kill -9 of an executor core", () => {
-  it("costs its users; the run goes on, keeps its counts, and says what was lost", async () => {
+  it("costs its users; the run continues, keeps its counts, and reports the loss", async () => {
     const before = demo.stats().requests;
     const args = ["--vus", "8", "--duration", "8s", "--cores", "2", "--ui", "ci", "--out", "lost"];
     const run = here.start(["run", demo.url, ...args]);

@@ -1,7 +1,7 @@
 /**
- * The server of examples/journeys: a small shop with jobs, files, GraphQL and a chat room, in memory. It
- * counts every request and message by its route and knows nothing of the load generator, so that what a run
- * says it sent can be compared with what arrived.
+ * The server of examples/journeys: a small shop with jobs, files, GraphQL and a chat room, in memory. It counts every
+ * request and message by its route and knows nothing of the load generator, so that a run's sent counts can be compared
+ * with what arrived.
  *
  *   npx tsx test/e2e/journey-server.ts      serves until Ctrl-C, then prints its counts
  */
@@ -21,7 +21,7 @@ const PAGES = 5;
 const ITEMS_PER_PAGE = 5;
 /** A job is done when it is asked for the third time. */
 const LOOKS_PER_JOB = 3;
-/** So many are served at a time, each for so long; to all others it says 503. */
+/** Seats served at a time; all other requests get 503. */
 export const SEATS = 6;
 const SEAT_MS = 20;
 const CERTIFIED_USERS = 3;
@@ -284,7 +284,7 @@ async function serve(
   response.end(plain ? body : JSON.stringify(body));
 }
 
-/** Tells everybody in the room what one of them said. */
+/** Broadcasts each message to everyone in the room. */
 function openChat(server: http.Server, count: (route: string) => void): WebSocketServer {
   const chat = new WebSocketServer({ server, path: "/chat" });
   chat.on("connection", (socket) => {

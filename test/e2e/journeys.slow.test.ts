@@ -1,6 +1,6 @@
 /**
- * Every journey of examples/journeys runs on two cores of the built package against a server that counts by itself:
- * what the run says it sent is what arrived, route by route, and nothing else arrived.
+ * Every journey of examples/journeys runs on two cores of the built package against a server with its own counts: what
+ * the run reports as sent is what arrived, route by route, and nothing else arrived.
  */
 
 import { readdirSync, readFileSync } from "node:fs";

@@ -47,7 +47,7 @@ export const later = workflow("later", { vus: 1, iterations: 1, startAfter: "50m
 });
 
 describe("code that never waits", () => {
-  it("in set-up is given up at its limit, and the heartbeat says what goes on", async () => {
+  it("in set-up is aborted at its limit, and the heartbeat reports the progress", async () => {
     here.write(
       "stuck.ts",
       `${head}export default workflow("stuck", { vus: 1, iterations: 1, limits: { setup: "4s" } })
@@ -97,7 +97,7 @@ describe("--abort-on-fail", () => {
     expect(aborted).toEqual(["latency.max < 0ms"]);
   });
 
-  it("takes a time before which it does not, and refuses what is none", async () => {
+  it("takes a delay before it applies, and rejects an invalid one", async () => {
     const { code } = await here.run(
       ...["run", demo.url, "--duration", "2s", "--vus", "1", "--out", "late", "--ui", "none"],
       ...["--threshold", "latency.max < 0ms", "--abort-on-fail", "1h"],

@@ -11,7 +11,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Scratch } from "./cli.ts";
 
-/** Tells each module that Node loads, in the command and in its executor cores. */
+/** Prints each module that Node loads, in the command and in its executor cores. */
 const HOOK = `import { register } from "node:module";
 const hooks = \`import { appendFileSync } from "node:fs";
 export async function load(url, context, next) {
@@ -65,7 +65,7 @@ describe("a run", () => {
     expect(reporters).toEqual(files.map((file) => `reporters/file/${file}`));
   });
 
-  it("over HTTP loads no protocol that has an import of its own, and no driver of one", async () => {
+  it("over HTTP loads no protocol with its own import, and no driver of one", async () => {
     const loaded = await loadedBy();
     const folders = loaded.flatMap((one) => /^protocols\/([a-z0-9]+)\//.exec(one)?.[1] ?? []);
     expect([...new Set(folders)].sort()).toEqual([

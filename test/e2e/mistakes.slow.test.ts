@@ -208,7 +208,7 @@ describe("limits of the machine", () => {
     expect(demo.stats().connections).toBe(before);
   });
 
-  it("a cluster of two gates, also in the background: said once", async () => {
+  it("a cluster of two gates, also in the background: reported once", async () => {
     for (const flags of [[], ["--detach"]]) {
       const { code, stderr } = await here.run("cluster", "up", "--gates", "2", ...flags);
       const why = "hyperscale cluster up: --gates: an odd number, as 1, 3 or 5";

@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 let demo: DemoTarget;
 let here: Scratch;
 
-/** Not synchronous: the target they load lives in this process. */
+/** Not synchronous: the target they load runs in this process. */
 async function program(command: string, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(command, args, { cwd: here.path });
   return stdout;

@@ -1,4 +1,4 @@
-/** Runs from a program of one's own, in a process of its own, against the built package. */
+/** Runs from a user's program, in its own process, against the built package. */
 
 import { spawn } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
@@ -54,7 +54,7 @@ async function program(text: string): Promise<unknown[]> {
     .map((line) => JSON.parse(line) as unknown);
 }
 
-it("tell what happens while it happens, and what it came to", async () => {
+it("report progress while running, and the result", async () => {
   const before = demo.stats().requests;
   const [kinds, first, message, live, end] = await program(`
 const test = run("flow.ts", { iterations: 50, thresholds: ["errors.rate < 1%"], cores: 2 });
@@ -113,7 +113,7 @@ console.log(JSON.stringify(await run("flow.ts", { signal: gone }).summary.catch(
   expect(early).toEqual([true, 130, "interrupted before the run began"]);
 });
 
-it("work out no live figures for a reader who has left", async () => {
+it("compute no live metrics for a reader that has left", async () => {
   const [pictures] = await program(`
 const test = run("${demo.url}", { rate: 20, duration: "3s" });
 for await (const event of test) if (event.kind === "live") break;
@@ -124,7 +124,7 @@ console.log(JSON.stringify(pictures));`);
   expect(pictures).toBeLessThanOrEqual(1);
 });
 
-it("refuse what means nothing, and two may run at once", async () => {
+it("reject invalid options, and two may run at once", async () => {
   const [refused, both] = await program(`
 const refusals = [
   () => run("nowhere.ts").summary,

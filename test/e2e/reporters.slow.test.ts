@@ -47,7 +47,7 @@ describe("a run with reports", () => {
   const here = new Scratch();
   afterAll(() => here.remove());
 
-  it("sends while it goes on and at the end, and what was sent adds up to summary.json", async () => {
+  it("sends while it runs and at the end, and the sum equals summary.json", async () => {
     here.write(
       "flow.ts",
       // The second is also named on the command line: it is opened once.
@@ -89,7 +89,7 @@ describe("a run with reports", () => {
     expect(backEnd.text).toContain("hyperscale_summary_run,branch=main,run=nightly,run_id=");
   });
 
-  it("tells a collector of OpenTelemetry when what was done, as a trace", async () => {
+  it("sends a trace with the times of all work to an OpenTelemetry collector", async () => {
     here.write(
       "phases.ts",
       `import { http, workflow } from "hyperscalejs";
@@ -132,7 +132,7 @@ describe("a run with reports", () => {
     );
   });
 
-  it("says while it runs which of two with one name has a problem", async () => {
+  it("reports while it runs which of two with one name has a problem", async () => {
     const { code, stdout } = await here.run(
       ...["run", url, "--vus", "1", "--duration", "3s", "--ui", "ci"],
       ...["--report", "influxdb=http://127.0.0.1:9,every=1s,deadline=200ms"],
@@ -206,7 +206,7 @@ describe("a run with reports", () => {
     expect(own?.problem).toBe("own cannot close");
   });
 
-  it("writes single calls when it is asked to, and says how many", async () => {
+  it("writes single calls on request, and reports how many", async () => {
     const { code } = await here.run(
       ...["run", url, "--vus", "2", "--iterations", "300", "--out", "sampled"],
       ...["--report", "samples=deep/all.ndjson,share=1"],
@@ -222,14 +222,14 @@ describe("a run with reports", () => {
     expect(most).toBeCloseTo(totals?.latencyMs.max ?? 0, 1);
   });
 
-  it("takes --samples for a reporter of its own, and only one of them", async () => {
+  it("treats --samples as a samples reporter, and rejects two of them", async () => {
     const twice = ["--samples", "some.ndjson", "--report", "samples=others.ndjson"];
     const { code, stderr } = await here.run("run", url, ...twice);
     expect(stderr).toContain("report samples: single calls go to one place");
     expect(code).toBe(2);
   });
 
-  it("does not publish to who would only scrape", async () => {
+  it("does not publish to a target that is only scraped", async () => {
     const { code, stderr } = await here.run("publish", "out", "--report", "metrics=127.0.0.1:0");
     expect(stderr).toContain("nobody can scrape a run that is over");
     expect(code).toBe(2);

@@ -1,6 +1,6 @@
 /**
- * The short form of the stall: real time, because it is what is measured. `npx tsx tools/check-stall.ts`
- * is the long form, 10 s at 1000/s, held to 2 %.
+ * The short form of the stall: real time, because it is what is measured. `npx tsx tools/check-stall.ts` is the long
+ * form, 10 s at 1000/s, with a tolerance of 2 %.
  */
 
 import { expect, it } from "vitest";
@@ -25,7 +25,7 @@ it("an open model counts the waiting that a stall causes", async () => {
   expect(latencyMs?.p99_9).toBeGreaterThan(analytical(plan, 99.9) * 0.98);
 });
 
-it("a closed model says that it does not correct, and shows why", async () => {
+it("a closed model reports that it does not correct, and shows why", async () => {
   const summary = await runThroughStall({ ...plan, rate: 30 }, ["--vus", "2"]);
   const [workflow] = summary.workflows;
   expect(workflow?.corrected).toBe(false);

@@ -1,8 +1,8 @@
 /**
- * The question that tells an honest load generator from others: a server that stalls once under a
- * constant rate. Requests go on arriving during the stall, and each of them waits until its end, so
- * their response times are spread evenly over 0 … stall. With R requests in all and S·rate of them
- * in the stall of S seconds, a share q of all is slower than  S · (1 − q · R / (S · rate)).
+ * The test that distinguishes an honest load generator from others: a server that stalls once under a constant rate.
+ * Requests keep arriving during the stall, and each of them waits until its end, so their response times are spread
+ * evenly over 0 … stall. With R requests in all and S·rate of them in the stall of S seconds, a share q of all is
+ * slower than  S · (1 − q · R / (S · rate)).
  */
 
 import type { RunSummary } from "../../src/core/load/results/model.ts";
@@ -20,7 +20,7 @@ export function analytical({ rate, seconds, stallMs }: StallPlan, percentile: nu
   return stallMs * (1 - slower / stalled);
 }
 
-/** Runs against a target of its own, a process like the run's, that stalls once, a third into the run. */
+/** Runs against its own target, a separate process, that stalls once, a third into the run. */
 export async function runThroughStall(
   plan: StallPlan,
   load: readonly string[],

@@ -9,7 +9,7 @@ const SUBMISSIONS = 6;
 const here = new Scratch();
 afterAll(() => here.remove());
 
-/** Loading it takes a moment, and leaves a line before and after. */
+/** Loading it takes a while, and prints a line before and after. */
 const FILE = `
 import { appendFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** A run that verifies no certificates says so where its figures stand; one that trusts its own authority does not. */
+/** A run that verifies no certificates reports it beside its metrics; one that trusts its own authority does not. */
 
 import https from "node:https";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-/** Output that nobody reads any more, as behind `| head -1`. */
+/** Output whose reader has left, as behind `| head -1`. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../../src/demo/server.ts";
@@ -18,7 +18,7 @@ afterAll(async () => {
   await demo.close();
 });
 
-/** With a reader that is gone before the command has said anything. */
+/** With a reader that leaves before the command has printed anything. */
 async function unread(args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
   const command = here.start(args);
   command.child.stdout?.destroy();
@@ -26,11 +26,11 @@ async function unread(args: readonly string[]): Promise<{ code: number | null; s
   return { code, stderr };
 }
 
-it("a command that only prints ends without a word", async () => {
+it("a command that only prints exits silently", async () => {
   expect(await unread(["reporters"])).toEqual({ code: 1, stderr: "" });
 });
 
-it("a run goes on to its results and its verdict", async () => {
+it("a run continues to its results and its verdict", async () => {
   const load = ["--vus", "1", "--duration", "1s", "--ui", "ci", "--out", "unread"];
   expect(await unread(["run", demo.url, ...load])).toEqual({ code: 0, stderr: "" });
   expect(here.files("unread")).toEqual(["junit.xml", "report.html", "summary.json"]);

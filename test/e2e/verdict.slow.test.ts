@@ -160,7 +160,7 @@ describe("URL mode", () => {
     expect(stepOf(here.summary("url"), `127.0.0.1:${port}`, "PUT /a")).toMatchObject({ ok: 3 });
   });
 
-  it("keeps a rate with at most so many users", async () => {
+  it("keeps a rate with a bounded number of users", async () => {
     // A busy machine may miss more than 1 % of the arrivals.
     const lenient = ["--threshold", "arrivals.missed.rate <= 100%"];
     const load = ["--rate", "100", "--max-vus", "7", "--duration", "3s"];

@@ -89,7 +89,7 @@ function guardTarget(): Target {
   return {
     name: "guard",
     samples: [...samples, greeting?.bytes ?? new Uint8Array()],
-    // Time passes, or the rate limits would keep most inputs away from the parts worth reaching.
+    // Time advances, or the rate limits would reject most inputs before the parts worth reaching.
     decode: (input) => {
       now += 1_000;
       us.open(there, input, now);

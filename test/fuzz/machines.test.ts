@@ -30,7 +30,7 @@ const COUNTERS = [
 ];
 const FLOATS = [0, -1, 1, 1e6, -1e6, 1e7, 1e154, 1e308, -1e308, 5e-324];
 
-/** A value of a shape with the extremes of every field; `counter` picks where the bounded ones stand. */
+/** A value of a shape with the extremes of every field; `counter` picks the bounded ones. */
 function extreme(shape: Shape, random: Random): unknown {
   switch (shape.kind) {
     case "counter":
@@ -144,7 +144,7 @@ function newElection(seed: number, durable: number): Election {
 const ELECTORATE = newElection(0, 0).snapshot().electorate;
 
 describe("no message of a peer", () => {
-  it("makes membership throw, count to its end, or say what cannot be read", () => {
+  it("makes membership throw, exhaust a counter, or send unreadable messages", () => {
     for (let seed = 0; seed < CONVERSATIONS; seed++) {
       const random = new Random(`swim/${seed}`);
       const ceiling = random.pick([0, 40, COUNTER_MAX - 1, COUNTER_MAX]);
@@ -164,7 +164,7 @@ describe("no message of a peer", () => {
     }
   });
 
-  it("makes an election throw, count to its end, or say what cannot be read", () => {
+  it("makes an election throw, exhaust a counter, or send unreadable messages", () => {
     for (let seed = 0; seed < CONVERSATIONS; seed++) {
       const random = new Random(`votes/${seed}`);
       const start = random.pick([0, 7, COUNTER_MAX - 1, COUNTER_MAX]);
@@ -229,7 +229,7 @@ interface Counter {
   readonly max: number;
 }
 
-/** Every counter of a value, with where it stands. */
+/** Every counter of a value, with its path. */
 function countersOf(shape: Shape, value: unknown): Counter[] {
   if (value === null || typeof value !== "object") return [];
   if (shape.kind === "nullable") return countersOf(shape.inner, value);

@@ -86,7 +86,7 @@ function checkpointOf(
 }
 
 describe("the bytes of the log", () => {
-  it("are those of wal.golden", () => {
+  it("equal wal.golden", () => {
     const types = Object.entries(RECORD_TYPES).map(([name, number]) => `  ${number} ${name}\n`);
     const text = [
       ...Object.entries(parts()).map(([name, bytes]) => `${name}\n  ${hex(bytes)}\n`),
@@ -116,7 +116,7 @@ describe("the bytes of the log", () => {
     expect(slices).toEqual(["1000 snapshot", "1020 rest"]);
   });
 
-  it("of an index or a checkpoint with any bit flipped are refused", () => {
+  it("of an index or a checkpoint with any bit flipped are rejected", () => {
     const { index = new Uint8Array(0), checkpoint = new Uint8Array(0) } = parts();
     for (const [bytes, sound] of [
       [index, (image: Uint8Array) => decodeSparseIndex(image) !== null],

@@ -87,7 +87,7 @@ function golden(): string {
 }
 
 describe("the wire's golden file", () => {
-  it("holds every message, field number and byte as they are", () => {
+  it("keeps every message, field number and byte", () => {
     const now = golden();
     if (process.env["UPDATE_GOLDEN"] === "1" || !existsSync(file)) writeFileSync(file, now);
     expect(now).toBe(readFileSync(file, "utf8"));

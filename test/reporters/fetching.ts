@@ -1,3 +1,3 @@
-/** Imported before all that looks for programs: those that the machine lacks are fetched. */
+/** Imported before anything that needs programs: fetches those that the machine lacks. */
 
 process.env["HYPERSCALE_FETCH_SERVERS"] = "1";

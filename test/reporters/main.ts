@@ -1,9 +1,9 @@
 /**
- * Reporters against real servers: what was sent is asked back through the server's own query interface and
- * compared with the summary it came from.
+ * Reporters against real servers: the sent values are queried through the server's own interface and compared with the
+ * summary they came from.
  *
  *   npm run test:reporters               all
- *   npm run test:reporters -- influx     those whose name has this in it
+ *   npm run test:reporters -- influx     those whose name contains this
  *   npm run test:reporters -- --nightly  also those that take minutes and much memory
  */
 

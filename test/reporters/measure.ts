@@ -33,7 +33,7 @@ export interface Case {
   readonly run: () => Promise<string>;
 }
 
-/** Requests and p99 of every step, as a server tells them. */
+/** Compares requests and p99 of every step with a server's values. */
 export async function checkSteps(
   run: RunSummary,
   reported: (step: Step) => Promise<{ readonly requests: unknown; readonly p99: unknown }>,

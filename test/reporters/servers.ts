@@ -40,7 +40,7 @@ export function npmFolder(name: string, version: string): string {
   throw new Unavailable(`the package ${name} cannot be fetched here`);
 }
 
-/** A case with a server of its own, which ends with it. */
+/** A case with its own server, which stops with it. */
 export function withServer(
   program: string,
   debian: string,

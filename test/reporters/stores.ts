@@ -1,4 +1,4 @@
-/** Object stores: an S3 server of others, which keeps objects and does not look at signatures. */
+/** Object stores: a third-party S3 server, which keeps objects and does not verify signatures. */
 
 import { decodeSummary } from "../../src/reporters/file/schema.ts";
 import { type Case, freshRun, same, send } from "./measure.ts";

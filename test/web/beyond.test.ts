@@ -28,11 +28,11 @@ describe("a threshold on latencies", () => {
     });
   });
 
-  it("that held in every window was never broken", () => {
+  it("that was met in every window was never broken", () => {
     expect(beyond(run, "latency.p99 < 10s")?.stretches).toEqual([]);
   });
 
-  it("of another workflow or step has no windows here, and of a mean none that tell", () => {
+  it("of another workflow or step has no windows here, and of a mean none that apply", () => {
     expect(beyond(run, "latency{step=nobody}.p95 < 1ms")).toBeNull();
     expect(beyond(run, "latency.mean < 1ms")).toBeNull();
     expect(beyond(run, "not a threshold")).toBeNull();

@@ -1,4 +1,4 @@
-/** A step whose raw samples are kept beside what the product makes of them. */
+/** A step whose raw samples are kept beside the product's results. */
 
 import { Random } from "../../src/core/base/random.ts";
 import type { LatencyWindows, RunSummary, Series } from "../../src/core/load/results/model.ts";

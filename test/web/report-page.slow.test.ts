@@ -19,7 +19,7 @@ const PAGE_BYTES_MAX = 200_000;
 const REPORT_BYTES_MAX = 1_500_000;
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** Six steps of one workflow and four of the other, with more cells in their windows than a run tells. */
+/** Six steps of one workflow and four of the other, with more cells in their windows than a run reports. */
 function tenSteps(seconds: number): RunSummary {
   const run = syntheticRun({ seconds, copies: 2, rate: 0.6 });
   const [browse, checkout] = run.workflows;
@@ -116,7 +116,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     await page.close();
   });
 
-  it("tells the percentiles of a zoomed stretch as its raw samples have them", async () => {
+  it("shows the percentiles of a zoomed range equal to its raw samples", async () => {
     const measured = measuredStep("zoom", 60, 300);
     const { page } = await open(runOf(measured), {}, "#time?t=10-25");
     const raw = measured.samples.filter(({ atSeconds }) => atSeconds >= 10 && atSeconds < 25);
@@ -126,13 +126,13 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     const shown = Number.parseFloat((await figure(page, "p99")) ?? "");
     const exact = rawQuantile(latencies, 0.99);
     expect(Math.abs(shown - Number.parseFloat(formatMs(exact))) / exact).toBeLessThan(0.01);
-    // The legends tell the same of the same calls.
+    // The legends show the same values for the same calls.
     const legend = await page.locator('[data-chart="latency"] .legend').textContent();
     expect(legend).toContain(`p99 ${await figure(page, "p99")}`);
     await page.close();
   });
 
-  it("zooms all charts and figures by dragging, and back by a double click", async () => {
+  it("zooms all charts and metrics by dragging, and back by a double click", async () => {
     const { page } = await open(syntheticRun({ seconds: 60 }), {}, "#time");
     const whole = await figure(page, "Requests");
     const plot = page.locator('[data-chart="rate"] .u-over');
@@ -146,7 +146,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     await expect.poll(() => hash(page)).toMatch(/t=20-3[56]/);
     expect(await figure(page, "Requests")).not.toBe(whole);
     expect(await page.textContent("#steps h2")).toContain("in this stretch");
-    // The other buttons keep what is looked at.
+    // The other buttons keep the current view.
     await page.click("text=linear");
     expect(hash(page)).toMatch(/t=20-3[56]/);
     await plot.dblclick();
@@ -215,7 +215,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     await page.close();
   });
 
-  it("lays a baseline below the charts and tells the change of every step with its interval", async () => {
+  it("draws a baseline below the charts and shows the change of every step with its interval", async () => {
     const [before, after] = [
       syntheticRun({ seconds: 40, seed: "before", healthy: true }),
       syntheticRun({ seconds: 40, seed: "after", healthy: true, slowdown: 1.5 }),
@@ -242,7 +242,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     await page.close();
   });
 
-  it("tells what only a part of a cluster did, who was lost and who led", async () => {
+  it("shows what only a part of a cluster did, lost nodes and leaders", async () => {
     const { page, problems } = await open(syntheticJob({ seconds: 20, rate: 0.3 }));
     expect(await page.textContent("h1")).toContain("Passed in part");
     expect(await page.textContent(".doubt")).toContain("the result is partial: dc2 is LOST");

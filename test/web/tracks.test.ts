@@ -1,4 +1,4 @@
-/** The arithmetic of the report's charts, held against the raw samples. */
+/** The arithmetic of the report's charts, compared with the raw samples. */
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -91,7 +91,7 @@ describe("the heat map", () => {
     expect(sums.reduce((sum, count) => sum + count, 0)).toBe(run.samples.length);
   });
 
-  it("holds for any latencies", () => {
+  it("is true for any latencies", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(60_000_000), { minLength: 1, maxLength: 50 }), (latencies) => {
         const upToMs = [...new Set(latencies)].sort((a, b) => a - b).map((us) => us / 1_000);
@@ -116,7 +116,7 @@ describe("a percentile over time", () => {
     expect(new Set(percentileLine(thin, "p50")).size).toBeGreaterThan(30);
   });
 
-  it("is not said where there are never enough values, and does not bridge a gap", () => {
+  it("is left out where there are never enough values, and does not bridge a gap", () => {
     const histogram = { upToMs: [1], count: [60] };
     const apart = trackOf({
       windowMs: 1_000,

@@ -15,7 +15,7 @@ export interface Scene {
   readonly random: Random;
   readonly client: ClusterClient;
   readonly job: string;
-  /** How long something is away. */
+  /** How long something is unavailable. */
   readonly awayMs: number;
   /** Something that must not be was seen while it struck. */
   complain(problem: string): void;

@@ -49,7 +49,7 @@ const FLOW = "test/chaos/cluster/idle-flow.ts";
 const EVERY_MS = 1_000;
 /** Before the same is asked again. */
 const AGAIN_MS = 500;
-/** A ceiling for a hang: how long somebody asks for what must be served, or waits for the end of a job. */
+/** A ceiling for a hang: how long a client retries a request that must be served, or waits for the end of a job. */
 const PATIENCE_MS = 120_000;
 const LOAD_ATTEMPTS_MAX = 5;
 
@@ -92,7 +92,7 @@ class FloodClient {
   readonly #raw = new RawClient(order.addresses, order.secret);
   readonly #jobs: string[] = [];
 
-  /** Until the gate says anything to it: a busy machine takes long to greet so many. */
+  /** Waits for the gate's first message: a busy machine takes long to greet this many clients. */
   async connect(): Promise<void> {
     while ((await this.#raw.ask({ kind: "datacenters" }, order.gate)) === null)
       await pause(AGAIN_MS);
@@ -137,7 +137,7 @@ class FloodClient {
     await this.#served({ kind: "control", job, by: "flood", control });
   }
 
-  /** As the product's client asks: again when nobody answered, or of whom the answer names. */
+  /** Retries like the product's client: after no answer, or at the node that the answer names. */
   async #served(request: ClientRequest): Promise<void> {
     tally.critical.asked++;
     const until = Date.now() + PATIENCE_MS;

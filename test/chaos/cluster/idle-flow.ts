@@ -1,4 +1,4 @@
-/** The job that a flood submits: it asks nothing of anybody, so that the target counts the other job alone. */
+/** The job that a flood submits: it sends no requests, so that the target counts only the other job. */
 
 import { flow } from "hyperscalejs";
 

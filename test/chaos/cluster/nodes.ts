@@ -1,6 +1,6 @@
 /**
- * The nodes of a cluster with the configurations that `hyperscale cluster up` writes, each a process of its own that
- * can be killed, stopped and started again from its data.
+ * The nodes of a cluster with the configurations that `hyperscale cluster up` writes, each as its own process that can
+ * be killed, stopped and restarted from its data.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";

@@ -3,7 +3,7 @@ import { replayLine } from "./replay.ts";
 
 const DEFAULTS = { gates: "3", workers: "2", duration: "25", away: "8", profile: "dc" };
 
-it("says which fault and what cluster, as far as they were not the usual ones", () => {
+it("names the fault and the cluster where they differ from the defaults", () => {
   const chosen = { rounds: 3, seed: 42 };
   expect(replayLine({ ...DEFAULTS }, DEFAULTS, chosen)).toBe(
     "npm run chaos:cluster -- --rounds 3 --seed 42",

@@ -1,7 +1,6 @@
 /**
- * One round: a job runs, a fault strikes, and everything is judged that a user would have to trust: how the job
- * ended, that its figures and what they admit to miss enclose what the target has counted, that no row was used
- * twice, and that nothing is left behind.
+ * One round: a job runs, a fault strikes, and everything a user has to trust is checked: how the job ended, that its
+ * metrics and reported losses enclose the target's counts, that no row was used twice, and that nothing is left behind.
  */
 
 import { execFile } from "node:child_process";
@@ -40,7 +39,7 @@ export interface Outcome {
   readonly seen: string;
   readonly counted: number;
   readonly made: number;
-  /** Null: nobody knows. */
+  /** Null: unknown. */
   readonly notCounted: number | null;
   readonly problems: readonly string[];
 }

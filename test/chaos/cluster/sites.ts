@@ -25,8 +25,8 @@ export function isApart(): boolean {
 }
 
 /**
- * Runs this program again with a network, mounts and process numbers of its own: what it leaves behind goes with
- * it, and other programs of this machine notice nothing. Null where the machine does not let us.
+ * Runs this program again with its own network, mounts and process numbers: its leftovers disappear with it, and other
+ * programs of this machine are not affected. Null where the machine does not allow it.
  */
 export function runApart(): number | null {
   const apart = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -49,7 +49,7 @@ export class Sites {
   static create(names: readonly string[]): Sites {
     if (!isApart()) return new Sites(LOOPBACK);
     const sites = new Sites({ host: `${NET}.1`, enter: [] });
-    // Names of namespaces are files: these are seen by nobody else, and gone with us.
+    // Names of namespaces are files: these are private to this process and disappear with it.
     mkdirSync(NAMES, { recursive: true });
     execFileSync("mount", ["-t", "tmpfs", "tmpfs", NAMES]);
     ip("link", "set", "lo", "up");
@@ -81,7 +81,7 @@ export class Sites {
     this.#route("del", datacenter, "");
   }
 
-  /** Whatever leaves the datacenter, or comes to it, shares so many bytes a second each way. */
+  /** All traffic from and to the datacenter shares this many bytes a second each way. */
   narrow(datacenter: string, bytesPerSecond: number): void {
     const rate = ["rate", `${bytesPerSecond * 8}bit`, "burst", "32kb", "latency", "400ms"];
     for (const tc of this.#ends(datacenter)) tc("add", "tbf", ...rate);

@@ -1,6 +1,6 @@
 /**
- * A process that records into an audit log until it is killed: entry i is about subject `n<i>`, and each
- * time the first n are durable it says so on its standard output. It goes on from what it finds.
+ * A process that records into an audit log until it is killed: entry i is about subject `n<i>`, and whenever the first
+ * n are durable it prints so on its standard output. It continues from what it finds.
  *
  *     node child.mjs DIRECTORY
  */
@@ -13,7 +13,7 @@ import { nodeClock } from "../../../src/host/node-clock.ts";
 
 const [directory = ""] = process.argv.slice(2);
 const STDOUT = 1;
-/** Only a log that has failed drops so many; the process that records goes on until then. */
+/** Only a log that has failed drops this many; the recording process continues until then. */
 const DROPPED_MAX = 500;
 const background = new Background((work) => void writeSync(STDOUT, `failed ${work}\n`));
 const log = await AuditLog.open(directory, {

@@ -145,7 +145,7 @@ describe("hyperscale audit", () => {
     await audit.close();
   });
 
-  it("reads around damage and says so with exit code 1", async () => {
+  it("reads around damage and reports it with exit code 1", async () => {
     const root = dataDir();
     await (await record(root)).close();
     const path = join(root, "audit", "segment_00000001.wal");
@@ -158,7 +158,7 @@ describe("hyperscale audit", () => {
     expect(lines(shown.stdout).length).toBeGreaterThan(2);
   });
 
-  it("refuses what is no audit log, with exit code 2, and a newer one with 1", async () => {
+  it("rejects other directories with exit code 2, and a newer log with 1", async () => {
     expect(run("/nowhere/at/all")).toMatchObject({ status: 2, stdout: "" });
     expect(run("/nowhere/at/all").stderr).toContain("does not exist");
     const root = dataDir();

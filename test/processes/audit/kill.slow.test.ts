@@ -1,4 +1,4 @@
-/** Real processes and real time: one that records is killed at random moments, and one loses its disk. */
+/** Real processes and real time: a recording process is killed at random times, and one loses its disk. */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -50,7 +50,7 @@ class Child {
     });
   }
 
-  /** The number behind the last such word that was said whole; null when there is none. */
+  /** The number behind the last complete line with this word; null if there is none. */
   last(word: string): number | null {
     const lines = this.#text.slice(0, this.#text.lastIndexOf("\n") + 1).split("\n");
     const line = lines.findLast((candidate) => candidate.startsWith(`${word} `));
@@ -113,7 +113,7 @@ describe("a process that records", () => {
   const traced = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
   if (!traced) process.stderr.write("skipped: EIO of an audit log (strace is absent)\n");
   it.skipIf(!traced)(
-    "goes on when its disk fails, and counts what is no longer written",
+    "continues when its disk fails, and counts the entries it cannot write",
     async () => {
       const directory = join(folder, "failed", "audit");
       const trace = ["-f", "-o", "/dev/null", "-e", "trace=fdatasync"];

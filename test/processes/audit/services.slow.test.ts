@@ -1,6 +1,6 @@
 /**
- * Real agents, a ledger node and a queue node, and what their audit logs say of it afterwards, read by the
- * built command. Real time: nothing asserts how long anything took.
+ * Real agents, a ledger node and a queue node, and their audit logs afterwards, read by the built command. Real time:
+ * nothing asserts how long anything took.
  */
 
 import { spawnSync } from "node:child_process";
@@ -65,10 +65,7 @@ async function isRecorded(directory: string, subject: string | null, ...kinds: r
   return kinds.every((kind) => seen.has(kind));
 }
 
-/**
- * Reads over a connection of its own: `hyperscale` above stands still long enough for a kept one to be
- * closed by the other side.
- */
+/** Reads over a new connection: `hyperscale` above blocks long enough for a kept one to be closed by the other side. */
 async function metric(address: string, name: string, token?: string): Promise<number> {
   const client = new ControlClient({ address, token });
   const { text } = await client.call("GET", "/metrics").finally(() => client.close());
@@ -83,7 +80,7 @@ const credential: unknown = expect.stringMatching(/^token:[0-9a-f]{8}$/);
 const BY_ALICE = { kind: "operator", name: "alice", credential };
 
 describe("the audit log of an agent (SWIM-12)", () => {
-  it("says who joined, failed, left and was removed, who says so, and who asked", async () => {
+  it("records joins, failures, leaves and removals, with source and requester", async () => {
     const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc" });
     endings.push(() => cluster.stop());
     cluster.start(1, ["--voters", "n1", "--role", "manager", ...BOUNDS]);
@@ -139,7 +136,7 @@ describe("the audit log of an agent (SWIM-12)", () => {
 });
 
 describe("the audit log of a ledger node (AD-20.6)", () => {
-  it("says how it began, what it leads, and who asked for a cancel, a replacement and keys", async () => {
+  it("records its start, its leadership, and requesters of cancels, replacements and keys", async () => {
     const ledger = await LedgerCluster.prepare({ nodes: 1, leaseMs: 1_000 });
     endings.push(() => ledger.stop());
     ledger.start("n1", BOUNDS);
@@ -198,7 +195,7 @@ describe("the audit log of a ledger node (AD-20.6)", () => {
 });
 
 describe("the audit log of a queue node (AD-20.6)", () => {
-  it("says who cancelled, retried, changed the role and the schedules, also in vain", async () => {
+  it("records cancels, retries, changes of role and schedules, including failed ones", async () => {
     const directory = mkdtempSync(join(tmpdir(), "hyperscale-audit-queue-"));
     endings.push(() => rmSync(directory, { recursive: true, force: true }));
     const token = randomBytes(16).toString("hex");

@@ -20,11 +20,11 @@ describe("a cluster of agents", () => {
     expect(rejoined?.incarnation).toBeGreaterThan(1);
   });
 
-  it("hears a farewell on SIGTERM, not a failure", async () => {
+  it("sees a farewell on SIGTERM, not a failure", async () => {
     await leaveOne(cluster, 4);
   });
 
-  it("agrees again after a member stood still, and the sleeper blames nobody", async () => {
+  it("agrees again after a member stalled, and the stalled member accuses no other", async () => {
     await stopOne(cluster, 2, 3_000);
   });
 

@@ -1,4 +1,4 @@
-/** Exchanges over real sockets, as any process may hold them: somebody to ask, and somebody to be asked. */
+/** Exchanges over real sockets between two plain processes: one that asks, and one that answers. */
 
 import { randomBytes } from "node:crypto";
 import type { Millis } from "../../../src/core/base/brand.ts";

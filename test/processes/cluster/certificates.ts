@@ -15,7 +15,7 @@ export const NO_OPENSSL = "no openssl (package openssl)";
 
 const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
 
-/** Signs certificates with claims, each in files of its own in the directory. */
+/** Signs certificates with claims, each in its own files in the directory. */
 export class Authority {
   readonly #directory: string;
   #count = 0;

@@ -1,4 +1,4 @@
-/** Members that are found: through DNS as a small server answers it, and from the peers of a former life. */
+/** Discovery of members: through DNS as a small server answers it, and from the peers of a former process. */
 
 import { createSocket, type Socket } from "node:dgram";
 import { join } from "node:path";
@@ -95,7 +95,7 @@ describe("names", () => {
     expect((await resolve("_hs._udp.test")).addresses).toEqual(["10.2.0.1:9001", "10.2.0.2:9002"]);
   });
 
-  it("that nobody knows are refused", async () => {
+  it("that are unknown are rejected", async () => {
     await expect(resolve("nobody.invalid")).rejects.toThrow();
     await expect(resolve("_none._udp.test")).rejects.toThrow();
   });

@@ -1,4 +1,4 @@
-/** Leaders among real agents: one at a time, replaced when killed, undisturbed by who comes back. */
+/** Leaders among real agents: one at a time, replaced when killed, undisturbed by returning members. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentCluster, type AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
@@ -65,7 +65,7 @@ describe("three managers that vote", () => {
   });
 
   // AD-3, QUOR-10
-  it("have no leader when two of three are gone: a minority never leads", async () => {
+  it("have no leader when two of three are dead: a minority never leads", async () => {
     const { leader, term } = await agreedLeader();
     const others = cluster.agents.filter((agent) => agent !== leader);
     for (const other of others) other.kill("SIGKILL");

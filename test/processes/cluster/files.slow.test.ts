@@ -1,6 +1,6 @@
 /**
- * Files of jobs on nodes whose disks are small or rot, as processes: the client hears what is wrong, or what has
- * rotted is fetched again. And two jobs that do not fit beside each other.
+ * Files of jobs on nodes whose disks are small or corrupt, as processes: the client learns the problem, or corrupt
+ * files are fetched again. Also two jobs that do not fit beside each other.
  */
 
 import { readdir, readFile, writeFile } from "node:fs/promises";
@@ -41,7 +41,7 @@ describe("a cluster of one manager and one worker with a cache of 1 MiB", () => 
     cluster.command("submit", file, "--ui", "none", "--graceful-stop", "60s");
 
   it(
-    "says that the data of a job do not fit",
+    "reports that the data of a job do not fit",
     async () => {
       await writeFile(join(cluster.dir, "large.csv"), `name\n${"x".repeat(99)}\n`.repeat(30_000));
       const data = 'vus: 1, iterations: 1, data: { who: feed.csv("large.csv") }';
@@ -75,7 +75,7 @@ describe("a cluster of one manager and one worker with a cache of 1 MiB", () => 
   );
 
   it(
-    "lets a job wait that does not fit beside another, says so, and runs it then",
+    "queues a job that does not fit beside another, reports it, and runs it afterwards",
     async () => {
       const first = submit(await flow("first", 'vus: 1, duration: "10m"'));
       const client = await cluster.client();

@@ -1,4 +1,4 @@
-/** A manager whose disk stores no results: what its operators see, in `/readyz`, metrics and `hyperscale nodes`. */
+/** A manager whose disk stores no results, as seen by operators in `/readyz`, metrics and `hyperscale nodes`. */
 
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ async function metrics(manager: string): Promise<string> {
 }
 
 it(
-  "is not ready, says so in its metrics, and is shown by nodes until there is room again",
+  "is not ready, reports it in its metrics, and is shown by nodes until there is space again",
   async () => {
     const client = await cluster.client();
     const { stdout: id } = await cluster.command(
@@ -39,7 +39,7 @@ it(
     });
     await until(async () => ((await client.status(job)).status === "RUNNING" ? true : null));
     expect(await metrics(name)).toContain("hyperscale_manager_disk_failed 0");
-    // Nothing can be stored where a file stands in the place of the folder.
+    // Nothing can be stored because a file replaces the folder.
     const blobs = join(cluster.dir, name, "blobs");
     await rename(blobs, `${blobs}.away`);
     await writeFile(blobs, "");

@@ -129,7 +129,7 @@ describe("three gates with a reporter each", () => {
       .reduce((sum, { values }) => sum + (values["increment"] ?? 0), 0);
 
   it(
-    "tells a job live and at its end: what its summary says",
+    "reports a job live and at its end, equal to its summary",
     async () => {
       const { client, job } = await submitted("of one leader", 3);
       const { status, summary } = await job.completion();
@@ -152,7 +152,7 @@ describe("three gates with a reporter each", () => {
   );
 
   it(
-    "goes on where the leader of a job is killed, adds nothing twice, and tells its end once",
+    "continues when the leader of a job is killed, adds nothing twice, and reports its end once",
     async () => {
       const { client, job } = await submitted("of two leaders", 1_200);
       await until(async () => ((await pointsOf(job.id)).length > 0 ? true : null));

@@ -18,7 +18,7 @@ import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
 describe("three gates and two datacenters", () => {
   let cluster: LocalCluster;
   let target: DemoTarget;
-  /** A gate that was killed, in its next life. */
+  /** The restarted process of a killed gate. */
   let again: ChildProcess | null = null;
 
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe("three gates and two datacenters", () => {
     "know both datacenters",
     async () => {
       const healthy = { status: "healthy", workers: 1 };
-      // A gate that has just come up hears of them a heartbeat later.
+      // A gate that has just started learns of them a heartbeat later.
       const asked = async (): Promise<unknown> =>
         JSON.parse((await cluster.command("datacenters", "--json")).stdout);
       await expect.poll(asked).toMatchObject({
@@ -167,7 +167,7 @@ describe("three gates and two datacenters", () => {
   );
 
   it(
-    "run one job in both, and go on with it when its leader is killed: one exact result",
+    "run one job in both, and continue it when its leader is killed: one exact result",
     async () => {
       const out = join(cluster.dir, "out-both");
       const before = target.stats().requests;

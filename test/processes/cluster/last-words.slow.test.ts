@@ -143,7 +143,7 @@ describe("a cluster of one gate, one manager and one worker", () => {
   });
 });
 
-/** Figures come: it follows the job. */
+/** Waits for metrics: the command follows the job. */
 function begun(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     let said = "";

@@ -10,7 +10,7 @@ import { ended, LocalCluster, start, until } from "./local-cluster.ts";
 
 /** Longer than any failover on a busy machine; each job is cancelled when everything was seen. */
 const LOAD = "20m";
-/** Enough for figures to have been reported of what a core makes. */
+/** Enough for metrics of a core's load to have been reported. */
 export const REQUESTS = 500;
 /** Failures are noticed sooner than by default. */
 const QUICK = { HYPERSCALE_LEASE: "1500ms", HYPERSCALE_WORKER_TIMEOUT: "1500ms" };

@@ -80,8 +80,8 @@ export class LocalCluster {
   }
 
   /**
-   * Kills everything, whatever happened before: a graceful end takes long where nodes are lost, and has tests of its
-   * own (`up.slow.test.ts`).
+   * Kills everything, whatever happened before: a graceful stop takes long where nodes are lost, and is tested in
+   * `up.slow.test.ts`.
    */
   async stop(): Promise<void> {
     if (this.up.exitCode === null && this.up.signalCode === null) {
@@ -107,7 +107,7 @@ export class LocalCluster {
     return [response.status, await response.json()];
   }
 
-  /** Returns when the process of a node is gone. */
+  /** Returns when the process of a node has exited. */
   async end(name: string, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     const again = this.#restarted.get(name);
     if (again !== undefined) {
@@ -121,7 +121,7 @@ export class LocalCluster {
     await until(async () => (isAlive(pid) ? null : true));
   }
 
-  /** Starts a node whose process is gone from its configuration, and returns when it is up. */
+  /** Restarts a dead node from its configuration, and returns when it is up. */
   async startAgain(name: string): Promise<void> {
     const config = join(this.dir, `${name}.json`);
     const child = start([this.node(name).role, "start", "--config", config]);
@@ -195,7 +195,7 @@ function textOf(stream: NodeJS.ReadableStream | null): () => string {
   return () => text;
 }
 
-/** A process that has ended and that nobody has asked for is not alive; only Linux tells. */
+/** A zombie is not alive; only Linux shows the difference. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -11,7 +11,7 @@ import type { ClusterClient } from "../../../src/client/client.ts";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
 
-/** Null: some manager still takes it for alive. Nobody knows it: an earlier answer was late. */
+/** Null: some manager still reports it as alive. All have forgotten it: an earlier answer was late. */
 async function isForgotten(client: ClusterClient, node: string): Promise<true | null> {
   const refused = await client.removeNode(node).then(
     () => null,
@@ -41,7 +41,7 @@ describe("a cluster of three managers and two workers", () => {
   }, MS_MAX);
 
   it(
-    "goes on with a job whose leader and one of whose workers are drained",
+    "continues a job whose leader and one of whose workers are drained",
     async () => {
       const client = await cluster.client();
       const { stdout: id } = await cluster.command(
@@ -133,7 +133,7 @@ describe("a cluster of three managers and two workers", () => {
   );
 
   it(
-    "says what is wrong with a job in the job's own words",
+    "reports what is wrong with a job in the job's own terms",
     async () => {
       const file = async (name: string, setup: string): Promise<string> => {
         const path = join(folder, name);

@@ -1,4 +1,4 @@
-/** Strangers that open connections and say nothing: counted per host from the first moment, and closed in time. */
+/** Strangers that open silent connections: counted per host from the start, and closed in time. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * Everything loses power in the middle of a job, and starts again from its disks: every job that was acknowledged
- * is there, and the one that ran goes on or ends, but is never forgotten.
+ * Everything loses power in the middle of a job, and restarts from its disks: every acknowledged job is there, and the
+ * running one continues or ends, but is never forgotten.
  */
 
 import { once } from "node:events";
@@ -36,7 +36,7 @@ describe("a power cut", () => {
   };
 
   it(
-    "forgets no acknowledged job: what ended, what ran and what waited",
+    "forgets no acknowledged job: finished, running and queued",
     async () => {
       const before = await cluster.client();
       const over = await submitted("--duration", "1s");
@@ -63,7 +63,7 @@ describe("a power cut", () => {
       });
       expect(jobs.map(({ id }) => id).sort()).toEqual([over, ran, waited].sort());
       expect((await client.progress(over, 0, false)).summary).toEqual(summary);
-      // Workers that have started again run nothing of it: its load goes on there, and the result says what is lost.
+      // Restarted workers run nothing of it: its load continues there, and the result reports the loss.
       const again = target.stats().requests;
       const went = await until(async () => {
         if (hasEnded((await client.status(ran)).status)) return "ended";

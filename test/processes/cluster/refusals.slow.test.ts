@@ -34,7 +34,7 @@ describe("an agent", () => {
     await until(() => first.events.length > 0, PATIENCE_MS, "the first is up");
   });
 
-  it("with a wrong secret says why it is alone", async () => {
+  it("with a wrong secret reports why it is alone", async () => {
     const wrong = secretFile("wrong", "quite-Another-secret-0815");
     const alone = start(2, "n2", ["--secret-file", wrong]);
     const reason = `${cluster.host(1)}:7946: closed without an answer to our greeting`;
@@ -58,7 +58,7 @@ describe("an agent", () => {
     await asker.close();
   });
 
-  it("asked to join a member's name or what is no address says so, and tries nothing", async () => {
+  it("asked to join a member's name or an invalid address reports it, and tries nothing", async () => {
     const join = async (text: string): Promise<string> => {
       const body = JSON.stringify({ addresses: [`${cluster.host(1)}:7946`, text] });
       const response = await first.ask("/v1/join", { method: "POST", body });
@@ -71,7 +71,7 @@ describe("an agent", () => {
     expect(await join(here)).toContain(`200 {"trying":["${here}","${here}"]}`);
   });
 
-  it("does not start from a vote file that it cannot read, and says what to do", async () => {
+  it("does not start from an unreadable vote file, and explains what to do", async () => {
     const directory = join(cluster.directory, "n3");
     mkdirSync(directory);
     writeFileSync(join(directory, "vote.bin"), Buffer.alloc(1_024, 1));
@@ -91,7 +91,7 @@ describe("an agent", () => {
     expect(voter.stderr).not.toContain("    at ");
   });
 
-  it("tells that two halves of its group count different voters", async () => {
+  it("reports that two halves of its group count different voters", async () => {
     const flags = ["--secret-file", join(cluster.directory, "key"), "--role", "manager"];
     const one = start(4, "p1", [...flags, "--voters", "p1"]);
     const other = start(5, "p2", [...flags, "--voters", "p2"]);

@@ -1,6 +1,6 @@
 /**
- * A manager whose disk is gone is replaced by one of another name, as the operator's page says, while the others
- * serve: jobs of before are known to the new one, and it takes jobs.
+ * A manager whose disk is lost is replaced by one of another name, as documented for operators, while the others serve:
+ * the new one knows earlier jobs, and accepts jobs.
  */
 
 import type { ChildProcess } from "node:child_process";

@@ -1,6 +1,6 @@
 /**
- * Every node of a cluster is ended with SIGTERM and started again as the next version, one after the other, while a
- * job runs: the job goes on, and every request that the target answered is counted. (AD-25, SCALE-1)
+ * Every node of a cluster is stopped with SIGTERM and restarted as the next version, one after the other, while a job
+ * runs: the job continues, and every request that the target answered is counted. (AD-25, SCALE-1)
  */
 
 import { readFile } from "node:fs/promises";

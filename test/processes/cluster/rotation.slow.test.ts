@@ -1,4 +1,4 @@
-/** Keys change while the cluster runs; commands do what their help says. Real agents, real command line. */
+/** Keys change while the cluster runs; commands behave as their help documents. Real agents, real command line. */
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -99,7 +99,7 @@ describe("the command line", () => {
     expect(err).not.toContain("    at ");
   });
 
-  it("says in one line that no agent answers", () => {
+  it("reports in one line that no agent answers", () => {
     const { status, err } = hyperscale("members", "--api", nowhere);
     expect(status).toBe(1);
     expect(err).toContain(`no agent answers at ${nowhere}`);

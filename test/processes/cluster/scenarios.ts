@@ -10,7 +10,7 @@ import { PATIENCE_MS } from "../../patience.ts";
 
 export interface Outcome {
   readonly what: string;
-  /** Until all survivors reported it, where somebody failed. */
+  /** Time until all survivors reported the failure, if there was one. */
   readonly detectedMs: number | null;
   /** Until everybody agreed again. */
   readonly agreedMs: number;
@@ -84,7 +84,7 @@ export async function restartAll(cluster: AgentCluster): Promise<Outcome> {
   };
 }
 
-/** SIGTERM ends in time, and everybody hears a farewell instead of a failure. */
+/** SIGTERM stops in time, and all members receive a farewell instead of a failure. */
 export async function leaveOne(cluster: AgentCluster, place: number): Promise<Outcome> {
   const leaver = cluster.agents[place - 1] as AgentProcess;
   const since = performance.now();

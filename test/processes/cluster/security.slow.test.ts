@@ -1,6 +1,6 @@
 /**
- * Attacks on real agents over real sockets: what was recorded, what is forged, what is too large, and
- * plain rubbish. After each of them the agent stands and the members are members.
+ * Attacks on real agents over real sockets: recorded, forged, oversized and garbage packets. After each of them the
+ * agent still runs and the members are unchanged.
  */
 
 import { createSocket } from "node:dgram";
@@ -55,7 +55,7 @@ describe("an agent under attack", () => {
       expect(stranger.acks).toBe(1);
       expect(await refused("replayed")).toBe(1);
 
-      // The sender restarts and is heard under its new session; the old recording still is not.
+      // The sender restarts and is accepted under its new session; the old recording still is not.
       stranger.restart();
       stranger.ping(host, "n1");
       await until(() => stranger.acks === 2, PATIENCE_MS, "the restarted sender is answered");
@@ -64,7 +64,7 @@ describe("an agent under attack", () => {
       expect(stranger.acks).toBe(2);
       expect(await refused("replayed")).toBe(2);
 
-      // The receiver restarts: both recordings were meant for somebody who is no more.
+      // The receiver restarts: both recordings were meant for a former session.
       const newer = stranger.sent.at(-1) as Uint8Array;
       target().kill("SIGKILL");
       await target().ended;
@@ -97,7 +97,7 @@ describe("an agent under attack", () => {
     }
   });
 
-  it("stands, and starts again, when a holder of the key tells numbers that nobody counted to", async () => {
+  it("survives, and restarts, when a key holder sends implausible numbers", async () => {
     const stranger = await Stranger.open(STRANGER, ringOf(secret));
     const alarms = (code: string): Promise<number> =>
       target().metric(`alarms_total{code="${code}"}`);
@@ -142,7 +142,7 @@ describe("an agent under attack", () => {
     expect(residentBytes(target().pid) - before).toBeLessThan(64 * MIB);
   });
 
-  it("refuses decompression bombs of a holder of the key without inflating them", async () => {
+  it("rejects decompression bombs of a key holder without inflating them", async () => {
     const ring = ringOf(secret);
     const before = residentBytes(target().pid);
     const zeros = deflateRawSync(Buffer.alloc(200 * MIB));
@@ -174,7 +174,7 @@ describe("an agent under attack", () => {
     expect(residentBytes(target().pid)).toBeLessThan(300 * MIB);
   });
 
-  it("lets nobody join under a wrong secret", async () => {
+  it("rejects joins with a wrong secret", async () => {
     const members = await target().members();
     expect(members.map(({ name }) => name).sort()).toEqual(["n1", "n2", "n3"]);
   });

@@ -26,7 +26,7 @@ it(
     const loss = lost.find((one) => one.worker === worker);
     expect(loss).toMatchObject({ exact: false, dealtAgainTo: other });
     expect(loss?.missingMs).toBeGreaterThan(0);
-    // Null: not known, of a core that was lost before its figures were reported.
+    // Null: unknown, for a core that was lost before its metrics were reported.
     const uncounted = lost.reduce(
       (sum, one) => sum + (one.requestsNotCounted ?? Number.POSITIVE_INFINITY),
       0,

@@ -1,6 +1,6 @@
 /**
- * Somebody who speaks the wire by hand: with the cluster's secret, with a wrong one, or with rubbish.
- * What the guards refuse is shown on real agents with it.
+ * A peer that speaks the wire by hand: with the cluster's secret, with a wrong one, or with garbage. Tests use it to
+ * show on real agents what the guards reject.
  */
 
 import { randomBytes } from "node:crypto";
@@ -24,7 +24,7 @@ export function ringOf(secret: string, scope = "hyperscale/default"): KeyRing {
   return made.ring;
 }
 
-/** A sender of datagrams with a session of its own; `restart` draws a new one, as a process would. */
+/** A sender of datagrams with its own session; `restart` draws a new one, as a process would. */
 export class Stranger {
   readonly #socket: Socket;
   readonly #host: string;

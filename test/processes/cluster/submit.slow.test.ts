@@ -1,6 +1,6 @@
 /**
- * A whole cluster as processes on the loopback, and a file submitted to it: the same files and exit codes as a
- * run, and a target that counts as many requests as the summary says.
+ * A whole cluster as processes on the loopback, and a file submitted to it: the same files and exit codes as a run, and
+ * a target that counts as many requests as the summary.
  */
 
 import { once } from "node:events";
@@ -168,7 +168,7 @@ describe("a cluster of one manager and two workers", () => {
   );
 
   it(
-    "tells mistakes before anything is sent",
+    "reports mistakes before anything is sent",
     async () => {
       const missing = await cluster.command("submit", "no-such-file.ts");
       expect(missing).toMatchObject({ code: 2 });
@@ -230,7 +230,7 @@ describe("a cluster of one manager and two workers", () => {
   );
 
   it(
-    "fails a job whose target stops answering, and counts the calls without an answer",
+    "fails a job whose target stops answering, and counts the unanswered calls",
     async () => {
       const place = join(cluster.dir, "hanging");
       await writeFiles(place, { "hanging.ts": HANGING_FLOW });

@@ -1,4 +1,4 @@
-/** Agents whose streams are mutual TLS: certificates decide who is in. */
+/** Agents whose streams are mutual TLS: certificates decide membership. */
 
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ describe("agents with certificates", needs(hasOpenssl, NO_OPENSSL), () => {
     return agent;
   };
 
-  it("join when their certificates agree with what they say, and only then", async () => {
+  it("join when their certificates match their claims, and only then", async () => {
     const authority = new Authority(cluster.directory);
     const sign = (role: string): string[] => flags(authority.sign(role, "hyperscale", "default"));
     const first = start(1, "n1", sign("worker"));

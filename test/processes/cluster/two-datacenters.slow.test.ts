@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop(), MS_MAX);
 
-/** Each iteration tells the target what it measures. */
+/** Each iteration sends its measured value to the target. */
 const SIZES_FILE = `
   import { trend, workflow } from "hyperscalejs";
   const size = trend("size");
@@ -77,7 +77,7 @@ describe("a job in two datacenters", () => {
   }
 
   it(
-    "is the same load as by run, and its percentiles are those of all raw samples to 0.1 percent",
+    "is the same load as by run, and its percentiles match all raw samples to 0.1 percent",
     async () => {
       const runs = [
         await summaryOf("run"),

@@ -16,7 +16,7 @@ describe("cluster up", () => {
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   it(
-    "says in one line that its directory cannot be made, in the foreground and in the background",
+    "reports in one line that its directory cannot be created, in the foreground and in the background",
     async () => {
       const file = join(folder, "file");
       await writeFile(file, "");
@@ -35,7 +35,7 @@ describe("cluster up", () => {
   );
 
   it(
-    "says at Ctrl-C that it ends, and what has ended",
+    "reports on Ctrl-C that it stops, and what has stopped",
     async () => {
       const port = String(await freePort());
       const shape = ["--gates", "0", "--workers", "1", "--port", port];
@@ -79,7 +79,7 @@ describe("cluster up", () => {
   );
 
   it(
-    "ends at once at the second Ctrl-C, though a node stands still",
+    "exits at once on the second Ctrl-C, though a node is stalled",
     async () => {
       const cluster = await LocalCluster.start("--gates", "0", "--workers", "1");
       let said = "";

@@ -32,7 +32,7 @@ describe("three gates, three managers and a worker", () => {
   ];
 
   it(
-    "list a job that has ended with its figures, at every gate and manager",
+    "list a finished job with its metrics, at every gate and manager",
     async () => {
       const before = target.stats().requests;
       const { code, stderr } = await cluster.command(...flow());
@@ -53,7 +53,7 @@ describe("three gates, three managers and a worker", () => {
   );
 
   it(
-    "tell the version of every node, and which gate and manager take no more work",
+    "show the version of every node, and which gate and manager accept no more work",
     async () => {
       const client = await cluster.client();
       const nodes = (): Promise<readonly NodeView[]> => client.nodes();
@@ -78,7 +78,7 @@ describe("three gates, three managers and a worker", () => {
   );
 
   it(
-    "call a datacenter without a worker unhealthy, and tell jobs that wait their place",
+    "call a datacenter without a worker unhealthy, and show the position of queued jobs",
     async () => {
       const client = await cluster.client();
       process.kill(cluster.node("w1").pid, "SIGKILL");
@@ -86,7 +86,7 @@ describe("three gates, three managers and a worker", () => {
         const [datacenter] = await client.datacenters();
         return datacenter?.status === "unhealthy" ? true : null;
       });
-      // The command may ask another gate, which hears of it later.
+      // The command may ask another gate, which learns of it later.
       await until(async () => {
         const seen = await json<{ datacenters: readonly DatacenterView[] }>("datacenters");
         return seen.datacenters[0]?.status === "unhealthy" ? true : null;

@@ -83,7 +83,7 @@ describe("a cluster of a gate, three managers and a worker", () => {
   }
 
   it(
-    "is sent no machine code: the client says which file it is",
+    "is sent no machine code: the client names the file",
     async () => {
       await file("fast.node", "\u007fELF");
       const path = await file(
@@ -103,7 +103,7 @@ describe("a cluster of a gate, three managers and a worker", () => {
   );
 
   it(
-    "does not take in a client or a node with another secret, and both hear why",
+    "rejects a client or a node with another secret, and both learn why",
     async () => {
       const wrong = await file("wrong.key", `${ANOTHER_SECRET}\n`);
       const { gates } = cluster.ready;
@@ -130,7 +130,7 @@ describe("a cluster of a gate, three managers and a worker", () => {
   );
 
   it(
-    "does not talk with a node of another major version, and says which is spoken",
+    "rejects a node of another major version, and names its own",
     async () => {
       const config = JSON.parse(await readFile(join(cluster.dir, "m1.json"), "utf8"));
       const secret = await readFile(join(cluster.dir, config.secretFile), "utf8");
@@ -156,7 +156,7 @@ describe("a cluster of a gate, three managers and a worker", () => {
   );
 
   it(
-    "hands on no value above its limit: the job says how large it was",
+    "passes on no value above its limit: the job reports its size",
     async () => {
       // More than fits into an entry of the job's log; what no run hands on at all is in data.test.ts.
       const path = await file(

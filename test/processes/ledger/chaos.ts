@@ -1,7 +1,7 @@
 /**
- * Three real processes under faults, and whether anyone can tell afterwards. Each fault lasts a while and
- * is healed; between faults there is a calm in which the ledger must do real work, or the run does not
- * count. The faults follow from the seed; when they strike inside an operation does not.
+ * Three real processes under faults, which must leave no visible trace. Each fault lasts a while and is healed; between
+ * faults there is a calm in which the ledger must do real work, or the run does not count. The faults follow from the
+ * seed; their timing within an operation does not.
  */
 
 import { existsSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const LEASE_MS = 2_000;
 /** Operations per second that a calm must see. */
 export const CALM_RATE_MIN = 200;
 const CALM_MS = 6_000;
-/** After a fault: the lease runs out, somebody takes over, the rest comes back. */
+/** After a fault: the lease expires, another replica takes over, the rest comes back. */
 const SETTLE_MS = LEASE_MS + 2_000;
 const HEAL_MS_MAX = 60_000;
 const WORKERS = 48;

@@ -56,7 +56,7 @@ it("lets others lead its jobs and its shards before it ends at SIGTERM", async (
     const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`, undefined, others);
     expect(others).toContain(read["primary"]);
   }
-  // A third of the shards each: so many keys meet one that the stopped node led.
+  // Each node leads a third of the shards: with this many keys some hit one that the stopped node led.
   for (let at = 0; at < 4 * JOBS; at++) {
     await ask("POST", "/v1/jobs", { key: newKey(), spec: "more" }, others);
   }

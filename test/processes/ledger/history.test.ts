@@ -57,7 +57,7 @@ describe("the history checker", () => {
     expect(checkHistory(operations, [LOG]).join("\n")).toContain(problem);
   });
 
-  it("finds an event that was committed twice, and a job that is gone", () => {
+  it("finds an event that was committed twice, and a lost job", () => {
     const twice = { ...LOG, events: [...LOG.events, { seq: 4, eventId: "a" }] };
     expect(checkHistory([A, B], [twice]).join("\n")).toContain("a is in the log twice");
     expect(checkHistory([A, B], [])).toEqual(["j: acknowledged, and gone"]);

@@ -10,7 +10,7 @@ export interface Operation {
   readonly eventId: string | null;
   /** Monotonic milliseconds of the clients' process. */
   readonly invokedAt: number;
-  /** Infinity: nobody knows whether it happened. */
+  /** Infinity: the outcome is unknown. */
   returnedAt: number;
   /** The place: of the event, or the last one the read showed. */
   seq: number | null;
@@ -94,7 +94,7 @@ function checkOrder(job: string, placed: readonly Operation[]): readonly string[
       reachedBy = eventId ?? kind;
     }
     const seq = operation.seq ?? -1;
-    // A read may show the same place again; an append needs one of its own.
+    // A read may show the same index again; an append needs its own.
     if (operation.kind === "read" ? seq >= reached : seq > reached) continue;
     const who = operation.eventId ?? "a strong read";
     problems.push(`${job}: ${who} at ${seq} began after ${reachedBy} at ${reached} had returned`);

@@ -75,7 +75,7 @@ afterEach(async () => {
 });
 
 describe("a ledger inside another process", () => {
-  it("tells what it leads and what is committed in the turn it happens", async () => {
+  it("reports what it leads and what is committed in the turn it happens", async () => {
     const events: string[] = [];
     host.onLeads((group, view, leads) =>
       events.push(`${leads ? "leads" : "lost"} ${group} ${view}`),

@@ -45,7 +45,7 @@ function picture(dir: string): string {
 }
 
 let cluster: LedgerCluster;
-/** A node of its own, with a log, that is not running. */
+/** A separate node, with a log, that is not running. */
 let alone: LedgerCluster;
 
 beforeAll(async () => {
@@ -73,7 +73,7 @@ async function refused(spoil: () => void | Promise<void>): Promise<string> {
 }
 
 describe("a configuration that is wrong", () => {
-  it("is refused with every mistake, its place and how to fix it", async () => {
+  it("is rejected with every mistake, its position and how to fix it", async () => {
     const file = join(cluster.dir, "wrong.json");
     const config = {
       ...{
@@ -98,7 +98,7 @@ describe("a configuration that is wrong", () => {
     expect(existsSync(join(cluster.dir, "x"))).toBe(false);
   });
 
-  it("is refused when it is no JSON, or not there", async () => {
+  it("is rejected when it is invalid JSON, or missing", async () => {
     const file = join(cluster.dir, "broken.json");
     writeFileSync(file, "{ name: ");
     expect((await hyperscale("ledger", "start", "--config", file)).errors).toContain("not JSON");
@@ -109,20 +109,20 @@ describe("a configuration that is wrong", () => {
 });
 
 describe("a data directory that is not this node's", () => {
-  it("is refused when the log is another node's or another cluster's", async () => {
+  it("is rejected when the log is another node's or another cluster's", async () => {
     const errors = await refused(() => alone.configure("n1", { cluster: "other" }));
     alone.configure("n1", {});
     expect(errors).toMatch(/another|belongs/);
   });
 
-  it("is refused when a foreign file lies in the log", async () => {
+  it("is rejected when there is a foreign file in the log", async () => {
     const foreign = join(alone.dir, "n1", "wal", "notes.txt");
     const errors = await refused(() => writeFileSync(foreign, "mine"));
     await rm(foreign);
     expect(errors).toContain("notes.txt is no file of a write-ahead log");
   });
 
-  it("is refused when the log is of another version", async () => {
+  it("is rejected when the log is of another version", async () => {
     const segment = join(alone.dir, "n1", "wal", "segment_00000001.wal");
     const saved = readFileSync(segment).subarray(0, 64);
     const errors = await refused(() => changeVersion(segment));
@@ -132,7 +132,7 @@ describe("a data directory that is not this node's", () => {
     expect(errors).toMatch(/version/);
   });
 
-  it("is refused when it is empty and nobody said that the ledger is new", async () => {
+  it("is rejected when it is empty and not marked as new", async () => {
     const dataDir = join(alone.dir, "fresh");
     alone.configure("n1", { dataDir: "fresh" });
     const { code, errors } = await hyperscale(
@@ -149,7 +149,7 @@ describe("a data directory that is not this node's", () => {
     alone.configure("n1", {});
   });
 
-  it("is refused when it cannot be written", async () => {
+  it("is rejected when it is not writable", async () => {
     // Root writes through modes; a file in the way of the directory stops everybody.
     mkdirSync(join(alone.dir, "blocked"));
     writeFileSync(join(alone.dir, "blocked", "founding"), "");
@@ -166,7 +166,7 @@ describe("a data directory that is not this node's", () => {
     expect(errors).toMatch(/is not a directory/);
   });
 
-  it("is refused while another process has the port, before the disk is touched", async () => {
+  it("is rejected while another process has the port, before the disk is touched", async () => {
     const { host, port } = new URL(`http://${alone.place("n1").bind}`);
     const server = createServer();
     const [address] = host.split(":");
@@ -178,7 +178,7 @@ describe("a data directory that is not this node's", () => {
 });
 
 describe("peers that do not belong together", () => {
-  it("refuse each other with a reason in both logs: another cluster, another replica set", async () => {
+  it("reject each other with a reason in both logs: another cluster, another replica set", async () => {
     cluster.configure("n2", { cluster: "elsewhere" });
     const [, , third] = cluster.places;
     const peers = [{ name: "n1", region: "use1", address: cluster.place("n1").bind }];
@@ -238,7 +238,7 @@ describe("a disk that fails", () => {
 });
 
 describe("commands against no node", () => {
-  it("say what to do, and how to ask again", async () => {
+  it("explain what to do, and how to retry", async () => {
     const { api } = alone.place("n1");
     const status = await hyperscale("ledger", "status", "--api", api);
     expect(status.code).toBe(1);

@@ -60,7 +60,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 describe("an owner", () => {
-  it("acts while nothing has moved, and is refused once it was deposed", async () => {
+  it("acts while nothing has changed, and is rejected once it was deposed", async () => {
     const jobId = await submit();
     const events = `/v1/jobs/${jobId}/events`;
     const read = (): Promise<JsonObject> => ask("GET", `/v1/jobs/${jobId}?level=strong`);
@@ -193,7 +193,7 @@ describe("a run", () => {
 });
 
 describe("a watcher", () => {
-  it("hears of every event once and in order, whichever node is killed", async () => {
+  it("receives every event once and in order, whichever node is killed", async () => {
     const jobId = await submit();
     const heard: { readonly seq: number; readonly eventId: string }[] = [];
     const moves: string[] = [];
@@ -266,7 +266,7 @@ describe("a watcher", () => {
   });
 });
 
-describe("a cancel while most nodes are away", () => {
+describe("a cancel while most nodes are down", () => {
   it("is passed on at once, and committed when they are back (G-18)", async () => {
     const jobId = await submit();
     const [asked, ...others] = cluster.places;

@@ -1,4 +1,4 @@
-/** Calls of a ledger whose nodes come and go: rounds over the nodes, until one answers. */
+/** Calls of a ledger whose nodes stop and start: rounds over the nodes, until one answers. */
 
 import {
   callLedger,

@@ -75,7 +75,7 @@ describe("a ledger of three processes", () => {
     expect(kept.body).toMatchObject({ answer: "committed", outcome: "kept", level: "LOCAL" });
   });
 
-  it("keeps what it acknowledged when the primary is killed, goes on, and takes it back in", async () => {
+  it("keeps what it acknowledged when the primary is killed, continues, and accepts it back", async () => {
     const jobId = await submit(newKey());
     const before = await ask("GET", `/v1/jobs/${jobId}?level=strong`);
     const primary = String(before.body["primary"]);
@@ -135,7 +135,7 @@ describe("a ledger of three processes", () => {
         (event) => event["kind"] === "JobCreated" && event["jobId"] === jobId,
       ).length;
     };
-    // The others have decided it; n1 may hear of it a moment later.
+    // The others have decided it; n1 may learn of it a little later.
     await until("n1 knows the job", PATIENCE_MS, async () => (await created()) > 0);
     expect(await created()).toBe(1);
     for (const stream of streams) stream.close();

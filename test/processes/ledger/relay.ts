@@ -1,6 +1,6 @@
 /**
- * A user-space wire between two nodes, one per direction: what `from` sends to `to` passes here, or waits
- * here while the way is cut. Held bytes are delivered late when it heals, as TCP does.
+ * A user-space wire between two nodes, one per direction: bytes from `from` to `to` pass here, or wait here while the
+ * link is cut. Waiting bytes are delivered late when it heals, as TCP does.
  */
 
 import { connect, createServer, type Server, type Socket } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * A node whose disk is gone is replaced by one with another name: every group moves, one member at a time,
- * and what was acknowledged before is still there when the old node's peers fail afterwards.
+ * A node whose disk is lost is replaced by one with another name: every group moves, one member at a time, and
+ * everything acknowledged before is still there when the old node's peers fail afterwards.
  */
 
 import { randomBytes } from "node:crypto";

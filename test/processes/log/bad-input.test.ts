@@ -1,4 +1,4 @@
-/** Directories that a log must refuse: what is wrong is said, and not a byte on disk is changed. */
+/** Directories that a log must reject: the problem is named, and not a byte on disk is changed. */
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -54,7 +54,7 @@ async function patch(directory: string, name: string, at: number, value: number)
   await writeFile(join(directory, name), bytes);
 }
 
-describe("a log refuses, and changes nothing", () => {
+describe("a log rejects, and changes nothing", () => {
   it("another format version", async () => {
     const directory = await log();
     await patch(directory, "segment_00000002.wal", 4, 2);

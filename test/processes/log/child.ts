@@ -1,6 +1,6 @@
 /**
- * A process that writes to a log until it is killed: entry i has the bytes of `entryBytes(i)`, and each
- * time the first n entries are durable it says so on its standard output before anything else happens.
+ * A process that writes to a log until it is killed: entry i has the bytes of `entryBytes(i)`, and whenever the first n
+ * entries are durable it prints so on its standard output before anything else happens.
  *
  *     tsx test/processes/log/child.ts DIRECTORY [SEGMENT_BYTES]
  */

@@ -91,7 +91,7 @@ describe("hyperscale wal", () => {
     expect([first.lsn, Buffer.from(first.payload, "base64").toString()]).toEqual([1, "entry 0"]);
   });
 
-  it("calls a torn tail sound, says so, and leaves it", async () => {
+  it("calls a torn tail sound, reports it, and leaves it", async () => {
     const { directory, lastBatch } = await makeLog();
     damage(directory, lastSegment(directory), lastBatch + 10, 30);
     const before = fingerprint(directory);
@@ -118,7 +118,7 @@ describe("hyperscale wal", () => {
     expect(fingerprint(directory)).toBe(before);
   });
 
-  it("refuses foreign files, and damaged checkpoints are named", async () => {
+  it("rejects foreign files, and names damaged checkpoints", async () => {
     const { directory } = await makeLog();
     const [checkpoint = ""] = readdirSync(directory).filter((name) => name.endsWith(".ckpt"));
     damage(directory, checkpoint, 100, 2);

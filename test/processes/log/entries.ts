@@ -1,4 +1,4 @@
-/** Entries that anyone can make again from their number, and the check that a log holds them. */
+/** Entries that can be recreated from their number, and the check that a log has them. */
 
 import { Random } from "../../../src/core/base/random.ts";
 import { WAL_DEFAULTS } from "../../../src/core/ledger/log/limits.ts";

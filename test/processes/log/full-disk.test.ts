@@ -35,7 +35,7 @@ function open(name: string, more: Partial<WalOptions> = {}): Promise<Wal> {
 }
 
 describe("a full disk", needs(mounted, NO_MOUNT), () => {
-  it("refuses entries, loses nothing acknowledged, and goes on when space returns", async () => {
+  it("rejects entries, loses nothing acknowledged, and continues when space returns", async () => {
     await writeFile(ballast, Buffer.alloc(700_000));
     const events: string[] = [];
     const log = await open("reject", { onEvent: ({ event }) => events.push(event) });

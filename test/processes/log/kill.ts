@@ -1,6 +1,6 @@
 /**
- * Kills a writing process at random moments and holds what is on disk against what it had said: every
- * entry it called durable is there byte for byte, and the next process goes on from it.
+ * Kills a writing process at random times and compares the disk with its reports: every entry it called durable is
+ * there byte for byte, and the next process continues from it.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";

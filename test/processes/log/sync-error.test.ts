@@ -30,7 +30,7 @@ describe("an error of fdatasync", () => {
         lines.findLast((line) => line.startsWith("durable"))?.split(" ")[1] ?? 0,
       );
       expect(durable).toBeGreaterThan(0);
-      // Eleven syncs succeeded, and there is one word about durability for each at most.
+      // Eleven syncs succeeded, with at most one durability line for each.
       expect(lines.filter((line) => line.startsWith("durable")).length).toBeLessThanOrEqual(11);
       expect((await checkEntries(directory)).entries).toBeGreaterThanOrEqual(durable);
       await rm(directory, { recursive: true, force: true });

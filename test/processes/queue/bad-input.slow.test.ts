@@ -180,7 +180,7 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
     expect(answer.body.error?.message).toMatch(message);
   });
 
-  it("refuses a 10 MB request by name and lives on", async () => {
+  it("rejects a 10 MB request by name and keeps running", async () => {
     const answer = await post(
       rpc("submit_task", { executor: "echo", input: "x".repeat(10_000_000) }),
     );
@@ -207,7 +207,7 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
     );
   });
 
-  it("refuses forms that a hostile page could send", async () => {
+  it("rejects forms that a hostile page could send", async () => {
     expect((await post(rpc("cluster_status", {}), { "content-type": "text/plain" })).status).toBe(
       400,
     );
@@ -217,7 +217,7 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
     expect((await post(rpc("cluster_status", {}), { host: "evil.example" })).status).toBe(401);
   });
 
-  it("keeps tasks that nobody can run, and says why", async () => {
+  it("keeps tasks that no worker can run, and reports why", async () => {
     const unknown = await client.submit({ executor: "no-such-executor" });
     const impossible = await client.submit({
       executor: "echo",
@@ -239,7 +239,7 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
     expect(answers.map((answer) => answer.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
-  it("answers clearly while the database is away, loses nothing and goes on without a restart", async () => {
+  it("answers clearly while the database is unavailable, loses nothing and continues without a restart", async () => {
     const before = await client.submitMany(
       Array.from({ length: 20 }, () => ({ executor: "sleep", input: { ms: 300 } })),
     );
@@ -284,7 +284,7 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
 });
 
 describe("queue API with a token", needs(TestPostgres.available(), NO_POSTGRES), () => {
-  it("refuses a public address without a token, and calls without the right one", async () => {
+  it("rejects a public address without a token, and calls without the right one", async () => {
     const server = await TestPostgres.start();
     const database = await server.createQueue();
     const { QueueNode, defaultSettings, silentLog } = await import("../../../src/queue/index.ts");

@@ -1,8 +1,7 @@
 /**
- * Why tasks of the chaos run needed more than one attempt. What the history of a task says of each attempt that was
- * lost, where it ran, since when and why it went back, is matched with the faults that were injected: only one that
- * was of this node, or on its way to the leader, and long enough, explains it. What the leader or the database
- * suffers is no reason to take work from a worker that is well.
+ * Why tasks of the chaos run needed more than one attempt. The history of each lost attempt, where it ran, since when
+ * and why it was requeued, is matched with the injected faults: only a fault of this node, or on its way to the leader,
+ * and long enough, explains it. Faults of the leader or the database are no reason to take work from a healthy worker.
  */
 
 import type { ChaosLeases, Fault } from "./chaos-faults.ts";

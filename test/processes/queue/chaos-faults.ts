@@ -34,7 +34,7 @@ export interface Fault {
   to: number;
 }
 
-/** A node that stands still, or is out of reach for long, comes back when its work was given to another. */
+/** A stalled or unreachable node returns after its work was given to another. */
 const LONG_SHARE = 1.5;
 const SHORT_SILENCE_MS = 6_000;
 const RESTART_MS = 1_000;
@@ -68,7 +68,7 @@ interface Reached {
   readonly at: number;
 }
 
-/** A place for one process after the other, each under an id of its own. */
+/** A slot for one process after the other, each under its own id. */
 export class Slot {
   readonly #options: SlotOptions;
   readonly #database: Relay;
@@ -133,7 +133,7 @@ export class Slot {
     this.#node.child.stderr?.pipe(createWriteStream(join(logsDirectory, `${this.nodeId}.log`)));
   }
 
-  /** A node that cannot begin, because its database is away, is started again, as by a supervisor. */
+  /** A node that cannot start because its database is unavailable is restarted, as by a supervisor. */
   #supervise(node: NodeProcess): void {
     const { nodeId } = this;
     let wasReady = false;
@@ -163,7 +163,7 @@ export class Slot {
     await node?.end("SIGKILL");
   }
 
-  /** Stands still, and goes on as if nothing had been. */
+  /** Pauses the process, and resumes it unchanged. */
   async stop(led: boolean): Promise<void> {
     const node = this.#node;
     node?.signal("SIGSTOP");

@@ -6,7 +6,7 @@ import { needs } from "../../needs.ts";
 import { chaos } from "./chaos.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
-/** Without a turn for so long, a process renews no lease in time. */
+/** Without a turn for this long, a process renews no lease in time. */
 const STARVED_MS = 2_000;
 const NANOS_PER_MS = 1e6;
 
@@ -27,7 +27,7 @@ describe("queue under chaos", needs(TestPostgres.available(), NO_POSTGRES), () =
       expect(result.faults.length).toBeGreaterThan(2);
       // A grant that a starved worker no longer waited for costs no attempt, and is no fault of this run's.
       const cost = result.lost.filter(({ reason }) => reason !== "undelivered");
-      // Where this process stood still for so long, so did workers: leases run out that no fault explains.
+      // Where this process stalled for this long, so did workers: leases expire that no fault explains.
       if (delay.max / NANOS_PER_MS < STARVED_MS)
         expect(cost.filter(({ because }) => because === null)).toEqual([]);
     } finally {

@@ -1,8 +1,7 @@
 /**
- * Chaos: tasks with inputs and results of up to 1 MiB over remote workers, while workers and leaders are killed,
- * stand still and lose their connections without a word, and while PostgreSQL crashes under all of them. Then the
- * committed history is audited: every task ended once, everything that can succeed did, and every attempt that was
- * lost is put down to a fault.
+ * Chaos: tasks with inputs and results of up to 1 MiB over remote workers, while workers and leaders are killed, stall
+ * and silently lose their connections, and while PostgreSQL crashes under all of them. Then the committed history is
+ * audited: every task finished once, everything that can succeed did, and every lost attempt is attributed to a fault.
  *
  *     npm run chaos:queue [-- --seconds 1200 --tasks 20000 --workers 4 --leaders 2 --restarts 6]
  *
@@ -46,7 +45,7 @@ const WORKER_SLOTS = 8;
 const BATCH_TASKS_MAX = 200;
 /** Below what one request may have. */
 const BATCH_BYTES_MAX = 5_000_000;
-/** One in so many has up to 1 MiB. */
+/** One in this many has up to 1 MiB. */
 const LARGE_EVERY = 31;
 const TEXT_CHARACTERS_MAX = 1_048_000;
 /** Two leases of a long task, and whatever a busy machine needs. */
@@ -136,7 +135,7 @@ class ChaosRun {
       leading !== undefined && this.#random.chance(0.33)
         ? leading
         : well[this.#random.below(Math.max(1, well.length))];
-    // Somebody must be left to do the work, and to lead it.
+    // Some node must be left to do the work, and to lead it.
     if (slot === undefined || well.length <= this.#slots.length / 2) return;
     if (slot.isReached && well.filter(({ isReached }) => isReached).length < 2) return;
     const led = slot.nodeId === leader;
@@ -217,7 +216,7 @@ class ChaosRun {
           const answers = await Promise.race([client.submitMany(batch), sleep(10_000)]);
           if (answers?.every((answer) => "id" in answer)) return;
         } catch {
-          // The node died, or nobody leads: another one, later.
+          // The node died, or there is no leader: try another one, later.
         } finally {
           client.close();
         }

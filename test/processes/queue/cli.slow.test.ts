@@ -103,7 +103,7 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(logs.stdout).toMatch(/^\d{4}-\d\d-\d\d [\d:]{8} {2}1 {2}hello from the task\n$/);
   });
 
-  it("ends with 3 for a task that failed, 2 for wrong input, 1 when the node says no", async () => {
+  it("exits with 3 for a failed task, 2 for wrong input, 1 when the node rejects it", async () => {
     const outcomes = await Promise.all([
       hyperscale(["submit", "sleep", '{"ms": 0, "fail": "no", "retryable": false}', "--wait"], at),
       hyperscale(["submit", "sleep", "{ms: 0}"], at),
@@ -116,7 +116,7 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(outcomes[3]?.stderr).toMatch(/cannot reach the queue node at http:\/\/127\.0\.0\.1:9/);
   });
 
-  it("puts variables of a load test into its input, and refuses them for anything else", async () => {
+  it("puts variables of a load test into its input, and rejects them for anything else", async () => {
     const input = '{"file": "shop.ts", "env": {"A": "0", "C": "3"}}';
     const [loadtest, sleep, broken] = await Promise.all([
       hyperscale(["submit", "loadtest", input, "-e", "A=1", "--env", "B=x=y", "--json"], at),
@@ -133,7 +133,7 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(broken?.stderr).toMatch(/write it as NAME=value/);
   });
 
-  it("resumes a queue that is paused, and says which are when this one is not", async () => {
+  it("resumes a paused queue, and lists the paused ones when this one is not", async () => {
     expect((await hyperscale(["pause", "mail"], at)).stdout).toMatch(/^queue mail is paused/);
     const other = await hyperscale(["resume", "nosuch"], at);
     expect(other).toMatchObject({ code: 0, stdout: "queue nosuch was not paused; paused: mail\n" });
@@ -208,7 +208,7 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     }
   });
 
-  it("refuses to start a node with settings or an address that cannot work", async () => {
+  it("rejects settings or an address that cannot work at start", async () => {
     const start = (...args: string[]): Promise<Outcome> =>
       hyperscale(["start", "--database", server.url, ...args]);
     const [open, lease, database] = await Promise.all([

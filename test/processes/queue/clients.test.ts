@@ -13,7 +13,7 @@ import { NO_POSTGRES, TestPostgres } from "./server.ts";
 describe("clients and addresses", needs(TestPostgres.available(), NO_POSTGRES), () => {
   const bench = queueBench();
 
-  it("asks the next address where nobody listens, and stays with the one that answered", async () => {
+  it("tries the next address if there is no listener, and stays with the one that answered", async () => {
     const database = await bench.database();
     const first = await bench.node({ database, settings: calmSettings });
     const second = await bench.node({ database, settings: calmSettings });

@@ -1,4 +1,4 @@
-/** Load tests of the queue on a cluster of processes: figures, verdicts, cancels, and nodes that are lost meanwhile. */
+/** Load tests of the queue on a cluster of processes: metrics, verdicts, cancels, and nodes lost meanwhile. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -84,7 +84,7 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
     return client;
   }
 
-  /** A worker as a machine of its own, with all that it starts. */
+  /** A worker as a separate machine, with everything it starts. */
   async function machine(database: string, nodeId: string): Promise<NodeProcess> {
     const data = ["--data-dir", join(folder, nodeId), "--node-id", nodeId, "--role", "worker"];
     const args = ["--database", database, ...data, ...place];
@@ -106,7 +106,7 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
   }
 
   it(
-    "run as by `run`: the target counts what the summary says; figures, report and verdict are the task's",
+    "run as by `run`: the target's counts equal the summary; metrics, report and verdict are the task's",
     async () => {
       const client = await withWorker();
       const before = { requests: target.stats().requests, jobs: (await jobs.jobs()).length };
@@ -182,7 +182,7 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
   );
 
   it(
-    "go on over the loss of a machine: the next attempt follows the same job",
+    "continue after the loss of a machine: the next attempt follows the same job",
     async () => {
       const { database, client } = await leader();
       const first = await machine(database, "first");
@@ -227,7 +227,7 @@ describe("load tests on a cluster", needs(TestPostgres.available(), NO_POSTGRES)
   );
 
   it(
-    "say that nobody answers when nobody does",
+    "report that no node answers",
     async () => {
       const credentials = ["--credentials", join(cluster.dir, "client.key")];
       const client = await withWorker(["--gate", "127.0.0.1:9", ...credentials]);

@@ -67,7 +67,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     expect(result.states).toEqual({ SUCCEEDED: 500 });
   });
 
-  it("migrates once when several nodes start at the same moment", async () => {
+  it("migrates once when several nodes start at the same time", async () => {
     const database = await server.createDatabase();
     const nodes = await Promise.all([1, 2, 3, 4].map(() => startNode({ database })));
     for (const node of nodes) keep(node);
@@ -115,7 +115,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     });
     const happened = async (): Promise<readonly string[]> =>
       (await client.events(task.id)).map((event) => event.event_type);
-    // A task is RUNNING when it is handed out; its worker says a moment later that it began.
+    // A task is RUNNING when it is handed out; its worker reports the start a little later.
     await eventually("it runs", async () => (await happened()).includes("started"));
     const rescuer = keep(
       await startNode({
@@ -155,7 +155,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   });
 
   // TQ-2, TQ-12
-  it("refuses every write of a leader that was stopped past its lease and resumed", async () => {
+  it("rejects every write of a leader that was stopped past its lease and resumed", async () => {
     const database = await server.createQueue();
     const paused = keep(
       new NodeProcess(["--database", database, "--node-id", "paused"], fastEnvironment),
@@ -266,7 +266,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   });
 
   // TQ-5, TQ-40
-  it("forwards writes from a worker; an observer reads, and refuses writes by naming the leader", async () => {
+  it("forwards writes from a worker; an observer reads, and rejects writes by naming the leader", async () => {
     const { database, first } = await cluster(1);
     const worker = keep(await startNode({ database, role: "worker", executors: echo }));
     const observer = keep(await startNode({ database, role: "observer" }));
@@ -280,7 +280,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     );
   });
 
-  it("tells on every node which node holds how many leases (TQ-44)", async () => {
+  it("reports on every node which node has how many leases (TQ-44)", async () => {
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -318,7 +318,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   });
 
   // TQ-3
-  it("lets a leader be made an observer and back: another leads meanwhile, and work goes on", async () => {
+  it("lets a leader be made an observer and back: another leads meanwhile, and work continues", async () => {
     const { client, nodes, first } = await cluster(2);
     expect(first.roleName).toBe("leader");
     await client.call("set_role", { role: "observer" });
@@ -387,7 +387,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
   });
 
   // TQ-26
-  it("returns the first task for the same key and content, and refuses other content", async () => {
+  it("returns the first task for the same key and content, and rejects other content", async () => {
     const { client } = await cluster(1);
     const first = await client.submit({
       executor: "echo",
@@ -409,7 +409,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     expect(new Set(batch.map((one) => ("id" in one ? one.id : "refused"))).size).toBe(1);
   });
 
-  it("keeps one live task per unique key and admits the next when it ended", async () => {
+  it("keeps one live task per unique key and admits the next when it has finished", async () => {
     const { client } = await cluster(1);
     const one = await client.submit({ executor: "sleep", input: { ms: 300 }, unique_key: "u" });
     expect((await client.submit({ executor: "sleep", input: { ms: 1 }, unique_key: "u" })).id).toBe(
@@ -441,7 +441,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     );
   });
 
-  it("does not retry a failure that says so (TQ-23)", async () => {
+  it("does not retry a failure marked as final (TQ-23)", async () => {
     const { client } = await cluster(1);
     const task = await client.submit({
       executor: "sleep",

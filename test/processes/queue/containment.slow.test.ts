@@ -53,7 +53,7 @@ describe("what a node keeps to itself", () => {
     expect(readFileSync(join(data, "token"), "utf8").trim()).toBe(token);
   });
 
-  it("fails the one task whose executor leaves an error behind, and goes on", async () => {
+  it("fails the one task whose executor leaves an error behind, and continues", async () => {
     const file = join(directory, "executors.ts");
     writeFileSync(
       file,
@@ -82,7 +82,7 @@ describe("what a node keeps to itself", () => {
     client.close();
   });
 
-  it("goes on beside an endless loop and a lack of memory, and leaves no process when it is killed", async () => {
+  it("continues beside an endless loop and a lack of memory, and leaves no process when it is killed", async () => {
     const file = join(directory, "executors.ts");
     const pids = join(directory, "pids");
     writeFileSync(
@@ -119,7 +119,7 @@ describe("what a node keeps to itself", () => {
     });
   });
 
-  it("ends the load of a test whose node was killed", async () => {
+  it("stops the load of a test whose node was killed", async () => {
     let requests = 0;
     const target = createServer((_, response) => {
       requests++;

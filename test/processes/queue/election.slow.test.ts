@@ -12,7 +12,7 @@ import { lead } from "./leading.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const LEASE_MS = 1_000;
-/** Contenders go on until more than so many have written as leaders. */
+/** Contenders continue until more than this many have written as leaders. */
 const EPOCHS = 5;
 
 describe("leadership on PostgreSQL", needs(TestPostgres.available(), NO_POSTGRES), () => {
@@ -42,7 +42,7 @@ describe("leadership on PostgreSQL", needs(TestPostgres.available(), NO_POSTGRES
           await sleep(random.between(5, 40));
           continue;
         }
-        // Writes go on past the lease, as those of a process that was stopped in between would.
+        // Writes continue past the lease, like those of a process that was paused in between.
         const stallMs = random.chance(0.5) ? LEASE_MS * 1.5 : 20;
         for (let i = 0; i < 4; i++) {
           const answer = await leader

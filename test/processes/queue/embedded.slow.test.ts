@@ -22,7 +22,7 @@ describe("queue on the embedded database", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it("has every acknowledged submit after SIGKILL in the middle of 400, and refuses a second process", async () => {
+  it("has every acknowledged submit after SIGKILL in the middle of 400, and rejects a second process", async () => {
     const first = new NodeProcess([
       "--data-dir",
       directory,
@@ -74,7 +74,7 @@ describe("queue on the embedded database", () => {
     expect(await again.end("SIGTERM")).toBe(0);
   });
 
-  it("goes on with the next id after a clean stop", async () => {
+  it("continues with the next id after a clean stop", async () => {
     const ids: number[] = [];
     for (const _ of [1, 2]) {
       const node = new NodeProcess(["--data-dir", directory, "--log-level", "warn"]);

@@ -87,7 +87,7 @@ export const runQueue = (
 ): Promise<{ readonly stdout: string; readonly stderr: string }> =>
   promisify(execFile)(process.execPath, [PROGRAM, "queue", ...args]);
 
-/** A node in a process of its own. */
+/** A node in its own process. */
 export class NodeProcess {
   readonly child: ChildProcess;
   readonly ready: Promise<{ readonly url: string; readonly role: string }>;
@@ -137,7 +137,7 @@ export class NodeProcess {
     if (this.alive) this.child.kill(name);
   }
 
-  /** Kills the node and everything it started, which has process groups of its own. */
+  /** Kills the node and everything it started, which has its own process groups. */
   async loseMachine(): Promise<void> {
     const ended = new Promise((resolve) => this.child.once("exit", resolve));
     for (const pid of withDescendants(this.child.pid ?? 0)) process.kill(pid, "SIGKILL");
@@ -189,7 +189,7 @@ export async function eventually<Value>(
   }
 }
 
-/** A task is RUNNING when it is handed out; its worker says a moment later that it began. */
+/** A task is RUNNING when it is handed out; its worker reports the start a little later. */
 export async function hasBegun(client: QueueClient, id: string): Promise<void> {
   await eventually("it began", async () =>
     (await client.events(id)).some((event) => event.event_type === "started"),

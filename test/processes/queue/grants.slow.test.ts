@@ -40,7 +40,7 @@ describe("grants of a leader", needs(TestPostgres.available(), NO_POSTGRES), () 
     expect(grants.flat().map(({ task_id }) => task_id)).toEqual([id]);
   });
 
-  it("end with their lease: the task is free again, and the old token is refused (TQ-32, TQ-33)", async () => {
+  it("end with their lease: the task is free again, and the old token is rejected (TQ-32, TQ-33)", async () => {
     const short = { taskLeaseMs: 3_000, leaseCleanupMs: 200, heartbeatMs: 10_000 };
     const { leader, workers, client, database } = await leading(["one", "other"], short);
     const [one, other] = workers;
@@ -91,7 +91,7 @@ describe("grants of a leader", needs(TestPostgres.available(), NO_POSTGRES), () 
     expect(row?.["events"]).not.toContain("late_result");
   });
 
-  it("come back undelivered when their worker names what it holds, unless that is old news", async () => {
+  it("come back undelivered when their worker lists its tasks, unless the list is stale", async () => {
     const { leader, workers, client, database } = await leading(["one"]);
     const [worker] = workers;
     if (worker === undefined) throw new Error("there is no worker");

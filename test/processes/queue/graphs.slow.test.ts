@@ -30,7 +30,7 @@ onBothStores("graphs of tasks", (open) => {
     expect((await client.get(tasks.join.id)).depends_on).toEqual(ids);
   });
 
-  it("stores nothing of a graph that it refuses", async () => {
+  it("stores nothing of a rejected graph", async () => {
     const client = await open({ give });
     const refused = async (tasks: unknown, words: RegExp): Promise<void> => {
       await expect(client.call("submit_graph", { tasks })).rejects.toThrow(words);
@@ -47,7 +47,7 @@ onBothStores("graphs of tasks", (open) => {
     await refused(many, /at most 5000 tasks/);
   });
 
-  it("takes a graph once by its key, and refuses the key with another graph", async () => {
+  it("accepts a graph once by its key, and rejects the key with another graph", async () => {
     const client = await open({ give });
     const key = { idempotency_key: "nightly" };
     const a = { executor: "give" } as const;
@@ -90,7 +90,7 @@ onBothStores("graphs of tasks", (open) => {
     expect((await client.get(tasks.last.id)).result).toEqual(results);
   });
 
-  it("leaves one that a person cancelled alone when its dependency is sent back", async () => {
+  it("leaves a manually cancelled task alone when its dependency is requeued", async () => {
     const fail = (): never => {
       throw Object.assign(new Error("on purpose"), { retryable: false });
     };
@@ -106,7 +106,7 @@ onBothStores("graphs of tasks", (open) => {
     expect((await client.get(tasks.after.id)).state).toBe("CANCELLED");
   });
 
-  it("runs a dependent that is sent back alone without the result, and says why it is missing", async () => {
+  it("runs a dependent that is requeued alone without the result, and reports why it is missing", async () => {
     const fail = (): never => {
       throw Object.assign(new Error("on purpose"), { retryable: false });
     };
@@ -170,7 +170,7 @@ onBothStores("graphs of tasks", (open) => {
     expect(await client.deleteAll({})).toBe(1);
   });
 
-  it("runs a graph of 1,000 tasks, each after those that it names", async () => {
+  it("runs a graph of 1,000 tasks, each after its dependencies", async () => {
     const sum = (input: unknown, { dependencies }: ExecutionContext): number =>
       Object.values(dependencies).reduce((all: number, one) => all + Number(one), Number(input));
     const client = await open({ sum });

@@ -120,7 +120,7 @@ describe("healthy workers", needs(TestPostgres.available(), NO_POSTGRES), () => 
     await succeedsAtOnce(client, id);
   });
 
-  it("keep their leases over a leader that stood still for longer than they last", async () => {
+  it("keep their leases over a leader that stalled for longer than they last", async () => {
     const database = await bench.database();
     const args = ["--database", database, "--max-parallel", "0"];
     const calm = { HYPERSCALE_LEADER_LEASE_SECONDS: "60" };

@@ -1,4 +1,4 @@
-/** Leaders and workers that go away: what healthy nodes hold stays theirs, and who waits is answered. */
+/** Leaders and workers that disappear: healthy nodes keep their work, and waiting clients are answered. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { defaultSettings, QueueClient, type QueueNode } from "../../../src/queue/index.ts";
@@ -14,7 +14,7 @@ import {
 } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
-/** Short, for a test waits until it is over; no busy machine keeps a worker from renewing it for so long. */
+/** Short, because a test waits until it expires; no busy machine keeps a worker from renewing it for this long. */
 const LEASE_MS = 4_000;
 
 /** Executions that wait until they are let go. */
@@ -26,7 +26,7 @@ function gate() {
   return { open, hold: () => opened };
 }
 
-describe("leaders and workers that go away", needs(TestPostgres.available(), NO_POSTGRES), () => {
+describe("leaders and workers that disappear", needs(TestPostgres.available(), NO_POSTGRES), () => {
   let server: TestPostgres;
   const open: (QueueNode | QueueClient | NodeProcess)[] = [];
 
@@ -47,7 +47,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     return one;
   }
 
-  /** A leader of its own that can be killed, a successor that works not, and a worker. */
+  /** A separate leader that can be killed, a successor that runs no tasks, and a worker. */
   async function trio(
     executors: NonNullable<Parameters<typeof startNode>[0]["executors"]>,
     { taskLeaseMs } = fastSettings,
@@ -97,17 +97,17 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     const tasks = await Promise.all([client.submit(limited), client.submit(limited)]);
     await eventually("one runs", async () => (await client.status()).counts.RUNNING === 1);
     await kill();
-    // A task behind them runs: the worker was asked for more, and the new leader has looked.
+    // A task behind them runs: the worker was asked for more, and the new leader has checked.
     const other = await client.submit({ executor: "sleep", input: { ms: 1 } });
     expect((await client.wait(other.id)).state).toBe("SUCCEEDED");
-    // Counts are a moment old; the tasks themselves are not.
+    // Counts may lag; the tasks themselves do not.
     const states = await Promise.all(tasks.map(async ({ id }) => (await client.get(id)).state));
     expect(states.sort()).toEqual(["QUEUED", "RUNNING"]);
     release();
     await eventually("both end", async () => (await client.status()).counts.SUCCEEDED === 3);
   });
 
-  it("answers who waits at a node that does not lead when the leader dies", async () => {
+  it("answers clients waiting at a node that does not lead when the leader dies", async () => {
     const { open: release, hold } = gate();
     const { client, kill } = await trio({ hold }, defaultSettings);
     const task = await client.submit({ executor: "hold" });
@@ -118,7 +118,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     expect(await waiting).toMatchObject({ state: "SUCCEEDED", attempt_id: 1 });
   });
 
-  it("tells words of executors to followers of every node", async () => {
+  it("sends output of executors to followers of every node", async () => {
     const words: unknown[] = [];
     // A follower receives only later messages: repeat them until one arrives.
     const talk = async (_: unknown, { log }: { log(text: string): void }): Promise<void> => {
@@ -136,7 +136,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     expect(new Set(words)).toEqual(new Set(["a word"]));
   });
 
-  it("refuses a second live process with the same node id, and takes it when the first is gone", async () => {
+  it("rejects a second live process with the same node id, and accepts it when the first is dead", async () => {
     const database = await server.createQueue();
     const leader = keep(
       await startNode({ database, settings: { ...calmSettings, maxParallel: 0 } }),
@@ -193,7 +193,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     await hasBegun(client, task.id);
     paused.signal("SIGSTOP");
     await eventually("it is back", async () => (await client.get(task.id)).attempt_id === 2);
-    // Three leases more. One ask may have been under way when the worker stood still; a second is not.
+    // Three leases more. One request may have been in flight when the worker stalled; a second is not.
     await new Promise((resolve) => setTimeout(resolve, 10_000));
     expect((await client.get(task.id)).attempt_id).toBeLessThanOrEqual(3);
     paused.signal("SIGCONT");

@@ -122,7 +122,7 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     });
     const tasks = Array.from({ length: 3_000 }, () => ({ executor: "short" }));
     const database = await bench.database();
-    // Submitted before anybody works, so that they are handed out by the thousand.
+    // Submitted before any worker starts, so that they are handed out by the thousand.
     const idle = await bench.node({ database, settings: { ...calmSettings, maxParallel: 0 } });
     await bench.client(idle).submitMany(tasks);
     const settings = { ...calmSettings, maxParallel: 2, prefetch: 4_000 };

@@ -1,4 +1,4 @@
-/** The queue's page for a person: opened by the printed address, with reasons, verdicts and figures. */
+/** The queue's page for a person: opened by the printed address, with reasons, verdicts and metrics. */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -47,7 +47,7 @@ describe("the queue page of a load test", needs(able, reason), () => {
     await server?.stop();
   });
 
-  it("opens by the printed address and shows reasons, live figures and the verdict", async () => {
+  it("opens by the printed address and shows reasons, live metrics and the verdict", async () => {
     const page = await browser.newPage({ viewport: { width: 1_440, height: 900 } });
     page.setDefaultTimeout(PATIENCE_MS);
     const problems: string[] = [];

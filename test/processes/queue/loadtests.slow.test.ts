@@ -35,7 +35,7 @@ export default flow("search", { vus: 1, iterations: 6, data: { words, pictures }
 });
 `;
 
-/** So that a test of 20 iterations one after the other tells figures, once a second, before it ends. */
+/** Slow enough that a test of 20 iterations one after the other reports metrics, once a second, before it ends. */
 const ANSWER_MS = 100;
 
 /** A busy machine passes its thresholds and is not trusted. */
@@ -81,7 +81,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     return { database, leader, client: bench.client(leader) };
   }
 
-  it("sends the file with the task, tells figures while it runs, and keeps summary and report", async () => {
+  it("sends the file with the task, reports metrics while it runs, and keeps summary and report", async () => {
     const { leader, client, database } = await twoNodes();
     requests = 0;
     const options = { args: ["--cores", "1"], env: { SHOP: shop } };
@@ -137,7 +137,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     expect(stored).toEqual([{ count: 8 }]);
   });
 
-  it("keeps data files inside the folder of the task, and says what is not sent", async () => {
+  it("keeps data files inside the folder of the task, and reports what is not sent", async () => {
     const { client } = await twoNodes();
     const said: string[] = [];
     const onWarning = (line: string) => said.push(line);
@@ -230,7 +230,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     });
   });
 
-  it("bounds files, refuses what is not as it is named, and forgets what nobody uses", async () => {
+  it("bounds files, rejects wrong hashes, and removes unused ones", async () => {
     const { client, database } = await twoNodes();
     await expect(client.store(Buffer.alloc(64 * 1024 * 1024 + 1))).rejects.toThrow(/the limit is/);
     const large = randomBytes(3 * 1024 * 1024 + 17);
@@ -255,7 +255,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     const used = [bundle, ...files.map((file) => file.hash)].sort();
     expect(used.length).toBe(5);
     await bench.query(database, "update stored_files set used_at = 'epoch'");
-    // A new leader looks after files first thing.
+    // A new leader checks files first.
     await client.call("set_role", { role: "observer" });
     const left = await eventually("unused files are removed", async () => {
       const rows = await bench.query(database, "select hash from stored_files order by hash");

@@ -110,7 +110,7 @@ describe("messages between nodes", needs(TestPostgres.available(), NO_POSTGRES),
     await succeeded(client, 1_500);
   });
 
-  it("says how many lines of an executor were left out, and sends the rest", async () => {
+  it("reports how many lines of an executor were dropped, and sends the rest", async () => {
     let release: () => void = () => undefined;
     const heard = new Promise<void>((resolve) => {
       release = resolve;
@@ -121,7 +121,7 @@ describe("messages between nodes", needs(TestPostgres.available(), NO_POSTGRES),
     ) => {
       for (let i = 0; i < 12_000; i++) log(`line ${i}`);
       progress("y".repeat(LARGE));
-      // Words of a task that has ended are not taken: it ends when all were heard.
+      // Output of a finished task is rejected: it ends once all lines were received.
       return heard;
     };
     const { client } = await pair({ talk }, { maxParallel: 1 });

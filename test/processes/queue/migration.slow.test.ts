@@ -1,6 +1,6 @@
 /**
- * The guide for those who come from graphile-worker and pg-boss, done beside them: its programs and statements are
- * read from the page and run, and no job that waited is lost or run twice.
+ * The migration guide from graphile-worker and pg-boss, executed beside them: its programs and statements are read from
+ * the page and run, and no waiting job is lost or run twice.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -27,7 +27,7 @@ const bossReadme = readFileSync(
 const DATABASES = /postgres:\/\/(?:user:pass@host\/database|\/my_db)/g;
 const JOBS = 300;
 
-/** The block of a page with these words in it, in its language. */
+/** The block of a page that contains this text, in its language. */
 function block(page: string, language: string, words: string): string {
   for (const [, found, code = ""] of page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)) {
     if (found === language && code.includes(words)) return code;

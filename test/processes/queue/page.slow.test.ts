@@ -224,7 +224,7 @@ describe(
       },
     );
 
-    it("says that a node does not answer, and goes on when it is back", async () => {
+    it("reports that a node does not answer, and continues when it is back", async () => {
       const database = await server.createQueue();
       const args = ["--database", database, "--node-id", "rome-1"];
       const process = new NodeProcess(args, fastEnvironment);

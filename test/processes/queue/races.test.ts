@@ -102,7 +102,7 @@ describe("races of tasks on PostgreSQL", needs(TestPostgres.available(), NO_POST
     });
   });
 
-  it("grants a task again whose claim the database refused", async () => {
+  it("grants a task again whose claim the database rejected", async () => {
     const failed = new Signal();
     const { acquire, end } = await leadOneTask(async (statement, query) => {
       if (statement !== "claim" || failed.isSet) return query();

@@ -123,7 +123,7 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
     expect(found.map(({ id }) => id)).toEqual([half.id]);
   });
 
-  it("tells what the leader did over time, through a node that takes no writes too", async () => {
+  it("shows what the leader did over time, also through a node that takes no writes", async () => {
     const { client, database } = await queue();
     const observer = await startNode({ database, role: "observer", settings: calmSettings });
     const reading = new QueueClient(observer.url);
@@ -170,7 +170,7 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
     });
   });
 
-  it("says whether a submit added a task or found the one that has its key", async () => {
+  it("reports whether a submit added a task or found the one that has its key", async () => {
     const { client } = await queue({ maxParallel: 0 });
     const task = { executor: "none", unique_key: "only" };
     expect((await client.submit(task)).created).toBe(true);

@@ -35,7 +35,7 @@ describe("records and times", needs(TestPostgres.available(), NO_POSTGRES), () =
     ]);
   });
 
-  it("counts seconds from now and the first tick by the database, whatever the node's clock says (TQ-13)", async () => {
+  it("counts seconds from now and the first tick by the database, whatever the node's clock (TQ-13)", async () => {
     const database = await bench.database();
     const client = bench.client(await bench.node({ database, settings: calmSettings }));
     const wrong = Date.now() - YEAR_MS;

@@ -8,7 +8,7 @@ import { NO_POSTGRES, TestPostgres } from "./server.ts";
 describe("a node of the queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
   const bench = queueBench();
 
-  it("is not ready beside a live process with its id, says why, and is when that has stopped", async () => {
+  it("is not ready beside a live process with its id, reports why, and is when that has stopped", async () => {
     const database = await bench.database();
     const settings = { ...calmSettings, heartbeatMs: 200 };
     const leader = await bench.node({ database, nodeId: "leader", settings });
@@ -33,7 +33,7 @@ describe("a node of the queue", needs(TestPostgres.available(), NO_POSTGRES), ()
     await eventually("the second is ready", async () => (await second.ready()).ready);
   });
 
-  it("refuses text that cannot be stored, by the name of its field", async () => {
+  it("rejects text that cannot be stored, by the name of its field", async () => {
     const node = await bench.node({ database: await bench.database(), settings: calmSettings });
     const client = bench.client(node);
     const { id } = await client.submit({ executor: "nobody" });

@@ -16,7 +16,7 @@ onBothStores("waiting after failures", (open) => {
     throw new Error("not yet");
   };
 
-  it("takes the word of the task, then of its executor, then of its queue", async () => {
+  it("uses the setting of the task, then of its executor, then of its queue", async () => {
     const patient = Object.assign(() => fails(), { backoff: fixed(20_000) });
     const defined = defineExecutor({ input: anything, backoff: fixed(30_000), run: fails });
     const client = await open({ fails, patient, defined });
@@ -27,13 +27,13 @@ onBothStores("waiting after failures", (open) => {
         const now = await client.get(id);
         return now.attempt_id > 1 && now;
       });
-      // Short waits are over before a busy machine looks: whichever attempt it waits for, the one before failed.
+      // Short waits are over before a busy machine polls: whichever attempt it waits for, the one before failed.
       const failed = (await client.events(id)).find(
         ({ attempt_id, event_type }) =>
           event_type === "failed" && attempt_id === waiting.attempt_id - 1,
       );
       const ms = Date.parse(waiting.run_after ?? "") - Date.parse(failed?.timestamp ?? "");
-      // All of them were over before it was looked at: another one tells.
+      // All of them were over before the poll: try another task.
       return Number.isNaN(ms) ? waits(task) : Math.round(ms / 1_000);
     };
     expect(await waits({ executor: "patient", backoff: fixed(10_000), queue: "mail" })).toBe(
@@ -51,7 +51,7 @@ onBothStores("waiting after failures", (open) => {
     await expect(client.submit(wrong)).rejects.toThrow(/backoff: cap must not be below base/);
   });
 
-  it("refuses a node whose executor says something impossible", async () => {
+  it("rejects a node whose executor has an impossible setting", async () => {
     const wrong = Object.assign(() => fails(), { backoff: { jitter: 3 } });
     await expect(open({ wrong })).rejects.toThrow(/executor wrong: backoff: jitter is 0 to 1/);
   });

@@ -19,7 +19,7 @@ onBothStores("schedules", (open) => {
     return found;
   }
 
-  it("follow the clocks of their zone, and refuse what is none", async () => {
+  it("follow the clocks of their zone, and reject unknown zones", async () => {
     const client = await open({ echo });
     await client.putSchedule("tea", "0 17 * * *", task, { time_zone: "Asia/Tokyo" });
     const { next_tick, time_zone } = await scheduleOf(client, "tea");
@@ -31,7 +31,7 @@ onBothStores("schedules", (open) => {
     await expect(wrong).rejects.toThrow(/time_zone: "Mars\/Olympus" is no zone/);
   });
 
-  it("run by hand under their id, also while they are paused, and go on from now", async () => {
+  it("run by hand under their id, also while they are paused, and continue from now", async () => {
     const client = await open({ echo });
     await client.putSchedule("yearly", "0 0 1 1 *", { ...task, unique_key: "one" });
     await client.pauseSchedule("yearly");
@@ -54,7 +54,7 @@ onBothStores("schedules", (open) => {
 describe("ticks that were missed", needs(TestPostgres.available(), NO_POSTGRES), () => {
   const bench = queueBench();
 
-  it("are made up as the schedule says, oldest first, each once", async () => {
+  it("are caught up as the schedule defines, oldest first, each once", async () => {
     const database = await bench.database();
     const client = bench.client(await bench.node({ database, settings: calmSettings }));
     // The last tick was half an hour ago: none of them is merely late.

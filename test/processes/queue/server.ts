@@ -1,7 +1,7 @@
 /**
- * A real PostgreSQL server for tests and benches, from the npm-shipped binaries: its own data
- * directory and port, loopback only, ended with the test. Where the process is root, the server runs
- * as another user, because PostgreSQL refuses root.
+ * A real PostgreSQL server for tests and benches, from the npm-shipped binaries: its own data directory and port,
+ * loopback only, stopped with the test. Where the process is root, the server runs as another user, because PostgreSQL
+ * refuses root.
  */
 
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
@@ -95,8 +95,8 @@ export class TestPostgres {
   }
 
   /**
-   * An empty database of its own, or a copy of another; returns its URL. Its connections find the queue's tables
-   * without their schema.
+   * Creates an empty database, or a copy of another; returns its URL. Its connections find the queue's tables without
+   * their schema.
    */
   async createDatabase(template = "template1"): Promise<string> {
     const name = `queue_${process.pid}_${++this.#databases}`;

@@ -10,7 +10,7 @@ import { fillDataDirectory } from "./data-directory.ts";
 import { calmSettings, startNode } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
-/** A queue of its own: one node that leads and works. */
+/** A separate queue: one node that leads and works. */
 type OpenQueue = (executors: Executors) => Promise<QueueClient>;
 
 export function onBothStores(name: string, tests: (open: OpenQueue) => void): void {

@@ -33,7 +33,7 @@ describe("TLS of the queue", needs(runnable, hasOpenssl ? NO_POSTGRES : NO_OPENS
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("carries calls, work and followed words between nodes and to clients", async () => {
+  it("carries calls, work and followed output between nodes and to clients", async () => {
     const database = await bench.database();
     const settings = { ...calmSettings, maxParallel: 0 };
     const leader = await bench.node({ database, tls, settings });
@@ -59,7 +59,7 @@ describe("TLS of the queue", needs(runnable, hasOpenssl ? NO_POSTGRES : NO_OPENS
     expect(lines).toMatchObject([{ message: "over TLS" }]);
   });
 
-  it("refuses who does not know the authority, and who comes without TLS", async () => {
+  it("rejects clients that do not know the authority, and those without TLS", async () => {
     const node = await bench.node({ database: await bench.database(), tls });
     const strange = bench.keep(new QueueClient(node.url));
     await expect(strange.status()).rejects.toThrow(/--tls-ca names the file of the authority/);
@@ -67,7 +67,7 @@ describe("TLS of the queue", needs(runnable, hasOpenssl ? NO_POSTGRES : NO_OPENS
     await expect(plain.status()).rejects.toThrow(/cannot reach the queue node/);
   });
 
-  it("goes on with the next of several addresses, with TLS and without", async () => {
+  it("continues with the next of several addresses, with TLS and without", async () => {
     const database = await bench.database();
     const secure = await bench.node({ database, tls, settings: calmSettings });
     const plain = await bench.node({ database, tls: { ca }, settings: calmSettings });

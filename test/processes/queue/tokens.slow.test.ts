@@ -59,7 +59,7 @@ describe("tokens of the queue", () => {
     return response.status;
   }
 
-  it("refuses each what is not its own", async () => {
+  it("rejects calls beyond each token's rights", async () => {
     const { client, worker, operator } = scopedTokens;
     for (const method of ONLY_WORKERS) {
       expect(await codeOf(method, client), method).toBe("FORBIDDEN");
@@ -82,7 +82,7 @@ describe("tokens of the queue", () => {
     }
   });
 
-  it("says who may, and lets a client work to the end", async () => {
+  it("names the required token, and lets a client work to the end", async () => {
     const client = new QueueClient(node.url, { token: scopedTokens.client });
     const task = await client.submit({ executor: "sleep", input: { ms: 1 } });
     expect(await client.wait(task.id)).toMatchObject({ state: "SUCCEEDED" });
@@ -111,7 +111,7 @@ describe("tokens of the queue", () => {
     for (const rpc of [worker, operator]) rpc.close();
   });
 
-  it("are files on the command line: of a node, and of who calls it", async () => {
+  it("are files on the command line: of a node, and of its callers", async () => {
     const files = mkdtempSync(join(tmpdir(), "hyperscale-token-files-"));
     const keep = (name: string, text: string): string => {
       writeFileSync(join(files, name), text, { mode: 0o600 });
@@ -140,7 +140,7 @@ describe("tokens of the queue", () => {
     }
   });
 
-  it("keeps figures for operators, and following from workers", async () => {
+  it("reserves metrics for operators, and denies following to workers", async () => {
     const { client, worker, operator } = scopedTokens;
     expect(await statusOf("/metrics", client)).toBe(403);
     expect(await statusOf("/metrics", worker)).toBe(403);
@@ -151,7 +151,7 @@ describe("tokens of the queue", () => {
     expect(await statusOf("/metrics", token)).toBe(200);
   });
 
-  it("has every method of a node for somebody", async () => {
+  it("grants every method of a node to some token", async () => {
     const rpc = new RpcClient({ url: node.url, token });
     const refusal = await rpc.call("no_such_method", {}).catch((error: unknown) => String(error));
     rpc.close();
@@ -163,7 +163,7 @@ describe("tokens of the queue", () => {
     expect(nobodys).toEqual([]);
   });
 
-  it("refuses two that are the same, and any without the one for everything", async () => {
+  it("rejects two equal tokens, and scoped tokens without one for everything", async () => {
     const start = (options: object) =>
       startNode({ dataDirectory: join(folder, "other"), ...options });
     await expect(start({ token, scopedTokens: { client: token } })).rejects.toThrow(/the same/);

@@ -84,7 +84,7 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     const refused = (task: object, words: RegExp) =>
       expect(submitInTransaction(app, { executor: "done", ...task })).rejects.toThrow(words);
     await refused({ depends_on: [999_999] }, /do not exist: 999999/);
-    // As the rules for clients have it: the same words for the same mistake.
+    // As in the rules for clients: the same text for the same mistake.
     const wrong: readonly Readonly<Record<string, unknown>>[] = [
       ...[{ kind: "slow" }, { base: -1 }, { cap: 3e6 }, { base: 5, cap: 4 }],
       ...[{ factor: 0.5 }, { kind: "linear", factor: -1 }, { jitter: 2 }],
@@ -98,7 +98,7 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     await app.end();
   });
 
-  it("logs once that a task was created, also when nobody led", async () => {
+  it("logs once that a task was created, also without a leader", async () => {
     const database = await bench.database();
     const first = await bench.node({ database, settings: calmSettings });
     await first.stop(0);

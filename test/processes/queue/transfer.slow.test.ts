@@ -83,7 +83,7 @@ async function fill(directory: string): Promise<void> {
   await node.stop(0);
 }
 
-/** A task that is RUNNING and whose node is gone. */
+/** A task that is RUNNING and whose node is dead. */
 async function leaveRunning(directory: string): Promise<string> {
   const node = new NodeProcess(["--data-dir", directory, "--log-level", "warn"]);
   const client = new QueueClient((await node.ready).url);
@@ -143,14 +143,14 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     file = path("queue.ndjson");
     await fill(await fillDataDirectory(source));
     running = await leaveRunning(source);
-    // As if a transaction had committed it while nobody led.
+    // As if a transaction had committed it without a leader.
     await askEmbedded(source, (ask) => ask("insert into task_arrivals select max(id) from tasks"));
     await runQueue("export", "--data-dir", source, "--out", file);
   });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("carries every row to PostgreSQL and back, and work goes on there", async () => {
+  it("carries every row to PostgreSQL and back, and work continues there", async () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const before = await askEmbedded(source, rowsOf);
     for (const { name } of TRANSFER_TABLES) expect(before[name], name).not.toEqual([]);
@@ -203,7 +203,7 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     expect(await client.wait(dependent?.id ?? "")).toMatchObject({ state: "SUCCEEDED" });
   }
 
-  it("refuses a file that is cut, changed or of another version, and leaves the target empty", async () => {
+  it("rejects a file that is cut, changed or of another version, and leaves the target empty", async () => {
     const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
     const [header = "", ...rows] = lines;
     const end = rows.pop() ?? "";
@@ -233,7 +233,7 @@ describe("moving a queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
     await expect(importQueue({ databaseUrl: database }, file)).rejects.toThrow(/not empty/);
   });
 
-  it("refuses a store that a node leads, and a file that is there", async () => {
+  it("rejects a store with a leading node, and an existing file", async () => {
     const database = await bench.database();
     await bench.node({ database, nodeId: "alive" });
     const place = { databaseUrl: database };

@@ -60,7 +60,7 @@ async function keepsWords(client: QueueClient): Promise<void> {
   ]);
 }
 
-describe("words of executions", needs(TestPostgres.available(), NO_POSTGRES), () => {
+describe("output of executions", needs(TestPostgres.available(), NO_POSTGRES), () => {
   const bench = queueBench();
 
   it("keeps lines, progress and the error of every attempt", async () => {
@@ -68,7 +68,7 @@ describe("words of executions", needs(TestPostgres.available(), NO_POSTGRES), ()
     await keepsWords(bench.client(await bench.node({ database, executors })));
   });
 
-  it("keeps those of a worker beside the leader, and goes with the task", async () => {
+  it("keeps that of a worker beside the leader, and is deleted with the task", async () => {
     const database = await bench.database();
     const settings = { ...calmSettings, maxParallel: 0 };
     const client = bench.client(await bench.node({ database, settings }));
@@ -79,7 +79,7 @@ describe("words of executions", needs(TestPostgres.available(), NO_POSTGRES), ()
     expect(await bench.query(database, "select * from task_progress")).toEqual([]);
   });
 
-  it("keeps the last 1,000 lines and 256 KiB of an attempt; the numbers tell what is missing", async () => {
+  it("keeps the last 1,000 lines and 256 KiB of an attempt; the numbers show what is missing", async () => {
     const database = await bench.database();
     const client = bench.client(await bench.node({ database, executors, settings: calmSettings }));
     const chatty = await client.submit({ executor: "chatty" });
@@ -98,7 +98,7 @@ describe("words of executions", needs(TestPostgres.available(), NO_POSTGRES), ()
     expect(bytes).toBeGreaterThan(240 * 1024);
   });
 
-  it("takes a repeat of lines once, numbers those of workers that do not count, and none without a lease", async () => {
+  it("accepts repeated lines once, numbers those of workers that do not count, and none without a lease", async () => {
     const database = await bench.database();
     const settings = { ...calmSettings, maxParallel: 0 };
     const client = bench.client(await bench.node({ database, settings }));
@@ -129,7 +129,7 @@ describe("words of executions", needs(TestPostgres.available(), NO_POSTGRES), ()
     await expect(client.attempts("999999")).rejects.toThrow(/there is no task 999999/);
   });
 
-  it("tells a follower who comes later all lines and how far it is, each once, at any node", async () => {
+  it("sends a late follower all lines and the progress, each once, at any node", async () => {
     const database = await bench.database();
     let release: () => void = () => undefined;
     const go = new Promise<void>((resolve) => {
@@ -171,7 +171,7 @@ describe("words of executions", needs(TestPostgres.available(), NO_POSTGRES), ()
   });
 });
 
-describe("words of executions in the embedded store", () => {
+describe("output of executions in the embedded store", () => {
   let directory: string;
 
   beforeEach(() => {
