@@ -73,6 +73,8 @@ export const QUEUE_LIMITS = {
   maxParallelMax: 10_000,
   /** 24 days: the range of a timer. */
   timeoutSecondsMax: 2_000_000,
+  /** Longest delay of a task: 100 years. */
+  delaySecondsMax: 3_155_760_000,
   /** Tasks leased ahead when that follows the pace of the worker. */
   prefetchAutoMax: 4_000,
   /** Ready tasks of one lane that the leader keeps in memory; the rest stays in the database. */

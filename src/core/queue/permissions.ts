@@ -59,7 +59,8 @@ const TASK_DEPTH_MAX = 3;
 export function carriesCode(params: unknown, depth = 0): boolean {
   if (typeof params !== "object" || params === null || depth > TASK_DEPTH_MAX) return false;
   const { executor, input } = params as { readonly executor?: unknown; readonly input?: unknown };
-  if (executor !== undefined) {
+  // A member of a graph may be called "executor": only a task has a name there.
+  if (typeof executor === "string") {
     const hasBundle = typeof input === "object" && input !== null && "bundle" in input;
     return executor === "loadtest" && hasBundle;
   }

@@ -312,6 +312,16 @@ describe("a control server", () => {
     expect(await ask("//", "echo-1")).toMatch(/^HTTP\/1\.1 404 /);
   });
 
+  it("survives clients that reset the connection they want upgraded", async () => {
+    const port = await serve({});
+    const asks = "GET /x HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n";
+    for (let i = 0; i < 50; i++) {
+      const client = await opened(port, "127.0.0.1", asks);
+      client.resetAndDestroy();
+    }
+    expect((await ask(port, "/healthz")).status).toBe(200);
+  });
+
   it("closes an upgraded connection whose client has closed", async () => {
     const upgrade: Upgrade = {
       path: "/v1/stream",

@@ -376,6 +376,8 @@ export class ControlServer {
 
   #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { upgrade } = this.#service;
+    // Node detaches its own listener before it hands the socket over: a reset would end the process.
+    socket.on("error", () => socket.destroy());
     try {
       refuseForeignPages(request.headers, { token: this.#token, ownPages: false });
       requireToken(request.headers, this.#token);

@@ -39,6 +39,7 @@ import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
 import { spoken } from "../../wire/version.ts";
 import type { WorkerNodeConfig } from "./config.ts";
+import { eventProblem } from "./core-events.ts";
 import { JobFolders } from "./job-folder.ts";
 import { Promises } from "./promises.ts";
 
@@ -295,7 +296,11 @@ export class WorkerHost {
     for (const { core, slot } of opened) {
       if (this.#unopened.delete(slot)) continue;
       const process = this.#pool.take({
-        onEvent: (event) => this.#driven.push({ kind: "core", slot, event }),
+        onEvent: (event) => {
+          const problem = eventProblem(event);
+          if (problem === null) this.#driven.push({ kind: "core", slot, event });
+          else this.#reject(slot, problem);
+        },
         onLost: (what) => {
           this.#cores.delete(slot);
           this.#driven.push({ kind: "coreGone", slot, what });
@@ -306,6 +311,12 @@ export class WorkerHost {
       const { address: bundle, folder } = laid;
       process.send({ kind: "load", bundle, folder, overrides, core });
     }
+  }
+
+  /** Kills a core whose job code sent what no core sends; its loss is reported as any other. */
+  #reject(slot: number, problem: string): void {
+    this.#handlers.log.event("warn", "core.rejected", { slot, problem });
+    this.#cores.get(slot)?.kill();
   }
 
   #end(slot: number, kill: boolean): void {

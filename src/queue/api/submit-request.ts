@@ -56,7 +56,10 @@ export const backoffSchema = z
     if (message !== undefined) context.addIssue({ code: "custom", message });
   });
 
-export const runAfter = z.union([z.iso.datetime({ offset: true }), z.number().positive()]);
+export const runAfter = z.union([
+  z.iso.datetime({ offset: true }),
+  z.number().positive().max(QUEUE_LIMITS.delaySecondsMax),
+]);
 
 export const submitSchema = z.strictObject({
   executor: name,

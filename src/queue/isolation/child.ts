@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import { errorText } from "../../core/base/error-text.ts";
 import { asUser, type ExecutorUser } from "../../host/executor-user.ts";
 import { GROUP_LEADER, signalGroup } from "../../host/process-group.ts";
@@ -29,6 +30,32 @@ interface Running {
 
 /** Grace period of an aborted execution before its process is killed. */
 const ABORT_GRACE_MS = 5_000;
+const failureSchema = z.object({
+  message: z.string(),
+  name: z.string().optional(),
+  stack: z.string().optional(),
+  cause: z.string().optional(),
+  retryable: z.boolean().optional(),
+  again: z.union([z.string(), z.number()]).optional(),
+});
+
+const executorSchema = z.object({ name: z.string(), backoff: z.unknown() });
+
+const eventSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("loaded"), executors: z.array(executorSchema) }),
+  z.object({ kind: z.literal("unloadable"), message: z.string() }),
+  z.object({ kind: z.literal("log"), text: z.string() }),
+  z.object({ kind: z.literal("progress"), value: z.unknown() }),
+  z.object({ kind: z.literal("completed"), result: z.string() }),
+  z.object({ kind: z.literal("failed"), failure: failureSchema, spoiled: z.boolean() }),
+  z.object({
+    kind: z.literal("call"),
+    call: z.number(),
+    method: z.enum(["file", "attach", "history"]),
+    parameters: z.array(z.unknown()),
+  }),
+]);
+
 /** Memory of the program itself, in addition to the limit. */
 const OWN_MEMORY_MB = 128;
 const PAGE_BYTES = 4_096;
@@ -61,7 +88,7 @@ export class Child {
     });
     this.loaded.catch(() => undefined);
     this.ended = new Promise((resolve) => this.#process.once("exit", () => resolve()));
-    this.#process.on("message", (event) => this.#hear(event as ChildEvent));
+    this.#process.on("message", (message) => this.#onMessage(message));
     this.#process.on("error", () => undefined);
     for (const stream of [this.#process.stdout, this.#process.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => this.#print(text));
@@ -109,7 +136,18 @@ export class Child {
     });
   }
 
-  #hear(event: ChildEvent): void {
+  /** Code of an execution can send anything: what is not an event costs the process, and with it the execution. */
+  #onMessage(message: unknown): void {
+    const parsed = eventSchema.safeParse(message);
+    try {
+      if (!parsed.success) this.kill();
+      else this.#onEvent(parsed.data as ChildEvent);
+    } catch {
+      this.kill();
+    }
+  }
+
+  #onEvent(event: ChildEvent): void {
     const running = this.#running;
     switch (event.kind) {
       case "loaded":

@@ -23,6 +23,10 @@ export default {
   ignores: async (path: string) => { await shell(path); await new Promise(() => undefined); },
   stops: async (path: string, { signal }: any) => { await shell(path); await aborted(signal); return "stopped"; },
   crashes: async (path: string) => { await shell(path); process.exit(3); },
+  sends: async (_: string, { attempt }: any) => {
+    process.send!([null, {}, { kind: "failed", failure: null }, { kind: "call", call: 1, method: "file" }][attempt]);
+    await new Promise(() => undefined);
+  },
   throws: async () => { throw new Proxy({}, { get() { throw new Error("trap"); } }); },
 };
 `;
@@ -98,6 +102,14 @@ describe.skipIf(process.platform === "win32")("programs started by executions", 
     await isolated.close();
     await ends(pid);
   });
+
+  it.each([0, 1, 2, 3])(
+    "fail their execution alone when they send what is no event: %d",
+    async (attempt) => {
+      const sends = isolated.executors["sends"]?.("", { ...context(), attempt });
+      await expect(sends).rejects.toThrow(/ended with SIGKILL/);
+    },
+  );
 
   it("fail their execution when a thrown value cannot be read", async () => {
     await expect(run("throws")).rejects.toThrow("a value that cannot be read was thrown");

@@ -72,6 +72,7 @@ const MIGRATIONS: readonly string[] = [
   "0012-search-path",
   "0013-arrivals",
   "0014-cancelled",
+  "0015-times",
 ];
 
 export function loadMigrations(): readonly Migration[] {

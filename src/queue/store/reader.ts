@@ -339,5 +339,6 @@ function optional(name: "omitted" | "waits_for" | "depends_on", value: unknown):
 }
 
 function time(value: unknown): string | null {
-  return value instanceof Date ? value.toISOString() : null;
+  const isTime = value instanceof Date && !Number.isNaN(value.getTime());
+  return isTime ? value.toISOString() : null;
 }

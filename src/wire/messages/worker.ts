@@ -179,7 +179,7 @@ const fault = struct<PartFault>("Fault", {
   part: optional(4, nullable(name), null),
 });
 
-const event = union<RelayedEvent>("CoreEvent", {
+export const event = union<RelayedEvent>("CoreEvent", {
   loaded: { number: 1, fields: { manifests: required(1, json(MANIFESTS_BYTES_MAX)) } },
   loadFailed: { number: 2, fields: { problem: required(1, problem) } },
   prepared: { number: 3, fields: { execution } },

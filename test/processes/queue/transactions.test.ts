@@ -48,6 +48,13 @@ describe("tasks in transactions", needs(TestPostgres.available(), NO_POSTGRES), 
     expect(await submitInTransaction(app, again)).toBe(id);
     await expect(submitInTransaction(app, { ...again, input: 2 })).rejects.toThrow(/other content/);
     await expect(submitInTransaction(app, { executor: "" })).rejects.toThrow(/executor/);
+    const never = "select hyperscale.submit('done', run_after => 'infinity')";
+    await expect(app.query(never)).rejects.toThrow(/run_after_is_usable/);
+    const late = "select hyperscale.submit('done', timeout => '290000 years')";
+    await expect(app.query(late)).rejects.toThrow(/deadline_is_usable/);
+    await expect(queue.submit({ executor: "done", run_after: 8.7e12 })).rejects.toThrow(
+      /run_after/,
+    );
     const placed = { executor: "done", placement_constraints: { allowed_nodes: ["none"] } };
     await expect(submitInTransaction(app, placed)).rejects.toThrow(/no field "placement_constr/);
     const later = await submitInTransaction(app, { executor: "done", run_after: "2100-01-01" });
